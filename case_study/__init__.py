@@ -1,0 +1,1 @@
+"""The CoAG case study: agents, episodes, temperaments, runner, measures."""

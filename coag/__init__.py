@@ -1,0 +1,1 @@
+"""`coag` gives AutoGen agents a mind that can be inspected."""
