@@ -1,0 +1,130 @@
+"""Every error that `coag` raises.
+
+```text
+CoagError
+├── ConfigurationError      what was given cannot work together
+│   ├── UnknownNameError        no such thing; lists what exists
+│   ├── MissingCredentialError  a key is not in the environment
+│   └── EmbedderMismatchError   a store was made with another embedder
+├── PhaseViolation          something was done in a phase where it must not be
+├── StateError              working memory or perceptual state would become invalid
+├── ModelAnswerError        a model's answer stayed unusable after repair and re-ask
+├── ModelCallError          the model could not be asked at all
+├── ProcedureRejected       the gate of procedural memory refused a rewrite
+├── RecordStoreError        a store of records refused or failed
+├── TraceError              a trace cannot be written or read
+└── ResumeError             a run folder cannot be continued
+```
+
+Constructors take facts and write the sentence. Misuse of a function (a wrong type, a
+number out of range) raises the built-in `TypeError` or `ValueError`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+class CoagError(Exception):
+    """The root: `except CoagError` catches whatever this package raises on its own account."""
+
+
+class ConfigurationError(CoagError):
+    """What was given cannot work together; the message says what to change."""
+
+
+class UnknownNameError(ConfigurationError):
+    """A name was given that nothing has."""
+
+    def __init__(self, what: str, name: str, known: Iterable[str]) -> None:
+        self.what = what
+        self.name = name
+        self.known: tuple[str, ...] = tuple(sorted(known))
+        listed = ", ".join(self.known) or "none"
+        super().__init__(f"There is no {what} named {name!r}. Known: {listed}.")
+
+
+class MissingCredentialError(ConfigurationError):
+    """A model provider needs a key that is not in the environment."""
+
+    def __init__(self, provider: str, variable: str) -> None:
+        self.variable = variable
+        super().__init__(f"{provider} needs a key: set the environment variable {variable}.")
+
+
+class EmbedderMismatchError(ConfigurationError):
+    """A stored collection was made with another embedder than the one given."""
+
+    def __init__(self, *, collection: str, stored: str, given: str) -> None:
+        super().__init__(
+            f"Collection {collection!r} was made with embedder {stored}, but {given} was given. "
+            f"Open it with {stored}, or choose another folder and add the records again."
+        )
+
+
+class PhaseViolation(CoagError):
+    """Something was done in a phase where it must not be done, or out of order."""
+
+
+class StateError(CoagError):
+    """Working memory or the perceptual state would become invalid."""
+
+
+class ModelCallError(CoagError):
+    """A model could not be asked: the server refused, was unreachable or broke off."""
+
+    def __init__(self, model: str, reason: str) -> None:
+        super().__init__(f"Model {model!r} could not be asked: {reason}")
+
+
+class ModelAnswerError(CoagError):
+    """A model's answer was unusable after repair and after asking once more.
+
+    Attributes:
+        raw: The last answer as the model gave it.
+        problem: What was wrong with it.
+        attempts: How many times the model was asked.
+    """
+
+    def __init__(self, *, expected: str, problem: str, raw: str, attempts: int) -> None:
+        self.expected = expected
+        self.problem = problem
+        self.raw = raw
+        self.attempts = attempts
+        shown = raw if len(raw) <= 200 else raw[:200] + "…"
+        super().__init__(
+            f"No usable {expected} after {attempts} attempt(s): {problem}. Last answer: {shown!r}"
+        )
+
+
+class ProcedureRejected(CoagError):
+    """The gate of procedural memory refused a rewrite.
+
+    Attributes:
+        reasons: One sentence per rule that the rewrite broke.
+    """
+
+    def __init__(self, procedure: str, reasons: Sequence[str]) -> None:
+        self.procedure = procedure
+        self.reasons = tuple(reasons)
+        super().__init__(f"The rewrite of procedure {procedure!r} was refused: {' '.join(reasons)}")
+
+
+class RecordStoreError(CoagError):
+    """A store of records refused an operation or could not be reached."""
+
+
+class TraceError(CoagError):
+    """A trace cannot be written or read."""
+
+    def __init__(self, path: Path, problem: str) -> None:
+        self.path = path
+        super().__init__(f"{path}: {problem}")
+
+
+class ResumeError(CoagError):
+    """A run folder cannot be continued."""

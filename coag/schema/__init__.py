@@ -1,0 +1,126 @@
+"""The nouns of `coag`: frozen values that every layer speaks in, and the protocols between layers.
+
+A *percept* arrives from outside and alone changes the perceptual state. Each *phase* of a
+*cycle* gives one *outcome*: the state change and the log line at once. *Candidates* are judged
+by *verdicts* into *evaluations*; one is selected and run as an *action*, bracketed by an
+*intent* and a *receipt*. *Records* are units of long-term memory. Everything that happens is a
+`TraceRecord`, and a run's state can be rebuilt from them.
+
+Nothing here does input or output, and nothing here knows AutoGen.
+"""
+
+from ._actions import ActionCall, ActionResult, ActionSpec
+from ._candidates import Candidate, Evaluation, Verdict
+from ._clock import Clock, SteppingClock, SystemClock
+from ._effects import Intent, Receipt, ReceiptStatus
+from ._ids import CountingIds, IdSource, content_id, new_run_id
+from ._json import diff_patch, merge_patch
+from ._model_calls import ModelCall, Rung
+from ._outcomes import (
+    DecidedBy,
+    EvaluationOutcome,
+    ExecutionOutcome,
+    ExecutionStatus,
+    GoalStatus,
+    Outcome,
+    ProposalOutcome,
+    ReasoningOutcome,
+    RetrievalOutcome,
+    SelectionOutcome,
+    TokenUsage,
+)
+from ._percepts import Failure, Percept, PerceptKind, Trust
+from ._phase import PHASES, Phase, phase_after
+from ._protocols import (
+    ActionSource,
+    ActionSpace,
+    CognitiveModule,
+    Constraint,
+    ConstraintSource,
+    TraceSink,
+)
+from ._records import MemoryKind, Provenance, RecalledRecord, Record, Scalar, record_id
+from ._sections import Prompt, PromptMessage, Section, Situation
+from ._tokens import BYTES_PER_TOKEN, cut_to_tokens, estimate_tokens
+from ._trace import (
+    ENTRY,
+    TRACE_VERSION,
+    Entry,
+    Note,
+    Snapshot,
+    TraceRecord,
+    TurnEnd,
+    TurnStart,
+    Written,
+)
+from ._value import Value
+
+__all__ = [
+    "Phase",
+    "PHASES",
+    "phase_after",
+    "Value",
+    "Clock",
+    "SystemClock",
+    "SteppingClock",
+    "IdSource",
+    "CountingIds",
+    "new_run_id",
+    "content_id",
+    "Trust",
+    "PerceptKind",
+    "Failure",
+    "Percept",
+    "ActionSpec",
+    "ActionCall",
+    "ActionResult",
+    "Candidate",
+    "Verdict",
+    "Evaluation",
+    "Scalar",
+    "MemoryKind",
+    "Provenance",
+    "Record",
+    "record_id",
+    "RecalledRecord",
+    "Section",
+    "Situation",
+    "PromptMessage",
+    "Prompt",
+    "TokenUsage",
+    "GoalStatus",
+    "DecidedBy",
+    "RetrievalOutcome",
+    "ReasoningOutcome",
+    "ProposalOutcome",
+    "EvaluationOutcome",
+    "SelectionOutcome",
+    "ExecutionStatus",
+    "ExecutionOutcome",
+    "Outcome",
+    "Rung",
+    "ModelCall",
+    "Intent",
+    "ReceiptStatus",
+    "Receipt",
+    "TRACE_VERSION",
+    "Snapshot",
+    "Note",
+    "TurnStart",
+    "TurnEnd",
+    "Written",
+    "TraceRecord",
+    "Entry",
+    "ENTRY",
+    "Constraint",
+    "ConstraintSource",
+    "ActionSpace",
+    "ActionSource",
+    "TraceSink",
+    "CognitiveModule",
+    "merge_patch",
+    "diff_patch",
+    "BYTES_PER_TOKEN",
+    "estimate_tokens",
+    "cut_to_tokens",
+]

@@ -1,0 +1,45 @@
+"""Actions: what Execution can run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import Field
+
+from ._percepts import Failure, Percept
+from ._value import Value
+
+
+class ActionSpec(Value):
+    """An action as it is offered in Proposal and checked in Evaluation."""
+
+    name: str
+    description: str
+    parameters: dict[str, Any] = Field(default_factory=lambda: {"type": "object", "properties": {}})
+    """JSON Schema of the arguments; the root is an object."""
+    internal: bool = False
+    """True if it touches the agent's own memory or flow, not the environment (CoALA §4.2)."""
+
+
+class ActionCall(Value):
+    """A selected action on its way to being run."""
+
+    id: str
+    """The intent's id; tools get it as their call id, servers may log it."""
+    action: str
+    arguments: dict[str, Any]
+
+
+class ActionResult(Value):
+    """What running an action brought back."""
+
+    content: str
+    data: Any = None
+    """Structured form of the content where the action has one (JSON)."""
+    is_error: bool = False
+    failure: Failure | None = None
+    """For failures: whether repeating the same call can help."""
+    percepts: tuple[Percept, ...] = ()
+    """Further percepts that the action brings, besides its own return."""
+    ends_turn: bool = False
+    """True for `respond`: the content is the answer of this turn."""

@@ -1,0 +1,68 @@
+"""Candidates and how they are judged."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import Field
+
+from ._value import Value
+
+
+class Candidate(Value):
+    """A proposed action with its arguments, reason and expected effect (CoALA §4.6)."""
+
+    id: str
+    action: str
+    raw_arguments: str = "{}"
+    """The arguments as the model wrote them: a JSON object in a string, not yet checked."""
+    arguments: dict[str, Any] | None = None
+    """The arguments parsed and valid for the action's schema; None before Evaluation."""
+    reason: str = ""
+    expected_effect: str = ""
+    draft_score: float | None = Field(default=None, ge=0.0, le=1.0)
+    """The model's own score where one call gave candidates and scores (`depth="compact"`)."""
+
+
+class Verdict(Value):
+    """What one constraint says about one candidate."""
+
+    allowed: bool
+    reason: str = ""
+    constraint: str = ""
+    """Name of the constraint; filled in by whoever asked it."""
+
+    @classmethod
+    def allow(cls, reason: str = "") -> Verdict:
+        """The candidate may be executed as far as this constraint is concerned."""
+        return cls(allowed=True, reason=reason)
+
+    @classmethod
+    def forbid(cls, reason: str) -> Verdict:
+        """The candidate must not be executed; `reason` is shown to the agent and logged."""
+        return cls(allowed=False, reason=reason)
+
+
+class Evaluation(Value):
+    """Everything that was found out about one candidate before one is selected."""
+
+    candidate_id: str
+    arguments: dict[str, Any] | None
+    """The parsed arguments; None if they could not be parsed or fail the schema."""
+    verdicts: tuple[Verdict, ...]
+    """One per check and constraint in force, in order; the first that forbids ends the list."""
+    projection: dict[str, Any] | None = None
+    """The perceptual state that the domain's forward model predicts, as JSON."""
+    score: float | None = Field(default=None, ge=0.0, le=1.0)
+    """The model's judgement of a surviving candidate, 1 is best; None if it gave none."""
+    reason: str = ""
+
+    @property
+    def survived(self) -> bool:
+        """True if nothing forbids the candidate."""
+        return all(verdict.allowed for verdict in self.verdicts)
+
+    @property
+    def died_of(self) -> Verdict | None:
+        """The verdict that ended it, or None for a survivor."""
+        return next((verdict for verdict in self.verdicts if not verdict.allowed), None)

@@ -1,0 +1,48 @@
+"""Intents and receipts: what brackets an external action, so that it is never run twice."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, Literal
+
+from ._percepts import Failure
+from ._value import Value
+
+
+class Intent(Value):
+    """Written and flushed right before an external action."""
+
+    record: Literal["intent"] = "intent"
+    id: str
+    at: datetime
+    cycle: int
+    candidate_id: str | None
+    """The selected candidate; None for a plain agent."""
+    action: str
+    arguments: dict[str, Any]
+
+
+class ReceiptStatus(StrEnum):
+    """How an external action ended, as far as the agent can know."""
+
+    DONE = "done"
+    FAILED = "failed"
+    """The action reported a failure, or could not be started."""
+    TIMED_OUT = "timed_out"
+    """No answer in time: it may or may not have had its effect."""
+    CANCELLED = "cancelled"
+    """The turn was cancelled while it ran: it may or may not have had its effect."""
+
+
+class Receipt(Value):
+    """Written and flushed right after an external action."""
+
+    record: Literal["receipt"] = "receipt"
+    intent_id: str
+    at: datetime
+    cycle: int
+    status: ReceiptStatus
+    content: str
+    failure: Failure | None = None
+    seconds: float = 0.0

@@ -1,0 +1,71 @@
+"""Percepts: what arrives from outside."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, Literal
+
+from ._value import Value
+
+
+class Trust(StrEnum):
+    """How far a text may steer the agent. Only `DEVELOPER` text stands as instruction."""
+
+    DEVELOPER = "developer"
+    """Written with the agent: system message, procedures, the framework's own sentences."""
+    USER = "user"
+    """Said by the person whom the agent serves; a request, quoted."""
+    UNTRUSTED = "untrusted"
+    """Tool returns, other agents' words, manuals, documents: data, never instruction."""
+
+
+class PerceptKind(StrEnum):
+    """What arrived."""
+
+    MESSAGE = "message"
+    TOOL_RETURN = "tool_return"
+    PROPERTY_CHANGE = "property_change"
+    SIGNAL = "signal"
+    IMPASSE = "impasse"
+    UNKNOWN_OUTCOME = "unknown_outcome"
+
+
+class Failure(StrEnum):
+    """Why an action failed, as far as repeating it is concerned."""
+
+    DETERMINISTIC = "deterministic"
+    """The same action in the same state fails again."""
+    TRANSIENT = "transient"
+    """It may work if tried again."""
+
+
+class Percept(Value):
+    """One thing that arrived from outside the agent's deliberation (A&A; Soar for impasses).
+
+    A percept is the only thing that changes the perceptual state: `state_patch` is the change
+    that the domain's hook computed from it, recorded so that a state can be rebuilt from the
+    trace without the domain's code.
+    """
+
+    record: Literal["percept"] = "percept"
+    id: str
+    at: datetime
+    kind: PerceptKind
+    source: str
+    """Name of the sender, tool, sensor or of the framework's part it comes from."""
+    trust: Trust
+    content: str
+    """The text as the model may see it, cut to its bound."""
+    data: Any = None
+    """The structured form of the content, where there is one (JSON)."""
+    caused_by: str | None = None
+    """Id of the intent whose execution brought this about."""
+    arguments: dict[str, Any] | None = None
+    """For a tool return: what the tool was called with."""
+    is_error: bool = False
+    """For a tool return: the tool reported or raised a failure."""
+    failure: Failure | None = None
+    """For a failed tool return: whether repeating it unchanged can help."""
+    state_patch: dict[str, Any] | None = None
+    """Change of the perceptual state (JSON merge patch, RFC 7396); None until perceived."""

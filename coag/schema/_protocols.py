@@ -1,0 +1,100 @@
+"""What the layers ask of each other, and of whoever extends them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol, runtime_checkable
+
+from ._actions import ActionCall, ActionResult, ActionSpec
+from ._candidates import Candidate, Verdict
+from ._outcomes import Outcome
+from ._percepts import Percept
+from ._phase import Phase
+from ._sections import Section, Situation
+from ._trace import TraceRecord
+
+
+class Constraint(Protocol):
+    """A hard rule in code; no model output overrides it.
+
+    A plain function `(candidate, state, projection) -> Verdict` is one; its name is its
+    `__name__`. An object may carry a `name`.
+    """
+
+    def __call__(self, candidate: Candidate, state: Any, projection: Any | None, /) -> Verdict:
+        """Judges a candidate whose arguments are already valid.
+
+        Args:
+            candidate: The proposed action; `candidate.arguments` is set.
+            state: The typed perceptual state.
+            projection: The typed state that the domain's forward model predicts, or None.
+        """
+        ...
+
+
+@runtime_checkable
+class ConstraintSource(Protocol):
+    """Something that brings constraints of its own, e.g. a context subclass or a module."""
+
+    def constraints(self) -> Sequence[Constraint]:
+        """The constraints in force now; read once at the start of each cycle."""
+        ...
+
+
+class ActionSpace(Protocol):
+    """Everything that can be done, and the way to do it."""
+
+    async def specs(self) -> Sequence[ActionSpec]:
+        """The actions that exist now."""
+        ...
+
+    async def execute(self, call: ActionCall) -> ActionResult:
+        """Runs one action. A failing action gives a result that says so; it does not raise."""
+        ...
+
+
+@runtime_checkable
+class ActionSource(Protocol):
+    """A module that brings actions of its own; they are internal."""
+
+    def action_specs(self) -> Sequence[ActionSpec]:
+        """The actions that the module offers now."""
+        ...
+
+    async def run_action(self, call: ActionCall) -> ActionResult:
+        """Runs one of them."""
+        ...
+
+
+class TraceSink(Protocol):
+    """Where a run's records go."""
+
+    def write(self, record: TraceRecord) -> None:
+        """Appends a record."""
+        ...
+
+    def flush(self) -> None:
+        """Makes what was written survive the death of this process."""
+        ...
+
+
+class CognitiveModule(Protocol):
+    """A cognitive module behind the seam: it observes and contributes, and never acts."""
+
+    name: str
+
+    async def observe(self, event: Percept | Outcome) -> None:
+        """Is told of everything that is committed or perceived, in order."""
+        ...
+
+    async def contribute(self, phase: Phase, situation: Situation, budget: int) -> Section | None:
+        """A section for this phase's prompt of at most `budget` tokens, or None."""
+        ...
+
+    def save_state(self) -> Mapping[str, Any]:
+        """The module's state as JSON."""
+        ...
+
+    def load_state(self, state: Mapping[str, Any]) -> None:
+        """Goes on from a saved state."""
+        ...

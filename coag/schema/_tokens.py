@@ -1,0 +1,22 @@
+"""A local estimate of how many tokens a text is; no tokenizer, no network."""
+
+from __future__ import annotations
+
+BYTES_PER_TOKEN = 4
+"""English prose has about four bytes of UTF-8 a token with the tokenizers in use today."""
+
+
+def estimate_tokens(text: str) -> int:
+    """About how many tokens the text is: its UTF-8 bytes over four, rounded up."""
+    return -(-len(text.encode("utf-8", "surrogatepass")) // BYTES_PER_TOKEN)
+
+
+def cut_to_tokens(text: str, budget: int) -> str:
+    """The text, or its beginning with a note of how much is missing, within `budget` tokens."""
+    if estimate_tokens(text) <= budget:
+        return text
+    missing = estimate_tokens(text) - budget
+    note = f" [… {missing} tokens cut]"
+    room = max(0, budget * BYTES_PER_TOKEN - len(note.encode()))
+    kept = text.encode("utf-8", "surrogatepass")[:room].decode("utf-8", "ignore")
+    return kept + note
