@@ -39,6 +39,8 @@ class ActionResult(Value):
     is_error: bool = False
     failure: Failure | None = None
     """For failures: whether repeating the same call can help."""
+    outcome_unknown: bool = False
+    """True if the action may or may not have had its effect: no answer in time, a lost line."""
     percepts: tuple[Percept, ...] = ()
     """Further percepts that the action brings, besides its own return."""
     ends_turn: bool = False

@@ -29,8 +29,8 @@ class ReceiptStatus(StrEnum):
     DONE = "done"
     FAILED = "failed"
     """The action reported a failure, or could not be started."""
-    TIMED_OUT = "timed_out"
-    """No answer in time: it may or may not have had its effect."""
+    UNKNOWN = "unknown"
+    """No answer in time, or the line broke: it may or may not have had its effect."""
     CANCELLED = "cancelled"
     """The turn was cancelled while it ran: it may or may not have had its effect."""
 

@@ -67,5 +67,7 @@ class Percept(Value):
     """For a tool return: the tool reported or raised a failure."""
     failure: Failure | None = None
     """For a failed tool return: whether repeating it unchanged can help."""
+    sets_goal: bool = False
+    """For a message: it opens a new goal; decided when it is perceived."""
     state_patch: dict[str, Any] | None = None
     """Change of the perceptual state (JSON merge patch, RFC 7396); None until perceived."""
