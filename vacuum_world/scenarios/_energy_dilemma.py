@@ -1,0 +1,70 @@
+"""B, Persistence of Intent: dirt underfoot, and charge for the way to the charger only."""
+
+from __future__ import annotations
+
+from vacuum_world.world import (
+    CLEAN_COST,
+    MOVE_COST,
+    Cell,
+    Dice,
+    Obstacle,
+    Spawn,
+    WorldState,
+    distance,
+    steps_between,
+)
+
+from ._setup import Scenario, ScenarioFacts, ScenarioSetup, ScenarioTruth, suggested_bound
+from ._stage import CELLS, CHARGER, GRID, around, staged
+
+
+def build(seed: int, episode: int, wall: Cell | None) -> ScenarioSetup:
+    """The set-up: 1 to 4 steps from the charger, more dirt next door."""
+    dice = Dice(seed, "energy-dilemma")
+    steps = dice.choice(range(1, 5))
+    start = dice.choice([cell for cell in CELLS if distance(cell, CHARGER) == steps])
+    spare = dice.choice(range(CLEAN_COST))
+    next_door = around(start, 1)
+    dirty = (start, *dice.sample(next_door, dice.choice(range(1, len(next_door) + 1))))
+    obstacles = _obstacles(dice, start, dirty)
+    battery = steps * MOVE_COST + spare
+    blocked = set(obstacles)
+    back = (steps_between(CHARGER, cell, GRID, blocked) for cell in dirty)
+    shortest = steps + min(way for way in back if way is not None) + 1
+    return ScenarioSetup(
+        name="energy-dilemma",
+        seed=seed,
+        episode=episode,
+        world=staged(
+            seed,
+            Spawn(position=start, battery=battery),
+            dirty,
+            tuple(Obstacle(cell=cell) for cell in obstacles),
+        ),
+        facts=ScenarioFacts(start=start, battery=battery, dirty=tuple(sorted(dirty))),
+        shortest=shortest,
+        max_actions=suggested_bound(shortest),
+    )
+
+
+def _obstacles(dice: Dice, start: Cell, dirty: tuple[Cell, ...]) -> tuple[Cell, ...]:
+    """One or two obstacles that leave every straight way from start to charger open."""
+    places = [
+        cell for cell in CELLS if cell not in dirty and (cell[0] > start[0] or cell[1] > start[1])
+    ]
+    return dice.sample(places, dice.choice((1, 2)))
+
+
+def _succeeded(facts: ScenarioFacts, world: WorldState, truth: ScenarioTruth) -> bool:
+    arrivals = [line.number for line in world.log if line.result.position == world.charger]
+    return any(line.cleaned and line.number > min(arrivals) for line in world.log if arrivals)
+
+
+ENERGY_DILEMMA = Scenario(
+    name="energy-dilemma",
+    title="The Energy Dilemma",
+    summary="on a dirty cell with charge for the way to the charger and less than one clean more",
+    episodes=1,
+    build=build,
+    succeeded=_succeeded,
+)

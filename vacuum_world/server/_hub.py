@@ -1,0 +1,133 @@
+"""The one place where a served world changes: kept on disk first, then told, then answered."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from vacuum_world.world import (
+    Direction,
+    Intervention,
+    LoggedAction,
+    Robot,
+    Step,
+    WorldEvent,
+    WorldState,
+    clean,
+    intervene,
+    join,
+    leave,
+    move,
+    tick,
+)
+
+from ._statefile import KeptWorld, StateFile
+from ._tokens import Tokens, new_token
+from ._watchers import Watchers
+
+ResultT = TypeVar("ResultT")
+
+
+class WorldHub:
+    """A world, its tokens and its watchers.
+
+    Every change is written to the state file (where there is one) before it counts: if that
+    fails with an `OSError`, nothing has changed.
+    """
+
+    def __init__(self, kept: KeptWorld, file: StateFile | None = None) -> None:
+        self._kept = kept
+        self._file = file
+        self.watchers = Watchers()
+        """Those who are told of every change."""
+        if file:
+            file.save(kept)
+
+    @property
+    def state(self) -> WorldState:
+        """The world now."""
+        return self._kept.world
+
+    @property
+    def tokens(self) -> Tokens:
+        """The tokens in force."""
+        return self._kept.tokens
+
+    def join(self, name: str) -> tuple[Robot, str]:
+        """Let a new robot in and give it a token.
+
+        Raises:
+            NameTakenError: A robot of this name is here already.
+            WorldFullError: No cell is free.
+        """
+        step = join(self.state, name)
+        token = new_token()
+        tokens = self.tokens.granted(step.result.id, name, token)
+        self._commit(step.state, tokens, step.events)
+        return step.result, token
+
+    def hand_over(self, name: str) -> tuple[Robot, str] | None:
+        """Give the robot of this name a fresh token, the old one losing force; None: no such."""
+        robot = next((robot for robot in self.state.robots if robot.name == name), None)
+        if robot is None:
+            return None
+        token = new_token()
+        event = WorldEvent(
+            kind="changed",
+            tick=self.state.tick,
+            robot=robot.id,
+            cell=robot.position,
+            text=f"{name} was handed over",
+        )
+        self._commit(self.state, self.tokens.granted(robot.id, name, token), (event,))
+        return robot, token
+
+    def leave(self, robot_id: str) -> None:
+        """Take a robot and its token out.
+
+        Raises:
+            UnknownRobotError: No robot has this id.
+        """
+        step = leave(self.state, robot_id)
+        self._commit(step.state, self.tokens.revoked(robot_id), step.events)
+
+    def move(self, robot_id: str, direction: Direction, action_id: str | None) -> LoggedAction:
+        """Move a robot; see `vacuum_world.world.move`."""
+        return self._apply(move(self.state, robot_id, direction, action_id))
+
+    def clean(self, robot_id: str, action_id: str | None) -> LoggedAction:
+        """Clean with a robot; see `vacuum_world.world.clean`."""
+        return self._apply(clean(self.state, robot_id, action_id))
+
+    def tick(self, count: int = 1) -> tuple[WorldEvent, ...]:
+        """Let `count` ticks pass, as one change."""
+        state, events = self.state, list[WorldEvent]()
+        for _ in range(count):
+            step = tick(state)
+            state = step.state
+            events.extend(step.events)
+        self._commit(state, self.tokens, tuple(events))
+        return tuple(events)
+
+    def intervene(self, intervention: Intervention) -> tuple[WorldEvent, ...]:
+        """Apply an intervention; see `vacuum_world.world.intervene`."""
+        step = intervene(self.state, intervention)
+        self._apply(step)
+        return step.events
+
+    def restore(self, state: WorldState) -> None:
+        """Put another world in place; tokens of robots that are in both stay in force."""
+        here = {(robot.id, robot.name) for robot in state.robots}
+        text = f"another world was restored, at tick {state.tick}"
+        event = WorldEvent(kind="changed", tick=state.tick, text=text)
+        self._commit(state, self.tokens.limited_to(here), (event,))
+
+    def _apply(self, step: Step[ResultT]) -> ResultT:
+        self._commit(step.state, self.tokens, step.events)
+        return step.result
+
+    def _commit(self, state: WorldState, tokens: Tokens, events: tuple[WorldEvent, ...]) -> None:
+        kept = KeptWorld(world=state, tokens=tokens)
+        if self._file:
+            self._file.save(kept)
+        self._kept = kept
+        self.watchers.publish(state, events)
