@@ -1,0 +1,42 @@
+"""Where a run leaves what it did: a folder with a trace that a person and a program can read.
+
+```text
+logs/<run id>/
+  run.json                     who ran, with what, from which recipe, and how it ended
+  trace.jsonl                  every record of the run, one a line, in order: the truth
+  cycles/0001/1-retrieval.json one page per phase, for reading; made from the trace's records
+```
+
+The trace is append-only and numbered without gaps. It is handed to the operating system at
+every phase boundary and around every external action, so that it survives the death of the
+process (not of the machine), and an action is never run whose intent could not be written.
+Secrets are replaced before anything is written. The format is described in
+`docs/log-format.md`.
+"""
+
+from ._find import find_run, list_runs
+from ._folder import RunFolder, open_trace, read_run
+from ._memory import MemoryTrace
+from ._reader import TraceProblem, cycle_of, read_trace
+from ._redactor import REDACTED, Redactor
+from ._run import Recipe, RunInfo, RunKind, installed_versions
+from ._writer import TraceWriter
+
+__all__ = [
+    "RunKind",
+    "Recipe",
+    "RunInfo",
+    "installed_versions",
+    "RunFolder",
+    "read_run",
+    "find_run",
+    "list_runs",
+    "TraceWriter",
+    "open_trace",
+    "MemoryTrace",
+    "TraceProblem",
+    "read_trace",
+    "cycle_of",
+    "REDACTED",
+    "Redactor",
+]

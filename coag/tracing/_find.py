@@ -1,0 +1,60 @@
+"""Finding a run by what a person types."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from coag.errors import ConfigurationError, UnknownNameError
+
+from ._folder import RunFolder, read_run
+
+_LISTED = 20
+"""How many runs an error names at most."""
+
+
+def list_runs(logs: Path) -> Iterator[RunFolder]:
+    """The runs in a folder of logs, by name, which for `new_run_id` means oldest first.
+
+    Raises:
+        ConfigurationError: If there is no such folder.
+    """
+    if not logs.is_dir():
+        raise ConfigurationError(
+            f"There is no folder of logs at {str(logs)!r}. Name the one that holds the runs."
+        )
+    for path in sorted(logs.iterdir()):
+        folder = RunFolder(path)
+        if folder.exists:
+            yield folder
+
+
+def find_run(text: str, logs: Path) -> RunFolder:
+    """The run that a person means.
+
+    Args:
+        text: A run's folder, its id, a beginning that only one id has, or `latest` for the
+            run that started last.
+        logs: The folder of all runs.
+
+    Raises:
+        UnknownNameError: If no run is meant; lists the runs there are.
+        ConfigurationError: If several are meant, or there is no folder of logs.
+        TraceError: For `latest`, if a run's `run.json` is damaged.
+    """
+    direct = RunFolder(Path(text))
+    if direct.exists:
+        return direct
+    runs = list(list_runs(logs))
+    if text == "latest" and runs:
+        return max(runs, key=lambda run: read_run(run.path).started_at)
+    meant = [run for run in runs if run.path.name == text]
+    meant = meant or [run for run in runs if text and run.path.name.startswith(text)]
+    names = [run.path.name for run in meant or runs]
+    if len(names) > _LISTED:
+        names = [*names[-_LISTED:], f"… and {len(names) - _LISTED} older ones"]
+    if not meant:
+        raise UnknownNameError("run", text, names)
+    if len(meant) > 1:
+        raise ConfigurationError(f"Several runs begin with {text!r}: {', '.join(names)}.")
+    return meant[0]

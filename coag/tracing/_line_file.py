@@ -1,0 +1,118 @@
+"""The file under a trace: lines are appended whole or not at all, by one writer at a time."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+import sys
+from collections.abc import Iterator
+from io import FileIO
+from pathlib import Path
+
+from coag.errors import TraceError
+
+if sys.platform != "win32":
+    import fcntl
+
+_BLOCK = 1 << 16
+
+
+class LineFile:
+    """An append-only file of lines, held open by this process alone.
+
+    Raises:
+        TraceError: If the file cannot be opened for writing, or another writer holds it.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        try:
+            self._file = FileIO(path, "ab+")
+        except OSError as error:
+            raise TraceError(path, f"cannot be opened for writing: {_reason(error)}") from error
+        try:
+            self._lock()
+            self._regular = stat.S_ISREG(os.fstat(self._file.fileno()).st_mode)
+        except BaseException:
+            self._file.close()
+            raise
+
+    def append(self, lines: bytes) -> None:
+        """Hands lines to the operating system, all of them or none.
+
+        Raises:
+            TraceError: If they cannot be written, e.g. because the disk is full.
+        """
+        before = self.size
+        rest = memoryview(lines)
+        try:
+            while rest:
+                rest = rest[self._file.write(rest) :]
+        except OSError as error:
+            # The reader copes with a torn last line, should the cut fail as well.
+            with contextlib.suppress(OSError):
+                self._file.truncate(before)
+            raise TraceError(self._path, f"cannot be written to: {_reason(error)}") from error
+
+    @property
+    def size(self) -> int:
+        """Bytes in the file; 0 for a device."""
+        return os.fstat(self._file.fileno()).st_size if self._regular else 0
+
+    def backwards(self) -> Iterator[bytes]:
+        """First what stands behind the last newline (often nothing), then the lines, last first.
+
+        Lines come without their newline. Reads in blocks, so that a long trace is cheap to open.
+        """
+        position = self.size
+        rest = b""
+        while position > 0:
+            start = max(0, position - _BLOCK)
+            self._file.seek(start)
+            rest, *whole = (self._read(position - start) + rest).split(b"\n")
+            yield from reversed(whole)
+            position = start
+        yield rest
+
+    def cut_tail(self, length: int, keep_in: Path) -> None:
+        """Moves the last `length` bytes to another file.
+
+        Raises:
+            TraceError: If that file cannot be written; nothing is cut then.
+        """
+        start = self.size - length
+        self._file.seek(start)
+        tail = self._read(length)
+        try:
+            with keep_in.open("ab") as kept:
+                kept.write(tail)
+            self._file.truncate(start)
+        except OSError as error:
+            raise TraceError(
+                self._path, f"its torn last line cannot be cut off: {_reason(error)}"
+            ) from error
+
+    def close(self) -> None:
+        """Lets go of the file."""
+        self._file.close()
+
+    def _read(self, length: int) -> bytes:
+        parts: list[bytes] = []
+        while length > 0 and (part := self._file.read(length)):
+            parts.append(part)
+            length -= len(part)
+        return b"".join(parts)
+
+    def _lock(self) -> None:
+        if sys.platform == "win32":
+            return
+        try:
+            fcntl.flock(self._file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            problem = "another writer holds it: the run still goes on. Stop that one first."
+            raise TraceError(self._path, problem) from None
+
+
+def _reason(error: OSError) -> str:
+    return error.strerror or type(error).__name__

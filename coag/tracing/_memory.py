@@ -1,0 +1,44 @@
+"""A trace in RAM, for agents that write nothing to disk, and for tests."""
+
+from __future__ import annotations
+
+from collections import deque
+
+from coag.schema import Entry, TraceRecord
+
+
+class MemoryTrace:
+    """Keeps the last records of a run; a `TraceSink`.
+
+    Args:
+        limit: How many records are kept; older ones are dropped.
+    """
+
+    def __init__(self, limit: int = 10_000) -> None:
+        if limit < 1:
+            raise ValueError(f"limit must be at least 1, not {limit!r}")
+        self._entries: deque[Entry] = deque(maxlen=limit)
+        self._count = 0
+
+    def write(self, record: TraceRecord) -> None:
+        """Appends a record; drops the oldest one if the trace is full."""
+        self._entries.append(Entry(seq=self._count, body=record))
+        self._count += 1
+
+    def flush(self) -> None:
+        """Does nothing: what is in RAM dies with the process."""
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """What is kept, oldest first, numbered from the run's first record."""
+        return tuple(self._entries)
+
+    @property
+    def records(self) -> tuple[TraceRecord, ...]:
+        """What is kept, oldest first, without numbers."""
+        return tuple(entry.body for entry in self._entries)
+
+    @property
+    def dropped(self) -> int:
+        """How many records are no longer kept."""
+        return self._count - len(self._entries)

@@ -1,0 +1,63 @@
+"""What is known about a run as a whole."""
+
+from __future__ import annotations
+
+import platform
+from datetime import datetime
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any, Literal
+
+from pydantic import Field
+
+from coag.schema import TRACE_VERSION, Value
+
+RunKind = Literal["coag", "plain"]
+"""`coag`: six phases a cycle; `plain`: an agent that calls its tools straight away."""
+
+_RECORDED = ("coag", "autogen-agentchat", "autogen-core", "autogen-ext", "chromadb", "pydantic")
+
+
+class Recipe(Value):
+    """How to build the run's agent and environment again."""
+
+    factory: str = Field(pattern=r"^[\w.]+:\w+$")
+    """`module:function`, found by import."""
+    arguments: dict[str, Any] = Field(default_factory=dict)
+    """The factory's keyword arguments, as JSON."""
+
+
+class RunInfo(Value):
+    """What `run.json` holds."""
+
+    v: int = TRACE_VERSION
+    """Version of the log format."""
+    id: str = Field(pattern=r"^[\w-]+$")
+    """Names the run and its folder; see `coag.schema.new_run_id`."""
+    kind: RunKind
+    agent: str
+    """Name of the agent."""
+    model: str
+    """The model as the user named it, e.g. `scripted:sound`."""
+    recipe: Recipe | None = None
+    """None for an agent that was built by hand: such a run can be read, not rebuilt."""
+    seed: int | None = None
+    versions: dict[str, str] = Field(default_factory=dict)
+    """Version of Python and of the packages that took part; see `installed_versions`."""
+    configuration: dict[str, Any] = Field(default_factory=dict)
+    """The agent's settings, as JSON."""
+    started_at: datetime
+    ended_at: datetime | None = None
+    """None while the run goes on, and after a crash."""
+    result: dict[str, Any] | None = None
+    """What whoever ran it found out about the finished run, e.g. its measures."""
+
+
+def installed_versions() -> dict[str, str]:
+    """Versions of Python and of the packages that a run depends on; absent ones are left out."""
+    found = {"python": platform.python_version()}
+    for name in _RECORDED:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found

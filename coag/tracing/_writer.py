@@ -1,0 +1,208 @@
+"""Writing a trace."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import TracebackType
+from typing import Protocol, Self
+
+from pydantic_core import PydanticSerializationError
+
+from coag.errors import TraceError
+from coag.schema import (
+    Clock,
+    Entry,
+    EvaluationOutcome,
+    ExecutionOutcome,
+    Intent,
+    Note,
+    ProposalOutcome,
+    ReasoningOutcome,
+    Receipt,
+    RetrievalOutcome,
+    SelectionOutcome,
+    SystemClock,
+    TraceRecord,
+    TurnEnd,
+    Written,
+)
+
+from ._line_file import LineFile
+from ._reader import cycle_of, parse_entry
+from ._redactor import Redactor
+
+_BOUNDARIES = (
+    RetrievalOutcome
+    | ReasoningOutcome
+    | ProposalOutcome
+    | EvaluationOutcome
+    | SelectionOutcome
+    | ExecutionOutcome
+    | Intent
+    | Receipt
+    | Written
+    | TurnEnd
+)
+"""Records after which everything written so far must survive the death of the process."""
+
+_FULL = 1 << 20
+"""Bytes that are held back at most before they are handed over early."""
+
+_LOOK_BACK = 1_000
+"""How many records are searched for the current cycle when a torn trace is repaired."""
+
+
+class Pages(Protocol):
+    """Makes pages for reading out of the records of a run."""
+
+    def add(self, record: TraceRecord) -> None:
+        """Is told of every record, after it was written."""
+        ...
+
+
+class TraceWriter:
+    """Appends a run's records to its `trace.jsonl`; a `TraceSink`.
+
+    Records are numbered without gaps and held back until the next phase boundary, intent,
+    receipt or turn's end. Nothing that was written is kept in RAM. An existing trace is gone on
+    with; a torn last line is moved to `trace.jsonl.torn-SEQ` and a note says so.
+
+    A writer that failed once refuses everything after, so that no action runs unrecorded.
+
+    Args:
+        path: The trace; its folder exists.
+        pages: Makes pages for reading beside the trace, or None.
+        clock: Dates the note about a repair.
+        redactor: Takes secrets out; None for the one that knows this process's environment.
+
+    Raises:
+        TraceError: If the trace cannot be opened, is held by another writer or is damaged.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        pages: Pages | None = None,
+        clock: Clock | None = None,
+        redactor: Redactor | None = None,
+    ) -> None:
+        self._path = path
+        self._pages = pages
+        self._redactor = redactor or Redactor.from_environment()
+        self._held: list[bytes] = []
+        self._held_bytes = 0
+        self._failed = False
+        self._seq = 0
+        self._file = LineFile(path)
+        try:
+            self._go_on(clock or SystemClock())
+        except BaseException:
+            self._file.close()
+            raise
+
+    @property
+    def count(self) -> int:
+        """How many records the trace has, those held back included."""
+        return self._seq
+
+    def write(self, record: TraceRecord) -> None:
+        """Appends a record; at boundaries hands all held back to the operating system.
+
+        Raises:
+            TraceError: If the trace cannot be written, or the record is no JSON.
+        """
+        self._hold(record)
+        if isinstance(record, _BOUNDARIES) or self._held_bytes > _FULL:
+            self.flush()
+        if self._pages is not None:
+            self._pages.add(record)
+
+    def flush(self) -> None:
+        """Hands what is held back to the operating system.
+
+        Raises:
+            TraceError: If it cannot be written, e.g. because the disk is full.
+        """
+        self._refuse_if_failed()
+        lines = b"".join(self._held)
+        self._held.clear()
+        self._held_bytes = 0
+        # Cleared only when it worked: whatever goes wrong, nothing may be written after it.
+        self._failed = True
+        self._file.append(lines)
+        self._failed = False
+
+    def close(self) -> None:
+        """Writes what is held back and lets go of the file; closing twice is fine.
+
+        Raises:
+            TraceError: If what is held back cannot be written. The file is let go all the same.
+        """
+        try:
+            if self._held and not self._failed:
+                self.flush()
+        finally:
+            self._failed = True
+            self._file.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _hold(self, record: TraceRecord) -> None:
+        self._refuse_if_failed()
+        try:
+            line = Entry(seq=self._seq, body=record).model_dump_json()
+        except PydanticSerializationError as error:
+            raise TraceError(
+                self._path, f"a record {record.record!r} cannot be written as JSON: {error}"
+            ) from error
+        written = self._redactor.clean(line).encode() + b"\n"
+        self._held.append(written)
+        self._held_bytes += len(written)
+        self._seq += 1
+
+    def _refuse_if_failed(self) -> None:
+        if self._failed:
+            raise TraceError(self._path, "was closed or could not be written to before")
+
+    def _go_on(self, clock: Clock) -> None:
+        """Finds where an existing trace ends, and repairs a torn last line."""
+        lines = self._file.backwards()
+        tail = next(lines)
+        if tail and self._is_whole(tail):
+            self._file.append(b"\n")
+            lines, tail = self._file.backwards(), b""
+            next(lines)
+        cycle: int | None = None
+        for back, line in enumerate(lines):
+            entry = parse_entry(line, f"line {back + 1} from the end", self._path)
+            self._seq = max(self._seq, entry.seq + 1)
+            cycle = cycle_of(entry.body)
+            if cycle is not None or back == _LOOK_BACK:
+                break
+        if tail:
+            self._cut(tail, cycle or 0, clock)
+
+    def _is_whole(self, tail: bytes) -> bool:
+        """True if only the newline is missing."""
+        try:
+            parse_entry(tail, "the last line", self._path)
+        except TraceError:
+            return False
+        return True
+
+    def _cut(self, tail: bytes, cycle: int, clock: Clock) -> None:
+        kept = self._path.with_name(f"{self._path.name}.torn-{self._seq}")
+        self._file.cut_tail(len(tail), kept)
+        text = f"The last line was torn; its {len(tail)} bytes were moved to {kept.name}."
+        self._hold(Note(at=clock.now(), cycle=cycle, about="repair", text=text))
+        self.flush()
