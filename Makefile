@@ -1,0 +1,87 @@
+# Every target sets itself up from nothing in .venv; `make` alone lists the targets.
+
+PYTHON ?=
+VENV := .venv
+BIN := $(VENV)/bin
+
+export ANONYMIZED_TELEMETRY := False
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
+export PYTHONUTF8 := 1
+
+# A stamp is named after the contents it was made from, so that it is right after a branch
+# switch too, where times of files say nothing.
+fingerprint = $(shell cat $(1) pyproject.toml | cksum | cut -d ' ' -f 1)
+RUN_STAMP := $(VENV)/.run-$(call fingerprint,requirements/run.txt)
+DEV_STAMP := $(VENV)/.dev-$(call fingerprint,requirements/dev.txt)
+
+# dev.txt holds all of run.txt: where it is installed already, `demo` has what it needs.
+READY_TO_RUN := $(if $(wildcard $(DEV_STAMP)),$(DEV_STAMP),$(RUN_STAMP))
+READY_TO_WORK := $(DEV_STAMP)
+
+# The first Python that runs and is new enough; PYTHON=... names another.
+find_python = for python in $(if $(PYTHON),$(PYTHON),python3.11 python3 python3.12 python3.13); do \
+	if "$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
+		echo "$$python"; exit 0; fi; done; \
+	echo "No Python 3.11 or newer found (looked for: $(if $(PYTHON),$(PYTHON),python3.11 python3 python3.12 python3.13)). Install one, or say which: make PYTHON=/path/to/python3.11" >&2; \
+	exit 1
+
+# $(call install,requirements file): the packages by hash, then the project itself.
+define install
+	@python=$$($(find_python)) || exit 1; \
+	if ! $(BIN)/python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
+		echo "Setting up $(VENV) with $$($$python --version) (first time, a minute or two)..."; \
+		$$python -m venv --clear $(VENV) || { \
+			echo "Could not make $(VENV): on Debian and Ubuntu, install python3-venv." >&2; exit 1; }; \
+	fi
+	@echo "Installing $(1)..."
+	@$(BIN)/python -m pip install -q --require-hashes -r $(1)
+	@$(BIN)/python -m pip install -q --no-deps --no-build-isolation -e .
+	@rm -f $(@D)/.run-* $(@D)/.dev-*
+	@touch $@
+endef
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test test-slow test-model check format bench lock clean
+
+help: ## List the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | \
+		while IFS="$$(printf '\t')" read -r name text; do printf '  %-12s %s\n' "$$name" "$$text"; done
+
+setup: $(READY_TO_WORK) ## Make .venv with everything needed to work on the code
+
+demo: $(READY_TO_RUN) ## Run both agents through the four scenarios (scripted models, no network)
+	@$(BIN)/case-study demo
+
+test: $(READY_TO_WORK) ## Run the tests, with the floor of 95 % coverage of coag
+	@mkdir -p build
+	@$(BIN)/python -m pytest -m "not model" --cov=coag --cov-branch --cov-fail-under=95 \
+		--cov-report=term --cov-report=json:build/coverage.json
+	@$(BIN)/python .ci/branch_floor.py build/coverage.json 95
+
+test-slow: $(READY_TO_WORK) ## Run only the tests that take processes and many seconds
+	@$(BIN)/python -m pytest -m slow
+
+test-model: $(READY_TO_WORK) ## Run the tests that need a real language model
+	@$(BIN)/python -m pytest -m model
+
+check: $(READY_TO_WORK) ## Check format, lint, types and layers
+	@$(BIN)/ruff format --check
+	@$(BIN)/ruff check
+	@$(BIN)/pyright
+	@$(BIN)/lint-imports
+
+format: $(READY_TO_WORK) ## Put the code into its format
+	@$(BIN)/ruff format
+	@$(BIN)/ruff check --fix
+
+bench: $(READY_TO_WORK) ## Run every benchmark, one after the other
+	@set -e; for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python "$$script"; done
+
+lock: ## Resolve the requirements files anew (asks the package index; takes some minutes)
+	@PYTHON="$$($(find_python))" requirements/lock.sh
+
+clean: ## Remove .venv, caches and build output (logs stay)
+	@rm -rf $(VENV) build dist .coverage .coverage.* .pytest_cache .ruff_cache .hypothesis \
+		.import_linter_cache
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# Resolves run.txt and dev.txt anew: exact versions with the hashes of every file of a release,
+# and no address, so that whoever installs decides where the files come from.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+tools=build/lock-venv
+"${PYTHON:-python3.11}" -m venv --clear "$tools"
+"$tools/bin/python" -m pip install --quiet "pip-tools>=7.5"
+"$tools/bin/python" -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' || {
+    echo "The requirements are resolved with Python 3.11; set PYTHON to one." >&2
+    exit 1
+}
+
+# Settings of this machine (mirrors, folders of wheels) must not decide what gets locked.
+export PIP_CONFIG_FILE=/dev/null
+unset PIP_FIND_LINKS PIP_EXTRA_INDEX_URL PIP_INDEX_URL
+
+resolve() { # resolve FILE HEADER ARGUMENTS...
+    local file=$1 header=$2
+    shift 2
+    "$tools/bin/pip-compile" --quiet --generate-hashes --allow-unsafe --strip-extras --no-header \
+        --no-emit-index-url --no-emit-trusted-host --no-emit-find-links \
+        --output-file "$file" "$@"
+    { printf '# %s\n# Resolved with Python 3.11 for Linux and macOS by `make lock`.\n' "$header"
+      cat "$file"; } >build/lock.txt
+    mv build/lock.txt "$file"
+}
+
+resolve requirements/run.txt "What running coag and its demo needs." \
+    pyproject.toml requirements/run.in
+resolve requirements/dev.txt "What working on coag needs: run.txt, the extras, tests and checks." \
+    --extra openai --extra ollama --extra anthropic --constraint requirements/run.txt \
+    pyproject.toml requirements/run.in requirements/dev.in
