@@ -1,0 +1,44 @@
+"""Where records of long-term memory rest.
+
+A `RecordStore` keeps records and finds them again by similarity. `InMemoryStore` is exact and
+gone with the process; `ChromaStore` is a real Chroma, a folder or a server. Both pass the same
+contract tests: adding is idempotent by id, a record is superseded but never changed, filters
+mean the same, and scores are cosines clamped to 0..1 with a minimum that belongs to the
+embedder. What `add` acknowledged on disk survives the death of the process.
+
+`open_store(location)` gives the store for a location. An `Embedder` turns texts into vectors:
+`WordLlamaEmbedder` by default, `HashEmbedder` for tests, `chroma_embedder(...)` for any of
+Chroma's embedding functions. Importing this package imports neither chromadb nor wordllama nor
+numpy; they come with the first use.
+"""
+
+from ._chroma_functions import EmbeddingFunction, chroma_embedder
+from ._embedders import Embedder, HashEmbedder
+from ._fields import FIXED_FIELDS, SHORT_ID_LENGTH, check_metadata, short_id
+from ._filters import parse_where
+from ._in_memory import InMemoryStore
+from ._open import open_store
+from ._order import ranked
+from ._protocol import RecordStore
+from ._search import Search
+from ._wordllama import WordLlamaEmbedder
+from .chroma import ChromaStore
+
+__all__ = [
+    "open_store",
+    "RecordStore",
+    "Search",
+    "parse_where",
+    "FIXED_FIELDS",
+    "check_metadata",
+    "SHORT_ID_LENGTH",
+    "short_id",
+    "ranked",
+    "InMemoryStore",
+    "ChromaStore",
+    "Embedder",
+    "WordLlamaEmbedder",
+    "HashEmbedder",
+    "EmbeddingFunction",
+    "chroma_embedder",
+]

@@ -1,0 +1,91 @@
+"""Any of Chroma's embedding functions as an embedder."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+from coag.errors import RecordStoreError
+
+from ._embedders import Embedder
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+class EmbeddingFunction(Protocol):
+    """What Chroma calls an embedding function: texts in, vectors out."""
+
+    def __call__(self, input: Any) -> Any:
+        """One vector per text."""
+        ...
+
+
+def chroma_embedder(
+    function: EmbeddingFunction, *, name: str | None = None, minimum_similarity: float = 0.0
+) -> Embedder:
+    """Wraps one of Chroma's embedding functions, or anything callable like one.
+
+    Args:
+        function: Called with a list of texts, from a worker thread, one call at a time. Its
+            `embed_query`, where it has one, is used for queries.
+        name: Names the model exactly; None asks the function for its name and its model's.
+        minimum_similarity: Cosine below which texts have nothing to do with each other; 0 keeps
+            everything, measure it for the model in use.
+
+    Raises:
+        ValueError: If `minimum_similarity` is not between 0 and 1.
+    """
+    if not 0.0 <= minimum_similarity <= 1.0:
+        raise ValueError(f"minimum_similarity must be in 0..1, not {minimum_similarity!r}.")
+    return _ChromaEmbedder(function, name or _name_of(function), minimum_similarity)
+
+
+class _ChromaEmbedder:
+    def __init__(self, function: EmbeddingFunction, name: str, minimum_similarity: float) -> None:
+        self._function = function
+        self._one_at_a_time = threading.Lock()
+        self._dimension: int | None = None
+        self.name = name
+        self.minimum_similarity = minimum_similarity
+
+    @property
+    def dimension(self) -> int:
+        """Found out by embedding a word, at the first use of the store."""
+        if self._dimension is None:
+            self._dimension = len(self.embed_query("dimension")[0])
+        return self._dimension
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """One row per text."""
+        return self._rows(self._function, texts)
+
+    def embed_query(self, text: str) -> NDArray[np.float32]:
+        """One row, from the function's `embed_query` where it has one."""
+        return self._rows(getattr(self._function, "embed_query", self._function), [text])
+
+    def _rows(self, function: EmbeddingFunction, texts: Sequence[str]) -> NDArray[np.float32]:
+        import numpy as np
+
+        with self._one_at_a_time:
+            try:
+                return np.asarray(function(input=list(texts)), dtype=np.float32)
+            # The function is somebody else's code and may raise anything; a store promises its
+            # callers RecordStoreError for whatever keeps it from answering.
+            except Exception as error:
+                raise RecordStoreError(f"Embedder {self.name!r} failed: {error!r}") from error
+
+
+def _name_of(function: EmbeddingFunction) -> str:
+    """The function's own name and its model's, or the name of its class or of itself."""
+    named, configured = getattr(function, "name", None), getattr(function, "get_config", None)
+    own = named() if callable(named) else None
+    if not isinstance(own, str):
+        return str(getattr(function, "__name__", type(function).__qualname__))
+    config: object = configured() if callable(configured) else None
+    if not isinstance(config, Mapping):
+        return own
+    models = [str(value) for key, value in config.items() if key in ("model", "model_name")]  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]  # a foreign mapping
+    return ":".join([own, *models])

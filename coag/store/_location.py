@@ -1,0 +1,44 @@
+"""Where a Chroma is: a folder, or the address of a server."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from coag.errors import ConfigurationError
+
+_CHROMA_PORT = 8000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Server:
+    """The address of a Chroma server."""
+
+    host: str
+    port: int
+    secure: bool
+
+    def __str__(self) -> str:
+        return f"{'https' if self.secure else 'http'}://{self.host}:{self.port}"
+
+
+def parse_location(location: Path | str) -> Path | Server:
+    """A folder as an absolute path, so that one folder has one name; or a server's address.
+
+    Raises:
+        ConfigurationError: If it is an address that is not HTTP, or has no proper host or port.
+    """
+    if isinstance(location, Path) or "://" not in location:
+        return Path(location).expanduser().resolve()
+    try:
+        parts = urlsplit(location)
+        host, port = parts.hostname, parts.port
+    except ValueError as error:
+        raise ConfigurationError(f"{location!r} is no address: {error}.") from error
+    if parts.scheme not in ("http", "https") or host is None or parts.path.strip("/"):
+        raise ConfigurationError(
+            f"A Chroma server is given as http://HOST:PORT or https://HOST:PORT, not {location!r}."
+        )
+    secure = parts.scheme == "https"
+    return Server(host=host, port=port or (443 if secure else _CHROMA_PORT), secure=secure)

@@ -1,0 +1,66 @@
+"""What a store of records must do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from coag.schema import MemoryKind, RecalledRecord, Record
+
+from ._search import Search
+
+
+class RecordStore(Protocol):
+    """A place where records rest, found again by similarity.
+
+    Records are added and superseded, never changed or deleted. Every method raises
+    `RecordStoreError` if the store cannot be reached or was closed.
+    """
+
+    async def add(self, records: Sequence[Record]) -> list[str]:
+        """Stores records; what is acknowledged survives the death of this process, if on disk.
+
+        A record whose id is known already is left as it is, so that adding twice does no harm.
+
+        Returns:
+            The ids that were newly stored, in the order given.
+
+        Raises:
+            ValueError: If a record's metadata cannot be stored exactly.
+        """
+        ...
+
+    async def supersede(self, old_id: str, new: Record) -> Record:
+        """Stores `new` in the place of an older record, which stays and is marked, at once.
+
+        If `new` was known and itself superseded, it becomes current again: its text holds anew.
+        Doing the same twice does no harm.
+
+        Returns:
+            The new record as it is stored, with `supersedes` set.
+
+        Raises:
+            RecordStoreError: If there is no such old record, or another one superseded it before,
+                or the two differ in kind or scope.
+        """
+        ...
+
+    async def get(self, ids: Sequence[str]) -> list[Record]:
+        """The records with these ids, in this order; unknown ids are left out."""
+        ...
+
+    async def search(self, search: Search) -> list[RecalledRecord]:
+        """The most similar records, best first; equal scores newest first, then by id.
+
+        Raises:
+            ValueError: If the filter is malformed.
+        """
+        ...
+
+    async def count(self, kind: MemoryKind) -> int:
+        """How many records of this kind there are, superseded ones included."""
+        ...
+
+    async def close(self) -> None:
+        """Lets go of files and connections; closing twice does no harm."""
+        ...

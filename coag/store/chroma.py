@@ -1,0 +1,333 @@
+"""Records in a real Chroma: a folder on disk, or a server. The one module that knows chromadb.
+
+Chroma's calls block in native code, so each runs in a worker thread; importing chromadb takes
+most of a second, so it happens there too, when a store is first used.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+from coag.errors import ConfigurationError, RecordStoreError
+from coag.schema import MemoryKind, RecalledRecord, Record
+
+from ._chroma_types import (
+    ROW_PARTS,
+    Client,
+    Collection,
+    batches,
+    check_collection,
+    records_of,
+    rows_of,
+)
+from ._chroma_where import ChromaWhere, chroma_where
+from ._embedders import Embedder
+from ._fields import flat_fields
+from ._filters import parse_where
+from ._location import Server, parse_location
+from ._order import listed, ranked
+from ._search import Search
+from ._supersession import superseded_pair
+from ._vectors import query_vector, score_of, text_vectors
+from ._wordllama import WordLlamaEmbedder
+
+_T = TypeVar("_T")
+
+_SPARE = 10
+"""How many more neighbours than k are asked for, so that ties at the end break as they should."""
+
+_BATCH = 1000
+"""At most this many records in one call; Chroma's own limit may be lower."""
+
+_BATCH_BYTES = 8_000_000
+"""About the largest request; a Chroma server refuses 40 MB (as it is set up by default)."""
+
+_INDEX = {"hnsw": {"space": "cosine", "ef_search": 200}}
+"""The space is frozen when a collection is made; the wider search misses fewer neighbours."""
+
+
+class ChromaStore:
+    """Records in two collections of one Chroma, episodic and semantic.
+
+    Opens itself at its first use; `await ChromaStore.open(...)` opens at once, so that errors
+    come early. The same folder may be opened several times within one process; between
+    processes use a server.
+
+    Args:
+        location: A folder, made if it is missing, or the address of a Chroma server
+            (`http://host:port`).
+        embedder: None for `WordLlamaEmbedder`. Its name and dimension are kept with the
+            collections and compared at opening.
+        collection: Beginning of the collections' names.
+        timeout: Seconds after which an operation is given up.
+
+    Raises:
+        ConfigurationError: If the location is an address, but not of an HTTP server.
+    """
+
+    def __init__(
+        self,
+        location: Path | str,
+        embedder: Embedder | None = None,
+        *,
+        collection: str = "coag",
+        timeout: float = 60.0,
+    ) -> None:
+        self._location = parse_location(location)
+        self._timeout = timeout
+        self._embedder = embedder or WordLlamaEmbedder()
+        self._chroma = _Chroma(self._location, self._embedder, collection)
+
+    @classmethod
+    async def open(
+        cls, location: Path | str, embedder: Embedder | None = None, *, collection: str = "coag"
+    ) -> ChromaStore:
+        """Opens the store now.
+
+        Raises:
+            EmbedderMismatchError: If its collections were made with another embedder.
+            RecordStoreError: If it cannot be opened.
+        """
+        store = cls(location, embedder, collection=collection)
+        await store._in_thread(store._chroma.connect)
+        return store
+
+    async def add(self, records: Sequence[Record]) -> list[str]:
+        """See `RecordStore.add`."""
+        first: dict[str, Record] = {}
+        for record in records:
+            flat_fields(record)  # refuses all before any is stored
+            first.setdefault(record.id, record)
+        return await self._in_thread(self._chroma.add, list(first.values()))
+
+    async def supersede(self, old_id: str, new: Record) -> Record:
+        """See `RecordStore.supersede`."""
+        flat_fields(new)
+        return await self._in_thread(self._chroma.supersede, old_id, new)
+
+    async def get(self, ids: Sequence[str]) -> list[Record]:
+        """See `RecordStore.get`."""
+        found = await self._in_thread(self._chroma.get, list(ids))
+        return [found[record_id] for record_id in ids if record_id in found]
+
+    async def search(self, search: Search) -> list[RecalledRecord]:
+        """See `RecordStore.search`."""
+        where = chroma_where(search, parse_where(search.where))
+        if search.is_empty:
+            return []
+        if search.text is None:
+            return listed(await self._in_thread(self._chroma.all, search.kind, where), search.k)
+        hits = await self._in_thread(
+            self._chroma.similar, search.kind, search.text, search.k + _SPARE, where
+        )
+        minimum = search.min_score
+        if minimum is None:
+            minimum = self._embedder.minimum_similarity
+        return ranked((hit for hit in hits if hit.score >= minimum), search.k)
+
+    async def count(self, kind: MemoryKind) -> int:
+        """See `RecordStore.count`."""
+        return await self._in_thread(self._chroma.count, kind)
+
+    async def close(self) -> None:
+        """See `RecordStore.close`."""
+        await self._in_thread(self._chroma.close)
+
+    async def _in_thread(self, work: Callable[..., _T], *arguments: Any) -> _T:
+        try:
+            async with asyncio.timeout(self._timeout):
+                return await asyncio.to_thread(work, *arguments)
+        except TimeoutError as error:
+            raise RecordStoreError(
+                f"Chroma at {self._location} did not answer within {self._timeout:g} s."
+            ) from error
+
+
+class _Chroma:
+    """The blocking half: runs in worker threads only."""
+
+    def __init__(self, location: Path | Server, embedder: Embedder, collection: str) -> None:
+        self._location = location
+        self._embedder = embedder
+        self._collection = collection
+        self._client: Client | None = None
+        self._collections: dict[MemoryKind, Collection] = {}
+        self._closed = False
+        self._writing = _write_lock(location)
+
+    def connect(self) -> Client:
+        """Opens client and collections unless they are open."""
+        with self._writing:
+            if self._closed:
+                raise RecordStoreError(f"The store at {self._location} was closed.")
+            if self._client is None:
+                self._client = self._opened()
+            return self._client
+
+    def _opened(self) -> Client:
+        with _chroma_errors(self._location):
+            client = _client(self._location)
+        try:
+            self._collections = {kind: self._open_collection(client, kind) for kind in MemoryKind}
+        except (RecordStoreError, ConfigurationError):
+            _close(client)
+            raise
+        return client
+
+    def _open_collection(self, client: Client, kind: MemoryKind) -> Collection:
+        name = f"{self._collection}-{kind.value}"
+        ours = {"embedder": self._embedder.name, "dimension": self._embedder.dimension}
+        with _chroma_errors(self._location):
+            collection = _get_or_create(client, name, ours)
+        check_collection(collection, name, ours)
+        return collection
+
+    def add(self, records: Sequence[Record]) -> list[str]:
+        """Stores the records that are not there yet, in batches; gives their ids."""
+        client = self.connect()
+        with self._writing:
+            known = self.get([record.id for record in records])
+            new = [record for record in records if record.id not in known]
+            with _chroma_errors(self._location):
+                size = min(_BATCH, client.get_max_batch_size())
+            for kind in MemoryKind:
+                rows = [record for record in new if record.kind is kind]
+                for batch in batches(rows, size, _BATCH_BYTES, self._embedder.dimension):
+                    self._write(self._collections[kind].add, batch)
+        return [record.id for record in new]
+
+    def supersede(self, old_id: str, new: Record) -> Record:
+        """Writes both records in one call, which Chroma takes as a whole or not at all."""
+        self.connect()
+        with self._writing:
+            known = self.get([old_id, new.id])
+            pair = superseded_pair(old_id, known.get(old_id), new, known.get(new.id))
+            if pair != (known.get(old_id), known.get(new.id)):
+                self._write(self._collections[new.kind].upsert, pair)
+        return pair[1]
+
+    def get(self, ids: Sequence[str]) -> dict[str, Record]:
+        """The records with these ids, by id, from both collections."""
+        self.connect()
+        found: dict[str, Record] = {}
+        unique = list(dict.fromkeys(ids))
+        for start in range(0, len(unique), _BATCH):
+            batch = unique[start : start + _BATCH]
+            for kind in MemoryKind:
+                found.update({record.id: record for record in self._got(kind, ids=batch)})
+        return found
+
+    def all(self, kind: MemoryKind, where: ChromaWhere | None) -> list[Record]:
+        """Every record that passes."""
+        self.connect()
+        return self._got(kind, where=where)
+
+    def similar(
+        self, kind: MemoryKind, text: str, count: int, where: ChromaWhere | None
+    ) -> list[RecalledRecord]:
+        """The `count` nearest records that pass, with their scores."""
+        self.connect()
+        vector = query_vector(self._embedder, text)
+        if vector is None:
+            return []
+        with _chroma_errors(self._location):
+            answer = self._collections[kind].query(
+                query_embeddings=[vector.tolist()],
+                n_results=count,
+                where=where,
+                include=[*ROW_PARTS, "distances"],
+            )
+        records = records_of(answer["documents"][0], answer["metadatas"][0])
+        return [
+            RecalledRecord(record=record, score=score_of(1.0 - distance))
+            for record, distance in zip(records, answer["distances"][0], strict=True)
+        ]
+
+    def count(self, kind: MemoryKind) -> int:
+        """How many records the collection holds."""
+        self.connect()
+        with _chroma_errors(self._location):
+            return self._collections[kind].count()
+
+    def close(self) -> None:
+        """Closes the client; the last one of a folder lets go of its files."""
+        with self._writing:
+            client, self._client, self._closed = self._client, None, True
+            if client is not None:
+                _close(client)
+
+    def _got(self, kind: MemoryKind, **what: Any) -> list[Record]:
+        with _chroma_errors(self._location):
+            rows = self._collections[kind].get(**what, include=list(ROW_PARTS))
+        return records_of(rows["documents"], rows["metadatas"])
+
+    def _write(self, call: Callable[..., None], records: Sequence[Record]) -> None:
+        vectors = text_vectors(self._embedder, [record.text for record in records])
+        with _chroma_errors(self._location):
+            call(**rows_of(records, vectors))
+
+
+@cache
+def _write_lock(_location: Path | Server) -> threading.RLock:
+    """One lock per place for all stores of this process, which may share its client."""
+    return threading.RLock()
+
+
+def _client(location: Path | Server) -> Client:
+    import chromadb
+    from chromadb.config import Settings
+
+    settings = Settings(anonymized_telemetry=False)
+    if isinstance(location, Server):
+        client = chromadb.HttpClient(
+            host=location.host, port=location.port, ssl=location.secure, settings=settings
+        )
+    else:
+        location.mkdir(parents=True, exist_ok=True)
+        client = chromadb.PersistentClient(path=location, settings=settings)
+    return cast("Client", client)
+
+
+def _close(client: Client) -> None:
+    """Closes the client and, for a server, the connections that Chroma leaves open (1.5.9)."""
+    halves = (client, getattr(client, "_admin_client", None))
+    servers = [getattr(half, "_server", None) for half in halves]
+    client.close()
+    for session in (getattr(server, "_session", None) for server in servers):
+        if session is not None:
+            session.close()
+
+
+def _get_or_create(client: Client, name: str, metadata: dict[str, Any]) -> Collection:
+    """The collection; another process may make it between our look and our try."""
+    from chromadb.errors import ChromaError, NotFoundError
+
+    try:
+        return client.get_collection(name, embedding_function=None)
+    except NotFoundError:
+        pass
+    try:
+        return client.create_collection(
+            name, configuration=_INDEX, metadata=metadata, embedding_function=None
+        )
+    except ChromaError:
+        return client.get_collection(name, embedding_function=None)
+
+
+@contextmanager
+def _chroma_errors(location: Path | Server) -> Generator[None]:
+    """Turns whatever Chroma, its server or the disk raise into our error.
+
+    Chroma's client raises ChromaError, ValueError, httpx errors and, for an answer that it does
+    not understand, a bare Exception.
+    """
+    try:
+        yield
+    except Exception as error:
+        raise RecordStoreError(f"Chroma at {location}: {error}") from error
