@@ -41,6 +41,12 @@ define install
 	@touch $@
 endef
 
+$(RUN_STAMP):
+	$(call install,requirements/run.txt)
+
+$(DEV_STAMP):
+	$(call install,requirements/dev.txt)
+
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test test-slow test-model check format bench lock clean
 
