@@ -1,0 +1,76 @@
+"""The commands and their options.
+
+This is the one place where modules of our own are imported inside functions: `coag --help` must
+be quick, and what the commands need (pydantic, AutoGen, Chroma) takes long to import. A command
+here only declares its options and hands them to the module named after it. To add one, write
+`_NAME.py` with a function that takes the options, and a command below that imports it.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from coag.errors import CoagError
+
+app = typer.Typer(
+    name="coag",
+    help="AutoGen agents with a mind that can be inspected.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+_USER_ERROR = 2
+"""Exit code for what the user got wrong; the same as for an unknown option."""
+
+
+@app.callback()
+def coag() -> None:
+    """AutoGen agents with a mind that can be inspected."""
+
+
+@app.command()
+def log(
+    run: Annotated[
+        str | None,
+        typer.Argument(help="A run's id or the beginning of one, its folder, or `latest`."),
+    ] = None,
+    cycle: Annotated[int | None, typer.Option(min=0, help="Only this cycle.")] = None,
+    phase: Annotated[str | None, typer.Option(help="Only this phase, e.g. `evaluation`.")] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="The records as JSON, one a line, for programs.")
+    ] = False,
+    logs: Annotated[Path, typer.Option(help="The folder that holds the runs.")] = Path("logs"),
+) -> None:
+    """Shows a run: what was recalled, proposed, rejected and why, chosen, done.
+
+    Without RUN, lists the runs there are.
+    """
+    from ._log import show_run, show_runs
+
+    if run is None:
+        show_runs(logs, as_json=as_json)
+    else:
+        show_run(run, logs, cycle=cycle, phase=phase, as_json=as_json)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Runs the command line and leaves the process with its exit code.
+
+    Args:
+        arguments: The words behind `coag`; None for those of this process.
+    """
+    options: dict[str, Any] = {} if arguments is None else {"args": list(arguments)}
+    try:
+        app(**options, prog_name="coag")
+    except CoagError as error:
+        # Messages may quote what a stranger wrote into a log.
+        from ._text import cleaned
+
+        typer.secho(" ".join(cleaned(str(error)).split()), fg=typer.colors.RED, err=True)
+        sys.exit(_USER_ERROR)

@@ -1,0 +1,199 @@
+"""A run's records as lines for a person."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from rich.text import Text
+
+from coag.schema import (
+    Candidate,
+    Evaluation,
+    EvaluationOutcome,
+    ExecutionOutcome,
+    ExecutionStatus,
+    Intent,
+    ModelCall,
+    Note,
+    Outcome,
+    Percept,
+    ProposalOutcome,
+    ReasoningOutcome,
+    Receipt,
+    ReceiptStatus,
+    RetrievalOutcome,
+    SelectionOutcome,
+    Snapshot,
+    TraceRecord,
+    TurnEnd,
+    TurnStart,
+    Written,
+)
+
+from ._text import one_line
+
+_DIM = "bright_black"
+_BAD = "red"
+_GOOD = "green"
+
+
+class RunLines:
+    """Turns records into lines, in the order of the trace.
+
+    It must see every record, also those that are not shown: a later one names the candidates
+    of an earlier one by their ids.
+    """
+
+    def __init__(self) -> None:
+        self._actions: dict[str, str] = {}
+
+    def of(self, record: TraceRecord) -> list[Text]:
+        """The record's lines; none for a snapshot or a turn's start."""
+        return list(self._of(record))
+
+    def _of(self, record: TraceRecord) -> Iterator[Text]:
+        match record:
+            case ModelCall():
+                yield from _model_call(record)
+            case Percept():
+                yield _percept(record)
+            case Intent() | Receipt():
+                yield _effect(record)
+            case Note():
+                yield _line("note", f"{record.about}: {record.text}", "yellow")
+            case Written():
+                text = f"{record.what} {record.id} {_json(record.content)}"
+                yield _line("written", text, "cyan")
+            case TurnEnd():
+                text = f"{record.reason}: {record.response}" if record.response else record.reason
+                yield _line("turn ended", text, "bold")
+            case Snapshot() | TurnStart():
+                pass
+            case _:
+                yield from self._outcome(record)
+
+    def _outcome(self, outcome: Outcome) -> Iterator[Text]:
+        match outcome:
+            case RetrievalOutcome():
+                yield from _retrieval(outcome)
+            case ReasoningOutcome():
+                yield from _reasoning(outcome)
+            case ProposalOutcome():
+                self._actions = {each.id: _call(each) for each in outcome.candidates}
+                yield from _proposal(outcome)
+            case EvaluationOutcome():
+                yield _line("evaluation", f"{len(outcome.evaluations)} judged", "bold")
+                for evaluation in outcome.evaluations:
+                    yield self._evaluation(evaluation)
+            case SelectionOutcome():
+                yield self._selection(outcome)
+            case ExecutionOutcome():
+                yield from _execution(outcome)
+
+    def _evaluation(self, evaluation: Evaluation) -> Text:
+        action = self._named(evaluation.candidate_id)
+        fatal = evaluation.died_of
+        if fatal is not None:
+            return _item(f"rejected {action}: {fatal.constraint}: {fatal.reason}", _BAD)
+        score = "" if evaluation.score is None else f" scored {evaluation.score:.2f}"
+        reason = f": {evaluation.reason}" if evaluation.reason else ""
+        return _item(f"survived {action}{score}{reason}", _GOOD)
+
+    def _selection(self, outcome: SelectionOutcome) -> Text:
+        reason = f": {outcome.reason}" if outcome.reason else ""
+        if outcome.candidate_id is None:
+            return _line("selection", f"impasse, no candidate survived{reason}", _BAD)
+        action = self._named(outcome.candidate_id)
+        return _line("selection", f"{action}, decided by {outcome.decided_by}{reason}", _GOOD)
+
+    def _named(self, candidate_id: str) -> str:
+        action = self._actions.get(candidate_id)
+        return candidate_id if action is None else f"{candidate_id} {action}"
+
+
+def _retrieval(outcome: RetrievalOutcome) -> Iterator[Text]:
+    query = one_line(outcome.query, 120)
+    yield _line("retrieval", f"{len(outcome.records)} recalled for {query!r}", "bold")
+    for recalled in outcome.records:
+        record = recalled.record
+        yield _item(f"{recalled.score:.2f} {record.kind} {record.id[:12]} {record.text}")
+    if outcome.constraints:
+        yield _item(f"constraints in force: {', '.join(outcome.constraints)}", _DIM)
+
+
+def _reasoning(outcome: ReasoningOutcome) -> Iterator[Text]:
+    yield _line("reasoning", f"goal {outcome.goal_status}: {outcome.situation}", "bold")
+    for risk in outcome.risks:
+        yield _item(f"risk: {risk}")
+
+
+def _proposal(outcome: ProposalOutcome) -> Iterator[Text]:
+    number = len(outcome.candidates)
+    yield _line("proposal", f"{number} proposed by {outcome.proposed_by}", "bold")
+    for candidate in outcome.candidates:
+        reason = f": {candidate.reason}" if candidate.reason else ""
+        yield _item(f"{candidate.id} {_call(candidate)}{reason}")
+
+
+def _execution(outcome: ExecutionOutcome) -> Iterator[Text]:
+    if outcome.status is ExecutionStatus.NONE:
+        yield _line("execution", "nothing was run", _BAD)
+        return
+    action = f"{outcome.action} {_json(outcome.arguments or {})}"
+    style = _GOOD if outcome.status is ExecutionStatus.DONE else _BAD
+    yield _line("execution", f"{outcome.status} {action}", style)
+    if outcome.response is not None:
+        yield _item(f"response: {outcome.response}")
+    elif outcome.result:
+        yield _item(f"result: {outcome.result}")
+
+
+def _model_call(call: ModelCall) -> Iterator[Text]:
+    usage = call.usage
+    again = "" if call.attempt == 1 else f", attempt {call.attempt}"
+    mended = ", repaired" if call.repaired else ""
+    yield _line(
+        "model",
+        f"{call.model} by {call.rung}{again}{mended}: {usage.prompt_tokens} prompt "
+        f"({usage.cached_tokens} cached), {usage.completion_tokens} completion tokens, "
+        f"{call.seconds:.1f} s",
+        _DIM,
+    )
+    if call.error is not None:
+        yield _item(f"unusable: {call.error}", _BAD)
+    if call.phase is None and call.raw:
+        yield _item(f"answer: {call.raw}")
+    for tool_call in call.tool_calls:
+        yield _item(f"tool call: {tool_call.get('name')} {tool_call.get('arguments')}")
+
+
+def _percept(percept: Percept) -> Text:
+    failed = "failed " if percept.is_error else ""
+    text = f"{failed}{percept.kind} from {percept.source} ({percept.trust}): {percept.content}"
+    return _line("percept", text, _BAD if percept.is_error else "magenta")
+
+
+def _effect(record: Intent | Receipt) -> Text:
+    if isinstance(record, Intent):
+        return _line("intent", f"{record.id} {record.action} {_json(record.arguments)}", _DIM)
+    style = _DIM if record.status is ReceiptStatus.DONE else _BAD
+    return _line("receipt", f"{record.intent_id} {record.status}: {record.content}", style)
+
+
+def _call(candidate: Candidate) -> str:
+    arguments = candidate.raw_arguments
+    return f"{candidate.action} {arguments}"
+
+
+def _line(what: str, text: str, style: str = "") -> Text:
+    return Text(f"  {what:<11}{one_line(text)}", style=style)
+
+
+def _item(text: str, style: str = "") -> Text:
+    return Text(f"             {one_line(text)}", style=style)
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,44 @@
+"""What a run cost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from coag.schema import ExecutionOutcome, Intent, ModelCall, TokenUsage, TraceRecord
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Totals:
+    """Sums over the records of a run."""
+
+    cycles: int = 0
+    """How many cycles came to their end; for a plain agent none do."""
+    actions: int = 0
+    """External actions begun."""
+    model_calls: int = 0
+    """Requests to models, failed ones included."""
+    usage: TokenUsage = field(default_factory=TokenUsage)
+
+    def with_record(self, record: TraceRecord) -> Totals:
+        """The sums with one more record."""
+        if isinstance(record, ModelCall):
+            return replace(self, model_calls=self.model_calls + 1, usage=self.usage + record.usage)
+        if isinstance(record, Intent):
+            return replace(self, actions=self.actions + 1)
+        if isinstance(record, ExecutionOutcome):
+            return replace(self, cycles=self.cycles + 1)
+        return self
+
+    def sentence(self) -> str:
+        """The sums for a person."""
+        usage = self.usage
+        return (
+            f"{_count(self.cycles, 'cycle')}, {_count(self.actions, 'external action')}, "
+            f"{_count(self.model_calls, 'model call')}, "
+            f"{usage.prompt_tokens:,} prompt tokens ({usage.cached_tokens:,} cached), "
+            f"{usage.completion_tokens:,} completion tokens"
+        )
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
