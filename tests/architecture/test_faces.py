@@ -1,0 +1,104 @@
+"""Each package has one face, and all that it shows exists and is explained."""
+
+import ast
+import importlib
+import inspect
+from pathlib import Path
+
+import pytest
+
+_ROOT = Path(__file__).parents[2]
+_PACKAGES = ("coag", "vacuum_world", "case_study")
+
+
+def _dotted(path: Path) -> str:
+    """The import name of a source file; a face is named after its folder."""
+    parts = path.relative_to(_ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def _faces() -> list[str]:
+    return sorted(
+        _dotted(path) for name in _PACKAGES for path in (_ROOT / name).rglob("__init__.py")
+    )
+
+
+def _room(module: str) -> str:
+    """The package whose private modules a module may know: `coag.store._chroma` -> `coag.store`."""
+    return ".".join(module.split(".")[:2])
+
+
+@pytest.mark.parametrize("face", _faces())
+def test_face_says_what_it_is_for(face: str) -> None:
+    assert (importlib.import_module(face).__doc__ or "").strip()
+
+
+@pytest.mark.parametrize("face", [name for name in _faces() if name.startswith("coag")])
+def test_face_lists_its_public_names(face: str) -> None:
+    listed = importlib.import_module(face).__all__
+    assert listed
+    assert len(set(listed)) == len(listed)
+    assert [name for name in listed if name.startswith("_") and name != "__version__"] == []
+
+
+@pytest.mark.parametrize("face", _faces())
+def test_every_public_name_exists(face: str) -> None:
+    module = importlib.import_module(face)
+    absent = [name for name in getattr(module, "__all__", ()) if not hasattr(module, name)]
+    assert absent == []
+
+
+@pytest.mark.parametrize("face", _faces())
+def test_every_public_class_and_function_is_documented(face: str) -> None:
+    module = importlib.import_module(face)
+    undocumented: list[str] = []
+    for name in getattr(module, "__all__", ()):
+        value = getattr(module, name)
+        if not (inspect.isclass(value) or inspect.isfunction(value)):
+            continue
+        text = value.__doc__ or ""
+        # A dataclass without a docstring gets its signature for one.
+        if not text.strip() or text.startswith(f"{name}("):
+            undocumented.append(name)
+    assert undocumented == []
+
+
+def test_every_folder_with_code_has_a_face(source_modules: list[Path]) -> None:
+    folders = {path.parent for path in source_modules}
+    assert [_dotted(path) for path in folders if not (path / "__init__.py").is_file()] == []
+
+
+def test_no_package_reaches_into_anothers_private_modules(source_modules: list[Path]) -> None:
+    reached: list[str] = []
+    for path in source_modules:
+        own = _room(_dotted(path))
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not isinstance(node, ast.ImportFrom) or node.level or node.module is None:
+                continue
+            parts = node.module.split(".")
+            private = any(part.startswith("_") and part != "__main__" for part in parts)
+            if parts[0] in _PACKAGES and private and _room(node.module) != own:
+                reached.append(f"{_dotted(path)}:{node.lineno} imports {node.module}")
+    assert reached == []
+
+
+def test_own_imports_stand_at_the_top_except_where_loading_late_is_the_point(
+    source_modules: list[Path],
+) -> None:
+    late = {"__init__.py", "_app.py"}  # the lazy face, and command lines whose --help is quick
+    hidden: list[str] = []
+    for path in source_modules:
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        functions = [
+            n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)
+        ]
+        inner = [node for function in functions for node in ast.walk(function)]
+        own = [
+            node
+            for node in inner
+            if isinstance(node, ast.ImportFrom)
+            and (node.level or (node.module or "").split(".")[0] in _PACKAGES)
+        ]
+        if own and path.name not in late:
+            hidden.append(f"{_dotted(path)}:{own[0].lineno}")
+    assert hidden == []
