@@ -1,0 +1,50 @@
+"""Asking a model: the one way in which a phase gets a typed answer from any AutoGen client.
+
+A model is asked on the strictest *rung* that holds: a JSON schema that the server enforces, JSON
+mode, or the schema in the prompt. What comes back is parsed strictly, else repaired, else asked
+for once more with the error, else a `ModelAnswerError` that keeps the raw text. Every request,
+failed ones included, is a `ModelCall` record with its usage.
+
+`Asker` (or `ask`, for a single question) is that caller; `ModelSpec` and `open_model` make a
+client from one word such as `openai:gpt-5-mini`; `ScriptedModel` is a client over a function.
+The providers' packages are imported only when a spec of theirs is opened.
+"""
+
+from ._ask import Asker, ask
+from ._clients import limit_arguments, limit_name_of, model_name_of
+from ._listen import Heard, listening
+from ._messages import one_system_message, to_autogen
+from ._redact import redacted
+from ._requests import Script, ScriptedReply, ScriptedRequest, message_text, scripted_answers
+from ._schema import response_format, strict_schema
+from ._scripted import ScriptedModel
+from ._settings import Answer, AskSettings, CallContext, usage_of
+from ._specs import ModelSpec, SchemeFactory, open_model
+
+__all__ = [
+    "ask",
+    "Asker",
+    "AskSettings",
+    "CallContext",
+    "Answer",
+    "usage_of",
+    "ModelSpec",
+    "SchemeFactory",
+    "open_model",
+    "ScriptedModel",
+    "ScriptedRequest",
+    "ScriptedReply",
+    "Script",
+    "scripted_answers",
+    "message_text",
+    "strict_schema",
+    "response_format",
+    "one_system_message",
+    "to_autogen",
+    "limit_name_of",
+    "limit_arguments",
+    "model_name_of",
+    "listening",
+    "Heard",
+    "redacted",
+]

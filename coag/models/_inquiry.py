@@ -1,0 +1,137 @@
+"""One question as it is asked, again if it must be, and written down."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Generic
+
+from autogen_core import FunctionCall
+from autogen_core.models import CreateResult
+
+from coag.schema import ModelCall, Prompt, PromptMessage, Rung, TokenUsage
+
+from ._messages import as_sent, with_addition
+from ._parse import Parsed, Problem, parse_answer
+from ._schema import schema_name, schema_text
+from ._settings import AskSettings, CallContext, ModelT
+from ._wording import correction, echo, form_of_answer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """One request on its way."""
+
+    model: str
+    rung: Rung
+    attempt: int
+    prompt: Prompt
+    """The prompt as it is sent."""
+    at: datetime
+    begun: float
+    """The clock's monotonic reading, in seconds."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Inquiry(Generic[ModelT]):
+    """What is asked, and what has come of it so far."""
+
+    prompt: Prompt
+    output_type: type[ModelT]
+    context: CallContext
+    settings: AskSettings
+    attempt: int = 1
+    calls: list[ModelCall] = field(default_factory=list[ModelCall])
+    raw: str = ""
+    """The last answer as it came."""
+    problem: Problem | None = None
+    """What was wrong with the last answer; None before the first."""
+
+    def request(self, model: str, rung: Rung) -> Request:
+        """The request to make now, on this rung."""
+        return Request(
+            model=model,
+            rung=rung,
+            attempt=self.attempt,
+            prompt=self._prompt_on(rung),
+            at=self.context.clock.now(),
+            begun=self.context.clock.monotonic(),
+        )
+
+    def take(
+        self, request: Request, result: CreateResult, usage: TokenUsage
+    ) -> Parsed[ModelT] | Problem:
+        """Reads what a request brought, and writes the call down."""
+        # A careless client may bring None against its type: `or` makes that an empty answer.
+        content = result.content or ""
+        self.raw = _storable(content) if isinstance(content, str) else ""
+        tool_calls = [call for call in content if isinstance(call, FunctionCall)]
+        truncated = result.finish_reason == "length"
+        found = (
+            _called_tools(tool_calls)
+            if tool_calls
+            else parse_answer(self.raw, self.output_type, truncated=truncated)
+        )
+        if result.finish_reason == "content_filter" and isinstance(found, Problem):
+            found = Problem(f"The answer was withheld by a content filter. {found.text}")
+        failed = isinstance(found, Problem)
+        self._record(
+            request,
+            usage=usage,
+            raw=self.raw,
+            tool_calls=tuple(
+                {"id": call.id, "name": call.name, "arguments": call.arguments}
+                for call in tool_calls
+            ),
+            finish_reason=result.finish_reason,
+            repaired=not failed and found.repaired,
+            error=found.text if failed else None,
+        )
+        self.problem = found if failed else None
+        return found
+
+    def fail(self, request: Request, reason: str, usage: TokenUsage) -> None:
+        """Writes down a request that brought no answer."""
+        self._record(request, usage=usage, raw="", error=reason)
+
+    def _record(self, request: Request, **outcome: object) -> None:
+        call = ModelCall.model_validate(
+            {
+                "id": self.context.ids("call"),
+                "at": request.at,
+                "cycle": self.context.cycle,
+                "phase": self.context.phase,
+                "model": request.model,
+                "expected": schema_name(self.output_type),
+                "rung": request.rung,
+                "attempt": request.attempt,
+                "messages": as_sent(request.prompt),
+                "seconds": self.context.clock.monotonic() - request.begun,
+                **outcome,
+            }
+        )
+        self.calls.append(call)
+        self.context.on_call(call)
+
+    def _prompt_on(self, rung: Rung) -> Prompt:
+        """The prompt with what this rung and the last problem add to it."""
+        told = rung is not Rung.JSON_SCHEMA
+        schema = schema_text(self.output_type)
+        prompt = with_addition(self.prompt, form_of_answer(schema)) if told else self.prompt
+        if self.problem is None:
+            return prompt
+        text = correction(self.problem.text, None if told else schema)
+        if not self.raw:
+            return with_addition(prompt, text)
+        shown = PromptMessage(role="assistant", content=echo(self.raw))
+        return (*prompt, shown, PromptMessage(role="user", content=text))
+
+
+def _called_tools(calls: list[FunctionCall]) -> Problem:
+    names = ", ".join(repr(call.name) for call in calls)
+    return Problem(f"Instead of text, the answer called {names}; no tools can be called here.")
+
+
+def _storable(text: str) -> str:
+    """The text with lone surrogates replaced: they can be in no UTF-8 file."""
+    return text.encode("utf-8", "replace").decode("utf-8")

@@ -1,0 +1,132 @@
+"""What AutoGen's clients say about a response beside the result: cached tokens, above all.
+
+AutoGen's `RequestUsage` has no place for cached tokens, but its clients publish the raw response
+as an `LLMCallEvent` on the logger `autogen_core.EVENT_LOGGER_NAME`, both of them public. Here we
+listen to that logger while a call is under way. Each call has a notebook of its own in a context
+variable, so that calls at the same time do not mix.
+
+The event is at INFO, which is off by default. While at least one call is under way, the logger's
+level is lowered if it must be, and a filter drops whatever the level before would have dropped:
+nobody's log changes. Where the events are off for good (`logging.disable`), or a client publishes
+none (a cache in front of it, a client outside AutoGen), no cached tokens are known and 0 is told.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, cast
+
+from autogen_core import EVENT_LOGGER_NAME
+from autogen_core.logging import LLMCallEvent
+from autogen_core.models import RequestUsage
+
+from coag.schema import TokenUsage
+
+
+class Heard:
+    """What was heard during one call."""
+
+    def __init__(self) -> None:
+        self._usage = TokenUsage()
+
+    def note(self, event: LLMCallEvent) -> None:
+        """Takes down what the event tells."""
+        response = event.kwargs.get("response")
+        self._usage = TokenUsage(
+            prompt_tokens=event.prompt_tokens,
+            completion_tokens=event.completion_tokens,
+            cached_tokens=_cached_tokens(response),
+        )
+
+    def usage(self, told: RequestUsage | None = None) -> TokenUsage:
+        """The usage of this one call.
+
+        Args:
+            told: What the client says; without it (the client raised), what was heard counts.
+        """
+        if told is None:
+            return self._usage.model_copy(update={"calls": 1})
+        return TokenUsage(
+            prompt_tokens=told.prompt_tokens,
+            completion_tokens=told.completion_tokens,
+            cached_tokens=self._usage.cached_tokens,
+            calls=1,
+        )
+
+
+_heard: ContextVar[Heard | None] = ContextVar("coag_models_heard", default=None)
+
+
+class _Ear(logging.Filter):
+    """Hears events on the way through the logger, and hides those nobody else asked for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._lock = threading.Lock()
+        self._listeners = 0
+        self._own_level: int | None = None
+        self._hidden_below = logging.NOTSET
+        self._lowered = False
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        heard = _heard.get()
+        if heard is not None and isinstance(record.msg, LLMCallEvent):
+            heard.note(record.msg)
+        return record.levelno >= self._hidden_below
+
+    def attach(self, logger: logging.Logger) -> None:
+        with self._lock:
+            self._listeners += 1
+            if self._listeners > 1:
+                return
+            logger.addFilter(self)
+            self._lowered = not logger.isEnabledFor(logging.INFO)
+            if self._lowered:
+                self._own_level = logger.level
+                self._hidden_below = logger.getEffectiveLevel()
+                logger.setLevel(logging.INFO)
+
+    def detach(self, logger: logging.Logger) -> None:
+        with self._lock:
+            self._listeners -= 1
+            if self._listeners:
+                return
+            logger.removeFilter(self)
+            self._hidden_below = logging.NOTSET
+            if self._lowered and self._own_level is not None:
+                logger.setLevel(self._own_level)
+
+
+_EAR = _Ear()
+
+
+@contextmanager
+def listening() -> Generator[Heard]:
+    """Hears what the client says about the one call made within."""
+    logger = logging.getLogger(EVENT_LOGGER_NAME)
+    heard = Heard()
+    token = _heard.set(heard)
+    _EAR.attach(logger)
+    try:
+        yield heard
+    finally:
+        _EAR.detach(logger)
+        _heard.reset(token)
+
+
+def _cached_tokens(response: object) -> int:
+    """How many prompt tokens the server took from its cache: OpenAI's way, or DeepSeek's."""
+    usage = _field(response, "usage")
+    details = _field(usage, "prompt_tokens_details")
+    for value in (_field(details, "cached_tokens"), _field(usage, "prompt_cache_hit_tokens")):
+        if isinstance(value, int) and value > 0:
+            return value
+    return 0
+
+
+def _field(value: object, name: str) -> Any:
+    return cast("Mapping[str, Any]", value).get(name) if isinstance(value, Mapping) else None

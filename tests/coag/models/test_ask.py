@@ -1,0 +1,421 @@
+"""`Asker` on scripted models: every way in which an answer can be bad."""
+
+from __future__ import annotations
+
+import asyncio
+from enum import StrEnum
+from typing import Any
+
+import pytest
+from autogen_core import FunctionCall
+from autogen_core.models import (
+    AssistantMessage,
+    CreateResult,
+    ModelInfo,
+    RequestUsage,
+    SystemMessage,
+    UserMessage,
+)
+from autogen_ext.models.cache import ChatCompletionCache
+from pydantic import BaseModel, Field
+
+from coag.errors import ModelAnswerError, ModelCallError
+from coag.models import (
+    Answer,
+    Asker,
+    AskSettings,
+    CallContext,
+    ScriptedModel,
+    ScriptedReply,
+    ScriptedRequest,
+    ask,
+    message_text,
+    scripted_answers,
+    usage_of,
+)
+from coag.schema import (
+    CountingIds,
+    ModelCall,
+    Phase,
+    Prompt,
+    PromptMessage,
+    Rung,
+    SteppingClock,
+    TokenUsage,
+)
+
+
+class Goal(StrEnum):
+    OPEN = "open"
+    DONE = "done"
+
+
+class View(BaseModel):
+    situation: str = Field(max_length=60)
+    risks: list[str] = Field(max_length=2)
+    goal: Goal
+    score: float = Field(ge=0, le=1)
+
+
+GOOD: dict[str, Any] = {"situation": "calm", "risks": ["rain"], "goal": "open", "score": 0.5}
+PROMPT: Prompt = (
+    PromptMessage(role="system", content="You look."),
+    PromptMessage(role="user", content="What do you see?"),
+)
+
+
+def info(*, structured_output: bool = False, json_output: bool = True) -> ModelInfo:
+    return ModelInfo(
+        vision=False,
+        function_calling=True,
+        json_output=json_output,
+        family="scripted",
+        structured_output=structured_output,
+    )
+
+
+def model_of(
+    *answers: ScriptedReply | Exception, model_info: ModelInfo | None = None
+) -> ScriptedModel:
+    return ScriptedModel(scripted_answers(answers), model_info=model_info)
+
+
+def result_of(content: str | list[FunctionCall], finish: Any = "stop") -> CreateResult:
+    usage = RequestUsage(prompt_tokens=7, completion_tokens=3)
+    return CreateResult(finish_reason=finish, content=content, usage=usage, cached=False)
+
+
+def roles(request: ScriptedRequest) -> list[str]:
+    return [type(message).__name__ for message in request.messages]
+
+
+async def test_good_answer_comes_back_typed_with_usage_and_raw_text() -> None:
+    answer = await ask(model_of(result_of(View(**GOOD).model_dump_json())), PROMPT, View)
+    assert answer.value == View(**GOOD)
+    assert not answer.repaired
+    assert answer.usage == TokenUsage(prompt_tokens=7, completion_tokens=3, calls=1)
+    assert View.model_validate_json(answer.raw) == answer.value
+
+
+async def test_schema_is_asked_for_where_the_model_can_and_tools_never() -> None:
+    model = model_of(GOOD)
+    await ask(model, PROMPT, View)
+    request = model.requests[0]
+    assert request.schema is not None
+    assert request.schema_name == "View"
+    assert request.tools == ()
+    assert "JSON Schema" not in request.text
+
+
+async def test_json_mode_puts_the_schema_into_the_prompt() -> None:
+    model = model_of(GOOD, model_info=info(structured_output=False))
+    answer = await ask(model, PROMPT, View)
+    assert answer.calls[0].rung is Rung.JSON_MODE
+    assert model.requests[0].json_output
+    assert model.requests[0].schema is None
+    assert "JSON Schema" in model.requests[0].last_user_text
+
+
+async def test_a_model_that_can_do_nothing_is_asked_in_the_prompt() -> None:
+    model = model_of(GOOD, model_info=info(structured_output=False, json_output=False))
+    answer = await ask(model, PROMPT, View)
+    assert answer.calls[0].rung is Rung.PROMPT
+    assert not model.requests[0].json_output
+    assert '"situation"' in model.requests[0].last_user_text
+
+
+async def test_a_rung_can_be_chosen() -> None:
+    asker = Asker(model_of(GOOD, GOOD))
+    answer = await asker.ask(PROMPT, View, settings=AskSettings(rung=Rung.PROMPT))
+    assert answer.calls[0].rung is Rung.PROMPT
+    assert (await asker.ask(PROMPT, View)).calls[0].rung is Rung.JSON_SCHEMA
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        "Here you are:\n```json\n{json}\n```\nGood luck {smile}!",
+        "<think>maybe {x}</think>{json}",
+        "I think {json} is right.",
+    ],
+    ids=["fences", "thinking", "prose"],
+)
+async def test_json_within_other_text_is_repaired_without_asking_again(raw: str) -> None:
+    model = model_of(raw.replace("{json}", View(**GOOD).model_dump_json()))
+    answer = await ask(model, PROMPT, View)
+    assert answer.value == View(**GOOD)
+    assert answer.repaired
+    assert answer.calls[0].repaired
+    assert model.calls == 1
+
+
+async def test_broken_json_is_repaired() -> None:
+    raw = "{'situation': 'calm', risks: ['rain',], \"goal\": \"open\", \"score\": 0.5"
+    answer = await ask(model_of(raw), PROMPT, View)
+    assert answer.value == View(**GOOD)
+    assert answer.repaired
+
+
+BAD: dict[str, tuple[ScriptedReply, str]] = {
+    "prose": ("I would rather not say.", "Invalid JSON"),
+    "wrong type": ({**GOOD, "risks": "rain"}, "risks"),
+    "missing field": ({"situation": "calm"}, "goal: Field required"),
+    "unknown enum value": ({**GOOD, "goal": "maybe"}, "goal"),
+    "out of range": ({**GOOD, "score": -1201201201201201}, "score"),
+    "too long a list": ({**GOOD, "risks": ["a", "b", "c"]}, "risks"),
+    "too long a text": ({**GOOD, "situation": "x" * 61}, "situation"),
+    "empty": (result_of(""), "empty"),
+    "blank": (result_of(" \n"), "empty"),
+    "withheld": (result_of("", "content_filter"), "content filter"),
+    "truncated": (result_of('{"situation": "calm", "risks": ["ra', "length"), "shorter"),
+    "tool call": ([FunctionCall(id="1", name="move", arguments="{}")], "'move'"),
+    "a list": ("[1, 2]", "whole answer"),
+    "no content at all": (
+        CreateResult.model_construct(
+            finish_reason="stop",
+            content=None,  # pyright: ignore[reportArgumentType] - what a careless client does
+            usage=RequestUsage(prompt_tokens=1, completion_tokens=0),
+            cached=False,
+        ),
+        "empty",
+    ),
+}
+
+
+@pytest.mark.parametrize(("bad", "said"), BAD.values(), ids=BAD.keys())
+async def test_unusable_answer_is_asked_for_once_more_with_the_error(
+    bad: ScriptedReply, said: str
+) -> None:
+    model = model_of(bad, GOOD)
+    answer = await ask(model, PROMPT, View)
+    assert answer.value == View(**GOOD)
+    assert [call.attempt for call in answer.calls] == [1, 2]
+    assert said in (answer.calls[0].error or "")
+    assert said in model.requests[1].last_user_text
+    assert answer.calls[1].error is None
+    assert answer.usage.calls == 2
+
+
+@pytest.mark.parametrize(("bad", "said"), BAD.values(), ids=BAD.keys())
+async def test_answer_that_stays_unusable_is_a_typed_error(bad: ScriptedReply, said: str) -> None:
+    calls: list[ModelCall] = []
+    with pytest.raises(ModelAnswerError) as caught:
+        await ask(model_of(bad, bad), PROMPT, View, context=CallContext(on_call=calls.append))
+    assert said in caught.value.problem
+    assert caught.value.attempts == 2
+    assert caught.value.raw == calls[-1].raw
+    assert usage_of(calls).calls == 2
+    assert usage_of(calls).prompt_tokens > 0
+
+
+async def test_truncated_answer_is_never_repaired_into_half_an_answer() -> None:
+    class Plan(BaseModel):
+        steps: list[str]
+
+    cut = result_of('{"steps": ["look", "mo', "length")
+    answer = await ask(model_of(cut, {"steps": ["look"]}), PROMPT, Plan)
+    assert answer.value.steps == ["look"]
+    assert len(answer.calls) == 2
+
+
+async def test_answer_that_is_complete_at_the_token_limit_counts() -> None:
+    answer = await ask(model_of(result_of(View(**GOOD).model_dump_json(), "length")), PROMPT, View)
+    assert answer.value == View(**GOOD)
+
+
+async def test_tool_call_is_recorded_as_it_came() -> None:
+    call = FunctionCall(id="1", name="move", arguments='{"to": "north"}')
+    answer = await ask(model_of([call], GOOD), PROMPT, View)
+    assert answer.calls[0].tool_calls == (
+        {"id": "1", "name": "move", "arguments": '{"to": "north"}'},
+    )
+
+
+async def test_repeated_question_shows_the_bad_answer_cut_to_a_bound() -> None:
+    model = model_of("no " * 5000, GOOD)
+    await ask(model, PROMPT, View)
+    assert roles(model.requests[1]) == [
+        "SystemMessage",
+        "UserMessage",
+        "AssistantMessage",
+        "UserMessage",
+    ]
+    shown = model.requests[1].messages[2]
+    assert isinstance(shown, AssistantMessage)
+    assert len(message_text(shown)) < 2_000
+
+
+async def test_roles_alternate_when_there_is_no_answer_to_show() -> None:
+    model = model_of(result_of(""), GOOD)
+    await ask(model, PROMPT, View)
+    assert roles(model.requests[1]) == ["SystemMessage", "UserMessage"]
+
+
+async def test_refused_schema_climbs_down_and_the_rung_is_remembered() -> None:
+    model = model_of(ValueError("no schemas here"), GOOD, GOOD)
+    asker = Asker(model)
+    answer = await asker.ask(PROMPT, View)
+    assert [call.rung for call in answer.calls] == [Rung.JSON_SCHEMA, Rung.JSON_MODE]
+    assert [call.attempt for call in answer.calls] == [1, 1]
+    assert "no schemas here" in (answer.calls[0].error or "")
+    assert asker.rungs == (Rung.JSON_MODE, Rung.PROMPT)
+    assert (await asker.ask(PROMPT, View)).calls[0].rung is Rung.JSON_MODE
+
+
+async def test_everything_refused_is_a_call_error_and_nothing_is_remembered() -> None:
+    asker = Asker(model_of(*(ValueError("no") for _ in range(3))))
+    with pytest.raises(ModelCallError, match="no"):
+        await asker.ask(PROMPT, View)
+    assert asker.rungs == (Rung.JSON_SCHEMA, Rung.JSON_MODE, Rung.PROMPT)
+
+
+async def test_server_that_ignores_the_schema_is_not_trusted_with_it_again() -> None:
+    model = model_of("I see a room.", GOOD, GOOD)
+    asker = Asker(model)
+    answer = await asker.ask(PROMPT, View)
+    assert [call.rung for call in answer.calls] == [Rung.JSON_SCHEMA, Rung.JSON_MODE]
+    assert asker.rungs[0] is Rung.JSON_MODE
+
+
+async def test_bounds_that_no_grammar_enforces_do_not_cost_the_rung() -> None:
+    asker = Asker(model_of({**GOOD, "score": 7}, GOOD))
+    answer = await asker.ask(PROMPT, View)
+    assert [call.rung for call in answer.calls] == [Rung.JSON_SCHEMA, Rung.JSON_SCHEMA]
+    assert asker.rungs[0] is Rung.JSON_SCHEMA
+
+
+async def test_failing_model_is_a_call_error_with_its_cause_and_a_record() -> None:
+    calls: list[ModelCall] = []
+    failure = ConnectionError("nobody there")
+    with pytest.raises(ModelCallError, match="nobody there") as caught:
+        await ask(model_of(failure), PROMPT, View, context=CallContext(on_call=calls.append))
+    assert caught.value.__cause__ is failure
+    assert [call.error for call in calls] == ["ConnectionError: nobody there"]
+    assert calls[0].usage.calls == 1
+
+
+async def test_keys_do_not_reach_the_record(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "local-key-12345")
+    calls: list[ModelCall] = []
+    failure = ConnectionError("key sk-proj-abcdef123456 or local-key-12345 at http://u:pw@host/v1")
+    with pytest.raises(ModelCallError) as caught:
+        await ask(model_of(failure), PROMPT, View, context=CallContext(on_call=calls.append))
+    for text in (calls[0].model_dump_json(), str(caught.value)):
+        assert "sk-proj" not in text
+        assert "local-key" not in text
+        assert "pw@" not in text
+
+
+async def test_cancelled_call_is_recorded_and_passes_through() -> None:
+    asked = asyncio.Event()
+
+    async def hang(_request: ScriptedRequest) -> str:
+        asked.set()
+        await asyncio.Event().wait()
+        return "never"
+
+    calls: list[ModelCall] = []
+    context = CallContext(on_call=calls.append)
+    task = asyncio.create_task(ask(ScriptedModel(hang), PROMPT, View, context=context))
+    await asked.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert [call.error for call in calls] == ["cancelled"]
+
+
+async def test_call_that_takes_too_long_is_given_up() -> None:
+    async def hang(_request: ScriptedRequest) -> str:
+        await asyncio.Event().wait()
+        return "never"
+
+    with pytest.raises(ModelCallError, match=r"no answer within 0\.01 s"):
+        await ask(ScriptedModel(hang), PROMPT, View, settings=AskSettings(timeout=0.01))
+
+
+async def test_clients_own_timeout_keeps_its_words() -> None:
+    with pytest.raises(ModelCallError, match="my own"):
+        await ask(model_of(TimeoutError("my own")), PROMPT, View)
+
+
+async def test_record_says_who_asked_what_and_when() -> None:
+    context = CallContext(clock=SteppingClock(), ids=CountingIds(), cycle=3, phase=Phase.REASONING)
+    model = ScriptedModel(scripted_answers([GOOD]), name="scripted:calm")
+    (call,) = (await ask(model, PROMPT, View, context=context)).calls
+    assert (call.id, call.cycle, call.phase) == ("call-000001", 3, Phase.REASONING)
+    assert (call.model, call.expected) == ("scripted:calm", "View")
+    assert call.messages[1] == {"role": "user", "content": "What do you see?"}
+    assert call.seconds > 0
+    assert ModelCall.model_validate_json(call.model_dump_json()) == call
+
+
+async def test_scattered_system_messages_are_sent_as_one_at_the_front() -> None:
+    model = model_of(GOOD)
+    prompt = (*PROMPT, PromptMessage(role="system", content="And be brief."))
+    await ask(model, prompt, View)
+    assert roles(model.requests[0]) == ["SystemMessage", "UserMessage"]
+    assert model.requests[0].system_text == "You look.\n\nAnd be brief."
+
+
+async def test_prompt_that_ends_with_the_models_words_gets_the_schema_after_them() -> None:
+    model = model_of(GOOD, model_info=info(structured_output=False))
+    prompt = (PromptMessage(role="assistant", content="I looked."),)
+    await ask(model, prompt, View)
+    assert roles(model.requests[0]) == ["AssistantMessage", "UserMessage"]
+
+
+async def test_token_limit_reaches_the_model_under_its_name() -> None:
+    model = model_of(GOOD, GOOD)
+    await ask(model, PROMPT, View, settings=AskSettings(max_tokens=50))
+    named = Asker(model, limit_name="options.num_predict")
+    await named.ask(PROMPT, View, settings=AskSettings(max_tokens=60))
+    assert model.requests[0].extra["max_tokens"] == 50
+    assert model.requests[1].extra["options"] == {"num_predict": 60}
+
+
+async def test_client_of_unknown_kind_is_given_the_type_itself() -> None:
+    model = model_of(GOOD)
+    answer = await ask(ChatCompletionCache(model), PROMPT, View)
+    assert answer.value == View(**GOOD)
+    assert model.requests[0].schema_name == "View"
+    assert "response_format" not in model.requests[0].extra
+    assert answer.calls[0].model == "ChatCompletionCache"
+
+
+async def test_lone_surrogates_in_an_answer_can_be_recorded() -> None:
+    bad = CreateResult.model_construct(
+        finish_reason="stop",
+        content="\ud800",
+        usage=RequestUsage(prompt_tokens=1, completion_tokens=1),
+        cached=False,
+    )
+    answer = await ask(model_of(bad, GOOD), PROMPT, View)
+    assert answer.calls[0].raw == "?"
+
+
+async def test_questions_at_the_same_time_do_not_mix() -> None:
+    async def reply(request: ScriptedRequest) -> dict[str, Any]:
+        await asyncio.sleep(0)
+        return {**GOOD, "situation": request.last_user_text}
+
+    asker = Asker(ScriptedModel(reply))
+
+    async def one(number: int) -> Answer[View]:
+        return await asker.ask((PromptMessage(role="user", content=str(number)),), View)
+
+    answers = await asyncio.gather(*(one(number) for number in range(20)))
+    assert [answer.value.situation for answer in answers] == [str(n) for n in range(20)]
+    assert all(isinstance(m, UserMessage | SystemMessage) for m in asker_messages(asker))
+
+
+def asker_messages(asker: Asker) -> list[object]:
+    assert isinstance(asker.client, ScriptedModel)
+    return [message for request in asker.client.requests for message in request.messages]
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"max_tokens": 0}, {"timeout": 0}, {"reasks": -1}, {"rung": Rung.TEXT}]
+)
+def test_settings_that_make_no_sense_are_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=next(iter(wrong))):
+        AskSettings(**wrong)

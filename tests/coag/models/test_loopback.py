@@ -1,0 +1,423 @@
+"""The real OpenAI and Ollama clients against servers on this machine that misbehave."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import socket
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from typing import Any, TypeAlias
+
+import pytest
+import uvicorn
+from autogen_core import EVENT_LOGGER_NAME
+from autogen_core.models import ChatCompletionClient, ModelInfo
+from autogen_ext.models.ollama import OllamaChatCompletionClient
+from autogen_ext.models.openai import OpenAIChatCompletionClient
+from pydantic import BaseModel, Field
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from coag.errors import ModelAnswerError, ModelCallError
+from coag.models import Asker, AskSettings, CallContext, ask
+from coag.schema import ModelCall, Prompt, PromptMessage, Rung, TokenUsage
+
+INFO = ModelInfo(
+    vision=False,
+    function_calling=True,
+    json_output=True,
+    family="unknown",
+    structured_output=True,
+    multiple_system_messages=False,
+)
+GOOD = '{"say": "hi", "score": 0.5}'
+PROMPT: Prompt = (
+    PromptMessage(role="system", content="Be brief."),
+    PromptMessage(role="user", content="Say something."),
+)
+
+
+class Word(BaseModel):
+    say: str
+    score: float = Field(ge=0, le=1)
+
+
+Behaviour: TypeAlias = Callable[[dict[str, Any], Request], Awaitable[Response]]
+
+
+class FakeServer:
+    """A server in a thread; `behave` decides each answer, `seen` keeps each request."""
+
+    def __init__(self) -> None:
+        self.seen: list[dict[str, Any]] = []
+        self.arrived = threading.Event()
+        self.behave: Behaviour = openai_text(GOOD)
+        self._socket = socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
+        routes = [
+            Route("/v1/chat/completions", self._answer, methods=["POST"]),
+            Route("/api/chat", self._answer, methods=["POST"]),
+        ]
+        config = uvicorn.Config(
+            Starlette(routes=routes), log_level="critical", ws="none", lifespan="off"
+        )
+        self._server = uvicorn.Server(config)
+        self._thread = threading.Thread(target=self._server.run, args=([self._socket],))
+
+    async def _answer(self, request: Request) -> Response:
+        body = await request.json()
+        self.seen.append(body)
+        self.arrived.set()
+        return await self.behave(body, request)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._server.should_exit = True
+        self._server.force_exit = True
+        self._thread.join(timeout=10)
+        self._socket.close()
+
+
+def openai_body(message: dict[str, Any], finish: str = "stop", cached: int = 0) -> dict[str, Any]:
+    return {
+        "id": "x",
+        "object": "chat.completion",
+        "created": 1,
+        "model": "tiny",
+        "choices": [
+            {"index": 0, "message": {"role": "assistant", **message}, "finish_reason": finish}
+        ],
+        "usage": {
+            "prompt_tokens": 100,
+            "completion_tokens": 10,
+            "total_tokens": 110,
+            "prompt_tokens_details": {"cached_tokens": cached},
+        },
+    }
+
+
+def openai_text(content: str | None, finish: str = "stop", cached: int = 0) -> Behaviour:
+    async def behave(_body: dict[str, Any], _request: Request) -> Response:
+        return JSONResponse(openai_body({"content": content}, finish, cached))
+
+    return behave
+
+
+def ollama_response(body: dict[str, Any], code: int = 200) -> Response:
+    """Closes the connection, because AutoGen's Ollama client never does."""
+    return JSONResponse(body, code, headers={"connection": "close"})
+
+
+def in_turn(*behaviours: Behaviour) -> Behaviour:
+    remaining = list(behaviours)
+
+    async def behave(body: dict[str, Any], request: Request) -> Response:
+        return await remaining.pop(0)(body, request)
+
+    return behave
+
+
+def status(code: int, text: str = "no") -> Behaviour:
+    async def behave(_body: dict[str, Any], _request: Request) -> Response:
+        return JSONResponse({"error": {"message": text}}, status_code=code)
+
+    return behave
+
+
+async def refuse_formats(body: dict[str, Any], request: Request) -> Response:
+    kind = body.get("response_format", {}).get("type")
+    if kind:
+        return await status(400, f"response_format {kind} is not supported")(body, request)
+    return await openai_text(GOOD)(body, request)
+
+
+async def drop(_body: dict[str, Any], _request: Request) -> Response:
+    return Response("{", headers={"content-length": "1000"})
+
+
+async def hang(_body: dict[str, Any], request: Request) -> Response:
+    await request.receive()
+    return Response()
+
+
+@pytest.fixture
+def server() -> Iterator[FakeServer]:
+    fake = FakeServer()
+    fake.start()
+    yield fake
+    fake.stop()
+
+
+@pytest.fixture
+async def client(server: FakeServer) -> AsyncIterator[ChatCompletionClient]:
+    opened = OpenAIChatCompletionClient(
+        model="tiny",
+        base_url=f"{server.url}/v1",
+        api_key="sk-local-secret",
+        model_info=INFO,
+        max_retries=0,
+    )
+    yield opened
+    await opened.close()
+
+
+async def test_schema_goes_out_strict_and_usage_with_cached_tokens_comes_back(
+    server: FakeServer, client: ChatCompletionClient
+) -> None:
+    server.behave = openai_text(GOOD, cached=64)
+    answer = await ask(client, PROMPT, Word, settings=AskSettings(max_tokens=33))
+    assert answer.value == Word(say="hi", score=0.5)
+    assert answer.usage == TokenUsage(
+        prompt_tokens=100, completion_tokens=10, cached_tokens=64, calls=1
+    )
+    (sent,) = server.seen
+    assert sent["response_format"]["json_schema"]["strict"] is True
+    assert sent["max_tokens"] == 33
+    assert "tools" not in sent
+    assert answer.calls[0].model == "tiny"
+
+
+async def test_refused_response_formats_lead_down_to_the_prompt_and_are_remembered(
+    server: FakeServer, client: ChatCompletionClient
+) -> None:
+    server.behave = refuse_formats
+    asker = Asker(client)
+    answer = await asker.ask(PROMPT, Word)
+    assert [call.rung for call in answer.calls] == [Rung.JSON_SCHEMA, Rung.JSON_MODE, Rung.PROMPT]
+    assert "response_format json_schema is not supported" in (answer.calls[0].error or "")
+    assert "JSON Schema" in server.seen[-1]["messages"][-1]["content"]
+    assert len((await asker.ask(PROMPT, Word)).calls) == 1
+
+
+@pytest.mark.parametrize(
+    "content", [f"Sure!\n```json\n{GOOD}\n```", f"I say {GOOD}."], ids=["fences", "prose"]
+)
+async def test_server_that_ignores_the_schema_but_says_json_is_understood(
+    server: FakeServer, client: ChatCompletionClient, content: str
+) -> None:
+    server.behave = openai_text(content)
+    answer = await ask(client, PROMPT, Word)
+    assert answer.repaired
+    assert len(server.seen) == 1
+
+
+@pytest.mark.parametrize(
+    ("bad", "said"),
+    [
+        (openai_text("I cannot say."), "Invalid JSON"),
+        (openai_text(None), "empty"),
+        (openai_text('{"say": "h', "length"), "shorter"),
+        (openai_text('{"say": "hi", "score": 12}'), "score"),
+    ],
+    ids=["prose", "null content", "length", "out of range"],
+)
+async def test_bad_answer_is_asked_for_again_and_its_usage_counts(
+    server: FakeServer, client: ChatCompletionClient, bad: Behaviour, said: str
+) -> None:
+    server.behave = in_turn(bad, openai_text(GOOD, cached=32))
+    answer = await ask(client, PROMPT, Word)
+    assert said in server.seen[1]["messages"][-1]["content"]
+    assert answer.usage == TokenUsage(
+        prompt_tokens=200, completion_tokens=20, cached_tokens=32, calls=2
+    )
+
+
+async def test_tool_call_in_place_of_text_is_asked_for_again(
+    server: FakeServer, client: ChatCompletionClient
+) -> None:
+    function = {"name": "move", "arguments": "{}"}
+    message = {
+        "content": None,
+        "tool_calls": [{"id": "1", "type": "function", "function": function}],
+    }
+
+    async def call_tool(_body: dict[str, Any], _request: Request) -> Response:
+        return JSONResponse(openai_body(message, "tool_calls"))
+
+    server.behave = in_turn(call_tool, openai_text(GOOD))
+    answer = await ask(client, PROMPT, Word)
+    assert answer.calls[0].tool_calls == ({"id": "1", **function},)
+    assert "'move'" in server.seen[1]["messages"][-1]["content"]
+
+
+async def test_answer_that_stays_bad_keeps_its_raw_text(
+    server: FakeServer, client: ChatCompletionClient
+) -> None:
+    server.behave = openai_text("never")
+    with pytest.raises(ModelAnswerError) as caught:
+        await ask(client, PROMPT, Word)
+    assert caught.value.raw == "never"
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "said"),
+    [
+        (status(500, "out of memory"), "out of memory"),
+        (status(401, "wrong key sk-local-secret"), "AuthenticationError"),
+        (drop, "APIConnectionError"),
+    ],
+    ids=["500", "401", "drop"],
+)
+async def test_failing_server_is_a_call_error_with_a_record_without_keys(
+    server: FakeServer, client: ChatCompletionClient, behaviour: Behaviour, said: str
+) -> None:
+    server.behave = behaviour
+    calls: list[ModelCall] = []
+    with pytest.raises(ModelCallError, match=said):
+        await ask(client, PROMPT, Word, context=CallContext(on_call=calls.append))
+    (call,) = calls
+    assert said in (call.error or "")
+    assert "local-secret" not in call.model_dump_json()
+
+
+async def test_answer_without_choices_is_a_call_error_that_keeps_the_usage(
+    server: FakeServer, client: ChatCompletionClient
+) -> None:
+    async def empty(_body: dict[str, Any], _request: Request) -> Response:
+        return JSONResponse({**openai_body({}), "choices": []})
+
+    server.behave = empty
+    calls: list[ModelCall] = []
+    with pytest.raises(ModelCallError):
+        await ask(client, PROMPT, Word, context=CallContext(on_call=calls.append))
+    assert calls[0].usage.prompt_tokens == 100
+
+
+async def test_server_that_is_not_there_is_a_call_error(client: ChatCompletionClient) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    gone = OpenAIChatCompletionClient(
+        model="tiny",
+        base_url=f"http://127.0.0.1:{port}/v1",
+        api_key="none",
+        model_info=INFO,
+        max_retries=0,
+    )
+    with pytest.raises(ModelCallError, match="Connect"):
+        await ask(gone, PROMPT, Word)
+    await gone.close()
+
+
+async def test_hanging_call_can_be_cancelled_and_the_next_one_works(
+    server: FakeServer, client: ChatCompletionClient
+) -> None:
+    server.behave = in_turn(hang, openai_text(GOOD))
+    calls: list[ModelCall] = []
+    context = CallContext(on_call=calls.append)
+    task = asyncio.create_task(ask(client, PROMPT, Word, context=context))
+    assert await asyncio.to_thread(server.arrived.wait, 5)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert [call.error for call in calls] == ["cancelled"]
+    assert (await ask(client, PROMPT, Word)).value.say == "hi"
+
+
+async def test_hanging_call_is_given_up_after_its_time(
+    server: FakeServer, client: ChatCompletionClient
+) -> None:
+    server.behave = hang
+    with pytest.raises(ModelCallError, match=r"no answer within 0\.2 s"):
+        await ask(client, PROMPT, Word, settings=AskSettings(timeout=0.2))
+
+
+async def test_cached_tokens_of_calls_at_the_same_time_do_not_mix(
+    server: FakeServer, client: ChatCompletionClient
+) -> None:
+    last_here = asyncio.Event()
+
+    async def by_number(body: dict[str, Any], _request: Request) -> Response:
+        number = int(body["messages"][-1]["content"])
+        if len(server.seen) == 9:
+            last_here.set()
+        await last_here.wait()
+        return JSONResponse(openai_body({"content": GOOD}, cached=number))
+
+    server.behave = by_number
+    asker = Asker(client)
+    prompts = [(PromptMessage(role="user", content=str(number)),) for number in range(1, 10)]
+    answers = await asyncio.gather(*(asker.ask(prompt, Word) for prompt in prompts))
+    assert [answer.usage.cached_tokens for answer in answers] == list(range(1, 10))
+
+
+async def test_listening_changes_nobodys_log(
+    server: FakeServer, client: ChatCompletionClient, caplog: pytest.LogCaptureFixture
+) -> None:
+    logger = logging.getLogger(EVENT_LOGGER_NAME)
+    before = logger.level
+    await ask(client, PROMPT, Word)
+    assert caplog.records == []
+    assert logger.level == before
+    assert logger.filters == []
+    with caplog.at_level(logging.INFO, logger=EVENT_LOGGER_NAME):
+        await ask(client, PROMPT, Word)
+    assert [record.name for record in caplog.records if record.name == EVENT_LOGGER_NAME] == [
+        EVENT_LOGGER_NAME
+    ]
+
+
+async def test_silenced_logging_costs_the_cached_tokens_only(
+    server: FakeServer, client: ChatCompletionClient
+) -> None:
+    server.behave = openai_text(GOOD, cached=64)
+    logging.disable(logging.CRITICAL)
+    try:
+        answer = await ask(client, PROMPT, Word)
+    finally:
+        logging.disable(logging.NOTSET)
+    assert answer.usage == TokenUsage(prompt_tokens=100, completion_tokens=10, calls=1)
+
+
+async def test_ollama_gets_the_schema_as_its_format_and_the_limit_as_an_option(
+    server: FakeServer,
+) -> None:
+    async def chat(body: dict[str, Any], _request: Request) -> Response:
+        message = {"role": "assistant", "content": GOOD}
+        done = {"done": True, "done_reason": "stop", "prompt_eval_count": 9, "eval_count": 4}
+        return ollama_response({"model": body["model"], "message": message, **done})
+
+    server.behave = chat
+    opened = OllamaChatCompletionClient(
+        model="tiny", host=server.url, model_info=INFO, options={"seed": 7}
+    )
+    answer = await ask(opened, PROMPT, Word, settings=AskSettings(max_tokens=33))
+    await opened.close()
+    assert answer.value.say == "hi"
+    assert answer.usage == TokenUsage(prompt_tokens=9, completion_tokens=4, calls=1)
+    (sent,) = server.seen
+    assert sent["format"]["required"] == ["say", "score"]
+    assert sent["options"] == {"seed": 7, "num_predict": 33}
+    assert [message["role"] for message in sent["messages"]] == ["system", "user"]
+
+
+async def test_ollama_keeps_the_text_of_a_bad_answer(server: FakeServer) -> None:
+    async def chat(body: dict[str, Any], _request: Request) -> Response:
+        message = {"role": "assistant", "content": json.dumps({"say": "hi"})}
+        return ollama_response({"model": body["model"], "message": message, "done": True})
+
+    server.behave = chat
+    opened = OllamaChatCompletionClient(model="tiny", host=server.url, model_info=INFO)
+    with pytest.raises(ModelAnswerError) as caught:
+        await ask(opened, PROMPT, Word)
+    await opened.close()
+    assert caught.value.raw == '{"say": "hi"}'
+
+
+async def test_ollama_that_refuses_a_format_is_asked_in_a_looser_one(server: FakeServer) -> None:
+    async def chat(body: dict[str, Any], _request: Request) -> Response:
+        if isinstance(body["format"], dict):
+            return ollama_response({"error": "invalid format"}, 400)
+        message = {"role": "assistant", "content": GOOD}
+        return ollama_response({"model": body["model"], "message": message, "done": True})
+
+    server.behave = chat
+    opened = OllamaChatCompletionClient(model="tiny", host=server.url, model_info=INFO)
+    answer = await ask(opened, PROMPT, Word)
+    await opened.close()
+    assert [call.rung for call in answer.calls] == [Rung.JSON_SCHEMA, Rung.JSON_MODE]

@@ -1,0 +1,79 @@
+"""Schemas as strict structured output wants them."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Any, Generic, TypeVar
+
+import jsonschema
+import pytest
+from pydantic import BaseModel, Field
+
+from coag.models import response_format, strict_schema
+
+T = TypeVar("T")
+
+
+class Kind(StrEnum):
+    A = "a"
+    B = "b"
+
+
+class Part(BaseModel):
+    title: str = Field(default="none", max_length=9, description="What it is called.")
+    default: int = 3
+
+
+class Whole(BaseModel):
+    parts: list[Part] = Field(default_factory=list[Part], max_length=5)
+    kind: Kind = Field(default=Kind.A, description="Which kind.")
+    chosen: Part | None = None
+
+
+class Free(BaseModel):
+    inner: dict[str, Any]
+
+
+class Box(BaseModel, Generic[T]):
+    content: T
+
+
+def test_every_field_is_required_and_no_other_allowed() -> None:
+    schema = strict_schema(Whole)
+    assert schema["required"] == ["parts", "kind", "chosen"]
+    assert schema["additionalProperties"] is False
+    assert schema["$defs"]["Part"]["required"] == ["title", "default"]
+    assert schema["$defs"]["Part"]["additionalProperties"] is False
+
+
+def test_defaults_and_titles_go_but_fields_of_these_names_stay() -> None:
+    part = strict_schema(Whole)["$defs"]["Part"]
+    assert part["properties"]["title"] == {
+        "description": "What it is called.",
+        "maxLength": 9,
+        "type": "string",
+    }
+    assert part["properties"]["default"] == {"type": "integer"}
+
+
+def test_references_stand_alone() -> None:
+    properties = strict_schema(Whole)["properties"]
+    assert properties["kind"] == {"$ref": "#/$defs/Kind"}
+    assert properties["chosen"]["anyOf"][0] == {"$ref": "#/$defs/Part"}
+
+
+def test_dumped_value_is_valid_under_the_schema() -> None:
+    value = Whole(parts=[Part()], chosen=Part())
+    jsonschema.validate(value.model_dump(mode="json"), strict_schema(Whole))
+
+
+def test_free_dictionary_is_refused_by_its_place() -> None:
+    with pytest.raises(ValueError, match=r"Free\.inner is a free dictionary"):
+        strict_schema(Free)
+
+
+def test_response_format_has_a_name_that_servers_accept() -> None:
+    form = response_format(Box[Kind])
+    assert form["type"] == "json_schema"
+    assert form["json_schema"]["name"] == "Box_Kind_"
+    assert form["json_schema"]["strict"] is True

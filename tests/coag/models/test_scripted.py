@@ -1,0 +1,238 @@
+"""`ScriptedModel` as a client: alone, streamed, and in an agent."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from autogen_agentchat.agents import AssistantAgent
+from autogen_core import CancellationToken, FunctionCall
+from autogen_core.models import (
+    AssistantMessage,
+    CreateResult,
+    FunctionExecutionResult,
+    FunctionExecutionResultMessage,
+    LLMMessage,
+    ModelInfo,
+    RequestUsage,
+    SystemMessage,
+    UserMessage,
+)
+from autogen_core.tools import FunctionTool
+from pydantic import BaseModel
+
+from coag.models import ScriptedModel, ScriptedRequest, response_format, scripted_answers
+
+
+class Pair(BaseModel):
+    left: int
+    right: int
+
+
+def said(text: str) -> list[LLMMessage]:
+    return [UserMessage(content=text, source="user")]
+
+
+async def test_answers_with_what_the_function_makes_of_the_request() -> None:
+    model = ScriptedModel(lambda request: request.last_user_text.upper())
+    result = await model.create(said("hello"))
+    assert result.content == "HELLO"
+    assert result.finish_reason == "stop"
+    assert not result.cached
+
+
+async def test_async_scripts_are_awaited() -> None:
+    async def script(request: ScriptedRequest) -> str:
+        await asyncio.sleep(0)
+        return f"number {request.number}"
+
+    model = ScriptedModel(script)
+    await model.create(said("a"))
+    assert (await model.create(said("b"))).content == "number 2"
+    assert model.calls == 2
+
+
+async def test_values_and_mappings_are_sent_as_json() -> None:
+    model = ScriptedModel(scripted_answers([Pair(left=1, right=2), {"left": 1, "right": 2}]))
+    for _ in range(2):
+        result = await model.create(said("a"))
+        assert isinstance(result.content, str)
+        assert Pair.model_validate_json(result.content) == Pair(left=1, right=2)
+
+
+async def test_tool_calls_and_whole_results_are_passed_on() -> None:
+    whole = CreateResult(
+        finish_reason="length",
+        content="cut",
+        usage=RequestUsage(prompt_tokens=5, completion_tokens=6),
+        cached=False,
+    )
+    call = FunctionCall(id="1", name="add", arguments="{}")
+    model = ScriptedModel(scripted_answers([[call], whole]))
+    first = await model.create(said("a"))
+    assert first.content == [call]
+    assert first.finish_reason == "function_calls"
+    assert await model.create(said("b")) is whole
+
+
+async def test_stream_ends_with_the_result_and_its_chunks_make_the_text() -> None:
+    model = ScriptedModel(lambda _: " two\n words ")
+    parts = [part async for part in model.create_stream(said("a"))]
+    result = parts.pop()
+    assert isinstance(result, CreateResult)
+    assert "".join(str(part) for part in parts) == result.content
+    assert len(parts) > 1
+
+
+async def test_streamed_tool_calls_are_only_in_the_result() -> None:
+    call = FunctionCall(id="1", name="add", arguments="{}")
+    model = ScriptedModel(lambda _: [call])
+    (result,) = [part async for part in model.create_stream(said("a"))]
+    assert isinstance(result, CreateResult)
+    assert result.content == [call]
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [{"json_output": Pair}, {"extra_create_args": {"response_format": response_format(Pair)}}],
+)
+async def test_schema_is_seen_whichever_way_it_is_asked_for(asked: dict[str, Any]) -> None:
+    model = ScriptedModel(lambda request: request.schema_name or "none")
+    assert (await model.create(said("a"), **asked)).content == "Pair"
+    schema = model.requests[0].schema
+    assert schema is not None
+    assert list(schema["properties"]) == ["left", "right"]
+    assert model.requests[0].json_output
+
+
+async def test_usage_is_estimated_and_summed() -> None:
+    model = ScriptedModel(lambda _: "12345678")
+    await model.create(said("1234"))
+    await model.create(said("1234"))
+    assert model.total_usage() == RequestUsage(prompt_tokens=2, completion_tokens=4)
+    assert model.actual_usage() == model.total_usage()
+
+
+def test_tokens_are_counted_without_a_tokenizer() -> None:
+    model = ScriptedModel(lambda _: "")
+    assert model.count_tokens(said("x" * 40)) == 10
+    assert model.remaining_tokens(said("x" * 40)) == 128_000 - 10
+
+
+@pytest.mark.parametrize(
+    ("lacking", "asked"),
+    [
+        ("json_output", {"json_output": True}),
+        ("json_output", {"extra_create_args": {"response_format": {"type": "json_object"}}}),
+        ("structured_output", {"json_output": Pair}),
+        ("function_calling", {"tools": [{"name": "add"}]}),
+    ],
+)
+async def test_what_the_model_cannot_do_is_refused(lacking: str, asked: dict[str, Any]) -> None:
+    info = ModelInfo(
+        vision=False,
+        function_calling=False,
+        json_output=False,
+        family="scripted",
+        structured_output=False,
+    )
+    model = ScriptedModel(lambda _: "", model_info=info)
+    with pytest.raises(ValueError, match=lacking):
+        await model.create(said("a"), **asked)
+    assert model.calls == 0
+    assert model.model_info is model.capabilities
+
+
+async def test_request_gathers_the_text_of_all_messages() -> None:
+    call = FunctionCall(id="1", name="look", arguments='{"far": true}')
+    done = FunctionExecutionResult(content="a wall", name="look", call_id="1")
+    model = ScriptedModel(lambda _: "")
+    await model.create(
+        [
+            SystemMessage(content="be brief"),
+            UserMessage(content=["look", "again"], source="user"),
+            AssistantMessage(content=[call], source="assistant"),
+            FunctionExecutionResultMessage(content=[done]),
+        ]
+    )
+    request = model.requests[0]
+    assert request.text == 'be brief\nlook\nagain\nlook({"far": true})\na wall'
+    assert request.system_text == "be brief"
+    assert request.last_user_text == "look\nagain"
+
+
+def test_last_user_text_is_empty_where_no_user_spoke() -> None:
+    assert ScriptedRequest(messages=()).last_user_text == ""
+
+
+async def test_used_up_answers_say_what_was_asked() -> None:
+    model = ScriptedModel(scripted_answers(["one"]))
+    await model.create(said("a"))
+    with pytest.raises(RuntimeError, match=r"All 1 .* asked for Pair with 'where to\?'"):
+        await model.create(said("where to?"), json_output=Pair)
+
+
+async def test_exceptions_among_the_answers_are_raised() -> None:
+    model = ScriptedModel(scripted_answers([OSError("broken")]))
+    with pytest.raises(OSError, match="broken"):
+        await model.create(said("a"))
+
+
+async def test_cancellation_token_ends_an_async_script() -> None:
+    asked = asyncio.Event()
+
+    async def hang(_request: ScriptedRequest) -> str:
+        asked.set()
+        await asyncio.Event().wait()
+        return "never"
+
+    token = CancellationToken()
+    model = ScriptedModel(hang)
+    task = asyncio.create_task(model.create(said("a"), cancellation_token=token))
+    await asked.wait()
+    token.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    await model.close()
+
+
+def test_scripted_model_is_no_component_that_can_be_dumped() -> None:
+    with pytest.raises(NotImplementedError):
+        ScriptedModel(lambda _: "").dump_component()
+
+
+@pytest.mark.parametrize("streaming", [False, True])
+async def test_assistant_agent_uses_tools_with_it(streaming: bool) -> None:
+    def add(left: int, right: int) -> int:
+        """Adds two numbers."""
+        return left + right
+
+    def script(request: ScriptedRequest) -> str | list[FunctionCall]:
+        if isinstance(request.messages[-1], FunctionExecutionResultMessage):
+            return f"It is {request.text.splitlines()[-1]}."
+        assert [tool["name"] for tool in request.tools] == ["add"]
+        return [FunctionCall(id="1", name="add", arguments='{"left": 2, "right": 3}')]
+
+    model = ScriptedModel(script)
+    agent = AssistantAgent(
+        "helper",
+        model_client=model,
+        tools=[add],
+        reflect_on_tool_use=True,
+        model_client_stream=streaming,
+    )
+    result = await agent.run(task="2 + 3?")
+    assert result.messages[-1].to_text() == "It is 5."
+    assert model.requests[0].tool_choice == "auto"
+
+
+async def test_tool_choice_is_told_by_name() -> None:
+    def add(left: int, right: int) -> int:
+        return left + right
+
+    tool = FunctionTool(add, description="Adds.")
+    model = ScriptedModel(lambda request: request.tool_choice)
+    result = await model.create(said("a"), tools=[tool], tool_choice=tool)
+    assert result.content == "add"
+    assert model.count_tokens([], tools=[tool]) > 10
