@@ -1,1 +1,78 @@
-"""`coag` gives AutoGen agents a mind that can be inspected."""
+"""`coag` gives AutoGen agents a mind that can be inspected.
+
+An agent of this package retrieves, reasons, proposes, evaluates and selects before it acts, on
+a structured working memory and a long-term memory that lasts, and leaves a trace of it all.
+
+    from coag import CoagAgent
+
+The names below are loaded when they are first used, so that importing `coag` is quick.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from coag.agent import CoagAgent
+    from coag.context import CoagContext, Rendering, WorkingMemory
+    from coag.cycle import Bounds, CycleSettings
+    from coag.errors import CoagError
+    from coag.memory import LongTermMemory, ProceduralMemory
+    from coag.models import ScriptedModel, open_model
+    from coag.schema import Candidate, Percept, Phase, Section, Verdict
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "CoagAgent": "coag.agent",
+    "CoagContext": "coag.context",
+    "WorkingMemory": "coag.context",
+    "Rendering": "coag.context",
+    "CycleSettings": "coag.cycle",
+    "Bounds": "coag.cycle",
+    "LongTermMemory": "coag.memory",
+    "ProceduralMemory": "coag.memory",
+    "ScriptedModel": "coag.models",
+    "open_model": "coag.models",
+    "Candidate": "coag.schema",
+    "Percept": "coag.schema",
+    "Phase": "coag.schema",
+    "Section": "coag.schema",
+    "Verdict": "coag.schema",
+    "CoagError": "coag.errors",
+}
+
+__all__ = [  # pyright: ignore[reportUnsupportedDunderAll] - loaded on first use
+    "CoagAgent",
+    "CoagContext",
+    "WorkingMemory",
+    "Rendering",
+    "CycleSettings",
+    "Bounds",
+    "LongTermMemory",
+    "ProceduralMemory",
+    "ScriptedModel",
+    "open_model",
+    "Candidate",
+    "Percept",
+    "Phase",
+    "Section",
+    "Verdict",
+    "CoagError",
+    "__version__",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Loads a public name on first use (PEP 562)."""
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module 'coag' has no attribute {name!r}")
+    value = getattr(import_module(home), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOMES])

@@ -1,0 +1,306 @@
+"""`CoagAgent`: AutoGen's face of a deliberating agent."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from autogen_agentchat.agents import BaseChatAgent
+from autogen_agentchat.base import Handoff, Response
+from autogen_agentchat.messages import (
+    BaseAgentEvent,
+    BaseChatMessage,
+    TextMessage,
+    ToolCallSummaryMessage,
+)
+from autogen_core import CancellationToken, FunctionCall
+from autogen_core.model_context import ChatCompletionContext
+from autogen_core.models import AssistantMessage, ChatCompletionClient, FunctionExecutionResult
+from autogen_core.tools import Workbench
+from pydantic import BaseModel
+from typing_extensions import Unpack
+
+from coag.compat import Tool, ToolRunner
+from coag.context import CoagContext
+from coag.cycle import ConstraintSet, TurnResult, run_turn
+from coag.errors import ConfigurationError
+from coag.memory import ProceduralMemory, Procedure
+from coag.models import Asker
+from coag.schema import CognitiveModule, Constraint, ExecutionOutcome, TraceRecord
+from coag.tracing import MemoryTrace, Recipe, RunFolder
+
+from ._events import events_of, execution_result, function_call
+from ._inbox import message_percepts
+from ._memories import open_memory, open_procedures
+from ._mind import MindParts, RunName, build_mind
+from ._runs import Runs
+from ._settings import Deliberation, MemoryArgument, cycle_settings
+from ._state import AgentState, load_agent_state, save_agent_state
+
+DESCRIPTION = "An agent that deliberates before it acts, and uses tools."
+SYSTEM_MESSAGE = "You are a helpful AI assistant. Solve tasks using your tools."
+
+
+class CoagAgent(BaseChatAgent):
+    """An AutoGen agent that retrieves, reasons, proposes, evaluates and selects before it acts.
+
+    Takes AssistantAgent's arguments. One message in; cycles until `respond`, a bound or
+    cancellation; stock AutoGen events out for every phase; the answer last. Given no folder,
+    it writes nothing to disk.
+
+    Args:
+        name: The agent's name, a Python identifier.
+        model_client: Any AutoGen chat completion client.
+        tools: AutoGen tools, or functions with annotated arguments and a docstring.
+        workbench: AutoGen workbenches instead of tools.
+        model_context: A `CoagContext` for the domain; any other AutoGen context decides which
+            messages of the dialogue are shown.
+        description: What the agent can do, for teams.
+        system_message: Instructions of the developer.
+        max_tool_iterations: External actions a turn; None until `respond` or a bound.
+        tool_call_summary_format: Form of the answer where a turn ends with an action.
+        memory: Long-term memory: a folder, a Chroma server's URL, a `LongTermMemory`, or
+            AutoGen memories, which are further sources of recall. None keeps it in RAM.
+        metadata: Kept with the agent, as AssistantAgent does.
+        modules: Cognitive modules.
+        constraints: Hard rules in code; see also `agent.constraints`.
+        procedures: Prompts that take the place of the seeds of the same name.
+        logs: Folder for run folders; None keeps the trace in RAM.
+        recipe: How to build this agent again, for `resume`.
+        seed: Seed of the run's random source.
+        tool_timeout: Seconds that one tool call may take.
+        **deliberation: See `CycleSettings`: `depth`, `selection`, `proposal`, `bounds`, ...
+
+    Raises:
+        ConfigurationError: Arguments that cannot work together; the message says which.
+    """
+
+    def __init__(  # noqa: PLR0913 - AssistantAgent's arguments and ours
+        self,
+        name: str,
+        model_client: ChatCompletionClient,
+        *,
+        tools: Sequence[Tool] | None = None,
+        workbench: Workbench | Sequence[Workbench] | None = None,
+        handoffs: Sequence[Handoff | str] | None = None,
+        model_context: ChatCompletionContext | None = None,
+        description: str = DESCRIPTION,
+        system_message: str | None = SYSTEM_MESSAGE,
+        model_client_stream: bool = False,
+        reflect_on_tool_use: bool | None = None,
+        max_tool_iterations: int | None = None,
+        tool_call_summary_format: str = "{result}",
+        tool_call_summary_formatter: Callable[[FunctionCall, FunctionExecutionResult], str]
+        | None = None,
+        output_content_type: type[BaseModel] | None = None,
+        memory: MemoryArgument | None = None,
+        metadata: dict[str, str] | None = None,
+        modules: Sequence[CognitiveModule] = (),
+        constraints: Sequence[Constraint] = (),
+        procedures: Sequence[Procedure] = (),
+        logs: Path | str | None = None,
+        recipe: Recipe | None = None,
+        seed: int = 0,
+        tool_timeout: float = 60.0,
+        **deliberation: Unpack[Deliberation],
+    ) -> None:
+        super().__init__(name, description)
+        _refuse_what_has_no_meaning_yet(
+            handoffs=handoffs,
+            model_client_stream=model_client_stream,
+            output_content_type=output_content_type,
+            reflect_on_tool_use=False if reflect_on_tool_use is False else None,
+        )
+        if tools and workbench:
+            raise ConfigurationError("Give tools or a workbench, not both.")
+        benches = [workbench] if isinstance(workbench, Workbench) else list(workbench or ())
+        self.metadata = dict(metadata or {})
+        self._summary_format = tool_call_summary_format
+        self._summary_formatter = tool_call_summary_formatter
+        self._context = _context_from(model_context)
+        self._settings = cycle_settings(deliberation, max_tool_iterations)
+        self._run_name = RunName()
+        asker = Asker(model_client)
+        self._runs = Runs(
+            logs=None if logs is None else Path(logs),
+            agent=name,
+            model=asker.name,
+            recipe=recipe,
+            seed=seed,
+            configuration={"settings": self._settings.model_dump(mode="json")},
+        )
+        self._memory = open_memory(memory, scope=name, clock=self._context.clock)
+        self._owns_memory = memory is None or isinstance(memory, str | Path)
+        parts = MindParts(
+            name=name,
+            asker=asker,
+            tools=ToolRunner(tools or (), benches, timeout=tool_timeout),
+            context=self._context,
+            memory=self._memory,
+            procedures=open_procedures(memory, procedures, self._context.clock),
+            modules=modules,
+            constraints=constraints,
+            settings=self._settings,
+            system_message=system_message or "",
+            seed=seed,
+        )
+        self._mind = build_mind(parts, self._run_name)
+        self._turn = 0
+
+    # ---- what can be looked at ----
+
+    @property
+    def produced_message_types(self) -> Sequence[type[BaseChatMessage]]:
+        """A text, or a summary of the tool call that ended the turn."""
+        return (TextMessage, ToolCallSummaryMessage)
+
+    @property
+    def model_context(self) -> CoagContext[Any]:
+        """The context that owns this agent's working memory."""
+        return self._context
+
+    @property
+    def constraints(self) -> ConstraintSet:
+        """The constraints; what is added here is in force from the next cycle."""
+        return self._mind.deps.constraints
+
+    @property
+    def procedures(self) -> ProceduralMemory:
+        """The prompts that the agent works by, with all their versions."""
+        return self._mind.deps.procedures
+
+    @property
+    def run_folder(self) -> RunFolder | None:
+        """The folder of the current run; None before the first turn and without `logs`."""
+        return self._runs.folder
+
+    @property
+    def trace(self) -> tuple[TraceRecord, ...]:
+        """The records of this run that are kept in RAM; empty where `logs` is given."""
+        sink = self._mind.trace.sink
+        return sink.records if isinstance(sink, MemoryTrace) else ()
+
+    # ---- turns ----
+
+    async def on_messages(
+        self, messages: Sequence[BaseChatMessage], cancellation_token: CancellationToken
+    ) -> Response:
+        """Deliberates on the messages and gives the answer."""
+        async for item in self.on_messages_stream(messages, cancellation_token):
+            if isinstance(item, Response):
+                return item
+        raise AssertionError("A turn always ends with a response.")
+
+    async def on_messages_stream(
+        self, messages: Sequence[BaseChatMessage], cancellation_token: CancellationToken
+    ) -> AsyncGenerator[BaseAgentEvent | BaseChatMessage | Response, None]:
+        """The same, with an event for every phase on the way and the response last."""
+        deps = self._mind.deps
+        self._runs.open(self._mind.trace, self._run_name, deps.clock)
+        percepts = message_percepts(messages, deps.clock, deps.ids)
+        await self._tell_foreign_context(messages)
+        self._turn += 1
+        inner: list[BaseAgentEvent | BaseChatMessage] = []
+        turn = run_turn(percepts, self._context, deps, turn=self._turn)
+        try:
+            while True:
+                item = await _next(turn, cancellation_token)
+                if isinstance(item, TurnResult):
+                    break
+                known = await deps.actions.specs()
+                for event in events_of(item, self._context.working_memory, self.name, known):
+                    inner.append(event)
+                    yield event
+        finally:
+            await turn.aclose()
+        yield Response(chat_message=await self._answer(item), inner_messages=inner)
+
+    async def _tell_foreign_context(self, messages: Sequence[BaseChatMessage]) -> None:
+        foreign = self._context.dialogue_source
+        if foreign is not None:
+            for message in messages:
+                await foreign.add_message(message.to_model_message())
+
+    async def _answer(self, result: TurnResult) -> BaseChatMessage:
+        metadata = {"ended_by": result.reason, "cycles": str(result.cycles)}
+        if result.failed_modules:
+            metadata["failed_modules"] = ", ".join(result.failed_modules)
+        if self._context.dialogue_source is not None:
+            said = AssistantMessage(content=result.response, source=self.name)
+            await self._context.dialogue_source.add_message(said)
+        if result.reason == "actions" and result.last is not None:
+            return self._summary(result.last, metadata)
+        return TextMessage(content=result.response, source=self.name, metadata=metadata)
+
+    def _summary(self, last: ExecutionOutcome, metadata: dict[str, str]) -> ToolCallSummaryMessage:
+        call, result = function_call(last), execution_result(last)
+        if self._summary_formatter is not None:
+            content = self._summary_formatter(call, result)
+        else:
+            content = (
+                self._summary_format.replace("{tool_name}", call.name)
+                .replace("{arguments}", call.arguments)
+                .replace("{result}", result.content)
+                .replace("{is_error}", str(result.is_error))
+            )
+        return ToolCallSummaryMessage(
+            content=content,
+            source=self.name,
+            tool_calls=[call],
+            results=[result],
+            metadata=metadata,
+        )
+
+    # ---- life ----
+
+    async def on_reset(self, cancellation_token: CancellationToken) -> None:
+        """Forgets the dialogue and the activity; long-term memory and procedures stay."""
+        del cancellation_token
+        await self._context.clear()
+        self._mind.deps.detector.load_state({})
+
+    async def save_state(self) -> Mapping[str, Any]:
+        """The whole mind as JSON: working memory, procedures, modules, detector, counters."""
+        return (await save_agent_state(self._mind, self._turn)).model_dump(mode="json")
+
+    async def load_state(self, state: Mapping[str, Any]) -> None:
+        """Goes on from a saved state; an AssistantAgent's messages become percepts."""
+        self._turn = await load_agent_state(AgentState.model_validate(state), self._mind)
+
+    async def close(self) -> None:
+        """Ends the run's log and closes the memory that this agent opened itself."""
+        self._runs.close(self._mind.deps.clock)
+        if self._owns_memory and self._memory is not None:
+            await self._memory.close()
+
+
+async def _next(turn: AsyncGenerator[Any], token: CancellationToken) -> Any:
+    """The turn's next item, as a task that the token can cancel."""
+    task = asyncio.ensure_future(anext(turn))
+    token.link_future(task)
+    try:
+        return await task
+    except asyncio.CancelledError:
+        if not task.done():
+            task.cancel()
+            await asyncio.wait([task])
+        raise
+
+
+def _context_from(given: ChatCompletionContext | None) -> CoagContext[Any]:
+    if isinstance(given, CoagContext):
+        return given
+    return CoagContext[Any](dialogue=given)
+
+
+def _refuse_what_has_no_meaning_yet(**given: object) -> None:
+    asked = [name for name, value in given.items() if value not in (None, False, [], ())]
+    if given.get("reflect_on_tool_use") is False:
+        asked.append("reflect_on_tool_use=False")
+    if asked:
+        raise ConfigurationError(
+            f"CoagAgent does not support {', '.join(asked)}: every result is deliberated on in "
+            "the next cycle, and the answer is one text. Leave it out."
+        )

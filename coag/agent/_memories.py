@@ -1,0 +1,108 @@
+"""What `memory=` and `procedures=` stand for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from autogen_core.memory import Memory, MemoryContent
+
+from coag.errors import ConfigurationError
+from coag.memory import LongTermMemory, ProceduralMemory, Procedure, seed_procedures
+from coag.schema import (
+    Clock,
+    MemoryKind,
+    Provenance,
+    RecalledRecord,
+    Record,
+    Trust,
+    record_id,
+)
+from coag.store import open_store
+
+from ._settings import MemoryArgument
+
+LTM_FOLDER = "long_term"
+PROCEDURES_FILE = "procedures.json"
+UNSCORED = 0.5
+"""Score of what an AutoGen memory brings without a score of its own."""
+
+
+class AutoGenRecall:
+    """An AutoGen memory as a further source of recall; nothing is written to it.
+
+    Args:
+        memory: Any AutoGen `Memory`.
+        scope: Whose recall it serves.
+        clock: Dates what it brings: AutoGen's memories keep no times.
+    """
+
+    def __init__(self, memory: Memory, *, scope: str, clock: Clock) -> None:
+        self._memory = memory
+        self._scope = scope
+        self._clock = clock
+        self.name = type(memory).__name__
+
+    async def recall(self, query: str, k: int) -> list[RecalledRecord]:
+        """What the memory finds for the query, as untrusted records."""
+        found = await self._memory.query(query)
+        texts = [content for content in found.results if str(content.content).strip()]
+        return [self._record(content) for content in texts[:k]]
+
+    def _record(self, content: MemoryContent) -> RecalledRecord:
+        text = str(content.content)
+        score = (content.metadata or {}).get("score", UNSCORED)
+        provenance = Provenance(
+            run="",
+            activity="",
+            cycle=0,
+            source=self.name,
+            source_kind="memory",
+            trust=Trust.UNTRUSTED,
+        )
+        record = Record(
+            id=record_id(MemoryKind.SEMANTIC, self._scope, text),
+            kind=MemoryKind.SEMANTIC,
+            text=text,
+            scope=self._scope,
+            created_at=self._clock.now(),
+            provenance=provenance,
+        )
+        return RecalledRecord(record=record, score=min(1.0, max(0.0, float(score))))
+
+
+def open_memory(given: MemoryArgument | None, *, scope: str, clock: Clock) -> LongTermMemory:
+    """The long-term memory that an agent's argument stands for.
+
+    Raises:
+        ConfigurationError: It is nothing that can be a memory.
+    """
+    if isinstance(given, LongTermMemory):
+        return given
+    if given is None:
+        return LongTermMemory(open_store(None), scope=scope, clock=clock)
+    if isinstance(given, Path) or (isinstance(given, str) and "://" not in given):
+        return LongTermMemory(open_store(Path(given) / LTM_FOLDER), scope=scope, clock=clock)
+    if isinstance(given, str):
+        return LongTermMemory(open_store(given), scope=scope, clock=clock)
+    memories: Sequence[Memory] = [given] if isinstance(given, Memory) else list(given)
+    for memory in memories:
+        if not isinstance(memory, Memory):  # pyright: ignore[reportUnnecessaryIsInstance] - from outside
+            raise ConfigurationError(
+                f"memory= takes a folder, a URL, a LongTermMemory or AutoGen memories, "
+                f"not {memory!r}."
+            )
+    sources = [AutoGenRecall(memory, scope=scope, clock=clock) for memory in memories]
+    return LongTermMemory(open_store(None), scope=scope, clock=clock, sources=sources)
+
+
+def open_procedures(
+    given: MemoryArgument | None, own: Sequence[Procedure], clock: Clock
+) -> ProceduralMemory:
+    """The procedures, kept beside the long-term memory where that is a folder."""
+    seeds = {procedure.name: procedure for procedure in seed_procedures()}
+    seeds |= {procedure.name: procedure for procedure in own}
+    path: Path | None = None
+    if isinstance(given, Path) or (isinstance(given, str) and "://" not in given):
+        path = Path(given) / PROCEDURES_FILE
+    return ProceduralMemory(seeds.values(), path=path, clock=clock)

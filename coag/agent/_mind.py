@@ -1,0 +1,136 @@
+"""The one place of wiring: what a `CoagAgent` thinks with, put together."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from coag.compat import ToolRunner
+from coag.context import CoagContext
+from coag.cycle import (
+    ConstraintSet,
+    CycleSettings,
+    Deps,
+    GuardedActions,
+    ModuleSeam,
+    untrusted_texts,
+)
+from coag.memory import LongTermMemory, MemoryActions, MemorySituation, ProceduralMemory
+from coag.models import Asker
+from coag.schema import (
+    ActionSource,
+    CognitiveModule,
+    Constraint,
+    ConstraintSource,
+    Note,
+    TraceRecord,
+    TraceSink,
+    Written,
+)
+from coag.tracing import MemoryTrace
+
+from ._asking import MAX_TOKENS, ModelFace
+
+
+class SwitchableTrace:
+    """A trace sink whose goal can be set after the mind was wired: RAM, or a run's folder."""
+
+    def __init__(self) -> None:
+        self.sink: TraceSink = MemoryTrace()
+
+    def write(self, record: TraceRecord) -> None:
+        """Appends to the current sink."""
+        self.sink.write(record)
+
+    def flush(self) -> None:
+        """Flushes the current sink."""
+        self.sink.flush()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MindParts:
+    """What a mind is made from."""
+
+    name: str
+    asker: Asker
+    tools: ToolRunner
+    context: CoagContext[Any]
+    memory: LongTermMemory | None
+    procedures: ProceduralMemory
+    modules: Sequence[CognitiveModule]
+    constraints: Sequence[Constraint]
+    settings: CycleSettings
+    system_message: str
+    seed: int
+    max_tokens: Mapping[Any, int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Mind:
+    """The parts in working order."""
+
+    context: CoagContext[Any]
+    deps: Deps
+    trace: SwitchableTrace
+    actions: MemoryActions
+
+
+def build_mind(parts: MindParts, run_id: RunName) -> Mind:
+    """Wires the parts: what each phase may call, and how what is written reaches the trace."""
+    context, trace = parts.context, SwitchableTrace()
+    clock, ids = context.clock, context.ids
+
+    def note_written(written: Written) -> None:
+        trace.write(written)
+        trace.flush()
+
+    def note_problem(name: str, problem: str) -> None:
+        text = f"Module {name} was left out: {problem}."
+        cycle = context.working_memory.cycle
+        trace.write(Note(at=clock.now(), cycle=cycle, about="module", text=text))
+
+    def situation() -> MemorySituation:
+        memory = context.working_memory
+        return MemorySituation(
+            run=run_id.value,
+            activity=memory.activity,
+            cycle=memory.cycle,
+            agent=parts.name,
+            metadata=context.memory_metadata(),
+            untrusted=untrusted_texts(context),
+        )
+
+    memory_actions = MemoryActions(
+        parts.memory, parts.procedures, situation, on_written=note_written
+    )
+    sources: list[ActionSource] = [memory_actions]
+    sources += [module for module in parts.modules if isinstance(module, ActionSource)]
+    bringing: list[ConstraintSource] = [context]
+    bringing += [module for module in parts.modules if isinstance(module, ConstraintSource)]
+    deps = Deps(
+        ask=ModelFace(parts.asker, trace, clock, ids, parts.max_tokens or MAX_TOKENS),
+        actions=GuardedActions(parts.tools, sources),
+        procedures=parts.procedures,
+        trace=trace,
+        clock=clock,
+        ids=ids,
+        memory=parts.memory,
+        constraints=ConstraintSet(parts.constraints, bringing),
+        modules=ModuleSeam(
+            parts.modules, seconds=parts.settings.module_seconds, on_problem=note_problem
+        ),
+        settings=parts.settings,
+        random=random.Random(parts.seed),
+        run=lambda: run_id.value,
+        system_message=parts.system_message,
+    )
+    return Mind(context, deps, trace, memory_actions)
+
+
+@dataclass(slots=True)
+class RunName:
+    """The current run's id, known once the first turn starts."""
+
+    value: str = ""

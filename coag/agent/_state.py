@@ -1,0 +1,64 @@
+"""The saved state of a whole mind."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from coag.errors import StateError
+
+from ._mind import Mind
+
+
+class AgentState(BaseModel):
+    """A mind as JSON. AssistantAgent's state is read too: `llm_context` with its messages."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    type: str = "CoagAgentState"
+    version: str = "1.0.0"
+    llm_context: dict[str, Any] = Field(default_factory=dict)
+    """The context's state: working memory, and plain messages for any AutoGen context."""
+    procedures: dict[str, Any] | None = None
+    modules: dict[str, Any] = Field(default_factory=dict)
+    detector: dict[str, Any] = Field(default_factory=dict)
+    ids: dict[str, int] = Field(default_factory=dict)
+    random: Any = None
+    turn: int = 0
+
+
+async def save_agent_state(mind: Mind, turn: int) -> AgentState:
+    """Everything that the mind holds besides its long-term memory, which lasts by itself."""
+    deps = mind.deps
+    version, internal, gauss = deps.random.getstate()
+    return AgentState(
+        llm_context=dict(await mind.context.save_state()),
+        procedures=dict(deps.procedures.save_state()),
+        modules=deps.modules.save_state(),
+        detector=deps.detector.save_state(),
+        ids=deps.ids.save(),
+        random=[version, list(internal), gauss],
+        turn=turn,
+    )
+
+
+async def load_agent_state(state: AgentState, mind: Mind) -> int:
+    """Goes on from a saved state and returns its turn.
+
+    Raises:
+        StateError: It is no agent's state.
+    """
+    if not state.llm_context:
+        raise StateError("This is no agent's state: it has no 'llm_context'.")
+    deps = mind.deps
+    await mind.context.load_state(state.llm_context)
+    if state.procedures is not None:
+        deps.procedures.load_state(state.procedures)
+    deps.modules.load_state(state.modules)
+    deps.detector.load_state(state.detector)
+    deps.ids.load(state.ids)
+    if state.random is not None:
+        version, internal, gauss = state.random
+        deps.random.setstate((version, tuple(internal), gauss))
+    return state.turn

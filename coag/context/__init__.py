@@ -1,0 +1,41 @@
+"""Working memory and the context that owns it (CoALA §4.1; CoAG §2, A.1).
+
+`WorkingMemory` is a frozen value: the perceptual state, which only percepts change, and the
+cognitive state, which only the outcomes of phases change. `CoagContext` owns the current one,
+renders it into prompts within token budgets, and is what a domain subclasses: a schema for its
+perceptual state, a hook that reads tool returns, a description, a query, and, where it has
+one, a forward model. `rebuild` gives a working memory back from a trace.
+"""
+
+from ._budgets import Budgets
+from ._coag_context import CoagContext, CoagContextConfig
+from ._rendering import DATA_RULE, PhaseMaterial, Rendering
+from ._sections import render_section, wrap_as_data
+from ._states import AssistantState, dump_state
+from ._working_memory import (
+    CognitiveState,
+    Deed,
+    Rejection,
+    Utterance,
+    WorkingMemory,
+    rebuild,
+)
+
+__all__ = [
+    "CoagContext",
+    "CoagContextConfig",
+    "WorkingMemory",
+    "CognitiveState",
+    "Utterance",
+    "Deed",
+    "Rejection",
+    "rebuild",
+    "Budgets",
+    "Rendering",
+    "PhaseMaterial",
+    "DATA_RULE",
+    "AssistantState",
+    "dump_state",
+    "render_section",
+    "wrap_as_data",
+]

@@ -1,0 +1,283 @@
+"""`CoagContext`: the perceptual and cognitive state of an agent, behind AutoGen's context API."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Generic, Self
+
+from autogen_core import Component
+from autogen_core.model_context import ChatCompletionContext
+from autogen_core.models import LLMMessage
+from pydantic import BaseModel, TypeAdapter
+
+from coag.errors import StateError
+from coag.memory import LongTermMemory, Recall
+from coag.schema import (
+    Candidate,
+    Clock,
+    Constraint,
+    CountingIds,
+    IdSource,
+    MemoryKind,
+    Outcome,
+    Percept,
+    PerceptKind,
+    Phase,
+    Prompt,
+    SystemClock,
+    diff_patch,
+)
+
+from ._budgets import Budgets
+from ._hooks import DomainHooks
+from ._messages import dialogue_messages, prompt_messages, utterances
+from ._rendering import PhaseMaterial, Renderer, Rendering
+from ._states import StateT, checked_dump, load_state
+from ._working_memory import Utterance, WorkingMemory
+
+_LLM_MESSAGES: TypeAdapter[list[LLMMessage]] = TypeAdapter(list[LLMMessage])
+
+
+class CoagContextConfig(BaseModel):
+    """The declarative form of a context: how it renders, never what was said."""
+
+    rendering: Rendering = Rendering.ISOLATED
+    budgets: Budgets = Budgets()
+
+
+class CoagContext(
+    DomainHooks[StateT], ChatCompletionContext, Component[CoagContextConfig], Generic[StateT]
+):
+    """Structured working memory for one agent (CoAG §2 and A.1), to be subclassed per domain.
+
+    It owns the current `WorkingMemory`; `perceive` and `commit` are the only writers. A
+    domain overrides the hooks with a leading underscore; all have defaults that serve a
+    general assistant.
+
+    Args:
+        rendering: `isolated` (each phase its own prompt) or `growing` (one prompt per cycle).
+        budgets: Token budgets of the sections.
+        activity: Name of the activity that this working memory belongs to.
+        dialogue: Another AutoGen context that decides which messages of the dialogue are shown.
+        clock: Where the time of messages comes from.
+        ids: Where ids of percepts come from.
+    """
+
+    component_config_schema = CoagContextConfig
+    component_provider_override = "coag.CoagContext"
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Lets a subclass dump as itself, not as its parent."""
+        super().__init_subclass__(**kwargs)
+        if "component_provider_override" not in cls.__dict__:
+            cls.component_provider_override = f"{cls.__module__}.{cls.__qualname__}"
+
+    def __init__(
+        self,
+        *,
+        rendering: Rendering | str = Rendering.ISOLATED,
+        budgets: Budgets | None = None,
+        activity: str = "main",
+        dialogue: ChatCompletionContext | None = None,
+        clock: Clock | None = None,
+        ids: IdSource | None = None,
+    ) -> None:
+        super().__init__()
+        self.rendering = Rendering(rendering)
+        self.budgets = budgets or Budgets()
+        self.clock: Clock = clock or SystemClock()
+        self.ids: IdSource = ids or CountingIds()
+        self.dialogue_source = dialogue
+        self.hook_problems: list[str] = []
+        """What hooks raised since the cycle last looked; it notes and empties this."""
+        self._activity = activity
+        self._renderer = Renderer(self.budgets, self.rendering)
+        self._shown: tuple[Utterance, ...] | None = None
+        self._prompt: Prompt | None = None
+        self._typed: tuple[Mapping[str, Any], StateT] | None = None
+        self._memory = self._fresh_memory()
+
+    def _fresh_memory(self) -> WorkingMemory:
+        state = self._initial_state()
+        return WorkingMemory(activity=self._activity, perceptual_state=checked_dump(state))
+
+    # ---- what the cycle calls ----
+
+    @property
+    def working_memory(self) -> WorkingMemory:
+        """The current value; it changes by `perceive` and `commit` alone."""
+        return self._memory
+
+    @property
+    def state(self) -> StateT:
+        """The typed view of the perceptual state."""
+        raw = self._memory.perceptual_state
+        if self._typed is None or self._typed[0] is not raw:
+            self._typed = (raw, load_state(self.perceptual_state_schema, raw))
+        return self._typed[1]
+
+    def perceive(self, percept: Percept) -> Percept:
+        """Takes in a percept and returns it with the state change that the hook computed."""
+        if percept.state_patch is None:
+            percept = percept.model_copy(update={"state_patch": self._patch_for(percept)})
+        if percept.kind is PerceptKind.MESSAGE and self._opens_goal(percept):
+            percept = percept.model_copy(update={"sets_goal": True})
+        self._memory = self._memory.perceive(percept)
+        return percept
+
+    def _patch_for(self, percept: Percept) -> dict[str, Any]:
+        hook = {
+            PerceptKind.TOOL_RETURN: self._update_state_from_function_result,
+            PerceptKind.PROPERTY_CHANGE: self._update_state_from_percept,
+            PerceptKind.SIGNAL: self._update_state_from_percept,
+        }.get(percept.kind)
+        if hook is None:
+            return {}
+        try:
+            after = checked_dump(hook(self.state, percept))
+        except Exception as error:
+            self.hook_problems.append(
+                f"{hook.__name__} raised {type(error).__name__}: {error}; "
+                f"percept {percept.id} from {percept.source!r} changed no state."
+            )
+            return {}
+        return diff_patch(self._memory.perceptual_state, after)
+
+    def commit(self, outcome: Outcome) -> None:
+        """Takes in a phase's outcome; the next phase reads the result.
+
+        Raises:
+            PhaseViolation: It is not this phase's turn.
+        """
+        self._memory = self._memory.commit(outcome)
+
+    def _memory_shown(self) -> WorkingMemory:
+        if self._shown is None:
+            return self._memory
+        return self._memory.model_copy(update={"dialogue": self._shown})
+
+    def describe(self) -> str:
+        """The perceptual state in words."""
+        return self._get_state_description(self.state)
+
+    def retrieval_query(self) -> str:
+        """What long-term memory is to be searched for now."""
+        return self._get_retrieval_query(self.state)
+
+    def episodic_filter(self) -> dict[str, Any] | None:
+        """The filter on episodic recall now."""
+        wanted = self._get_episodic_context_filter(self.state)
+        return None if wanted is None else dict(wanted)
+
+    def memory_metadata(self) -> dict[str, str | int | float | bool]:
+        """Metadata for records written now."""
+        return dict(self._get_memory_metadata(self.state))
+
+    def project(self, candidate: Candidate) -> StateT | None:
+        """The predicted state after a candidate, or None without a forward model."""
+        return self._project(candidate, self.state)
+
+    def propose_grounded(self) -> Sequence[Candidate] | None:
+        """The legal candidates now, or None where the domain does not list them."""
+        return self._propose_grounded(self.state)
+
+    def progress_key(self) -> str:
+        """What must change for a failed action to be worth repeating."""
+        return self._progress_key(self.state)
+
+    def constraints(self) -> Sequence[Constraint]:
+        """The domain's own constraints, in force in every cycle; none by default."""
+        return ()
+
+    def build_prompt(self, phase: Phase, material: PhaseMaterial) -> Prompt:
+        """The prompt of a phase; `get_messages` shows it until the cycle ends."""
+        self._prompt = self._build_prompt_for_phase(phase, material)
+        return self._prompt
+
+    async def retrieve_ltms(self, memory: LongTermMemory, *, k: int) -> Recall:
+        """What long-term memory holds on the current situation, best first.
+
+        The domain's filter applies to episodic memory; facts of semantic memory hold anywhere.
+        """
+        query, where = self.retrieval_query(), self.episodic_filter()
+        if where is None:
+            return await memory.recall(query, k=k)
+        episodic = await memory.recall(query, kind=MemoryKind.EPISODIC, k=k, where=where)
+        semantic = await memory.recall(query, kind=MemoryKind.SEMANTIC, k=k)
+        found = sorted((*episodic.records, *semantic.records), key=lambda hit: -hit.score)
+        return Recall(tuple(found[:k]), (*episodic.problems, *semantic.problems))
+
+    async def refresh_dialogue(self) -> None:
+        """Asks the foreign context, where there is one, which messages to show."""
+        if self.dialogue_source is not None:
+            self._shown = utterances(await self.dialogue_source.get_messages(), self.clock.now())
+
+    # ---- AutoGen's context API ----
+
+    async def add_message(self, message: LLMMessage) -> None:
+        """Takes in a message as a percept; the agent's own ones as part of the dialogue."""
+        if self.dialogue_source is not None:
+            await self.dialogue_source.add_message(message)
+        for said in utterances([message], self.clock.now()):
+            self.perceive(
+                Percept(
+                    id=self.ids("percept"),
+                    at=said.at,
+                    kind=PerceptKind.MESSAGE,
+                    source=said.source,
+                    trust=said.trust,
+                    content=said.content,
+                )
+            )
+
+    async def get_messages(self) -> list[LLMMessage]:
+        """Within a cycle the current phase's prompt; outside one the dialogue within budget."""
+        if self._memory.in_cycle and self._prompt is not None:
+            return prompt_messages(self._prompt)
+        if self.dialogue_source is not None:
+            return await self.dialogue_source.get_messages()
+        return dialogue_messages(self._memory.dialogue)
+
+    async def clear(self) -> None:
+        """Forgets the activity; long-term memory and procedures are not touched."""
+        self._memory = self._fresh_memory()
+        self._prompt = self._shown = None
+        if self.dialogue_source is not None:
+            await self.dialogue_source.clear()
+
+    async def save_state(self) -> Mapping[str, Any]:
+        """The working memory as JSON, with the plain messages that any AutoGen context reads."""
+        messages = [m.model_dump(mode="json") for m in dialogue_messages(self._memory.dialogue)]
+        return {"messages": messages, "working_memory": self._memory.to_json()}
+
+    async def load_state(self, state: Mapping[str, Any]) -> None:
+        """Goes on from a saved state; a plain AutoGen context's state becomes percepts.
+
+        Raises:
+            StateError: The saved perceptual state does not fit this context's schema.
+        """
+        if "working_memory" in state:
+            memory = WorkingMemory.model_validate(state["working_memory"])
+            load_state(self.perceptual_state_schema, memory.perceptual_state)
+            self.restore(memory)
+            return
+        if "messages" not in state:
+            raise StateError(
+                "This is no saved context: it has neither 'working_memory' nor 'messages' "
+                f"(its keys: {sorted(state)})."
+            )
+        await self.clear()
+        for message in _LLM_MESSAGES.validate_python(state["messages"]):
+            await self.add_message(message)
+
+    def restore(self, memory: WorkingMemory) -> None:
+        """Goes on from this working memory, e.g. one rebuilt from a trace."""
+        self._memory = memory
+        self._prompt = None
+
+    def _to_config(self) -> CoagContextConfig:
+        return CoagContextConfig(rendering=self.rendering, budgets=self.budgets)
+
+    @classmethod
+    def _from_config(cls, config: CoagContextConfig) -> Self:
+        return cls(rendering=config.rendering, budgets=config.budgets)

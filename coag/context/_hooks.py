@@ -1,0 +1,104 @@
+"""The hooks by which a domain shapes its context; all have defaults for a general assistant."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Generic, cast
+
+from coag.schema import Candidate, Percept, Phase, Prompt
+
+from ._rendering import PhaseMaterial, Renderer
+from ._states import AssistantState, StateT, dump_state
+from ._working_memory import WorkingMemory
+
+
+class DomainHooks(Generic[StateT]):
+    """What a subclass of `CoagContext` overrides; the names are the paper's (A.3).
+
+    The cycle never calls these; it calls the public methods of `CoagContext`, which do.
+    """
+
+    no_progress_fields: ClassVar[frozenset[str]] = frozenset(
+        {"clock", "time", "tick", "ticks", "step", "steps", "battery", "energy", "budget"}
+    )
+    """State fields whose change alone makes no failed action worth repeating."""
+
+    _memory: WorkingMemory
+    _renderer: Renderer
+
+    @property
+    def perceptual_state_schema(self) -> type[StateT]:
+        """The pydantic model of the perceptual state."""
+        return cast("type[StateT]", AssistantState)
+
+    def _initial_state(self) -> StateT:
+        """The state before anything was perceived; by default the schema's defaults."""
+        return self.perceptual_state_schema()
+
+    def _update_state_from_function_result(self, state: StateT, percept: Percept) -> StateT:
+        """The state after a tool's return (`percept.source`, `.content`, `.data`, `.is_error`)."""
+        if not isinstance(state, AssistantState):
+            return state
+        update = {
+            "tool_calls": state.tool_calls + 1,
+            "successes": state.successes + (0 if percept.is_error else 1),
+            "last_tool": percept.source,
+            "last_failed": percept.is_error,
+        }
+        return state.model_copy(update=update)
+
+    def _update_state_from_percept(self, state: StateT, percept: Percept) -> StateT:
+        """The state after a property change or a signal."""
+        return state
+
+    def _get_state_description(self, state: StateT) -> str:
+        """The state in words for the prompt; empty to leave the section out."""
+        if not isinstance(state, AssistantState):
+            return state.model_dump_json(exclude_none=True)
+        if not state.tool_calls:
+            return ""
+        ended = "failed" if state.last_failed else "succeeded"
+        return f"{state.tool_calls} tool call(s) so far; the last, {state.last_tool}, {ended}."
+
+    def _get_retrieval_query(self, state: StateT) -> str:
+        """What long-term memory is searched for: by default the goal and the last message."""
+        del state
+        memory = self._memory
+        last = memory.dialogue[-1].content if memory.dialogue else ""
+        return memory.goal if last == memory.goal else f"{memory.goal}\n{last}".strip()
+
+    def _get_episodic_context_filter(self, state: StateT) -> Mapping[str, Any] | None:
+        """A metadata filter on episodic recall, e.g. `{"place": "kitchen"}`."""
+        return None
+
+    def _get_memory_metadata(self, state: StateT) -> Mapping[str, str | int | float | bool]:
+        """Metadata for the records that the agent writes now, e.g. where it is."""
+        return {}
+
+    def _build_prompt_for_phase(self, phase: Phase, material: PhaseMaterial) -> Prompt:
+        """The prompt of a phase, from working memory and what the cycle brings."""
+        return self._renderer.render(phase, self._memory_shown(), material)
+
+    def _project(self, candidate: Candidate, state: StateT) -> StateT | None:
+        """The state that the candidate is predicted to lead to, or None without a model."""
+        return None
+
+    def _propose_grounded(self, state: StateT) -> Sequence[Candidate] | None:
+        """The legal candidates now, where the action space is small and finite."""
+        return None
+
+    def _progress_key(self, state: StateT) -> str:
+        """What must change for a failed action to be worth repeating."""
+        if isinstance(state, AssistantState):
+            return f"successes={state.successes}"
+        dumped = dump_state(state)
+        kept = {key: dumped[key] for key in sorted(dumped) if key not in self.no_progress_fields}
+        return repr(kept)
+
+    def _opens_goal(self, percept: Percept) -> bool:
+        """Whether a message sets the goal: by default if no goal is open."""
+        return bool(percept.content) and not self._memory.goal_open
+
+    def _memory_shown(self) -> WorkingMemory:
+        """Working memory as prompts show it."""
+        return self._memory

@@ -1,0 +1,86 @@
+"""Between AutoGen's messages and ours."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import datetime
+
+from autogen_core.models import (
+    AssistantMessage,
+    FunctionExecutionResultMessage,
+    LLMMessage,
+    SystemMessage,
+    UserMessage,
+)
+
+from coag.schema import Prompt, Trust
+
+from ._working_memory import Utterance
+
+
+def utterances(messages: Sequence[LLMMessage], at: datetime) -> tuple[Utterance, ...]:
+    """AutoGen messages as dialogue. System messages are instructions, not dialogue: left out.
+
+    Tool results stand as untrusted text of their tool, images as `[image]`.
+    """
+    said: list[Utterance] = []
+    for message in messages:
+        match message:
+            case UserMessage():
+                trust = Trust.USER if message.source == "user" else Trust.UNTRUSTED
+                said.append(_utterance(message.source, _text(message), trust, at))
+            case AssistantMessage():
+                said.append(_utterance(message.source, _text(message), Trust.DEVELOPER, at, True))
+            case FunctionExecutionResultMessage():
+                said += [
+                    _utterance(result.name, result.content, Trust.UNTRUSTED, at)
+                    for result in message.content
+                ]
+            case SystemMessage():
+                continue
+    return tuple(said)
+
+
+def _utterance(
+    source: str, content: str, trust: Trust, at: datetime, own: bool = False
+) -> Utterance:
+    return Utterance(source=source, own=own, trust=trust, content=content, at=at)
+
+
+def _text(message: UserMessage | AssistantMessage) -> str:
+    if isinstance(message.content, str):
+        return message.content
+    parts: list[str] = []
+    for part in message.content:
+        if isinstance(part, str):
+            parts.append(part)
+        elif hasattr(part, "arguments"):
+            parts.append(json.dumps(part.__dict__, default=str))
+        else:
+            parts.append("[image]")
+    return "\n".join(parts)
+
+
+def dialogue_messages(dialogue: Sequence[Utterance]) -> list[LLMMessage]:
+    """The dialogue as AutoGen messages."""
+    return [
+        AssistantMessage(content=said.content, source=said.source)
+        if said.own
+        else UserMessage(content=said.content, source=said.source)
+        for said in dialogue
+    ]
+
+
+def prompt_messages(prompt: Prompt) -> list[LLMMessage]:
+    """A prompt as AutoGen messages."""
+    made: list[LLMMessage] = []
+    for message in prompt:
+        match message.role:
+            case "system":
+                made.append(SystemMessage(content=message.content))
+            case "user":
+                made.append(UserMessage(content=message.content, source="user"))
+            case "assistant":
+                made.append(AssistantMessage(content=message.content, source="assistant"))
+    return made

@@ -1,0 +1,77 @@
+"""Perceptual states as JSON, and the default one of a general assistant."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeVar, cast
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from coag.errors import StateError
+
+StateT = TypeVar("StateT", bound=BaseModel)
+
+
+class AssistantState(BaseModel):
+    """What a general assistant perceives of its environment: how its tools are doing."""
+
+    model_config = ConfigDict(frozen=True)
+
+    tool_calls: int = 0
+    """Tool calls that have returned."""
+    successes: int = 0
+    """Those of them that did not fail."""
+    last_tool: str = ""
+    last_failed: bool = False
+
+
+def dump_state(state: BaseModel) -> dict[str, Any]:
+    """A state as JSON without nulls: in it, a missing key and a null are the same."""
+    return cast("dict[str, Any]", _without_nulls(state.model_dump(mode="json")))
+
+
+def load_state(schema: type[StateT], value: Mapping[str, Any]) -> StateT:
+    """The typed view of a state kept as JSON.
+
+    Raises:
+        StateError: The JSON does not fit the schema; says where.
+    """
+    try:
+        return schema.model_validate(value)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"]) or "the state"
+        raise StateError(
+            f"The perceptual state does not fit {schema.__name__}: {where}: {first['msg']} "
+            f"(got {first['input']!r}). Give fields that may be absent a default."
+        ) from error
+
+
+def checked_dump(state: BaseModel) -> dict[str, Any]:
+    """`dump_state`, after making sure that it loads back to an equal state.
+
+    Raises:
+        StateError: The state holds something that JSON without nulls cannot give back.
+    """
+    dumped = dump_state(state)
+    loaded = load_state(type(state), dumped)
+    if dump_state(loaded) != dumped or loaded != state:
+        changed = [
+            name
+            for name in type(state).model_fields
+            if getattr(loaded, name) != getattr(state, name)
+        ]
+        raise StateError(
+            f"{type(state).__name__} does not survive JSON: {', '.join(changed)} come back "
+            "changed. A field that can be None needs None as its default."
+        )
+    return dumped
+
+
+def _without_nulls(value: Any) -> Any:
+    if isinstance(value, dict):
+        items = cast("dict[str, Any]", value).items()
+        return {key: _without_nulls(item) for key, item in items if item is not None}
+    if isinstance(value, list):
+        return [_without_nulls(item) for item in cast("list[Any]", value)]
+    return value

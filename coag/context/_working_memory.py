@@ -1,0 +1,243 @@
+"""Working memory: everything the agent holds about one activity now, as a value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from datetime import datetime
+from typing import Any
+
+from pydantic import Field
+
+from coag.errors import PhaseViolation, StateError
+from coag.schema import (
+    EvaluationOutcome,
+    ExecutionOutcome,
+    ExecutionStatus,
+    Outcome,
+    Percept,
+    PerceptKind,
+    Phase,
+    ProposalOutcome,
+    ReasoningOutcome,
+    RetrievalOutcome,
+    SelectionOutcome,
+    TraceRecord,
+    Trust,
+    Value,
+    diff_patch,
+    merge_patch,
+    phase_after,
+)
+
+DIALOGUE_KEPT = 20
+"""Messages kept in working memory; older ones stay in the trace."""
+DEEDS_KEPT = 10
+"""Executed actions kept in working memory."""
+PERCEPTS_KEPT = 20
+"""Percepts kept for one cycle."""
+DEED_TEXT = 1_000
+"""Characters of a past action's result that are kept."""
+
+
+class Utterance(Value):
+    """One message of the dialogue, somebody else's or the agent's own."""
+
+    source: str
+    own: bool
+    """True for what the agent itself answered."""
+    trust: Trust
+    content: str
+    at: datetime
+
+
+class Deed(Value):
+    """An action that was executed in an earlier cycle, as the agent remembers it for now."""
+
+    cycle: int
+    action: str
+    arguments: dict[str, Any]
+    status: ExecutionStatus
+    internal: bool
+    result: str
+
+
+class Rejection(Value):
+    """A candidate of the previous cycle that did not survive, and what it died of."""
+
+    cycle: int
+    action: str
+    raw_arguments: str
+    constraint: str
+    reason: str
+
+
+class CognitiveState(Value):
+    """The trace of the current cycle: one field per phase, None until it has been committed."""
+
+    retrieval: RetrievalOutcome | None = None
+    reasoning: ReasoningOutcome | None = None
+    proposal: ProposalOutcome | None = None
+    evaluation: EvaluationOutcome | None = None
+    selection: SelectionOutcome | None = None
+    execution: ExecutionOutcome | None = None
+
+
+class WorkingMemory(Value):
+    """Everything the agent holds about one activity now (CoALA §4.1; CoAG A.1).
+
+    A frozen value: `perceive` and `commit` give the next one. It dumps to JSON and loads to an
+    equal value, and a run's working memory is rebuilt from its trace by applying the same two
+    functions to the recorded percepts and outcomes.
+    """
+
+    activity: str
+    goal: str = ""
+    goal_open: bool = False
+    """False before the first message and after an answer; the next message sets a new goal."""
+    cycle: int = 0
+    phase: Phase | None = None
+    """The phase committed last; None before the first cycle."""
+    perceptual_state: dict[str, Any] = Field(default_factory=dict)
+    """The picture of the environment as JSON without nulls; only percepts change it."""
+    cognitive_state: CognitiveState = CognitiveState()
+    dialogue: tuple[Utterance, ...] = ()
+    percepts: tuple[Percept, ...] = ()
+    """What has arrived since the last action; the current cycle deliberates on it."""
+    deeds: tuple[Deed, ...] = ()
+    rejections: tuple[Rejection, ...] = ()
+    """What Evaluation rejected in the previous cycle."""
+    queued: tuple[Percept, ...] = ()
+    """Percepts that an execution brought and that are yet to be perceived."""
+
+    @property
+    def in_cycle(self) -> bool:
+        """True between the first and the last phase of a cycle."""
+        return self.phase is not None and self.phase is not Phase.EXECUTION
+
+    def perceive(self, percept: Percept) -> WorkingMemory:
+        """The working memory after `percept`, whose `state_patch` must be set.
+
+        Raises:
+            StateError: The percept carries no state change yet; give it to the context.
+        """
+        if percept.state_patch is None:
+            raise StateError(
+                f"Percept {percept.id!r} has no state_patch. Give it to CoagContext.perceive, "
+                "which asks the domain's hook what it changes."
+            )
+        changes: dict[str, Any] = {
+            "percepts": (*self.percepts, percept)[-PERCEPTS_KEPT:],
+            "queued": tuple(waiting for waiting in self.queued if waiting.id != percept.id),
+        }
+        if percept.state_patch:
+            changes["perceptual_state"] = merge_patch(self.perceptual_state, percept.state_patch)
+        if percept.kind is PerceptKind.MESSAGE:
+            said = Utterance(
+                source=percept.source,
+                own=False,
+                trust=percept.trust,
+                content=percept.content,
+                at=percept.at,
+            )
+            changes["dialogue"] = (*self.dialogue, said)[-DIALOGUE_KEPT:]
+        if percept.sets_goal:
+            changes |= {"goal": percept.content, "goal_open": True}
+        return self.model_copy(update=changes)
+
+    def commit(self, outcome: Outcome) -> WorkingMemory:
+        """The working memory after a phase's outcome.
+
+        Raises:
+            PhaseViolation: The outcome's phase or cycle is not the one that must come next.
+        """
+        expected = phase_after(self.phase)
+        cycle = self.cycle + 1 if expected is Phase.RETRIEVAL else self.cycle
+        if outcome.phase is not expected or outcome.cycle != cycle:
+            raise PhaseViolation(
+                f"{outcome.phase} of cycle {outcome.cycle} cannot be committed: "
+                f"{expected} of cycle {cycle} must come next."
+            )
+        if isinstance(outcome, RetrievalOutcome):
+            cognitive = CognitiveState(retrieval=outcome)
+        else:
+            cognitive = self.cognitive_state.model_copy(update={outcome.phase.value: outcome})
+        changes: dict[str, Any] = {
+            "cycle": cycle,
+            "phase": outcome.phase,
+            "cognitive_state": cognitive,
+        }
+        if isinstance(outcome, ExecutionOutcome):
+            changes |= self._after_execution(outcome)
+        return self.model_copy(update=changes)
+
+    def _after_execution(self, outcome: ExecutionOutcome) -> dict[str, Any]:
+        changes: dict[str, Any] = {
+            "percepts": (),
+            "queued": (*self.queued, *outcome.queued),
+            "rejections": self._rejections(),
+        }
+        if outcome.action is not None:
+            deed = Deed(
+                cycle=outcome.cycle,
+                action=outcome.action,
+                arguments=outcome.arguments or {},
+                status=outcome.status,
+                internal=outcome.internal,
+                result=outcome.result[:DEED_TEXT],
+            )
+            changes["deeds"] = (*self.deeds, deed)[-DEEDS_KEPT:]
+        if outcome.response is not None:
+            answer = Utterance(
+                source="self",
+                own=True,
+                trust=Trust.DEVELOPER,
+                content=outcome.response,
+                at=outcome.at,
+            )
+            changes["dialogue"] = (*self.dialogue, answer)[-DIALOGUE_KEPT:]
+            changes["goal_open"] = False
+        return changes
+
+    def _rejections(self) -> tuple[Rejection, ...]:
+        proposal, evaluation = self.cognitive_state.proposal, self.cognitive_state.evaluation
+        if proposal is None or evaluation is None:
+            return ()
+        candidates = {candidate.id: candidate for candidate in proposal.candidates}
+        return tuple(
+            Rejection(
+                cycle=self.cycle,
+                action=candidates[judged.candidate_id].action,
+                raw_arguments=candidates[judged.candidate_id].raw_arguments,
+                constraint=judged.died_of.constraint,
+                reason=judged.died_of.reason,
+            )
+            for judged in evaluation.evaluations
+            if judged.died_of is not None
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """This working memory as JSON; `WorkingMemory.model_validate` loads it back."""
+        return self.model_dump(mode="json", exclude_none=True)
+
+    def diff(self, later: WorkingMemory) -> dict[str, Any]:
+        """What changed until `later`, as a JSON merge patch over `to_json`."""
+        return diff_patch(self.to_json(), later.to_json())
+
+
+_APPLY: dict[str, Callable[[WorkingMemory, Any], WorkingMemory]] = {
+    "percept": WorkingMemory.perceive,
+    "outcome": WorkingMemory.commit,
+}
+
+
+def rebuild(start: WorkingMemory, records: Iterable[TraceRecord]) -> WorkingMemory:
+    """The working memory that `start` becomes by a trace's percepts and outcomes, in order.
+
+    Needs no domain code: what a percept changes is written in it.
+    """
+    memory = start
+    for record in records:
+        apply = _APPLY.get(record.record)
+        if apply is not None:
+            memory = apply(memory, record)
+    return memory

@@ -1,0 +1,55 @@
+"""The deliberative cycle (CoALA §4.6; CoAG A.2), enforced.
+
+    Retrieval -> Reasoning -> Proposal -> Evaluation -> Selection -> Execution
+
+Each phase is a function `(context, deps) -> Outcome` in a file of its own; phases know nothing
+of each other. The cycle runs them in order, and it alone commits what they return. What the
+model proposes are candidates; code decides first (does the action exist, do its arguments fit,
+would it fail again, what do the constraints say of its projection), the model judges what is
+left, and only Execution acts, at most once. A cycle in which nothing survives is an impasse,
+and the next cycle perceives it.
+"""
+
+from ._actions import RESPOND, GuardedActions, NoActions
+from ._answers import (
+    DeliberationAnswer,
+    EvaluationAnswer,
+    ProposalAnswer,
+    ReasoningAnswer,
+    SelectionAnswer,
+)
+from ._constraints import ConstraintSet, NamedConstraint
+from ._cycle import close_cycle, commit, perceive, run_cycle, snapshot
+from ._deps import Asked, AskModel, Deps, untrusted_texts
+from ._detector import ProgressDetector
+from ._modules import ModuleSeam
+from ._settings import Bounds, CycleSettings
+from ._turn import TurnResult, run_turn
+
+__all__ = [
+    "run_turn",
+    "TurnResult",
+    "run_cycle",
+    "close_cycle",
+    "commit",
+    "perceive",
+    "snapshot",
+    "Deps",
+    "AskModel",
+    "Asked",
+    "CycleSettings",
+    "Bounds",
+    "ConstraintSet",
+    "NamedConstraint",
+    "GuardedActions",
+    "NoActions",
+    "RESPOND",
+    "ProgressDetector",
+    "ModuleSeam",
+    "ReasoningAnswer",
+    "ProposalAnswer",
+    "EvaluationAnswer",
+    "SelectionAnswer",
+    "DeliberationAnswer",
+    "untrusted_texts",
+]

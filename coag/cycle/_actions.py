@@ -1,0 +1,82 @@
+"""The whole action space of a cycle, and the guard that nothing acts outside Execution."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from coag.errors import PhaseViolation
+from coag.schema import ActionCall, ActionResult, ActionSource, ActionSpace, ActionSpec, Phase
+
+RESPOND = ActionSpec(
+    name="respond",
+    description="Give your answer to the user and end this turn.",
+    parameters={
+        "type": "object",
+        "properties": {"text": {"type": "string", "description": "The answer."}},
+        "required": ["text"],
+    },
+    internal=True,
+)
+"""The internal action that ends a turn with an answer; offered in every Proposal."""
+
+
+class NoActions:
+    """An external action space without actions."""
+
+    async def specs(self) -> Sequence[ActionSpec]:
+        """None."""
+        return ()
+
+    async def execute(self, call: ActionCall) -> ActionResult:
+        """Never reached by a cycle: Evaluation rejects actions that do not exist."""
+        raise PhaseViolation(f"There is no external action {call.action!r} to execute.")
+
+
+class GuardedActions:
+    """External actions, internal ones and `respond`, behind one door that opens in Execution.
+
+    Args:
+        external: The environment's actions (tools).
+        sources: Bring internal actions: memory, modules.
+    """
+
+    def __init__(
+        self, external: ActionSpace | None = None, sources: Sequence[ActionSource] = ()
+    ) -> None:
+        self._external: ActionSpace = external or NoActions()
+        self._sources = tuple(sources)
+        self._phase: Phase | None = None
+
+    def enter(self, phase: Phase | None) -> None:
+        """Tells which phase runs now; None between cycles."""
+        self._phase = phase
+
+    async def specs(self) -> dict[str, ActionSpec]:
+        """Every action by name, external ones first; a tool's name wins over an internal one."""
+        found = {spec.name: spec for spec in await self._external.specs()}
+        for source in self._sources:
+            for spec in source.action_specs():
+                found.setdefault(spec.name, spec)
+        found.setdefault(RESPOND.name, RESPOND)
+        return found
+
+    async def execute(self, call: ActionCall) -> ActionResult:
+        """Runs the selected action.
+
+        Raises:
+            PhaseViolation: Another phase than Execution asks for it (invariant 1).
+        """
+        if self._phase is not Phase.EXECUTION:
+            now = self._phase.value if self._phase else "no phase"
+            raise PhaseViolation(
+                f"{call.action!r} was to be run in {now}; actions run in execution only."
+            )
+        spec = (await self.specs()).get(call.action)
+        if spec is not None and not spec.internal:
+            return await self._external.execute(call)
+        for source in self._sources:
+            if any(offered.name == call.action for offered in source.action_specs()):
+                return await source.run_action(call)
+        if call.action == RESPOND.name:
+            return ActionResult(content=str(call.arguments.get("text", "")), ends_turn=True)
+        return await self._external.execute(call)

@@ -1,0 +1,101 @@
+"""Constraints in force: named, pinned per cycle, asked in order, failing closed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from coag.errors import ConfigurationError, UnknownNameError
+from coag.schema import Candidate, Constraint, ConstraintSource, Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class NamedConstraint:
+    """A constraint and the name by which logs and errors call it."""
+
+    name: str
+    judge: Constraint
+
+    def verdict(self, candidate: Candidate, state: Any, projection: Any | None) -> Verdict:
+        """The constraint's verdict under its name. One that raises forbids."""
+        try:
+            verdict = self.judge(candidate, state, projection)
+        except Exception as error:  # a rule that cannot be applied must not let anything through
+            verdict = Verdict.forbid(f"the rule itself raised {type(error).__name__}: {error}")
+        if not isinstance(verdict, Verdict):  # pyright: ignore[reportUnnecessaryIsInstance] - user code
+            verdict = Verdict.forbid(
+                f"the rule returned {verdict!r} instead of a Verdict; "
+                "return Verdict.allow() or Verdict.forbid(reason)"
+            )
+        return verdict.model_copy(update={"constraint": self.name})
+
+
+def named(constraint: Constraint, name: str | None = None) -> NamedConstraint:
+    """The constraint under `name`, its own `name`, or its `__name__`."""
+    own = name or getattr(constraint, "name", None) or getattr(constraint, "__name__", None)
+    return NamedConstraint(str(own or type(constraint).__name__), constraint)
+
+
+class ConstraintSet:
+    """The agent's constraints. A change takes effect from the next cycle (invariant 7).
+
+    Args:
+        constraints: In force from the start, asked in this order.
+        sources: Contexts and modules that bring constraints of their own; asked each cycle.
+    """
+
+    def __init__(
+        self, constraints: Iterable[Constraint] = (), sources: Sequence[ConstraintSource] = ()
+    ) -> None:
+        self._own: list[NamedConstraint] = []
+        self._sources = tuple(sources)
+        self._pinned: tuple[NamedConstraint, ...] = ()
+        for constraint in constraints:
+            self.add(constraint)
+
+    def add(self, constraint: Constraint, *, name: str | None = None) -> str:
+        """Puts a constraint in force from the next cycle and returns its name.
+
+        Raises:
+            ConfigurationError: Another one has that name.
+        """
+        new = named(constraint, name)
+        if new.name in self.names():
+            raise ConfigurationError(
+                f"A constraint named {new.name!r} is in force already; give this one a name."
+            )
+        self._own.append(new)
+        return new.name
+
+    def remove(self, name: str) -> None:
+        """Takes a constraint out of force from the next cycle.
+
+        Raises:
+            UnknownNameError: There is no such constraint here.
+        """
+        if name not in self.names():
+            raise UnknownNameError("constraint", name, self.names())
+        self._own = [constraint for constraint in self._own if constraint.name != name]
+
+    def names(self) -> tuple[str, ...]:
+        """Names of the constraints added here; those of sources are not among them."""
+        return tuple(constraint.name for constraint in self._own)
+
+    def pin(self) -> tuple[str, ...]:
+        """Fixes what is in force for this cycle and returns the names in order."""
+        brought = [named(rule) for source in self._sources for rule in source.constraints()]
+        self._pinned = (*self._own, *brought)
+        return tuple(constraint.name for constraint in self._pinned)
+
+    def judge(
+        self, candidate: Candidate, state: Any, projection: Any | None
+    ) -> tuple[Verdict, ...]:
+        """Verdicts of the pinned constraints in order, up to the first that forbids."""
+        verdicts: list[Verdict] = []
+        for constraint in self._pinned:
+            verdict = constraint.verdict(candidate, state, projection)
+            verdicts.append(verdict)
+            if not verdict.allowed:
+                break
+        return tuple(verdicts)

@@ -1,0 +1,121 @@
+"""One cycle: the six phases in order, each committing one outcome. No back edges."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
+from datetime import datetime
+
+from coag.schema import (
+    PHASES,
+    EvaluationOutcome,
+    ExecutionOutcome,
+    ExecutionStatus,
+    Outcome,
+    Percept,
+    Phase,
+    ProposalOutcome,
+    ReasoningOutcome,
+    RetrievalOutcome,
+    SelectionOutcome,
+    Snapshot,
+)
+
+from ._deps import AnyContext, Deps
+from ._evaluation import evaluate
+from ._execution import execute
+from ._proposal import propose
+from ._reasoning import reason
+from ._retrieval import retrieve
+from ._selection import select
+
+PhaseFunction = Callable[[AnyContext, Deps], Awaitable[Outcome]]
+
+RUN: Mapping[Phase, PhaseFunction] = {
+    Phase.RETRIEVAL: retrieve,
+    Phase.REASONING: reason,
+    Phase.PROPOSAL: propose,
+    Phase.EVALUATION: evaluate,
+    Phase.SELECTION: select,
+    Phase.EXECUTION: execute,
+}
+"""What each phase does."""
+
+
+async def perceive(percepts: Iterable[Percept], context: AnyContext, deps: Deps) -> None:
+    """Takes in percepts, each its own record, and tells the modules."""
+    for percept in percepts:
+        perceived = context.perceive(percept)
+        deps.trace.write(perceived)
+        for problem in context.hook_problems:
+            deps.note(context, "hook", problem)
+        context.hook_problems.clear()
+        await deps.modules.observe(perceived)
+
+
+async def run_cycle(context: AnyContext, deps: Deps) -> AsyncGenerator[Outcome]:
+    """Runs one cycle, or what is left of a begun one, and yields each committed outcome."""
+    memory = context.working_memory
+    if not memory.in_cycle:
+        deps.trace.write(snapshot(context, deps))
+    done = PHASES.index(memory.phase) + 1 if memory.in_cycle and memory.phase else 0
+    try:
+        for phase in PHASES[done:]:
+            deps.actions.enter(phase)
+            outcome = await RUN[phase](context, deps)
+            await commit(outcome, context, deps)
+            yield outcome
+    finally:
+        deps.actions.enter(None)
+
+
+async def commit(outcome: Outcome, context: AnyContext, deps: Deps) -> None:
+    """Commits an outcome, writes it down and tells the modules."""
+    context.commit(outcome)
+    deps.trace.write(outcome)
+    deps.trace.flush()
+    await deps.modules.observe(outcome)
+
+
+def snapshot(context: AnyContext, deps: Deps) -> Snapshot:
+    """The state of the whole mind now, from which a run can be resumed."""
+    return Snapshot(
+        at=deps.clock.now(),
+        cycle=context.working_memory.cycle,
+        working_memory=context.working_memory.to_json(),
+        procedures=dict(deps.procedures.pin()),
+        modules=deps.modules.save_state(),
+        detector=deps.detector.save_state(),
+        ids=deps.ids.save(),
+    )
+
+
+async def close_cycle(
+    context: AnyContext, deps: Deps, reason: str, queued: tuple[Percept, ...] = ()
+) -> None:
+    """Ends a begun cycle without acting, so that a cycle always has six outcomes.
+
+    Used when a turn is cancelled or breaks off, and when a run is resumed whose intent has no
+    receipt: `queued` then tells the agent what is not known.
+    """
+    while context.working_memory.in_cycle:
+        memory = context.working_memory
+        phase = PHASES[PHASES.index(memory.phase) + 1] if memory.phase else Phase.RETRIEVAL
+        make = _EMPTY[phase]
+        outcome = make(memory.cycle, deps.clock.now(), reason)
+        if isinstance(outcome, ExecutionOutcome):
+            outcome = outcome.model_copy(update={"queued": queued})
+        await commit(outcome, context, deps)
+
+
+_EMPTY: Mapping[Phase, Callable[[int, datetime, str], Outcome]] = {
+    Phase.RETRIEVAL: lambda cycle, at, why: RetrievalOutcome(cycle=cycle, at=at, query=""),
+    Phase.REASONING: lambda cycle, at, why: ReasoningOutcome(cycle=cycle, at=at, situation=why),
+    Phase.PROPOSAL: lambda cycle, at, why: ProposalOutcome(
+        cycle=cycle, at=at, proposed_by="nobody"
+    ),
+    Phase.EVALUATION: lambda cycle, at, why: EvaluationOutcome(cycle=cycle, at=at),
+    Phase.SELECTION: lambda cycle, at, why: SelectionOutcome(cycle=cycle, at=at, reason=why),
+    Phase.EXECUTION: lambda cycle, at, why: ExecutionOutcome(
+        cycle=cycle, at=at, status=ExecutionStatus.NONE, result=why
+    ),
+}

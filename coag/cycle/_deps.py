@@ -1,0 +1,149 @@
+"""Everything a phase may touch besides working memory, in one value."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Generic, Protocol, TypeVar
+
+from pydantic import BaseModel
+
+from coag.context import CoagContext, PhaseMaterial
+from coag.memory import LongTermMemory, ProceduralMemory
+from coag.schema import (
+    ActionSpec,
+    Clock,
+    CountingIds,
+    Evaluation,
+    Note,
+    Phase,
+    Prompt,
+    RecalledRecord,
+    Situation,
+    TokenUsage,
+    TraceSink,
+)
+
+from ._actions import GuardedActions
+from ._constraints import ConstraintSet
+from ._detector import ProgressDetector
+from ._modules import ModuleSeam
+from ._settings import CycleSettings
+
+AnswerT = TypeVar("AnswerT", bound=BaseModel)
+T = TypeVar("T")
+AnyContext = CoagContext[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked(Generic[T]):
+    """What came of asking the model."""
+
+    value: T | None
+    """The answer; None if it stayed unusable."""
+    usage: TokenUsage
+    problem: str = ""
+    """Why there is no value."""
+
+
+class AskModel(Protocol):
+    """Asks the model for an answer of a type; unusable answers are given back, not raised."""
+
+    async def __call__(
+        self, prompt: Prompt, answer: type[AnswerT], /, *, phase: Phase, cycle: int
+    ) -> Asked[AnswerT]:
+        """Raises `ModelCallError` if the model cannot be asked at all."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deps:
+    """What a phase may call: `async (context, deps) -> Outcome`."""
+
+    ask: AskModel
+    actions: GuardedActions
+    procedures: ProceduralMemory
+    trace: TraceSink
+    clock: Clock
+    ids: CountingIds
+    memory: LongTermMemory | None = None
+    constraints: ConstraintSet = field(default_factory=ConstraintSet)
+    modules: ModuleSeam = field(default_factory=ModuleSeam)
+    detector: ProgressDetector = field(default_factory=ProgressDetector)
+    settings: CycleSettings = field(default_factory=CycleSettings)
+    random: random.Random = field(default_factory=random.Random)
+    run: Callable[[], str] = lambda: ""
+    """The run's id, which makes the ids of intents unique beyond this run."""
+    system_message: str = ""
+    values: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Values for the placeholders of procedures, e.g. the agent's name."""
+
+    def note(self, context: AnyContext, about: str, text: str, **details: Any) -> None:
+        """Writes a note to the trace: nothing falls back silently."""
+        self.trace.write(
+            Note(
+                at=self.clock.now(),
+                cycle=context.working_memory.cycle,
+                about=about,
+                text=text,
+                details=details,
+            )
+        )
+
+
+def situation(context: AnyContext, phase: Phase) -> Situation:
+    """What modules are told."""
+    memory = context.working_memory
+    retrieval = memory.cognitive_state.retrieval
+    return Situation(
+        activity=memory.activity,
+        goal=memory.goal,
+        cycle=max(memory.cycle, 1),
+        phase=phase,
+        query=retrieval.query if retrieval else "",
+    )
+
+
+async def prompt_for(
+    phase: Phase,
+    context: AnyContext,
+    deps: Deps,
+    *,
+    form: str,
+    procedure: str | None = None,
+    evaluations: tuple[Evaluation, ...] = (),
+) -> Prompt:
+    """The prompt of a phase: its pinned procedure, the form of the answer, what it needs."""
+    retrieval = context.working_memory.cognitive_state.retrieval
+    name = procedure or phase.value
+    pinned = retrieval.procedures.get(name) if retrieval else None
+    budget = context.budgets.module
+    chooses = phase is Phase.PROPOSAL or procedure is not None or _growing(context)
+    specs: tuple[ActionSpec, ...] = ()
+    if chooses:
+        specs = tuple((await deps.actions.specs()).values())
+    material = PhaseMaterial(
+        instructions={phase: deps.procedures.render(name, deps.values, version=pinned)},
+        forms={phase: form},
+        system_message=deps.system_message,
+        actions=specs,
+        description=context.describe(),
+        evaluations=evaluations,
+        modules=await deps.modules.contribute(phase, situation(context, phase), budget),
+    )
+    return context.build_prompt(phase, material)
+
+
+def _growing(context: AnyContext) -> bool:
+    return context.rendering == "growing"
+
+
+def untrusted_texts(context: AnyContext) -> tuple[str, ...]:
+    """Untrusted texts of this cycle: percepts and recalled records; the gate compares them."""
+    memory = context.working_memory
+    heard = [p.content for p in memory.percepts if p.trust == "untrusted"]
+    retrieval = memory.cognitive_state.retrieval
+    hits: tuple[RecalledRecord, ...] = retrieval.records if retrieval else ()
+    recalled = [h.record.text for h in hits if h.record.provenance.trust == "untrusted"]
+    return (*heard, *recalled)

@@ -1,0 +1,132 @@
+"""Evaluation: hard checks, projections and constraints first; the model only for survivors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from coag.context import dump_state
+from coag.schema import (
+    ActionSpec,
+    Candidate,
+    Evaluation,
+    EvaluationOutcome,
+    Phase,
+    TokenUsage,
+    Verdict,
+)
+
+from ._answers import EvaluationAnswer, form_of
+from ._arguments import existence, parse_arguments
+from ._deps import AnyContext, Deps, prompt_for
+
+PROJECTION = "projection"
+MINIMUM_SCORE = "minimum_score"
+
+
+async def evaluate(context: AnyContext, deps: Deps) -> EvaluationOutcome:
+    """Judges every candidate. What dies here dies of a named check, at no model's discretion.
+
+    The model scores the survivors where there is a choice to make or a minimum to reach.
+    """
+    memory = context.working_memory
+    proposal = memory.cognitive_state.proposal
+    candidates = proposal.candidates if proposal else ()
+    specs = await deps.actions.specs()
+    judged = tuple(check(candidate, specs, context, deps) for candidate in candidates)
+    usage = TokenUsage()
+    survivors = [evaluation for evaluation in judged if evaluation.survived]
+    wanted = len(survivors) > 1 or (survivors and deps.settings.minimum_score > 0)
+    if deps.settings.depth == "compact":
+        judged = tuple(_with_draft_score(e, c) for e, c in zip(judged, candidates, strict=True))
+    elif wanted:
+        judged, usage = await _score(judged, context, deps)
+    return EvaluationOutcome(
+        cycle=memory.cycle,
+        at=deps.clock.now(),
+        usage=usage,
+        evaluations=tuple(_above(e, deps.settings.minimum_score) for e in judged),
+    )
+
+
+def check(
+    candidate: Candidate, specs: Mapping[str, ActionSpec], context: AnyContext, deps: Deps
+) -> Evaluation:
+    """The verdicts of code alone: existence, arguments, progress, projection, constraints."""
+    verdicts = [existence(candidate, specs)]
+    if not verdicts[-1].allowed:
+        return Evaluation(candidate_id=candidate.id, arguments=None, verdicts=tuple(verdicts))
+    arguments, verdict = parse_arguments(candidate, specs[candidate.action])
+    verdicts.append(verdict)
+    if arguments is None:
+        return Evaluation(candidate_id=candidate.id, arguments=None, verdicts=tuple(verdicts))
+    ready = candidate.model_copy(update={"arguments": arguments})
+    verdicts.append(deps.detector.verdict(ready, context.progress_key()))
+    projection: Any | None = None
+    if verdicts[-1].allowed:
+        projection, verdict = _project(ready, context)
+        verdicts.append(verdict)
+    if verdicts[-1].allowed:
+        verdicts += deps.constraints.judge(ready, context.state, projection)
+    return Evaluation(
+        candidate_id=candidate.id,
+        arguments=arguments,
+        verdicts=tuple(verdicts),
+        projection=None if projection is None else dump_state(projection),
+    )
+
+
+def _project(candidate: Candidate, context: AnyContext) -> tuple[Any | None, Verdict]:
+    try:
+        projection = context.project(candidate)
+    except Exception as error:  # a domain's hook: without its prediction nothing may pass
+        reason = f"the domain's projection raised {type(error).__name__}: {error}"
+        return None, Verdict(allowed=False, constraint=PROJECTION, reason=reason)
+    return projection, Verdict(allowed=True, constraint=PROJECTION)
+
+
+def _with_draft_score(evaluation: Evaluation, candidate: Candidate) -> Evaluation:
+    if not evaluation.survived:
+        return evaluation
+    return evaluation.model_copy(
+        update={"score": candidate.draft_score, "reason": candidate.reason}
+    )
+
+
+async def _score(
+    judged: Sequence[Evaluation], context: AnyContext, deps: Deps
+) -> tuple[tuple[Evaluation, ...], TokenUsage]:
+    prompt = await prompt_for(
+        Phase.EVALUATION,
+        context,
+        deps,
+        form=form_of(EvaluationAnswer),
+        evaluations=tuple(judged),
+    )
+    cycle = context.working_memory.cycle
+    asked = await deps.ask(prompt, EvaluationAnswer, phase=Phase.EVALUATION, cycle=cycle)
+    if asked.value is None:
+        text = f"The model's evaluation was unusable: survivors keep no score. {asked.problem}"
+        deps.note(context, "fallback", text, phase="evaluation")
+        return tuple(judged), asked.usage
+    answers = {answer.candidate: answer for answer in asked.value.evaluations}
+    numbers = {e.candidate_id: n for n, e in enumerate((e for e in judged if e.survived), 1)}
+    scored: list[Evaluation] = []
+    for evaluation in judged:
+        answer = answers.get(numbers.get(evaluation.candidate_id, 0))
+        if evaluation.survived and answer is not None:
+            update = {"score": answer.score, "reason": answer.reason}
+            evaluation = evaluation.model_copy(update=update)  # noqa: PLW2901 - the judged one in its place
+        scored.append(evaluation)
+    return tuple(scored), asked.usage
+
+
+def _above(evaluation: Evaluation, minimum: float) -> Evaluation:
+    if not evaluation.survived or evaluation.score is None or evaluation.score >= minimum:
+        return evaluation
+    low = Verdict(
+        allowed=False,
+        constraint=MINIMUM_SCORE,
+        reason=f"its score {evaluation.score:.2f} is below {minimum:.2f}: {evaluation.reason}",
+    )
+    return evaluation.model_copy(update={"verdicts": (*evaluation.verdicts, low)})

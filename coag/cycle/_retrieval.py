@@ -1,0 +1,32 @@
+"""Retrieval: what long-term memory holds on the situation; pins what holds for the cycle."""
+
+from __future__ import annotations
+
+from coag.schema import Phase, RecalledRecord, RetrievalOutcome
+
+from ._deps import AnyContext, Deps
+
+
+async def retrieve(context: AnyContext, deps: Deps) -> RetrievalOutcome:
+    """Recalls records for the context's query; pins procedures and constraints.
+
+    A memory that fails costs the recall, not the turn: the trace notes it.
+    """
+    await context.refresh_dialogue()
+    query = context.retrieval_query()
+    where = context.episodic_filter()
+    records: tuple[RecalledRecord, ...] = ()
+    if deps.memory is not None and query and deps.settings.recall_k:
+        recall = await context.retrieve_ltms(deps.memory, k=deps.settings.recall_k)
+        records = tuple(recall.records)
+        for problem in recall.problems:
+            deps.note(context, "memory", problem, phase=Phase.RETRIEVAL.value)
+    return RetrievalOutcome(
+        cycle=context.working_memory.cycle + 1,
+        at=deps.clock.now(),
+        query=query,
+        filter=where,
+        records=records,
+        procedures=dict(deps.procedures.pin()),
+        constraints=deps.constraints.pin(),
+    )

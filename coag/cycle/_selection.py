@@ -1,0 +1,77 @@
+"""Selection: one of the survivors, or an impasse."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from coag.schema import DecidedBy, Evaluation, Phase, SelectionOutcome, TokenUsage
+
+from ._answers import SelectionAnswer, form_of
+from ._deps import AnyContext, Deps, prompt_for
+
+UNSCORED = 0.5
+"""Rank of a survivor that got no score: between a bad one and a good one."""
+
+
+async def select(context: AnyContext, deps: Deps) -> SelectionOutcome:
+    """Chooses among the survivors: nobody where one is left, the ranking, or the model."""
+    memory = context.working_memory
+    evaluation = memory.cognitive_state.evaluation
+    judged = evaluation.evaluations if evaluation else ()
+    survivors = [e for e in judged if e.survived]
+    usage, chosen, decided_by = TokenUsage(), None, None
+    reason = "No candidate survived." if judged else "There was no candidate."
+    if len(survivors) == 1:
+        chosen, decided_by = survivors[0], DecidedBy.ONLY_SURVIVOR
+        reason = "It is the only candidate that survived."
+    elif survivors and (deps.settings.selection == "rank" or deps.settings.depth == "compact"):
+        chosen, decided_by = best(survivors), DecidedBy.RANK
+        reason = _ranked(chosen)
+    elif survivors:
+        chosen, decided_by, reason, usage = await _ask(survivors, judged, context, deps)
+    return SelectionOutcome(
+        cycle=memory.cycle,
+        at=deps.clock.now(),
+        usage=usage,
+        candidate_id=chosen.candidate_id if chosen else None,
+        decided_by=decided_by,
+        reason=reason,
+    )
+
+
+def best(survivors: Sequence[Evaluation]) -> Evaluation:
+    """The highest score; among equals the one proposed first."""
+    return max(survivors, key=lambda e: UNSCORED if e.score is None else e.score)
+
+
+def _ranked(chosen: Evaluation) -> str:
+    if chosen.score is None:
+        return "No scores: the first survivor."
+    return f"It has the highest score, {chosen.score:.2f}."
+
+
+async def _ask(
+    survivors: Sequence[Evaluation],
+    judged: Sequence[Evaluation],
+    context: AnyContext,
+    deps: Deps,
+) -> tuple[Evaluation, DecidedBy, str, TokenUsage]:
+    prompt = await prompt_for(
+        Phase.SELECTION,
+        context,
+        deps,
+        form=form_of(SelectionAnswer),
+        evaluations=tuple(judged),
+    )
+    cycle = context.working_memory.cycle
+    asked = await deps.ask(prompt, SelectionAnswer, phase=Phase.SELECTION, cycle=cycle)
+    if asked.value is not None and 1 <= asked.value.choice <= len(survivors):
+        chosen = survivors[asked.value.choice - 1]
+        return chosen, DecidedBy.MODEL, asked.value.reason, asked.usage
+    problem = asked.problem
+    if asked.value is not None:
+        problem = f"It chose number {asked.value.choice} of {len(survivors)} candidates."
+    text = f"The model's selection was unusable: the ranking decides. {problem}"
+    deps.note(context, "fallback", text, phase="selection")
+    chosen = best(survivors)
+    return chosen, DecidedBy.RANK, _ranked(chosen), asked.usage

@@ -1,0 +1,140 @@
+"""A turn: cycles until an answer or a bound."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+from dataclasses import dataclass, field
+
+from coag.errors import CoagError
+from coag.schema import (
+    ExecutionOutcome,
+    ExecutionStatus,
+    Outcome,
+    Percept,
+    TokenUsage,
+    TurnEnd,
+    TurnStart,
+)
+
+from ._cycle import close_cycle, perceive, run_cycle
+from ._deps import AnyContext, Deps
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnResult:
+    """How a turn ended."""
+
+    reason: str
+    """`respond`, or the bound that was reached: `cycles`, `impasses`, `actions`."""
+    response: str
+    """The answer, or the best that can be said where a bound ended the turn."""
+    cycles: int
+    usage: TokenUsage
+    failed_modules: tuple[str, ...] = ()
+    """Modules that were left out because they raised or were late."""
+    last: ExecutionOutcome | None = None
+    """The last executed action."""
+
+
+@dataclass(slots=True)
+class _Tally:
+    """What a turn has used so far."""
+
+    cycles: int = 0
+    impasses: int = 0
+    actions: int = 0
+    usage: TokenUsage = field(default_factory=TokenUsage)
+    last: ExecutionOutcome | None = None
+
+    def take(self, outcome: Outcome) -> None:
+        self.usage += outcome.usage
+        if not isinstance(outcome, ExecutionOutcome):
+            return
+        self.cycles += 1
+        idle = outcome.status in (ExecutionStatus.NONE, ExecutionStatus.REFUSED)
+        self.impasses = self.impasses + 1 if idle else 0
+        if not idle:
+            self.actions += 0 if outcome.internal else 1
+            self.last = outcome
+
+    def ended_by(self, deps: Deps) -> str | None:
+        bounds = deps.settings.bounds
+        if self.last is not None and self.last.response is not None:
+            return "respond"
+        if bounds.actions is not None and self.actions >= bounds.actions:
+            return "actions"
+        if self.impasses >= bounds.impasses:
+            return "impasses"
+        return "cycles" if self.cycles >= bounds.cycles else None
+
+
+async def run_turn(
+    percepts: Sequence[Percept], context: AnyContext, deps: Deps, *, turn: int = 1
+) -> AsyncGenerator[Outcome | TurnResult]:
+    """Takes in what arrived and runs cycles; yields every outcome and, last, the result.
+
+    However the turn ends, the cycle it is in is closed and the trace is flushed.
+    """
+    start = TurnStart(at=deps.clock.now(), turn=turn, cycle=context.working_memory.cycle)
+    deps.trace.write(start)
+    deps.modules.failed.clear()
+    await perceive(percepts, context, deps)
+    tally = _Tally()
+    reason: str | None = None
+    try:
+        while reason is None:
+            async for outcome in run_cycle(context, deps):
+                tally.take(outcome)
+                yield outcome
+            await perceive(context.working_memory.queued, context, deps)
+            reason = tally.ended_by(deps)
+    except (asyncio.CancelledError, GeneratorExit):
+        await _break_off("cancelled", "The turn was cancelled.", context, deps, turn)
+        raise
+    except CoagError as error:
+        await _break_off("error", f"The turn broke off: {error}", context, deps, turn)
+        raise
+    yield _finish(reason, tally, context, deps, turn)
+
+
+def _finish(reason: str, tally: _Tally, context: AnyContext, deps: Deps, turn: int) -> TurnResult:
+    response = _response(reason, tally, context)
+    _write_end(reason, response, context, deps, turn)
+    return TurnResult(
+        reason=reason,
+        response=response,
+        cycles=tally.cycles,
+        usage=tally.usage,
+        failed_modules=tuple(sorted(deps.modules.failed)),
+        last=tally.last,
+    )
+
+
+def _response(reason: str, tally: _Tally, context: AnyContext) -> str:
+    if tally.last is not None and tally.last.response is not None:
+        return tally.last.response
+    if reason == "actions" and tally.last is not None:
+        return tally.last.result
+    reasoning = context.working_memory.cognitive_state.reasoning
+    known = f" What I know: {reasoning.situation}" if reasoning and reasoning.situation else ""
+    done = f" Last result: {tally.last.result}" if tally.last and tally.last.result else ""
+    limit = {
+        "cycles": f"I stopped after {tally.cycles} cycles without an answer.",
+        "impasses": f"I stopped: in {tally.impasses} cycles in a row no action was possible.",
+    }.get(reason, "I stopped.")
+    return f"{limit}{known}{done}"
+
+
+async def _break_off(reason: str, text: str, context: AnyContext, deps: Deps, turn: int) -> None:
+    """Closes the cycle and keeps what was brought, so that the next turn starts whole."""
+    await close_cycle(context, deps, text)
+    await perceive(context.working_memory.queued, context, deps)
+    _write_end(reason, text, context, deps, turn)
+
+
+def _write_end(reason: str, response: str, context: AnyContext, deps: Deps, turn: int) -> None:
+    cycle = context.working_memory.cycle
+    end = TurnEnd(at=deps.clock.now(), turn=turn, cycle=cycle, reason=reason, response=response)
+    deps.trace.write(end)
+    deps.trace.flush()

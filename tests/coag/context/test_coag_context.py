@@ -1,0 +1,219 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from autogen_core.model_context import (
+    BufferedChatCompletionContext,
+    ChatCompletionContext,
+    UnboundedChatCompletionContext,
+)
+from autogen_core.models import AssistantMessage, SystemMessage, UserMessage
+from pydantic import BaseModel, ConfigDict
+
+from coag.context import AssistantState, CoagContext, PhaseMaterial, Rendering
+from coag.errors import StateError
+from coag.schema import (
+    Candidate,
+    Failure,
+    Percept,
+    PerceptKind,
+    Phase,
+    ReasoningOutcome,
+    RetrievalOutcome,
+    Trust,
+)
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+class RoomState(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+    place: str = "hall"
+    door: str | None = None
+    battery: int = 10
+
+
+class RoomContext(CoagContext[RoomState]):
+    @property
+    def perceptual_state_schema(self) -> type[RoomState]:
+        return RoomState
+
+    def _update_state_from_function_result(self, state: RoomState, percept: Percept) -> RoomState:
+        if percept.is_error:
+            raise ValueError("no such place")
+        return state.model_copy(update=percept.data)
+
+    def _get_retrieval_query(self, state: RoomState) -> str:
+        return f"in the {state.place}"
+
+    def _project(self, candidate: Candidate, state: RoomState) -> RoomState | None:
+        return state.model_copy(update={"place": (candidate.arguments or {})["to"]})
+
+
+def tool_return(data: dict[str, Any], *, is_error: bool = False) -> Percept:
+    return Percept(
+        id="p1",
+        at=NOW,
+        kind=PerceptKind.TOOL_RETURN,
+        source="go",
+        trust=Trust.UNTRUSTED,
+        content="went",
+        data=data,
+        is_error=is_error,
+        failure=Failure.DETERMINISTIC if is_error else None,
+    )
+
+
+def test_a_tool_return_changes_the_typed_state_by_the_domains_hook() -> None:
+    context = RoomContext()
+    perceived = context.perceive(tool_return({"place": "kitchen", "door": "north"}))
+
+    assert context.state == RoomState(place="kitchen", door="north")
+    assert perceived.state_patch == {"place": "kitchen", "door": "north"}
+
+
+def test_a_field_that_becomes_none_is_removed_by_the_patch() -> None:
+    context = RoomContext()
+    context.perceive(tool_return({"door": "north"}))
+    perceived = context.perceive(tool_return({"door": None}))
+
+    assert perceived.state_patch == {"door": None}
+    assert context.state.door is None
+
+
+def test_a_hook_that_raises_loses_no_percept_and_is_named() -> None:
+    context = RoomContext()
+    context.perceive(tool_return({}, is_error=True))
+
+    assert context.state == RoomState()
+    assert len(context.working_memory.percepts) == 1
+    (problem,) = context.hook_problems
+    assert "_update_state_from_function_result raised ValueError: no such place" in problem
+
+
+def test_a_state_that_json_cannot_give_back_is_refused_at_once() -> None:
+    class Odd(BaseModel):
+        door: str | None = "north"
+
+    class OddContext(CoagContext[Odd]):
+        @property
+        def perceptual_state_schema(self) -> type[Odd]:
+            return Odd
+
+        def _initial_state(self) -> Odd:
+            return Odd(door=None)
+
+    with pytest.raises(StateError, match=r"Odd does not survive JSON: door.*None as its default"):
+        OddContext()
+
+
+def test_the_default_state_counts_what_tools_did() -> None:
+    context = CoagContext[AssistantState]()
+    context.perceive(tool_return({}))
+    context.perceive(tool_return({}, is_error=True))
+
+    assert context.state == AssistantState(
+        tool_calls=2, successes=1, last_tool="go", last_failed=True
+    )
+    assert context.describe() == "2 tool call(s) so far; the last, go, failed."
+
+
+def test_resources_alone_are_no_progress() -> None:
+    context = RoomContext()
+    before = context.progress_key()
+    context.perceive(tool_return({"battery": 3}))
+    assert context.progress_key() == before
+    context.perceive(tool_return({"place": "kitchen"}))
+    assert context.progress_key() != before
+
+
+async def test_outside_a_cycle_it_gives_the_dialogue() -> None:
+    context = CoagContext[Any]()
+    await context.add_message(UserMessage(content="hello", source="user"))
+
+    messages = await context.get_messages()
+
+    assert [m.content for m in messages] == ["hello"]
+
+
+async def test_within_a_cycle_it_gives_the_prompt_of_the_phase() -> None:
+    context = CoagContext[Any]()
+    context.commit(RetrievalOutcome(cycle=1, at=NOW, query="q"))
+    material = PhaseMaterial(instructions={Phase.REASONING: "Think."}, forms={})
+    context.build_prompt(Phase.REASONING, material)
+
+    system, user = await context.get_messages()
+
+    assert isinstance(system, SystemMessage)
+    assert "Think." in system.content
+    assert isinstance(user, UserMessage)
+
+
+async def test_a_foreign_context_decides_which_messages_are_shown() -> None:
+    context = CoagContext[Any](dialogue=BufferedChatCompletionContext(buffer_size=1))
+    for text in ("one", "two"):
+        await context.add_message(UserMessage(content=text, source="user"))
+    await context.refresh_dialogue()
+    prompt = context.build_prompt(Phase.REASONING, PhaseMaterial(instructions={}, forms={}))
+
+    dialogue = next(s for s in prompt[1].sections if s.title == "Dialogue")
+    assert dialogue.text == "user: two"
+
+
+async def test_its_state_is_saved_and_loaded_whole() -> None:
+    context, other = RoomContext(), RoomContext()
+    await context.add_message(UserMessage(content="go on", source="user"))
+    context.perceive(tool_return({"place": "kitchen"}))
+
+    await other.load_state(await context.save_state())
+
+    assert other.working_memory == context.working_memory
+    assert other.state.place == "kitchen"
+
+
+async def test_a_plain_contexts_state_becomes_dialogue() -> None:
+    plain = UnboundedChatCompletionContext()
+    await plain.add_message(UserMessage(content="hi", source="user"))
+    await plain.add_message(AssistantMessage(content="hello", source="helper"))
+    context = CoagContext[Any]()
+
+    await context.load_state(await plain.save_state())
+
+    assert [said.content for said in context.working_memory.dialogue] == ["hi", "hello"]
+
+
+async def test_something_that_is_no_state_is_refused_with_its_keys() -> None:
+    with pytest.raises(StateError, match=r"neither 'working_memory' nor 'messages'.*\['x'\]"):
+        await CoagContext[Any]().load_state({"x": 1})
+
+
+async def test_clearing_forgets_the_activity() -> None:
+    context = RoomContext()
+    await context.add_message(UserMessage(content="go", source="user"))
+    context.perceive(tool_return({"place": "kitchen"}))
+    await context.clear()
+    assert context.working_memory == RoomContext().working_memory
+
+
+def test_a_component_round_trip_gives_an_equal_context() -> None:
+    context = CoagContext[Any](rendering="growing")
+    loaded = ChatCompletionContext.load_component(context.dump_component())
+    assert isinstance(loaded, CoagContext)
+    assert loaded.rendering is Rendering.GROWING
+    assert loaded.budgets == context.budgets
+
+
+def test_a_subclass_dumps_as_itself() -> None:
+    assert RoomContext().dump_component().provider.endswith("RoomContext")
+
+
+def test_it_remembers_reasoning_as_part_of_the_cognitive_state() -> None:
+    context = CoagContext[Any]()
+    context.commit(RetrievalOutcome(cycle=1, at=NOW, query="q"))
+    context.commit(ReasoningOutcome(cycle=1, at=NOW, situation="calm"))
+    reasoning = context.working_memory.cognitive_state.reasoning
+    assert reasoning is not None
+    assert reasoning.situation == "calm"

@@ -1,0 +1,206 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from coag.context import WorkingMemory, rebuild
+from coag.context._working_memory import DEEDS_KEPT, DIALOGUE_KEPT
+from coag.errors import PhaseViolation, StateError
+from coag.schema import (
+    PHASES,
+    Candidate,
+    Evaluation,
+    EvaluationOutcome,
+    ExecutionOutcome,
+    ExecutionStatus,
+    Outcome,
+    Percept,
+    PerceptKind,
+    Phase,
+    ProposalOutcome,
+    ReasoningOutcome,
+    RetrievalOutcome,
+    SelectionOutcome,
+    Trust,
+    Verdict,
+    merge_patch,
+)
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def percept(
+    content: str = "hello",
+    *,
+    kind: PerceptKind = PerceptKind.MESSAGE,
+    patch: dict[str, Any] | None = None,
+    goal: bool = False,
+    name: str = "p1",
+) -> Percept:
+    return Percept(
+        id=name,
+        at=NOW,
+        kind=kind,
+        source="user",
+        trust=Trust.USER,
+        content=content,
+        state_patch={} if patch is None else patch,
+        sets_goal=goal,
+    )
+
+
+def outcome(phase: Phase, cycle: int, **more: Any) -> Outcome:
+    match phase:
+        case Phase.RETRIEVAL:
+            return RetrievalOutcome(cycle=cycle, at=NOW, query="q", **more)
+        case Phase.REASONING:
+            return ReasoningOutcome(cycle=cycle, at=NOW, situation="s", **more)
+        case Phase.PROPOSAL:
+            return ProposalOutcome(cycle=cycle, at=NOW, **more)
+        case Phase.EVALUATION:
+            return EvaluationOutcome(cycle=cycle, at=NOW, **more)
+        case Phase.SELECTION:
+            return SelectionOutcome(cycle=cycle, at=NOW, **more)
+        case Phase.EXECUTION:
+            given = {"status": ExecutionStatus.NONE, **more}
+            return ExecutionOutcome(cycle=cycle, at=NOW, **given)
+
+
+def run_cycle(memory: WorkingMemory, **execution: Any) -> WorkingMemory:
+    cycle = memory.cycle + 1
+    for phase in PHASES:
+        more = execution if phase is Phase.EXECUTION else {}
+        memory = memory.commit(outcome(phase, cycle, **more))
+    return memory
+
+
+@given(st.lists(st.sampled_from(PHASES), max_size=14), st.integers(0, 3))
+def test_phases_can_be_committed_in_their_one_order_only(
+    attempted: list[Phase], skipped: int
+) -> None:
+    memory = WorkingMemory(activity="main")
+    for phase in attempted:
+        expected = PHASES[(PHASES.index(memory.phase) + 1) % 6] if memory.phase else PHASES[0]
+        cycle = memory.cycle + (1 if phase is Phase.RETRIEVAL else 0) + skipped
+        right_cycle = memory.cycle + (1 if expected is Phase.RETRIEVAL else 0)
+        if phase is expected and cycle == right_cycle:
+            memory = memory.commit(outcome(phase, cycle))
+            assert memory.phase is phase
+        elif cycle >= 1:
+            with pytest.raises(PhaseViolation, match="must come next"):
+                memory.commit(outcome(phase, cycle))
+
+
+@given(st.dictionaries(st.text(max_size=5), st.integers() | st.text(max_size=5), max_size=4))
+def test_only_a_percept_changes_the_perceptual_state(patch: dict[str, Any]) -> None:
+    before = WorkingMemory(activity="main", perceptual_state={"x": 1})
+
+    after = run_cycle(before).perceive(percept(patch=patch))
+
+    assert run_cycle(before).perceptual_state == before.perceptual_state
+    assert after.perceptual_state == merge_patch({"x": 1}, patch)
+
+
+def test_a_percept_without_its_state_change_is_refused() -> None:
+    bare = percept().model_copy(update={"state_patch": None})
+    with pytest.raises(StateError, match=r"'p1' has no state_patch.*CoagContext.perceive"):
+        WorkingMemory(activity="main").perceive(bare)
+
+
+def test_a_message_enters_the_dialogue_and_only_an_opening_one_sets_the_goal() -> None:
+    memory = WorkingMemory(activity="main").perceive(percept("clean up", goal=True))
+    memory = memory.perceive(percept("and hurry"))
+
+    assert memory.goal == "clean up"
+    assert memory.goal_open
+    assert [said.content for said in memory.dialogue] == ["clean up", "and hurry"]
+
+
+def test_an_answer_closes_the_goal_and_joins_the_dialogue() -> None:
+    memory = WorkingMemory(activity="main").perceive(percept("hi", goal=True))
+    memory = run_cycle(memory, status=ExecutionStatus.DONE, action="respond", response="hello")
+
+    assert not memory.goal_open
+    assert memory.dialogue[-1].own
+    assert memory.dialogue[-1].content == "hello"
+
+
+def test_percepts_last_until_the_next_action() -> None:
+    memory = WorkingMemory(activity="main").perceive(percept("hi"))
+    assert [p.content for p in memory.percepts] == ["hi"]
+    assert run_cycle(memory).percepts == ()
+
+
+def test_queued_percepts_wait_until_they_are_perceived() -> None:
+    waiting = percept("ok", kind=PerceptKind.TOOL_RETURN, name="p2")
+    memory = run_cycle(
+        WorkingMemory(activity="main"), status=ExecutionStatus.DONE, action="a", queued=(waiting,)
+    )
+    assert memory.queued == (waiting,)
+    assert memory.perceive(waiting).queued == ()
+
+
+def test_what_evaluation_rejected_is_kept_for_the_next_cycle_only() -> None:
+    memory = WorkingMemory(activity="main")
+    candidate = Candidate(id="c1", action="fly", raw_arguments="{}")
+    verdict = Verdict(allowed=False, reason="no wings", constraint="wings")
+    judged = Evaluation(candidate_id="c1", arguments={}, verdicts=(verdict,))
+    for phase in PHASES:
+        more: dict[str, Any] = {}
+        if phase is Phase.PROPOSAL:
+            more = {"candidates": (candidate,)}
+        if phase is Phase.EVALUATION:
+            more = {"evaluations": (judged,)}
+        memory = memory.commit(outcome(phase, 1, **more))
+
+    assert [(gone.action, gone.constraint) for gone in memory.rejections] == [("fly", "wings")]
+    assert run_cycle(memory).rejections == ()
+
+
+def test_what_is_kept_is_bounded_however_long_the_run() -> None:
+    memory = WorkingMemory(activity="main")
+    for number in range(40):
+        memory = memory.perceive(percept(f"message {number}"))
+        memory = run_cycle(
+            memory, status=ExecutionStatus.DONE, action="act", arguments={"n": number}, result="r"
+        )
+
+    assert len(memory.dialogue) == DIALOGUE_KEPT
+    assert len(memory.deeds) == DEEDS_KEPT
+    assert memory.deeds[-1].arguments == {"n": 39}
+
+
+def test_it_dumps_to_json_and_loads_to_the_same_value_at_every_boundary() -> None:
+    memory = WorkingMemory(activity="main", perceptual_state={"at": [1, 2]})
+    memory = memory.perceive(percept("hi", goal=True, patch={"at": [2, 2], "seen": {"a": True}}))
+    for phase in PHASES:
+        memory = memory.commit(outcome(phase, 1))
+        assert WorkingMemory.model_validate(memory.to_json()) == memory
+
+
+def test_it_is_rebuilt_from_recorded_percepts_and_outcomes() -> None:
+    start = WorkingMemory(activity="main", perceptual_state={"n": 0})
+    memory, records = start, []
+    for cycle in (1, 2):
+        arrived = percept("tick", patch={"n": cycle}, kind=PerceptKind.SIGNAL, name=f"p{cycle}")
+        memory = memory.perceive(arrived)
+        records.append(arrived)
+        for phase in PHASES:
+            committed = outcome(phase, cycle)
+            memory = memory.commit(committed)
+            records.append(committed)
+
+    assert rebuild(start, records) == memory
+
+
+def test_a_diff_leads_from_one_working_memory_to_the_next() -> None:
+    before = WorkingMemory(activity="main", perceptual_state={"n": 0})
+    after = run_cycle(before.perceive(percept("hi", patch={"n": 1})))
+
+    changed = merge_patch(before.to_json(), before.diff(after))
+
+    assert WorkingMemory.model_validate(changed) == after
