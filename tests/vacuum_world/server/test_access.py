@@ -1,0 +1,79 @@
+"""Who may do what: every endpoint against every kind of token."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import httpx
+import pytest
+
+from vacuum_world.server import ENDPOINTS, WorldServer
+from vacuum_world.server import Endpoint as Row
+
+GUARDED = [row for row in ENDPOINTS if not row.access.startswith("open")]
+Tokens = Mapping[str, str]
+
+
+@pytest.fixture
+def tokens(http: httpx.Client, served: WorldServer) -> Tokens:
+    robots = [http.post("/api/agents", json={"name": name}).json() for name in ("ann", "bob")]
+    return {
+        "own": robots[0]["token"],
+        "other": robots[1]["token"],
+        "control": served.control_token,
+        "wrong": "wrong-token",
+    }
+
+
+def ask(http: httpx.Client, row: Row, header: str | None) -> httpx.Response:
+    body = {"/api/agent/move": {"direction": "south"}, "/api/world/restore": {}}.get(row.path)
+    path = row.path.replace("{id}", "r1")
+    headers = {"Authorization": header} if header is not None else {}
+    return http.request(row.method, path, json=body, headers=headers)
+
+
+@pytest.mark.parametrize("header", [None, "Bearer", "Basic abc", "Bearer wrong-token"])
+@pytest.mark.parametrize("row", GUARDED, ids=lambda row: f"{row.method} {row.path}")
+def test_without_a_valid_token_it_is_401(
+    http: httpx.Client, tokens: Tokens, row: Row, header: str | None
+) -> None:
+    response = ask(http, row, header)
+    assert (response.status_code, response.json()["error"]) == (401, "unauthorized")
+    assert response.headers["WWW-Authenticate"] == "Bearer"
+
+
+@pytest.mark.parametrize(
+    "row",
+    [row for row in GUARDED if row.access == "control"],
+    ids=lambda row: f"{row.method} {row.path}",
+)
+def test_a_robot_is_no_experimenter(http: httpx.Client, tokens: Tokens, row: Row) -> None:
+    response = ask(http, row, f"Bearer {tokens['own']}")
+    assert (response.status_code, response.json()["error"]) == (403, "forbidden")
+
+
+@pytest.mark.parametrize(
+    "row",
+    [row for row in GUARDED if row.access == "robot"],
+    ids=lambda row: f"{row.method} {row.path}",
+)
+def test_the_control_token_drives_no_robot(http: httpx.Client, tokens: Tokens, row: Row) -> None:
+    assert ask(http, row, f"Bearer {tokens['control']}").status_code == 403
+    assert ask(http, row, f"Bearer {tokens['own']}").status_code == 200
+
+
+def test_somebody_elses_robot_is_out_of_reach(http: httpx.Client, tokens: Tokens) -> None:
+    response = http.delete("/api/agents/r1", headers={"Authorization": f"Bearer {tokens['other']}"})
+    assert response.status_code == 403
+    assert "somebody else's" in response.json()["detail"]
+
+
+def test_the_experimenter_may_remove_any_robot(http: httpx.Client, tokens: Tokens) -> None:
+    control = {"Authorization": f"Bearer {tokens['control']}"}
+    assert http.delete("/api/agents/r1", headers=control).status_code == 204
+    assert http.delete("/api/agents/r1", headers=control).status_code == 404
+
+
+def test_a_wrong_token_does_not_join(http: httpx.Client) -> None:
+    wrong = {"Authorization": "Bearer wrong-token"}
+    assert http.post("/api/agents", json={"name": "eve"}, headers=wrong).status_code == 401
