@@ -37,7 +37,6 @@ from ._lines import RunLines
 from ._text import cleaned, escaped_json, one_line
 from ._totals import Totals
 
-
 _COLUMNS = ("kind", "agent", "model", "started", "ended")
 
 

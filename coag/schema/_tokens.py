@@ -12,11 +12,16 @@ def estimate_tokens(text: str) -> int:
 
 
 def cut_to_tokens(text: str, budget: int) -> str:
-    """The text, or its beginning with a note of how much is missing, within `budget` tokens."""
+    """The text, or its beginning with a note of how much is missing, within `budget` tokens.
+
+    A budget too small for the note gives the beginning alone.
+    """
     if estimate_tokens(text) <= budget:
         return text
     missing = estimate_tokens(text) - budget
     note = f" [… {missing} tokens cut]"
-    room = max(0, budget * BYTES_PER_TOKEN - len(note.encode()))
+    room = budget * BYTES_PER_TOKEN - len(note.encode())
+    if room < 0:
+        note, room = "", budget * BYTES_PER_TOKEN
     kept = text.encode("utf-8", "surrogatepass")[:room].decode("utf-8", "ignore")
     return kept + note

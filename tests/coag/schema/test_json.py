@@ -1,0 +1,85 @@
+"""JSON merge patches."""
+
+from __future__ import annotations
+
+import copy
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from coag.schema import diff_patch, merge_patch
+
+KEYS = st.sampled_from(["a", "b", "c"])
+LEAVES: st.SearchStrategy[Any] = (
+    st.booleans() | st.integers(0, 2) | st.sampled_from([0.0, 1.0]) | st.sampled_from(["", "x"])
+)
+VALUES: st.SearchStrategy[Any] = st.recursive(
+    LEAVES,
+    lambda inner: (
+        st.lists(inner | st.none(), max_size=2) | st.dictionaries(KEYS, inner, max_size=3)
+    ),
+    max_leaves=6,
+)
+STATES = st.dictionaries(KEYS, VALUES, max_size=3)
+
+
+def written(value: Any) -> str:
+    """As JSON, where true is not 1."""
+    return json.dumps(value, sort_keys=True)
+
+
+@given(before=STATES, after=STATES)
+def test_merging_a_difference_gives_the_later_state(
+    before: dict[str, Any], after: dict[str, Any]
+) -> None:
+    patch = diff_patch(before, after)
+    assert written(merge_patch(before, patch)) == written(after)
+
+
+@given(state=STATES)
+def test_no_difference_is_an_empty_patch(state: dict[str, Any]) -> None:
+    assert diff_patch(state, copy.deepcopy(state)) == {}
+
+
+@given(before=STATES, after=STATES)
+def test_a_difference_is_empty_only_between_equal_states(
+    before: dict[str, Any], after: dict[str, Any]
+) -> None:
+    assert (diff_patch(before, after) == {}) == (written(before) == written(after))
+
+
+@given(state=STATES, patch=st.dictionaries(KEYS, VALUES | st.none(), max_size=3))
+def test_merging_twice_is_merging_once(state: dict[str, Any], patch: dict[str, Any]) -> None:
+    once = merge_patch(state, patch)
+    assert merge_patch(once, patch) == once
+
+
+@given(state=STATES, patch=st.dictionaries(KEYS, VALUES | st.none(), max_size=3))
+def test_merging_leaves_what_it_is_given(state: dict[str, Any], patch: dict[str, Any]) -> None:
+    before = written([state, patch])
+    merge_patch(state, patch)
+    assert written([state, patch]) == before
+
+
+@pytest.mark.parametrize(
+    ("target", "patch", "result"),
+    [
+        ({"a": "b"}, {"a": "c"}, {"a": "c"}),
+        ({"a": "b"}, {"b": "c"}, {"a": "b", "b": "c"}),
+        ({"a": "b"}, {"a": None}, {}),
+        ({"a": "b", "b": "c"}, {"a": None}, {"b": "c"}),
+        ({"a": ["b"]}, {"a": "c"}, {"a": "c"}),
+        ({"a": "c"}, {"a": ["b"]}, {"a": ["b"]}),
+        ({"a": {"b": "c"}}, {"a": {"b": "d", "c": None}}, {"a": {"b": "d"}}),
+        ({"a": [{"b": "c"}]}, {"a": [1]}, {"a": [1]}),
+        ({"e": None}, {"a": 1}, {"e": None, "a": 1}),
+        ({}, {"a": {"bb": {"ccc": None}}}, {"a": {"bb": {}}}),
+    ],
+)
+def test_merging_follows_the_examples_of_the_standard(
+    target: dict[str, Any], patch: dict[str, Any], result: dict[str, Any]
+) -> None:
+    assert merge_patch(target, patch) == result
