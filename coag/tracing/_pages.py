@@ -6,8 +6,6 @@ from collections import deque
 from pathlib import Path
 from typing import Any, cast
 
-from pydantic_core import to_json
-
 from coag.errors import TraceError
 from coag.schema import (
     PHASES,
@@ -27,6 +25,7 @@ from coag.schema import (
     TurnStart,
 )
 
+from ._as_json import page_text
 from ._redactor import Redactor
 
 _OUTCOMES = (
@@ -133,7 +132,7 @@ class _Files:
     def write(self, cycle: int, name: str, page: dict[str, Any]) -> None:
         """Writes one page; a page of the same name is replaced."""
         folder = self._of(cycle)
-        text = to_json(page, indent=2).decode()
+        text = page_text(page)
         try:
             if cycle != self._made:
                 folder.mkdir(parents=True, exist_ok=True)

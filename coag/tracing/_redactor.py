@@ -67,10 +67,12 @@ class Redactor:
 
     def __init__(self, values: Iterable[str] = ()) -> None:
         lines = {line.strip() for value in values for line in (value, *value.splitlines())}
+        secrets = {line for line in lines if len(line) >= _SHORTEST}
+        # A text may itself be JSON, as the arguments that models write are.
+        forms = secrets | {_in_json(secret) for secret in secrets}
         # Longest first, so that a secret within another does not leave the rest standing.
-        plain = sorted((line for line in lines if len(line) >= _SHORTEST), key=len, reverse=True)
-        self._values = tuple(plain)
-        self._written = tuple({form for value in plain for form in _forms(value)})
+        self._values = tuple(sorted(forms, key=len, reverse=True))
+        self._written = tuple({_in_json(form) for form in forms})
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> Redactor:
@@ -133,10 +135,9 @@ class Redactor:
         return self._clean_value(value)
 
 
-def _forms(value: str) -> tuple[str, str]:
-    """The value as it stands in a JSON string, and in JSON within a JSON string."""
-    once = json.dumps(value, ensure_ascii=False)[1:-1]
-    return once, json.dumps(once, ensure_ascii=False)[1:-1]
+def _in_json(text: str) -> str:
+    """The text as it stands in a JSON string."""
+    return json.dumps(text, ensure_ascii=False)[1:-1]
 
 
 @cache

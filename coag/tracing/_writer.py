@@ -27,6 +27,7 @@ from coag.schema import (
     Written,
 )
 
+from ._as_json import entry_line
 from ._line_file import LineFile
 from ._reader import cycle_of, parse_entry
 from ._redactor import Redactor
@@ -160,7 +161,7 @@ class TraceWriter:
     def _hold(self, record: TraceRecord) -> None:
         self._refuse_if_failed()
         try:
-            line = Entry(seq=self._seq, body=record).model_dump_json()
+            line = entry_line(Entry(seq=self._seq, body=record))
         except PydanticSerializationError as error:
             raise TraceError(
                 self._path, f"a record {record.record!r} cannot be written as JSON: {error}"

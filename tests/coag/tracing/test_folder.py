@@ -1,0 +1,166 @@
+"""The folder of a run, and finding it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from coag.errors import ConfigurationError, TraceError, UnknownNameError
+from coag.schema import SteppingClock
+from coag.tracing import (
+    Recipe,
+    Redactor,
+    RunFolder,
+    RunInfo,
+    find_run,
+    installed_versions,
+    list_runs,
+    read_run,
+)
+
+RunMaker = Callable[..., RunFolder]
+NOW = SteppingClock().now()
+
+
+def info(name: str = "run-1") -> RunInfo:
+    return RunInfo(id=name, kind="coag", agent="a", model="m", started_at=NOW)
+
+
+def test_what_is_known_about_a_run_is_read_as_it_was_given(tmp_path: Path) -> None:
+    recipe = Recipe(factory="a.b:c", arguments={"x": [1, None]})
+    given = info().model_copy(update={"recipe": recipe, "configuration": {"depth": "full"}})
+    folder = RunFolder.create(tmp_path / "logs", given)
+    assert folder.path == tmp_path / "logs" / "run-1"
+    assert read_run(folder.path) == given
+
+
+def test_finishing_adds_the_end_and_the_result(make_run: RunMaker) -> None:
+    folder = make_run()
+    before = read_run(folder.path)
+    finished = folder.finish(at=NOW, result={"success": True})
+    assert read_run(folder.path) == finished
+    assert finished == before.model_copy(update={"ended_at": NOW, "result": {"success": True}})
+    assert [path.name for path in folder.path.iterdir()] == ["run.json"]
+
+
+def test_secrets_do_not_reach_run_json(tmp_path: Path) -> None:
+    given = info().model_copy(update={"configuration": {"api_key": "x", "note": "hush-hush"}})
+    folder = RunFolder.create(tmp_path, given, redactor=Redactor(["hush-hush"]))
+    folder.finish(at=NOW, result={"said": "hush-hush"}, redactor=Redactor(["hush-hush"]))
+    read = read_run(folder.path)
+    assert read.configuration == {"api_key": "[redacted]", "note": "[redacted]"}
+    assert read.result == {"said": "[redacted]"}
+
+
+def test_a_run_needs_a_new_folder(make_run: RunMaker) -> None:
+    make_run()
+    with pytest.raises(TraceError, match="exists already"):
+        make_run()
+
+
+def test_logs_that_cannot_be_made_are_an_error_before_anything_runs(tmp_path: Path) -> None:
+    (tmp_path / "logs").write_text("a file where the folder should be")
+    with pytest.raises(TraceError, match="cannot be made"):
+        RunFolder.create(tmp_path / "logs", info())
+
+
+@pytest.mark.parametrize("name", ["../escape", "a/b", "", "a b"])
+def test_a_run_id_that_is_no_file_name_is_refused(name: str) -> None:
+    with pytest.raises(ValidationError):
+        info(name)
+
+
+def test_a_recipe_names_a_module_and_a_function() -> None:
+    with pytest.raises(ValidationError):
+        Recipe(factory="just_a_function")
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("[]", "describes no run"),
+        ("not json", "describes no run"),
+        ('{"v": 1, "id": "x"}', "describes no run: kind: Field required"),
+        ('{"v": 9, "soul": "new"}', "version 9 .* Update coag"),
+    ],
+)
+def test_a_foreign_run_json_is_refused_with_a_sentence(
+    tmp_path: Path, text: str, sentence: str
+) -> None:
+    (tmp_path / "run.json").write_text(text)
+    with pytest.raises(TraceError, match=sentence):
+        read_run(tmp_path)
+
+
+def test_a_folder_without_run_json_is_no_run(tmp_path: Path) -> None:
+    with pytest.raises(TraceError, match=r"holds no run\.json"):
+        read_run(tmp_path)
+    (tmp_path / "run.json").mkdir()
+    with pytest.raises(TraceError, match="cannot be read"):
+        read_run(tmp_path)
+
+
+def test_versions_of_what_takes_part_are_known() -> None:
+    found = installed_versions()
+    assert {"python", "pydantic", "autogen-core", "chromadb"} <= found.keys()
+
+
+def test_runs_are_listed_by_name_and_other_things_are_not(
+    make_run: RunMaker, tmp_path: Path
+) -> None:
+    second, first = make_run("b-2"), make_run("a-1")
+    (tmp_path / "logs" / "README.md").write_text("about logs")
+    (tmp_path / "logs" / "empty").mkdir()
+    assert list(list_runs(tmp_path / "logs")) == [first, second]
+
+
+@pytest.mark.parametrize("text", ["robot-1-aa", "robot-1", "latest"])
+def test_a_run_is_found_by_id_beginning_or_being_the_latest(
+    make_run: RunMaker, tmp_path: Path, text: str
+) -> None:
+    wanted = make_run("robot-1-aa")
+    earlier = read_run(wanted.path).started_at - timedelta(days=1)
+    before = info("robot-2-bb").model_copy(update={"started_at": earlier})
+    RunFolder.create(tmp_path / "logs", before)
+    assert find_run(text, tmp_path / "logs") == wanted
+
+
+def test_a_run_is_found_by_its_folder_wherever_it_is(make_run: RunMaker, tmp_path: Path) -> None:
+    folder = make_run()
+    assert find_run(str(folder.path), tmp_path / "elsewhere") == folder
+
+
+def test_an_id_is_meant_itself_even_if_another_begins_with_it(
+    make_run: RunMaker, tmp_path: Path
+) -> None:
+    short = make_run("robot")
+    make_run("robot-2")
+    assert find_run("robot", tmp_path / "logs") == short
+
+
+def test_an_unknown_run_lists_those_there_are(make_run: RunMaker, tmp_path: Path) -> None:
+    make_run("robot-1")
+    make_run("robot-2")
+    with pytest.raises(UnknownNameError, match=r"'cat'\. Known: robot-1, robot-2"):
+        find_run("cat", tmp_path / "logs")
+    with pytest.raises(ConfigurationError, match="begin with 'rob': robot-1, robot-2"):
+        find_run("rob", tmp_path / "logs")
+
+
+def test_a_long_list_of_runs_names_the_last_ones(make_run: RunMaker, tmp_path: Path) -> None:
+    for number in range(25):
+        make_run(f"robot-{number:02}")
+    with pytest.raises(UnknownNameError, match="robot-24, … and 5 older ones") as caught:
+        find_run("cat", tmp_path / "logs")
+    assert "robot-04" not in str(caught.value)
+
+
+def test_without_runs_there_is_no_latest_one(tmp_path: Path) -> None:
+    with pytest.raises(UnknownNameError, match="Known: none"):
+        find_run("latest", tmp_path)
+    with pytest.raises(ConfigurationError, match="no folder of logs"):
+        find_run("latest", tmp_path / "nowhere")

@@ -1,0 +1,299 @@
+"""Writing a trace."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import coag
+from coag.errors import TraceError
+from coag.schema import Entry, Intent, Note, SteppingClock, TraceRecord, TurnStart
+from coag.tracing import Redactor, RunFolder, TraceWriter, open_trace, read_trace
+
+CLOCK = SteppingClock()
+NOW = CLOCK.now()
+INTENT = Intent(id="i1", at=NOW, cycle=3, candidate_id="c1", action="move", arguments={})
+NOTE = Note(at=NOW, cycle=3, about="repair", text="mended")
+needs_full_device = pytest.mark.skipif(
+    not Path("/dev/full").exists(), reason="needs a device that is always full"
+)
+
+
+def opened(path: Path, **options: Any) -> TraceWriter:
+    return TraceWriter(path, clock=SteppingClock(), redactor=Redactor(), **options)
+
+
+def bodies(path: Path) -> list[TraceRecord]:
+    return [entry.body for entry in read_trace(path)]
+
+
+def test_what_was_written_is_read_in_order_and_numbered(
+    tmp_path: Path, turn_records: list[TraceRecord]
+) -> None:
+    path = tmp_path / "trace.jsonl"
+    with opened(path) as writer:
+        for record in turn_records:
+            writer.write(record)
+        assert writer.count == len(turn_records)
+    entries = list(read_trace(path))
+    assert [entry.body for entry in entries] == turn_records
+    assert [entry.seq for entry in entries] == list(range(len(turn_records)))
+
+
+def test_at_every_boundary_all_before_it_is_in_the_file(
+    tmp_path: Path, turn_records: list[TraceRecord]
+) -> None:
+    path = tmp_path / "trace.jsonl"
+    with opened(path) as writer:
+        for count, record in enumerate(turn_records, start=1):
+            writer.write(record)
+            if record.record in {"outcome", "intent", "receipt", "written", "turn_end"}:
+                assert len(bodies(path)) == count
+
+
+def test_between_boundaries_records_are_held_back_until_flushed(tmp_path: Path) -> None:
+    path = tmp_path / "trace.jsonl"
+    with opened(path) as writer:
+        writer.write(NOTE)
+        assert bodies(path) == []
+        writer.flush()
+        assert bodies(path) == [NOTE]
+
+
+def test_not_more_than_a_bound_is_held_back(tmp_path: Path) -> None:
+    path = tmp_path / "trace.jsonl"
+    large = NOTE.model_copy(update={"text": "x" * 2_000_000})
+    with opened(path) as writer:
+        writer.write(large)
+        assert bodies(path) == [large]
+
+
+def test_closing_writes_what_is_held_back_and_can_be_repeated(tmp_path: Path) -> None:
+    path = tmp_path / "trace.jsonl"
+    writer = opened(path)
+    writer.write(NOTE)
+    writer.close()
+    writer.close()
+    assert bodies(path) == [NOTE]
+    with pytest.raises(TraceError, match="was closed"):
+        writer.write(NOTE)
+
+
+def test_a_reopened_trace_goes_on_numbering(tmp_path: Path) -> None:
+    path = tmp_path / "trace.jsonl"
+    for _ in range(3):
+        with opened(path) as writer:
+            writer.write(NOTE)
+            writer.write(INTENT)
+    assert [entry.seq for entry in read_trace(path)] == [0, 1, 2, 3, 4, 5]
+
+
+def test_a_long_last_line_is_found_when_reopening(tmp_path: Path) -> None:
+    path = tmp_path / "trace.jsonl"
+    for text in ("first", "x" * 300_000, "y" * 65_536):
+        with opened(path) as writer:
+            writer.write(NOTE.model_copy(update={"text": text}))
+    assert len(bodies(path)) == 3
+
+
+@settings(max_examples=60, deadline=None)
+@given(cut=st.integers(min_value=0))
+def test_a_trace_cut_anywhere_is_repaired_without_losing_a_whole_line(
+    tmp_path_factory: pytest.TempPathFactory, cut: int
+) -> None:
+    path = tmp_path_factory.mktemp("cut") / "trace.jsonl"
+    records: list[TraceRecord] = [TurnStart(at=NOW, turn=1, cycle=3), NOTE, INTENT]
+    lines = [
+        Entry(seq=seq, body=body).model_dump_json().encode() for seq, body in enumerate(records)
+    ]
+    whole = b"\n".join(lines) + b"\n"
+    left = whole[: cut % (len(whole) + 1)]
+    path.write_bytes(left)
+
+    with opened(path) as writer:
+        writer.write(INTENT)
+
+    complete = [record for record, line in zip(records, lines, strict=True) if line in left]
+    found = bodies(path)
+    assert found[: len(complete)] == complete
+    assert found[-1] == INTENT
+    torn = left.rsplit(b"\n", 1)[-1]
+    if not torn or torn in lines:
+        assert len(found) == len(complete) + 1
+        return
+    note = found[len(complete)]
+    assert isinstance(note, Note)
+    assert note.about == "repair"
+    assert note.cycle == (3 if complete else 0)
+    assert path.with_name(f"trace.jsonl.torn-{len(complete)}").read_bytes() == torn
+
+
+def test_a_last_line_that_lacks_only_its_newline_is_kept(tmp_path: Path) -> None:
+    path = tmp_path / "trace.jsonl"
+    path.write_text(Entry(seq=0, body=INTENT).model_dump_json())
+    with opened(path) as writer:
+        writer.write(NOTE)
+    assert bodies(path) == [INTENT, NOTE]
+
+
+def test_the_note_about_a_repair_names_the_cycle_even_behind_percepts(
+    tmp_path: Path, cycle_records: Callable[[int], list[TraceRecord]]
+) -> None:
+    path = tmp_path / "trace.jsonl"
+    percept = cycle_records(4)[0]
+    lines = [Entry(seq=seq, body=body) for seq, body in enumerate([NOTE, percept, percept])]
+    path.write_text("".join(line.model_dump_json() + "\n" for line in lines) + '{"v":1')
+    opened(path).close()
+    note = bodies(path)[-1]
+    assert isinstance(note, Note)
+    assert (note.cycle, note.text) == (
+        3,
+        "The last line was torn; its 6 bytes were moved to trace.jsonl.torn-3.",
+    )
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
+def test_a_killed_process_leaves_everything_up_to_its_intent(tmp_path: Path) -> None:
+    path = tmp_path / "trace.jsonl"
+    code = f"""
+import os, signal
+from pathlib import Path
+from coag.schema import ENTRY
+from coag.tracing import TraceWriter
+writer = TraceWriter(Path({str(path)!r}))
+writer.write(ENTRY.validate_json({Entry(seq=0, body=NOTE).model_dump_json()!r}).body)
+writer.write(ENTRY.validate_json({Entry(seq=0, body=INTENT).model_dump_json()!r}).body)
+writer.write(ENTRY.validate_json({Entry(seq=0, body=NOTE).model_dump_json()!r}).body)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+    root = Path(coag.__file__).parents[1]
+    process = subprocess.run([sys.executable, "-c", code], cwd=root, check=False)
+    assert process.returncode == -9
+    assert bodies(path) == [NOTE, INTENT]
+
+
+def test_a_damaged_trace_is_not_written_to(tmp_path: Path) -> None:
+    path = tmp_path / "trace.jsonl"
+    path.write_bytes(b"these are\nmy own notes\n")
+    with pytest.raises(TraceError, match="no trace of coag"):
+        opened(path)
+    assert path.read_bytes() == b"these are\nmy own notes\n"
+
+
+def test_a_trace_of_a_newer_version_is_not_written_to(tmp_path: Path) -> None:
+    path = tmp_path / "trace.jsonl"
+    path.write_text(Entry(v=2, seq=0, body=NOTE).model_dump_json() + "\n")
+    with pytest.raises(TraceError, match="version 2"):
+        opened(path)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs advisory locks")
+def test_a_trace_has_one_writer_at_a_time(tmp_path: Path) -> None:
+    path = tmp_path / "trace.jsonl"
+    with opened(path), pytest.raises(TraceError, match="another writer"):
+        opened(path)
+    opened(path).close()
+
+
+def test_a_folder_that_cannot_be_written_to_stops_at_opening(tmp_path: Path) -> None:
+    blocked = tmp_path / "logs"
+    blocked.write_text("a file where the folder should be")
+    with pytest.raises(TraceError, match="opened for writing"):
+        opened(blocked / "trace.jsonl")
+
+
+@needs_full_device
+def test_a_full_disk_stops_at_the_intent_and_ever_after(tmp_path: Path) -> None:
+    path = tmp_path / "trace.jsonl"
+    path.symlink_to("/dev/full")
+    with opened(path) as writer:
+        with pytest.raises(TraceError, match="No space left"):
+            writer.write(INTENT)
+        with pytest.raises(TraceError, match="could not be written to before"):
+            writer.write(NOTE)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs a limit on the size of files")
+def test_a_disk_that_fills_up_within_a_line_leaves_no_half_line(tmp_path: Path) -> None:
+    import resource
+    import signal
+
+    path = tmp_path / "trace.jsonl"
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    with opened(path) as writer:
+        writer.write(INTENT)
+        size = path.stat().st_size
+        try:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (size + 20, limits[1]))
+            with pytest.raises(TraceError, match="written to"):
+                writer.write(INTENT)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+            signal.signal(signal.SIGXFSZ, handler)
+    assert path.stat().st_size == size
+    assert bodies(path) == [INTENT]
+
+
+def test_a_record_that_is_no_json_is_refused_by_name(tmp_path: Path) -> None:
+    odd = Note(at=NOW, cycle=1, about="x", text="y", details={"thing": object()})
+    with opened(tmp_path / "trace.jsonl") as writer:
+        with pytest.raises(TraceError, match="'note' cannot be written as JSON"):
+            writer.write(odd)
+        writer.write(INTENT)
+    assert bodies(tmp_path / "trace.jsonl") == [INTENT]
+
+
+def test_half_characters_do_not_stop_a_run(
+    make_run: Callable[..., RunFolder], cycle_records: Callable[[int], list[TraceRecord]]
+) -> None:
+    broken = NOTE.model_copy(update={"text": "cut off: \ud83d"})
+    folder = make_run()
+    with open_trace(folder) as writer:
+        writer.write(broken)
+        for record in cycle_records(3)[1:2]:
+            writer.write(record)
+    assert bodies(folder.trace_path)[0] == NOTE.model_copy(update={"text": "cut off: ?"})
+    assert "cut off: ?" in (folder.cycles_path / "0003" / "1-retrieval.json").read_text()
+
+
+def test_secrets_of_the_environment_reach_neither_trace_nor_pages(
+    make_run: Callable[..., RunFolder],
+    cycle_records: Callable[[int], list[TraceRecord]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("MY_API_KEY", "a-very-secret-value")
+    folder = make_run()
+    note = NOTE.model_copy(update={"text": "it said a-very-secret-value"})
+    with open_trace(folder) as writer:
+        writer.write(note)
+        for record in cycle_records(3):
+            writer.write(record)
+    written = "".join(path.read_text() for path in folder.path.rglob("*.json*"))
+    assert "it said [redacted]" in written
+    assert "a-very-secret-value" not in written
+
+
+def test_a_long_run_keeps_nothing_in_memory(
+    tmp_path: Path, cycle_records: Callable[[int], list[TraceRecord]]
+) -> None:
+    import tracemalloc
+
+    with opened(tmp_path / "trace.jsonl") as writer:
+        tracemalloc.start()
+        sizes: list[int] = []
+        for cycle in range(1, 61):
+            for record in cycle_records(cycle):
+                writer.write(record)
+            sizes.append(tracemalloc.get_traced_memory()[0])
+        tracemalloc.stop()
+    assert os.path.getsize(tmp_path / "trace.jsonl") > 200_000
+    assert sizes[-1] - sizes[9] < 50_000
