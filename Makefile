@@ -84,8 +84,8 @@ format: $(READY_TO_WORK) ## Put the code into its format
 bench: $(READY_TO_WORK) ## Run every benchmark, one after the other
 	@set -e; for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python "$$script"; done
 
-lock: ## Resolve the requirements files anew (asks the package index; takes some minutes)
-	@PYTHON="$$($(find_python))" requirements/lock.sh
+lock: ## Bring the requirements files in line with what is asked for (UPGRADE=1: newest versions)
+	@PYTHON="$$($(find_python))" requirements/lock.sh $(if $(UPGRADE),--upgrade)
 
 clean: ## Remove .venv, caches and build output (logs stay)
 	@rm -rf $(VENV) build dist .coverage .coverage.* .pytest_cache .ruff_cache .hypothesis \

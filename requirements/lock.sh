@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
-# Resolves run.txt and dev.txt anew: exact versions with the hashes of every file of a release,
-# and no address, so that whoever installs decides where the files come from.
+# Writes run.txt and dev.txt: exact versions with the hashes of every file of a release, and no
+# address, so that whoever installs decides where the files come from. Versions stay where they
+# still fit; with --upgrade the newest are taken (which reads every file, and takes many minutes).
 set -euo pipefail
 cd "$(dirname "$0")/.."
+upgrade=("$@")
 
 tools=build/lock-venv
 "${PYTHON:-python3.11}" -m venv --clear "$tools"
@@ -21,7 +23,7 @@ resolve() { # resolve FILE HEADER ARGUMENTS...
     shift 2
     "$tools/bin/pip-compile" --quiet --generate-hashes --allow-unsafe --strip-extras --no-header \
         --no-emit-index-url --no-emit-trusted-host --no-emit-find-links \
-        --output-file "$file" "$@"
+        "${upgrade[@]+"${upgrade[@]}"}" --output-file "$file" "$@"
     { printf '# %s\n# Resolved with Python 3.11 for Linux and macOS by `make lock`.\n' "$header"
       cat "$file"; } >build/lock.txt
     mv build/lock.txt "$file"
