@@ -97,6 +97,9 @@ class WorldUnreachableError(CallError):
 class OutcomeUnknownError(CallError):
     """The request may have reached the world, but no usable answer came back."""
 
+    may_have_happened = True
+    """Tells whoever runs tools that the action may have had its effect."""
+
     def __init__(self, call: str, url: str, reason: str) -> None:
         super().__init__(
             f"{call} was sent to {url} but no usable answer came back ({reason}); "

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from autogen_agentchat.agents import BaseChatAgent
 from autogen_agentchat.base import Handoff, Response
@@ -25,16 +25,17 @@ from typing_extensions import Unpack
 from coag.compat import Tool, ToolRunner
 from coag.context import CoagContext
 from coag.cycle import ConstraintSet, TurnResult, run_turn
-from coag.errors import ConfigurationError
+from coag.errors import ConfigurationError, ResumeError
 from coag.memory import ProceduralMemory, Procedure
 from coag.models import Asker
-from coag.schema import CognitiveModule, Constraint, ExecutionOutcome, TraceRecord
-from coag.tracing import MemoryTrace, Recipe, RunFolder
+from coag.schema import CognitiveModule, Constraint, ExecutionOutcome, Outcome, TraceRecord
+from coag.tracing import MemoryTrace, Recipe, RunFolder, read_run
 
 from ._events import events_of, execution_result, function_call
 from ._inbox import message_percepts
 from ._memories import open_memory, open_procedures
 from ._mind import MindParts, RunName, build_mind
+from ._resume import build_from, read_remains, restore
 from ._runs import Runs
 from ._settings import Deliberation, MemoryArgument, cycle_settings
 from ._state import AgentState, load_agent_state, save_agent_state
@@ -99,7 +100,7 @@ class CoagAgent(BaseChatAgent):
         metadata: dict[str, str] | None = None,
         modules: Sequence[CognitiveModule] = (),
         constraints: Sequence[Constraint] = (),
-        procedures: Sequence[Procedure] = (),
+        procedures: Mapping[str, Procedure] | None = None,
         logs: Path | str | None = None,
         recipe: Recipe | None = None,
         seed: int = 0,
@@ -139,7 +140,7 @@ class CoagAgent(BaseChatAgent):
             tools=ToolRunner(tools or (), benches, timeout=tool_timeout),
             context=self._context,
             memory=self._memory,
-            procedures=open_procedures(memory, procedures, self._context.clock),
+            procedures=open_procedures(memory, procedures or {}, self._context.clock),
             modules=modules,
             constraints=constraints,
             settings=self._settings,
@@ -148,6 +149,7 @@ class CoagAgent(BaseChatAgent):
         )
         self._mind = build_mind(parts, self._run_name)
         self._turn = 0
+        self._begun: list[Outcome] | None = None
 
     # ---- what can be looked at ----
 
@@ -182,6 +184,16 @@ class CoagAgent(BaseChatAgent):
         sink = self._mind.trace.sink
         return sink.records if isinstance(sink, MemoryTrace) else ()
 
+    @property
+    def turn(self) -> int:
+        """How many turns have begun."""
+        return self._turn
+
+    @property
+    def in_turn(self) -> bool:
+        """True for a resumed agent whose turn was broken off; the next call goes on with it."""
+        return self._begun is not None
+
     # ---- turns ----
 
     async def on_messages(
@@ -201,9 +213,11 @@ class CoagAgent(BaseChatAgent):
         self._runs.open(self._mind.trace, self._run_name, deps.clock)
         percepts = message_percepts(messages, deps.clock, deps.ids)
         await self._tell_foreign_context(messages)
-        self._turn += 1
+        begun, self._begun = self._begun, None
+        if begun is None:
+            self._turn += 1
         inner: list[BaseAgentEvent | BaseChatMessage] = []
-        turn = run_turn(percepts, self._context, deps, turn=self._turn)
+        turn = run_turn(percepts, self._context, deps, turn=self._turn, begun=begun)
         try:
             while True:
                 item = await _next(turn, cancellation_token)
@@ -268,6 +282,32 @@ class CoagAgent(BaseChatAgent):
     async def load_state(self, state: Mapping[str, Any]) -> None:
         """Goes on from a saved state; an AssistantAgent's messages become percepts."""
         self._turn = await load_agent_state(AgentState.model_validate(state), self._mind)
+
+    @classmethod
+    async def resume(cls, run_folder: Path | str) -> Self:
+        """Goes on with a run that was broken off, at the phase where it stood.
+
+        The agent is built again by the recipe in `run.json`. If the turn was not over
+        (`in_turn`), the next `on_messages` goes on with it; give it no messages then. An action
+        that was begun and has no receipt is perceived as of unknown outcome, never repeated.
+
+        Raises:
+            ResumeError: The run cannot be built again.
+            TraceError: There is no run in the folder, or its trace cannot be read.
+        """
+        folder = RunFolder(Path(run_folder))
+        info = read_run(folder.path)
+        remains = read_remains(folder.trace_path)
+        agent = await build_from(info.recipe, folder.path)
+        if not isinstance(agent, cls):
+            raise ResumeError(
+                f"The recipe of {folder.path} makes a {type(agent).__name__}, not a {cls.__name__}."
+            )
+        agent._runs.attach(folder, agent._mind.trace, agent._run_name)
+        await restore(agent._mind, remains)
+        agent._turn = remains.turn
+        agent._begun = remains.outcomes if remains.turn_open else None
+        return agent
 
     async def close(self) -> None:
         """Ends the run's log and closes the memory that this agent opened itself."""

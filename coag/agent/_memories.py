@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from autogen_core.memory import Memory, MemoryContent
@@ -97,12 +97,10 @@ def open_memory(given: MemoryArgument | None, *, scope: str, clock: Clock) -> Lo
 
 
 def open_procedures(
-    given: MemoryArgument | None, own: Sequence[Procedure], clock: Clock
+    given: MemoryArgument | None, own: Mapping[str, Procedure], clock: Clock
 ) -> ProceduralMemory:
     """The procedures, kept beside the long-term memory where that is a folder."""
-    seeds = {procedure.name: procedure for procedure in seed_procedures()}
-    seeds |= {procedure.name: procedure for procedure in own}
     path: Path | None = None
     if isinstance(given, Path) or (isinstance(given, str) and "://" not in given):
         path = Path(given) / PROCEDURES_FILE
-    return ProceduralMemory(seeds.values(), path=path, clock=clock)
+    return ProceduralMemory({**seed_procedures(), **own}, path=path, clock=clock)

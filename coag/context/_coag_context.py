@@ -18,7 +18,6 @@ from coag.schema import (
     Constraint,
     CountingIds,
     IdSource,
-    MemoryKind,
     Outcome,
     Percept,
     PerceptKind,
@@ -199,13 +198,9 @@ class CoagContext(
 
         The domain's filter applies to episodic memory; facts of semantic memory hold anywhere.
         """
-        query, where = self.retrieval_query(), self.episodic_filter()
-        if where is None:
-            return await memory.recall(query, k=k)
-        episodic = await memory.recall(query, kind=MemoryKind.EPISODIC, k=k, where=where)
-        semantic = await memory.recall(query, kind=MemoryKind.SEMANTIC, k=k)
-        found = sorted((*episodic.records, *semantic.records), key=lambda hit: -hit.score)
-        return Recall(tuple(found[:k]), (*episodic.problems, *semantic.problems))
+        return await memory.recall(
+            self.retrieval_query(), k=k, episodic_where=self.episodic_filter()
+        )
 
     async def refresh_dialogue(self) -> None:
         """Asks the foreign context, where there is one, which messages to show."""

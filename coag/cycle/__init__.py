@@ -22,6 +22,7 @@ from ._constraints import ConstraintSet, NamedConstraint
 from ._cycle import close_cycle, commit, perceive, run_cycle, snapshot
 from ._deps import Asked, AskModel, Deps, untrusted_texts
 from ._detector import ProgressDetector
+from ._execution import return_percept
 from ._modules import ModuleSeam
 from ._settings import Bounds, CycleSettings
 from ._turn import TurnResult, run_turn
@@ -52,4 +53,5 @@ __all__ = [
     "SelectionAnswer",
     "DeliberationAnswer",
     "untrusted_texts",
+    "return_percept",
 ]

@@ -9,6 +9,7 @@ from typing import Any, cast
 
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import SchemaError
+from referencing.exceptions import Unresolvable
 
 from coag.schema import ActionSpec, Candidate, Verdict
 
@@ -50,14 +51,16 @@ def _forbid(reason: str) -> Verdict:
 
 @lru_cache(maxsize=256)
 def _validator(schema: str) -> Draft202012Validator:
-    return Draft202012Validator(json.loads(schema))
+    loaded: dict[str, Any] = json.loads(schema)
+    Draft202012Validator.check_schema(loaded)
+    return Draft202012Validator(loaded)
 
 
 def _schema_problem(arguments: Mapping[str, Any], schema: str) -> str | None:
     try:
         error = next(iter(_validator(schema).iter_errors(arguments)), None)  # pyright: ignore[reportUnknownMemberType] - jsonschema is partly typed
-    except SchemaError as broken:
-        return f"the action's own schema is invalid: {broken.message}"
+    except (SchemaError, Unresolvable) as broken:
+        return f"the action's own schema is invalid: {str(broken).partition(chr(10))[0]}"
     if error is None:
         return None
     where = ".".join(str(part) for part in error.absolute_path)

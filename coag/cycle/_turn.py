@@ -70,18 +70,35 @@ class _Tally:
 
 
 async def run_turn(
-    percepts: Sequence[Percept], context: AnyContext, deps: Deps, *, turn: int = 1
+    percepts: Sequence[Percept],
+    context: AnyContext,
+    deps: Deps,
+    *,
+    turn: int = 1,
+    begun: Sequence[Outcome] | None = None,
 ) -> AsyncGenerator[Outcome | TurnResult]:
     """Takes in what arrived and runs cycles; yields every outcome and, last, the result.
 
     However the turn ends, the cycle it is in is closed and the trace is flushed.
+
+    Args:
+        percepts: What arrived.
+        context: Whose turn it is.
+        deps: What the phases may call.
+        turn: The number of the turn.
+        begun: For a turn that a crash broke off: the outcomes it has had already. They count
+            towards its bounds.
     """
-    start = TurnStart(at=deps.clock.now(), turn=turn, cycle=context.working_memory.cycle)
-    deps.trace.write(start)
+    if begun is None:
+        start = TurnStart(at=deps.clock.now(), turn=turn, cycle=context.working_memory.cycle)
+        deps.trace.write(start)
     deps.modules.failed.clear()
     await perceive(percepts, context, deps)
+    deps.trace.flush()
     tally = _Tally()
-    reason: str | None = None
+    for outcome in begun or ():
+        tally.take(outcome)
+    reason = None if context.working_memory.in_cycle else tally.ended_by(deps)
     try:
         while reason is None:
             async for outcome in run_cycle(context, deps):

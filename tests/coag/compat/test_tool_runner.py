@@ -1,0 +1,223 @@
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from autogen_core import CancellationToken
+from autogen_core.tools import (
+    BaseTool,
+    StaticWorkbench,
+    TextResultContent,
+    ToolResult,
+    ToolSchema,
+    Workbench,
+)
+from pydantic import BaseModel
+
+from coag.compat import ToolRunner, read_result
+from coag.errors import ConfigurationError
+from coag.schema import ActionCall, ActionResult, Failure
+
+
+async def add(a: int, b: int) -> int:
+    """Add two integers."""
+    return a + b
+
+
+async def run(runner: ToolRunner, name: str, **arguments: Any) -> ActionResult:
+    await runner.specs()
+    return await runner.execute(ActionCall(id="run.intent-1", action=name, arguments=arguments))
+
+
+async def test_a_function_becomes_an_action_with_its_schema() -> None:
+    (spec,) = await ToolRunner([add]).specs()
+    assert (spec.name, spec.description, spec.internal) == ("add", "Add two integers.", False)
+    assert set(spec.parameters["properties"]) == {"a", "b"}
+
+
+async def test_a_tool_returns_its_text() -> None:
+    assert (await run(ToolRunner([add]), "add", a=2, b=3)).content == "5"
+
+
+async def test_the_action_id_reaches_the_tool_as_its_call_id() -> None:
+    seen: list[str | None] = []
+
+    class Args(BaseModel):
+        pass
+
+    class Spy(BaseTool[Args, str]):
+        def __init__(self) -> None:
+            super().__init__(Args, str, "spy", "Spies.")
+
+        async def run(self, args: Args, cancellation_token: CancellationToken) -> str:
+            return "ok"
+
+        async def run_json(
+            self,
+            args: Mapping[str, Any],
+            cancellation_token: CancellationToken,
+            call_id: str | None = None,
+        ) -> Any:
+            seen.append(call_id)
+            return await super().run_json(args, cancellation_token, call_id)
+
+    await run(ToolRunner([Spy()]), "spy")
+    assert seen == ["run.intent-1"]
+
+
+async def test_a_tool_that_raises_is_a_failed_result() -> None:
+    async def boom() -> str:
+        """Raises."""
+        raise OSError("no disk")
+
+    result = await run(ToolRunner([boom]), "boom")
+    assert result.is_error
+    assert result.content == "boom raised OSError: no disk"
+    assert not result.outcome_unknown
+
+
+async def test_an_error_that_says_it_may_have_acted_leaves_the_outcome_unknown() -> None:
+    class LineLostError(Exception):
+        may_have_happened = True
+
+    async def send() -> str:
+        """Sends."""
+        raise LineLostError("line lost")
+
+    result = await run(ToolRunner([send]), "send")
+    assert result.is_error
+    assert result.outcome_unknown
+
+
+async def test_a_tool_that_hangs_is_given_up_and_its_outcome_is_unknown() -> None:
+    async def hang() -> str:
+        """Hangs."""
+        await asyncio.Event().wait()
+        return "never"
+
+    result = await run(ToolRunner([hang], timeout=0.05), "hang")
+    assert result.outcome_unknown
+    assert "no answer within 0.05 s" in result.content
+
+
+async def test_a_tool_that_raises_cancelled_error_does_not_cancel_the_agent() -> None:
+    async def quit_it() -> str:
+        """Cancels itself."""
+        raise asyncio.CancelledError
+
+    result = await run(ToolRunner([quit_it]), "quit_it")
+    assert result.is_error
+    assert "cancelled by itself" in result.content
+
+
+async def test_a_cancelled_agent_cancels_its_tool_and_stops() -> None:
+    started = asyncio.Event()
+    ended: list[str] = []
+
+    async def work() -> str:
+        """Works."""
+        started.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append("cleaned up")
+        return "never"
+
+    task = asyncio.create_task(run(ToolRunner([work]), "work"))
+    await started.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert ended == ["cleaned up"]
+
+
+async def test_megabytes_of_output_are_cut_with_a_note() -> None:
+    async def flood() -> str:
+        """Floods."""
+        return "x" * 2_000_000
+
+    result = await run(ToolRunner([flood]), "flood")
+    assert len(result.content) < 4_100
+    assert "1996000 of 2000000 characters cut" in result.content
+
+
+async def test_a_workbench_brings_its_tools() -> None:
+    from autogen_core.tools import FunctionTool
+
+    bench = StaticWorkbench([FunctionTool(add, description="Adds.")])
+    runner = ToolRunner(workbenches=[bench])
+    assert [spec.name for spec in await runner.specs()] == ["add"]
+    assert (await run(runner, "add", a=1, b=1)).content == "2"
+
+
+async def test_a_workbench_that_raises_is_a_failed_result() -> None:
+    class Broken(StaticWorkbench):
+        component_provider_override = "tests.Broken"
+
+        async def list_tools(self) -> list[ToolSchema]:
+            return [ToolSchema(name="thing", description="A thing.")]
+
+        async def call_tool(
+            self,
+            name: str,
+            arguments: Mapping[str, Any] | None = None,
+            cancellation_token: CancellationToken | None = None,
+            call_id: str | None = None,
+        ) -> ToolResult:
+            raise RuntimeError("bench is down")
+
+    result = await run(ToolRunner(workbenches=[Broken([])]), "thing")
+    assert result.is_error
+    assert "bench is down" in result.content
+
+
+async def test_of_two_tools_with_one_name_the_given_tool_wins_over_the_workbench() -> None:
+    class Other(StaticWorkbench):
+        component_provider_override = "tests.Other"
+
+        async def list_tools(self) -> list[ToolSchema]:
+            return [ToolSchema(name="add", description="Another add.")]
+
+        async def call_tool(
+            self,
+            name: str,
+            arguments: Mapping[str, Any] | None = None,
+            cancellation_token: CancellationToken | None = None,
+            call_id: str | None = None,
+        ) -> ToolResult:
+            return ToolResult(name=name, result=[TextResultContent(content="other")])
+
+    bench: Workbench = Other([])
+    assert (await run(ToolRunner([add], [bench]), "add", a=1, b=2)).content == "3"
+
+
+def test_two_tools_with_one_name_are_refused() -> None:
+    with pytest.raises(ConfigurationError, match=r"unique.*\['add'\]"):
+        ToolRunner([add, add])
+
+
+def test_something_that_is_no_tool_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match="'hammer' is no tool"):
+        ToolRunner(["hammer"])  # pyright: ignore[reportArgumentType] - the point of the test
+
+
+async def test_a_tool_that_is_not_there_is_a_failed_result() -> None:
+    assert (await run(ToolRunner(), "fly")).content == "There is no tool 'fly'."
+
+
+@pytest.mark.parametrize(
+    ("text", "is_error", "failure"),
+    [
+        ('{"ok": true}', False, None),
+        ('{"ok": false, "failure": "deterministic"}', True, Failure.DETERMINISTIC),
+        ('{"ok": false, "failure": "transient"}\nSTATE {}', True, Failure.TRANSIENT),
+        ('{"ok": false, "failure": "odd"}', True, None),
+        ('{"ok": fal', False, None),
+        ("plain words", False, None),
+    ],
+)
+def test_a_tool_can_say_how_it_went(text: str, is_error: bool, failure: Failure | None) -> None:
+    result = read_result(text)
+    assert (result.is_error, result.failure) == (is_error, failure)

@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from coag.cycle._arguments import existence, parse_arguments
+from coag.schema import ActionSpec, Candidate
+
+MOVE = ActionSpec(
+    name="move",
+    description="Moves.",
+    parameters={
+        "type": "object",
+        "properties": {
+            "to": {"type": "string", "enum": ["north", "east"]},
+            "n": {"type": "integer"},
+        },
+        "required": ["to"],
+        "additionalProperties": False,
+    },
+)
+
+
+def candidate(raw: str, action: str = "move") -> Candidate:
+    return Candidate(id="c1", action=action, raw_arguments=raw)
+
+
+def test_an_action_that_does_not_exist_dies_with_a_list_of_those_that_do() -> None:
+    verdict = existence(candidate("{}", "fly"), {"move": MOVE})
+    assert not verdict.allowed
+    assert verdict.reason == "there is no action 'fly'; there are: move"
+
+
+def test_valid_arguments_are_parsed() -> None:
+    arguments, verdict = parse_arguments(candidate('{"to": "north"}'), MOVE)
+    assert verdict.allowed
+    assert arguments == {"to": "north"}
+
+
+@pytest.mark.parametrize(
+    ("raw", "why"),
+    [
+        ("{", "no JSON object"),
+        ("[1]", "must be a JSON object"),
+        ("null", "must be a JSON object"),
+        ('"north"', "must be a JSON object"),
+        ("{}", "'to' is a required property"),
+        ('{"to": "up"}', "to: 'up' is not one of"),
+        ('{"to": "north", "n": "two"}', "n: 'two' is not of type 'integer'"),
+        ('{"to": "north", "fast": true}', "'fast' was unexpected"),
+        ("[" * 100_000, "no JSON object"),
+    ],
+)
+def test_arguments_that_do_not_fit_die_with_the_reason(raw: str, why: str) -> None:
+    arguments, verdict = parse_arguments(candidate(raw), MOVE)
+    assert arguments is None
+    assert not verdict.allowed
+    assert why in verdict.reason
+
+
+@given(st.recursive(st.none() | st.booleans() | st.integers() | st.text(), st.lists, max_leaves=5))
+def test_whatever_json_comes_only_objects_pass(value: Any) -> None:
+    _, verdict = parse_arguments(candidate(json.dumps(value)), ActionSpec(name="a", description=""))
+    assert verdict.allowed == isinstance(value, dict)
+
+
+def test_an_action_whose_own_schema_is_broken_dies_with_that_reason() -> None:
+    broken = ActionSpec(name="a", description="", parameters={"type": "nonsense"})
+    _, verdict = parse_arguments(candidate("{}"), broken)
+    assert not verdict.allowed

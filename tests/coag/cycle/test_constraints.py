@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from coag.cycle import ConstraintSet
+from coag.errors import ConfigurationError, UnknownNameError
+from coag.schema import Candidate, Constraint, Verdict
+
+CANDIDATE = Candidate(id="c1", action="move", arguments={})
+
+
+def never(candidate: Candidate, state: Any, projection: Any | None) -> Verdict:
+    return Verdict.forbid("not today")
+
+
+def always(candidate: Candidate, state: Any, projection: Any | None) -> Verdict:
+    return Verdict.allow()
+
+
+class Careful:
+    name = "careful"
+
+    def __call__(self, candidate: Candidate, state: Any, projection: Any | None) -> Verdict:
+        return Verdict.forbid("too fast") if candidate.action == "run" else Verdict.allow()
+
+
+def test_verdicts_carry_the_constraints_name_and_end_with_the_first_that_forbids() -> None:
+    rules = ConstraintSet([always, never, Careful()])
+    rules.pin()
+    verdicts = rules.judge(CANDIDATE, None, None)
+    assert [(v.constraint, v.allowed) for v in verdicts] == [("always", True), ("never", False)]
+
+
+def test_a_constraint_added_while_running_is_in_force_from_the_next_cycle() -> None:
+    rules = ConstraintSet()
+    assert rules.pin() == ()
+    rules.add(never)
+    assert rules.judge(CANDIDATE, None, None) == ()
+    assert rules.pin() == ("never",)
+    assert not rules.judge(CANDIDATE, None, None)[0].allowed
+
+
+def test_a_removed_constraint_binds_until_the_next_cycle() -> None:
+    rules = ConstraintSet([never])
+    rules.pin()
+    rules.remove("never")
+    assert rules.judge(CANDIDATE, None, None)
+    rules.pin()
+    assert not rules.judge(CANDIDATE, None, None)
+
+
+def test_a_constraint_that_raises_forbids() -> None:
+    def broken(candidate: Candidate, state: Any, projection: Any | None) -> Verdict:
+        raise KeyError("battery")
+
+    rules = ConstraintSet([broken])
+    rules.pin()
+    (verdict,) = rules.judge(CANDIDATE, None, None)
+    assert not verdict.allowed
+    assert "the rule itself raised KeyError: 'battery'" in verdict.reason
+
+
+def test_a_constraint_that_returns_no_verdict_forbids_and_says_what_to_return() -> None:
+    def sloppy(candidate: Candidate, state: Any, projection: Any | None) -> Verdict:
+        return True  # pyright: ignore[reportReturnType] - the point of the test
+
+    rules = ConstraintSet([sloppy])
+    rules.pin()
+    (verdict,) = rules.judge(CANDIDATE, None, None)
+    assert not verdict.allowed
+    assert "returned True instead of a Verdict" in verdict.reason
+
+
+def test_two_constraints_cannot_have_one_name() -> None:
+    with pytest.raises(ConfigurationError, match="'never' is in force already"):
+        ConstraintSet([never, never])
+
+
+def test_removing_what_is_not_there_lists_what_is() -> None:
+    with pytest.raises(UnknownNameError, match=r"'x'.*Known: always, careful"):
+        ConstraintSet([Careful(), always]).remove("x")
+
+
+def test_sources_are_asked_anew_for_every_cycle() -> None:
+    class Moody:
+        rules: Sequence[Constraint] = ()
+
+        def constraints(self) -> Sequence[Constraint]:
+            return self.rules
+
+    source = Moody()
+    rules = ConstraintSet([always], [source])
+    assert rules.pin() == ("always",)
+    source.rules = [never]
+    assert rules.pin() == ("always", "never")
