@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any, Generic, TypeVar, cast
 
 import json_repair
@@ -16,8 +17,10 @@ ModelT = TypeVar("ModelT", bound=BaseModel)
 _THINKING = re.compile(r"<think>.*?(?:</think>|\Z)", re.DOTALL)
 _MAX_STARTS = 200
 """How many opening braces are tried; bounds the work on a hostile answer."""
-_MAX_REPAIRED = 100_000
+_MAX_REPAIRED = 50_000
 """Longest answer, in characters, that repair is tried on."""
+_MAX_DEPTH = 100
+"""How deeply brackets may nest in an answer that repair is tried on: more take it seconds."""
 _NOT_GRAMMAR = (
     "greater_than",
     "less_than",
@@ -108,7 +111,7 @@ def _repair(raw: str, output_type: type[ModelT]) -> ModelT | Problem | None:
     """What json-repair makes of the text from its first brace, or of JSON within a string."""
     text = _THINKING.sub("", raw)
     start = text.find("{")
-    if start < 0 or len(text) > _MAX_REPAIRED:
+    if start < 0 or len(text) > _MAX_REPAIRED or _depth(text) > _MAX_DEPTH:
         return None
     inner = _unquoted(text)
     try:
@@ -118,6 +121,12 @@ def _repair(raw: str, output_type: type[ModelT]) -> ModelT | Problem | None:
     if not isinstance(value, dict):
         return None
     return _validate(cast("dict[str, Any]", value), output_type)
+
+
+def _depth(text: str) -> int:
+    """How deeply brackets nest, those within strings counted too."""
+    steps = (1 if c in "{[" else -1 if c in "}]" else 0 for c in text)
+    return max(accumulate(steps), default=0)
 
 
 def _unquoted(text: str) -> str | None:

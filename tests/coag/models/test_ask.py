@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from enum import StrEnum
 from typing import Any
 
@@ -292,6 +293,13 @@ async def test_failing_model_is_a_call_error_with_its_cause_and_a_record() -> No
     assert caught.value.__cause__ is failure
     assert [call.error for call in calls] == ["ConnectionError: nobody there"]
     assert calls[0].usage.calls == 1
+
+
+async def test_answer_that_is_no_http_json_is_not_taken_for_a_refusal() -> None:
+    model = model_of(json.JSONDecodeError("Expecting value", "<html>", 0), GOOD)
+    with pytest.raises(ModelCallError, match="Expecting value"):
+        await ask(model, PROMPT, View)
+    assert model.calls == 1
 
 
 async def test_keys_do_not_reach_the_record(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -85,8 +85,15 @@ def test_json_within_a_json_string_is_unpacked() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ['{"x":' * 20_000, "{" * 200_000, '{"x": ' + "9" * 5_000 + "}", '{"x": ' + "[" * 50_000],
-    ids=["nested objects", "braces", "huge number", "nested lists"],
+    [
+        '{"x":' * 19_000,
+        "{" * 20_000 + "}" * 20_000,
+        '{"x":' * 90 + "[" * 9,
+        '{"x": ' + "9" * 5_000 + "}",
+        '{"x": ' + "[" * 50_000,
+        '{"x": 1' * 20_000,
+    ],
+    ids=["nested objects", "braces", "some braces", "huge number", "nested lists", "too long"],
 )
 def test_hostile_answers_are_problems_and_not_errors(text: str) -> None:
     assert isinstance(parse_answer(text, Point), Problem)
