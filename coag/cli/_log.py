@@ -151,7 +151,8 @@ def _print_run(folder: RunFolder, entries: Iterator[_Shown], *, partly: bool) ->
             console.print(Text(f"\ncycle {cycle}", style="bold"))
         for text in texts:
             console.print(text, soft_wrap=True)
-    console.print(Text(f"\n{'shown' if partly else 'total'}: {totals.sentence()}", style="bold"))
+    end = f"\n{'shown' if partly else 'total'}: {totals.sentence()}"
+    console.print(Text(end, style="bold"), soft_wrap=True)
 
 
 def _head(info: RunInfo) -> Iterator[Text]:

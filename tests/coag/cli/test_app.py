@@ -1,0 +1,51 @@
+"""The command line as a whole."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import coag
+
+Say = Callable[..., Any]
+ROOT = Path(coag.__file__).parents[1]
+
+
+def test_help_names_the_commands(say: Say) -> None:
+    said = say("--help")
+    assert said.code == 0
+    assert "log" in said.out
+
+
+def test_declaring_the_commands_imports_nothing_heavy() -> None:
+    code = "import sys, coag.cli; print(*sorted({name.split('.')[0] for name in sys.modules}))"
+    run = [sys.executable, "-c", code]
+    loaded = subprocess.run(run, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    heavy = {"pydantic", "autogen_core", "autogen_agentchat", "chromadb", "wordllama", "numpy"}
+    assert not heavy & set(loaded.split())
+
+
+def test_an_unknown_option_is_a_users_error(say: Say) -> None:
+    said = say("log", "--nonsense")
+    assert said.code == 2
+    assert "--nonsense" in said.err
+
+
+def test_a_closed_pipe_ends_quietly(coag_run: Any) -> None:
+    words = ["log", str(coag_run.path), "--json"]
+    code = f"from coag.cli import main; main({words!r})"
+    process = subprocess.Popen(
+        [sys.executable, "-c", code],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    with process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        assert process.stderr.read() == b""
+    assert process.returncode in {0, 1}

@@ -1,0 +1,219 @@
+"""`coag log`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from coag.schema import ENTRY, PHASES
+from coag.tracing import RunFolder, read_trace
+
+# What `say` gives: the exit code and both streams.
+Say = Callable[..., Any]
+
+
+def test_a_run_shows_what_was_recalled_proposed_rejected_chosen_and_done(
+    coag_run: RunFolder, say: Say
+) -> None:
+    said = say("log", coag_run.path.name)
+    assert (said.code, said.err) == (0, "")
+    assert said.out.splitlines() == EXPECTED.splitlines()
+
+
+EXPECTED = """\
+run-1: coag agent robot
+model scripted:sound, seed 7
+started 2026-11-21 12:00:00, not finished
+  percept    message from user (user): Clean [bold]the[/bold] room.
+
+cycle 1
+  retrieval  1 recalled for 'walls'
+             0.87 episodic 0123456789ab A wall stands at (2,1).
+             constraints in force: keep_charge
+  model      scripted:sound by json_schema, attempt 2, repaired: 1000 prompt (600 cached), \
+40 completion tokens, 0.2 s
+  reasoning  goal open: Dirt lies east.
+             risk: a wall
+  proposal   2 proposed by model
+             c1 move {"direction": "east"}: dirt
+             c2 fly {}
+  evaluation 2 judged
+             survived c1 move {"direction": "east"} scored 0.80: short
+             rejected c2 fly {}: tool_exists: There is no such tool.
+  selection  c1 move {"direction": "east"}, decided by model: best
+  intent     intent-1 move {}
+  receipt    intent-1 done: moved
+  written    record 0123 {"text": "moved east"}
+  execution  done move {}
+             result: moved
+  percept    tool_return from move (user): now at (1,0)
+
+cycle 2
+  retrieval  0 recalled for 'walls'
+  model      scripted:sound by json_schema: 1000 prompt (600 cached), 40 completion tokens, 0.2 s
+             unusable: not JSON
+  reasoning  goal open: Stuck.
+  proposal   0 proposed by nobody
+  note       fallback: No usable candidates.
+  evaluation 0 judged
+  selection  impasse, no candidate survived: none left
+  execution  nothing was run
+  percept    failed impasse from cycle (user): no way
+
+cycle 3
+  selection  gone, decided by only_survivor
+  execution  done respond {}
+             response: All clean.
+  turn ended respond: All clean.
+
+total: 3 cycles, 1 external action, 2 model calls, 2,000 prompt tokens (1,200 cached), \
+80 completion tokens
+"""
+
+
+def test_a_plain_run_shows_model_calls_intents_and_receipts(plain_run: RunFolder, say: Say) -> None:
+    lines = say("log", plain_run.path.name).out.splitlines()
+    assert lines[5:] == [
+        "  model      scripted:sound by text: 1000 prompt (600 cached), 40 completion tokens, "
+        "0.2 s",
+        "             answer: I shall move.",
+        '             tool call: move {"direction": "east"}',
+        "  intent     intent-1 move {}",
+        "  receipt    intent-1 failed: a wall",
+        "  turn ended respond",
+        "",
+        "total: 0 cycles, 1 external action, 1 model call, 1,000 prompt tokens (600 cached), "
+        "40 completion tokens",
+    ]
+
+
+def test_a_phase_of_a_cycle_can_be_shown_alone(coag_run: RunFolder, say: Say) -> None:
+    lines = say("log", "run-1", "--cycle", "1", "--phase", "evaluation").out.splitlines()
+    assert lines[4:] == [
+        "cycle 1",
+        "  evaluation 2 judged",
+        '             survived c1 move {"direction": "east"} scored 0.80: short',
+        "             rejected c2 fly {}: tool_exists: There is no such tool.",
+        "",
+        "shown: 0 cycles, 0 external actions, 0 model calls, 0 prompt tokens (0 cached), "
+        "0 completion tokens",
+    ]
+
+
+def test_json_gives_the_very_records(coag_run: RunFolder, say: Say) -> None:
+    lines = say("log", "latest", "--json").out.splitlines()
+    assert [ENTRY.validate_json(line) for line in lines] == list(read_trace(coag_run.trace_path))
+
+
+@pytest.mark.parametrize("phase", PHASES)
+def test_json_of_a_phase_holds_that_phase_only(coag_run: RunFolder, say: Say, phase: str) -> None:
+    lines = say("log", "run-1", "--json", "--phase", phase).out.splitlines()
+    bodies = [json.loads(line)["body"] for line in lines]
+    assert {body["phase"] for body in bodies if "phase" in body} == {phase}
+    effects = {"intent", "receipt", "written"} if phase == "execution" else set[str]()
+    assert {body["record"] for body in bodies} - {"outcome", "model_call"} == effects
+
+
+def test_json_of_a_cycle_holds_what_the_cycle_brought_about(coag_run: RunFolder, say: Say) -> None:
+    lines = say("log", "run-1", "--json", "--cycle", "2").out.splitlines()
+    bodies = [json.loads(line)["body"] for line in lines]
+    assert {body.get("cycle", 2) for body in bodies} == {2}
+    assert bodies[-1]["kind"] == "impasse"
+
+
+def test_an_unknown_phase_lists_the_phases(coag_run: RunFolder, say: Say) -> None:
+    said = say("log", "run-1", "--phase", "dreaming")
+    assert (said.code, said.out) == (2, "")
+    assert said.err.count("\n") == 1
+    assert "'dreaming'" in said.err
+    assert all(phase in said.err for phase in PHASES)
+
+
+def test_an_unknown_run_lists_the_runs_in_one_line(coag_run: RunFolder, say: Say) -> None:
+    said = say("log", "walk")
+    assert (said.code, said.out) == (2, "")
+    assert said.err == "There is no run named 'walk'. Known: run-1.\n"
+
+
+def test_a_missing_folder_of_logs_is_named(say: Say) -> None:
+    assert say("log").err.startswith("There is no folder of logs at 'logs'.")
+    assert say("log", "latest", "--logs", "there").err.startswith(
+        "There is no folder of logs at 'there'."
+    )
+
+
+def test_a_truncated_trace_is_shown_with_a_warning(coag_run: RunFolder, say: Say) -> None:
+    with coag_run.trace_path.open("a") as trace:
+        trace.write('{"v":1,"se')
+    said = say("log", "run-1")
+    assert said.code == 0
+    assert said.out.splitlines() == EXPECTED.splitlines()
+    assert (
+        said.err == "line 27, the last one, is truncated: the run was killed, or still goes on.\n"
+    )
+
+
+def test_a_foreign_trace_is_one_sentence(coag_run: RunFolder, say: Say) -> None:
+    coag_run.trace_path.write_text("\x1b[31mhello\n")
+    said = say("log", "run-1", "--json")
+    assert said.code == 2
+    assert "line 1 is not JSON" in said.err
+    assert "Traceback" not in said.err
+
+
+def test_text_in_a_log_cannot_steer_the_terminal(hostile_run: RunFolder, say: Say) -> None:
+    lines = say("log", "run-1").out.splitlines()
+    expected = "message from mallory (user): abcdef [link=x]g[/link] :smile:"
+    assert lines[3] == f"  percept    {expected}"
+
+
+def test_json_for_the_terminal_is_equal_but_harmless(hostile_run: RunFolder, say: Say) -> None:
+    out = say("log", "run-1", "--json").out
+    assert not set("\x1b\x9b\r\u202e") & set(out)
+    assert [ENTRY.validate_json(out)] == list(read_trace(hostile_run.trace_path))
+
+
+def test_a_long_text_is_cut_and_says_so(
+    leave_run: Callable[..., RunFolder], coag_run: RunFolder, say: Say
+) -> None:
+    message = next(read_trace(coag_run.trace_path))
+    percept = list(read_trace(coag_run.trace_path))[1].body.model_copy(
+        update={"content": "x" * 5_000}
+    )
+    leave_run([message.body, percept], "run-9")
+    assert "[… 4726 more]" in say("log", "run-9").out
+
+
+def test_without_a_run_all_runs_are_listed(
+    coag_run: RunFolder, plain_run: RunFolder, say: Say
+) -> None:
+    plain_run.finish(at=ENTRY.validate_json(_first_line(plain_run)).body.at)
+    (coag_run.path.parent / "broken").mkdir()
+    (coag_run.path.parent / "broken" / "run.json").write_text("{}")
+    lines = say("log").out.splitlines()
+    assert lines[0].split() == ["run", "kind", "agent", "model", "started", "ended"]
+    table = "\n".join(lines)
+    assert "run-1 " in table
+    assert "run-2-plain" in table
+    assert "broken" in table
+    assert "not" in table
+
+
+def test_all_runs_as_json_are_their_run_json(
+    coag_run: RunFolder, plain_run: RunFolder, say: Say
+) -> None:
+    found = [json.loads(line) for line in say("log", "--json").out.splitlines()]
+    assert found == [json.loads(run.info_path.read_text()) for run in (coag_run, plain_run)]
+
+
+def test_an_empty_folder_of_logs_has_no_runs(tmp_path: Path, say: Say) -> None:
+    (tmp_path / "logs").mkdir()
+    assert say("log").out == "There are no runs in logs yet.\n"
+
+
+def _first_line(run: RunFolder) -> str:
+    return run.trace_path.read_text().splitlines()[0]
