@@ -13,6 +13,7 @@ numpy; they come with the first use.
 """
 
 from ._chroma_functions import EmbeddingFunction, chroma_embedder
+from ._chroma_store import ChromaStore
 from ._embedders import Embedder, HashEmbedder
 from ._fields import FIXED_FIELDS, SHORT_ID_LENGTH, check_metadata, short_id
 from ._filters import parse_where
@@ -22,7 +23,6 @@ from ._order import ranked
 from ._protocol import RecordStore
 from ._search import Search
 from ._wordllama import WordLlamaEmbedder
-from .chroma import ChromaStore
 
 __all__ = [
     "open_store",

@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-from ._fields import exact, field_name
+from ._fields import CURRENT, exact, field_name
+from ._search import Search
 
 Fields = Mapping[str, str | float | bool]
 
@@ -90,6 +91,20 @@ def parse_where(where: Mapping[str, Any] | None) -> Condition:
         raise ValueError(f"A filter must be a mapping of fields, not {where!r}.")
     parts = [part for name, value in where.items() for part in _parse_entry(name, value)]
     return parts[0] if len(parts) == 1 else AllOf(parts=tuple(parts))
+
+
+def condition_of(search: Search) -> Condition:
+    """Everything that a search asks of a record besides similarity.
+
+    Raises:
+        ValueError: If its filter is malformed.
+    """
+    parts = [parse_where(search.where)]
+    if search.scopes is not None:
+        parts.append(OneOf(field="scope", values=search.scopes))
+    if not search.include_superseded:
+        parts.append(OneOf(field=CURRENT, values=(True,)))
+    return AllOf(parts=tuple(parts))
 
 
 def _parse_entry(name: str, value: Any) -> list[Condition]:

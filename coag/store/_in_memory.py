@@ -10,8 +10,8 @@ from coag.errors import RecordStoreError
 from coag.schema import MemoryKind, RecalledRecord, Record
 
 from ._embedders import Embedder
-from ._fields import CURRENT, flat_fields
-from ._filters import Condition, Fields, parse_where
+from ._fields import flat_fields
+from ._filters import Condition, Fields, condition_of
 from ._order import best_with_ties, listed, ranked
 from ._search import Search
 from ._supersession import superseded_pair
@@ -70,19 +70,19 @@ class InMemoryStore:
     async def search(self, search: Search) -> list[RecalledRecord]:
         """See `RecordStore.search`."""
         self._check_open()
-        condition = parse_where(search.where)
+        condition = condition_of(search)
         shelf = self._shelves.get(search.kind)
         if shelf is None or search.is_empty:
             return []
         if search.text is None:
-            return listed(shelf.matching(search, condition), search.k)
+            return listed(shelf.matching(condition), search.k)
         query = await asyncio.to_thread(query_vector, self._embedder, search.text)
         if query is None:
             return []
         minimum = search.min_score
         if minimum is None:
             minimum = self._embedder.minimum_similarity
-        hits = shelf.similar(search, condition, query, minimum)
+        hits = shelf.similar(condition, query, minimum)
         return ranked(best_with_ties(hits, search.k), search.k)
 
     async def count(self, kind: MemoryKind) -> int:
@@ -132,22 +132,16 @@ class _Shelf:
         row = self._rows.get(record_id)
         return None if row is None else self.records[row]
 
-    def matching(self, search: Search, condition: Condition) -> Iterator[Record]:
-        for row, record in enumerate(self.records):
-            if self._passes(row, search, condition):
+    def matching(self, condition: Condition) -> Iterator[Record]:
+        for record, fields in zip(self.records, self._fields, strict=True):
+            if condition.matches(fields):
                 yield record
 
     def similar(
-        self, search: Search, condition: Condition, query: NDArray[np.float32], minimum: float
+        self, condition: Condition, query: NDArray[np.float32], minimum: float
     ) -> Iterator[RecalledRecord]:
         for row, score in self.vectors.best_first(query):
             if score < minimum:
                 return
-            if self._passes(row, search, condition):
+            if condition.matches(self._fields[row]):
                 yield RecalledRecord(record=self.records[row], score=score)
-
-    def _passes(self, row: int, search: Search, condition: Condition) -> bool:
-        fields = self._fields[row]
-        current = search.include_superseded or fields[CURRENT]
-        in_scope = search.scopes is None or fields["scope"] in search.scopes
-        return bool(current and in_scope and condition.matches(fields))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from ._chroma_store import ChromaStore
 from ._embedders import Embedder
 from ._in_memory import InMemoryStore
 from ._protocol import RecordStore
-from .chroma import ChromaStore
 
 
 def open_store(

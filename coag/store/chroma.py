@@ -1,18 +1,17 @@
 """Records in a real Chroma: a folder on disk, or a server. The one module that knows chromadb.
 
-Chroma's calls block in native code, so each runs in a worker thread; importing chromadb takes
-most of a second, so it happens there too, when a store is first used.
+Chroma's calls block in native code and importing it takes most of a second, so everything here
+runs in worker threads, from the first use on; `ChromaStore` sees to that.
 """
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from coag.errors import ConfigurationError, RecordStoreError
 from coag.schema import MemoryKind, RecalledRecord, Record
@@ -29,15 +28,16 @@ from ._chroma_types import (
 from ._chroma_where import ChromaWhere, chroma_where
 from ._embedders import Embedder
 from ._fields import flat_fields
-from ._filters import parse_where
-from ._location import Server, parse_location
-from ._order import listed, ranked
+from ._filters import Condition
+from ._location import Server
 from ._search import Search
 from ._supersession import superseded_pair
 from ._vectors import query_vector, score_of, text_vectors
-from ._wordllama import WordLlamaEmbedder
 
-_T = TypeVar("_T")
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
 
 _SPARE = 10
 """How many more neighbours than k are asked for, so that ties at the end break as they should."""
@@ -48,109 +48,14 @@ _BATCH = 1000
 _BATCH_BYTES = 8_000_000
 """About the largest request; a Chroma server refuses 40 MB (as it is set up by default)."""
 
-_INDEX = {"hnsw": {"space": "cosine", "ef_search": 200}}
-"""The space is frozen when a collection is made; the wider search misses fewer neighbours."""
+_INDEX = {
+    "hnsw": {"space": "cosine", "max_neighbors": 32, "ef_construction": 200, "ef_search": 200}
+}
+"""Frozen when a collection is made; denser than Chroma's default, to miss fewer neighbours."""
 
 
-class ChromaStore:
-    """Records in two collections of one Chroma, episodic and semantic.
-
-    Opens itself at its first use; `await ChromaStore.open(...)` opens at once, so that errors
-    come early. The same folder may be opened several times within one process; between
-    processes use a server.
-
-    Args:
-        location: A folder, made if it is missing, or the address of a Chroma server
-            (`http://host:port`).
-        embedder: None for `WordLlamaEmbedder`. Its name and dimension are kept with the
-            collections and compared at opening.
-        collection: Beginning of the collections' names.
-        timeout: Seconds after which an operation is given up.
-
-    Raises:
-        ConfigurationError: If the location is an address, but not of an HTTP server.
-    """
-
-    def __init__(
-        self,
-        location: Path | str,
-        embedder: Embedder | None = None,
-        *,
-        collection: str = "coag",
-        timeout: float = 60.0,
-    ) -> None:
-        self._location = parse_location(location)
-        self._timeout = timeout
-        self._embedder = embedder or WordLlamaEmbedder()
-        self._chroma = _Chroma(self._location, self._embedder, collection)
-
-    @classmethod
-    async def open(
-        cls, location: Path | str, embedder: Embedder | None = None, *, collection: str = "coag"
-    ) -> ChromaStore:
-        """Opens the store now.
-
-        Raises:
-            EmbedderMismatchError: If its collections were made with another embedder.
-            RecordStoreError: If it cannot be opened.
-        """
-        store = cls(location, embedder, collection=collection)
-        await store._in_thread(store._chroma.connect)
-        return store
-
-    async def add(self, records: Sequence[Record]) -> list[str]:
-        """See `RecordStore.add`."""
-        first: dict[str, Record] = {}
-        for record in records:
-            flat_fields(record)  # refuses all before any is stored
-            first.setdefault(record.id, record)
-        return await self._in_thread(self._chroma.add, list(first.values()))
-
-    async def supersede(self, old_id: str, new: Record) -> Record:
-        """See `RecordStore.supersede`."""
-        flat_fields(new)
-        return await self._in_thread(self._chroma.supersede, old_id, new)
-
-    async def get(self, ids: Sequence[str]) -> list[Record]:
-        """See `RecordStore.get`."""
-        found = await self._in_thread(self._chroma.get, list(ids))
-        return [found[record_id] for record_id in ids if record_id in found]
-
-    async def search(self, search: Search) -> list[RecalledRecord]:
-        """See `RecordStore.search`."""
-        where = chroma_where(search, parse_where(search.where))
-        if search.is_empty:
-            return []
-        if search.text is None:
-            return listed(await self._in_thread(self._chroma.all, search.kind, where), search.k)
-        hits = await self._in_thread(
-            self._chroma.similar, search.kind, search.text, search.k + _SPARE, where
-        )
-        minimum = search.min_score
-        if minimum is None:
-            minimum = self._embedder.minimum_similarity
-        return ranked((hit for hit in hits if hit.score >= minimum), search.k)
-
-    async def count(self, kind: MemoryKind) -> int:
-        """See `RecordStore.count`."""
-        return await self._in_thread(self._chroma.count, kind)
-
-    async def close(self) -> None:
-        """See `RecordStore.close`."""
-        await self._in_thread(self._chroma.close)
-
-    async def _in_thread(self, work: Callable[..., _T], *arguments: Any) -> _T:
-        try:
-            async with asyncio.timeout(self._timeout):
-                return await asyncio.to_thread(work, *arguments)
-        except TimeoutError as error:
-            raise RecordStoreError(
-                f"Chroma at {self._location} did not answer within {self._timeout:g} s."
-            ) from error
-
-
-class _Chroma:
-    """The blocking half: runs in worker threads only."""
+class ChromaCollections:
+    """The two collections of one Chroma. Every method blocks: call it in a worker thread."""
 
     def __init__(self, location: Path | Server, embedder: Embedder, collection: str) -> None:
         self._location = location
@@ -228,14 +133,28 @@ class _Chroma:
         self.connect()
         return self._got(kind, where=where)
 
-    def similar(
-        self, kind: MemoryKind, text: str, count: int, where: ChromaWhere | None
-    ) -> list[RecalledRecord]:
-        """The `count` nearest records that pass, with their scores."""
+    def similar(self, search: Search, condition: Condition, minimum: float) -> list[RecalledRecord]:
+        """At least the k nearest records that pass, with their scores.
+
+        Chroma's own filters take time in proportion to the collection, so the nearest of all
+        are asked for first, and the filter is left to Chroma only if too few of them pass.
+        """
         self.connect()
-        vector = query_vector(self._embedder, text)
+        vector = query_vector(self._embedder, cast("str", search.text))
         if vector is None:
             return []
+        wanted = search.k + _SPARE
+        nearest = self._nearest(search.kind, vector, 2 * wanted, None)
+        passing = [hit for hit in nearest if condition.matches(flat_fields(hit.record))]
+        all_seen = len(nearest) < 2 * wanted or nearest[-1].score < minimum
+        where = chroma_where(condition)
+        if where is not None and len(passing) < wanted and not all_seen:
+            passing = self._nearest(search.kind, vector, wanted, where)
+        return [hit for hit in passing if hit.score >= minimum]
+
+    def _nearest(
+        self, kind: MemoryKind, vector: NDArray[np.float32], count: int, where: ChromaWhere | None
+    ) -> list[RecalledRecord]:
         with _chroma_errors(self._location):
             answer = self._collections[kind].query(
                 query_embeddings=[vector.tolist()],

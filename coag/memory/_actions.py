@@ -1,0 +1,238 @@
+"""The internal actions by which an agent decides what is worth remembering."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+
+from pydantic import ValidationError
+
+from coag.errors import ProcedureRejected, RecordStoreError, UnknownNameError
+from coag.schema import (
+    ActionCall,
+    ActionResult,
+    ActionSpec,
+    Failure,
+    MemoryKind,
+    Provenance,
+    Scalar,
+    Trust,
+    Written,
+)
+from coag.store import short_id
+
+from ._arguments import EpisodicArguments, ProceduralArguments, SemanticArguments, json_schema
+from ._long_term import LongTermMemory, Remembered
+from ._procedural import ProceduralMemory
+from ._procedure import PendingRewrite, ProcedureVersion
+from ._rules import RuleChange, rules_of
+from ._words import quotes
+
+EPISODIC_ACTION = "tool_update_episodic_memory"
+SEMANTIC_ACTION = "tool_update_semantic_memory"
+PROCEDURAL_ACTION = "tool_update_procedural_memory"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemorySituation:
+    """The few facts about the moment in which an agent remembers something."""
+
+    run: str
+    activity: str
+    cycle: int
+    agent: str
+    """Name of the agent: source of its own conclusions, author of its rewrites."""
+    metadata: dict[str, Scalar] = field(default_factory=dict[str, Scalar])
+    """What the domain adds to every record made now, e.g. the position."""
+    untrusted: tuple[str, ...] = ()
+    """Untrusted percepts and recalled records of this cycle, as texts."""
+    trust: Trust = Trust.USER
+    """Trust of the agent's own conclusions. A text that quotes an untrusted one is always
+    untrusted, and none may have the trust of a developer's word."""
+
+    def __post_init__(self) -> None:
+        if self.trust is Trust.DEVELOPER:
+            raise ValueError(
+                "What a model concludes must not stand as instruction: "
+                "trust is Trust.USER or Trust.UNTRUSTED."
+            )
+
+
+class MemoryActions:
+    """An `ActionSource`: remember an event, a fact, or a rule of one's own.
+
+    Args:
+        long_term: Where events and facts go.
+        procedural: Where rules go.
+        situation: Tells what the moment is; asked at every call.
+        on_written: Told of each commit, right after it; writes it to the trace.
+    """
+
+    def __init__(
+        self,
+        long_term: LongTermMemory,
+        procedural: ProceduralMemory,
+        situation: Callable[[], MemorySituation],
+        *,
+        on_written: Callable[[Written], None] | None = None,
+    ) -> None:
+        self._long_term = long_term
+        self._procedural = procedural
+        self._situation = situation
+        self._on_written = on_written
+        self._actions: dict[str, Callable[[ActionCall], Awaitable[ActionResult]]] = {
+            EPISODIC_ACTION: self._remember_event,
+            SEMANTIC_ACTION: self._remember_fact,
+            PROCEDURAL_ACTION: self._change_rule,
+        }
+
+    def action_specs(self) -> Sequence[ActionSpec]:
+        """The three actions; the procedures are listed as they are named now."""
+        return (
+            ActionSpec(
+                name=EPISODIC_ACTION,
+                description="Remember something that happened and may matter later.",
+                parameters=json_schema(EpisodicArguments),
+                internal=True,
+            ),
+            ActionSpec(
+                name=SEMANTIC_ACTION,
+                description="Remember a fact that will still hold later.",
+                parameters=json_schema(SemanticArguments),
+                internal=True,
+            ),
+            ActionSpec(
+                name=PROCEDURAL_ACTION,
+                description="Add, replace or remove a standing rule of how you think and act.",
+                parameters=json_schema(
+                    ProceduralArguments, {"procedure": self._procedural.names()}
+                ),
+                internal=True,
+            ),
+        )
+
+    async def run_action(self, call: ActionCall) -> ActionResult:
+        """Runs one of the actions; what goes wrong is in the result.
+
+        Raises:
+            UnknownNameError: If the action is none of these.
+        """
+        if call.action not in self._actions:
+            raise UnknownNameError("memory action", call.action, self._actions)
+        try:
+            return await self._actions[call.action](call)
+        except ValidationError as error:
+            return _failed(_sentences(error))
+        except (ValueError, UnknownNameError) as error:
+            return _failed(str(error))
+        except ProcedureRejected as error:
+            return _failed(f"Refused: {' '.join(error.reasons)}")
+        except RecordStoreError as error:
+            return _failed(str(error), Failure.TRANSIENT)
+
+    async def _remember_event(self, call: ActionCall) -> ActionResult:
+        given = EpisodicArguments.model_validate(call.arguments)
+        now = self._situation()
+        remembered = await self._long_term.remember(
+            MemoryKind.EPISODIC,
+            given.summary,
+            provenance=_provenance(now, given.summary, given.about),
+            type=given.type,
+            metadata=_metadata(now, given.about),
+        )
+        return self._told(remembered)
+
+    async def _remember_fact(self, call: ActionCall) -> ActionResult:
+        given = SemanticArguments.model_validate(call.arguments)
+        now = self._situation()
+        remembered = await self._long_term.remember(
+            MemoryKind.SEMANTIC,
+            given.fact,
+            provenance=_provenance(now, given.fact, given.about),
+            metadata=_metadata(now, given.about),
+            supersedes=await self._superseded(given),
+        )
+        return self._told(remembered)
+
+    async def _superseded(self, given: SemanticArguments) -> str | None:
+        if not given.supersedes:
+            return None
+        old = await self._long_term.find(MemoryKind.SEMANTIC, given.supersedes)
+        if old is None:
+            raise ValueError(f"No fact with the id {given.supersedes!r} is remembered.")
+        if old.text == given.fact:
+            raise ValueError(f"Fact {given.supersedes} says the same.")
+        return old.id
+
+    async def _change_rule(self, call: ActionCall) -> ActionResult:
+        given = ProceduralArguments.model_validate(call.arguments)
+        now = self._situation()
+        made = self._procedural.change_rule(
+            given.procedure,
+            RuleChange(operation=given.operation, rule=given.rule, number=given.number),
+            author=now.agent,
+            reason=given.reason,
+            cycle=now.cycle,
+            untrusted=now.untrusted,
+        )
+        if isinstance(made, PendingRewrite):
+            text = f"The change of procedure {given.procedure!r} waits for approval ({made.id})."
+            return ActionResult(content=text, data={"pending": made.id})
+        self._written(made.written(given.procedure))
+        return ActionResult(
+            content=_announcement(given.procedure, made),
+            data={"procedure": given.procedure, "version": made.version},
+        )
+
+    def _told(self, remembered: Remembered) -> ActionResult:
+        record = remembered.record
+        if remembered.new:
+            self._written(remembered.written())
+        name = f"({record.kind.value}, id {short_id(record.id)})"
+        if record.superseded_by is not None:
+            said = f"Known {name}, but superseded by {short_id(record.superseded_by)}; to restore"
+            said += " it, name that id in supersedes"
+        else:
+            said = f"{'Remembered' if remembered.new else 'Known already'} {name}"
+        return ActionResult(
+            content=f"{said}: {record.text}", data={"id": record.id, "new": remembered.new}
+        )
+
+    def _written(self, written: Written) -> None:
+        if self._on_written is not None:
+            self._on_written(written)
+
+
+def _provenance(now: MemorySituation, *texts: str) -> Provenance:
+    quoting = any(quotes(text, now.untrusted) for text in texts)
+    return Provenance(
+        run=now.run,
+        activity=now.activity,
+        cycle=now.cycle,
+        source=now.agent,
+        source_kind="agent",
+        trust=Trust.UNTRUSTED if quoting else now.trust,
+    )
+
+
+def _metadata(now: MemorySituation, about: str) -> dict[str, Scalar]:
+    return {**now.metadata, "about": about} if about else dict(now.metadata)
+
+
+def _announcement(procedure: str, made: ProcedureVersion) -> str:
+    listed = " ".join(f"{n}. {rule}" for n, rule in enumerate(rules_of(made.text), start=1))
+    return (
+        f"Procedure {procedure!r} is now version {made.version}, in force from the next cycle. "
+        f"Standing rules: {listed or 'none'}"
+    )
+
+
+def _failed(problem: str, failure: Failure = Failure.DETERMINISTIC) -> ActionResult:
+    return ActionResult(content=problem, is_error=True, failure=failure)
+
+
+def _sentences(error: ValidationError) -> str:
+    """What is wrong with which argument."""
+    return "; ".join(
+        f"{'.'.join(str(part) for part in one['loc'])}: {one['msg']}" for one in error.errors()
+    )

@@ -1,0 +1,250 @@
+"""Procedural memory: procedures with their whole history, rewritable through the gate."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from coag.errors import UnknownNameError
+from coag.schema import Clock, SystemClock
+
+from ._file import alone_with, read_histories, write_histories
+from ._gate import GateSettings
+from ._history import Histories, History, merged, seeded
+from ._procedure import PendingRewrite, Procedure, ProcedureVersion, fill, seed_procedures
+from ._rewriting import Wish, approved, dropped, rewritten, rolled_back
+from ._rules import RuleChange
+
+
+class ProceduralMemory:
+    """The agent's procedures. Every change is a new version; the old ones stay.
+
+    Saving and locking are quick and block: not for several threads at once.
+
+    Args:
+        procedures: The developer's procedures by name; None for those that come with `coag`.
+        path: File to keep the versions in between sessions; None keeps them in memory only.
+        gate: How strict the gate is.
+        clock: Tells when a version was made.
+
+    Raises:
+        ConfigurationError: If the file holds something else.
+        RecordStoreError: If the file cannot be read.
+    """
+
+    def __init__(
+        self,
+        procedures: Mapping[str, Procedure] | None = None,
+        *,
+        path: Path | None = None,
+        gate: GateSettings | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        self._procedures = dict(seed_procedures() if procedures is None else procedures)
+        self._path = path
+        self._gate = gate or GateSettings()
+        self._clock = clock or SystemClock()
+        self._held = Histories()
+        stored = None if path is None else read_histories(path)
+        self._held = seeded(stored or Histories(), self._procedures, self._clock.now())
+
+    def names(self) -> tuple[str, ...]:
+        """The names of all procedures, sorted."""
+        return tuple(sorted(self._procedures))
+
+    def versions(self, name: str) -> History:
+        """Every version of a procedure, oldest first.
+
+        Raises:
+            UnknownNameError: If there is no such procedure.
+        """
+        self._procedure(name)
+        return self._held.procedures[name]
+
+    def get(self, name: str, version: int | None = None) -> ProcedureVersion:
+        """A version of a procedure; the current one for None.
+
+        Raises:
+            UnknownNameError: If there is no such procedure or version.
+        """
+        history = self.versions(name)
+        if version is None:
+            return history[-1]
+        if not 1 <= version <= len(history):
+            known = (f"{name}@{one.version}" for one in history)
+            raise UnknownNameError("version of a procedure", f"{name}@{version}", known)
+        return history[version - 1]
+
+    def render(self, name: str, values: Mapping[str, str], version: int | None = None) -> str:
+        """A procedure's text with its placeholders replaced; further values do no harm.
+
+        Raises:
+            UnknownNameError: If there is no such procedure or version.
+            ConfigurationError: If a placeholder has no value.
+        """
+        return fill(self._procedure(name), self.get(name, version).text, values)
+
+    def pin(self) -> dict[str, int]:
+        """The current version of every procedure, to hold on to for a cycle."""
+        return {name: len(self._held.procedures[name]) for name in self.names()}
+
+    def pending(self) -> tuple[PendingRewrite, ...]:
+        """The rewrites that wait for approval, oldest first."""
+        return self._held.pending
+
+    def rewrite(
+        self,
+        name: str,
+        new_text: str,
+        *,
+        author: str,
+        reason: str,
+        cycle: int | None = None,
+        untrusted: Sequence[str] = (),
+    ) -> ProcedureVersion | PendingRewrite:
+        """Replaces a procedure's text, if the gate lets it through.
+
+        Asked for again with the same text, author, reason and cycle, it gives the version made
+        before, so that an interrupted action can be repeated.
+
+        Args:
+            name: Which procedure.
+            new_text: The whole new text, without front matter.
+            author: Who writes it.
+            reason: Why.
+            cycle: The agent's cycle, if in one.
+            untrusted: Texts from outside that the author has seen, e.g. this cycle's percepts.
+
+        Returns:
+            The new version, or what waits for approval where the gate asks for that.
+
+        Raises:
+            UnknownNameError: If there is no such procedure.
+            ProcedureRejected: If the gate refuses, or another process has changed the procedure
+                since this one last looked.
+            RecordStoreError: If it cannot be saved; nothing is changed then.
+        """
+        wish = Wish(
+            edit=lambda _: new_text.strip(),
+            author=author,
+            reason=reason,
+            cycle=cycle,
+            untrusted=tuple(untrusted),
+        )
+        return self._change(name, wish)
+
+    def change_rule(
+        self,
+        name: str,
+        change: RuleChange,
+        *,
+        author: str,
+        reason: str,
+        cycle: int | None = None,
+        untrusted: Sequence[str] = (),
+    ) -> ProcedureVersion | PendingRewrite:
+        """Adds, replaces or removes one standing rule; otherwise as `rewrite`."""
+        wish = Wish(
+            edit=change.apply,
+            author=author,
+            reason=reason,
+            cycle=cycle,
+            untrusted=tuple(untrusted),
+            blind=change.operation == "add",
+        )
+        return self._change(name, wish)
+
+    def rollback(
+        self, name: str, version: int, *, author: str, reason: str, cycle: int | None = None
+    ) -> ProcedureVersion:
+        """Makes an old version current again, as a new version equal to it.
+
+        The developer's way back: it asks neither the gate nor for approval, but every
+        placeholder must be there.
+
+        Raises:
+            UnknownNameError: If there is no such procedure or version.
+            ProcedureRejected: If the old version lacks a placeholder or is the current one.
+            RecordStoreError: If it cannot be saved; nothing is changed then.
+        """
+        self.get(name, version)
+        wish = Wish(edit=str, author=author, reason=reason, cycle=cycle)
+        with alone_with(self._path):
+            self._refresh()
+            held, made = rolled_back(
+                self._held, self._procedure(name), version, wish, self._clock.now()
+            )
+            self._keep(held)
+        return made
+
+    def approve(self, rewrite_id: str, *, by: str) -> ProcedureVersion:
+        """Puts a waiting rewrite in force.
+
+        Raises:
+            UnknownNameError: If nothing of this id waits.
+            ProcedureRejected: If the procedure has changed since; reject it then.
+            RecordStoreError: If it cannot be saved; nothing is changed then.
+        """
+        with alone_with(self._path):
+            self._refresh()
+            held, made = approved(self._held, rewrite_id, by, self._clock.now())
+            self._keep(held)
+        return made
+
+    def reject(self, rewrite_id: str) -> PendingRewrite:
+        """Drops a waiting rewrite.
+
+        Raises:
+            UnknownNameError: If nothing of this id waits.
+            RecordStoreError: If it cannot be saved; nothing is changed then.
+        """
+        with alone_with(self._path):
+            self._refresh()
+            held, waiting = dropped(self._held, rewrite_id)
+            self._keep(held)
+        return waiting
+
+    def save_state(self) -> dict[str, Any]:
+        """Every version and every waiting rewrite, as JSON."""
+        return self._held.model_dump(mode="json")
+
+    def load_state(self, state: Mapping[str, Any]) -> None:
+        """Goes on from a saved state; versions that the file holds beyond it are kept.
+
+        Raises:
+            ConfigurationError: If the file tells another story.
+            pydantic.ValidationError: If the state is malformed.
+        """
+        loaded = Histories.model_validate(state)
+        stored = None if self._path is None else read_histories(self._path)
+        if stored is not None:
+            loaded = merged(loaded, stored, str(self._path))
+        self._held = seeded(loaded, self._procedures, self._clock.now())
+
+    def _procedure(self, name: str) -> Procedure:
+        if name not in self._procedures:
+            raise UnknownNameError("procedure", name, self._procedures)
+        return self._procedures[name]
+
+    def _change(self, name: str, wish: Wish) -> ProcedureVersion | PendingRewrite:
+        procedure, seen = self._procedure(name), len(self.versions(name))
+        with alone_with(self._path):
+            self._refresh()
+            held, made = rewritten(
+                self._held, procedure, wish, seen=seen, gate=self._gate, at=self._clock.now()
+            )
+            self._keep(held)
+        return made
+
+    def _refresh(self) -> None:
+        """Takes in what other processes have saved."""
+        stored = None if self._path is None else read_histories(self._path)
+        if stored is not None:
+            self._held = merged(self._held, stored, str(self._path))
+
+    def _keep(self, held: Histories) -> None:
+        """Holds on to what is on the disk, and only then."""
+        if self._path is not None and held is not self._held:
+            write_histories(self._path, held)
+        self._held = held

@@ -1,0 +1,121 @@
+"""The face of records in Chroma: async, over calls that block."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+from coag.errors import RecordStoreError
+from coag.schema import MemoryKind, RecalledRecord, Record
+
+from ._chroma_where import chroma_where
+from ._embedders import Embedder
+from ._fields import flat_fields
+from ._filters import condition_of
+from ._location import parse_location
+from ._order import listed, ranked
+from ._search import Search
+from ._wordllama import WordLlamaEmbedder
+from .chroma import ChromaCollections
+
+_T = TypeVar("_T")
+
+
+class ChromaStore:
+    """Records in two collections of one Chroma, episodic and semantic.
+
+    Opens itself at its first use; `await ChromaStore.open(...)` opens at once, so that errors
+    come early. The same folder may be opened several times within one process; between
+    processes use a server.
+
+    Args:
+        location: A folder, made if it is missing, or the address of a Chroma server
+            (`http://host:port`).
+        embedder: None for `WordLlamaEmbedder`. Its name and dimension are kept with the
+            collections and compared at opening.
+        collection: Beginning of the collections' names.
+        timeout: Seconds after which an operation is given up.
+
+    Raises:
+        ConfigurationError: If the location is an address, but not of an HTTP server.
+    """
+
+    def __init__(
+        self,
+        location: Path | str,
+        embedder: Embedder | None = None,
+        *,
+        collection: str = "coag",
+        timeout: float = 60.0,
+    ) -> None:
+        self._location = parse_location(location)
+        self._timeout = timeout
+        self._embedder = embedder or WordLlamaEmbedder()
+        self._chroma = ChromaCollections(self._location, self._embedder, collection)
+
+    @classmethod
+    async def open(
+        cls, location: Path | str, embedder: Embedder | None = None, *, collection: str = "coag"
+    ) -> ChromaStore:
+        """Opens the store now.
+
+        Raises:
+            EmbedderMismatchError: If its collections were made with another embedder.
+            RecordStoreError: If it cannot be opened.
+        """
+        store = cls(location, embedder, collection=collection)
+        await store._in_thread(store._chroma.connect)
+        return store
+
+    async def add(self, records: Sequence[Record]) -> list[str]:
+        """See `RecordStore.add`."""
+        first: dict[str, Record] = {}
+        for record in records:
+            flat_fields(record)  # refuses all before any is stored
+            first.setdefault(record.id, record)
+        return await self._in_thread(self._chroma.add, list(first.values()))
+
+    async def supersede(self, old_id: str, new: Record) -> Record:
+        """See `RecordStore.supersede`."""
+        flat_fields(new)
+        return await self._in_thread(self._chroma.supersede, old_id, new)
+
+    async def get(self, ids: Sequence[str]) -> list[Record]:
+        """See `RecordStore.get`."""
+        found = await self._in_thread(self._chroma.get, list(ids))
+        return [found[record_id] for record_id in ids if record_id in found]
+
+    async def search(self, search: Search) -> list[RecalledRecord]:
+        """See `RecordStore.search`."""
+        condition = condition_of(search)
+        if search.is_empty:
+            return []
+        if search.text is None:
+            where = chroma_where(condition)
+            return listed(await self._in_thread(self._chroma.all, search.kind, where), search.k)
+        hits = await self._in_thread(self._chroma.similar, search, condition, self._minimum(search))
+        return ranked(hits, search.k)
+
+    async def count(self, kind: MemoryKind) -> int:
+        """See `RecordStore.count`."""
+        return await self._in_thread(self._chroma.count, kind)
+
+    async def close(self) -> None:
+        """See `RecordStore.close`."""
+        await self._in_thread(self._chroma.close)
+
+    def _minimum(self, search: Search) -> float:
+        if search.min_score is None:
+            return self._embedder.minimum_similarity
+        return search.min_score
+
+    async def _in_thread(self, work: Callable[..., _T], *arguments: Any) -> _T:
+        try:
+            async with asyncio.timeout(self._timeout):
+                return await asyncio.to_thread(work, *arguments)
+        except TimeoutError as error:
+            raise RecordStoreError(
+                f"Chroma at {self._location} did not answer within {self._timeout:g} s."
+            ) from error
