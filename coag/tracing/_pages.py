@@ -36,6 +36,14 @@ _OUTCOMES = (
     | SelectionOutcome
     | ExecutionOutcome
 )
+_GROUPS = {
+    "percept": "percepts",
+    "model_call": "model_calls",
+    "intent": "intents",
+    "receipt": "receipts",
+    "note": "notes",
+    "written": "written",
+}
 _KEPT = 200
 """How many records one page shows at most, besides its outcome; the trace has them all."""
 
@@ -73,7 +81,7 @@ class PhasePages:
             "outcome": outcome.model_dump(exclude={"record", "cycle", "phase"}),
         }
         for record in self._since:
-            page.setdefault(f"{record.record}s", []).append(_shown(record))
+            page.setdefault(_GROUPS[record.record], []).append(_shown(record))
         self._since.clear()
         number = PHASES.index(outcome.phase) + 1
         self._files.write(outcome.cycle, f"{number}-{outcome.phase}.json", page)
