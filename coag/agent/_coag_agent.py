@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
@@ -22,16 +21,17 @@ from autogen_core.tools import Workbench
 from pydantic import BaseModel
 from typing_extensions import Unpack
 
-from coag.compat import Tool, ToolRunner
+from coag.compat import Tool
 from coag.context import CoagContext
 from coag.cycle import ConstraintSet, TurnResult, run_turn
-from coag.errors import ConfigurationError, ResumeError
+from coag.errors import ResumeError
 from coag.memory import ProceduralMemory, Procedure
 from coag.models import Asker
-from coag.schema import CognitiveModule, Constraint, ExecutionOutcome, Outcome, TraceRecord
+from coag.schema import CognitiveModule, Constraint, Outcome, TraceRecord
 from coag.tracing import MemoryTrace, Recipe, RunFolder, read_run
 
-from ._events import events_of, execution_result, function_call
+from ._arguments import context_from, refuse_unsupported, tool_runner
+from ._events import events_of
 from ._inbox import message_percepts
 from ._memories import open_memory, open_procedures
 from ._mind import MindParts, RunName, build_mind
@@ -39,6 +39,7 @@ from ._resume import build_from, read_remains, restore
 from ._runs import Runs
 from ._settings import Deliberation, MemoryArgument, cycle_settings
 from ._state import AgentState, load_agent_state, save_agent_state
+from ._turns import SummaryForm, next_item
 
 DESCRIPTION = "An agent that deliberates before it acts, and uses tools."
 SYSTEM_MESSAGE = "You are a helpful AI assistant. Solve tasks using your tools."
@@ -108,19 +109,15 @@ class CoagAgent(BaseChatAgent):
         **deliberation: Unpack[Deliberation],
     ) -> None:
         super().__init__(name, description)
-        _refuse_what_has_no_meaning_yet(
+        refuse_unsupported(
             handoffs=handoffs,
-            model_client_stream=model_client_stream,
+            model_client_stream=model_client_stream or None,
             output_content_type=output_content_type,
             reflect_on_tool_use=False if reflect_on_tool_use is False else None,
         )
-        if tools and workbench:
-            raise ConfigurationError("Give tools or a workbench, not both.")
-        benches = [workbench] if isinstance(workbench, Workbench) else list(workbench or ())
         self.metadata = dict(metadata or {})
-        self._summary_format = tool_call_summary_format
-        self._summary_formatter = tool_call_summary_formatter
-        self._context = _context_from(model_context)
+        self._summary = SummaryForm(tool_call_summary_format, tool_call_summary_formatter)
+        self._context = context_from(model_context)
         self._settings = cycle_settings(deliberation, max_tool_iterations)
         self._run_name = RunName()
         asker = Asker(model_client)
@@ -137,7 +134,7 @@ class CoagAgent(BaseChatAgent):
         parts = MindParts(
             name=name,
             asker=asker,
-            tools=ToolRunner(tools or (), benches, timeout=tool_timeout),
+            tools=tool_runner(tools, workbench, tool_timeout),
             context=self._context,
             memory=self._memory,
             procedures=open_procedures(memory, procedures or {}, self._context.clock),
@@ -220,7 +217,7 @@ class CoagAgent(BaseChatAgent):
         turn = run_turn(percepts, self._context, deps, turn=self._turn, begun=begun)
         try:
             while True:
-                item = await _next(turn, cancellation_token)
+                item = await next_item(turn, cancellation_token)
                 if isinstance(item, TurnResult):
                     break
                 known = await deps.actions.specs()
@@ -245,27 +242,8 @@ class CoagAgent(BaseChatAgent):
             said = AssistantMessage(content=result.response, source=self.name)
             await self._context.dialogue_source.add_message(said)
         if result.reason == "actions" and result.last is not None:
-            return self._summary(result.last, metadata)
+            return self._summary.message(result.last, self.name, metadata)
         return TextMessage(content=result.response, source=self.name, metadata=metadata)
-
-    def _summary(self, last: ExecutionOutcome, metadata: dict[str, str]) -> ToolCallSummaryMessage:
-        call, result = function_call(last), execution_result(last)
-        if self._summary_formatter is not None:
-            content = self._summary_formatter(call, result)
-        else:
-            content = (
-                self._summary_format.replace("{tool_name}", call.name)
-                .replace("{arguments}", call.arguments)
-                .replace("{result}", result.content)
-                .replace("{is_error}", str(result.is_error))
-            )
-        return ToolCallSummaryMessage(
-            content=content,
-            source=self.name,
-            tool_calls=[call],
-            results=[result],
-            metadata=metadata,
-        )
 
     # ---- life ----
 
@@ -312,35 +290,5 @@ class CoagAgent(BaseChatAgent):
     async def close(self) -> None:
         """Ends the run's log and closes the memory that this agent opened itself."""
         self._runs.close(self._mind.deps.clock)
-        if self._owns_memory and self._memory is not None:
+        if self._owns_memory:
             await self._memory.close()
-
-
-async def _next(turn: AsyncGenerator[Any], token: CancellationToken) -> Any:
-    """The turn's next item, as a task that the token can cancel."""
-    task = asyncio.ensure_future(anext(turn))
-    token.link_future(task)
-    try:
-        return await task
-    except asyncio.CancelledError:
-        if not task.done():
-            task.cancel()
-            await asyncio.wait([task])
-        raise
-
-
-def _context_from(given: ChatCompletionContext | None) -> CoagContext[Any]:
-    if isinstance(given, CoagContext):
-        return given
-    return CoagContext[Any](dialogue=given)
-
-
-def _refuse_what_has_no_meaning_yet(**given: object) -> None:
-    asked = [name for name, value in given.items() if value not in (None, False, [], ())]
-    if given.get("reflect_on_tool_use") is False:
-        asked.append("reflect_on_tool_use=False")
-    if asked:
-        raise ConfigurationError(
-            f"CoagAgent does not support {', '.join(asked)}: every result is deliberated on in "
-            "the next cycle, and the answer is one text. Leave it out."
-        )

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from autogen_agentchat.messages import BaseChatMessage, HandoffMessage
-from autogen_core.models import AssistantMessage, LLMMessage, UserMessage
+from autogen_core.models import AssistantMessage, UserMessage
 
-from coag.context import CoagContext
-from coag.schema import Clock, CountingIds, Percept, PerceptKind, Trust
+from coag.schema import Clock, CountingIds, Percept, PerceptKind, Trust, well_formed
 
 MESSAGE_CHARACTERS = 20_000
 """Characters of one message that working memory keeps; the prompt shows less."""
@@ -25,16 +24,12 @@ def message_percepts(
     for message in messages:
         if isinstance(message, HandoffMessage):
             percepts += [
-                _percept(_source(carried), _text(carried), clock, ids)
+                _percept(carried.source, _text(carried), clock, ids)
                 for carried in message.context
                 if isinstance(carried, UserMessage | AssistantMessage)
             ]
         percepts.append(_percept(message.source, message.to_model_text(), clock, ids))
     return percepts
-
-
-def _source(message: UserMessage | AssistantMessage) -> str:
-    return message.source
 
 
 def _text(message: UserMessage | AssistantMessage) -> str:
@@ -48,12 +43,5 @@ def _percept(source: str, text: str, clock: Clock, ids: CountingIds) -> Percept:
         kind=PerceptKind.MESSAGE,
         source=source,
         trust=Trust.USER if source == "user" else Trust.UNTRUSTED,
-        content=text[:MESSAGE_CHARACTERS],
+        content=well_formed(text[:MESSAGE_CHARACTERS]),
     )
-
-
-async def copy_to_foreign(context: CoagContext, messages: Sequence[LLMMessage]) -> None:
-    """Gives messages to the AutoGen context that decides what of the dialogue is shown."""
-    if context.dialogue_source is not None:
-        for message in messages:
-            await context.dialogue_source.add_message(message)

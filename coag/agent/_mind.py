@@ -57,7 +57,7 @@ class MindParts:
     asker: Asker
     tools: ToolRunner
     context: CoagContext[Any]
-    memory: LongTermMemory | None
+    memory: LongTermMemory
     procedures: ProceduralMemory
     modules: Sequence[CognitiveModule]
     constraints: Sequence[Constraint]

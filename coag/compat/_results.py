@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, cast
 
-from coag.schema import ActionResult, Failure
+from coag.schema import ActionResult, Failure, well_formed
 
 OUTPUT_CHARACTERS = 4_000
 """Characters of a tool's output that are kept; the rest is cut with a note."""
@@ -28,6 +28,7 @@ def read_result(
     `{"ok": false, "failure": "deterministic", "reason": "..."}`. `ok: false` is a failure even
     though the tool returned; `failure` tells whether repeating the call can help.
     """
+    text = well_formed(text)
     data = _json_of(text)
     failed, failure = is_error, None
     if isinstance(data, Mapping):

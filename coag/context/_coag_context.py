@@ -17,7 +17,6 @@ from coag.schema import (
     Clock,
     Constraint,
     CountingIds,
-    IdSource,
     Outcome,
     Percept,
     PerceptKind,
@@ -79,13 +78,13 @@ class CoagContext(
         activity: str = "main",
         dialogue: ChatCompletionContext | None = None,
         clock: Clock | None = None,
-        ids: IdSource | None = None,
+        ids: CountingIds | None = None,
     ) -> None:
         super().__init__()
         self.rendering = Rendering(rendering)
         self.budgets = budgets or Budgets()
         self.clock: Clock = clock or SystemClock()
-        self.ids: IdSource = ids or CountingIds()
+        self.ids = ids or CountingIds()
         self.dialogue_source = dialogue
         self.hook_problems: list[str] = []
         """What hooks raised since the cycle last looked; it notes and empties this."""

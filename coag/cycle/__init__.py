@@ -22,8 +22,8 @@ from ._constraints import ConstraintSet, NamedConstraint
 from ._cycle import close_cycle, commit, perceive, run_cycle, snapshot
 from ._deps import Asked, AskModel, Deps, untrusted_texts
 from ._detector import ProgressDetector
-from ._execution import return_percept
 from ._modules import ModuleSeam
+from ._returns import return_percept
 from ._settings import Bounds, CycleSettings
 from ._turn import TurnResult, run_turn
 

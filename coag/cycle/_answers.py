@@ -143,4 +143,6 @@ def _placeholder(name: str, annotation: Any) -> str:
         return _example(annotation)
     if isinstance(annotation, type) and issubclass(annotation, Enum):
         return '"' + "|".join(str(member.value) for member in annotation) + '"'
-    return {int: "1", float: "0.5"}.get(annotation, '"..."')
+    if annotation is int:
+        return "1"
+    return "0.5" if annotation is float else '"..."'

@@ -34,7 +34,8 @@ def parse_arguments(
     """The arguments as an object that fits the action's schema, or the reason why they do not."""
     try:
         parsed = json.loads(candidate.raw_arguments or "{}")
-    except (json.JSONDecodeError, RecursionError) as error:
+        json.dumps(parsed, ensure_ascii=False, allow_nan=False).encode()
+    except (ValueError, RecursionError) as error:
         return None, _forbid(f"the arguments are no JSON object: {error}")
     if not isinstance(parsed, dict):
         return None, _forbid(f"the arguments must be a JSON object, not {json.dumps(parsed)[:80]}")

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
-from coag.context import dump_state
 from coag.schema import (
-    ActionSpec,
     Candidate,
     Evaluation,
     EvaluationOutcome,
@@ -17,10 +14,9 @@ from coag.schema import (
 )
 
 from ._answers import EvaluationAnswer, form_of
-from ._arguments import existence, parse_arguments
+from ._checking import check
 from ._deps import AnyContext, Deps, prompt_for
 
-PROJECTION = "projection"
 MINIMUM_SCORE = "minimum_score"
 
 
@@ -47,42 +43,6 @@ async def evaluate(context: AnyContext, deps: Deps) -> EvaluationOutcome:
         usage=usage,
         evaluations=tuple(_above(e, deps.settings.minimum_score) for e in judged),
     )
-
-
-def check(
-    candidate: Candidate, specs: Mapping[str, ActionSpec], context: AnyContext, deps: Deps
-) -> Evaluation:
-    """The verdicts of code alone: existence, arguments, progress, projection, constraints."""
-    verdicts = [existence(candidate, specs)]
-    if not verdicts[-1].allowed:
-        return Evaluation(candidate_id=candidate.id, arguments=None, verdicts=tuple(verdicts))
-    arguments, verdict = parse_arguments(candidate, specs[candidate.action])
-    verdicts.append(verdict)
-    if arguments is None:
-        return Evaluation(candidate_id=candidate.id, arguments=None, verdicts=tuple(verdicts))
-    ready = candidate.model_copy(update={"arguments": arguments})
-    verdicts.append(deps.detector.verdict(ready, context.progress_key()))
-    projection: Any | None = None
-    if verdicts[-1].allowed:
-        projection, verdict = _project(ready, context)
-        verdicts.append(verdict)
-    if verdicts[-1].allowed:
-        verdicts += deps.constraints.judge(ready, context.state, projection)
-    return Evaluation(
-        candidate_id=candidate.id,
-        arguments=arguments,
-        verdicts=tuple(verdicts),
-        projection=None if projection is None else dump_state(projection),
-    )
-
-
-def _project(candidate: Candidate, context: AnyContext) -> tuple[Any | None, Verdict]:
-    try:
-        projection = context.project(candidate)
-    except Exception as error:  # a domain's hook: without its prediction nothing may pass
-        reason = f"the domain's projection raised {type(error).__name__}: {error}"
-        return None, Verdict(allowed=False, constraint=PROJECTION, reason=reason)
-    return projection, Verdict(allowed=True, constraint=PROJECTION)
 
 
 def _with_draft_score(evaluation: Evaluation, candidate: Candidate) -> Evaluation:

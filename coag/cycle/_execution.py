@@ -21,8 +21,9 @@ from coag.schema import (
     Verdict,
 )
 
+from ._checking import check
 from ._deps import AnyContext, Deps
-from ._evaluation import check
+from ._returns import return_percept
 
 RESULT_TEXT = 4_000
 
@@ -166,24 +167,6 @@ def _tell_detector(call: ActionCall, result: ActionResult, context: AnyContext, 
     failure = (result.failure or Failure.TRANSIENT) if result.is_error else None
     key = context.progress_key()
     deps.detector.note_result((call.action, call.arguments), key, failure, result.content)
-
-
-def return_percept(call: ActionCall, result: ActionResult, deps: Deps) -> Percept:
-    """What the agent perceives of its own action: the tool's return, or that none came."""
-    unknown = result.outcome_unknown
-    return Percept(
-        id=deps.ids("percept"),
-        at=deps.clock.now(),
-        kind=PerceptKind.UNKNOWN_OUTCOME if unknown else PerceptKind.TOOL_RETURN,
-        source=call.action,
-        trust=Trust.UNTRUSTED,
-        content=result.content,
-        data=result.data,
-        caused_by=call.id,
-        arguments=call.arguments,
-        is_error=result.is_error,
-        failure=result.failure,
-    )
 
 
 def _outcome(

@@ -41,7 +41,7 @@ from ._protocols import (
 )
 from ._records import MemoryKind, Provenance, RecalledRecord, Record, Scalar, record_id
 from ._sections import Prompt, PromptMessage, Section, Situation
-from ._tokens import BYTES_PER_TOKEN, cut_to_tokens, estimate_tokens
+from ._tokens import BYTES_PER_TOKEN, cut_to_tokens, estimate_tokens, well_formed
 from ._trace import (
     ENTRY,
     TRACE_VERSION,
@@ -123,4 +123,5 @@ __all__ = [
     "BYTES_PER_TOKEN",
     "estimate_tokens",
     "cut_to_tokens",
+    "well_formed",
 ]

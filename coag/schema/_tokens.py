@@ -25,3 +25,8 @@ def cut_to_tokens(text: str, budget: int) -> str:
         note, room = "", budget * BYTES_PER_TOKEN
     kept = text.encode("utf-8", "surrogatepass")[:room].decode("utf-8", "ignore")
     return kept + note
+
+
+def well_formed(text: str) -> str:
+    """The text with characters that UTF-8 cannot carry (lone surrogates) replaced by `?`."""
+    return text.encode("utf-8", "replace").decode("utf-8")

@@ -47,12 +47,12 @@ async def test_the_action_id_reaches_the_tool_as_its_call_id() -> None:
     class Args(BaseModel):
         pass
 
-    class Spy(BaseTool[Args, str]):
+    class Spy(BaseTool[Args, Args]):
         def __init__(self) -> None:
-            super().__init__(Args, str, "spy", "Spies.")
+            super().__init__(Args, Args, "spy", "Spies.")
 
-        async def run(self, args: Args, cancellation_token: CancellationToken) -> str:
-            return "ok"
+        async def run(self, args: Args, cancellation_token: CancellationToken) -> Args:
+            return args
 
         async def run_json(
             self,

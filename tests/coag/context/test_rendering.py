@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -20,9 +21,9 @@ from coag.schema import (
     ActionSpec,
     Candidate,
     Evaluation,
+    EvaluationOutcome,
     ExecutionOutcome,
     ExecutionStatus,
-    EvaluationOutcome,
     Percept,
     PerceptKind,
     Phase,
@@ -123,7 +124,7 @@ def test_in_growing_rendering_each_prompt_begins_with_the_previous_one() -> None
     hear(context, "Find the cat.")
     prompts = live_one_cycle(context, 1)
 
-    for earlier, later in zip(ASKING, ASKING[1:], strict=False):
+    for earlier, later in pairwise(ASKING):
         before, after = prompts[earlier], prompts[later]
         assert after[: len(before)] == before
         assert [m.role for m in after[len(before) :]] == ["assistant", "user"]

@@ -25,6 +25,7 @@ from coag.schema import (
     ReasoningOutcome,
     RetrievalOutcome,
     SelectionOutcome,
+    TraceRecord,
     Trust,
     Verdict,
     merge_patch,
@@ -66,8 +67,8 @@ def outcome(phase: Phase, cycle: int, **more: Any) -> Outcome:
         case Phase.SELECTION:
             return SelectionOutcome(cycle=cycle, at=NOW, **more)
         case Phase.EXECUTION:
-            given = {"status": ExecutionStatus.NONE, **more}
-            return ExecutionOutcome(cycle=cycle, at=NOW, **given)
+            more.setdefault("status", ExecutionStatus.NONE)
+            return ExecutionOutcome(cycle=cycle, at=NOW, **more)
 
 
 def run_cycle(memory: WorkingMemory, **execution: Any) -> WorkingMemory:
@@ -184,7 +185,8 @@ def test_it_dumps_to_json_and_loads_to_the_same_value_at_every_boundary() -> Non
 
 def test_it_is_rebuilt_from_recorded_percepts_and_outcomes() -> None:
     start = WorkingMemory(activity="main", perceptual_state={"n": 0})
-    memory, records = start, []
+    memory = start
+    records: list[TraceRecord] = []
     for cycle in (1, 2):
         arrived = percept("tick", patch={"n": cycle}, kind=PerceptKind.SIGNAL, name=f"p{cycle}")
         memory = memory.perceive(arrived)

@@ -45,6 +45,8 @@ def test_valid_arguments_are_parsed() -> None:
     ("raw", "why"),
     [
         ("{", "no JSON object"),
+        ('{"to": "\\ud800"}', "no JSON object"),
+        ('{"n": NaN}', "no JSON object"),
         ("[1]", "must be a JSON object"),
         ("null", "must be a JSON object"),
         ('"north"', "must be a JSON object"),

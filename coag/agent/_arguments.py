@@ -1,0 +1,48 @@
+"""Reading AssistantAgent's arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+from autogen_core.model_context import ChatCompletionContext
+from autogen_core.tools import Workbench
+
+from coag.compat import Tool, ToolRunner
+from coag.context import CoagContext
+from coag.errors import ConfigurationError
+
+
+def tool_runner(
+    tools: Sequence[Tool] | None, workbench: Workbench | Sequence[Workbench] | None, timeout: float
+) -> ToolRunner:
+    """The external action space that tools or workbenches make.
+
+    Raises:
+        ConfigurationError: Both were given, or names are not unique.
+    """
+    if tools and workbench:
+        raise ConfigurationError("Give tools or a workbench, not both.")
+    benches = [workbench] if isinstance(workbench, Workbench) else list(workbench or ())
+    return ToolRunner(tools or (), benches, timeout=timeout)
+
+
+def context_from(given: ChatCompletionContext | None) -> CoagContext[Any]:
+    """The given `CoagContext`, or a default one that shows what another context selects."""
+    if isinstance(given, CoagContext):
+        return cast("CoagContext[Any]", given)
+    return CoagContext[Any](dialogue=given)
+
+
+def refuse_unsupported(**given: object) -> None:
+    """Refuses arguments that this version gives no meaning, rather than ignoring them.
+
+    Raises:
+        ConfigurationError: Names them.
+    """
+    asked = [name for name, value in given.items() if value is not None and value != []]
+    if asked:
+        raise ConfigurationError(
+            f"CoagAgent does not support {', '.join(sorted(asked))} yet: every result is "
+            "deliberated on in the next cycle, and the answer is one text. Leave it out."
+        )

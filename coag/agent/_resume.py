@@ -1,0 +1,183 @@
+"""Going on with a run that a crash broke off, from its folder alone."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from coag.compat import read_result
+from coag.context import WorkingMemory
+from coag.cycle import commit, perceive, return_percept
+from coag.errors import ResumeError
+from coag.schema import (
+    ActionCall,
+    ActionResult,
+    ExecutionOutcome,
+    ExecutionStatus,
+    Failure,
+    Intent,
+    Outcome,
+    Percept,
+    Receipt,
+    ReceiptStatus,
+    Snapshot,
+    TraceRecord,
+    TurnEnd,
+    TurnStart,
+)
+from coag.tracing import Recipe, read_trace
+
+from ._mind import Mind
+
+_NUMBERED = re.compile(r"\b([a-z]+)-(\d{6,})\b")
+UNKNOWN = "The run broke off while this ran. It may or may not have had its effect."
+
+
+@dataclass(slots=True)
+class Remains:
+    """What a trace tells of where its run stood."""
+
+    snapshot: Snapshot | None = None
+    since: list[TraceRecord] = field(default_factory=list[TraceRecord])
+    """Records after the last snapshot."""
+    turn: int = 0
+    turn_open: bool = False
+    outcomes: list[Outcome] = field(default_factory=list[Outcome])
+    """Outcomes of the turn that was going on."""
+    intent: Intent | None = None
+    """An intent whose execution was not committed."""
+    receipt: Receipt | None = None
+    """Its receipt, where there is one."""
+    ids: dict[str, int] = field(default_factory=dict[str, int])
+
+    def take(self, record: TraceRecord) -> None:
+        """Takes in the next record."""
+        match record:
+            case Snapshot():
+                self.snapshot, self.since = record, []
+            case TurnStart():
+                self.turn, self.turn_open, self.outcomes = record.turn, True, []
+            case TurnEnd():
+                self.turn_open = False
+            case Intent():
+                self.intent, self.receipt = record, None
+            case Receipt():
+                self.receipt = record
+            case _:
+                self.since.append(record)
+                if record.record == "outcome":
+                    self.outcomes.append(record)
+                if isinstance(record, ExecutionOutcome):
+                    self.intent = self.receipt = None
+        self._count_ids(record)
+
+    def _count_ids(self, record: TraceRecord) -> None:
+        if isinstance(record, Snapshot):
+            self.ids = dict(record.ids)
+            return
+        for kind, number in _NUMBERED.findall(record.model_dump_json(exclude={"messages"})):
+            self.ids[kind] = max(int(number), self.ids.get(kind, 0))
+
+
+def read_remains(trace: Path) -> Remains:
+    """Where the run stood; a truncated last line is left out, nothing had followed from it."""
+    remains = Remains()
+    for entry in read_trace(trace, on_problem=lambda problem: None):
+        remains.take(entry.body)
+    return remains
+
+
+async def build_from(recipe: Recipe | None, run: Path) -> Any:
+    """What the run's recipe makes.
+
+    Raises:
+        ResumeError: There is no recipe, or its factory cannot be found.
+    """
+    if recipe is None:
+        raise ResumeError(
+            f"{run} has no recipe in its run.json, so its agent cannot be built again. "
+            "Give recipe=Recipe(factory='module:function', arguments={...}) to CoagAgent."
+        )
+    module, _, name = recipe.factory.partition(":")
+    try:
+        factory = getattr(import_module(module), name)
+    except (ImportError, AttributeError) as error:
+        raise ResumeError(
+            f"The recipe of {run} names {recipe.factory!r}, which cannot be imported: {error}"
+        ) from error
+    made = factory(**recipe.arguments)
+    return await made if inspect.isawaitable(made) else made
+
+
+async def restore(mind: Mind, remains: Remains) -> None:
+    """Brings a freshly built mind to where the run stood; what it starts with is perceived.
+
+    An intent without a receipt becomes an unknown-outcome percept, never a retry (invariant 6).
+    """
+    deps, context = mind.deps, mind.context
+    deps.ids.load(remains.ids)
+    if remains.snapshot is not None:
+        context.restore(WorkingMemory.model_validate(remains.snapshot.working_memory))
+        deps.detector.load_state(remains.snapshot.detector)
+        deps.modules.load_state(remains.snapshot.modules)
+    for record in _state_records(remains):
+        if isinstance(record, ExecutionOutcome):
+            _tell_detector(record, mind)
+        if isinstance(record, Percept):
+            context.restore(context.working_memory.perceive(record))
+        else:
+            context.commit(record)
+        await deps.modules.observe(record)
+    deps.constraints.pin()
+    if remains.intent is not None and context.working_memory.in_cycle:
+        outcome = _finish_intent(remains.intent, remains.receipt, mind)
+        remains.outcomes.append(outcome)
+        await commit(outcome, context, deps)
+    await perceive(context.working_memory.queued, context, deps)
+
+
+def _state_records(remains: Remains) -> Iterator[Percept | Outcome]:
+    for record in remains.since:
+        if record.record == "percept" or record.record == "outcome":  # noqa: PLR1714 - narrows the type
+            yield record
+
+
+def _tell_detector(outcome: ExecutionOutcome, mind: Mind) -> None:
+    if outcome.action is None or outcome.status in (ExecutionStatus.NONE, ExecutionStatus.REFUSED):
+        return
+    failed = outcome.status is ExecutionStatus.FAILED
+    told = next((p.failure for p in outcome.queued if p.failure is not None), None)
+    failure = (told or Failure.TRANSIENT) if failed else None
+    call = (outcome.action, outcome.arguments or {})
+    mind.deps.detector.note_result(call, mind.context.progress_key(), failure, outcome.result)
+
+
+def _finish_intent(intent: Intent, receipt: Receipt | None, mind: Mind) -> ExecutionOutcome:
+    """The outcome that could not be committed, from the receipt, or unknown without one."""
+    call = ActionCall(id=intent.id, action=intent.action, arguments=intent.arguments)
+    result = _result_of(receipt)
+    return ExecutionOutcome(
+        cycle=intent.cycle,
+        at=mind.deps.clock.now(),
+        status=ExecutionStatus.FAILED if result.is_error else ExecutionStatus.DONE,
+        candidate_id=intent.candidate_id,
+        action=intent.action,
+        arguments=intent.arguments,
+        intent_id=intent.id,
+        result=result.content,
+        queued=(return_percept(call, result, mind.deps),),
+    )
+
+
+def _result_of(receipt: Receipt | None) -> ActionResult:
+    if receipt is None or receipt.status in (ReceiptStatus.UNKNOWN, ReceiptStatus.CANCELLED):
+        told = f" {receipt.content}" if receipt and receipt.content else ""
+        return ActionResult(content=UNKNOWN + told, is_error=True, outcome_unknown=True)
+    failed = receipt.status is ReceiptStatus.FAILED
+    result = read_result(receipt.content, is_error=failed)
+    return result.model_copy(update={"failure": receipt.failure})

@@ -1,0 +1,50 @@
+"""What code alone says of a candidate; Evaluation asks it, and Execution once more."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from coag.context import dump_state
+from coag.schema import ActionSpec, Candidate, Evaluation, Verdict
+
+from ._arguments import existence, parse_arguments
+from ._deps import AnyContext, Deps
+
+PROJECTION = "projection"
+
+
+def check(
+    candidate: Candidate, specs: Mapping[str, ActionSpec], context: AnyContext, deps: Deps
+) -> Evaluation:
+    """The verdicts of code alone: existence, arguments, progress, projection, constraints."""
+    verdicts = [existence(candidate, specs)]
+    if not verdicts[-1].allowed:
+        return Evaluation(candidate_id=candidate.id, arguments=None, verdicts=tuple(verdicts))
+    arguments, verdict = parse_arguments(candidate, specs[candidate.action])
+    verdicts.append(verdict)
+    if arguments is None:
+        return Evaluation(candidate_id=candidate.id, arguments=None, verdicts=tuple(verdicts))
+    ready = candidate.model_copy(update={"arguments": arguments})
+    verdicts.append(deps.detector.verdict(ready, context.progress_key()))
+    projection: Any | None = None
+    if verdicts[-1].allowed:
+        projection, verdict = _project(ready, context)
+        verdicts.append(verdict)
+    if verdicts[-1].allowed:
+        verdicts += deps.constraints.judge(ready, context.state, projection)
+    return Evaluation(
+        candidate_id=candidate.id,
+        arguments=arguments,
+        verdicts=tuple(verdicts),
+        projection=None if projection is None else dump_state(projection),
+    )
+
+
+def _project(candidate: Candidate, context: AnyContext) -> tuple[Any | None, Verdict]:
+    try:
+        projection = context.project(candidate)
+    except Exception as error:  # a domain's hook: without its prediction nothing may pass
+        reason = f"the domain's projection raised {type(error).__name__}: {error}"
+        return None, Verdict(allowed=False, constraint=PROJECTION, reason=reason)
+    return projection, Verdict(allowed=True, constraint=PROJECTION)

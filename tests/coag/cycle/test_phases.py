@@ -1,0 +1,277 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from kits.minds import make_mind, proposal, reasoning, scores
+
+from coag.context import CoagContext
+from coag.cycle import run_cycle
+from coag.errors import PhaseViolation
+from coag.memory import RuleChange
+from coag.schema import (
+    PHASES,
+    ActionCall,
+    Candidate,
+    DecidedBy,
+    ExecutionOutcome,
+    ExecutionStatus,
+    Outcome,
+    Phase,
+    Verdict,
+)
+
+
+async def look(where: str) -> str:
+    """Looks somewhere."""
+    return f"nothing in the {where}"
+
+
+async def wave() -> str:
+    """Waves."""
+    return "waved"
+
+
+LOOK = ("look", '{"where": "hall"}')
+WAVE = ("wave", "{}")
+
+
+def replies(*candidates: tuple[str, str], judged: Any = None, choice: int = 1) -> dict[Phase, Any]:
+    return {
+        Phase.REASONING: reasoning(),
+        Phase.PROPOSAL: proposal(*candidates),
+        Phase.EVALUATION: judged or scores(*([0.5] * len(candidates))),
+        Phase.SELECTION: {"reason": "because", "choice": choice},
+    }
+
+
+async def live(mind: Any) -> dict[Phase, Any]:
+    await mind.hear("Look around.")
+    outcomes: list[Outcome] = [outcome async for outcome in run_cycle(mind.context, mind.deps)]
+    return {outcome.phase: outcome for outcome in outcomes}
+
+
+async def test_a_cycle_is_the_six_phases_in_order() -> None:
+    mind = make_mind(replies(LOOK, WAVE), tools=[look, wave])
+    outcomes = await live(mind)
+    assert tuple(outcomes) == PHASES
+    assert [phase for phase, _ in mind.asking.asked] == [
+        Phase.REASONING,
+        Phase.PROPOSAL,
+        Phase.EVALUATION,
+        Phase.SELECTION,
+    ]
+
+
+async def test_the_selected_action_is_the_one_that_is_executed() -> None:
+    outcomes = await live(make_mind(replies(LOOK, WAVE, choice=2), tools=[look, wave]))
+    assert outcomes[Phase.SELECTION].decided_by is DecidedBy.MODEL
+    executed: ExecutionOutcome = outcomes[Phase.EXECUTION]
+    assert (executed.action, executed.result) == ("wave", "waved")
+    assert executed.candidate_id == outcomes[Phase.SELECTION].candidate_id
+
+
+async def test_what_a_tool_returns_is_queued_as_a_percept_with_its_cause() -> None:
+    mind = make_mind(replies(LOOK), tools=[look])
+    executed = (await live(mind))[Phase.EXECUTION]
+    (percept,) = executed.queued
+    assert percept.content == "nothing in the hall"
+    assert percept.caused_by == executed.intent_id
+    assert mind.context.working_memory.queued == (percept,)
+
+
+async def test_an_external_action_stands_between_intent_and_receipt() -> None:
+    mind = make_mind(replies(LOOK), tools=[look])
+    executed = (await live(mind))[Phase.EXECUTION]
+    tags = [r.record for r in mind.trace.records]
+    assert tags.index("intent") < tags.index("receipt")
+    (intent,), (receipt,) = mind.records("intent"), mind.records("receipt")
+    assert intent.record == "intent"
+    assert intent.id == executed.intent_id
+    assert receipt.record == "receipt"
+    assert receipt.intent_id == intent.id
+
+
+async def test_an_internal_action_needs_no_intent() -> None:
+    mind = make_mind(replies(("respond", '{"text": "done"}')))
+    executed = (await live(mind))[Phase.EXECUTION]
+    assert executed.internal
+    assert executed.response == "done"
+    assert not mind.records("intent")
+
+
+async def test_acting_outside_execution_is_a_violation() -> None:
+    mind = make_mind(replies(LOOK), tools=[look])
+    call = ActionCall(id="i1", action="look", arguments={"where": "hall"})
+    with pytest.raises(PhaseViolation, match="run in no phase; actions run in execution only"):
+        await mind.deps.actions.execute(call)
+    mind.deps.actions.enter(Phase.PROPOSAL)
+    with pytest.raises(PhaseViolation, match="run in proposal"):
+        await mind.deps.actions.execute(call)
+
+
+async def test_an_unknown_tool_dies_in_evaluation_without_asking_the_model() -> None:
+    mind = make_mind(replies(("fly", "{}"), WAVE), tools=[wave])
+    evaluated = (await live(mind))[Phase.EVALUATION]
+    dead, alive = evaluated.evaluations
+    assert dead.died_of.constraint == "action_exists"
+    assert alive.survived
+    assert Phase.EVALUATION not in [phase for phase, _ in mind.asking.asked]
+
+
+async def test_the_only_survivor_is_selected_by_nobody() -> None:
+    mind = make_mind(replies(("fly", "{}"), WAVE), tools=[wave])
+    selected = (await live(mind))[Phase.SELECTION]
+    assert selected.decided_by is DecidedBy.ONLY_SURVIVOR
+    assert Phase.SELECTION not in [phase for phase, _ in mind.asking.asked]
+
+
+async def test_no_model_output_overrides_a_constraint() -> None:
+    def no_waving(candidate: Candidate, state: Any, projection: Any | None) -> Verdict:
+        return Verdict.forbid("hands full") if candidate.action == "wave" else Verdict.allow()
+
+    mind = make_mind(
+        replies(WAVE, LOOK, judged=scores(1.0, 0.0)), tools=[look, wave], constraints=[no_waving]
+    )
+    outcomes = await live(mind)
+    assert outcomes[Phase.RETRIEVAL].constraints == ("no_waving",)
+    assert outcomes[Phase.EXECUTION].action == "look"
+
+
+async def test_a_cycle_without_survivor_is_an_impasse_that_the_next_one_perceives() -> None:
+    mind = make_mind(replies(("fly", "{}"), ("swim", "{}")))
+    outcomes = await live(mind)
+    assert outcomes[Phase.SELECTION].impasse
+    executed = outcomes[Phase.EXECUTION]
+    assert executed.status is ExecutionStatus.NONE
+    (percept,) = executed.queued
+    assert percept.kind.value == "impasse"
+    assert "there is no action 'fly'" in percept.content
+
+
+async def test_a_constraint_can_judge_by_the_projection() -> None:
+    class Context(CoagContext[Any]):
+        def _project(self, candidate: Candidate, state: Any) -> Any:
+            return state.model_copy(update={"last_tool": f"after {candidate.action}"})
+
+    def by_projection(candidate: Candidate, state: Any, projection: Any | None) -> Verdict:
+        assert projection is not None
+        return Verdict.forbid("no") if projection.last_tool == "after wave" else Verdict.allow()
+
+    mind = make_mind(
+        replies(WAVE, LOOK), tools=[look, wave], constraints=[by_projection], context=Context()
+    )
+    evaluated = (await live(mind))[Phase.EVALUATION]
+    assert [e.survived for e in evaluated.evaluations] == [False, True]
+    assert evaluated.evaluations[1].projection["last_tool"] == "after look"
+
+
+async def test_without_a_prediction_of_a_broken_forward_model_nothing_passes() -> None:
+    class Context(CoagContext[Any]):
+        def _project(self, candidate: Candidate, state: Any) -> Any:
+            raise ZeroDivisionError("no model")
+
+    evaluated = (await live(make_mind(replies(WAVE), tools=[wave], context=Context())))[
+        Phase.EVALUATION
+    ]
+    (judged,) = evaluated.evaluations
+    assert judged.died_of.constraint == "projection"
+    assert "ZeroDivisionError: no model" in judged.died_of.reason
+
+
+async def test_ranking_takes_the_highest_score() -> None:
+    mind = make_mind(
+        replies(WAVE, LOOK, judged=scores(0.2, 0.9)), tools=[look, wave], selection="rank"
+    )
+    outcomes = await live(mind)
+    assert outcomes[Phase.SELECTION].decided_by is DecidedBy.RANK
+    assert outcomes[Phase.EXECUTION].action == "look"
+
+
+async def test_a_candidate_below_the_minimum_score_does_not_survive() -> None:
+    mind = make_mind(replies(WAVE, judged=scores(0.1)), tools=[wave], minimum_score=0.3)
+    evaluated = (await live(mind))[Phase.EVALUATION]
+    assert evaluated.evaluations[0].died_of.constraint == "minimum_score"
+
+
+async def test_compact_asks_the_model_once() -> None:
+    answer = {
+        **reasoning(),
+        "candidates": [
+            {"action": "wave", "arguments": "{}", "score": 0.3},
+            {"action": "look", "arguments": '{"where": "hall"}', "score": 0.8},
+        ],
+    }
+    mind = make_mind({Phase.REASONING: answer}, tools=[look, wave], depth="compact")
+    outcomes = await live(mind)
+    assert tuple(outcomes) == PHASES
+    assert len(mind.asking.asked) == 1
+    assert outcomes[Phase.PROPOSAL].proposed_by == "draft"
+    assert outcomes[Phase.SELECTION].decided_by is DecidedBy.RANK
+    assert outcomes[Phase.EXECUTION].action == "look"
+
+
+async def test_grounded_candidates_come_from_the_domain() -> None:
+    class Context(CoagContext[Any]):
+        def _propose_grounded(self, state: Any) -> list[Candidate]:
+            return [Candidate(id="g1", action="wave")]
+
+    mind = make_mind(replies(), tools=[wave], context=Context(), proposal="grounded")
+    outcomes = await live(mind)
+    assert outcomes[Phase.PROPOSAL].proposed_by == "grounded"
+    assert outcomes[Phase.EXECUTION].action == "wave"
+    assert [phase for phase, _ in mind.asking.asked] == [Phase.REASONING]
+
+
+async def test_the_same_candidate_twice_counts_once() -> None:
+    outcomes = await live(make_mind(replies(WAVE, WAVE), tools=[wave]))
+    assert len(outcomes[Phase.PROPOSAL].candidates) == 1
+
+
+@pytest.mark.parametrize(
+    ("phase", "said"),
+    [
+        (Phase.REASONING, "no usable reasoning"),
+        (Phase.PROPOSAL, "proposed nothing usable"),
+        (Phase.EVALUATION, "evaluation was unusable"),
+        (Phase.SELECTION, "selection was unusable"),
+    ],
+)
+async def test_an_unusable_answer_falls_back_visibly(phase: Phase, said: str) -> None:
+    script = {**replies(WAVE, LOOK), phase: None}
+    mind = make_mind(script, tools=[look, wave])
+    outcomes = await live(mind)
+    assert tuple(outcomes) == PHASES
+    (note,) = mind.notes("fallback")
+    assert said in note
+    assert "prose instead of JSON" in note
+
+
+async def test_a_choice_that_is_not_there_falls_back_to_the_ranking() -> None:
+    mind = make_mind(replies(WAVE, LOOK, judged=scores(0.1, 0.9), choice=7), tools=[look, wave])
+    outcomes = await live(mind)
+    assert outcomes[Phase.SELECTION].decided_by is DecidedBy.RANK
+    assert outcomes[Phase.EXECUTION].action == "look"
+    assert "number 7 of 2" in mind.notes("fallback")[0]
+
+
+async def test_the_next_proposal_is_told_what_was_rejected_and_why() -> None:
+    mind = make_mind(replies(("fly", "{}"), WAVE), tools=[wave])
+    await live(mind)
+    await live(mind)
+    prompt = next(p for phase, p in reversed(mind.asking.asked) if phase is Phase.PROPOSAL)
+    assert "fly {}: rejected by action_exists" in prompt[1].content
+
+
+async def test_usage_is_told_by_each_outcome() -> None:
+    outcomes = await live(make_mind(replies(WAVE, LOOK), tools=[look, wave]))
+    assert [o.usage.calls for o in outcomes.values()] == [0, 1, 1, 1, 1, 0]
+
+
+async def test_versions_of_procedures_are_pinned_for_the_cycle() -> None:
+    mind = make_mind(replies(WAVE), tools=[wave])
+    pinned = (await live(mind))[Phase.RETRIEVAL].procedures
+    assert pinned["reasoning"] == 1
+    change = RuleChange(operation="add", rule="Look twice.")
+    mind.deps.procedures.change_rule("reasoning", change, author="test", reason="so")
+    assert (await live(mind))[Phase.RETRIEVAL].procedures["reasoning"] == 2

@@ -1,0 +1,154 @@
+"""Minds for tests: real parts, a scripted way of asking."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from pydantic import BaseModel
+
+from coag.compat import Tool, ToolRunner
+from coag.context import CoagContext
+from coag.cycle import (
+    Asked,
+    ConstraintSet,
+    CycleSettings,
+    Deps,
+    GuardedActions,
+    ModuleSeam,
+    TurnResult,
+    perceive,
+    run_turn,
+)
+from coag.memory import LongTermMemory, ProceduralMemory
+from coag.schema import (
+    CognitiveModule,
+    Constraint,
+    CountingIds,
+    Outcome,
+    Percept,
+    PerceptKind,
+    Phase,
+    Prompt,
+    SteppingClock,
+    TokenUsage,
+    TraceRecord,
+    Trust,
+)
+from coag.tracing import MemoryTrace
+
+AnswerT = TypeVar("AnswerT", bound=BaseModel)
+Reply = Mapping[str, Any] | None
+Replies = Mapping[Phase, Reply | Callable[[Prompt], Reply]]
+
+
+@dataclass
+class ScriptedAsking:
+    """Answers each phase from a script and keeps what was asked."""
+
+    replies: Replies
+    asked: list[tuple[Phase, Prompt]] = field(default_factory=list[tuple[Phase, Prompt]])
+
+    async def __call__(
+        self, prompt: Prompt, answer: type[AnswerT], /, *, phase: Phase, cycle: int
+    ) -> Asked[AnswerT]:
+        self.asked.append((phase, prompt))
+        reply = self.replies[phase]
+        value = reply(prompt) if callable(reply) else reply
+        usage = TokenUsage(prompt_tokens=10, completion_tokens=2, calls=1)
+        if value is None:
+            return Asked(None, usage, "prose instead of JSON")
+        return Asked(answer.model_validate(value), usage)
+
+
+@dataclass
+class TestMind:
+    """A context and its deps, and short ways to use them."""
+
+    __test__ = False
+
+    context: CoagContext[Any]
+    deps: Deps
+    asking: ScriptedAsking
+    trace: MemoryTrace
+    problems: list[str]
+
+    def message(self, text: str) -> Percept:
+        return Percept(
+            id=self.deps.ids("percept"),
+            at=self.deps.clock.now(),
+            kind=PerceptKind.MESSAGE,
+            source="user",
+            trust=Trust.USER,
+            content=text,
+        )
+
+    async def hear(self, text: str) -> None:
+        await perceive([self.message(text)], self.context, self.deps)
+
+    async def turn(self, text: str = "Go on.") -> tuple[list[Outcome], TurnResult]:
+        outcomes: list[Outcome] = []
+        result: TurnResult | None = None
+        async for item in run_turn([self.message(text)], self.context, self.deps):
+            if isinstance(item, TurnResult):
+                result = item
+            else:
+                outcomes.append(item)
+        assert result is not None
+        return outcomes, result
+
+    def records(self, tag: str) -> list[TraceRecord]:
+        return [record for record in self.trace.records if record.record == tag]
+
+    def notes(self, about: str) -> list[str]:
+        return [r.text for r in self.trace.records if r.record == "note" and r.about == about]
+
+
+def make_mind(
+    replies: Replies | None = None,
+    *,
+    tools: Sequence[Tool] = (),
+    constraints: Sequence[Constraint] = (),
+    modules: Sequence[CognitiveModule] = (),
+    context: CoagContext[Any] | None = None,
+    memory: LongTermMemory | None = None,
+    tool_timeout: float = 5.0,
+    **settings: Any,
+) -> TestMind:
+    """A mind of real parts whose model is a script: one reply per phase."""
+    trace = MemoryTrace()
+    context = context or CoagContext[Any](clock=SteppingClock(), ids=CountingIds())
+    asking = ScriptedAsking(replies or {})
+    problems: list[str] = []
+    deps = Deps(
+        ask=asking,
+        actions=GuardedActions(ToolRunner(tools, timeout=tool_timeout)),
+        procedures=ProceduralMemory(clock=context.clock),
+        trace=trace,
+        clock=context.clock,
+        ids=context.ids,
+        memory=memory,
+        constraints=ConstraintSet(constraints, [context]),
+        modules=ModuleSeam(
+            modules, seconds=0.2, on_problem=lambda name, text: problems.append(f"{name} {text}")
+        ),
+        settings=CycleSettings.model_validate(settings),
+    )
+    return TestMind(context, deps, asking, trace, problems)
+
+
+def reasoning(situation: str = "All is calm.") -> dict[str, Any]:
+    return {"situation": situation, "risks": [], "goal_status": "open"}
+
+
+def proposal(*candidates: tuple[str, str]) -> dict[str, Any]:
+    return {"candidates": [{"action": name, "arguments": raw} for name, raw in candidates]}
+
+
+def scores(*values: float) -> dict[str, Any]:
+    return {
+        "evaluations": [
+            {"candidate": number, "score": value} for number, value in enumerate(values, 1)
+        ]
+    }
