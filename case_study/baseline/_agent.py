@@ -1,0 +1,121 @@
+"""The plain agent, driven turn by turn and written down."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from autogen_agentchat.agents import AssistantAgent
+from autogen_agentchat.base import Response
+from autogen_agentchat.messages import TextMessage, ToolCallExecutionEvent, ToolCallRequestEvent
+from autogen_core import CancellationToken
+from autogen_core.models import ChatCompletionClient
+from autogen_core.tools import BaseTool
+
+from coag.schema import ReceiptStatus
+
+from ._client import RecordingClient
+from ._recorder import PlainRecorder
+from ._workbench import RecordingWorkbench
+
+
+class PlainAgent:
+    """AutoGen's `AssistantAgent` with one action a turn and its default context.
+
+    Args:
+        name: The agent's name.
+        client: Its model.
+        tools: Its tools.
+        system_message: Its one prompt.
+        recorder: Who writes.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        client: ChatCompletionClient,
+        *,
+        tools: Sequence[BaseTool[Any, Any]],
+        system_message: str,
+        recorder: PlainRecorder,
+    ) -> None:
+        self._name = name
+        self._recorder = recorder
+        self._client = RecordingClient(client, recorder)
+        self._workbench = RecordingWorkbench(tools, recorder)
+        self._system_message = system_message
+        self._agent = self._made()
+
+    @property
+    def recorder(self) -> PlainRecorder:
+        """Who writes this agent's trace."""
+        return self._recorder
+
+    async def say(self, text: str) -> list[str]:
+        """Says something to it; gives the results of the tool calls that it made.
+
+        Raises:
+            ModelCallError: The model could not be asked.
+            TraceError: The trace could not be written.
+        """
+        self._recorder.begin_turn()
+        results: list[str] = []
+        answer = ""
+        message = TextMessage(content=text, source="user")
+        requests: dict[str, tuple[str, str]] = {}
+        async for item in self._agent.on_messages_stream([message], CancellationToken()):
+            if isinstance(item, ToolCallRequestEvent):
+                requests |= {call.id: (call.name, call.arguments) for call in item.content}
+            elif isinstance(item, ToolCallExecutionEvent):
+                for result in item.content:
+                    results.append(result.content)
+                    self._record_unrun(result.call_id, result.content, requests)
+            elif isinstance(item, Response):
+                answer = item.chat_message.to_model_text()
+        if self._workbench.problem is not None:
+            raise self._workbench.problem
+        self._workbench.ran.clear()
+        self._recorder.end_turn("actions" if results else "respond", answer)
+        return results
+
+    async def change_prompt(self, addition: str) -> None:
+        """Changes the requirements: a new agent with another prompt takes the dialogue over."""
+        state = await self._agent.save_state()
+        self._system_message = f"{self._system_message}\n{addition}"
+        self._agent = self._made()
+        await self._agent.load_state(state)
+        self._recorder.note("prompt", f"The system prompt was changed: {addition}")
+
+    async def close(self) -> None:
+        """Closes the model; the recorder stays open."""
+        await self._client.close()
+
+    def _made(self) -> AssistantAgent:
+        return AssistantAgent(
+            self._name,
+            self._client,
+            workbench=self._workbench,
+            system_message=self._system_message,
+            max_tool_iterations=1,
+            reflect_on_tool_use=False,
+        )
+
+    def _record_unrun(
+        self, call_id: str, content: str, requests: dict[str, tuple[str, str]]
+    ) -> None:
+        """Writes down a call that AutoGen answered itself, such as that of an unknown tool."""
+        if call_id in self._workbench.ran:
+            return
+        name, written = requests.get(call_id, ("", ""))
+        attempt = self._recorder.begin(name, _arguments(written))
+        self._recorder.end(attempt, ReceiptStatus.FAILED, content)
+
+
+def _arguments(written: str) -> dict[str, Any]:
+    """The arguments of a call, or what stands in their place."""
+    try:
+        parsed: Any = json.loads(written)
+    except json.JSONDecodeError:
+        return {"unparsed": written}
+    return parsed if isinstance(parsed, dict) else {"unparsed": written}  # pyright: ignore[reportUnknownVariableType] - JSON

@@ -1,0 +1,35 @@
+"""The vacuum robot as a domain of CoAG: its state, its forward model, its stipulated rules.
+
+`VacuumContext` is what the paper calls the structured context: sensors write the state, a pure
+forward model predicts what a move or a cleaning would do to it, and obstacles that were noted in
+long-term memory enter the prediction as remembered obstacles. The constraints are rules that
+somebody stipulates ("keep the charge to reach the charger"), never a route.
+"""
+
+from ._constraints import (
+    CONSTRAINTS,
+    ForbidCleaning,
+    constraint_named,
+    keep_charge_to_reach_charger,
+    no_move_into_known_obstacle,
+)
+from ._context import VacuumContext, remembered_obstacles
+from ._projection import project
+from ._prompts import change_sentence, prompt
+from ._state import VacuumState, Ways, state_of
+
+__all__ = [
+    "VacuumContext",
+    "VacuumState",
+    "Ways",
+    "state_of",
+    "project",
+    "remembered_obstacles",
+    "CONSTRAINTS",
+    "constraint_named",
+    "keep_charge_to_reach_charger",
+    "no_move_into_known_obstacle",
+    "ForbidCleaning",
+    "prompt",
+    "change_sentence",
+]

@@ -1,0 +1,75 @@
+"""Wordings are Markdown files, one per scenario, with variants between `---` lines."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from functools import cache
+from importlib.resources import files
+
+from vacuum_world.scenarios import ScenarioSetup
+from vacuum_world.world import (
+    CLEAN_COST,
+    FULL_BATTERY,
+    MOVE_COST,
+    Cell,
+    Reading,
+    state_line,
+)
+
+CONTINUE = "Continue."
+"""What the runner says in every later turn."""
+
+_BETWEEN = "\n---\n"
+
+
+@cache
+def wordings(name: str) -> tuple[str, ...]:
+    """The variants of a wording: a scenario's goal, `rules`, or `closing`."""
+    path = files("case_study.tasks") / "wordings" / f"{name}.md"
+    variants = path.read_text(encoding="utf-8").split(_BETWEEN)
+    return tuple(variant.strip() for variant in variants)
+
+
+def task_text(setup: ScenarioSetup, reading: Reading) -> str:
+    """The first message of an episode.
+
+    Args:
+        setup: Whose facts are told; what the scenario hides is left out.
+        reading: What the robot's sensors say at the start.
+    """
+    dice = random.Random(f"{setup.name} {setup.seed} wording")
+    parts = [dice.choice(wordings(name)) for name in ("rules", setup.name, "closing")]
+    values = _values(setup, reading)
+    told = [_filled(part, values) for part in parts]
+    return "\n".join([*told[:2], "Your sensors say:", state_line(reading), told[2]])
+
+
+def _values(setup: ScenarioSetup, reading: Reading) -> dict[str, str]:
+    facts = setup.facts
+    width, height = reading.grid
+    return {
+        "width": str(width),
+        "height": str(height),
+        "charger": _cell(reading.charger),
+        "move_cost": str(MOVE_COST),
+        "clean_cost": str(CLEAN_COST),
+        "full": str(FULL_BATTERY),
+        "dirty": _listed(facts.dirty),
+        "object": facts.phantom_object or "",
+        "tool": facts.phantom_tool or "",
+    }
+
+
+def _filled(text: str, values: dict[str, str]) -> str:
+    for name, value in values.items():
+        text = text.replace("{" + name + "}", value)
+    return text
+
+
+def _listed(cells: Sequence[Cell]) -> str:
+    return ", ".join(_cell(cell) for cell in cells)
+
+
+def _cell(cell: Cell) -> str:
+    return f"({cell[0]}, {cell[1]})"
