@@ -1,0 +1,316 @@
+from __future__ import annotations
+
+import asyncio
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import chromadb
+import numpy as np
+import pytest
+from chromadb.config import Settings
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from coag.errors import EmbedderMismatchError, RecordStoreError
+from coag.schema import MemoryKind, Provenance, Record, Scalar, Trust, record_id
+from coag.store import ChromaStore, HashEmbedder, InMemoryStore, Search, chroma_embedder
+
+EPISODIC = MemoryKind.EPISODIC
+START = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def an_event(text: str, *, minutes: int = 0, metadata: dict[str, Scalar] | None = None) -> Record:
+    return Record(
+        id=record_id(EPISODIC, "alice", text),
+        kind=EPISODIC,
+        text=text,
+        scope="alice",
+        created_at=START + timedelta(minutes=minutes),
+        provenance=Provenance(
+            run="r", activity="a", cycle=1, source="alice", source_kind="agent", trust=Trust.USER
+        ),
+        metadata=metadata or {},
+    )
+
+
+async def test_records_are_there_when_the_folder_is_opened_again(tmp_path: Path) -> None:
+    first = await ChromaStore.open(tmp_path / "deep" / "folder", HashEmbedder())
+    await first.add([an_event("the lamp is red")])
+    await first.close()
+
+    second = ChromaStore(str(tmp_path / "deep" / "folder"), HashEmbedder())
+    hits = await second.search(Search(text="red lamp", kind=EPISODIC))
+    await second.close()
+
+    assert [hit.record for hit in hits] == [an_event("the lamp is red")]
+
+
+async def test_one_folder_can_be_opened_twice_at_once(tmp_path: Path) -> None:
+    one = await ChromaStore.open(tmp_path, HashEmbedder())
+    other = await ChromaStore.open(tmp_path / ".." / tmp_path.name, HashEmbedder())
+
+    await one.add([an_event("seen by both")])
+    assert await other.count(EPISODIC) == 1
+    await one.close()
+    assert await other.add([an_event("seen by both"), an_event("by one")]) == [
+        an_event("by one").id
+    ]
+    await other.close()
+
+
+async def test_store_opens_itself_once_at_first_use(tmp_path: Path) -> None:
+    store = ChromaStore(tmp_path / "folder", HashEmbedder())
+    assert not (tmp_path / "folder").exists()
+
+    counts = await asyncio.gather(*(store.count(EPISODIC) for _ in range(6)))
+    await store.close()
+
+    assert counts == [0] * 6
+
+
+async def test_store_closed_before_its_first_use_touches_nothing(tmp_path: Path) -> None:
+    store = ChromaStore(tmp_path / "folder", HashEmbedder())
+
+    await store.close()
+
+    assert not (tmp_path / "folder").exists()
+
+
+async def test_another_embedder_is_refused_and_the_way_out_named(tmp_path: Path) -> None:
+    store = await ChromaStore.open(tmp_path, HashEmbedder(64))
+    await store.close()
+
+    with pytest.raises(EmbedderMismatchError) as caught:
+        await ChromaStore.open(tmp_path, HashEmbedder(32))
+
+    assert str(caught.value) == (
+        "Collection 'coag-episodic' was made with embedder 'hash-64' of dimension 64, but "
+        "'hash-32' of dimension 32 was given. Open it with 'hash-64' of dimension 64, or choose "
+        "another folder and add the records again."
+    )
+
+
+async def test_same_name_with_another_dimension_is_refused(tmp_path: Path) -> None:
+    def one(input: Sequence[str]) -> list[list[float]]:
+        return [[1.0] for _ in input]
+
+    def two(input: Sequence[str]) -> list[list[float]]:
+        return [[1.0, 2.0] for _ in input]
+
+    store = await ChromaStore.open(tmp_path, chroma_embedder(one, name="e"))
+    await store.close()
+
+    with pytest.raises(EmbedderMismatchError, match="'e' of dimension 2"):
+        await ChromaStore.open(tmp_path, chroma_embedder(two, name="e"))
+
+
+def foreign_client(folder: Path, **more: Any) -> Any:
+    """Somebody else's Chroma on the same folder."""
+    return chromadb.PersistentClient(
+        path=str(folder), settings=Settings(anonymized_telemetry=False, **more)
+    )
+
+
+async def test_collection_of_somebody_else_is_refused(tmp_path: Path) -> None:
+    client = foreign_client(tmp_path)
+    client.create_collection("coag-episodic", embedding_function=None)
+
+    with pytest.raises(EmbedderMismatchError, match="embedder None of dimension None"):
+        await ChromaStore.open(tmp_path, HashEmbedder())
+    client.close()
+
+
+async def test_collection_that_does_not_measure_by_cosine_is_refused(tmp_path: Path) -> None:
+    client = foreign_client(tmp_path)
+    client.create_collection(
+        "coag-episodic", metadata={"embedder": "hash-8", "dimension": 8}, embedding_function=None
+    )
+
+    with pytest.raises(RecordStoreError, match="measures 'l2', not 'cosine'"):
+        await ChromaStore.open(tmp_path, HashEmbedder(8))
+    client.close()
+
+
+async def test_folder_opened_with_other_settings_elsewhere_is_reported(tmp_path: Path) -> None:
+    client = foreign_client(tmp_path, allow_reset=True)
+
+    with pytest.raises(RecordStoreError, match="different settings"):
+        await ChromaStore.open(tmp_path, HashEmbedder())
+    client.close()
+
+
+async def test_file_in_the_place_of_the_folder_is_reported(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_text("not a folder")
+
+    with pytest.raises(RecordStoreError, match="file"):
+        await ChromaStore.open(path, HashEmbedder())
+
+
+async def test_server_that_does_not_answer_is_reported() -> None:
+    with pytest.raises(RecordStoreError, match="Could not connect to a Chroma server"):
+        await ChromaStore.open("http://127.0.0.1:9", HashEmbedder())
+
+
+async def test_operation_that_takes_too_long_is_given_up(tmp_path: Path) -> None:
+    embedder = SlowEmbedder()
+    store = ChromaStore(tmp_path, embedder, timeout=5)
+    await store.count(EPISODIC)
+    impatient = ChromaStore(tmp_path, embedder, timeout=0.05)
+
+    with pytest.raises(RecordStoreError, match=r"did not answer within 0\.05 s"):
+        await impatient.add([an_event("slow")])
+
+    embedder.go_on.set()
+    await store.close()
+
+
+async def test_event_loop_goes_on_while_a_record_is_stored(tmp_path: Path) -> None:
+    embedder = SlowEmbedder()
+    store = await ChromaStore.open(tmp_path, embedder)
+
+    adding = asyncio.create_task(store.add([an_event("slow")]))
+    await asyncio.to_thread(embedder.started.wait, 20)
+    assert not adding.done()  # we run although the add does not
+    embedder.go_on.set()
+
+    assert await adding == [an_event("slow").id]
+    await store.close()
+
+
+async def test_large_vectors_are_stored_in_several_calls(tmp_path: Path) -> None:
+    store = await ChromaStore.open(tmp_path, HashEmbedder(20_000))
+    records = [an_event(f"event {n}", minutes=n) for n in range(40)]
+
+    assert len(await store.add(records)) == 40
+    assert await store.count(EPISODIC) == 40
+    await store.close()
+
+
+async def test_matching_records_behind_many_others_are_found(tmp_path: Path) -> None:
+    store = await ChromaStore.open(tmp_path, HashEmbedder())
+    crowd = [an_event(f"apple {'x ' * n}", metadata={"n": n}) for n in range(60)]
+    await store.add([*crowd, an_event("apple and many other words here", metadata={"n": -1})])
+
+    hits = await store.search(Search(text="apple", kind=EPISODIC, k=3, where={"n": -1}))
+
+    assert [hit.record.metadata["n"] for hit in hits] == [-1]
+    await store.close()
+
+
+WRITER = """
+import asyncio, sys
+from datetime import UTC, datetime
+from coag.schema import MemoryKind, Provenance, Record, Trust, record_id
+from coag.store import ChromaStore, HashEmbedder
+
+async def main():
+    store = await ChromaStore.open(sys.argv[1], HashEmbedder())
+    number = int(sys.argv[2])
+    while True:
+        number += 1
+        texts = [f"event {number} part {part}" for part in range(3)]
+        provenance = Provenance(run="r", activity="a", cycle=1, source="s", source_kind="agent",
+                                trust=Trust.USER)
+        await store.add([Record(id=record_id(MemoryKind.EPISODIC, "w", text), text=text, scope="w",
+                                kind=MemoryKind.EPISODIC, provenance=provenance,
+                                created_at=datetime.now(UTC)) for text in texts])
+        print(number, flush=True)
+
+asyncio.run(main())
+"""
+
+
+def write_until_killed(folder: Path, after: int) -> int:
+    """Lets a process add records, numbered on from `after`; gives the last acknowledged one."""
+    command = [sys.executable, "-c", WRITER, str(folder), str(after)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as writer:
+        assert writer.stdout is not None
+        acknowledged = [int(writer.stdout.readline()) for _ in range(4)]
+        writer.send_signal(signal.SIGKILL)
+        acknowledged += [int(line) for line in writer.stdout.read().splitlines()]
+    return acknowledged[-1]
+
+
+@pytest.mark.slow
+async def test_what_was_acknowledged_survives_sigkill(tmp_path: Path) -> None:
+    acknowledged = 0
+    for _ in range(3):
+        acknowledged = await asyncio.to_thread(write_until_killed, tmp_path, acknowledged)
+
+        store = await ChromaStore.open(tmp_path, HashEmbedder())
+        texts = [f"event {n} part {m}" for n in range(1, acknowledged + 1) for m in range(3)]
+        found = await store.get([record_id(EPISODIC, "w", text) for text in texts])
+        nearest = await store.search(Search(text=texts[-1], kind=EPISODIC, k=1))
+        await store.close()
+        assert [record.text for record in found] == texts
+        assert nearest[0].score == pytest.approx(1.0, abs=1e-5)
+
+
+VALUES = st.one_of(
+    st.sampled_from(["a", "b", "1", ""]), st.sampled_from([0, 1, 2, 1.0, 0.5]), st.booleans()
+)
+KEYS = st.sampled_from(["x", "y"])
+RANGES = st.dictionaries(
+    st.sampled_from(["$gt", "$gte", "$lt", "$lte"]), st.integers(0, 2), min_size=1
+)
+LEAVES = st.dictionaries(
+    KEYS,
+    VALUES | RANGES | st.fixed_dictionaries({"$in": st.lists(VALUES, min_size=1, max_size=3)}),
+    max_size=2,
+)
+FILTERS = st.recursive(
+    LEAVES,
+    lambda parts: st.dictionaries(
+        st.sampled_from(["$and", "$or"]), st.lists(parts, min_size=1, max_size=3), min_size=1
+    ),
+    max_leaves=5,
+)
+
+
+@given(
+    metadatas=st.lists(st.dictionaries(KEYS, VALUES), min_size=4, max_size=4),
+    filters=st.lists(FILTERS, min_size=5, max_size=5),
+)
+@settings(
+    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+def test_filters_mean_the_same_in_chroma_and_in_memory(
+    tmp_path_factory: pytest.TempPathFactory,
+    metadatas: list[dict[str, Scalar]],
+    filters: list[dict[str, Any]],
+) -> None:
+    records = [an_event(f"thing {n}", metadata=metadata) for n, metadata in enumerate(metadatas)]
+
+    async def compare() -> None:
+        memory = InMemoryStore(HashEmbedder(8))
+        chroma = await ChromaStore.open(tmp_path_factory.mktemp("filters"), HashEmbedder(8))
+        await memory.add(records)
+        await chroma.add(records)
+        for where in filters:
+            search = Search(text=None, kind=EPISODIC, k=10, where=where)
+            assert await memory.search(search) == await chroma.search(search), where
+        await chroma.close()
+
+    asyncio.run(compare())
+
+
+class SlowEmbedder(HashEmbedder):
+    """Waits for leave before it embeds anything."""
+
+    def __init__(self) -> None:
+        super().__init__(8)
+        self.started = threading.Event()
+        self.go_on = threading.Event()
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        self.started.set()
+        self.go_on.wait(20)
+        return super().embed(texts)
