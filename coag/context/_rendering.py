@@ -148,25 +148,16 @@ def _present(*sections: Section | None) -> list[Section]:
 def phase_sections(
     phase: Phase, memory: WorkingMemory, material: PhaseMaterial, budgets: Budgets
 ) -> list[Section]:
-    """The dynamic sections of a phase's own prompt: only what the phase needs."""
-    shared = _present(
-        goal_section(memory, budgets),
-        dialogue_section(memory, budgets) if phase is not Phase.SELECTION else None,
-        state_section(material.description, budgets),
-    )
-    if phase is Phase.REASONING:
-        return [*shared, *_happenings(memory, budgets), *material.modules]
-    if phase is Phase.PROPOSAL:
-        return [
-            *shared,
-            *_happenings(memory, budgets),
-            *_present(reasoning_section(memory, budgets)),
-            *material.modules,
-        ]
+    """The dynamic sections of a phase's own prompt: only what the phase needs, newest last."""
+    if phase in (Phase.REASONING, Phase.PROPOSAL):
+        sections = cycle_sections(memory, material, budgets)
+        return [*sections, *_present(reasoning_section(memory, budgets))]
     return [
-        *shared,
         *_present(
+            goal_section(memory, budgets),
+            dialogue_section(memory, budgets) if phase is Phase.EVALUATION else None,
             _recalled(memory, budgets) if phase is Phase.EVALUATION else None,
+            state_section(material.description, budgets),
             reasoning_section(memory, budgets),
         ),
         *material.modules,
@@ -177,15 +168,20 @@ def phase_sections(
 def cycle_sections(
     memory: WorkingMemory, material: PhaseMaterial, budgets: Budgets
 ) -> list[Section]:
-    """What a growing prompt starts the cycle with: everything that does not change in it."""
+    """What the cycle starts from: everything that does not change in it, newest last."""
     return [
         *_present(
             goal_section(memory, budgets),
             dialogue_section(memory, budgets),
-            state_section(material.description, budgets),
+            _recalled(memory, budgets),
+            deeds_section(memory, budgets),
+            rejections_section(memory, budgets),
         ),
-        *_happenings(memory, budgets),
         *material.modules,
+        *_present(
+            state_section(material.description, budgets),
+            percepts_section(memory, budgets),
+        ),
     ]
 
 
@@ -196,15 +192,6 @@ def later_sections(
     if phase in (Phase.EVALUATION, Phase.SELECTION):
         return [*material.modules, *_present(_candidates(memory, material, budgets))]
     return [*material.modules]
-
-
-def _happenings(memory: WorkingMemory, budgets: Budgets) -> list[Section]:
-    return _present(
-        percepts_section(memory, budgets),
-        deeds_section(memory, budgets),
-        _recalled(memory, budgets),
-        rejections_section(memory, budgets),
-    )
 
 
 def _recalled(memory: WorkingMemory, budgets: Budgets) -> Section | None:

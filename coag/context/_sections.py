@@ -99,7 +99,8 @@ def _percept_line(percept: Percept) -> str:
     match percept.kind:
         case PerceptKind.TOOL_RETURN:
             status = "failed" if percept.is_error else "returned"
-            return f"{percept.source} {status}: {percept.content}"
+            given = json.dumps(percept.arguments or {}, ensure_ascii=False)
+            return f"{percept.source} {given} {status}: {percept.content}"
         case PerceptKind.UNKNOWN_OUTCOME:
             return f"{percept.source}: outcome unknown: {percept.content}"
         case _:
@@ -121,11 +122,13 @@ def percepts_section(memory: WorkingMemory, budgets: Budgets) -> Section | None:
 
 
 def deeds_section(memory: WorkingMemory, budgets: Budgets) -> Section | None:
-    """The actions of earlier cycles with their results."""
+    """The actions of earlier cycles with their results; not what has just been perceived."""
+    just_perceived = any(percept.caused_by is not None for percept in memory.percepts)
     lines = [
-        f"cycle {deed.cycle}: {deed.action}({json.dumps(deed.arguments, ensure_ascii=False)}) "
+        f"cycle {deed.cycle}: {deed.action} {json.dumps(deed.arguments, ensure_ascii=False)} "
         f"{deed.status.value}: {deed.result}"
         for deed in memory.deeds
+        if deed.internal or not (just_perceived and deed.cycle == memory.cycle - 1)
     ]
     if not lines:
         return None
@@ -223,7 +226,7 @@ def _candidate_line(number: int, candidate: Candidate, judged: Evaluation) -> st
 
 def actions_section(specs: Sequence[ActionSpec], budgets: Budgets) -> Section:
     """The available actions with their arguments; static as long as they do not change."""
-    lines = [f"- {spec.name}({_signature(spec)}): {spec.description}" for spec in specs]
+    lines = [f"- {spec.name}: {spec.description} Arguments: {_signature(spec)}." for spec in specs]
     return Section(
         title="Available actions",
         text="\n".join(lines),
@@ -233,12 +236,14 @@ def actions_section(specs: Sequence[ActionSpec], budgets: Budgets) -> Section:
 
 
 def _signature(spec: ActionSpec) -> str:
+    """The arguments in words. Small models take `name(argument)` for the action's name."""
     properties: dict[str, dict[str, Any]] = spec.parameters.get("properties") or {}
     required: Sequence[str] = spec.parameters.get("required") or ()
-    return ", ".join(
-        f"{name}{'' if name in required else '?'}: {_type_name(schema)}"
+    described = [
+        f"{name} ({_type_name(schema)}{'' if name in required else ', optional'})"
         for name, schema in properties.items()
-    )
+    ]
+    return ", ".join(described) or "none"
 
 
 def _type_name(schema: dict[str, Any]) -> str:
