@@ -11,7 +11,7 @@ from coag.schema import Value
 _HEADING = "## Standing rules"
 _IS_HEADING = re.compile(r"#{1,6}\s*standing rules\s*", re.IGNORECASE)
 _ANY_HEADING = re.compile(r"#{1,6}\s")
-_MARKER = re.compile(r"(?:\d+[.)]|[-*]|#{1,6})\s+")
+_MARKER = re.compile(r"(?:\d+[.)]|[-*]|#{1,6})(?:\s+|$)")
 
 
 class RuleChange(Value):
@@ -58,11 +58,10 @@ def rules_of(text: str) -> tuple[str, ...]:
     lines = text.splitlines()
     start, end = _section(lines)
     rules: list[str] = []
-    for line in (line.strip() for line in lines[start + 1 : end]):
-        marker = _MARKER.match(line)
-        if marker or not rules:
+    for line in filter(None, (line.strip() for line in lines[start + 1 : end])):
+        if _MARKER.match(line) or not rules:
             rules.append(one_line(line))
-        elif line:
+        else:
             rules[-1] = f"{rules[-1]} {line}"
     return tuple(rule for rule in rules if rule)
 
