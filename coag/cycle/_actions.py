@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from coag.errors import PhaseViolation
 from coag.schema import ActionCall, ActionResult, ActionSource, ActionSpace, ActionSpec, Phase
@@ -35,6 +36,9 @@ class NoActions:
 class GuardedActions:
     """External actions, internal ones and `respond`, behind one door that opens in Execution.
 
+    Listing actions can be dear (schemas, a workbench in another process), so within a cycle it
+    is done twice: when they are first asked for, and anew before one is executed.
+
     Args:
         external: The environment's actions (tools).
         sources: Bring internal actions: memory, modules.
@@ -46,18 +50,25 @@ class GuardedActions:
         self._external: ActionSpace = external or NoActions()
         self._sources = tuple(sources)
         self._phase: Phase | None = None
+        self._listed: Mapping[str, ActionSpec] | None = None
 
     def enter(self, phase: Phase | None) -> None:
         """Tells which phase runs now; None between cycles."""
         self._phase = phase
+        if phase in (None, Phase.RETRIEVAL, Phase.EXECUTION):
+            self._listed = None
 
-    async def specs(self) -> dict[str, ActionSpec]:
+    async def specs(self) -> Mapping[str, ActionSpec]:
         """Every action by name, external ones first; a tool's name wins over an internal one."""
+        if self._listed is not None:
+            return self._listed
         found = {spec.name: spec for spec in await self._external.specs()}
         for source in self._sources:
             for spec in source.action_specs():
                 found.setdefault(spec.name, spec)
         found.setdefault(RESPOND.name, RESPOND)
+        if self._phase is not None:
+            self._listed = MappingProxyType(found)
         return found
 
     async def execute(self, call: ActionCall) -> ActionResult:
