@@ -1,0 +1,59 @@
+"""A CoagAgent where an AssistantAgent stood: the same arguments, deliberation before every action.
+
+The scripted model first wants a tool that does not exist. That candidate dies in Evaluation, and
+the events show it; the agent then answers from what the real tool returned.
+
+With a real model: `model = open_model("openai:gpt-5-mini")`, with `open_model` from `coag`.
+"""
+
+import asyncio
+
+from autogen_agentchat.ui import Console
+
+from coag import CoagAgent, ScriptedModel
+from coag.models import scripted_answers
+
+HOURS = {"monday": "closed", "saturday": "10:00 to 18:00"}
+
+
+def opening_hours(day: str) -> str:
+    """When the museum is open on a day of the week."""
+    return HOURS.get(day.lower(), "9:00 to 17:00")
+
+
+model = ScriptedModel(
+    scripted_answers(
+        [
+            {
+                "situation": "The opening hours on a Monday are asked for.",
+                "candidates": [
+                    {"action": "search_the_web", "arguments": {"q": "museum"}, "score": 0.9},
+                    {"action": "opening_hours", "arguments": {"day": "Monday"}, "score": 0.8},
+                ],
+            },
+            {
+                "situation": "The tool returned: closed.",
+                "goal_status": "achieved",
+                "candidates": [
+                    {"action": "respond", "arguments": {"text": "It is closed on Mondays."}}
+                ],
+            },
+        ]
+    )
+)
+
+
+async def main() -> None:
+    """Asks the guide one question and shows what it does."""
+    agent = CoagAgent(  # AssistantAgent( ... would take all of this but `depth`
+        "guide",
+        model_client=model,
+        tools=[opening_hours],
+        system_message="You answer visitors of a museum.",
+        depth="compact",
+    )
+    await Console(agent.run_stream(task="Can I visit on Monday?"))
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

@@ -1,0 +1,60 @@
+"""A domain of one's own: a state, the hook that reads tool returns, a projection, a constraint.
+
+The scripted model wants to overfill a tank. A constraint judges what each pour would lead to.
+
+With a real model: `model = open_model("openai:gpt-5-mini")`, with `open_model` from `coag`.
+"""
+
+import asyncio
+
+from autogen_agentchat.ui import Console
+from pydantic import BaseModel
+
+from coag import Candidate, CoagAgent, CoagContext, Percept, ScriptedModel, Verdict
+
+
+class Tank(BaseModel, frozen=True):
+    """What is perceived of the tank."""
+
+    litres: int = 30
+
+
+class TankContext(CoagContext[Tank]):
+    """Working memory of whoever fills the tank."""
+
+    @property
+    def perceptual_state_schema(self) -> type[Tank]:
+        """The model of the state."""
+        return Tank
+
+    def _update_state_from_function_result(self, state: Tank, percept: Percept) -> Tank:
+        return state if percept.is_error else Tank.model_validate(percept.data)
+
+    def _project(self, candidate: Candidate, state: Tank) -> Tank:
+        return Tank(litres=state.litres + (candidate.arguments or {}).get("litres", 0))
+
+
+def no_overflow(candidate: Candidate, state: Tank, projection: Tank | None) -> Verdict:
+    """100 litres and no more."""
+    litres = (projection or state).litres
+    return Verdict.allow() if litres <= 100 else Verdict.forbid(f"it would hold {litres} litres")
+
+
+def greedy(request: object) -> dict[str, object]:
+    """Wants the larger pour, else the smaller one, else to be done."""
+    pours = [{"action": "pour", "arguments": {"litres": n}, "score": n / 100} for n in (50, 20)]
+    full = {"action": "respond", "arguments": {"text": "Nothing more fits in."}, "score": 0.1}
+    return {"situation": "There is room for more.", "candidates": [*pours, full]}
+
+
+if __name__ == "__main__":
+    tank, model = TankContext(), ScriptedModel(greedy)
+
+    def pour(litres: int) -> Tank:
+        """Pours water into the tank; tells how much it holds then."""
+        return Tank(litres=tank.state.litres + litres)
+
+    agent = CoagAgent(
+        "tap", model, tools=[pour], model_context=tank, constraints=[no_overflow], depth="compact"
+    )
+    asyncio.run(Console(agent.run_stream(task="Fill the tank.")))
