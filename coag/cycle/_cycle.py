@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 from datetime import datetime
 
@@ -22,7 +23,7 @@ from coag.schema import (
 
 from ._deps import AnyContext, Deps
 from ._evaluation import evaluate
-from ._execution import execute
+from ._execution import ActionCancelled, execute
 from ._proposal import propose
 from ._reasoning import reason
 from ._retrieval import retrieve
@@ -64,6 +65,9 @@ async def run_cycle(context: AnyContext, deps: Deps) -> AsyncGenerator[Outcome]:
             outcome = await RUN[phase](context, deps)
             await commit(outcome, context, deps)
             yield outcome
+    except ActionCancelled as stopped:
+        await commit(stopped.outcome, context, deps)
+        raise asyncio.CancelledError(*stopped.args) from stopped
     finally:
         deps.actions.enter(None)
 

@@ -26,6 +26,15 @@ from ._deps import AnyContext, Deps
 from ._returns import return_percept
 
 RESULT_TEXT = 4_000
+CANCELLED = "It was cancelled while it ran. It may or may not have had its effect."
+
+
+class ActionCancelled(asyncio.CancelledError):
+    """The turn was cancelled while an action ran; the cycle commits what is known of it."""
+
+    def __init__(self, outcome: ExecutionOutcome) -> None:
+        self.outcome = outcome
+        super().__init__(outcome.result)
 
 
 async def execute(context: AnyContext, deps: Deps) -> ExecutionOutcome:
@@ -126,9 +135,12 @@ async def _run_external(
     started = deps.clock.monotonic()
     try:
         result = await deps.actions.execute(call)
-    except asyncio.CancelledError:
+    except asyncio.CancelledError as cancelled:
         _write_receipt(call.id, ReceiptStatus.CANCELLED, None, started, context, deps)
-        raise
+        unknown = ActionResult(content=CANCELLED, is_error=True, outcome_unknown=True)
+        queued = (return_percept(call, unknown, deps),)
+        outcome = _outcome(candidate, call, unknown, queued, False, context, deps)
+        raise ActionCancelled(outcome) from cancelled
     _write_receipt(call.id, _status(result), result, started, context, deps)
     _tell_detector(call, result, context, deps)
     queued = (return_percept(call, result, deps), *result.percepts)

@@ -93,13 +93,14 @@ async def run_turn(
         start = TurnStart(at=deps.clock.now(), turn=turn, cycle=context.working_memory.cycle)
         deps.trace.write(start)
     deps.modules.failed.clear()
-    await perceive(percepts, context, deps)
-    deps.trace.flush()
+    arriving = iter(percepts)
     tally = _Tally()
     for outcome in begun or ():
         tally.take(outcome)
     reason = None if context.working_memory.in_cycle else tally.ended_by(deps)
     try:
+        await perceive(arriving, context, deps)
+        deps.trace.flush()
         while reason is None:
             async for outcome in run_cycle(context, deps):
                 tally.take(outcome)
@@ -107,12 +108,18 @@ async def run_turn(
             await perceive(context.working_memory.queued, context, deps)
             reason = tally.ended_by(deps)
     except (asyncio.CancelledError, GeneratorExit):
+        await perceive(arriving, context, deps)
         await _break_off("cancelled", "The turn was cancelled.", context, deps, turn)
         raise
-    except CoagError as error:
-        await _break_off("error", f"The turn broke off: {error}", context, deps, turn)
+    except Exception as error:  # whatever it was, it is raised again behind a closed cycle
+        await _break_off("error", _broken(error), context, deps, turn)
         raise
     yield _finish(reason, tally, context, deps, turn)
+
+
+def _broken(error: Exception) -> str:
+    named = str(error) if isinstance(error, CoagError) else f"{type(error).__name__}: {error}"
+    return f"The turn broke off: {named}"
 
 
 def _finish(reason: str, tally: _Tally, context: AnyContext, deps: Deps, turn: int) -> TurnResult:

@@ -47,7 +47,7 @@ class Evaluation(Value):
     """Everything that was found out about one candidate before one is selected."""
 
     candidate_id: str
-    arguments: dict[str, Any] | None
+    arguments: dict[str, Any] | None = None
     """The parsed arguments; None if they could not be parsed or fail the schema."""
     verdicts: tuple[Verdict, ...]
     """One per check and constraint in force, in order; the first that forbids ends the list."""
