@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from pydantic import Field
@@ -63,10 +64,23 @@ def objections(
 
 def _repetitions(current: str, proposed: str) -> list[str]:
     """Says of every rule that is new which other rule it repeats."""
-    before, rules = rules_of(current), rules_of(proposed)
+    rules = rules_of(proposed)
+    new = _new_ones(rules_of(current), rules)
     return [
         f"Rule {number} repeats rule {earlier}: {rules[earlier - 1]!r}."
         for number, rule in enumerate(rules, start=1)
         for earlier, other in enumerate(rules[: number - 1], start=1)
-        if near_equal(rule, other) and (rule not in before or other not in before)
+        if (number in new or earlier in new) and near_equal(rule, other)
     ]
+
+
+def _new_ones(before: Sequence[str], rules: Sequence[str]) -> set[int]:
+    """Numbers of the rules that were not there before, or not so often."""
+    left = Counter(before)
+    new: set[int] = set()
+    for number, rule in enumerate(rules, start=1):
+        if left[rule] == 0:
+            new.add(number)
+        else:
+            left[rule] -= 1
+    return new

@@ -127,6 +127,8 @@ def test_gate_refuses_to_repeat_a_standing_rule() -> None:
     memory = memory_of()
     add(memory, "Never clean cell (2,1).")
 
+    with pytest.raises(ProcedureRejected, match="Rule 2 repeats rule 1"):
+        add(memory, "Never clean cell (2,1).", cycle=2)
     with pytest.raises(ProcedureRejected, match="Rule 2 repeats rule 1: 'Never clean cell"):
         add(memory, "never clean the cell 2,1!", cycle=2)
 
