@@ -34,15 +34,26 @@ def context_from(given: ChatCompletionContext | None) -> CoagContext[Any]:
     return CoagContext[Any](dialogue=given)
 
 
-def refuse_unsupported(**given: object) -> None:
+def refuse_unsupported(
+    handoffs: Sequence[object] | None,
+    model_client_stream: bool,
+    output_content_type: type | None,
+    reflect_on_tool_use: bool | None,
+) -> None:
     """Refuses arguments that this version gives no meaning, rather than ignoring them.
 
     Raises:
         ConfigurationError: Names them.
     """
-    asked = [name for name, value in given.items() if value is not None and value != []]
+    given = {
+        "handoffs": bool(handoffs),
+        "model_client_stream": model_client_stream,
+        "output_content_type": output_content_type is not None,
+        "reflect_on_tool_use=False": reflect_on_tool_use is False,
+    }
+    asked = [name for name, is_given in given.items() if is_given]
     if asked:
         raise ConfigurationError(
-            f"CoagAgent does not support {', '.join(sorted(asked))} yet: every result is "
-            "deliberated on in the next cycle, and the answer is one text. Leave it out."
+            f"CoagAgent does not support {', '.join(asked)} yet: every result is deliberated "
+            "on in the next cycle, and the answer is one text. Leave it out."
         )

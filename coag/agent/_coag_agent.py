@@ -34,7 +34,7 @@ from ._arguments import context_from, refuse_unsupported, tool_runner
 from ._events import events_of
 from ._inbox import message_percepts
 from ._memories import open_memory, open_procedures
-from ._mind import MindParts, RunName, build_mind
+from ._mind import MindParts, build_mind
 from ._resume import build_from, read_remains, restore
 from ._runs import Runs
 from ._settings import Deliberation, MemoryArgument, cycle_settings
@@ -109,42 +109,27 @@ class CoagAgent(BaseChatAgent):
         **deliberation: Unpack[Deliberation],
     ) -> None:
         super().__init__(name, description)
-        refuse_unsupported(
-            handoffs=handoffs,
-            model_client_stream=model_client_stream or None,
-            output_content_type=output_content_type,
-            reflect_on_tool_use=False if reflect_on_tool_use is False else None,
-        )
+        refuse_unsupported(handoffs, model_client_stream, output_content_type, reflect_on_tool_use)
         self.metadata = dict(metadata or {})
         self._summary = SummaryForm(tool_call_summary_format, tool_call_summary_formatter)
         self._context = context_from(model_context)
-        self._settings = cycle_settings(deliberation, max_tool_iterations)
-        self._run_name = RunName()
-        asker = Asker(model_client)
-        self._runs = Runs(
-            logs=None if logs is None else Path(logs),
-            agent=name,
-            model=asker.name,
-            recipe=recipe,
-            seed=seed,
-            configuration={"settings": self._settings.model_dump(mode="json")},
-        )
         self._memory = open_memory(memory, scope=name, clock=self._context.clock)
         self._owns_memory = memory is None or isinstance(memory, str | Path)
         parts = MindParts(
             name=name,
-            asker=asker,
+            asker=Asker(model_client),
             tools=tool_runner(tools, workbench, tool_timeout),
             context=self._context,
             memory=self._memory,
             procedures=open_procedures(memory, procedures or {}, self._context.clock),
             modules=modules,
             constraints=constraints,
-            settings=self._settings,
+            settings=cycle_settings(deliberation, max_tool_iterations),
             system_message=system_message or "",
             seed=seed,
         )
-        self._mind = build_mind(parts, self._run_name)
+        self._runs = Runs(parts, None if logs is None else Path(logs), recipe)
+        self._mind = build_mind(parts, self._runs.name)
         self._turn = 0
         self._begun: list[Outcome] | None = None
 
@@ -207,7 +192,7 @@ class CoagAgent(BaseChatAgent):
     ) -> AsyncGenerator[BaseAgentEvent | BaseChatMessage | Response, None]:
         """The same, with an event for every phase on the way and the response last."""
         deps = self._mind.deps
-        self._runs.open(self._mind.trace, self._run_name, deps.clock)
+        self._runs.open(self._mind.trace)
         percepts = message_percepts(messages, deps.clock, deps.ids)
         await self._tell_foreign_context(messages)
         begun, self._begun = self._begun, None
@@ -281,7 +266,7 @@ class CoagAgent(BaseChatAgent):
             raise ResumeError(
                 f"The recipe of {folder.path} makes a {type(agent).__name__}, not a {cls.__name__}."
             )
-        agent._runs.attach(folder, agent._mind.trace, agent._run_name)
+        agent._runs.attach(folder, agent._mind.trace)
         await restore(agent._mind, remains)
         agent._turn = remains.turn
         agent._begun = remains.outcomes if remains.turn_open else None
@@ -289,6 +274,6 @@ class CoagAgent(BaseChatAgent):
 
     async def close(self) -> None:
         """Ends the run's log and closes the memory that this agent opened itself."""
-        self._runs.close(self._mind.deps.clock)
+        self._runs.close()
         if self._owns_memory:
             await self._memory.close()

@@ -20,10 +20,8 @@ from coag.cycle import (
 from coag.memory import LongTermMemory, MemoryActions, MemorySituation, ProceduralMemory
 from coag.models import Asker
 from coag.schema import (
-    ActionSource,
     CognitiveModule,
     Constraint,
-    ConstraintSource,
     Note,
     TraceRecord,
     TraceSink,
@@ -105,22 +103,19 @@ def build_mind(parts: MindParts, run_id: RunName) -> Mind:
     memory_actions = MemoryActions(
         parts.memory, parts.procedures, situation, on_written=note_written
     )
-    sources: list[ActionSource] = [memory_actions]
-    sources += [module for module in parts.modules if isinstance(module, ActionSource)]
-    bringing: list[ConstraintSource] = [context]
-    bringing += [module for module in parts.modules if isinstance(module, ConstraintSource)]
+    modules = ModuleSeam(
+        parts.modules, seconds=parts.settings.module_seconds, on_problem=note_problem
+    )
     deps = Deps(
         ask=ModelFace(parts.asker, trace, clock, ids, parts.max_tokens or MAX_TOKENS),
-        actions=GuardedActions(parts.tools, sources),
+        actions=GuardedActions(parts.tools, [memory_actions, modules]),
         procedures=parts.procedures,
         trace=trace,
         clock=clock,
         ids=ids,
         memory=parts.memory,
-        constraints=ConstraintSet(parts.constraints, bringing),
-        modules=ModuleSeam(
-            parts.modules, seconds=parts.settings.module_seconds, on_problem=note_problem
-        ),
+        constraints=ConstraintSet(parts.constraints, [context, modules]),
+        modules=modules,
         settings=parts.settings,
         random=random.Random(parts.seed),
         run=lambda: run_id.value,

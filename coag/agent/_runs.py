@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-from coag.schema import Clock, new_run_id
+from coag.schema import new_run_id
 from coag.tracing import (
-    MemoryTrace,
     Recipe,
     RunFolder,
     RunInfo,
@@ -17,62 +14,61 @@ from coag.tracing import (
     open_trace,
 )
 
-from ._mind import RunName, SwitchableTrace
+from ._mind import MindParts, RunName, SwitchableTrace
 
 
-@dataclass(slots=True)
 class Runs:
-    """Opens, continues and ends the run's folder."""
+    """Opens, continues and ends the run's folder.
 
-    logs: Path | None
-    agent: str
-    model: str
-    recipe: Recipe | None
-    seed: int
-    configuration: dict[str, Any]
-    folder: RunFolder | None = None
-    _writer: TraceWriter | None = field(default=None)
-    _opened: bool = False
+    Args:
+        parts: Whose run it is.
+        logs: Folder of all runs; None keeps the trace in RAM.
+        recipe: How to build the agent again.
+    """
 
-    def open(self, trace: SwitchableTrace, name: RunName, clock: Clock) -> None:
+    def __init__(self, parts: MindParts, logs: Path | None, recipe: Recipe | None) -> None:
+        self.name = RunName()
+        self.folder: RunFolder | None = None
+        self._parts = parts
+        self._logs = logs
+        self._recipe = recipe
+        self._writer: TraceWriter | None = None
+
+    def open(self, trace: SwitchableTrace) -> None:
         """Starts the run if it has not begun: a new folder where logs are kept, else RAM.
 
         Raises:
             TraceError: The folder cannot be written to. Nothing has been done yet.
         """
-        if self._opened:
+        if self.name.value:
             return
-        if self.logs is None:
-            name.value = name.value or new_run_id(clock.now(), self.agent)
-            trace.sink = MemoryTrace()
+        if self._logs is None:
+            self.name.value = new_run_id(self._parts.context.clock.now(), self._parts.name)
         else:
-            folder = RunFolder.create(self.logs, self._info(clock))
-            self.attach(folder, trace, name)
-        self._opened = True
+            self.attach(RunFolder.create(self._logs, self._info()), trace)
 
-    def attach(self, folder: RunFolder, trace: SwitchableTrace, name: RunName) -> None:
+    def attach(self, folder: RunFolder, trace: SwitchableTrace) -> None:
         """Goes on writing in a run's folder."""
-        self._writer = open_trace(folder)
-        self.folder, trace.sink, name.value = folder, self._writer, folder.path.name
-        self._opened = True
+        self._writer = open_trace(folder, clock=self._parts.context.clock)
+        self.folder, trace.sink, self.name.value = folder, self._writer, folder.path.name
 
-    def _info(self, clock: Clock) -> RunInfo:
-        now = clock.now()
+    def _info(self) -> RunInfo:
+        now = self._parts.context.clock.now()
         return RunInfo(
-            id=new_run_id(now, self.agent),
+            id=new_run_id(now, self._parts.name),
             kind="coag",
-            agent=self.agent,
-            model=self.model,
-            recipe=self.recipe,
-            seed=self.seed,
+            agent=self._parts.name,
+            model=self._parts.asker.name,
+            recipe=self._recipe,
+            seed=self._parts.seed,
             versions=installed_versions(),
-            configuration=self.configuration,
+            configuration={"settings": self._parts.settings.model_dump(mode="json")},
             started_at=now,
         )
 
-    def close(self, clock: Clock) -> None:
+    def close(self) -> None:
         """Ends the run: the trace is closed and `run.json` says when."""
         if self._writer is not None and self.folder is not None:
             self._writer.close()
-            self.folder.finish(at=clock.now())
+            self.folder.finish(at=self._parts.context.clock.now())
             self._writer = None
