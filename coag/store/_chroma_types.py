@@ -72,10 +72,6 @@ class Client(Protocol):
         """How many rows one call takes at most."""
         ...
 
-    def close(self) -> None:
-        """Lets go of files or connection."""
-        ...
-
 
 def rows_of(records: Sequence[Record], vectors: NDArray[np.float32]) -> dict[str, Any]:
     """Records as Chroma takes them."""

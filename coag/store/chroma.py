@@ -214,10 +214,13 @@ def _client(location: Path | Server) -> Client:
 
 
 def _close(client: Client) -> None:
-    """Closes the client and, for a server, the connections that Chroma leaves open (1.5.9)."""
+    """Closes the client and, for a server, the connections that Chroma leaves open (1.5.9).
+
+    Older clients (1.5.0) cannot be closed; their files go with the process.
+    """
     halves = (client, getattr(client, "_admin_client", None))
     servers = [getattr(half, "_server", None) for half in halves]
-    client.close()
+    getattr(client, "close", lambda: None)()
     for session in (getattr(server, "_session", None) for server in servers):
         if session is not None:
             session.close()
