@@ -45,6 +45,8 @@ class Remains:
     snapshot: Snapshot | None = None
     since: list[TraceRecord] = field(default_factory=list[TraceRecord])
     """Records after the last snapshot."""
+    procedures: dict[str, Any] | None = None
+    """The state of procedural memory when it had last changed."""
     turn: int = 0
     turn_open: bool = False
     outcomes: list[Outcome] = field(default_factory=list[Outcome])
@@ -60,6 +62,7 @@ class Remains:
         match record:
             case Snapshot():
                 self.snapshot, self.since = record, []
+                self.procedures = record.procedures.get("state", self.procedures)
             case TurnStart():
                 self.turn, self.turn_open, self.outcomes = record.turn, True, []
             case TurnEnd():
@@ -121,6 +124,8 @@ async def restore(mind: Mind, remains: Remains) -> None:
     """
     deps, context = mind.deps, mind.context
     deps.ids.load(remains.ids)
+    if remains.procedures is not None:
+        deps.procedures.load_state(remains.procedures)
     if remains.snapshot is not None:
         context.restore(WorkingMemory.model_validate(remains.snapshot.working_memory))
         deps.detector.load_state(remains.snapshot.detector)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 from datetime import datetime
+from typing import Any
 
 from coag.schema import (
     PHASES,
@@ -81,12 +82,21 @@ async def commit(outcome: Outcome, context: AnyContext, deps: Deps) -> None:
 
 
 def snapshot(context: AnyContext, deps: Deps) -> Snapshot:
-    """The state of the whole mind now, from which a run can be resumed."""
+    """The state of the whole mind now, from which a run can be resumed.
+
+    The texts of procedures are written when one has changed since the previous cycle.
+    """
+    memory = context.working_memory
+    before = memory.cognitive_state.retrieval
+    versions = dict(deps.procedures.pin())
+    procedures: dict[str, Any] = {"versions": versions}
+    if before is None or before.procedures != versions:
+        procedures["state"] = deps.procedures.save_state()
     return Snapshot(
         at=deps.clock.now(),
-        cycle=context.working_memory.cycle,
-        working_memory=context.working_memory.to_json(),
-        procedures=dict(deps.procedures.pin()),
+        cycle=memory.cycle,
+        working_memory=memory.to_json(),
+        procedures=procedures,
         modules=deps.modules.save_state(),
         detector=deps.detector.save_state(),
         ids=deps.ids.save(),

@@ -25,6 +25,7 @@ class Snapshot(Value):
     cycle: int
     working_memory: dict[str, Any]
     procedures: dict[str, Any] = Field(default_factory=dict)
+    """`versions` in force by name and, where they have changed, the whole `state`."""
     modules: dict[str, Any] = Field(default_factory=dict)
     detector: dict[str, Any] = Field(default_factory=dict)
     ids: dict[str, int] = Field(default_factory=dict)
