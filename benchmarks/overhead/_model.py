@@ -1,0 +1,125 @@
+"""A model without latency, and the tool it calls."""
+
+import json
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from typing import Any, Literal
+
+from autogen_core import CancellationToken, FunctionCall
+from autogen_core.models import (
+    ChatCompletionClient,
+    CreateResult,
+    LLMMessage,
+    ModelInfo,
+    RequestUsage,
+)
+from autogen_core.tools import Tool, ToolSchema
+from pydantic import BaseModel
+
+from coag.schema import estimate_tokens
+
+
+async def count_stone(number: int) -> str:
+    """Counts one stone."""
+    return f"Stone {number} is counted."
+
+
+_REASONING = {"situation": "Some stones are counted.", "risks": ["One may be counted twice."]}
+_CANDIDATES = [
+    {"reason": reason, "action": "count_stone", "arguments": arguments, "expected_effect": "One."}
+    for reason, arguments in (("It is near.", '{"number": 1}'), ("It is far.", '{"number": 2}'))
+]
+_ANSWERS: Mapping[str, Any] = {
+    "ReasoningAnswer": _REASONING,
+    "ProposalAnswer": {"candidates": _CANDIDATES},
+    "EvaluationAnswer": {
+        "evaluations": [{"candidate": n, "reason": "Good.", "score": 1 / n} for n in (1, 2)]
+    },
+    "SelectionAnswer": {"reason": "It is nearer.", "choice": 1},
+    "DeliberationAnswer": {**_REASONING, "candidates": _CANDIDATES},
+}
+_TEXTS = {name: json.dumps(answer) for name, answer in _ANSWERS.items()}
+
+
+class InstantModel(ChatCompletionClient):
+    """Answers at once, looking at the wanted form only: a cost that no history changes."""
+
+    component_type = "model"
+    component_provider_override = "overhead.InstantModel"
+
+    def __init__(self) -> None:
+        self.sent: list[Sequence[LLMMessage]] = []
+        """The messages of each call since this was last emptied."""
+        self._usage = RequestUsage(prompt_tokens=1, completion_tokens=1)
+
+    async def create(
+        self,
+        messages: Sequence[LLMMessage],
+        *,
+        tools: Sequence[Tool | ToolSchema] = (),
+        tool_choice: Tool | Literal["auto", "required", "none"] = "auto",
+        json_output: bool | type[BaseModel] | None = None,
+        extra_create_args: Mapping[str, Any] | None = None,
+        cancellation_token: CancellationToken | None = None,
+    ) -> CreateResult:
+        """The standing answer of the wanted form; without a form, a call of the tool."""
+        self.sent.append(messages)
+        content: str | list[FunctionCall] = [
+            FunctionCall(id="call", name="count_stone", arguments='{"number": 1}')
+        ]
+        if isinstance(json_output, type):
+            content = _TEXTS[json_output.__name__]
+        return CreateResult(finish_reason="stop", content=content, usage=self._usage, cached=False)
+
+    async def create_stream(
+        self, messages: Sequence[LLMMessage], **arguments: Any
+    ) -> AsyncGenerator[str | CreateResult, None]:
+        """The same; nobody streams here."""
+        yield await self.create(messages, **arguments)
+
+    async def close(self) -> None:
+        """Nothing is held."""
+
+    def actual_usage(self) -> RequestUsage:
+        """Nothing is billed."""
+        return self._usage
+
+    def total_usage(self) -> RequestUsage:
+        """Nothing is billed."""
+        return self._usage
+
+    def count_tokens(self, messages: Sequence[LLMMessage], **arguments: Any) -> int:
+        """Nobody asks."""
+        return 0
+
+    def remaining_tokens(self, messages: Sequence[LLMMessage], **arguments: Any) -> int:
+        """Plenty."""
+        return 1_000_000
+
+    @property
+    def capabilities(self) -> ModelInfo:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """AutoGen's deprecated name of `model_info`, whose type it deprecated too."""
+        return self.model_info
+
+    @property
+    def model_info(self) -> ModelInfo:
+        """Knows schemas, so that forms cost no tokens of the messages."""
+        return ModelInfo(
+            vision=False,
+            function_calling=True,
+            json_output=True,
+            structured_output=True,
+            family="unknown",
+        )
+
+
+def tokens_of(message: LLMMessage) -> int:
+    """Estimated tokens of a message: its text, its tool calls, or its tool results."""
+    if isinstance(message.content, str):
+        return estimate_tokens(message.content)
+    return sum(estimate_tokens(_text_of(part)) for part in message.content)
+
+
+def _text_of(part: object) -> str:
+    if isinstance(part, FunctionCall):
+        return f"{part.name} {part.arguments}"
+    return str(getattr(part, "content", part))
