@@ -6,13 +6,32 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from coag.schema import CognitiveModule, Outcome, Percept, Phase, Section, Situation
+from coag.errors import CoagError
+from coag.schema import (
+    ActionCall,
+    ActionResult,
+    ActionSource,
+    ActionSpec,
+    Candidate,
+    CognitiveModule,
+    Constraint,
+    ConstraintSource,
+    Outcome,
+    Percept,
+    Phase,
+    Section,
+    Situation,
+    Verdict,
+)
 
 ResultT = TypeVar("ResultT")
 
 
 class ModuleSeam:
     """Calls the modules within their time and keeps what goes wrong away from the turn.
+
+    It stands for those among them that bring actions or constraints, too: an `ActionSource` and
+    a `ConstraintSource`.
 
     Args:
         modules: In the order in which their sections stand in prompts.
@@ -36,7 +55,7 @@ class ModuleSeam:
     async def observe(self, event: Percept | Outcome) -> None:
         """Tells every module of what was perceived or committed."""
         for module in self.modules:
-            await self._guard(module.name, "observe", module.observe(event))
+            await self._guard(module.name, "observe", lambda m=module: m.observe(event))
 
     async def contribute(
         self, phase: Phase, situation: Situation, budget: int
@@ -44,33 +63,110 @@ class ModuleSeam:
         """The modules' sections for a phase; one that fails is left out."""
         sections: list[Section] = []
         for module in self.modules:
-            contribution = module.contribute(phase, situation, budget)
-            section = await self._guard(module.name, "contribute", contribution)
-            if section is not None:
+            section = await self._guard(
+                module.name,
+                "contribute",
+                lambda m=module: m.contribute(phase, situation, budget),
+            )
+            if isinstance(section, Section):
                 limit = min(section.budget, budget)
                 sections.append(section.model_copy(update={"budget": limit}))
+            elif section is not None:
+                problem = f"contribute gave a {type(section).__name__} instead of a Section"
+                self._report(module.name, problem)
         return tuple(sections)
 
-    async def _guard(self, name: str, what: str, call: Awaitable[ResultT]) -> ResultT | None:
+    async def _guard(
+        self, name: str, what: str, call: Callable[[], Awaitable[ResultT]]
+    ) -> ResultT | None:
+        limit = asyncio.timeout(self._seconds)
         try:
-            async with asyncio.timeout(self._seconds):
-                return await call
-        except TimeoutError:
-            self._report(name, f"{what} took longer than {self._seconds:g} s")
+            async with limit:
+                return await call()
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise
+            self._report(name, f"{what} was cancelled by itself")
         except Exception as error:  # the seam: a module may raise anything, a turn goes on
-            self._report(name, f"{what} raised {type(error).__name__}: {error}")
+            late = f"{what} took longer than {self._seconds:g} s"
+            raised = f"{what} raised {_named(error)}"
+            self._report(name, late if limit.expired() else raised)
         return None
+
+    def action_specs(self) -> Sequence[ActionSpec]:
+        """The actions that modules bring; those of a module that fails are left out."""
+        return [spec for _, specs in self._offers() for spec in specs]
+
+    async def run_action(self, call: ActionCall) -> ActionResult:
+        """Runs a module's action; what it raises is in the result."""
+        for module, specs in self._offers():
+            if any(spec.name == call.action for spec in specs):
+                return await self._run(module, call)
+        return ActionResult(content=f"No module offers {call.action!r} any more.", is_error=True)
+
+    async def _run(self, source: ActionSource, call: ActionCall) -> ActionResult:
+        try:
+            return await source.run_action(call)
+        except CoagError:
+            raise
+        except Exception as error:  # the seam: see `_guard`
+            text = f"{call.action} raised {_named(error)}"
+            return ActionResult(content=text, is_error=True)
+
+    def _offers(self) -> list[tuple[ActionSource, Sequence[ActionSpec]]]:
+        offers: list[tuple[ActionSource, Sequence[ActionSpec]]] = []
+        for module in self.modules:
+            if isinstance(module, ActionSource):
+                try:
+                    offers.append((module, tuple(module.action_specs())))
+                except Exception as error:  # the seam: see `_guard`
+                    self._report(module.name, f"action_specs raised {_named(error)}")
+        return offers
+
+    def constraints(self) -> Sequence[Constraint]:
+        """The constraints that modules bring; where one cannot tell its own, all is forbidden."""
+        found: list[Constraint] = []
+        for module in self.modules:
+            if isinstance(module, ConstraintSource):
+                try:
+                    found += module.constraints()
+                except Exception as error:  # the seam: see `_guard`
+                    self._report(module.name, f"constraints raised {_named(error)}")
+                    found.append(_Closed(f"{module.name}_constraints", _named(error)))
+        return found
 
     def _report(self, name: str, problem: str) -> None:
         self.failed.add(name)
         self._on_problem(name, problem)
 
     def save_state(self) -> dict[str, Any]:
-        """Every module's state by name."""
-        return {module.name: dict(module.save_state()) for module in self.modules}
+        """Every module's state by name; one that cannot give its state is left out."""
+        states: dict[str, Any] = {}
+        for module in self.modules:
+            try:
+                states[module.name] = dict(module.save_state())
+            except Exception as error:  # the seam: see `_guard`
+                self._report(module.name, f"save_state raised {_named(error)}")
+        return states
 
     def load_state(self, states: Mapping[str, Any]) -> None:
         """Gives the modules their saved states; those that have none are left as they are."""
         for module in self.modules:
             if module.name in states:
                 module.load_state(states[module.name])
+
+
+class _Closed:
+    """Stands for constraints that cannot be told: nothing may pass."""
+
+    def __init__(self, name: str, problem: str) -> None:
+        self.name = name
+        self._problem = problem
+
+    def __call__(self, candidate: Candidate, state: Any, projection: Any | None, /) -> Verdict:
+        return Verdict.forbid(f"the constraints in force are not known: {self._problem}")
+
+
+def _named(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"

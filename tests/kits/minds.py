@@ -114,6 +114,7 @@ def make_mind(
     context: CoagContext[Any] | None = None,
     memory: LongTermMemory | None = None,
     tool_timeout: float = 5.0,
+    module_seconds: float = 0.2,
     **settings: Any,
 ) -> TestMind:
     """A mind of real parts whose model is a script: one reply per phase."""
@@ -121,18 +122,21 @@ def make_mind(
     context = context or CoagContext[Any](clock=SteppingClock(), ids=CountingIds())
     asking = ScriptedAsking(replies or {})
     problems: list[str] = []
+    seam = ModuleSeam(
+        modules,
+        seconds=module_seconds,
+        on_problem=lambda name, text: problems.append(f"{name} {text}"),
+    )
     deps = Deps(
         ask=asking,
-        actions=GuardedActions(ToolRunner(tools, timeout=tool_timeout)),
+        actions=GuardedActions(ToolRunner(tools, timeout=tool_timeout), [seam]),
         procedures=ProceduralMemory(clock=context.clock),
         trace=trace,
         clock=context.clock,
         ids=context.ids,
         memory=memory,
-        constraints=ConstraintSet(constraints, [context]),
-        modules=ModuleSeam(
-            modules, seconds=0.2, on_problem=lambda name, text: problems.append(f"{name} {text}")
-        ),
+        constraints=ConstraintSet(constraints, [context, seam]),
+        modules=seam,
         settings=CycleSettings.model_validate(settings),
     )
     return TestMind(context, deps, asking, trace, problems)
