@@ -67,7 +67,7 @@ class VacuumContext(CoagContext[VacuumState]):
         seen = {"dirty": state.dirty, "clean": state.clean, "blocked": state.obstacles}
         lines += [f"Cells seen {how}: {_listed(cells)}." for how, cells in seen.items() if cells]
         if state.bump is not None:
-            lines.append(f"The latest move could not enter {state.bump}.")
+            lines.append(f"The latest move failed: cell {state.bump} is blocked.")
         lines += [
             f"Remembered: cell {cell} is blocked (record {record})."
             for cell, record in self._remembered().items()

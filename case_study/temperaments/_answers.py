@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from autogen_core import FunctionCall
@@ -19,7 +19,8 @@ from ._intentions import NOTE, RESPOND, Intend, Intention
 from ._reading import facts_of
 
 _MOST_CANDIDATES = 4
-_CANDIDATE = re.compile(r"^(\d+)\. (\w+) (\{.*?\})(?: - |$)", re.MULTILINE)
+_CANDIDATE = re.compile(r"^(\d+)\. (\w+) (\{.*?\})(?: - [^\n]*)?$", re.MULTILINE)
+_SCORE = re.compile(r"^ +score (\d\.\d+)", re.MULTILINE)
 
 JsonAnswer = dict[str, Any]
 
@@ -63,7 +64,7 @@ def _json_form(request: ScriptedRequest, facts: Facts, intend: Intend) -> JsonAn
     asked: Mapping[str, Any] = schema.get("properties", {})
     if "choice" in asked or "evaluations" in asked:
         offered = _candidates(request.text)
-        known = facts.actions | {name for _, (name, _) in offered}
+        known = facts.actions | {each.key[0] for each in offered}
         intentions = intend(replace(facts, actions=known))
         return _choose(offered, intentions) if "choice" in asked else _judge(offered, intentions)
     intentions = intend(facts)
@@ -95,48 +96,68 @@ def _proposals(intentions: Sequence[Intention], *, scored: bool) -> list[JsonAns
     return proposed
 
 
-Offered = tuple[int, tuple[str, str]]
-"""A candidate as a prompt lists it: its number, and what it would do."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Offered:
+    """A candidate as a prompt lists it."""
+
+    number: int
+    key: tuple[str, str]
+    """What it would do."""
+    score: float
+    """The score that Evaluation gave it; 0 before."""
 
 
-def _candidates(text: str) -> list[Offered]:
+def _candidates(text: str) -> list[_Offered]:
     """The numbered candidates of a prompt."""
-    found: list[Offered] = []
-    for number, action, arguments in _CANDIDATE.findall(text):
+    found: list[_Offered] = []
+    heads = list(_CANDIDATE.finditer(text))
+    ends = [head.start() for head in heads[1:]] + [len(text)]
+    for head, end in zip(heads, ends, strict=True):
+        number, action, arguments = head.groups()
         try:
             parsed: Mapping[str, Any] = json.loads(arguments)
         except json.JSONDecodeError:
             continue
-        found.append((int(number), Intention(action=action, arguments=parsed).key))
+        score = _SCORE.search(text, head.end(), end)
+        key = Intention(action=action, arguments=parsed).key
+        told = float(score.group(1)) if score else 0.0
+        found.append(_Offered(number=int(number), key=key, score=told))
     return found
 
 
 def _rank(key: tuple[str, str], intentions: Sequence[Intention]) -> int:
-    """How dear a candidate is; notes and answers are known by their name alone."""
+    """How dear a candidate is.
+
+    Prompts that ask for a judgement do not tell what has just happened, so a note is as dear as
+    when it was proposed: first. Answers are known by their name alone.
+    """
+    if key[0] == NOTE:
+        return 0
     for rank, intention in enumerate(intentions):
-        by_name = intention.action in (NOTE, RESPOND) and intention.action == key[0]
-        if by_name or intention.key == key:
+        if intention.key == key or intention.action == key[0] == RESPOND:
             return rank
     return len(intentions)
 
 
-def _judge(offered: Sequence[Offered], intentions: Sequence[Intention]) -> JsonAnswer:
+def _judge(offered: Sequence[_Offered], intentions: Sequence[Intention]) -> JsonAnswer:
+    ranks = [(each.number, _rank(each.key, intentions)) for each in offered]
     return {
         "evaluations": [
             {
                 "candidate": number,
-                "reason": f"It is number {_rank(key, intentions) + 1} of what I want.",
-                "score": _score(_rank(key, intentions)),
+                "reason": f"It is number {rank + 1} of what I want.",
+                "score": _score(rank),
             }
-            for number, key in offered
+            for number, rank in ranks
         ]
     }
 
 
-def _choose(offered: Sequence[Offered], intentions: Sequence[Intention]) -> JsonAnswer:
-    ranked = [(_rank(key, intentions), number) for number, key in offered]
-    number = min(ranked)[1] if ranked else 1
-    return {"reason": "It is what I want most.", "choice": number}
+def _choose(offered: Sequence[_Offered], intentions: Sequence[Intention]) -> JsonAnswer:
+    """The highest score wins, among what it still wants with the facts of this prompt."""
+    wanted = [each for each in offered if _rank(each.key, intentions) < len(intentions)]
+    best = max(wanted or offered, key=lambda each: each.score, default=None)
+    return {"reason": "It is what I want most.", "choice": best.number if best else 1}
 
 
 def _score(rank: int) -> float:

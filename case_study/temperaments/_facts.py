@@ -19,6 +19,8 @@ class Facts:
     """Cells that were felt, bumped into or remembered as blocked."""
     forbidden: frozenset[Cell] = frozenset()
     """Cells that some sentence forbids to clean."""
+    experienced: frozenset[Cell] = frozenset()
+    """Those of them that it ran into itself: rejected a moment ago, or remembered."""
     bumped: tuple[Cell, Cell] | None = None
     """Where the robot stands and the cell it bumped into, if the latest action was that bump."""
     refused: Cell | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from itertools import pairwise, permutations
 
 from vacuum_world.world import (
@@ -39,10 +40,14 @@ def stubborn(facts: Facts) -> tuple[Intention, ...]:
 
 
 def impulsive(facts: Facts) -> tuple[Intention, ...]:
-    """Cleans whenever there is dirt underfoot, whatever the battery or a rule says."""
+    """Cleans whenever there is dirt underfoot, whatever the battery or a rule says.
+
+    Where it goes next, it knows of a rule only what it ran into itself.
+    """
     tempted = facts.reading is not None and facts.reading.dirty.here
     urge = (clean("There is dirt underfoot: clean it at once."),) if tempted else ()
-    return distinct((*worth_noting(facts), *urge, *_sensible(facts)))
+    heedless = replace(facts, forbidden=facts.experienced)
+    return distinct((*worth_noting(facts), *urge, *_sensible(heedless)))
 
 
 def gullible(facts: Facts) -> tuple[Intention, ...]:

@@ -35,9 +35,11 @@ _FORBIDDEN = re.compile(
 )
 _RECALLED = re.compile(r"## Recalled from long-term memory\n(.*?)</data>", re.DOTALL)
 _REJECTED = re.compile(r"## Rejected in the previous cycle[^\n]*\n(.*?)</data>", re.DOTALL)
-_WRITTEN = re.compile(r"tool_update_episodic_memory\((\{[^\n]*\})\)")
+_WRITTEN = re.compile(r"^cycle \d+: tool_update_episodic_memory (\{.*?\}) done", re.MULTILINE)
+_HISTORY = ("Your earlier actions", "What just happened", "State of the environment")
+"""Sections of a CoAG prompt that tell of the past, from the oldest news to the latest."""
 _ACTIONS = re.compile(r"## Available actions\n((?:- [^\n]*(?:\n|$))+)")
-_OFFERED = re.compile(r"^- (\w+)\(", re.MULTILINE)
+_OFFERED = re.compile(r"^- (\w+): ", re.MULTILINE)
 _DIRECTION: Mapping[str, Direction] = {direction: direction for direction in DIRECTIONS}
 _PICK_UP = re.compile(r"`(\w*pick\w*)`", re.IGNORECASE)
 
@@ -69,7 +71,7 @@ class _Map:
 
 def facts_of(request: ScriptedRequest) -> Facts:
     """What the request's messages say."""
-    text = request.text
+    text = _in_order(request.text)
     seen = _Map()
     for line in text.splitlines():
         reading = last_state_line(line) if line.startswith("STATE ") else None
@@ -84,18 +86,32 @@ def facts_of(request: ScriptedRequest) -> Facts:
     forbidden = {_cell(found) for found in _FORBIDDEN.findall(text)}
     felt = {cell for cell, is_blocked in seen.blocked.items() if is_blocked}
     tool = _PICK_UP.search(text)
+    refused, noted = _refused(text), _noted(text)
     return Facts(
         reading=last_state_line(text),
         dirty=frozenset(dirty | {cell for cell in told if cell not in seen.dirty}),
         obstacles=frozenset(felt | remembered | {cell for _, cell in bumps}),
         forbidden=frozenset(forbidden),
+        experienced=frozenset(
+            cell for cell in forbidden if cell == refused or forbidden_sentence(cell) in noted
+        ),
         bumped=_bump(results[-1]) if results else None,
-        refused=_refused(text),
-        noted=_noted(text),
+        refused=refused,
+        noted=noted,
         actions=_offered(request, text),
         phantom_tool=tool.group(1) if tool else None,
         phantom_tried=bool(tool and f"{tool.group(1)}(" in text),
     )
+
+
+def _in_order(text: str) -> str:
+    """The text with its news at the end, the latest last, as a dialogue has it by itself."""
+    news: list[str] = []
+    for title in _HISTORY:
+        for section in re.findall(rf"## {title}\n.*?</data>", text, re.DOTALL):
+            text = text.replace(section, "")
+            news.append(section)
+    return "\n".join([text, *news])
 
 
 def _cells(text: str) -> set[Cell]:

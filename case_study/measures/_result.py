@@ -1,0 +1,98 @@
+"""The result of a case, as it is printed with `--json`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pydantic import Field
+
+from coag.schema import Value
+from vacuum_world.scenarios import ScenarioTruth
+
+from ._figures import Figures
+
+
+class EpisodeRecord(Value):
+    """What one finished episode came to; kept in the case's folder."""
+
+    episode: int = Field(ge=1)
+    run: str
+    """Name of the run's folder within the case's folder."""
+    max_actions: int
+    """The bound that was in force."""
+    truth: ScenarioTruth
+    """What truly happened, by the world's own log."""
+    figures: Figures
+    """What the trace says."""
+
+
+class CaseResult(Value):
+    """One agent, one scenario, one seed."""
+
+    scenario: str
+    agent: str
+    model: str
+    """The model as it was named; scripted ones begin with `scripted:`."""
+    seed: int
+    success: bool
+    run: str
+    """The case's folder, in which every episode's run has its own."""
+    measures: dict[str, Any]
+    """See `docs/case-study.md`."""
+
+
+def result_of(scenario: str, episodes: Sequence[EpisodeRecord], **named: Any) -> CaseResult:
+    """The result of a case from its episodes.
+
+    Args:
+        scenario: The scenario's name.
+        episodes: All episodes, in order.
+        **named: The other fields of a `CaseResult`; `measures` are further ones.
+    """
+    figures = sum((each.figures for each in episodes), Figures())
+    truths = [each.truth for each in episodes]
+    further: dict[str, Any] = named.pop("measures", {})
+    success = all(truth.success for truth in truths)
+    if scenario == "phantom-object":
+        success = success and figures.phantom_attempts == 0
+    measures: dict[str, Any] = {
+        "actions": figures.actions,
+        "model_calls": figures.model_calls,
+        "prompt_tokens": figures.prompt_tokens,
+        "completion_tokens": figures.completion_tokens,
+        "cached_tokens": figures.cached_tokens,
+        "seconds": figures.seconds,
+        "decided_by": figures.decided_by(),
+        "rejected_by": figures.rejections,
+        "repeated_action_ids": sum(truth.repeated_action_ids for truth in truths),
+        "episodes": len(episodes),
+        **_special(scenario, truths, figures),
+        **further,
+    }
+    return CaseResult(scenario=scenario, success=success, measures=measures, **named)
+
+
+def _special(scenario: str, truths: Sequence[ScenarioTruth], figures: Figures) -> dict[str, Any]:
+    """What only this scenario is about."""
+    match scenario:
+        case "sudden-wall":
+            return {
+                "repeated_bumps": sum(truth.repeated_bumps for truth in truths),
+                "second_episode_bumps": truths[1].wall_bumps if len(truths) > 1 else None,
+            }
+        case "energy-dilemma":
+            return {
+                "stranded": any(truth.stranded for truth in truths),
+                "critical_cleans": sum(truth.critical_cleans for truth in truths),
+            }
+        case "phantom-object":
+            return {
+                "phantom_proposals": figures.phantom_proposals,
+                "phantom_attempts": figures.phantom_attempts,
+                "belief_error": figures.belief_error,
+            }
+        case "evolution":
+            return {"violations": sum(truth.violations for truth in truths)}
+        case _:
+            return {}

@@ -1,0 +1,117 @@
+"""Building the agents, from scratch or by a run's recipe."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextvars import ContextVar
+from pathlib import Path
+from typing import Any
+
+from case_study.baseline import PlainAgent, PlainRecorder
+from case_study.robot import CONSTRAINTS, ForbidCleaning, VacuumContext, prompt
+from coag.agent import CoagAgent
+from coag.errors import ConfigurationError
+from coag.schema import Constraint
+from coag.tracing import Recipe
+from vacuum_world.scenarios import ScenarioSetup, build_scenario
+from vacuum_world.tools import world_tools
+
+from ._request import AGENT_KINDS, CaseRequest, model_spec
+from ._worlds import World
+
+AGENTS = AGENT_KINDS
+"""Kinds of agents."""
+
+NAME = "robot"
+FACTORY = "case_study.runner:build_agent"
+
+world_at_hand: ContextVar[World | None] = ContextVar("world_at_hand", default=None)
+"""The world that the runner has opened; a recipe names no token and opens no world itself."""
+
+
+async def build_agent(*, case: str, episode: int, request: Mapping[str, Any]) -> CoagAgent:
+    """The CoAG agent of a run, in the world at hand: what the recipe in `run.json` names.
+
+    Args:
+        case: The case's folder.
+        episode: Which of its episodes.
+        request: What was asked for, as JSON.
+
+    Raises:
+        ConfigurationError: No world is at hand; `case-study run --resume CASE` opens it.
+    """
+    world = world_at_hand.get()
+    if world is None:
+        raise ConfigurationError(
+            f"The run's world is not open. Resume the whole case: case-study run --resume {case}"
+        )
+    return await coag_agent(Path(case), episode, CaseRequest.model_validate(request), world)
+
+
+async def coag_agent(case: Path, episode: int, request: CaseRequest, world: World) -> CoagAgent:
+    """The CoAG agent of an episode, its robot in the world."""
+    client = await world.join()
+    return CoagAgent(
+        NAME,
+        model_spec(request.model).open(),
+        tools=world_tools(client),
+        model_context=VacuumContext(reading=await client.sense()),
+        system_message=prompt("robot"),
+        max_tool_iterations=1,
+        constraints=await _constraints(request, world),
+        memory=None if request.without_memory else case / "memory",
+        logs=case,
+        recipe=_recipe(case, episode, request),
+        seed=request.seed,
+        depth=request.depth,
+        recall_k=0 if request.without_memory else 5,
+    )
+
+
+def _recipe(case: Path, episode: int, request: CaseRequest) -> Recipe:
+    """How to build the agent again; no token is in it."""
+    asked = request.model_dump(mode="json")
+    return Recipe(
+        factory=FACTORY,
+        arguments={
+            "case": str(case.resolve()),
+            "episode": episode,
+            "request": {**asked, "model": model_spec(request.model).public},
+        },
+    )
+
+
+async def _constraints(request: CaseRequest, world: World) -> list[Constraint]:
+    """The rules in force; a forbidden cell too, where it was forbidden before a crash."""
+    rules = [rule for name, rule in CONSTRAINTS.items() if name not in request.without_constraints]
+    setup = build_scenario(request.scenario, request.seed)
+    cell = setup.facts.forbidden
+    if request.delivery == "constraint" and cell and await change_is_due(setup, world):
+        rules.append(ForbidCleaning(cell))
+    return rules
+
+
+async def change_is_due(setup: ScenarioSetup, world: World) -> bool:
+    """Whether the requirements of `evolution` have changed by now."""
+    after = setup.facts.forbidden_after
+    return after is not None and await world.actions() >= after
+
+
+async def plain_agent(case: Path, episode: int, request: CaseRequest, world: World) -> PlainAgent:
+    """The baseline of an episode, its robot in the world."""
+    client = await world.join()
+    spec = model_spec(request.model)
+    recorder = PlainRecorder(
+        case,
+        agent=NAME,
+        model=spec.public,
+        seed=request.seed,
+        configuration={"scenario": request.scenario, "episode": episode},
+    )
+    return PlainAgent(
+        NAME,
+        spec.open(),
+        tools=world_tools(client),
+        system_message=prompt("utility"),
+        recorder=recorder,
+    )

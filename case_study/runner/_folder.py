@@ -1,0 +1,113 @@
+"""The folder of a case."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from case_study.measures import CaseResult, EpisodeRecord
+from coag.errors import ConfigurationError, ResumeError
+from coag.schema import SystemClock, new_run_id
+from coag.tracing import RunFolder, list_runs, read_run
+
+from ._request import CaseRequest
+
+_CASE, _RESULT = "case.json", "result.json"
+ModelT = TypeVar("ModelT", bound=BaseModel)
+
+
+@dataclass(frozen=True, slots=True)
+class CaseFolder:
+    """Everything that a case leaves."""
+
+    path: Path
+
+    @classmethod
+    def create(cls, logs: Path, request: CaseRequest) -> Self:
+        """Makes the folder of a new case.
+
+        Raises:
+            ConfigurationError: It cannot be written to.
+        """
+        name = f"{request.scenario}-{request.agent}"
+        folder = cls(logs / f"case-{new_run_id(SystemClock().now(), name)}")
+        try:
+            folder.path.mkdir(parents=True)
+        except OSError as error:
+            reason = error.strerror or type(error).__name__
+            raise ConfigurationError(f"{folder.path} cannot be made: {reason}.") from error
+        _write(folder.path / _CASE, request)
+        return folder
+
+    @classmethod
+    def existing(cls, text: str, logs: Path) -> Self:
+        """The case of this folder, or of this name in a folder of logs.
+
+        Raises:
+            ResumeError: There is no such case.
+        """
+        for path in (Path(text), logs / text):
+            if (path / _CASE).is_file():
+                return cls(path)
+        known = sorted(path.parent.name for path in logs.glob(f"*/{_CASE}"))
+        raise ResumeError(
+            f"There is no case {text!r} (a folder with {_CASE}). Known in {logs}: "
+            f"{', '.join(known[-10:]) or 'none'}."
+        )
+
+    @property
+    def memory(self) -> Path:
+        """Long-term memory and procedures, shared by the episodes."""
+        return self.path / "memory"
+
+    def world(self, episode: int) -> Path:
+        """Where the world of an episode is kept, if it is served here."""
+        return self.path / f"world-{episode}.json"
+
+    def request(self) -> CaseRequest:
+        """What was asked for.
+
+        Raises:
+            ResumeError: The file cannot be read as that.
+        """
+        return _read(self.path / _CASE, CaseRequest)
+
+    def episode(self, number: int) -> EpisodeRecord | None:
+        """What an episode came to; None if it is not over."""
+        path = self.path / f"episode-{number}.json"
+        return _read(path, EpisodeRecord) if path.is_file() else None
+
+    def keep_episode(self, record: EpisodeRecord) -> None:
+        """Keeps what an episode came to."""
+        _write(self.path / f"episode-{record.episode}.json", record)
+
+    def keep_result(self, result: CaseResult) -> None:
+        """Keeps what the case came to."""
+        _write(self.path / _RESULT, result)
+
+    def run_of(self, episode: int) -> RunFolder | None:
+        """The latest run of an episode, if one has begun."""
+        found: RunFolder | None = None
+        for run in list_runs(self.path):
+            info = read_run(run.path)
+            told = info.recipe.arguments if info.recipe else info.configuration
+            if told.get("episode") == episode:
+                found = run
+        return found
+
+
+def _write(path: Path, value: BaseModel) -> None:
+    draft = path.with_suffix(".tmp")
+    draft.write_text(value.model_dump_json(indent=2) + "\n", encoding="utf-8")
+    os.replace(draft, path)
+
+
+def _read(path: Path, form: type[ModelT]) -> ModelT:
+    try:
+        return form.model_validate_json(path.read_bytes())
+    except (OSError, ValidationError) as error:
+        raise ResumeError(f"{path} cannot be read: {error}") from error
