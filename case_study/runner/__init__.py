@@ -16,8 +16,9 @@ LOGS/<case id>/
 
 from ._build import AGENTS, build_agent
 from ._case import run_case
+from ._episode import OnProgress, Progress
 from ._folder import CaseFolder
-from ._request import CaseRequest, checked, model_spec
+from ._request import CaseRequest, Delivery, checked, model_spec
 from ._worlds import CONTROL_TOKEN, World, open_world
 
 __all__ = [
@@ -25,6 +26,9 @@ __all__ = [
     "CaseRequest",
     "checked",
     "model_spec",
+    "Delivery",
+    "Progress",
+    "OnProgress",
     "CaseFolder",
     "AGENTS",
     "build_agent",

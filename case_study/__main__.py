@@ -1,0 +1,190 @@
+"""`case-study`: the command line of the case study."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar
+
+import typer
+from rich.console import Console
+from rich.progress import Progress as Bar
+from rich.progress import SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
+
+from case_study.demo import demo_table, planned_cases, run_demo, scripted_note
+from case_study.measures import CaseResult
+from case_study.runner import CaseFolder, CaseRequest, Progress, checked, run_case
+from coag.errors import CoagError, ConfigurationError
+from coag.schema import SystemClock, new_run_id
+from vacuum_world.errors import WorldError
+
+ResultT = TypeVar("ResultT")
+
+app = typer.Typer(
+    name="case-study",
+    help="A CoAG agent and a plain one in the Dynamic Vacuum World.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+Logs = Annotated[Path, typer.Option(help="Where the logs go.")]
+Seed = Annotated[int, typer.Option(help="What places, dirt and wording are varied by.")]
+
+
+@app.command()
+def run(  # noqa: PLR0913 - options of a command
+    *,
+    scenario: Annotated[
+        str | None,
+        typer.Argument(help="sudden-wall, energy-dilemma, phantom-object or evolution."),
+    ] = None,
+    agent: Annotated[str, typer.Option(help="coag or baseline.")] = "coag",
+    model: Annotated[str, typer.Option(help="A model spec, or scripted:NAME.")] = "scripted:sound",
+    seed: Seed = 0,
+    logs: Logs = Path("logs"),
+    episodes: Annotated[
+        int | None, typer.Option(min=1, help="Episodes; 2 for A and C if not given.")
+    ] = None,
+    resume: Annotated[
+        str | None, typer.Option(help="Go on with this case (its folder or name).")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+    without_constraint: Annotated[
+        list[str] | None, typer.Option(help="Leave this rule out (CoAG).")
+    ] = None,
+    without_memory: Annotated[
+        bool, typer.Option("--without-memory", help="No long-term memory (CoAG).")
+    ] = False,
+    delivery: Annotated[
+        Literal["constraint", "procedure"],
+        typer.Option(help="How evolution's change is told (CoAG)."),
+    ] = "constraint",
+    depth: Annotated[
+        Literal["full", "compact"], typer.Option(help="Model calls a phase or a cycle (CoAG).")
+    ] = "full",
+    max_actions: Annotated[
+        int | None, typer.Option(min=1, help="Bound of actions an episode.")
+    ] = None,
+    world: Annotated[
+        str | None,
+        typer.Option(help="A served world's URL; its token is in VACUUM_WORLD_CONTROL_TOKEN."),
+    ] = None,
+) -> None:
+    """Run one agent through one scenario, or go on with a case that was broken off."""
+    if resume is not None:
+        folder = CaseFolder.existing(resume, logs)
+    elif scenario is None:
+        raise ConfigurationError("Name a scenario, or a case to go on with: --resume CASE.")
+    else:
+        request = CaseRequest(
+            scenario=scenario,
+            agent=agent,
+            model=model,
+            seed=seed,
+            episodes=episodes,
+            max_actions=max_actions,
+            without_constraints=tuple(without_constraint or ()),
+            without_memory=without_memory,
+            delivery=delivery,
+            depth=depth,
+            world=world,
+        )
+        folder = CaseFolder.create(logs, checked(request))
+    with _Live() as live:
+        live.begin(1, folder.request())
+        result = _await(run_case(folder, live.progress))
+    if as_json:
+        typer.echo(result.model_dump_json())
+    else:
+        _print_results([result])
+        _print_where(folder.path, logs)
+
+
+@app.command()
+def demo(
+    model: Annotated[
+        str | None, typer.Option(help="A model spec; the scripted temperaments if not given.")
+    ] = None,
+    logs: Logs = Path("logs"),
+    seed: Seed = 0,
+) -> None:
+    """Run both agents through the four scenarios and show what came of it."""
+    folder = logs / new_run_id(SystemClock().now(), "demo")
+    requests = planned_cases(model, seed)
+    with _Live(total=len(requests)) as live:
+        results = _await(run_demo(requests, folder, live))
+    _print_results(results)
+    shown = next((result for result in results if result.agent == "coag"), results[0])
+    _print_where(Path(shown.run), folder)
+
+
+class _Live:
+    """One line on the terminal that says how far it is; nothing where there is no terminal."""
+
+    def __init__(self, total: int = 1) -> None:
+        self._total = total
+        console = Console(stderr=True)
+        columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+        self._bar = Bar(*columns, console=console, transient=True)
+        self._task: TaskID = self._bar.add_task("")
+        self._text = ""
+
+    def begin(self, number: int, request: CaseRequest) -> None:
+        """A case begins."""
+        counted = f"{number}/{self._total} " if self._total > 1 else ""
+        self._text = f"{counted}{request.scenario} · {request.agent} · {request.model}"
+        self._bar.update(self._task, description=self._text)
+
+    def progress(self, progress: Progress) -> None:
+        """It has come so far."""
+        far = f"episode {progress.episode}, action {progress.actions} of {progress.bound} at most"
+        self._bar.update(self._task, description=f"{self._text} · {far}")
+
+    def end(self, result: CaseResult) -> None:
+        """It is over."""
+        mark = "[green]success[/]" if result.success else "[red]no success[/]"
+        self._bar.console.print(f"{self._text}: {mark}", highlight=False)
+
+    def __enter__(self) -> _Live:
+        self._bar.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._bar.stop()
+
+
+def _await(what: Coroutine[Any, Any, ResultT]) -> ResultT:
+    return asyncio.run(what)
+
+
+def _print_results(results: list[CaseResult] | tuple[CaseResult, ...]) -> None:
+    console = Console(highlight=False)
+    console.print()
+    console.print(demo_table(results))
+    note = scripted_note(results)
+    if note:
+        console.print(f"\n{note}", style="bright_black")
+
+
+def _print_where(case: Path, logs: Path) -> None:
+    console = Console(highlight=False, soft_wrap=True, markup=False)
+    runs = sorted(path.parent for path in case.glob("*/run.json"))
+    console.print(f"\nLogs: {logs}")
+    if runs:
+        console.print(f"Look at a run: coag log {runs[-1]}")
+
+
+def main() -> None:
+    """Run the command line."""
+    try:
+        app(prog_name="case-study")
+    except (CoagError, WorldError, OSError) as error:
+        typer.secho(f"case-study: {' '.join(str(error).split())}", fg="red", err=True)
+        sys.exit(2)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,18 @@
+"""The demo: both agents through the four scenarios, with live progress and a table at the end.
+
+Without a model it shows what the framework does with a fallible one: in each scenario a scripted
+temperament that falls into its trap, and `sound` as the control. With a model it runs that one.
+"""
+
+from ._plan import planned_cases
+from ._run import Show, run_demo
+from ._table import demo_table, report_text, scripted_note
+
+__all__ = [
+    "planned_cases",
+    "run_demo",
+    "Show",
+    "demo_table",
+    "report_text",
+    "scripted_note",
+]

@@ -1,0 +1,49 @@
+"""Running the demo's cases one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol
+
+from case_study.measures import CaseResult
+from case_study.runner import CaseFolder, CaseRequest, Progress, checked, run_case
+
+from ._table import report_text
+
+
+class Show(Protocol):
+    """Shows how far the demo is."""
+
+    def begin(self, number: int, request: CaseRequest) -> None:
+        """A case begins."""
+        ...
+
+    def progress(self, progress: Progress) -> None:
+        """It has come so far."""
+        ...
+
+    def end(self, result: CaseResult) -> None:
+        """It is over."""
+        ...
+
+
+async def run_demo(
+    requests: Sequence[CaseRequest], logs: Path, show: Show
+) -> tuple[CaseResult, ...]:
+    """Runs the cases and writes `report.md` beside them.
+
+    Raises:
+        CoagError: A model, a log or a memory failed.
+        WorldError: The world failed.
+    """
+    for request in requests:
+        checked(request)
+    results: list[CaseResult] = []
+    for number, request in enumerate(requests, start=1):
+        show.begin(number, request)
+        result = await run_case(CaseFolder.create(logs, request), show.progress)
+        results.append(result)
+        show.end(result)
+    (logs / "report.md").write_text(report_text(results), encoding="utf-8")
+    return tuple(results)
