@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
@@ -25,7 +26,7 @@ from coag.compat import Tool
 from coag.context import CoagContext
 from coag.cycle import ConstraintSet, TurnResult, run_turn
 from coag.errors import ResumeError
-from coag.memory import ProceduralMemory, Procedure
+from coag.memory import LongTermMemory, ProceduralMemory, Procedure
 from coag.models import Asker
 from coag.schema import CognitiveModule, Constraint, Outcome, TraceRecord
 from coag.tracing import MemoryTrace, Recipe, RunFolder, read_run
@@ -156,6 +157,11 @@ class CoagAgent(BaseChatAgent):
         return self._mind.deps.procedures
 
     @property
+    def long_term_memory(self) -> LongTermMemory:
+        """What the agent remembers beyond its turns."""
+        return self._memory
+
+    @property
     def run_folder(self) -> RunFolder | None:
         """The folder of the current run; None before the first turn and without `logs`."""
         return self._runs.folder
@@ -191,8 +197,10 @@ class CoagAgent(BaseChatAgent):
         self, messages: Sequence[BaseChatMessage], cancellation_token: CancellationToken
     ) -> AsyncGenerator[BaseAgentEvent | BaseChatMessage | Response, None]:
         """The same, with an event for every phase on the way and the response last."""
+        if cancellation_token.is_cancelled():
+            raise asyncio.CancelledError("The turn was cancelled before it began.")
         deps = self._mind.deps
-        self._runs.open(self._mind.trace)
+        self._runs.open(self._mind)
         percepts = message_percepts(messages, deps.clock, deps.ids)
         await self._tell_foreign_context(messages)
         begun, self._begun = self._begun, None
@@ -237,14 +245,16 @@ class CoagAgent(BaseChatAgent):
         del cancellation_token
         await self._context.clear()
         self._mind.deps.detector.load_state({})
+        self._runs.note_state(self._mind)
 
     async def save_state(self) -> Mapping[str, Any]:
         """The whole mind as JSON: working memory, procedures, modules, detector, counters."""
         return (await save_agent_state(self._mind, self._turn)).model_dump(mode="json")
 
     async def load_state(self, state: Mapping[str, Any]) -> None:
-        """Goes on from a saved state; an AssistantAgent's messages become percepts."""
+        """Goes on from a saved state; an AssistantAgent's messages become dialogue."""
         self._turn = await load_agent_state(AgentState.model_validate(state), self._mind)
+        self._runs.note_state(self._mind)
 
     @classmethod
     async def resume(cls, run_folder: Path | str) -> Self:

@@ -29,10 +29,12 @@ from coag.schema import (
     TraceRecord,
     TurnEnd,
     TurnStart,
+    Written,
 )
 from coag.tracing import Recipe, read_trace
 
 from ._mind import Mind
+from ._recovery import recover_memory
 
 _NUMBERED = re.compile(r"\b([a-z]+)-(\d{6,})\b")
 UNKNOWN = "The run broke off while this ran. It may or may not have had its effect."
@@ -56,9 +58,14 @@ class Remains:
     receipt: Receipt | None = None
     """Its receipt, where there is one."""
     ids: dict[str, int] = field(default_factory=dict[str, int])
+    written: list[Written] = field(default_factory=list[Written])
+    """What went into long-term and procedural memory, from the run's beginning."""
+    _told: bool = True
+    """False right after a turn's start, until something of the turn is known."""
 
     def take(self, record: TraceRecord) -> None:
         """Takes in the next record."""
+        self._told = not isinstance(record, TurnStart)
         match record:
             case Snapshot():
                 self.snapshot, self.since = record, []
@@ -71,6 +78,8 @@ class Remains:
                 self.intent, self.receipt = record, None
             case Receipt():
                 self.receipt = record
+            case Written():
+                self.written.append(record)
             case _:
                 self.since.append(record)
                 if record.record == "outcome":
@@ -78,6 +87,11 @@ class Remains:
                 if isinstance(record, ExecutionOutcome):
                     self.intent = self.receipt = None
         self._count_ids(record)
+
+    def forget_bare_start(self) -> None:
+        """A turn of which only the start is known has not begun: its messages are not here."""
+        if not self._told:
+            self.turn, self.turn_open = self.turn - 1, False
 
     def _count_ids(self, record: TraceRecord) -> None:
         if isinstance(record, Snapshot):
@@ -88,10 +102,16 @@ class Remains:
 
 
 def read_remains(trace: Path) -> Remains:
-    """Where the run stood; a truncated last line is left out, nothing had followed from it."""
+    """Where the run stood; a truncated last line is left out, nothing had followed from it.
+
+    A run that broke off before its trace was made has none; it stood at the very start.
+    """
     remains = Remains()
+    if not trace.exists():
+        return remains
     for entry in read_trace(trace, on_problem=lambda problem: None):
         remains.take(entry.body)
+    remains.forget_bare_start()
     return remains
 
 
@@ -126,6 +146,7 @@ async def restore(mind: Mind, remains: Remains) -> None:
     deps.ids.load(remains.ids)
     if remains.procedures is not None:
         deps.procedures.load_state(remains.procedures)
+    await recover_memory(remains.written, deps.memory, deps.procedures)
     if remains.snapshot is not None:
         context.restore(WorkingMemory.model_validate(remains.snapshot.working_memory))
         deps.detector.load_state(remains.snapshot.detector)
@@ -142,6 +163,7 @@ async def restore(mind: Mind, remains: Remains) -> None:
     if remains.intent is not None and context.working_memory.in_cycle:
         outcome = _finish_intent(remains.intent, remains.receipt, mind)
         remains.outcomes.append(outcome)
+        _tell_detector(outcome, mind)
         await commit(outcome, context, deps)
     await perceive(context.working_memory.queued, context, deps)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from coag.cycle import snapshot
 from coag.schema import new_run_id
 from coag.tracing import (
     Recipe,
@@ -14,7 +15,7 @@ from coag.tracing import (
     open_trace,
 )
 
-from ._mind import MindParts, RunName, SwitchableTrace
+from ._mind import Mind, MindParts, RunName, SwitchableTrace
 
 
 class Runs:
@@ -34,8 +35,10 @@ class Runs:
         self._recipe = recipe
         self._writer: TraceWriter | None = None
 
-    def open(self, trace: SwitchableTrace) -> None:
+    def open(self, mind: Mind) -> None:
         """Starts the run if it has not begun: a new folder where logs are kept, else RAM.
+
+        What the mind holds already, e.g. from a loaded state, is the run's first record.
 
         Raises:
             TraceError: The folder cannot be written to. Nothing has been done yet.
@@ -45,7 +48,16 @@ class Runs:
         if self._logs is None:
             self.name.value = new_run_id(self._parts.context.clock.now(), self._parts.name)
         else:
-            self.attach(RunFolder.create(self._logs, self._info()), trace)
+            self.attach(RunFolder.create(self._logs, self._info()), mind.trace)
+        memory = mind.context.working_memory
+        if memory.cycle or memory.dialogue:
+            self.note_state(mind)
+
+    def note_state(self, mind: Mind) -> None:
+        """Writes down a state that no percept or outcome led to; nothing before the run begins."""
+        if self.name.value:
+            mind.deps.trace.write(snapshot(mind.context, mind.deps, whole=True))
+            mind.deps.trace.flush()
 
     def attach(self, folder: RunFolder, trace: SwitchableTrace) -> None:
         """Goes on writing in a run's folder."""

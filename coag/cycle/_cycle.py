@@ -81,16 +81,17 @@ async def commit(outcome: Outcome, context: AnyContext, deps: Deps) -> None:
     await deps.modules.observe(outcome)
 
 
-def snapshot(context: AnyContext, deps: Deps) -> Snapshot:
+def snapshot(context: AnyContext, deps: Deps, *, whole: bool = False) -> Snapshot:
     """The state of the whole mind now, from which a run can be resumed.
 
-    The texts of procedures are written when one has changed since the previous cycle.
+    The texts of procedures are written when one has changed since the previous cycle, or where
+    `whole` asks for them.
     """
     memory = context.working_memory
     before = memory.cognitive_state.retrieval
     versions = dict(deps.procedures.pin())
     procedures: dict[str, Any] = {"versions": versions}
-    if before is None or before.procedures != versions:
+    if whole or before is None or before.procedures != versions:
         procedures["state"] = deps.procedures.save_state()
     return Snapshot(
         at=deps.clock.now(),

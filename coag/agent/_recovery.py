@@ -1,0 +1,41 @@
+"""Memory that was in RAM only, given back by what the trace says was written to it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from coag.memory import LongTermMemory, ProceduralMemory
+from coag.schema import Record, Written
+
+
+async def recover_memory(
+    written: Sequence[Written], memory: LongTermMemory | None, procedures: ProceduralMemory
+) -> None:
+    """Writes again what a run had written, where it is gone; memory on a disk has it still."""
+    if memory is not None:
+        await _recover_records([w for w in written if w.what == "record"], memory)
+    _recover_versions([w for w in written if w.what == "procedure"], procedures)
+
+
+async def _recover_records(written: Sequence[Written], memory: LongTermMemory) -> None:
+    if not written or await memory.store.get([line.id for line in written]):
+        return
+    for line in written:
+        record = Record.model_validate(line.content)
+        if record.supersedes is None:
+            await memory.store.add([record])
+        else:
+            await memory.store.supersede(record.supersedes, record)
+
+
+def _recover_versions(written: Sequence[Written], procedures: ProceduralMemory) -> None:
+    state = procedures.save_state()
+    histories: dict[str, list[Any]] = state["procedures"]
+    for line in written:
+        name, _, version = line.id.rpartition("@")
+        history = histories.get(name, [])
+        if len(history) == int(version) - 1:
+            histories[name] = [*history, line.content]
+    if written:
+        procedures.load_state(state)

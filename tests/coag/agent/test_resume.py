@@ -1,0 +1,285 @@
+"""Going on after a crash, from every place where a run can break off."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from autogen_agentchat.messages import TextMessage
+from autogen_core import CancellationToken
+from kits.porters import ANSWER, NOTE, TASK, porter
+
+from coag.agent import CoagAgent
+from coag.context import AssistantState, WorkingMemory, dump_state, rebuild
+from coag.errors import ResumeError, TraceError
+from coag.memory import RuleChange
+from coag.schema import (
+    PHASES,
+    ExecutionOutcome,
+    Intent,
+    ModelCall,
+    Percept,
+    PerceptKind,
+    Phase,
+    ProposalOutcome,
+    TraceRecord,
+)
+from coag.tracing import read_trace
+
+SAID = (TASK, "Well done.")
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """A run that went through, to be cut off anywhere."""
+
+    folder: Path
+    lines: tuple[bytes, ...]
+
+
+async def say(agent: CoagAgent, *texts: str) -> str:
+    messages = [TextMessage(content=text, source="user") for text in texts]
+    response = await agent.on_messages(messages, CancellationToken())
+    assert isinstance(response.chat_message, TextMessage)
+    return response.chat_message.content
+
+
+async def finished_run(where: Path, **options: Any) -> Finished:
+    """Two turns, the second of which needs no stone any more."""
+    log = where.parent / f"{where.name}-calls.txt"
+    agent = porter(log=str(log), logs=str(where / "logs"), **options)
+    for text in SAID:
+        assert await say(agent, text) == ANSWER
+    folder = agent.run_folder
+    assert folder is not None
+    await agent.close()
+    return Finished(folder.path, tuple(folder.trace_path.read_bytes().splitlines(keepends=True)))
+
+
+def broken_off(run: Finished, kept: int, torn: int, where: Path) -> tuple[Path, Path]:
+    """A copy of the run's folder whose trace ends after `kept` lines and `torn` bytes more.
+
+    Its recipe keeps its calls in a file of its own, which it returns too.
+    """
+    folder, log = where / run.folder.name, where / "calls.txt"
+    shutil.copytree(run.folder, folder, ignore=shutil.ignore_patterns("cycles"))
+    tail = run.lines[kept][:torn] if torn else b""
+    (folder / "trace.jsonl").write_bytes(b"".join(run.lines[:kept]) + tail)
+    info = json.loads((folder / "run.json").read_text())
+    info["recipe"]["arguments"]["log"] = str(log)
+    (folder / "run.json").write_text(json.dumps(info))
+    return folder, log
+
+
+async def go_on(folder: Path) -> CoagAgent:
+    """Goes on with what is left of both turns."""
+    agent = await CoagAgent.resume(folder)
+    if agent.in_turn:
+        assert await say(agent) == ANSWER
+    for text in SAID[agent.turn :]:
+        assert await say(agent, text) == ANSWER
+    return agent
+
+
+def check_trace(folder: Path, before: list[TraceRecord], calls: list[str]) -> None:
+    entries = list(read_trace(folder / "trace.jsonl"))
+    assert [entry.seq for entry in entries] == list(range(len(entries)))
+    records = [entry.body for entry in entries]
+    check_cycles(records)
+    check_ids(records)
+    check_effects(records, before, calls)
+    turns = [r.turn for r in records if r.record == "turn_start"]
+    assert sorted(set(turns)) == [1, 2]
+    start = WorkingMemory(activity="main", perceptual_state=dump_state(AssistantState()))
+    memory = rebuild(start, records)
+    assert not memory.queued
+    assert not memory.in_cycle
+
+
+def check_cycles(records: list[TraceRecord]) -> None:
+    cycles: dict[int, list[Phase]] = {}
+    for record in records:
+        if record.record == "outcome":
+            cycles.setdefault(record.cycle, []).append(record.phase)
+    assert sorted(cycles) == list(range(1, len(cycles) + 1))
+    assert all(tuple(phases) == PHASES for phases in cycles.values())
+
+
+def check_ids(records: list[TraceRecord]) -> None:
+    assert [name for name, count in Counter(ids_in(records)).items() if count > 1] == []
+
+
+def ids_in(records: list[TraceRecord]) -> Iterator[str]:
+    for record in records:
+        match record:
+            case Percept() | ModelCall() | Intent():
+                yield record.id
+            case ProposalOutcome():
+                yield from (candidate.id for candidate in record.candidates)
+            case _:
+                pass
+
+
+def check_effects(records: list[TraceRecord], before: list[TraceRecord], calls: list[str]) -> None:
+    """No action that was begun is begun again; the agent is told of those without a receipt."""
+    begun = {r.id for r in before if r.record == "intent"}
+    assert begun.isdisjoint(calls)
+    assert len(set(calls)) == len(calls)
+    answered = {r.intent_id for r in before if r.record == "receipt"}
+    settled = {
+        r.intent_id for r in before if isinstance(r, ExecutionOutcome) and r.intent_id is not None
+    }
+    unknown = [
+        r.caused_by
+        for r in records
+        if isinstance(r, Percept) and r.kind is PerceptKind.UNKNOWN_OUTCOME
+    ]
+    assert unknown == sorted(begun - answered - settled)
+
+
+async def check_every_break(run: Finished, where: Path, *, torn: bool) -> None:
+    whole = [entry.body for entry in read_trace(run.folder / "trace.jsonl")]
+    for kept in range(len(run.lines) + (0 if torn else 1)):
+        half = len(run.lines[kept]) // 2 if torn else 0
+        folder, log = broken_off(run, kept, half, where / str(kept))
+        agent = await go_on(folder)
+        heard = [said.content for said in agent.model_context.working_memory.dialogue]
+        assert heard == [SAID[0], ANSWER, SAID[1], ANSWER], f"broken off after {kept} records"
+        assert await remembered(agent) == [NOTE]
+        await agent.close()
+        calls = log.read_text().split() if log.exists() else []
+        check_trace(folder, whole[:kept], calls)
+
+
+async def remembered(agent: CoagAgent) -> list[str]:
+    memory = agent.long_term_memory
+    return [hit.record.text for hit in (await memory.recall("stones", min_score=0.0)).records]
+
+
+@pytest.mark.parametrize("torn", [False, True])
+@pytest.mark.parametrize("depth", ["full", "compact"])
+async def test_a_run_can_be_gone_on_with_from_every_record(
+    depth: str, torn: bool, tmp_path: Path
+) -> None:
+    run = await finished_run(tmp_path / "whole", depth=depth)
+    await check_every_break(run, tmp_path / "broken", torn=torn)
+
+
+async def test_memory_on_a_disk_is_as_it_was_left(tmp_path: Path) -> None:
+    run = await finished_run(tmp_path / "whole", memory=str(tmp_path / "memory"))
+    kept = next(n for n, line in enumerate(run.lines) if b'"written"' in line) + 1
+    folder, _ = broken_off(run, kept, 0, tmp_path / "broken")
+    agent = await go_on(folder)
+    assert await remembered(agent) == [NOTE]
+    await agent.close()
+
+
+async def test_a_run_that_breaks_off_twice_can_be_gone_on_with(tmp_path: Path) -> None:
+    run = await finished_run(tmp_path / "whole")
+    intents = [n for n, line in enumerate(run.lines) if b'"record":"intent"' in line]
+    folder, log = broken_off(run, intents[0] + 1, 0, tmp_path / "broken")
+    before = [entry.body for entry in read_trace(folder / "trace.jsonl")]
+    await (await CoagAgent.resume(folder)).close()
+    agent = await go_on(folder)
+    await agent.close()
+    check_trace(folder, before, log.read_text().split())
+
+
+async def test_a_run_without_a_trace_yet_starts_anew(tmp_path: Path) -> None:
+    run = await finished_run(tmp_path / "whole")
+    folder, log = broken_off(run, 0, 0, tmp_path / "broken")
+    (folder / "trace.jsonl").unlink()
+    agent = await go_on(folder)
+    await agent.close()
+    check_trace(folder, [], log.read_text().split())
+
+
+async def test_rules_that_were_in_ram_only_are_given_back(tmp_path: Path) -> None:
+    agent = porter(log=str(tmp_path / "calls.txt"), logs=str(tmp_path / "logs"))
+    await say(agent, TASK)
+    change = RuleChange(operation="add", rule="Lift with your knees.")
+    agent.procedures.change_rule("reasoning", change, author="test", reason="Backs.")
+    await say(agent, "Well done.")
+    assert agent.run_folder is not None
+    await agent.close()
+    again = await CoagAgent.resume(agent.run_folder.path)
+    assert "Lift with your knees." in again.procedures.get("reasoning").text
+    assert not again.in_turn
+    await again.close()
+
+
+async def test_a_loaded_state_is_part_of_the_run(tmp_path: Path) -> None:
+    first = porter(log=str(tmp_path / "first.txt"))
+    await say(first, TASK)
+    second = porter(log=str(tmp_path / "second.txt"), logs=str(tmp_path / "logs"))
+    await second.load_state(await first.save_state())
+    await say(second, "Well done.")
+    assert second.run_folder is not None
+    lines = second.run_folder.trace_path.read_bytes().splitlines(keepends=True)
+    await second.close()
+    second.run_folder.trace_path.write_bytes(b"".join(lines[:3]))
+    again = await CoagAgent.resume(second.run_folder.path)
+    assert again.model_context.working_memory.dialogue[0].content == TASK
+    await say(again)
+    assert not (tmp_path / "second.txt").exists()
+    await again.close()
+
+
+async def test_a_reset_is_part_of_the_run(tmp_path: Path) -> None:
+    agent = porter(log=str(tmp_path / "calls.txt"), logs=str(tmp_path / "logs"))
+    await say(agent, TASK)
+    await agent.on_reset(CancellationToken())
+    assert agent.run_folder is not None
+    await agent.close()
+    again = await CoagAgent.resume(agent.run_folder.path)
+    assert again.model_context.working_memory.dialogue == ()
+    await again.close()
+
+
+# ---- runs that cannot be gone on with ----
+
+
+async def run_with(tmp_path: Path, recipe: Mapping[str, Any] | None) -> Path:
+    run = await finished_run(tmp_path / "whole")
+    info = json.loads((run.folder / "run.json").read_text())
+    (run.folder / "run.json").write_text(json.dumps({**info, "recipe": recipe}))
+    return run.folder
+
+
+async def test_a_run_without_a_recipe_says_how_to_give_one(tmp_path: Path) -> None:
+    folder = await run_with(tmp_path, None)
+    with pytest.raises(ResumeError, match=r"has no recipe.*Give recipe=Recipe\("):
+        await CoagAgent.resume(folder)
+
+
+@pytest.mark.parametrize("factory", ["kits.nowhere:porter", "kits.porters:nobody"])
+async def test_a_factory_that_is_gone_is_named(factory: str, tmp_path: Path) -> None:
+    folder = await run_with(tmp_path, {"factory": factory, "arguments": {}})
+    with pytest.raises(ResumeError, match=f"'{factory}', which cannot be imported"):
+        await CoagAgent.resume(folder)
+
+
+async def test_a_factory_that_makes_something_else_is_refused(tmp_path: Path) -> None:
+    folder = await run_with(tmp_path, {"factory": "kits.porters:no_agent", "arguments": {}})
+    with pytest.raises(ResumeError, match="makes a str, not a CoagAgent"):
+        await CoagAgent.resume(folder)
+
+
+async def test_a_folder_without_a_run_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(TraceError, match=r"holds no run\.json"):
+        await CoagAgent.resume(tmp_path)
+
+
+async def test_a_run_that_still_goes_on_is_not_taken_over(tmp_path: Path) -> None:
+    agent = porter(log=str(tmp_path / "calls.txt"), logs=str(tmp_path / "logs"))
+    await say(agent, TASK)
+    assert agent.run_folder is not None
+    with pytest.raises(TraceError, match="another writer holds it"):
+        await CoagAgent.resume(agent.run_folder.path)
+    await agent.close()
