@@ -126,7 +126,7 @@ class _Live:
 
     def __init__(self, total: int = 1) -> None:
         self._total = total
-        console = Console(stderr=True)
+        console = Console(stderr=True, emoji=False)
         columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
         self._bar = Bar(*columns, console=console, transient=True)
         self._task: TaskID = self._bar.add_task("")
@@ -161,8 +161,7 @@ def _await(what: Coroutine[Any, Any, ResultT]) -> ResultT:
 
 
 def _print_results(results: list[CaseResult] | tuple[CaseResult, ...]) -> None:
-    console = Console(highlight=False)
-    console.print()
+    console = Console(highlight=False, emoji=False)
     console.print(demo_table(results))
     note = scripted_note(results)
     if note:
@@ -170,7 +169,7 @@ def _print_results(results: list[CaseResult] | tuple[CaseResult, ...]) -> None:
 
 
 def _print_where(case: Path, logs: Path) -> None:
-    console = Console(highlight=False, soft_wrap=True, markup=False)
+    console = Console(highlight=False, soft_wrap=True, markup=False, emoji=False)
     runs = sorted(path.parent for path in case.glob("*/run.json"))
     console.print(f"\nLogs: {logs}")
     if runs:

@@ -3,34 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from rich.console import Group
 from rich.table import Table
+from rich.text import Text
 
 from case_study.measures import CaseResult
 from case_study.temperaments import SCRIPTED
 from vacuum_world.scenarios import scenario_named
 
 COLUMNS = ("agent", "model", "success", "what happened", "actions", "calls")
+_WIDTHS = (16, 18, 7, 21, 7, 5)
+"""Columns of the terminal's table: 79 characters with what is between them."""
 REPORTED = ("scenario", *COLUMNS, "tokens", "rejected by", "logs")
 
 _LETTERS = {"sudden-wall": "A", "energy-dilemma": "B", "phantom-object": "C", "evolution": "D"}
 
 
-def demo_table(results: Sequence[CaseResult]) -> Table:
-    """The table for the terminal, with a line of its own for each scenario."""
-    table = Table(*COLUMNS, box=None, pad_edge=False)
-    last = ""
+def demo_table(results: Sequence[CaseResult]) -> Group:
+    """The table for the terminal, in one part per scenario."""
+    parts: list[Text | Table] = []
+    for scenario, cases in groupby(results, key=lambda result: result.scenario):
+        title = f"{_LETTERS[scenario]} {scenario_named(scenario).title} ({scenario})"
+        parts += [Text(f"\n{title}", style="bold"), _part(tuple(cases))]
+    return Group(*parts)
+
+
+def _part(results: Sequence[CaseResult]) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bright_black")
+    for name, width in zip(COLUMNS, _WIDTHS, strict=True):
+        table.add_column(name, width=width)
     for result in results:
-        if result.scenario != last:
-            title = scenario_named(result.scenario).title
-            table.add_row()
-            table.add_row(f"[bold]{_LETTERS[result.scenario]} {title}[/]")
-            last = result.scenario
-        cells = _row(result)
-        style = "green" if result.success else "red"
-        table.add_row(*cells[:2], f"[{style}]{cells[2]}[/]", *cells[3:])
+        cells = [Text(cell) for cell in _row(result)]
+        cells[2].stylize("green" if result.success else "red")
+        table.add_row(*cells)
     return table
 
 
