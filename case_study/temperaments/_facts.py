@@ -13,6 +13,8 @@ class Facts:
 
     reading: Reading | None = None
     """The latest reading of the sensors; None where no message holds one."""
+    unsure: bool = False
+    """Whether it is not known if the latest action had its effect."""
     dirty: frozenset[Cell] = frozenset()
     """Cells that the task or a reading calls dirty, those seen clean since left out."""
     obstacles: frozenset[Cell] = frozenset()

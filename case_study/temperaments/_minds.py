@@ -65,6 +65,8 @@ def _sensible(facts: Facts) -> tuple[Intention, ...]:
     reading = facts.reading
     if reading is None:
         return (look("Nothing is known yet."),)
+    if facts.unsure:
+        return (look("It is not known what the latest action did."),)
     if reading.stranded:
         return (finish("The robot is stranded: its battery is empty."),)
     work = facts.dirty - facts.forbidden

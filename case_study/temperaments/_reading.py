@@ -23,7 +23,7 @@ from ._facts import Facts
 from ._intentions import blocked_sentence, forbidden_sentence
 
 _CELL = re.compile(r"\((\d+), ?(\d+)\)")
-_DIRT_SENTENCE = re.compile(r"[^.\n]*\bdirt[^.\n]*", re.IGNORECASE)
+_SENTENCE_END = re.compile(r"[.\n]")
 _SEEN = re.compile(r"Cells seen (clean|dirty|blocked): ([^.\n]*)")
 _RESULT = re.compile(r'\{"ok": (?:true|false)[^{}]*\}')
 _OBSTACLE = re.compile(r"blocked by an obstacle to the (north|east|south|west)")
@@ -36,8 +36,9 @@ _FORBIDDEN = re.compile(
 _RECALLED = re.compile(r"## Recalled from long-term memory\n(.*?)</data>", re.DOTALL)
 _REJECTED = re.compile(r"## Rejected in the previous cycle[^\n]*\n(.*?)</data>", re.DOTALL)
 _WRITTEN = re.compile(r"^cycle \d+: tool_update_episodic_memory (\{.*?\}) done", re.MULTILINE)
-_HISTORY = ("Your earlier actions", "What just happened", "State of the environment")
+_HISTORY = ("Your earlier actions", "State of the environment", "What just happened")
 """Sections of a CoAG prompt that tell of the past, from the oldest news to the latest."""
+_UNSURE = re.compile(r"outcome unknown|may or may not have (?:happened|had its effect)")
 _ACTIONS = re.compile(r"## Available actions\n((?:- [^\n]*(?:\n|$))+)")
 _OFFERED = re.compile(r"^- (\w+): ", re.MULTILINE)
 _DIRECTION: Mapping[str, Direction] = {direction: direction for direction in DIRECTIONS}
@@ -78,7 +79,8 @@ def facts_of(request: ScriptedRequest) -> Facts:
         if reading is not None:
             seen.take(reading)
     seen.take_words(text)
-    told = {cell for part in _DIRT_SENTENCE.findall(text) for cell in _cells(part)}
+    sentences = (part for part in _SENTENCE_END.split(text) if "dirt" in part.lower())
+    told = {cell for part in sentences for cell in _cells(part)}
     dirty = {cell for cell, is_dirty in seen.dirty.items() if is_dirty}
     results = _results(text)
     bumps = [bump for result in results if (bump := _bump(result)) is not None]
@@ -89,6 +91,7 @@ def facts_of(request: ScriptedRequest) -> Facts:
     refused, noted = _refused(text), _noted(text)
     return Facts(
         reading=last_state_line(text),
+        unsure=_UNSURE.search(text, text.rfind("STATE {")) is not None,
         dirty=frozenset(dirty | {cell for cell in told if cell not in seen.dirty}),
         obstacles=frozenset(felt | remembered | {cell for _, cell in bumps}),
         forbidden=frozenset(forbidden),
