@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Generic, cast
 
-from coag.schema import Candidate, Percept, Phase, Prompt
+from coag.schema import Candidate, Percept, Phase, Prompt, Trust
 
 from ._rendering import PhaseMaterial, Renderer
 from ._states import AssistantState, StateT, dump_state
@@ -96,8 +96,9 @@ class DomainHooks(Generic[StateT]):
         return repr(kept)
 
     def _opens_goal(self, percept: Percept) -> bool:
-        """Whether a message sets the goal: by default if no goal is open."""
-        return bool(percept.content) and not self._memory.goal_open
+        """Whether a message sets the goal: by default somebody else's if no goal is open."""
+        own = percept.trust is Trust.DEVELOPER
+        return bool(percept.content) and not own and not self._memory.goal_open
 
     def _memory_shown(self) -> WorkingMemory:
         """Working memory as prompts show it."""

@@ -132,9 +132,12 @@ class WorkingMemory(Value):
         if percept.state_patch:
             changes["perceptual_state"] = merge_patch(self.perceptual_state, percept.state_patch)
         if percept.kind is PerceptKind.MESSAGE:
+            own = percept.trust is Trust.DEVELOPER  # what the agent said in an earlier life
+            if own:
+                changes["goal_open"] = False
             said = Utterance(
                 source=percept.source,
-                own=False,
+                own=own,
                 trust=percept.trust,
                 content=percept.content,
                 at=percept.at,

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass, field
 
-from coag.errors import CoagError
+from coag.errors import CoagError, TraceError
 from coag.schema import (
     ExecutionOutcome,
     ExecutionStatus,
@@ -79,7 +79,8 @@ async def run_turn(
 ) -> AsyncGenerator[Outcome | TurnResult]:
     """Takes in what arrived and runs cycles; yields every outcome and, last, the result.
 
-    However the turn ends, the cycle it is in is closed and the trace is flushed.
+    However the turn ends, the cycle it is in is closed and the trace is flushed; unless the
+    trace itself fails, after which nothing may happen.
 
     Args:
         percepts: What arrived.
@@ -110,6 +111,8 @@ async def run_turn(
     except (asyncio.CancelledError, GeneratorExit):
         await perceive(arriving, context, deps)
         await _break_off("cancelled", "The turn was cancelled.", context, deps, turn)
+        raise
+    except TraceError:  # nothing can be written down any more, the end of the turn neither
         raise
     except Exception as error:  # whatever it was, it is raised again behind a closed cycle
         await _break_off("error", _broken(error), context, deps, turn)

@@ -1,0 +1,436 @@
+"""`CoagAgent` as an AutoGen agent: its events, its answer, its place in a team."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from autogen_agentchat.agents import AssistantAgent
+from autogen_agentchat.base import Handoff, Response, TaskResult
+from autogen_agentchat.conditions import MaxMessageTermination, TextMentionTermination
+from autogen_agentchat.messages import (
+    BaseAgentEvent,
+    BaseChatMessage,
+    HandoffMessage,
+    TextMessage,
+    ThoughtEvent,
+    ToolCallExecutionEvent,
+    ToolCallRequestEvent,
+    ToolCallSummaryMessage,
+)
+from autogen_agentchat.teams import RoundRobinGroupChat
+from autogen_agentchat.ui import Console
+from autogen_core import CancellationToken
+from autogen_core.model_context import BufferedChatCompletionContext
+from autogen_core.models import AssistantMessage, LLMMessage, UserMessage
+from autogen_core.tools import FunctionTool, StaticWorkbench
+from kits.brains import brain, respond
+
+from coag import Bounds, CoagAgent, CoagContext, ScriptedModel, Verdict
+from coag.errors import ConfigurationError, ModelCallError
+from coag.schema import PHASES, Candidate
+
+TOLD = "TERMINATE now"
+
+
+async def look(where: str) -> str:
+    """Looks somewhere."""
+    return f"nothing in the {where}"
+
+
+LOOK = ("look", '{"where": "hall"}')
+
+
+def message(text: str = "Look around.", source: str = "user") -> TextMessage:
+    return TextMessage(content=text, source=source)
+
+
+async def turn(
+    agent: CoagAgent, *messages: BaseChatMessage
+) -> list[BaseAgentEvent | BaseChatMessage | Response]:
+    stream = agent.on_messages_stream(messages or [message()], CancellationToken())
+    return [item async for item in stream]
+
+
+async def answer(agent: CoagAgent, text: str = "Look around.") -> BaseChatMessage:
+    return (await agent.on_messages([message(text)], CancellationToken())).chat_message
+
+
+# ---- one turn ----
+
+
+async def test_it_needs_a_name_and_a_model_only() -> None:
+    said = await answer(CoagAgent("assistant", brain(respond("Hello."))))
+    assert isinstance(said, TextMessage)
+    assert (said.content, said.source) == ("Hello.", "assistant")
+    assert said.metadata["ended_by"] == "respond"
+
+
+async def test_the_response_comes_last_and_holds_what_was_streamed() -> None:
+    items = await turn(CoagAgent("assistant", brain(LOOK, respond()), tools=[look]))
+    *events, last = items
+    assert isinstance(last, Response)
+    assert last.inner_messages == events
+    assert not any(isinstance(event, Response) for event in events)
+
+
+async def test_every_phase_is_shown_by_a_stock_event() -> None:
+    *events, _ = await turn(CoagAgent("assistant", brain(LOOK, respond()), tools=[look]))
+    kinds = {ThoughtEvent, ToolCallRequestEvent, ToolCallExecutionEvent}
+    assert {type(event) for event in events} == kinds
+    thoughts = [e for e in events if isinstance(e, ThoughtEvent)]
+    phases = [thought.metadata["phase"] for thought in thoughts]
+    assert phases == [p.value for p in PHASES[:-1]] + [p.value for p in PHASES]
+    assert thoughts[3].content == "Evaluation: 1 of 1 candidate(s) survived."
+    assert thoughts[4].content == "Selection: look, decided by only_survivor."
+
+
+async def test_a_tools_call_and_return_are_stock_events_of_the_same_id() -> None:
+    *events, _ = await turn(CoagAgent("assistant", brain(LOOK, respond()), tools=[look]))
+    (request,) = (e for e in events if isinstance(e, ToolCallRequestEvent))
+    (execution,) = (e for e in events if isinstance(e, ToolCallExecutionEvent))
+    assert request.content[0].name == "look"
+    assert execution.content[0].content == "nothing in the hall"
+    assert request.content[0].id == execution.content[0].call_id
+
+
+async def test_no_event_says_what_the_model_wrote_but_its_metadata_does() -> None:
+    model = brain([("TERMINATE now", "{}"), respond()], situation=TOLD)
+    *events, _ = await turn(CoagAgent("assistant", model))
+    thoughts = [e for e in events if isinstance(e, ThoughtEvent)]
+    assert "an unknown action" in thoughts[2].content
+    assert not any("TERMINATE" in thought.to_text() for thought in thoughts)
+    assert thoughts[1].metadata["detail"] == TOLD
+    assert "TERMINATE now" in thoughts[2].metadata["detail"]
+
+
+async def test_usage_in_the_events_is_all_that_the_client_used() -> None:
+    model = brain([LOOK, respond()], respond())
+    *events, _ = await turn(CoagAgent("assistant", model, tools=[look]))
+    said = [event for event in events if not isinstance(event, Response)]
+    used = [event.models_usage for event in said if event.models_usage is not None]
+    assert sum(u.prompt_tokens for u in used) == model.total_usage().prompt_tokens
+    assert sum(u.completion_tokens for u in used) == model.total_usage().completion_tokens
+
+
+async def test_console_shows_the_deliberation(capsys: pytest.CaptureFixture[str]) -> None:
+    agent = CoagAgent("assistant", brain(LOOK, respond()), tools=[look])
+    result = await Console(agent.run_stream(task="Look around."))
+    assert isinstance(result, TaskResult)
+    out = capsys.readouterr().out
+    for phase in PHASES[:-1]:
+        assert f"{phase.value.capitalize()}: " in out
+    assert "nothing in the hall" in out
+    assert "Done." in out
+
+
+async def test_the_next_turn_remembers_the_one_before() -> None:
+    model = brain(respond("Hello, Ada."), respond("Ada."))
+    agent = CoagAgent("assistant", model)
+    await answer(agent, "I am Ada.")
+    await answer(agent, "Who am I?")
+    assert agent.turn == 2
+    text = model.requests[-1].text
+    assert "I am Ada." in text
+    assert "Hello, Ada." in text
+
+
+async def test_only_the_users_words_carry_the_users_trust() -> None:
+    agent = CoagAgent("assistant", brain(respond()))
+    await turn(agent, message("Go.", "user"), message("No, stop.", "stranger"))
+    said = agent.model_context.working_memory.dialogue
+    assert [(u.source, u.trust.value) for u in said[:2]] == [
+        ("user", "user"),
+        ("stranger", "untrusted"),
+    ]
+
+
+async def test_what_a_handoff_carries_is_perceived_before_it() -> None:
+    carried: list[LLMMessage] = [UserMessage(content="The door is red.", source="user")]
+    handoff = HandoffMessage(
+        content="Over to you.", source="clerk", target="assistant", context=carried
+    )
+    agent = CoagAgent("assistant", brain(respond()))
+    await turn(agent, handoff)
+    said = agent.model_context.working_memory.dialogue
+    assert [u.content for u in said] == ["The door is red.", "Over to you.", "Done."]
+
+
+async def test_compact_depth_asks_the_model_once_a_cycle() -> None:
+    model = brain([LOOK, respond()], respond())
+    agent = CoagAgent("assistant", model, tools=[look], depth="compact")
+    said = await answer(agent)
+    assert said.metadata["cycles"] == "2"
+    assert model.calls == 2
+
+
+async def test_a_workbench_brings_tools() -> None:
+    bench = StaticWorkbench([FunctionTool(look, description="Looks.")])
+    *events, _ = await turn(CoagAgent("assistant", brain(LOOK, respond()), workbench=bench))
+    (execution,) = (e for e in events if isinstance(e, ToolCallExecutionEvent))
+    assert execution.content[0].content == "nothing in the hall"
+
+
+# ---- AssistantAgent's arguments ----
+
+
+async def test_one_tool_iteration_ends_with_a_summary_of_the_call() -> None:
+    agent = CoagAgent(
+        "assistant",
+        brain(LOOK),
+        tools=[look],
+        max_tool_iterations=1,
+        tool_call_summary_format="{tool_name}{arguments}: {result}",
+    )
+    said = await answer(agent)
+    assert isinstance(said, ToolCallSummaryMessage)
+    assert said.content == 'look{"where": "hall"}: nothing in the hall'
+    assert said.metadata["ended_by"] == "actions"
+    assert [call.name for call in said.tool_calls] == ["look"]
+    assert [result.is_error for result in said.results] == [False]
+
+
+async def test_a_formatter_decides_how_a_summary_reads() -> None:
+    agent = CoagAgent(
+        "assistant",
+        brain(LOOK),
+        tools=[look],
+        max_tool_iterations=1,
+        tool_call_summary_formatter=lambda call, result: f"{call.name}!",
+    )
+    assert (await answer(agent)).to_text() == "look!"
+
+
+async def test_a_bound_ends_the_turn_with_its_reason() -> None:
+    agent = CoagAgent("assistant", brain(LOOK), tools=[look], bounds=Bounds(cycles=2))
+    said = await answer(agent)
+    assert said.metadata["ended_by"] == "cycles"
+    assert "nothing in the hall" in said.to_text()
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("handoffs", [Handoff(target="clerk")]),
+        ("model_client_stream", True),
+        ("output_content_type", TextMessage),
+        ("reflect_on_tool_use", False),
+    ],
+)
+def test_arguments_without_a_meaning_here_are_refused_by_name(name: str, value: Any) -> None:
+    options: dict[str, Any] = {name: value}
+    with pytest.raises(ConfigurationError, match=f"does not support {name}.* yet"):
+        CoagAgent("assistant", brain(respond()), **options)
+
+
+def test_tools_and_a_workbench_together_are_refused() -> None:
+    bench = StaticWorkbench([FunctionTool(look, description="Looks.")])
+    with pytest.raises(ConfigurationError, match="tools or a workbench, not both"):
+        CoagAgent("assistant", brain(respond()), tools=[look], workbench=bench)
+
+
+def test_a_limit_below_one_is_refused_with_its_value() -> None:
+    with pytest.raises(ValueError, match="must be at least 1, or None, not 0"):
+        CoagAgent("assistant", brain(respond()), max_tool_iterations=0)
+
+
+async def test_a_foreign_context_decides_what_is_shown_of_the_dialogue() -> None:
+    model = brain(respond("one"), respond("two"), respond("three"))
+    foreign = BufferedChatCompletionContext(buffer_size=1)
+    agent = CoagAgent("assistant", model, model_context=foreign)
+    for text in ("alpha", "beta"):
+        await answer(agent, text)
+    dialogue = model.requests[-1].last_user_text.partition("## Dialogue")[2]
+    assert "beta" in dialogue
+    assert "alpha" not in dialogue
+    kept = await foreign.get_messages()
+    assert [type(m) for m in kept] == [AssistantMessage]
+    assert (await agent.model_context.get_messages()) == kept
+
+
+async def test_a_context_of_the_domain_is_used_as_it_is() -> None:
+    context = CoagContext[Any](activity="scouting")
+    agent = CoagAgent("assistant", brain(respond()), model_context=context)
+    await answer(agent)
+    assert agent.model_context is context
+
+
+# ---- constraints ----
+
+
+def no_looking(candidate: Candidate, state: Any, projection: Any) -> Verdict:
+    return Verdict.forbid("eyes shut") if candidate.action == "look" else Verdict.allow()
+
+
+async def test_a_constraint_is_stronger_than_the_model() -> None:
+    agent = CoagAgent("assistant", brain([LOOK, respond()]), tools=[look], constraints=[no_looking])
+    *events, last = await turn(agent)
+    assert isinstance(last, Response)
+    assert last.chat_message.to_text() == "Done."
+    rejected = [e.to_text() for e in events if not isinstance(e, Response)]
+    assert any("look rejected by no_looking" in text for text in rejected)
+
+
+async def test_a_constraint_that_is_added_while_running_holds_from_the_next_cycle() -> None:
+    looked: list[str] = []
+
+    async def peek() -> str:
+        """Looks, once."""
+        looked.append("peek")
+        agent.constraints.add(no_peeking)
+        return "a wall"
+
+    def no_peeking(candidate: Candidate, state: Any, projection: Any) -> Verdict:
+        return Verdict.forbid("once only") if candidate.action == "peek" else Verdict.allow()
+
+    agent = CoagAgent("assistant", brain([("peek", "{}"), respond()]), tools=[peek])
+    said = await answer(agent)
+    assert said.to_text() == "Done."
+    assert looked == ["peek"]
+    pinned = [
+        r.constraints for r in agent.trace if r.record == "outcome" and r.phase == "retrieval"
+    ]
+    assert pinned == [(), ("no_peeking",)]
+
+
+# ---- teams ----
+
+
+async def test_it_works_in_a_team_with_a_stock_agent() -> None:
+    clerk = AssistantAgent("clerk", ScriptedModel(lambda request: "Noted. TERMINATE"))
+    scout = CoagAgent(
+        "scout", brain(LOOK, respond("The hall is empty."), situation="TERMINATE?"), tools=[look]
+    )
+    stop = TextMentionTermination("TERMINATE") | MaxMessageTermination(50)
+    team = RoundRobinGroupChat([scout, clerk], termination_condition=stop)
+    result = await team.run(task="Look around.")
+    said = [m for m in result.messages if isinstance(m, TextMessage)]
+    assert [(m.source, m.content) for m in said] == [
+        ("user", "Look around."),
+        ("scout", "The hall is empty."),
+        ("clerk", "Noted. TERMINATE"),
+    ]
+
+
+async def test_in_a_team_it_hears_the_others() -> None:
+    clerk = AssistantAgent("clerk", ScriptedModel(lambda request: "The key is blue."))
+    model = brain(respond("What colour?"), respond("Blue. TERMINATE"))
+    scout = CoagAgent("scout", model)
+    team = RoundRobinGroupChat(
+        [scout, clerk], termination_condition=TextMentionTermination("TERMINATE")
+    )
+    result = await team.run(task="Ask for the key.")
+    assert result.messages[-1].to_text() == "Blue. TERMINATE"
+    assert "clerk: The key is blue." in model.requests[-1].text
+
+
+# ---- cancellation and errors ----
+
+
+async def test_cancelled_before_it_begins_nothing_has_happened() -> None:
+    agent = CoagAgent("assistant", brain(respond()))
+    token = CancellationToken()
+    token.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await agent.on_messages([message()], token)
+    assert (agent.turn, agent.trace) == (0, ())
+    assert agent.model_context.working_memory.dialogue == ()
+    assert (await answer(agent)).to_text() == "Done."
+
+
+async def test_the_token_cancels_a_tool_and_the_next_turn_works() -> None:
+    reached = asyncio.Event()
+
+    async def dig() -> str:
+        """Digs for ever."""
+        reached.set()
+        await asyncio.Event().wait()
+        return "never"
+
+    agent = CoagAgent("assistant", brain(("dig", "{}"), respond()), tools=[dig])
+    token = CancellationToken()
+    task = asyncio.create_task(agent.on_messages([message("Dig.")], token))
+    await reached.wait()
+    token.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    ends = [record.reason for record in agent.trace if record.record == "turn_end"]
+    assert ends == ["cancelled"]
+    assert (await answer(agent, "And now?")).to_text() == "Done."
+
+
+async def test_the_token_cancels_a_model_that_thinks() -> None:
+    reached = asyncio.Event()
+
+    async def ponder(_request: Any) -> str:
+        reached.set()
+        await asyncio.Event().wait()
+        return "never"
+
+    agent = CoagAgent("assistant", ScriptedModel(ponder))
+    token = CancellationToken()
+    task = asyncio.create_task(agent.on_messages([message()], token))
+    await reached.wait()
+    token.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert not agent.model_context.working_memory.in_cycle
+
+
+async def test_a_reader_who_leaves_early_leaves_a_whole_cycle() -> None:
+    agent = CoagAgent("assistant", brain(LOOK, respond()), tools=[look])
+    stream = agent.on_messages_stream([message()], CancellationToken())
+    async for _ in stream:
+        break
+    await stream.aclose()
+    assert not agent.model_context.working_memory.in_cycle
+    assert (await answer(agent)).metadata["ended_by"] == "respond"
+
+
+async def test_a_model_that_cannot_be_asked_is_an_error_and_the_next_turn_works() -> None:
+    model = brain(respond())
+    broken = ScriptedModel(refuse_once(model))
+    agent = CoagAgent("assistant", broken)
+    with pytest.raises(ModelCallError, match="no line"):
+        await answer(agent)
+    assert (await answer(agent)).to_text() == "Done."
+
+
+def refuse_once(model: ScriptedModel) -> Any:
+    refused: list[bool] = []
+
+    async def reply(request: Any) -> Any:
+        if not refused:
+            refused.append(True)
+            raise ConnectionError("no line")
+        extra = dict(request.extra)
+        return await model.create(request.messages, extra_create_args=extra)
+
+    return reply
+
+
+# ---- what stays behind ----
+
+
+async def test_a_bare_agent_writes_nothing_to_the_working_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    agent = CoagAgent("assistant", brain(LOOK, respond()), tools=[look])
+    await answer(agent)
+    await agent.close()
+    assert os.listdir(tmp_path) == []
+
+
+async def test_closing_twice_does_no_harm(tmp_path: Path) -> None:
+    agent = CoagAgent("assistant", brain(respond()), logs=tmp_path, memory=tmp_path / "memory")
+    await answer(agent)
+    await agent.close()
+    await agent.close()
+
+
+async def test_closing_before_the_first_turn_does_no_harm() -> None:
+    await CoagAgent("assistant", brain(respond())).close()

@@ -1,0 +1,153 @@
+"""A mind that is saved, and gone on with in another agent."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from autogen_agentchat.agents import AssistantAgent
+from autogen_agentchat.messages import TextMessage
+from autogen_core import CancellationToken
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from kits.brains import brain, respond
+
+from coag import CoagAgent, ScriptedModel
+from coag.errors import StateError
+from coag.memory import RuleChange
+from coag.schema import ModelCall, Outcome, Percept, Phase, Section, Situation
+
+
+async def fail() -> str:
+    """Fails."""
+    raise OSError("jammed")
+
+
+class Tally:
+    """A module whose state is a count."""
+
+    name = "tally"
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    async def observe(self, event: Percept | Outcome) -> None:
+        self.count += 1
+
+    async def contribute(self, phase: Phase, situation: Situation, budget: int) -> Section | None:
+        return None
+
+    def save_state(self) -> Mapping[str, Any]:
+        return {"count": self.count}
+
+    def load_state(self, state: Mapping[str, Any]) -> None:
+        self.count = state["count"]
+
+
+async def say(agent: CoagAgent, text: str = "Go on.") -> str:
+    said = await agent.on_messages([TextMessage(content=text, source="user")], CancellationToken())
+    return said.chat_message.to_text()
+
+
+def make(*cycles: Any, **options: Any) -> CoagAgent:
+    return CoagAgent("scout", brain(*cycles or [respond()]), tools=[fail], **options)
+
+
+async def test_the_whole_mind_comes_back_in_another_agent() -> None:
+    tally, other = Tally(), Tally()
+    first = make(("fail", "{}"), respond(), modules=[tally])
+    change = RuleChange(operation="add", rule="Try twice.")
+    first.procedures.change_rule("reasoning", change, author="test", reason="so")
+    await say(first)
+    state = json.loads(json.dumps(await first.save_state()))
+    second = make(modules=[other])
+    await second.load_state(state)
+    assert second.model_context.working_memory == first.model_context.working_memory
+    assert second.model_context.state == first.model_context.state
+    assert "Try twice." in second.procedures.get("reasoning").text
+    assert other.count == tally.count > 0
+    assert second.turn == 1
+    assert json.loads(json.dumps(await second.save_state())) == state
+
+
+async def test_ids_go_on_where_they_were() -> None:
+    first = make()
+    await say(first)
+    second = make()
+    await second.load_state(await first.save_state())
+    await say(second)
+    assert ids_of(second).isdisjoint(ids_of(first))
+
+
+def ids_of(agent: CoagAgent) -> set[str]:
+    return {record.id for record in agent.trace if isinstance(record, Percept | ModelCall)}
+
+
+async def test_a_failure_that_was_saved_still_counts() -> None:
+    first = make(("fail", "{}"), ("fail", "{}"), ("fail", "{}"), respond())
+    await say(first)
+    second = make([("fail", "{}"), respond()])
+    await second.load_state(await first.save_state())
+    await say(second)
+    (rejected, *_) = second.model_context.working_memory.rejections
+    assert (rejected.action, rejected.constraint) == ("fail", "progress")
+
+
+@given(st.lists(st.text(max_size=30), min_size=1, max_size=4))
+@settings(max_examples=15)
+def test_whatever_was_said_comes_back(texts: list[str]) -> None:
+    async def live() -> None:
+        first, second = make(), make()
+        for text in texts:
+            await say(first, text)
+        state = json.loads(json.dumps(await first.save_state()))
+        await second.load_state(state)
+        assert second.model_context.working_memory == first.model_context.working_memory
+        assert json.loads(json.dumps(await second.save_state())) == state
+
+    asyncio.run(live())
+
+
+async def test_an_assistant_agents_state_becomes_the_dialogue() -> None:
+    stock = AssistantAgent("scout", ScriptedModel(lambda request: "Hello, Ada."))
+    await stock.on_messages([TextMessage(content="I am Ada.", source="user")], CancellationToken())
+    model = brain(respond())
+    agent = CoagAgent("scout", model)
+    await agent.load_state(await stock.save_state())
+    said = agent.model_context.working_memory.dialogue
+    assert [(u.content, u.own) for u in said] == [("I am Ada.", False), ("Hello, Ada.", True)]
+    assert await say(agent, "Who am I?") == "Done."
+    assert agent.model_context.working_memory.goal == "Who am I?"
+    assert "I am Ada." in model.requests[0].text
+
+
+async def test_its_dialogue_goes_into_an_assistant_agent() -> None:
+    agent = make(respond("Hello, Ada."))
+    await say(agent, "I am Ada.")
+    state = await agent.save_state()
+    model = ScriptedModel(lambda request: "You are Ada.")
+    stock = AssistantAgent("scout", model)
+    context = {"messages": state["llm_context"]["messages"]}
+    await stock.load_state({"type": "AssistantAgentState", "llm_context": context})
+    await stock.on_messages([TextMessage(content="Who am I?", source="user")], CancellationToken())
+    assert "Hello, Ada." in model.requests[0].text
+
+
+async def test_what_is_no_state_is_refused() -> None:
+    with pytest.raises(StateError, match="has no 'llm_context'"):
+        await make().load_state({"type": "Something"})
+
+
+async def test_a_reset_forgets_the_dialogue_and_keeps_the_rules() -> None:
+    agent = make(("fail", "{}"), ("fail", "{}"), ("fail", "{}"), respond(), ("fail", "{}"))
+    change = RuleChange(operation="add", rule="Try twice.")
+    agent.procedures.change_rule("reasoning", change, author="test", reason="so")
+    await say(agent)
+    await agent.on_reset(CancellationToken())
+    assert agent.model_context.working_memory.dialogue == ()
+    assert "Try twice." in agent.procedures.get("reasoning").text
+    await say(agent)
+    assert agent.model_context.working_memory.deeds[0].action == "fail"
