@@ -6,13 +6,14 @@ import asyncio
 import sys
 from collections.abc import Coroutine
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 import typer
 from rich.console import Console
 from rich.progress import Progress as Bar
 from rich.progress import SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 
+from case_study import _options as options
 from case_study.demo import demo_table, planned_cases, run_demo, scripted_note
 from case_study.measures import CaseResult
 from case_study.runner import CaseFolder, CaseRequest, Progress, checked, run_case
@@ -30,48 +31,24 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-Logs = Annotated[Path, typer.Option(help="Where the logs go.")]
-Seed = Annotated[int, typer.Option(help="What places, dirt and wording are varied by.")]
-
 
 @app.command()
 def run(  # noqa: PLR0913 - options of a command
     *,
-    scenario: Annotated[
-        str | None,
-        typer.Argument(help="sudden-wall, energy-dilemma, phantom-object or evolution."),
-    ] = None,
-    agent: Annotated[str, typer.Option(help="coag or baseline.")] = "coag",
-    model: Annotated[str, typer.Option(help="A model spec, or scripted:NAME.")] = "scripted:sound",
-    seed: Seed = 0,
-    logs: Logs = Path("logs"),
-    episodes: Annotated[
-        int | None, typer.Option(min=1, help="Episodes; 2 for A and C if not given.")
-    ] = None,
-    resume: Annotated[
-        str | None, typer.Option(help="Go on with this case (its folder or name).")
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
-    without_constraint: Annotated[
-        list[str] | None, typer.Option(help="Leave this rule out (CoAG).")
-    ] = None,
-    without_memory: Annotated[
-        bool, typer.Option("--without-memory", help="No long-term memory (CoAG).")
-    ] = False,
-    delivery: Annotated[
-        Literal["constraint", "procedure"],
-        typer.Option(help="How evolution's change is told (CoAG)."),
-    ] = "constraint",
-    depth: Annotated[
-        Literal["full", "compact"], typer.Option(help="Model calls a phase or a cycle (CoAG).")
-    ] = "full",
-    max_actions: Annotated[
-        int | None, typer.Option(min=1, help="Bound of actions an episode.")
-    ] = None,
-    world: Annotated[
-        str | None,
-        typer.Option(help="A served world's URL; its token is in VACUUM_WORLD_CONTROL_TOKEN."),
-    ] = None,
+    scenario: options.Scenario = None,
+    agent: options.Agent = "coag",
+    model: options.Model = "scripted:sound",
+    seed: options.Seed = 0,
+    logs: options.Logs = Path("logs"),
+    episodes: options.Episodes = None,
+    resume: options.Resume = None,
+    as_json: options.AsJson = False,
+    without_constraint: options.WithoutConstraint = None,
+    without_memory: options.WithoutMemory = False,
+    delivery: options.Delivery = "constraint",
+    depth: options.Depth = "full",
+    max_actions: options.MaxActions = None,
+    world: options.WorldUrl = None,
 ) -> None:
     """Run one agent through one scenario, or go on with a case that was broken off."""
     if resume is not None:
@@ -105,11 +82,9 @@ def run(  # noqa: PLR0913 - options of a command
 
 @app.command()
 def demo(
-    model: Annotated[
-        str | None, typer.Option(help="A model spec; the scripted temperaments if not given.")
-    ] = None,
-    logs: Logs = Path("logs"),
-    seed: Seed = 0,
+    model: options.DemoModel = None,
+    logs: options.Logs = Path("logs"),
+    seed: options.Seed = 0,
 ) -> None:
     """Run both agents through the four scenarios and show what came of it."""
     folder = logs / new_run_id(SystemClock().now(), "demo")
