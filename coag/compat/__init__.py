@@ -1,9 +1,18 @@
 """Parts that also serve stock AutoGen agents, and that `CoagAgent` itself is made of.
 
 `ToolRunner` runs AutoGen tools and workbenches so that whatever they do ends in a result.
+`AutoGenMemory` is our long-term memory behind AutoGen's `Memory`.
 """
 
+from ._memory import AutoGenMemory
 from ._results import OUTPUT_CHARACTERS, cap_text, read_result
 from ._tool_runner import Tool, ToolRunner
 
-__all__ = ["ToolRunner", "Tool", "read_result", "cap_text", "OUTPUT_CHARACTERS"]
+__all__ = [
+    "ToolRunner",
+    "Tool",
+    "read_result",
+    "cap_text",
+    "OUTPUT_CHARACTERS",
+    "AutoGenMemory",
+]

@@ -1,0 +1,187 @@
+"""Our long-term memory for stock AutoGen agents."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import Mapping
+from typing import Any, cast
+
+from autogen_core import CancellationToken
+from autogen_core.memory import (
+    Memory,
+    MemoryContent,
+    MemoryQueryResult,
+    UpdateContextResult,
+)
+from autogen_core.model_context import ChatCompletionContext
+from pydantic import BaseModel
+
+from coag.errors import ConfigurationError, RecordStoreError
+from coag.memory import LongTermMemory
+from coag.schema import MemoryKind, Provenance, RecalledRecord, Trust, estimate_tokens
+
+from ._memory_block import last_request, show_block
+from ._memory_content import metadata_for, metadata_from, text_of, value_of
+
+_LOG = logging.getLogger(__name__)
+
+
+class NoConfig(BaseModel):
+    """Nothing: an open store is no part of a component's description."""
+
+
+class AutoGenMemory(Memory):
+    """A `LongTermMemory` as AutoGen's `Memory`, e.g. `AssistantAgent(..., memory=[...])`.
+
+    What is recalled for the last request stands in the model's context as one user message,
+    delimited and labelled as data. The next turn's takes its place; there is never a second
+    one, nor a system message. It cannot be dumped as a component.
+
+    Args:
+        memory: Where things are remembered; closed by `close`.
+        kind: Which memory `add` writes to; both are recalled from.
+        k: Records recalled at most.
+        min_score: Less similar records are left out; None for the embedder's own minimum.
+        budget: Tokens (estimated) of a prompt that recalled records may take.
+
+    Raises:
+        ValueError: If `k` or `budget` is less than 1.
+    """
+
+    component_config_schema = NoConfig
+
+    def __init__(
+        self,
+        memory: LongTermMemory,
+        *,
+        kind: MemoryKind = MemoryKind.SEMANTIC,
+        k: int = 5,
+        min_score: float | None = None,
+        budget: int = 800,
+    ) -> None:
+        if k < 1 or budget < 1:
+            raise ValueError(f"k and budget must be at least 1, not {k!r} and {budget!r}.")
+        self._memory = memory
+        self._kind = kind
+        self._k = k
+        self._min_score = min_score
+        self._budget = budget
+
+    async def add(
+        self, content: MemoryContent, cancellation_token: CancellationToken | None = None
+    ) -> None:
+        """Remembers a text, a Markdown text or JSON; what is known already is left as it is.
+
+        Values of its metadata that are text, numbers or truth values can be filtered by; the
+        others come back with the record. The given content is not changed.
+
+        Raises:
+            ValueError: It is of another type, empty, or its metadata is no JSON.
+            RecordStoreError: The store cannot be reached or refuses.
+        """
+        adding = self._memory.remember(
+            self._kind,
+            text_of(content),
+            provenance=Provenance(
+                run="",
+                activity="",
+                cycle=0,
+                source=type(self).__name__,
+                source_kind="memory",
+                trust=Trust.UNTRUSTED,
+            ),
+            metadata=metadata_for(content),
+        )
+        await _cancellable(adding, cancellation_token)
+
+    async def query(
+        self,
+        query: str | MemoryContent,
+        cancellation_token: CancellationToken | None = None,
+        **kwargs: Any,
+    ) -> MemoryQueryResult:
+        """What is most similar to a query, best first.
+
+        The metadata of each result also tells its `score`, `id`, `kind` and `trust`.
+
+        Raises:
+            RecordStoreError: No memory could be asked.
+            TypeError: Further arguments were given; there are none.
+        """
+        if kwargs:
+            raise TypeError(f"query takes no further arguments, not {sorted(kwargs)}.")
+        text = query if isinstance(query, str) else text_of(query)
+        recalling = self._memory.recall(text, k=self._k, min_score=self._min_score)
+        recall = await _cancellable(recalling, cancellation_token)
+        if recall.problems and not recall.records:
+            raise RecordStoreError(" ".join(recall.problems))
+        for problem in recall.problems:
+            _LOG.warning("Recalled without one memory: %s", problem)
+        return MemoryQueryResult(results=[_content(hit) for hit in recall.records])
+
+    async def update_context(self, model_context: ChatCompletionContext) -> UpdateContextResult:
+        """Puts what is recalled for the last request into the context, in place of the last.
+
+        Raises:
+            RecordStoreError: No memory could be asked.
+        """
+        request = last_request(await model_context.get_messages())
+        found = await self.query(request) if request else MemoryQueryResult(results=[])
+        shown = MemoryQueryResult(results=_within(found.results, self._budget))
+        await show_block(model_context, [_line(result) for result in shown.results])
+        return UpdateContextResult(memories=shown)
+
+    async def clear(self) -> None:
+        """Refuses: long-term memory is superseded, never deleted.
+
+        Raises:
+            ConfigurationError: Always; it says what to do instead.
+        """
+        raise ConfigurationError(
+            f"The long-term memory of scope {self._memory.scope!r} is not emptied: records are "
+            "superseded, never deleted. To begin anew, give a LongTermMemory of another scope."
+        )
+
+    async def close(self) -> None:
+        """Closes the memory; closing twice does no harm."""
+        await self._memory.close()
+
+
+async def _cancellable(work: Any, token: CancellationToken | None) -> Any:
+    task = asyncio.ensure_future(work)
+    if token is not None:
+        token.link_future(task)
+    return await task
+
+
+def _content(hit: RecalledRecord) -> MemoryContent:
+    record = hit.record
+    mime_type, metadata = metadata_from(record.metadata)
+    metadata |= {
+        "score": hit.score,
+        "id": record.id,
+        "kind": record.kind.value,
+        "trust": record.provenance.trust.value,
+    }
+    content = value_of(record.text, mime_type)
+    return MemoryContent(content=content, mime_type=mime_type, metadata=metadata)
+
+
+def _line(result: MemoryContent) -> str:
+    if isinstance(result.content, Mapping):
+        return json.dumps(result.content, ensure_ascii=False)
+    return str(cast("object", result.content))
+
+
+def _within(results: list[MemoryContent], budget: int) -> list[MemoryContent]:
+    """The first results that fit; the very first one always."""
+    kept: list[MemoryContent] = []
+    used = 0
+    for result in results:
+        used += estimate_tokens(_line(result)) + 1
+        if kept and used > budget:
+            break
+        kept.append(result)
+    return kept

@@ -1,0 +1,87 @@
+"""Between AutoGen's memory contents and the texts and metadata of our records."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, cast
+
+from autogen_core.memory import MemoryContent, MemoryMimeType
+
+from coag.schema import Scalar
+from coag.store import FIXED_FIELDS
+
+_REST = "autogen"
+"""Metadata key for what filters cannot ask for: the type, and nested or empty values."""
+_TEXTS = (MemoryMimeType.TEXT, MemoryMimeType.MARKDOWN, MemoryMimeType.JSON)
+
+
+def text_of(content: MemoryContent) -> str:
+    """The text that is remembered for a content; JSON in one form, so that equals are equal.
+
+    Raises:
+        ValueError: It is neither text, Markdown nor JSON.
+    """
+    kind = _mime(content)
+    if kind == MemoryMimeType.JSON.value and not isinstance(content.content, str | bytes):
+        return _json(content.content, "The content")
+    if kind not in {one.value for one in _TEXTS} or not isinstance(content.content, str):
+        known = ", ".join(one.value for one in _TEXTS)
+        raise ValueError(
+            f"A content of {kind!r} that is a {type(content.content).__name__} cannot be "
+            f"remembered; what can: {known}."
+        )
+    return content.content
+
+
+def value_of(text: str, mime_type: str) -> str | dict[str, Any]:
+    """What AutoGen gets for a remembered text: an object again where it was one."""
+    if mime_type != MemoryMimeType.JSON.value:
+        return text
+    try:
+        value: object = json.loads(text)
+    except ValueError:
+        return text
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else text
+
+
+def metadata_for(content: MemoryContent) -> dict[str, Scalar]:
+    """A content's metadata as records keep it.
+
+    Raises:
+        ValueError: A value is no JSON.
+    """
+    plain: dict[str, Scalar] = {}
+    rest: dict[str, Any] = {}
+    for key, value in (content.metadata or {}).items():
+        if isinstance(value, str | int | float | bool) and key not in (*FIXED_FIELDS, _REST):
+            plain[key] = value
+        else:
+            _json(value, f"Metadata {key!r}")
+            rest[key] = value
+    kind = _mime(content)
+    if rest or kind != MemoryMimeType.TEXT.value:
+        plain[_REST] = json.dumps({"mime_type": kind, "rest": rest}, ensure_ascii=False)
+    return plain
+
+
+def metadata_from(metadata: Mapping[str, Scalar]) -> tuple[str, dict[str, Any]]:
+    """The type and the metadata that `metadata_for` was given."""
+    plain: dict[str, Any] = dict(metadata)
+    packed = plain.pop(_REST, None)
+    if not isinstance(packed, str):
+        return MemoryMimeType.TEXT.value, plain
+    unpacked: dict[str, Any] = json.loads(packed)
+    return unpacked["mime_type"], {**plain, **unpacked["rest"]}
+
+
+def _mime(content: MemoryContent) -> str:
+    kind = content.mime_type
+    return kind.value if isinstance(kind, MemoryMimeType) else kind
+
+
+def _json(value: Any, what: str) -> str:
+    try:
+        return json.dumps(value, ensure_ascii=False, allow_nan=False, sort_keys=True)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{what} is no JSON and cannot be kept: {error}.") from error
