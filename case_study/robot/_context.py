@@ -119,13 +119,13 @@ def remembered_obstacles(records: Sequence[RecalledRecord]) -> dict[Cell, str]:
 
 
 def _bump(state: VacuumState, percept: Percept) -> Cell | None:
-    """The cell that a blocked move could not enter."""
+    """The cell that a move could not enter because of an obstacle; edges are no news."""
     data: Any = percept.data
     if percept.source != MOVE or state.position is None or not isinstance(data, dict):
         return None
     told = cast("Mapping[str, Any]", data)
     direction = WAYS.get(str((percept.arguments or {}).get("direction")))
-    if direction is None or not str(told.get("reason")).startswith("blocked by"):
+    if direction is None or not str(told.get("reason")).startswith("blocked by an obstacle"):
         return None
     return neighbour(state.position, direction)
 

@@ -1,0 +1,39 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from case_study.measures import CaseResult
+from case_study.runner import CaseFolder, CaseRequest, checked, run_case
+from vacuum_world.scenarios import ScenarioSetup, build_scenario
+from vacuum_world.world import Reading, WorldState, join, sense
+
+PlayCase = Callable[..., CaseResult]
+Start = tuple[ScenarioSetup, WorldState, Reading]
+
+
+@pytest.fixture
+def start() -> Callable[[str, int], Start]:
+    """The beginning of a scenario: set-up, world with the robot `r1` in it, its first reading."""
+
+    def begin(scenario: str, seed: int) -> Start:
+        setup = build_scenario(scenario, seed)
+        world = join(setup.world, "robot").state
+        return setup, world, sense(world, "r1")
+
+    return begin
+
+
+@pytest.fixture
+def play(tmp_path: Path) -> Callable[..., object]:
+    """Plays a case of a scripted temperament; gives its result."""
+
+    async def run(scenario: str, agent: str, temperament: str, **options: object) -> CaseResult:
+        request = CaseRequest.model_validate(
+            {"scenario": scenario, "agent": agent, "model": f"scripted:{temperament}", **options}
+        )
+        return await run_case(CaseFolder.create(tmp_path, checked(request)))
+
+    return run

@@ -1,0 +1,201 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from case_study.robot import VacuumContext, VacuumState, project, remembered_obstacles, state_of
+from coag.context import CoagContext
+from coag.schema import (
+    Candidate,
+    MemoryKind,
+    Percept,
+    PerceptKind,
+    Provenance,
+    RecalledRecord,
+    Record,
+    RetrievalOutcome,
+    Trust,
+    record_id,
+)
+from coag.store import WordLlamaEmbedder
+from vacuum_world.world import (
+    Obstacle,
+    Spawn,
+    WorldState,
+    join,
+    last_state_line,
+    move,
+    seeded_streams,
+    sense,
+    state_line,
+)
+
+AT = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def _world(**changes: Any) -> WorldState:
+    world = WorldState(seed=0, streams=seeded_streams(0), spawn=Spawn(position=(1, 2)), **changes)
+    return join(world, "robot").state
+
+
+def _record(text: str, **metadata: int) -> RecalledRecord:
+    provenance = Provenance(
+        run="r", activity="main", cycle=1, source="robot", source_kind="agent", trust=Trust.USER
+    )
+    record = Record(
+        id=record_id(MemoryKind.EPISODIC, "robot", text),
+        kind=MemoryKind.EPISODIC,
+        text=text,
+        scope="robot",
+        created_at=AT,
+        provenance=provenance,
+        metadata=dict(metadata),
+    )
+    return RecalledRecord(record=record, score=0.5)
+
+
+BLOCKED = _record(
+    "Obstacle: moving from (1, 2) failed, cell (2, 2) is blocked.", blocked_x=2, blocked_y=2
+)
+
+
+def _returned(world: WorldState, direction: Any) -> tuple[WorldState, Percept]:
+    step = move(world, "r1", direction)
+    told = step.result.result.model_dump(mode="json")
+    text = f"{step.result.result.model_dump_json()}\n{state_line(sense(step.state, 'r1'))}"
+    percept = Percept(
+        id="percept-1",
+        at=AT,
+        kind=PerceptKind.TOOL_RETURN,
+        source="move_agent",
+        trust=Trust.UNTRUSTED,
+        content=text,
+        data=told,
+        arguments={"direction": direction},
+        is_error=not told["ok"],
+    )
+    return step.state, percept
+
+
+def test_state_gives_back_the_reading_it_was_made_from() -> None:
+    reading = sense(_world(dirty=((1, 1), (3, 3)), obstacles=(Obstacle(cell=(0, 2)),)), "r1")
+    assert state_of(reading).reading() == reading
+
+
+def test_description_holds_the_state_line_and_what_was_seen_before() -> None:
+    world = _world(dirty=((1, 1),))
+    context = VacuumContext(reading=sense(world, "r1"))
+    world, percept = _returned(world, "south")
+    context.perceive(percept)
+    text = context.describe()
+    assert last_state_line(text) == sense(world, "r1")
+    assert "Cells seen dirty: (1, 1)." in text
+
+
+def test_bump_is_kept_until_the_next_action_and_dates_what_is_noted() -> None:
+    world = _world(obstacles=(Obstacle(cell=(2, 2), visible=False),))
+    context = VacuumContext(reading=sense(world, "r1"))
+    world, bumped = _returned(world, "east")
+    context.perceive(bumped)
+    assert context.state.bump == (2, 2)
+    assert context.memory_metadata() == {"x": 1, "y": 2, "blocked_x": 2, "blocked_y": 2}
+    _, moved = _returned(world, "north")
+    context.perceive(moved)
+    assert context.state.bump is None
+    assert "blocked_x" not in context.memory_metadata()
+
+
+def test_message_never_becomes_state() -> None:
+    context = VacuumContext()
+    percept = Percept(
+        id="percept-1",
+        at=AT,
+        kind=PerceptKind.MESSAGE,
+        source="user",
+        trust=Trust.USER,
+        content=state_line(sense(_world(), "r1")),
+    )
+    context.perceive(percept)
+    assert context.state == VacuumState()
+    assert context.describe() == "Nothing has been sensed yet."
+
+
+def test_recalled_record_enters_description_and_projection_by_its_id() -> None:
+    context = VacuumContext(reading=sense(_world(), "r1"))
+    context.commit(RetrievalOutcome(cycle=1, at=AT, query="", records=(BLOCKED,)))
+    assert f"cell (2, 2) is blocked (record {BLOCKED.record.id[:8]})" in context.describe()
+    east = Candidate(id="c", action="move_agent", arguments={"direction": "east"})
+    predicted = context.project(east)
+    assert predicted is not None
+    assert predicted.position == (1, 2)
+    assert predicted.battery == 95
+    assert BLOCKED.record.id[:8] in str(predicted.bumps_into)
+
+
+def test_record_of_something_else_is_no_obstacle() -> None:
+    assert remembered_obstacles([_record("It rained.", x=1, y=2)]) == {}
+
+
+@pytest.mark.parametrize(
+    ("action", "arguments", "position", "battery"),
+    [
+        ("move_agent", {"direction": "west"}, (0, 2), 95),
+        ("clean_current_cell", {}, (1, 2), 90),
+        ("sense", {}, (1, 2), 100),
+    ],
+)
+def test_projection_foresees_place_and_charge(
+    action: str, arguments: dict[str, str], position: tuple[int, int], battery: int
+) -> None:
+    state = state_of(sense(_world(dirty=((1, 2),)), "r1"))
+    predicted = project(action, arguments, state, {})
+    assert predicted is not None
+    assert (predicted.position, predicted.battery) == (position, battery)
+
+
+def test_projection_foresees_charging_draining_and_the_edge() -> None:
+    state = state_of(sense(_world(), "r1"))
+    near = state.model_copy(update={"position": (0, 1), "battery": 9})
+    charged = project("move_agent", {"direction": "north"}, near, {})
+    drained = project("clean_current_cell", {}, near, {})
+    stuck = project("move_agent", {"direction": "west"}, near, {})
+    assert charged is not None
+    assert charged.battery == 100
+    assert drained is not None
+    assert drained.stranded
+    assert stuck is not None
+    assert stuck.position == (0, 1)
+    assert stuck.bumps_into == "the edge of the grid"
+
+
+def test_nothing_can_be_foreseen_before_anything_was_sensed() -> None:
+    assert project("clean_current_cell", {}, VacuumState(), {}) is None
+
+
+def test_progress_is_a_matter_of_place_and_dirt_not_of_charge() -> None:
+    reading = sense(_world(dirty=((1, 1),)), "r1")
+    keys = [
+        VacuumContext(reading=reading.model_copy(update={"battery": charge})).progress_key()
+        for charge in (100, 35)
+    ]
+    moved = reading.model_copy(update={"position": (2, 2)})
+    assert keys[0] == keys[1] != VacuumContext(reading=moved).progress_key()
+
+
+def test_context_survives_being_saved_and_loaded() -> None:
+    context: CoagContext[VacuumState] = VacuumContext(reading=sense(_world(), "r1"))
+    other = VacuumContext()
+    other.restore(type(context.working_memory).model_validate(context.working_memory.to_json()))
+    assert other.state == context.state
+
+
+def test_default_embedder_finds_the_obstacle_from_where_it_stands_in_the_way() -> None:
+    embedder = WordLlamaEmbedder()
+    context = VacuumContext(reading=sense(_world(dirty=((3, 2),)), "r1"))
+    query = embedder.embed_query(context.retrieval_query())[0]
+    texts = [BLOCKED.record.text, "Rule: cleaning cell (2, 1) is forbidden."]
+    for row in embedder.embed(texts):
+        cosine = float(row @ query) / float((row @ row) ** 0.5 * (query @ query) ** 0.5)
+        assert cosine > 2 * embedder.minimum_similarity
