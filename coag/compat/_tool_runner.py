@@ -53,6 +53,7 @@ class ToolRunner:
         self.tools = tuple(_as_tool(tool) for tool in tools)
         self.workbenches = tuple(workbenches)
         self._by_name = {tool.name: tool for tool in self.tools}
+        self._specs = tuple(_spec(tool.schema) for tool in self.tools)
         self._owners: dict[str, Workbench] = {}
         self._timeout = timeout
         self._limit = output_characters
@@ -63,7 +64,7 @@ class ToolRunner:
 
     async def specs(self) -> Sequence[ActionSpec]:
         """The tools that exist now."""
-        found = [_spec(tool.schema) for tool in self.tools]
+        found = list(self._specs)
         self._owners = {}
         for workbench in self.workbenches:
             for schema in await workbench.list_tools():

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from functools import cache
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -61,16 +63,25 @@ def json_schema(
         arguments: Whose schema.
         names: The values that a property may have, for those that are known only now.
     """
+    schema: dict[str, Any] = json.loads(_plain_schema(arguments))
+    for name, values in (names or {}).items():
+        schema["properties"][name]["enum"] = list(values)
+    return schema
+
+
+@cache
+def _plain_schema(arguments: type[_Arguments]) -> str:
+    """As JSON text: asked for in every cycle, and pydantic takes a millisecond to make it."""
     schema = arguments.model_json_schema()
     properties = {
         name: {key: value for key, value in property.items() if key != "title"}
         for name, property in schema["properties"].items()
     }
-    for name, values in (names or {}).items():
-        properties[name]["enum"] = list(values)
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": schema["required"],
-        "additionalProperties": False,
-    }
+    return json.dumps(
+        {
+            "type": "object",
+            "properties": properties,
+            "required": schema["required"],
+            "additionalProperties": False,
+        }
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from functools import cache
 from typing import Any, cast
 
 from pydantic import BaseModel
@@ -42,6 +43,7 @@ def response_format(model: type[BaseModel]) -> dict[str, Any]:
     }
 
 
+@cache
 def schema_text(model: type[BaseModel]) -> str:
     """The strict schema on one line, to stand in a prompt."""
     return json.dumps(strict_schema(model), ensure_ascii=False, separators=(",", ":"))
