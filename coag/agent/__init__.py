@@ -1,7 +1,16 @@
 """`CoagAgent`: the deliberating agent behind AutoGen's API, and the one place of wiring."""
 
-from ._coag_agent import CoagAgent
+from ._coag_agent import SYSTEM_MESSAGE, CoagAgent
 from ._mind import Mind
 from ._settings import Deliberation, MemoryArgument
+from ._talking import Remark, talk
 
-__all__ = ["CoagAgent", "Mind", "Deliberation", "MemoryArgument"]
+__all__ = [
+    "CoagAgent",
+    "SYSTEM_MESSAGE",
+    "Mind",
+    "Deliberation",
+    "MemoryArgument",
+    "talk",
+    "Remark",
+]

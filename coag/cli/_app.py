@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -32,6 +33,46 @@ _USER_ERROR = 2
 @app.callback()
 def coag() -> None:
     """AutoGen agents with a mind that can be inspected."""
+
+
+class Depth(StrEnum):
+    """How often the model is asked."""
+
+    COMPACT = "compact"
+    FULL = "full"
+
+
+@app.command()
+def chat(
+    model: Annotated[
+        str,
+        typer.Option(
+            help="`openai:NAME`, `ollama:NAME`, `anthropic:NAME`, `URL#NAME` for a server that "
+            "speaks OpenAI's API, or an AutoGen component file."
+        ),
+    ],
+    system: Annotated[str | None, typer.Option(help="Instructions to the agent.")] = None,
+    memory: Annotated[
+        str | None, typer.Option(help="A folder in which it remembers; without one, in RAM.")
+    ] = None,
+    logs: Annotated[Path | None, typer.Option(help="A folder for a log of what it did.")] = None,
+    depth: Annotated[
+        Depth, typer.Option(help="Ask the model once a cycle, or once a phase.")
+    ] = Depth.COMPACT,
+    once: Annotated[str | None, typer.Option(help="Say this, show the answer, and leave.")] = None,
+) -> None:
+    """Talks with an agent that deliberates; shows the phases as they happen.
+
+    Reads a message a line. Answers go to standard output, all else to standard error.
+    """
+    from ._chat import ChatOptions
+    from ._chat import chat as run_chat
+
+    run_chat(
+        ChatOptions(
+            model=model, system=system, memory=memory, logs=logs, depth=depth.value, once=once
+        )
+    )
 
 
 @app.command()

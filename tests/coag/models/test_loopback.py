@@ -6,21 +6,18 @@ import asyncio
 import json
 import logging
 import socket
-import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from typing import Any, TypeAlias
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
 
 import pytest
-import uvicorn
 from autogen_core import EVENT_LOGGER_NAME
 from autogen_core.models import ChatCompletionClient, ModelInfo
 from autogen_ext.models.ollama import OllamaChatCompletionClient
 from autogen_ext.models.openai import OpenAIChatCompletionClient
+from kits.fake_server import Behaviour, FakeServer, openai_body, openai_text
 from pydantic import BaseModel, Field
-from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
 
 from coag.errors import ModelAnswerError, ModelCallError
 from coag.models import Asker, AskSettings, CallContext, ask
@@ -44,69 +41,6 @@ PROMPT: Prompt = (
 class Word(BaseModel):
     say: str
     score: float = Field(ge=0, le=1)
-
-
-Behaviour: TypeAlias = Callable[[dict[str, Any], Request], Awaitable[Response]]
-
-
-class FakeServer:
-    """A server in a thread; `behave` decides each answer, `seen` keeps each request."""
-
-    def __init__(self) -> None:
-        self.seen: list[dict[str, Any]] = []
-        self.arrived = threading.Event()
-        self.behave: Behaviour = openai_text(GOOD)
-        self._socket = socket.create_server(("127.0.0.1", 0))
-        self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
-        routes = [
-            Route("/v1/chat/completions", self._answer, methods=["POST"]),
-            Route("/api/chat", self._answer, methods=["POST"]),
-        ]
-        config = uvicorn.Config(
-            Starlette(routes=routes), log_level="critical", ws="none", lifespan="off"
-        )
-        self._server = uvicorn.Server(config)
-        self._thread = threading.Thread(target=self._server.run, args=([self._socket],))
-
-    async def _answer(self, request: Request) -> Response:
-        body = await request.json()
-        self.seen.append(body)
-        self.arrived.set()
-        return await self.behave(body, request)
-
-    def start(self) -> None:
-        self._thread.start()
-
-    def stop(self) -> None:
-        self._server.should_exit = True
-        self._server.force_exit = True
-        self._thread.join(timeout=10)
-        self._socket.close()
-
-
-def openai_body(message: dict[str, Any], finish: str = "stop", cached: int = 0) -> dict[str, Any]:
-    return {
-        "id": "x",
-        "object": "chat.completion",
-        "created": 1,
-        "model": "tiny",
-        "choices": [
-            {"index": 0, "message": {"role": "assistant", **message}, "finish_reason": finish}
-        ],
-        "usage": {
-            "prompt_tokens": 100,
-            "completion_tokens": 10,
-            "total_tokens": 110,
-            "prompt_tokens_details": {"cached_tokens": cached},
-        },
-    }
-
-
-def openai_text(content: str | None, finish: str = "stop", cached: int = 0) -> Behaviour:
-    async def behave(_body: dict[str, Any], _request: Request) -> Response:
-        return JSONResponse(openai_body({"content": content}, finish, cached))
-
-    return behave
 
 
 def ollama_response(body: dict[str, Any], code: int = 200) -> Response:
@@ -148,7 +82,7 @@ async def hang(_body: dict[str, Any], request: Request) -> Response:
 
 @pytest.fixture
 def server() -> Iterator[FakeServer]:
-    fake = FakeServer()
+    fake = FakeServer(openai_text(GOOD))
     fake.start()
     yield fake
     fake.stop()

@@ -1,0 +1,265 @@
+"""`coag chat`, against a model server on this machine."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from kits.fake_server import FakeServer, openai_body, openai_text
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+import coag
+
+Say = Callable[..., Any]
+ROOT = Path(coag.__file__).parents[1]
+
+
+def deliberation(action: str, **arguments: str) -> str:
+    candidate = {
+        "reason": "It is asked for.",
+        "action": action,
+        "arguments": json.dumps(arguments),
+        "expected_effect": "",
+        "score": 0.9,
+    }
+    return json.dumps(
+        {
+            "situation": "Somebody talks to me.",
+            "risks": [],
+            "goal_status": "open",
+            "candidates": [candidate],
+        }
+    )
+
+
+async def echo(body: dict[str, Any], _request: Request) -> Response:
+    """Answers with what was said last."""
+    prompt = body["messages"][-1]["content"]
+    said = [line for line in prompt.splitlines() if line.startswith("user: ")][-1]
+    return JSONResponse(
+        openai_body({"content": deliberation("respond", text=f"You said: {said[6:]}")})
+    )
+
+
+@pytest.fixture
+def model_server() -> Iterator[FakeServer]:
+    fake = FakeServer(echo)
+    fake.start()
+    yield fake
+    fake.stop()
+
+
+def spec(server: FakeServer) -> str:
+    return f"{server.url}/v1#tiny"
+
+
+def test_one_message_gets_one_answer_on_standard_output(model_server: FakeServer, say: Say) -> None:
+    said = say("chat", "--model", spec(model_server), "--once", "Hello.")
+    assert (said.code, said.out) == (0, "You said: Hello.\n")
+
+
+def test_the_phases_are_shown_as_they_happen(model_server: FakeServer, say: Say) -> None:
+    said = say("chat", "--model", spec(model_server), "--once", "Hello.")
+    assert said.err.splitlines() == [
+        "  Retrieval: 0 record(s) recalled.",
+        "  Reasoning: the goal is open, 0 risk(s) seen.",
+        "  Proposal: 1 candidate(s): respond.",
+        "  Evaluation: 1 of 1 candidate(s) survived.",
+        "  Selection: respond, decided by only_survivor.",
+        "  Execution: respond, done.",
+    ]
+
+
+def test_every_line_of_standard_input_is_answered(
+    model_server: FakeServer, say: Say, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO("One.\n\nTwo.\n"))
+    said = say("chat", "--model", spec(model_server))
+    assert (said.code, said.out) == (0, "You said: One.\nYou said: Two.\n")
+    assert "coag chat with http://127.0.0.1" in said.err
+    assert "Ctrl-D leaves" in said.err
+
+
+def test_instructions_reach_the_model(model_server: FakeServer, say: Say) -> None:
+    say("chat", "--model", spec(model_server), "--once", "Hi.", "--system", "Speak like a pirate.")
+    assert "Speak like a pirate." in model_server.seen[0]["messages"][0]["content"]
+
+
+def test_full_depth_asks_phase_by_phase(model_server: FakeServer, say: Say) -> None:
+    names: list[str] = []
+
+    async def by_phase(body: dict[str, Any], request: Request) -> Response:
+        name = body["response_format"]["json_schema"]["name"]
+        names.append(name)
+        whole = json.loads(deliberation("respond", text="Aye."))
+        if name == "ReasoningAnswer":
+            whole.pop("candidates")
+        else:
+            whole = {"candidates": [{**whole["candidates"][0]}]}
+            whole["candidates"][0].pop("score")
+        return await openai_text(json.dumps(whole))(body, request)
+
+    model_server.behave = by_phase
+    said = say("chat", "--model", spec(model_server), "--once", "Hi.", "--depth", "full")
+    assert said.out == "Aye.\n"
+    assert names == ["ReasoningAnswer", "ProposalAnswer"]
+
+
+def test_memory_lasts_in_its_folder(model_server: FakeServer, say: Say, tmp_path: Path) -> None:
+    async def remember(body: dict[str, Any], request: Request) -> Response:
+        prompt = body["messages"][-1]["content"]
+        if "Remembered (" in prompt:
+            return await openai_text(deliberation("respond", text="Noted."))(body, request)
+        content = deliberation("tool_update_semantic_memory", fact="Ada likes tea.")
+        return await openai_text(content)(body, request)
+
+    model_server.behave = remember
+    folder = str(tmp_path / "memory")
+    said = say("chat", "--model", spec(model_server), "--memory", folder, "--once", "Tea, please.")
+    assert said.out == "Noted.\n"
+    model_server.behave = echo
+    model_server.seen.clear()
+    said = say(
+        "chat", "--model", spec(model_server), "--memory", folder, "--once", "Ada likes tea?"
+    )
+    assert "  Retrieval: 1 record(s) recalled." in said.err.splitlines()
+    assert "Ada likes tea." in model_server.seen[0]["messages"][-1]["content"]
+
+
+def test_a_log_is_left_and_named(model_server: FakeServer, say: Say, tmp_path: Path) -> None:
+    said = say("chat", "--model", spec(model_server), "--once", "Hi.", "--logs", "runs")
+    (run,) = (tmp_path / "runs").iterdir()
+    assert said.err.splitlines()[-1] == f"See it all by: coag log {run.name} --logs runs"
+    shown = say("log", run.name, "--logs", "runs")
+    assert shown.code == 0
+    assert "You said: Hi." in shown.out
+
+
+def test_a_turn_that_a_bound_ended_says_so(model_server: FakeServer, say: Say) -> None:
+    model_server.behave = openai_text(deliberation("fly"))
+    said = say("chat", "--model", spec(model_server), "--once", "Fly.")
+    assert "in 3 cycles in a row no action was possible" in said.out
+    assert "(ended by its bound on impasses)" in said.err
+
+
+def test_what_a_model_writes_cannot_steer_the_terminal(model_server: FakeServer, say: Say) -> None:
+    model_server.behave = openai_text(deliberation("respond", text="[bold]\x1b[31mred[/bold]"))
+    said = say("chat", "--model", spec(model_server), "--once", "Hi.")
+    assert said.out == "[bold]red[/bold]\n"
+
+
+# ---- what the user got wrong ----
+
+
+def one_line(said: Any) -> str:
+    assert said.code == 2
+    assert said.out == ""
+    return said.err.strip().splitlines()[-1]
+
+
+def test_a_missing_key_names_the_variable(say: Say) -> None:
+    said = say("chat", "--model", "openai:gpt-5-mini", "--once", "Hi.")
+    assert one_line(said) == "OpenAI needs a key: set the environment variable OPENAI_API_KEY."
+
+
+def test_an_unknown_form_of_spec_lists_the_forms(say: Say) -> None:
+    line = one_line(say("chat", "--model", "gpt", "--once", "Hi."))
+    assert "There is no form of model spec named 'gpt'" in line
+    assert "ollama:NAME" in line
+
+
+def test_a_server_that_is_not_there_says_what_to_check(say: Say) -> None:
+    line = one_line(say("chat", "--model", "http://127.0.0.1:9/v1#tiny", "--once", "Hi."))
+    assert "Model 'tiny' could not be asked" in line
+    assert "Check that the server of http://127.0.0.1:9/v1#tiny runs" in line
+
+
+def test_a_log_that_cannot_be_kept_stops_before_the_model_is_asked(
+    model_server: FakeServer, say: Say, tmp_path: Path
+) -> None:
+    (tmp_path / "runs").write_text("I am a file.")
+    line = one_line(say("chat", "--model", spec(model_server), "--once", "Hi.", "--logs", "runs"))
+    assert "cannot be made" in line
+    assert model_server.seen == []
+
+
+# ---- at a terminal ----
+
+
+def at_terminal(words: list[str]) -> tuple[subprocess.Popen[bytes], int]:
+    """Runs `coag` at a terminal of its own."""
+    leader, follower = pty.openpty()
+    code = f"from coag.cli import main; main({words!r})"
+    process = subprocess.Popen(
+        [sys.executable, "-c", code],
+        cwd=ROOT,
+        stdin=follower,
+        stdout=follower,
+        stderr=follower,
+        start_new_session=True,
+        env={**os.environ, "TERM": "dumb", "COLUMNS": "200"},
+    )
+    os.close(follower)
+    return process, leader
+
+
+def read_until(leader: int, wanted: str) -> str:
+    seen = ""
+    while wanted not in seen:
+        try:
+            part = os.read(leader, 4_096)
+        except OSError:
+            break
+        if not part:
+            break
+        seen += part.decode()
+    return seen
+
+
+def test_ctrl_d_leaves_cleanly(model_server: FakeServer) -> None:
+    process, leader = at_terminal(["chat", "--model", spec(model_server)])
+    with process:
+        read_until(leader, "> ")
+        os.write(leader, b"Hello.\n")
+        assert "You said: Hello." in read_until(leader, "You said: Hello.")
+        read_until(leader, "> ")
+        os.write(leader, b"\x04")
+        rest = read_until(leader, "\0")
+    os.close(leader)
+    assert process.returncode == 0
+    assert "Traceback" not in rest
+
+
+def test_ctrl_c_leaves_cleanly_while_the_model_thinks(
+    model_server: FakeServer, tmp_path: Path
+) -> None:
+    async def think(_body: dict[str, Any], _request: Request) -> Response:
+        await asyncio.Event().wait()
+        return Response()
+
+    model_server.behave = think
+    logs = str(tmp_path / "runs")
+    process, leader = at_terminal(["chat", "--model", spec(model_server), "--logs", logs])
+    with process:
+        read_until(leader, "> ")
+        os.write(leader, b"Hello.\n")
+        assert model_server.arrived.wait(timeout=30)
+        process.send_signal(signal.SIGINT)
+        rest = read_until(leader, "\0")
+    os.close(leader)
+    assert process.returncode == 0
+    assert "Stopped." in rest
+    assert "Traceback" not in rest
+    (trace,) = (tmp_path / "runs").glob("*/trace.jsonl")
+    assert '"reason":"cancelled"' in trace.read_text().splitlines()[-1]

@@ -1,0 +1,76 @@
+"""A model server on this machine that behaves as a test tells it."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeAlias
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+Behaviour: TypeAlias = Callable[[dict[str, Any], Request], Awaitable[Response]]
+
+
+class FakeServer:
+    """A server in a thread; `behave` decides each answer, `seen` keeps each request."""
+
+    def __init__(self, behave: Behaviour) -> None:
+        self.seen: list[dict[str, Any]] = []
+        self.arrived = threading.Event()
+        self.behave = behave
+        self._socket = socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
+        routes = [
+            Route("/v1/chat/completions", self._answer, methods=["POST"]),
+            Route("/api/chat", self._answer, methods=["POST"]),
+        ]
+        config = uvicorn.Config(
+            Starlette(routes=routes), log_level="critical", ws="none", lifespan="off"
+        )
+        self._server = uvicorn.Server(config)
+        self._thread = threading.Thread(target=self._server.run, args=([self._socket],))
+
+    async def _answer(self, request: Request) -> Response:
+        body = await request.json()
+        self.seen.append(body)
+        self.arrived.set()
+        return await self.behave(body, request)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._server.should_exit = True
+        self._server.force_exit = True
+        self._thread.join(timeout=10)
+        self._socket.close()
+
+
+def openai_body(message: dict[str, Any], finish: str = "stop", cached: int = 0) -> dict[str, Any]:
+    return {
+        "id": "x",
+        "object": "chat.completion",
+        "created": 1,
+        "model": "tiny",
+        "choices": [
+            {"index": 0, "message": {"role": "assistant", **message}, "finish_reason": finish}
+        ],
+        "usage": {
+            "prompt_tokens": 100,
+            "completion_tokens": 10,
+            "total_tokens": 110,
+            "prompt_tokens_details": {"cached_tokens": cached},
+        },
+    }
+
+
+def openai_text(content: str | None, finish: str = "stop", cached: int = 0) -> Behaviour:
+    async def behave(_body: dict[str, Any], _request: Request) -> Response:
+        return JSONResponse(openai_body({"content": content}, finish, cached))
+
+    return behave
