@@ -51,9 +51,11 @@ async def build_agent(*, case: str, episode: int, request: Mapping[str, Any]) ->
 async def coag_agent(case: Path, episode: int, request: CaseRequest, world: World) -> CoagAgent:
     """The CoAG agent of an episode, its robot in the world."""
     client = await world.join()
+    model = model_spec(request.model).open()
+    world.guests.push_async_callback(model.close)
     return CoagAgent(
         NAME,
-        model_spec(request.model).open(),
+        model,
         tools=world_tools(client),
         model_context=VacuumContext(reading=await client.sense()),
         system_message=prompt("robot"),

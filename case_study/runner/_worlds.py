@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,10 +29,14 @@ class World:
     """Where it is served."""
     control_token: str
     """The experimenter's token; agents never get it."""
+    guests: AsyncExitStack
+    """What was opened for playing in it; closed with it."""
 
     async def join(self) -> WorldClient:
         """A client that drives the robot; the robot joins, or is taken over if it is there."""
-        return await WorldClient.join(self.url, ROBOT, control_token=self.control_token)
+        client = await WorldClient.join(self.url, ROBOT, control_token=self.control_token)
+        self.guests.push_async_callback(client.close)
+        return client
 
     async def state(self) -> WorldState:
         """The whole world, hidden things included."""
@@ -66,21 +70,29 @@ async def open_world(
         WorldError: The world cannot be served or reached.
     """
     if url is not None:
-        token = os.environ.get(CONTROL_TOKEN)
-        if not token:
-            raise ConfigurationError(
-                f"A world in its own process is set up with its control token: set {CONTROL_TOKEN}."
-            )
-        if fresh:
-            async with WorldControl(url, token) as control:
-                await control.restore(start)
-        yield World(url, token)
+        token = await _set_up(start, url, fresh)
+        async with AsyncExitStack() as guests:
+            yield World(url, token, guests)
         return
     server = await asyncio.to_thread(_started, start, kept, fresh)
     try:
-        yield World(server.url, server.control_token)
+        async with AsyncExitStack() as guests:
+            yield World(server.url, server.control_token, guests)
     finally:
         await asyncio.to_thread(server.stop)
+
+
+async def _set_up(start: WorldState, url: str, fresh: bool) -> str:
+    """Puts a world that is served elsewhere into its beginning; its control token."""
+    token = os.environ.get(CONTROL_TOKEN)
+    if not token:
+        raise ConfigurationError(
+            f"A world in its own process is set up with its control token: set {CONTROL_TOKEN}."
+        )
+    if fresh:
+        async with WorldControl(url, token) as control:
+            await control.restore(start)
+    return token
 
 
 def _started(start: WorldState, kept: Path, fresh: bool) -> WorldServer:

@@ -1,0 +1,164 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from autogen_core import FunctionCall
+from autogen_core.models import CreateResult, RequestUsage
+from autogen_core.tools import BaseTool, FunctionTool
+
+from case_study.baseline import PlainAgent, PlainRecorder
+from coag.errors import ModelCallError, TraceError
+from coag.models import ScriptedModel, ScriptedRequest, scripted_answers
+from coag.schema import Intent, ModelCall, Note, Receipt, ReceiptStatus, TraceRecord, TurnEnd
+from coag.tracing import read_run, read_trace
+
+
+def push(button: str) -> str:
+    """Pushes a button."""
+    if button == "red":
+        raise ValueError("not that one")
+    return json.dumps({"ok": button == "green", "failure": None})
+
+
+TOOLS: list[BaseTool[Any, Any]] = [FunctionTool(push, description="Pushes a button.")]
+
+
+def _call(name: str, number: int = 1, **arguments: str) -> FunctionCall:
+    return FunctionCall(id=f"call-{number}", name=name, arguments=json.dumps(arguments))
+
+
+def _agent(tmp_path: Path, model: ScriptedModel) -> PlainAgent:
+    recorder = PlainRecorder(
+        tmp_path, agent="robot", model="scripted:test", seed=0, configuration={"episode": 1}
+    )
+    return PlainAgent("robot", model, tools=TOOLS, system_message="Push!", recorder=recorder)
+
+
+def _records(agent: PlainAgent) -> list[TraceRecord]:
+    agent.recorder.close()
+    return [entry.body for entry in read_trace(agent.recorder.folder.trace_path)]
+
+
+def _only(records: Sequence[TraceRecord], kind: type[Any]) -> list[Any]:
+    return [record for record in records if isinstance(record, kind)]
+
+
+async def test_action_stands_between_its_intent_and_its_receipt(tmp_path: Path) -> None:
+    agent = _agent(tmp_path, ScriptedModel(scripted_answers([[_call("push", button="green")]])))
+    results = await agent.say("Go.")
+    records = _records(agent)
+    assert json.loads(results[0])["ok"]
+    kinds = [record.record for record in records]
+    assert kinds == ["turn_start", "model_call", "intent", "receipt", "turn_end"]
+    (receipt,) = _only(records, Receipt)
+    assert (receipt.intent_id, receipt.status) == ("intent-000001", ReceiptStatus.DONE)
+    assert read_run(agent.recorder.folder.path).kind == "plain"
+
+
+async def test_call_of_a_tool_that_does_not_exist_is_an_attempt_in_the_trace(
+    tmp_path: Path,
+) -> None:
+    agent = _agent(tmp_path, ScriptedModel(scripted_answers([[_call("fly")]])))
+    results = await agent.say("Go.")
+    records = _records(agent)
+    (intent,), (receipt,) = _only(records, Intent), _only(records, Receipt)
+    assert intent.action == "fly"
+    assert receipt.status is ReceiptStatus.FAILED
+    assert receipt.content == results[0]
+    assert "fly" in receipt.content
+
+
+@pytest.mark.parametrize("button", ["red", "blue"])
+async def test_tool_that_raises_or_fails_gives_a_failed_receipt(
+    tmp_path: Path, button: str
+) -> None:
+    agent = _agent(tmp_path, ScriptedModel(scripted_answers([[_call("push", button=button)]])))
+    await agent.say("Go.")
+    (receipt,) = _only(_records(agent), Receipt)
+    assert receipt.status is ReceiptStatus.FAILED
+
+
+async def test_arguments_that_are_no_json_are_an_attempt_too(tmp_path: Path) -> None:
+    broken = FunctionCall(id="call-1", name="push", arguments="{button")
+    agent = _agent(tmp_path, ScriptedModel(scripted_answers([[broken]])))
+    await agent.say("Go.")
+    (intent,) = _only(_records(agent), Intent)
+    assert intent.arguments == {"unparsed": "{button"}
+
+
+async def test_of_several_calls_in_one_answer_the_first_is_run(tmp_path: Path) -> None:
+    calls = [_call("push", 1, button="green"), _call("push", 2, button="red")]
+    agent = _agent(tmp_path, ScriptedModel(scripted_answers([calls])))
+    assert len(await agent.say("Go.")) == 1
+    records = _records(agent)
+    (model_call,), (note,) = _only(records, ModelCall), _only(records, Note)
+    assert len(model_call.tool_calls) == 2
+    assert "Of 2 tool calls" in note.text
+
+
+async def test_thought_beside_a_tool_call_is_the_recorded_text(tmp_path: Path) -> None:
+    answer = CreateResult(
+        finish_reason="function_calls",
+        content=[_call("push", button="green")],
+        usage=RequestUsage(prompt_tokens=7, completion_tokens=3),
+        cached=False,
+        thought="EU(push) = 5.",
+    )
+    agent = _agent(tmp_path, ScriptedModel(scripted_answers([answer])))
+    await agent.say("Go.")
+    (call,) = _only(_records(agent), ModelCall)
+    assert call.raw == "EU(push) = 5."
+    assert (call.usage.prompt_tokens, call.usage.completion_tokens) == (7, 3)
+
+
+async def test_changed_prompt_keeps_the_dialogue(tmp_path: Path) -> None:
+    model = ScriptedModel(scripted_answers(["Hello.", "Well."]))
+    agent = _agent(tmp_path, model)
+    await agent.say("First.")
+    await agent.change_prompt("Never push red.")
+    await agent.say("Second.")
+    assert model.requests[1].system_text == "Push!\nNever push red."
+    assert "First." in model.requests[1].text
+    assert "Hello." in model.requests[1].text
+    ends = [end.reason for end in _only(_records(agent), TurnEnd)]
+    assert ends == ["respond", "respond"]
+
+
+async def test_model_that_cannot_be_asked_is_recorded_and_raised(tmp_path: Path) -> None:
+    def refuse(request: ScriptedRequest) -> str:
+        raise ConnectionError("no route")
+
+    agent = _agent(tmp_path, ScriptedModel(refuse))
+    with pytest.raises(ModelCallError, match="no route"):
+        await agent.say("Go.")
+    (call,) = _only(_records(agent), ModelCall)
+    assert call.error == "ConnectionError: no route"
+
+
+async def test_nothing_runs_where_its_intent_cannot_be_written(tmp_path: Path) -> None:
+    pushed: list[str] = []
+
+    def press(button: str) -> str:
+        pushed.append(button)
+        return "pressed"
+
+    def answer(request: ScriptedRequest) -> list[FunctionCall]:
+        break_trace()
+        return [_call("press", button="green")]
+
+    recorder = PlainRecorder(tmp_path, agent="robot", model="m", seed=0, configuration={})
+    break_trace: Callable[[], None] = recorder.close
+    agent = PlainAgent(
+        "robot",
+        ScriptedModel(answer),
+        tools=[FunctionTool(press, description="Presses a button.")],
+        system_message="",
+        recorder=recorder,
+    )
+    with pytest.raises((TraceError, ModelCallError)):
+        await agent.say("Go.")
+    assert pushed == []

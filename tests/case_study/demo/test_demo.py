@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from case_study.demo import demo_table, planned_cases, report_text, run_demo, scripted_note
+from case_study.measures import CaseResult
+from case_study.runner import CaseRequest, Progress
+from coag.errors import UnknownNameError
+
+
+class _Silent:
+    """Counts the cases that it is shown."""
+
+    def __init__(self) -> None:
+        self.ended: list[CaseResult] = []
+
+    def begin(self, number: int, request: CaseRequest) -> None:
+        assert number == len(self.ended) + 1
+
+    def progress(self, progress: Progress) -> None:
+        assert 0 <= progress.actions <= progress.bound
+
+    def end(self, result: CaseResult) -> None:
+        self.ended.append(result)
+
+
+def test_demo_runs_each_scenario_with_its_trap_and_the_control_for_both_agents() -> None:
+    cases = planned_cases(None, seed=4)
+    told = {(case.scenario, case.model, case.agent) for case in cases}
+    assert len(told) == 16
+    assert ("sudden-wall", "scripted:stubborn", "baseline") in told
+    assert ("phantom-object", "scripted:gullible", "coag") in told
+    both = [c.delivery for c in cases if (c.scenario, c.agent) == ("evolution", "coag")]
+    assert both == ["constraint", "procedure"] * 2
+    assert {case.seed for case in cases} == {4}
+
+
+def test_demo_with_a_model_runs_that_one_alone() -> None:
+    cases = planned_cases("openai:gpt", seed=0)
+    assert {case.model for case in cases} == {"openai:gpt"}
+    assert len(cases) == 9
+
+
+async def test_demo_ends_in_a_table_and_a_report(tmp_path: Path) -> None:
+    cases = [case for case in planned_cases(None, 0) if case.scenario == "energy-dilemma"][:2]
+    show = _Silent()
+    results = await run_demo(cases, tmp_path, show)
+    assert tuple(show.ended) == results
+    report = (tmp_path / "report.md").read_text()
+    assert "| energy-dilemma | baseline | scripted:impulsive | no | stranded" in report
+    assert "keep_charge_to_reach_charger" in report
+    assert "not language models" in report
+    console = Console(width=80, record=True, file=StringIO())
+    console.print(demo_table(results))
+    screen = console.export_text()
+    assert "scripted:impulsive" in screen
+    assert max(len(line.rstrip()) for line in screen.splitlines()) <= 80
+
+
+async def test_unknown_model_is_refused_before_anything_runs(tmp_path: Path) -> None:
+    show = _Silent()
+    with pytest.raises(UnknownNameError):
+        await run_demo(planned_cases("scripted:brave", 0), tmp_path / "logs", show)
+    assert not (tmp_path / "logs").exists()
+
+
+def test_real_models_need_no_note_on_scripted_ones() -> None:
+    assert scripted_note([]) == ""
+    assert report_text([]).startswith("# Case study")
