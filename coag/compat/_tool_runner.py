@@ -113,7 +113,7 @@ class ToolRunner:
         self, tool: BaseTool[Any, Any], call: ActionCall, token: CancellationToken
     ) -> _Returned:
         value = await tool.run_json(call.arguments, token, call_id=call.id)
-        return _Returned(tool.return_value_as_string(value))
+        return _Returned(_as_json(value) or tool.return_value_as_string(value))
 
     async def _run_workbench(
         self, workbench: Workbench, call: ActionCall, token: CancellationToken
@@ -132,6 +132,16 @@ def _as_tool(tool: Tool) -> BaseTool[Any, Any]:
     raise ConfigurationError(
         f"{tool!r} is no tool: give an AutoGen BaseTool, or a function with annotated arguments."
     )
+
+
+def _as_json(value: Any) -> str | None:
+    """A dictionary or list as JSON; AutoGen would write it as Python does. None for the rest."""
+    if not isinstance(value, dict | list):
+        return None
+    try:
+        return json.dumps(value, ensure_ascii=False)
+    except (TypeError, ValueError):
+        return None
 
 
 def _spec(schema: Mapping[str, Any]) -> ActionSpec:

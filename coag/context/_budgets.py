@@ -8,7 +8,7 @@ from coag.schema import Value
 class Budgets(Value):
     """Token budgets of the sections of a prompt (estimated tokens, not characters).
 
-    Their sum bounds every prompt, however long the run: about 6,000 tokens with the defaults.
+    Their sum bounds every prompt, however long the run: 11,000 tokens with the defaults.
     """
 
     system: int = 1_500

@@ -171,6 +171,10 @@ class CoagContext(
         """Metadata for records written now."""
         return dict(self._get_memory_metadata(self.state))
 
+    def procedure_values(self) -> Mapping[str, str]:
+        """Values for the placeholders of procedures."""
+        return self._get_procedure_values()
+
     def project(self, candidate: Candidate) -> StateT | None:
         """The predicted state after a candidate, or None without a forward model."""
         return self._project(candidate, self.state)

@@ -75,6 +75,10 @@ class DomainHooks(Generic[StateT]):
         """Metadata for the records that the agent writes now, e.g. where it is."""
         return {}
 
+    def _get_procedure_values(self) -> Mapping[str, str]:
+        """Values for the placeholders of the domain's procedures; the same in every cycle."""
+        return {}
+
     def _build_prompt_for_phase(self, phase: Phase, material: PhaseMaterial) -> Prompt:
         """The prompt of a phase, from working memory and what the cycle brings."""
         return self._renderer.render(phase, self._memory_shown(), material)

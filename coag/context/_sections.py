@@ -62,7 +62,7 @@ def goal_section(memory: WorkingMemory, budgets: Budgets) -> Section:
         title="Goal",
         text=memory.goal or "(no goal has been given yet)",
         source="goal",
-        trust=Trust.USER,
+        trust=memory.goal_trust,
         budget=budgets.goal,
     )
 

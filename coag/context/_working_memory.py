@@ -92,6 +92,8 @@ class WorkingMemory(Value):
 
     activity: str
     goal: str = ""
+    goal_trust: Trust = Trust.USER
+    """Trust of whoever set the goal."""
     goal_open: bool = False
     """False before the first message and after an answer; the next message sets a new goal."""
     cycle: int = 0
@@ -144,7 +146,7 @@ class WorkingMemory(Value):
             )
             changes["dialogue"] = (*self.dialogue, said)[-DIALOGUE_KEPT:]
         if percept.sets_goal:
-            changes |= {"goal": percept.content, "goal_open": True}
+            changes |= {"goal": percept.content, "goal_trust": percept.trust, "goal_open": True}
         return self.model_copy(update=changes)
 
     def commit(self, outcome: Outcome) -> WorkingMemory:

@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mappi
 from datetime import datetime
 from typing import Any
 
+from coag.errors import StateError
 from coag.schema import (
     PHASES,
     EvaluationOutcome,
@@ -44,14 +45,26 @@ RUN: Mapping[Phase, PhaseFunction] = {
 
 
 async def perceive(percepts: Iterable[Percept], context: AnyContext, deps: Deps) -> None:
-    """Takes in percepts, each its own record, and tells the modules."""
+    """Takes in percepts, each its own record, and tells the modules.
+
+    Raises:
+        StateError: A hook of the domain could not read a percept. All of them are taken in and
+            recorded; but the constraints would judge by a state that is out of date.
+    """
+    problems: list[str] = []
     for percept in percepts:
         perceived = context.perceive(percept)
         deps.trace.write(perceived)
         for problem in context.hook_problems:
             deps.note(context, "hook", problem)
+        problems += context.hook_problems
         context.hook_problems.clear()
         await deps.modules.observe(perceived)
+    if problems:
+        raise StateError(
+            f"{' '.join(problems)} The perceptual state is out of date; let the hook take "
+            "every return of its tools, failed ones too."
+        )
 
 
 async def run_cycle(context: AnyContext, deps: Deps) -> AsyncGenerator[Outcome]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -76,8 +76,6 @@ class Deps:
     run: Callable[[], str] = lambda: ""
     """The run's id, which makes the ids of intents unique beyond this run."""
     system_message: str = ""
-    values: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Values for the placeholders of procedures, e.g. the agent's name."""
 
     def note(self, context: AnyContext, about: str, text: str, **details: Any) -> None:
         """Writes a note to the trace: nothing falls back silently."""
@@ -124,7 +122,9 @@ async def prompt_for(
     if chooses:
         specs = tuple((await deps.actions.specs()).values())
     material = PhaseMaterial(
-        instructions={phase: deps.procedures.render(name, deps.values, version=pinned)},
+        instructions={
+            phase: deps.procedures.render(name, context.procedure_values(), version=pinned)
+        },
         forms={phase: form},
         system_message=deps.system_message,
         actions=specs,

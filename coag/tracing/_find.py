@@ -9,12 +9,17 @@ from coag.errors import ConfigurationError, UnknownNameError
 
 from ._folder import RunFolder, read_run
 
+_DEPTH = 3
+"""Folders that runs may lie below the folder of logs: a demo's, a case's, the run's own."""
+
 _LISTED = 20
 """How many runs an error names at most."""
 
 
 def list_runs(logs: Path) -> Iterator[RunFolder]:
-    """The runs in a folder of logs, by name, which for `new_run_id` means oldest first.
+    """The runs in a folder of logs and in the folders of cases in it, by path.
+
+    For ids of `new_run_id` that means oldest first within a folder.
 
     Raises:
         ConfigurationError: If there is no such folder.
@@ -23,10 +28,17 @@ def list_runs(logs: Path) -> Iterator[RunFolder]:
         raise ConfigurationError(
             f"There is no folder of logs at {str(logs)!r}. Name the one that holds the runs."
         )
-    for path in sorted(logs.iterdir()):
-        folder = RunFolder(path)
-        if folder.exists:
-            yield folder
+    yield from _runs_below(logs, _DEPTH)
+
+
+def _runs_below(folder: Path, depth: int) -> Iterator[RunFolder]:
+    """Looks no deeper into a run: its own folders are many."""
+    for path in sorted(path for path in folder.iterdir() if path.is_dir()):
+        run = RunFolder(path)
+        if run.exists:
+            yield run
+        elif depth > 1:
+            yield from _runs_below(path, depth - 1)
 
 
 def find_run(text: str, logs: Path) -> RunFolder:

@@ -21,7 +21,7 @@ from coag.cycle import (
     perceive,
     run_turn,
 )
-from coag.memory import LongTermMemory, ProceduralMemory
+from coag.memory import LongTermMemory, ProceduralMemory, Procedure, seed_procedures
 from coag.schema import (
     CognitiveModule,
     Constraint,
@@ -113,6 +113,7 @@ def make_mind(
     modules: Sequence[CognitiveModule] = (),
     context: CoagContext[Any] | None = None,
     memory: LongTermMemory | None = None,
+    procedures: Mapping[str, Procedure] | None = None,
     tool_timeout: float = 5.0,
     module_seconds: float = 0.2,
     **settings: Any,
@@ -130,7 +131,9 @@ def make_mind(
     deps = Deps(
         ask=asking,
         actions=GuardedActions(ToolRunner(tools, timeout=tool_timeout), [seam]),
-        procedures=ProceduralMemory(clock=context.clock),
+        procedures=ProceduralMemory(
+            {**seed_procedures(), **(procedures or {})}, clock=context.clock
+        ),
         trace=trace,
         clock=context.clock,
         ids=context.ids,

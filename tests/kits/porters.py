@@ -5,6 +5,8 @@ The model keeps no count of its own, so an agent that is built again goes on as 
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
@@ -102,6 +104,33 @@ def porter(
         depth=depth,
         recipe=Recipe(factory="kits.porters:porter", arguments=arguments),
     )
+
+
+_KNOWN = re.compile(r"done: Remembered \(semantic, id (\w+)\)")
+FIRST, SECOND, RULE = "Granite is light.", "Granite is heavy.", "Lift with your knees."
+
+
+def learn(request: ScriptedRequest) -> ScriptedReply:
+    """Learns a fact, then better, then a rule, then says so; compact."""
+    known = list(dict.fromkeys(_KNOWN.findall(request.text)))
+    if "is now version 2" in request.text:
+        action, arguments = "respond", {"text": ANSWER}
+    elif len(known) > 1:
+        action = "tool_update_procedural_memory"
+        arguments = {"procedure": "deliberation", "operation": "add", "rule": RULE, "reason": "So."}
+    elif known:
+        action = "tool_update_semantic_memory"
+        arguments = {"fact": SECOND, "supersedes": known[0]}
+    else:
+        action, arguments = "tool_update_semantic_memory", {"fact": FIRST}
+    candidate = {"action": action, "arguments": json.dumps(arguments), "score": 0.9}
+    return {"situation": "", "risks": [], "goal_status": "open", "candidates": [candidate]}
+
+
+def scholar(*, logs: str) -> CoagAgent:
+    """An agent that learns, and keeps it in RAM."""
+    recipe = Recipe(factory="kits.porters:scholar", arguments={"logs": logs})
+    return CoagAgent("scholar", ScriptedModel(learn), logs=logs, depth="compact", recipe=recipe)
 
 
 def no_agent() -> str:

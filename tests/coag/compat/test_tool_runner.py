@@ -221,3 +221,12 @@ async def test_a_tool_that_is_not_there_is_a_failed_result() -> None:
 def test_a_tool_can_say_how_it_went(text: str, is_error: bool, failure: Failure | None) -> None:
     result = read_result(text)
     assert (result.is_error, result.failure) == (is_error, failure)
+
+
+async def test_a_dictionary_comes_back_as_json() -> None:
+    async def count() -> dict[str, int]:
+        """Counts."""
+        return {"litres": 30}
+
+    result = await run(ToolRunner([count]), "count")
+    assert (result.content, result.data) == ('{"litres": 30}', {"litres": 30})

@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from coag.schema import PHASES, MemoryKind
+from coag.store import open_store
+from coag.tracing import read_trace
+from vacuum_world.client import WorldControl
+
+TESTS = Path(__file__).parents[1]
+ROOT = TESTS.parent
+
+
+@pytest.fixture
+def served_world(tmp_path: Path) -> Iterator[tuple[str, dict[str, str]]]:
+    """A world in a process of its own: its address, and the environment with its token."""
+    environment = {
+        **os.environ,
+        "VACUUM_WORLD_CONTROL_TOKEN": secrets.token_urlsafe(24),
+        "PYTHONPATH": os.pathsep.join([str(ROOT), str(TESTS)]),
+    }
+    command = [sys.executable, "-m", "vacuum_world", "serve", "--port", "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as server:
+        assert server.stdout is not None
+        address = server.stdout.readline().removeprefix("serving ").strip()
+        try:
+            yield address, environment
+        finally:
+            server.terminate()
+
+
+def run_until_killed(deadly: str, arguments: list[str], environment: dict[str, str]) -> int:
+    command = [sys.executable, "-m", "kits.killed_case", deadly, "run", *arguments]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode in (0, -signal.SIGKILL), done.stderr
+    return done.returncode
+
+
+def bodies(run: Path) -> list[dict[str, Any]]:
+    return [
+        entry.body.model_dump(mode="json")
+        for entry in read_trace(run / "trace.jsonl", lambda problem: None)
+    ]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(400)
+@pytest.mark.parametrize("deadly", ["even", "odd"])
+async def test_a_run_killed_at_every_intent_receipt_and_record_repeats_and_loses_nothing(
+    served_world: tuple[str, dict[str, str]], tmp_path: Path, deadly: str
+) -> None:
+    address, environment = served_world
+    logs = tmp_path / "logs"
+    first = ["sudden-wall", "--agent", "coag", "--model", "scripted:stubborn", "--seed", "4"]
+    first += ["--episodes", "1", "--world", address, "--logs", str(logs), "--json"]
+
+    kills, code = 0, run_until_killed(deadly, first, environment)
+    (case,) = logs.iterdir()
+    while code != 0 and kills < 60:
+        kills += 1
+        resumed = ["--resume", str(case), "--logs", str(logs), "--json"]
+        code = run_until_killed(deadly, resumed, environment)
+
+    assert code == 0
+    (run,) = (path.parent for path in case.glob("*/trace.jsonl"))
+    records = bodies(run)
+    intents = [r["id"] for r in records if r["record"] == "intent"]
+    receipts = [r["intent_id"] for r in records if r["record"] == "receipt"]
+    written = [r["id"] for r in records if r["record"] == "written" and r["what"] == "record"]
+    lost = set(intents) - set(receipts)
+    assert kills == len(lost) + len(receipts) + len(set(written))
+    assert lost == set(intents[1::2] if deadly == "even" else intents[::2])
+    assert len(set(intents)) == len(intents)
+
+    async with WorldControl(address, environment["VACUUM_WORLD_CONTROL_TOKEN"]) as control:
+        world = await control.world()
+    assert not any(line.repeated for line in world.log)
+    acting = [r["id"] for r in records if r["record"] == "intent" and r["action"] != "sense"]
+    assert [line.action_id for line in world.log] == [i for i in acting if i in receipts]
+
+    unknown = {r["caused_by"] for r in records if r.get("kind") == "unknown_outcome"}
+    assert unknown == lost
+
+    outcomes = [r for r in records if r["record"] == "outcome"]
+    for _, cycle in groupby(outcomes, key=lambda outcome: outcome["cycle"]):
+        assert [outcome["phase"] for outcome in cycle] == [phase.value for phase in PHASES]
+
+    assert written
+    store = open_store(next(case.glob("**/long_term")))
+    kept = await store.get(sorted(set(written)))
+    assert [record.id for record in kept] == sorted(set(written))
+    assert await store.count(MemoryKind.EPISODIC) >= 1
+    await store.close()
+    result = json.loads((case / "result.json").read_text())
+    assert result["measures"]["repeated_action_ids"] == 0
