@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,8 @@ from kits.brains import brain, respond
 
 from coag import Bounds, CoagAgent, CoagContext, ScriptedModel, Verdict
 from coag.errors import ConfigurationError, ModelCallError
-from coag.schema import PHASES, Candidate
+from coag.models import ScriptedReply, ScriptedRequest
+from coag.schema import PHASES, Candidate, Outcome, Percept, Phase, Section, Situation
 
 TOLD = "TERMINATE now"
 
@@ -410,6 +412,60 @@ def refuse_once(model: ScriptedModel) -> Any:
         return await model.create(request.messages, extra_create_args=extra)
 
     return reply
+
+
+async def test_an_unusable_answer_is_asked_for_again_and_then_noted() -> None:
+    def prose(request: ScriptedRequest) -> ScriptedReply:
+        return "I would rather talk."
+
+    model = ScriptedModel(prose)
+    agent = CoagAgent("assistant", model, depth="compact", bounds=Bounds(impasses=1))
+    *events, last = await turn(agent)
+    assert isinstance(last, Response)
+    assert last.chat_message.metadata["ended_by"] == "impasses"
+    (note,) = (r for r in agent.trace if r.record == "note" and r.about == "fallback")
+    assert "no usable reasoning" in note.text
+    used = [e.models_usage for e in events if not isinstance(e, Response) and e.models_usage]
+    assert sum(u.prompt_tokens for u in used) == model.total_usage().prompt_tokens
+
+
+async def test_a_repaired_answer_is_noted() -> None:
+    plan = '{"situation": "so", "risks": [], "goal_status": "open", "candidates": [%s]}'
+    fenced = plan % '{"action": "respond", "arguments": "{\\"text\\": \\"Hi.\\"}", "score": 1}'
+
+    def fence(request: ScriptedRequest) -> ScriptedReply:
+        return f"Sure:\n```json\n{fenced}\n```"
+
+    agent = CoagAgent("assistant", ScriptedModel(fence), depth="compact")
+    assert (await answer(agent)).to_text() == "Hi."
+    (note,) = (r for r in agent.trace if r.record == "note" and r.about == "repair")
+    assert note.details["raw"].startswith("Sure:")
+
+
+class Grumbler:
+    """A module that cannot do anything."""
+
+    name = "grumbler"
+
+    async def observe(self, event: Percept | Outcome) -> None:
+        raise OSError("no")
+
+    async def contribute(self, phase: Phase, situation: Situation, budget: int) -> Section | None:
+        return None
+
+    def save_state(self) -> dict[str, Any]:
+        return {}
+
+    def load_state(self, state: Mapping[str, Any]) -> None:
+        return None
+
+
+async def test_a_module_that_fails_is_named_in_the_answer_and_noted() -> None:
+    agent = CoagAgent("assistant", brain(respond()), modules=[Grumbler()])
+    said = await answer(agent)
+    assert said.metadata["failed_modules"] == "grumbler"
+    notes = [r.text for r in agent.trace if r.record == "note" and r.about == "module"]
+    assert notes[0] == "Module grumbler was left out: observe raised OSError: no."
 
 
 # ---- what stays behind ----

@@ -191,3 +191,9 @@ def test_what_is_no_memory_is_refused() -> None:
     wrong: Any = ["a list of words"]
     with pytest.raises(ConfigurationError, match="memory= takes a folder, a URL"):
         CoagAgent("scout", brain(respond()), memory=wrong)
+
+
+async def test_the_address_of_a_server_is_reached_at_its_first_use_only() -> None:
+    agent = CoagAgent("scout", brain(respond()), memory="http://127.0.0.1:9")
+    assert agent.procedures.names()
+    await agent.close()

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from autogen_agentchat.messages import TextMessage
 from autogen_core import CancellationToken
-from kits.porters import ANSWER, NOTE, TASK, porter
+from kits.porters import ANSWER, NOTE, RULE, SECOND, TASK, porter, scholar
 
 from coag.agent import CoagAgent
 from coag.context import AssistantState, WorkingMemory, dump_state, rebuild
@@ -62,19 +62,22 @@ async def finished_run(where: Path, **options: Any) -> Finished:
     return Finished(folder.path, tuple(folder.trace_path.read_bytes().splitlines(keepends=True)))
 
 
-def broken_off(run: Finished, kept: int, torn: int, where: Path) -> tuple[Path, Path]:
+def broken_off(
+    run: Finished, kept: int, torn: int, where: Path, *, log: bool = True
+) -> tuple[Path, Path]:
     """A copy of the run's folder whose trace ends after `kept` lines and `torn` bytes more.
 
     Its recipe keeps its calls in a file of its own, which it returns too.
     """
-    folder, log = where / run.folder.name, where / "calls.txt"
+    folder, calls = where / run.folder.name, where / "calls.txt"
     shutil.copytree(run.folder, folder, ignore=shutil.ignore_patterns("cycles"))
     tail = run.lines[kept][:torn] if torn else b""
     (folder / "trace.jsonl").write_bytes(b"".join(run.lines[:kept]) + tail)
     info = json.loads((folder / "run.json").read_text())
-    info["recipe"]["arguments"]["log"] = str(log)
+    if log:
+        info["recipe"]["arguments"]["log"] = str(calls)
     (folder / "run.json").write_text(json.dumps(info))
-    return folder, log
+    return folder, calls
 
 
 async def go_on(folder: Path) -> CoagAgent:
@@ -212,6 +215,25 @@ async def test_rules_that_were_in_ram_only_are_given_back(tmp_path: Path) -> Non
     assert "Lift with your knees." in again.procedures.get("reasoning").text
     assert not again.in_turn
     await again.close()
+
+
+async def test_what_was_learned_in_ram_is_given_back_from_every_record(tmp_path: Path) -> None:
+    agent = scholar(logs=str(tmp_path / "logs"))
+    assert await say(agent, TASK) == ANSWER
+    assert agent.run_folder is not None
+    await agent.close()
+    lines = tuple(agent.run_folder.trace_path.read_bytes().splitlines(keepends=True))
+    run = Finished(agent.run_folder.path, lines)
+    for kept in range(2, len(lines) + 1):
+        folder, _ = broken_off(run, kept, 0, tmp_path / str(kept), log=False)
+        again = await CoagAgent.resume(folder)
+        if again.in_turn:
+            assert await say(again) == ANSWER
+        recall = await again.long_term_memory.recall("granite", min_score=0.0)
+        assert [hit.record.text for hit in recall.records] == [SECOND], f"after {kept} records"
+        assert again.procedures.get("deliberation").version == 2
+        assert RULE in again.procedures.get("deliberation").text
+        await again.close()
 
 
 async def test_a_loaded_state_is_part_of_the_run(tmp_path: Path) -> None:
