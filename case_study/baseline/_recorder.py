@@ -133,10 +133,10 @@ class PlainRecorder:
             )
         )
 
-    def close(self, result: dict[str, Any] | None = None) -> None:
+    def close(self) -> None:
         """Ends the run's log."""
         self._writer.close()
-        self.folder.finish(at=self.clock.now(), result=result)
+        self.folder.finish(at=self.clock.now())
 
     def _write(self, record: TraceRecord) -> None:
         self._writer.write(record)

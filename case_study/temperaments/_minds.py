@@ -99,7 +99,7 @@ def _straight(facts: Facts) -> tuple[Intention, ...]:
 
 
 def _in_order(work: Iterable[Cell], facts: Facts, reading: Reading) -> tuple[Cell, ...]:
-    """Cells in the order of the shortest round through them, as far as the ways are known."""
+    """Cells in the order of the shortest round, of equal ones that which ends nearest to home."""
     cells = sorted(work)
     here = reading.position
     nearest = sorted(cells, key=lambda cell: (distance(here, cell), cell))[:_MOST_PLANNED]
@@ -108,8 +108,9 @@ def _in_order(work: Iterable[Cell], facts: Facts, reading: Reading) -> tuple[Cel
         for cell in (here, *nearest)
     }
 
-    def length(order: tuple[Cell, ...]) -> int:
-        return sum(ways[a].get(b, _FAR) for a, b in pairwise((here, *order)))
+    def length(order: tuple[Cell, ...]) -> tuple[int, int]:
+        steps = sum(ways[a].get(b, _FAR) for a, b in pairwise((here, *order)))
+        return steps, ways[order[-1]].get(reading.charger, _FAR) if order else 0
 
     return min(permutations(nearest), key=length)
 
