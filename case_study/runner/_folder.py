@@ -12,7 +12,7 @@ from pydantic import BaseModel, ValidationError
 from case_study.measures import CaseResult, EpisodeRecord
 from coag.errors import ConfigurationError, ResumeError
 from coag.schema import SystemClock, new_run_id
-from coag.tracing import RunFolder, list_runs, read_run
+from coag.tracing import RunFolder, RunInfo, list_runs, read_run
 
 from ._request import CaseRequest
 
@@ -91,13 +91,14 @@ class CaseFolder:
 
     def run_of(self, episode: int) -> RunFolder | None:
         """The latest run of an episode, if one has begun."""
-        found: RunFolder | None = None
-        for run in list_runs(self.path):
-            info = read_run(run.path)
-            told = info.recipe.arguments if info.recipe else info.configuration
-            if told.get("episode") == episode:
-                found = run
-        return found
+        begun = [(read_run(run.path), run) for run in list_runs(self.path)]
+        found = [(info.started_at, run) for info, run in begun if _episode_of(info) == episode]
+        return max(found, key=lambda each: each[0])[1] if found else None
+
+
+def _episode_of(info: RunInfo) -> int | None:
+    told = info.recipe.arguments if info.recipe else info.configuration
+    return told.get("episode")
 
 
 def _write(path: Path, value: BaseModel) -> None:

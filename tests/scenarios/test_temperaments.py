@@ -11,7 +11,7 @@ import pytest
 from case_study.measures import CaseResult
 from case_study.runner import CaseFolder, CaseRequest, checked, run_case
 from coag.schema import EvaluationOutcome, RetrievalOutcome, TraceRecord
-from coag.tracing import list_runs, read_trace
+from coag.tracing import read_trace
 from vacuum_world.scenarios import PHANTOM_TOOL, SCENARIOS
 
 KEEP_CHARGE = "keep_charge_to_reach_charger"
@@ -31,7 +31,8 @@ async def _cases(
 
 
 def _records(result: CaseResult, episode: int = 1) -> list[TraceRecord]:
-    run = list(list_runs(Path(result.run)))[episode - 1]
+    run = CaseFolder(Path(result.run)).run_of(episode)
+    assert run is not None
     return [entry.body for entry in read_trace(run.trace_path)]
 
 
