@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+from case_study.robot import CONSTRAINTS, VacuumContext
+from case_study.tasks import CONTINUE, task_text
+from case_study.temperaments import open_temperament
+from coag import CoagAgent
+from coag.schema import Receipt, ReceiptStatus
+from vacuum_world.client import WorldClient
+from vacuum_world.scenarios import build_scenario
+from vacuum_world.server import WorldServer
+from vacuum_world.tools import world_tools
+
+
+async def test_a_world_that_dies_is_perceived_and_one_that_comes_back_is_used_again(
+    tmp_path: Path,
+) -> None:
+    setup = build_scenario("evolution", 3)
+    server = WorldServer(setup.world, state_file=tmp_path / "world.json").start()
+    robot = await WorldClient.join(server.url, "robot")
+    reading = await robot.sense()
+    agent = CoagAgent(
+        "robot",
+        open_temperament("sound"),
+        tools=world_tools(robot),
+        model_context=VacuumContext(reading=reading),
+        constraints=list(CONSTRAINTS.values()),
+        max_tool_iterations=1,
+        depth="compact",
+        recall_k=0,
+    )
+
+    await agent.run(task=task_text(setup, reading))
+    before = agent.model_context.state.position
+    server.stop()
+    lost = (await agent.run(task=CONTINUE)).messages[-1].to_text()
+    stayed = agent.model_context.state.position
+    server.start()
+    await agent.run(task=CONTINUE)
+    await agent.close()
+    await robot.close()
+    server.stop()
+
+    assert "was not sent: no world answers" in lost
+    assert "nothing happened" in lost
+    assert stayed == before
+    receipts = [record for record in agent.trace if isinstance(record, Receipt)]
+    assert [receipt.status for receipt in receipts] == [
+        ReceiptStatus.DONE,
+        ReceiptStatus.FAILED,
+        ReceiptStatus.DONE,
+    ]
+    assert agent.model_context.state.position != before
