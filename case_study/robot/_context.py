@@ -63,7 +63,7 @@ class VacuumContext(CoagContext[VacuumState]):
         reading = state.reading()
         if reading is None:
             return "Nothing has been sensed yet."
-        lines = [state_line(reading)]
+        lines = [state_line(reading), _around(reading)]
         seen = {"dirty": state.dirty, "clean": state.clean, "blocked": state.obstacles}
         lines += [f"Cells seen {how}: {_listed(cells)}." for how, cells in seen.items() if cells]
         if state.bump is not None:
@@ -116,6 +116,19 @@ def remembered_obstacles(records: Sequence[RecalledRecord]) -> dict[Cell, str]:
         if isinstance(x, int) and isinstance(y, int):
             found.setdefault((x, y), hit.record.id[:8])
     return found
+
+
+def _around(reading: Reading) -> str:
+    """The sensors' directions as cells: small models do not work them out."""
+    parts: list[str] = []
+    for direction in DIRECTIONS:
+        there = neighbour(reading.position, direction)
+        if getattr(reading.blocked, direction):
+            parts.append(f"{direction} you cannot move")
+        else:
+            charger = ", the charger" if there == reading.charger else ""
+            parts.append(f"{direction} of you is {there}{charger}")
+    return f"You are at {reading.position}: {'; '.join(parts)}."
 
 
 def _bump(state: VacuumState, percept: Percept) -> Cell | None:

@@ -71,7 +71,11 @@ def dialogue_section(memory: WorkingMemory, budgets: Budgets) -> Section | None:
     """The last messages, the agent's own answers among them."""
     if not memory.dialogue:
         return None
-    lines = [f"{'you' if said.own else said.source}: {said.content}" for said in memory.dialogue]
+    lines = [
+        f"{'you' if said.own else said.source}: "
+        f"{'(the goal above)' if said.content == memory.goal else said.content}"
+        for said in memory.dialogue
+    ]
     trusts = {said.trust for said in memory.dialogue if not said.own}
     return Section(
         title="Dialogue",
