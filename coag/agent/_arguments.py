@@ -28,7 +28,15 @@ def tool_runner(
 
 
 def context_from(given: ChatCompletionContext | None) -> CoagContext[Any]:
-    """The given `CoagContext`, or a default one that shows what another context selects."""
+    """The given `CoagContext`, or a default one that shows what another context selects.
+
+    Raises:
+        ConfigurationError: It is no context.
+    """
+    if given is not None and not isinstance(given, ChatCompletionContext):  # pyright: ignore[reportUnnecessaryIsInstance] - from outside
+        raise ConfigurationError(
+            f"model_context takes a context, e.g. CoagContext(), not {given!r}."
+        )
     if isinstance(given, CoagContext):
         return cast("CoagContext[Any]", given)
     return CoagContext[Any](dialogue=given)

@@ -24,12 +24,12 @@ from typing_extensions import Unpack
 
 from coag.compat import Tool
 from coag.context import CoagContext
-from coag.cycle import ConstraintSet, TurnResult, run_turn
+from coag.cycle import ConstraintSet, TurnResult, perceive, run_turn
 from coag.errors import ResumeError
 from coag.memory import LongTermMemory, ProceduralMemory, Procedure
 from coag.models import Asker
-from coag.schema import CognitiveModule, Constraint, Outcome, TraceRecord
-from coag.tracing import MemoryTrace, Recipe, RunFolder, read_run
+from coag.schema import CognitiveModule, Constraint, Outcome, Percept, TraceRecord
+from coag.tracing import Recipe, RunFolder, read_run
 
 from ._arguments import context_from, refuse_unsupported, tool_runner
 from ._events import events_of
@@ -168,9 +168,8 @@ class CoagAgent(BaseChatAgent):
 
     @property
     def trace(self) -> tuple[TraceRecord, ...]:
-        """The records of this run that are kept in RAM; empty where `logs` is given."""
-        sink = self._mind.trace.sink
-        return sink.records if isinstance(sink, MemoryTrace) else ()
+        """The records of this run: the last 10,000 in RAM, or with `logs` all, read anew."""
+        return self._runs.records(self._mind.trace)
 
     @property
     def turn(self) -> int:
@@ -238,14 +237,30 @@ class CoagAgent(BaseChatAgent):
             return self._summary.message(result.last, self.name, metadata)
         return TextMessage(content=result.response, source=self.name, metadata=metadata)
 
+    async def perceive(self, percept: Percept) -> None:
+        """Takes in a percept between turns, e.g. a property change or a signal of a sensor.
+
+        It is recorded, changes the state by the context's hook, and the modules are told.
+
+        Raises:
+            StateError: The context's hook could not read it; it is recorded all the same.
+            TraceError: The run's folder cannot be written to.
+        """
+        self._runs.open(self._mind)
+        await perceive([percept], self._context, self._mind.deps)
+        self._mind.trace.flush()
+
     # ---- life ----
 
     async def on_reset(self, cancellation_token: CancellationToken) -> None:
-        """Forgets the dialogue and the activity; long-term memory and procedures stay."""
+        """Forgets the dialogue and the activity; long-term memory and procedures stay.
+
+        The next turn begins a run of its own.
+        """
         del cancellation_token
         await self._context.clear()
         self._mind.deps.detector.load_state({})
-        self._runs.note_state(self._mind)
+        self._runs.end()
 
     async def save_state(self) -> Mapping[str, Any]:
         """The whole mind as JSON: working memory, procedures, modules, detector, counters."""
@@ -284,6 +299,6 @@ class CoagAgent(BaseChatAgent):
 
     async def close(self) -> None:
         """Ends the run's log and closes the memory that this agent opened itself."""
-        self._runs.close()
+        self._runs.end()
         if self._owns_memory:
             await self._memory.close()

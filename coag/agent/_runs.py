@@ -5,14 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 
 from coag.cycle import snapshot
-from coag.schema import new_run_id
+from coag.schema import TraceRecord, new_run_id
 from coag.tracing import (
+    MemoryTrace,
     Recipe,
     RunFolder,
     RunInfo,
     TraceWriter,
     installed_versions,
     open_trace,
+    read_trace,
 )
 
 from ._mind import Mind, MindParts, RunName, SwitchableTrace
@@ -46,6 +48,7 @@ class Runs:
         if self.name.value:
             return
         if self._logs is None:
+            mind.trace.sink = MemoryTrace()
             self.name.value = new_run_id(self._parts.context.clock.now(), self._parts.name)
         else:
             self.attach(RunFolder.create(self._logs, self._info()), mind.trace)
@@ -78,9 +81,23 @@ class Runs:
             started_at=now,
         )
 
-    def close(self) -> None:
-        """Ends the run: the trace is closed and `run.json` says when."""
+    def end(self) -> None:
+        """Ends the run: the trace is closed and `run.json` says when; the next turn begins anew.
+
+        The ended run can still be looked at until then.
+        """
         if self._writer is not None and self.folder is not None:
             self._writer.close()
             self.folder.finish(at=self._parts.context.clock.now())
             self._writer = None
+        self.name.value = ""
+
+    def records(self, trace: SwitchableTrace) -> tuple[TraceRecord, ...]:
+        """The records of the run, or of the one that has just ended."""
+        if isinstance(trace.sink, MemoryTrace):
+            return trace.sink.records
+        if self.folder is None:
+            return ()
+        if self._writer is not None:
+            self._writer.flush()
+        return tuple(entry.body for entry in read_trace(self.folder.trace_path))

@@ -32,9 +32,17 @@ def cycle_settings(given: Deliberation, max_tool_iterations: int | None) -> Cycl
     """The settings of every cycle, AssistantAgent's limit on tool use included.
 
     Raises:
+        TypeError: An argument that nothing has; lists those that exist.
         ValueError: `max_tool_iterations` is less than 1.
     """
     values: dict[str, Any] = dict(given)
+    unknown = sorted(set(values) - set(CycleSettings.model_fields))
+    if unknown:
+        raise TypeError(
+            f"CoagAgent has no argument {', '.join(map(repr, unknown))}. Beside AssistantAgent's "
+            f"it has modules, constraints, procedures, logs, recipe, seed, tool_timeout, "
+            f"{', '.join(CycleSettings.model_fields)}."
+        )
     if max_tool_iterations is not None:
         if max_tool_iterations < 1:
             raise ValueError(

@@ -8,7 +8,7 @@ from typing import Any, Generic, Self
 from autogen_core import Component
 from autogen_core.model_context import ChatCompletionContext
 from autogen_core.models import LLMMessage
-from pydantic import BaseModel, TypeAdapter
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from coag.errors import StateError
 from coag.memory import LongTermMemory, Recall
@@ -96,7 +96,14 @@ class CoagContext(
         self._memory = self._fresh_memory()
 
     def _fresh_memory(self) -> WorkingMemory:
-        state = self._initial_state()
+        try:
+            state = self._initial_state()
+        except ValidationError as error:
+            raise StateError(
+                f"{type(self).__name__} has no initial state: {error.errors()[0]['loc']} "
+                f"{error.errors()[0]['msg']}. Give every field a default (None for what is not "
+                "known yet), or override _initial_state."
+            ) from error
         return WorkingMemory(activity=self._activity, perceptual_state=checked_dump(state))
 
     # ---- what the cycle calls ----

@@ -100,9 +100,12 @@ class DomainHooks(Generic[StateT]):
         return repr(kept)
 
     def _opens_goal(self, percept: Percept) -> bool:
-        """Whether a message sets the goal: by default somebody else's if no goal is open."""
-        own = percept.trust is Trust.DEVELOPER
-        return bool(percept.content) and not own and not self._memory.goal_open
+        """Whether a message sets the goal.
+
+        By default the user's does if no goal is open; somebody else's only if there is none.
+        """
+        taken = self._memory.goal_open if percept.trust is Trust.USER else self._memory.goal
+        return bool(percept.content) and not taken
 
     def _memory_shown(self) -> WorkingMemory:
         """Working memory as prompts show it."""

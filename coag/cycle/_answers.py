@@ -133,7 +133,9 @@ def _example(model: type[BaseModel]) -> str:
 
 def _placeholder(name: str, annotation: Any) -> str:
     if name == "arguments":
-        return '"{\\"name\\": \\"value\\"}"'
+        return '"the arguments as a JSON object, or {}"'
+    if name == "action":
+        return '"the name of one available action"'
     origin = get_origin(annotation)
     if origin is list:
         return f"[{_placeholder('', get_args(annotation)[0])}]"

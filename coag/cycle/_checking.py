@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from pydantic import BaseModel
+
 from coag.context import dump_state
 from coag.schema import ActionSpec, Candidate, Evaluation, Verdict
 
@@ -46,5 +48,8 @@ def _project(candidate: Candidate, context: AnyContext) -> tuple[Any | None, Ver
         projection = context.project(candidate)
     except Exception as error:  # a domain's hook: without its prediction nothing may pass
         reason = f"the domain's projection raised {type(error).__name__}: {error}"
+        return None, Verdict(allowed=False, constraint=PROJECTION, reason=reason)
+    if projection is not None and not isinstance(projection, BaseModel):
+        reason = f"the domain's projection is {projection!r}, not a state or None"
         return None, Verdict(allowed=False, constraint=PROJECTION, reason=reason)
     return projection, Verdict(allowed=True, constraint=PROJECTION)

@@ -7,7 +7,7 @@ from coag.schema import Candidate, Phase, ReasoningOutcome
 from ._answers import DeliberationAnswer, ReasoningAnswer, form_of, with_enumerated_actions
 from ._deps import AnyContext, Asked, Deps, prompt_for
 
-UNUSABLE = "The model gave no usable reasoning."
+UNUSABLE = "The model gave no usable answer:"
 
 
 async def reason(context: AnyContext, deps: Deps) -> ReasoningOutcome:
@@ -56,8 +56,9 @@ def _outcome(
 ) -> ReasoningOutcome:
     at, cycle = deps.clock.now(), context.working_memory.cycle
     if asked.value is None:
-        deps.note(context, "fallback", f"{UNUSABLE} {asked.problem}", phase="reasoning")
-        return ReasoningOutcome(cycle=cycle, at=at, usage=asked.usage, situation=UNUSABLE)
+        situation = f"{UNUSABLE} {asked.problem}"
+        deps.note(context, "fallback", situation, phase="reasoning")
+        return ReasoningOutcome(cycle=cycle, at=at, usage=asked.usage, situation=situation)
     return ReasoningOutcome(
         cycle=cycle,
         at=at,

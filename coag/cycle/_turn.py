@@ -15,10 +15,14 @@ from coag.schema import (
     TokenUsage,
     TurnEnd,
     TurnStart,
+    cut_to_tokens,
 )
 
 from ._cycle import close_cycle, perceive, run_cycle
 from ._deps import AnyContext, Deps
+
+REJECTIONS_TOLD = 150
+"""Tokens of rejections that the answer of an impasse repeats."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,7 +154,15 @@ def _response(reason: str, tally: _Tally, context: AnyContext) -> str:
         "cycles": f"I stopped after {tally.cycles} cycles without an answer.",
         "impasses": f"I stopped: in {tally.impasses} cycles in a row no action was possible.",
     }.get(reason, "I stopped.")
-    return f"{limit}{known}{done}"
+    why = _rejections(context) if reason == "impasses" else ""
+    return f"{limit}{why}{known}{done}"
+
+
+def _rejections(context: AnyContext) -> str:
+    """What the last candidates died of, so that a mistake in a rule is seen at once."""
+    gone = context.working_memory.rejections
+    told = "; ".join(f"{one.action}: {one.constraint}: {one.reason}" for one in gone)
+    return f" Rejected last: {cut_to_tokens(told, REJECTIONS_TOLD)}." if told else ""
 
 
 async def _break_off(reason: str, text: str, context: AnyContext, deps: Deps, turn: int) -> None:

@@ -29,11 +29,24 @@ from autogen_core.model_context import BufferedChatCompletionContext
 from autogen_core.models import AssistantMessage, LLMMessage, UserMessage
 from autogen_core.tools import FunctionTool, StaticWorkbench
 from kits.brains import brain, respond
+from pydantic import BaseModel
 
 from coag import Bounds, CoagAgent, CoagContext, ScriptedModel, Verdict
+from coag.context import rebuild
 from coag.errors import ConfigurationError, ModelCallError
 from coag.models import ScriptedReply, ScriptedRequest
-from coag.schema import PHASES, Candidate, Outcome, Percept, Phase, Section, Situation
+from coag.schema import (
+    PHASES,
+    Candidate,
+    Outcome,
+    Percept,
+    PerceptKind,
+    Phase,
+    Section,
+    Situation,
+    SystemClock,
+    Trust,
+)
 
 TOLD = "TERMINATE now"
 
@@ -245,9 +258,9 @@ async def test_a_foreign_context_decides_what_is_shown_of_the_dialogue() -> None
     agent = CoagAgent("assistant", model, model_context=foreign)
     for text in ("alpha", "beta"):
         await answer(agent, text)
-    dialogue = model.requests[-1].last_user_text.partition("## Dialogue")[2]
-    assert "beta" in dialogue
-    assert "alpha" not in dialogue
+    asked = model.requests[-1].last_user_text
+    assert "beta" in asked
+    assert "alpha" not in asked
     kept = await foreign.get_messages()
     assert [type(m) for m in kept] == [AssistantMessage]
     assert (await agent.model_context.get_messages()) == kept
@@ -424,7 +437,7 @@ async def test_an_unusable_answer_is_asked_for_again_and_then_noted() -> None:
     assert isinstance(last, Response)
     assert last.chat_message.metadata["ended_by"] == "impasses"
     (note,) = (r for r in agent.trace if r.record == "note" and r.about == "fallback")
-    assert "no usable reasoning" in note.text
+    assert "no usable answer" in note.text
     used = [e.models_usage for e in events if not isinstance(e, Response) and e.models_usage]
     assert sum(u.prompt_tokens for u in used) == model.total_usage().prompt_tokens
 
@@ -490,3 +503,46 @@ async def test_closing_twice_does_no_harm(tmp_path: Path) -> None:
 
 async def test_closing_before_the_first_turn_does_no_harm() -> None:
     await CoagAgent("assistant", brain(respond())).close()
+
+
+# ---- sensors ----
+
+
+async def test_a_percept_between_turns_is_recorded_and_changes_the_state() -> None:
+    class Door(BaseModel):
+        open: bool | None = None
+
+    class Hall(CoagContext[Door]):
+        @property
+        def perceptual_state_schema(self) -> type[Door]:
+            return Door
+
+        def _update_state_from_percept(self, state: Door, percept: Percept) -> Door:
+            return Door(open=percept.data)
+
+    agent = CoagAgent("porter", brain(respond()), model_context=Hall())
+    start = agent.model_context.working_memory
+    moved = Percept(
+        id="door-1",
+        at=SystemClock().now(),
+        kind=PerceptKind.PROPERTY_CHANGE,
+        source="door",
+        trust=Trust.UNTRUSTED,
+        content="The door is open.",
+        data=True,
+    )
+
+    await agent.perceive(moved)
+
+    assert agent.model_context.state == Door(open=True)
+    assert rebuild(start, agent.trace) == agent.model_context.working_memory
+
+
+def test_a_context_class_in_place_of_a_context_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match=r"takes a context, e.g. CoagContext\(\), not"):
+        CoagAgent("a", brain(), model_context=CoagContext)  # pyright: ignore[reportArgumentType] - the point
+
+
+def test_a_misspelt_argument_is_named_with_those_that_exist() -> None:
+    with pytest.raises(TypeError, match=r"no argument 'constraint'.*constraints.*depth"):
+        CoagAgent("a", brain(), constraint=[])  # pyright: ignore[reportCallIssue] - the point

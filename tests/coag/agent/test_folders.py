@@ -12,7 +12,7 @@ from kits.brains import brain, respond
 
 from coag import CoagAgent
 from coag.errors import TraceError
-from coag.tracing import Recipe, read_run, read_trace
+from coag.tracing import Recipe, list_runs, read_run, read_trace
 
 FULL = Path("/dev/full")
 
@@ -110,9 +110,12 @@ async def test_on_a_disk_that_is_full_it_stops_before_it_acts(
     await agent.close()
 
 
-async def test_after_it_was_closed_no_turn_runs_unrecorded(tmp_path: Path) -> None:
-    agent = CoagAgent("waver", brain(respond()), logs=tmp_path)
+async def test_a_turn_after_closing_is_recorded_as_a_run_of_its_own(tmp_path: Path) -> None:
+    agent = CoagAgent("waver", brain(respond(), respond()), logs=tmp_path)
     await say(agent)
     await agent.close()
-    with pytest.raises(TraceError, match="was closed"):
-        await say(agent)
+    await say(agent)
+    await agent.close()
+    runs = [read_run(run.path) for run in list_runs(tmp_path)]
+    assert len(runs) == 2
+    assert all(run.ended_at is not None for run in runs)

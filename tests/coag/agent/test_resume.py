@@ -28,9 +28,10 @@ from coag.schema import (
     PerceptKind,
     Phase,
     ProposalOutcome,
+    RetrievalOutcome,
     TraceRecord,
 )
-from coag.tracing import read_trace
+from coag.tracing import read_run, read_trace
 
 SAID = (TASK, "Well done.")
 
@@ -253,15 +254,20 @@ async def test_a_loaded_state_is_part_of_the_run(tmp_path: Path) -> None:
     await again.close()
 
 
-async def test_a_reset_is_part_of_the_run(tmp_path: Path) -> None:
+async def test_a_reset_ends_the_run_and_the_next_turn_begins_another(tmp_path: Path) -> None:
     agent = porter(log=str(tmp_path / "calls.txt"), logs=str(tmp_path / "logs"))
     await say(agent, TASK)
+    first = agent.run_folder
     await agent.on_reset(CancellationToken())
-    assert agent.run_folder is not None
+    await say(agent, TASK)
+    second = agent.run_folder
     await agent.close()
-    again = await CoagAgent.resume(agent.run_folder.path)
-    assert again.model_context.working_memory.dialogue == ()
-    await again.close()
+    assert first is not None
+    assert second is not None
+    assert first.path != second.path
+    assert read_run(first.path).ended_at is not None
+    cycles = [record.cycle for record in agent.trace if isinstance(record, RetrievalOutcome)]
+    assert cycles[0] == 1
 
 
 # ---- runs that cannot be gone on with ----

@@ -217,3 +217,16 @@ def test_it_remembers_reasoning_as_part_of_the_cognitive_state() -> None:
     reasoning = context.working_memory.cognitive_state.reasoning
     assert reasoning is not None
     assert reasoning.situation == "calm"
+
+
+def test_a_state_without_defaults_says_what_to_do() -> None:
+    class Bare(BaseModel):
+        place: str
+
+    class BareContext(CoagContext[Bare]):
+        @property
+        def perceptual_state_schema(self) -> type[Bare]:
+            return Bare
+
+    with pytest.raises(StateError, match=r"no initial state.*place.*Give every field a default"):
+        BareContext()
