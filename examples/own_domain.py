@@ -1,8 +1,6 @@
 """A domain of one's own: a state, the hook that reads tool returns, a projection, a constraint.
 
-The scripted model wants to overfill a tank. A constraint judges what each pour would lead to.
-
-With a real model: `model = open_model("openai:gpt-5-mini")`, with `open_model` from `coag`.
+The scripted model wants to overfill. With a real one: `coag.open_model("openai:gpt-5-mini")`.
 """
 
 import asyncio
@@ -16,11 +14,14 @@ from coag import Candidate, CoagAgent, CoagContext, Percept, ScriptedModel, Verd
 class Tank(BaseModel, frozen=True):
     """What is perceived of the tank."""
 
-    litres: int = 30
+    litres: int  # no default: what nobody has read is not known
 
 
 class TankContext(CoagContext[Tank]):
     """Working memory of whoever fills the tank."""
+
+    def _initial_state(self) -> Tank:
+        return Tank(litres=30)  # a first reading; here it would ask the gauge
 
     @property
     def perceptual_state_schema(self) -> type[Tank]:
@@ -48,13 +49,12 @@ def greedy(request: object) -> dict[str, object]:
 
 
 if __name__ == "__main__":
-    tank, model = TankContext(), ScriptedModel(greedy)
 
     def pour(litres: int) -> Tank:
         """Pours water into the tank; tells how much it holds then."""
         return Tank(litres=tank.state.litres + litres)
 
-    agent = CoagAgent(
-        "tap", model, tools=[pour], model_context=tank, constraints=[no_overflow], depth="compact"
-    )
+    tank, model = TankContext(), ScriptedModel(greedy)
+    agent = CoagAgent("tap", model, tools=[pour], model_context=tank, depth="compact")
+    agent.constraints.add(no_overflow)
     asyncio.run(Console(agent.run_stream(task="Fill the tank.")))
