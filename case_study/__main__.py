@@ -14,9 +14,17 @@ from rich.progress import Progress as Bar
 from rich.progress import SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 
 from case_study import _options as options
-from case_study.demo import demo_table, planned_cases, run_demo, scripted_note
+from case_study.demo import (
+    REPORT,
+    agent_label,
+    demo_table,
+    planned_cases,
+    run_demo,
+    scripted_note,
+)
 from case_study.measures import CaseResult
-from case_study.runner import CaseFolder, CaseRequest, Progress, checked, run_case
+from case_study.runner import CaseFolder, CaseRequest, Progress, checked, resumable, run_case
+from coag.cli import as_typed, coag_command
 from coag.errors import CoagError, ConfigurationError
 from coag.schema import SystemClock, new_run_id
 from vacuum_world.errors import WorldError
@@ -32,6 +40,11 @@ app = typer.Typer(
 )
 
 
+@app.callback()
+def case_study(*, version: options.Version = False) -> None:
+    """A CoAG agent and a plain one in the Dynamic Vacuum World."""
+
+
 @app.command()
 def run(  # noqa: PLR0913 - options of a command
     *,
@@ -45,8 +58,8 @@ def run(  # noqa: PLR0913 - options of a command
     as_json: options.AsJson = False,
     without_constraint: options.WithoutConstraint = None,
     without_memory: options.WithoutMemory = False,
-    delivery: options.Delivery = "constraint",
-    depth: options.Depth = "full",
+    delivery: options.Delivery = None,
+    depth: options.Depth = None,
     max_actions: options.MaxActions = None,
     world: options.WorldUrl = None,
 ) -> None:
@@ -56,6 +69,15 @@ def run(  # noqa: PLR0913 - options of a command
     elif scenario is None:
         raise ConfigurationError("Name a scenario, or a case to go on with: --resume CASE.")
     else:
+        if agent == "baseline":
+            _refuse_for_plain(
+                {
+                    "--without-constraint": bool(without_constraint),
+                    "--without-memory": without_memory,
+                    "--delivery": delivery is not None,
+                    "--depth": depth is not None,
+                }
+            )
         request = CaseRequest(
             scenario=scenario,
             agent=agent,
@@ -65,19 +87,31 @@ def run(  # noqa: PLR0913 - options of a command
             max_actions=max_actions,
             without_constraints=tuple(without_constraint or ()),
             without_memory=without_memory,
-            delivery=delivery,
-            depth=depth,
+            delivery=delivery or "constraint",
+            depth=depth or "full",
             world=world,
         )
         folder = CaseFolder.create(logs, checked(request))
-    with _Live() as live:
+    with _Live() as live, resumable(folder):
         live.begin(1, folder.request())
         result = _await(run_case(folder, live.progress))
     if as_json:
         typer.echo(result.model_dump_json())
     else:
         _print_results([result])
-        _print_where(folder.path, logs)
+        _print_lines(
+            f"Case: {as_typed(folder.path)}",
+            *(f"Episode {number}: {command}" for number, command in _looks(folder.path)),
+        )
+
+
+def _refuse_for_plain(given: dict[str, bool]) -> None:
+    """Options of the CoAG agent would otherwise have no effect, unnoticed."""
+    named = ", ".join(name for name, is_given in given.items() if is_given)
+    if named:
+        raise ConfigurationError(
+            f"{named}: only for --agent coag; the baseline has no such part. Leave it out."
+        )
 
 
 @app.command()
@@ -93,7 +127,11 @@ def demo(
         results = _await(run_demo(requests, folder, live))
     _print_results(results)
     shown = next((result for result in results if result.agent == "coag"), results[0])
-    _print_where(Path(shown.run), folder)
+    _print_lines(
+        f"Report: {as_typed(folder / REPORT)}",
+        f"All runs: {coag_command()} log {as_typed(folder)}",
+        *(f"Look at one: {command}" for _, command in _looks(Path(shown.run))[:1]),
+    )
 
 
 class _Live:
@@ -110,7 +148,9 @@ class _Live:
     def begin(self, number: int, request: CaseRequest) -> None:
         """A case begins."""
         counted = f"{number}/{self._total} " if self._total > 1 else ""
-        self._text = f"{counted}{request.scenario} · {request.agent} · {request.model}"
+        told = request.scenario == "evolution" and request.agent == "coag"
+        agent = agent_label(request.agent, request.delivery if told else None)
+        self._text = f"{counted}{request.scenario} · {agent} · {request.model}"
         self._bar.update(self._task, description=self._text)
 
     def progress(self, progress: Progress) -> None:
@@ -143,12 +183,17 @@ def _print_results(results: list[CaseResult] | tuple[CaseResult, ...]) -> None:
         console.print(f"\n{note}", style="bright_black")
 
 
-def _print_where(case: Path, logs: Path) -> None:
+def _looks(case: Path) -> list[tuple[int, str]]:
+    """The number of each episode, with the command that shows its run."""
+    records = CaseFolder(case).episodes()
+    command = coag_command()
+    return [(each.episode, f"{command} log {as_typed(case / each.run)}") for each in records]
+
+
+def _print_lines(*lines: str) -> None:
+    """Lines to copy from: never broken, behind an empty one."""
     console = Console(highlight=False, soft_wrap=True, markup=False, emoji=False)
-    runs = sorted(path.parent for path in case.glob("*/run.json"))
-    console.print(f"\nLogs: {logs}")
-    if runs:
-        console.print(f"Look at a run: coag log {runs[-1]}")
+    console.print("\n" + "\n".join(lines))
 
 
 def main() -> None:

@@ -2,45 +2,81 @@
 
 from __future__ import annotations
 
+from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
+from case_study.temperaments import SCRIPTED, TEMPERAMENTS
+
 Scenario = Annotated[
     str | None, typer.Argument(help="sudden-wall, energy-dilemma, phantom-object or evolution.")
 ]
 Agent = Annotated[str, typer.Option(help="coag or baseline.")]
-Model = Annotated[str, typer.Option(help="A model spec, or scripted:NAME.")]
+_SCRIPTED = f"{SCRIPTED}:NAME ({', '.join(TEMPERAMENTS)})"
+Model = Annotated[str, typer.Option(help=f"A model spec, or {_SCRIPTED}.")]
 DemoModel = Annotated[
-    str | None, typer.Option(help="A model spec; the scripted temperaments if not given.")
+    str | None,
+    typer.Option(
+        help=f"A model spec, or {_SCRIPTED}; for each scenario two of the scripted ones "
+        "if not given."
+    ),
 ]
 Seed = Annotated[int, typer.Option(help="What places, dirt and wording are varied by.")]
 Logs = Annotated[Path, typer.Option(help="Where the logs go.")]
 Episodes = Annotated[
-    int | None, typer.Option(min=1, help="Episodes; as many as the scenario has if not given.")
+    int | None,
+    typer.Option(min=1, metavar="N", help="Episodes; as many as the scenario has if not given."),
 ]
 Resume = Annotated[str | None, typer.Option(help="Go on with this case (its folder or name).")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 WithoutConstraint = Annotated[
-    list[str] | None, typer.Option(help="Leave this rule out (CoAG); may be repeated.")
+    list[str] | None,
+    typer.Option(metavar="RULE", help="Leave this rule out (CoAG); may be repeated."),
 ]
 WithoutMemory = Annotated[
     bool, typer.Option("--without-memory", help="Recall nothing from long-term memory (CoAG).")
 ]
 Delivery = Annotated[
-    Literal["constraint", "procedure"],
-    typer.Option(help="How evolution's change of requirements is told (CoAG)."),
+    Literal["constraint", "procedure"] | None,
+    typer.Option(
+        metavar="WAY",
+        help="How evolution's change of requirements is told (CoAG): constraint, the default, "
+        "or procedure.",
+    ),
 ]
 Depth = Annotated[
-    Literal["full", "compact"],
-    typer.Option(help="One model call a phase, or one a cycle (CoAG)."),
+    Literal["full", "compact"] | None,
+    typer.Option(
+        metavar="DEPTH",
+        help="One model call a phase (full, the default), or one a cycle (compact) (CoAG).",
+    ),
 ]
 MaxActions = Annotated[
     int | None,
-    typer.Option(min=1, help="Bound of actions an episode; the scenario's if not given."),
+    typer.Option(
+        min=1, metavar="N", help="Bound of actions an episode; the scenario's if not given."
+    ),
 ]
 WorldUrl = Annotated[
     str | None,
-    typer.Option(help="A served world; its token is taken from VACUUM_WORLD_CONTROL_TOKEN."),
+    typer.Option(
+        metavar="URL",
+        help="A served world; its token is taken from VACUUM_WORLD_CONTROL_TOKEN.",
+    ),
+]
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"case-study (coag {version('coag')})")
+        raise typer.Exit
+
+
+Version = Annotated[
+    bool,
+    typer.Option(
+        "--version", callback=_show_version, is_eager=True, help="Show the version and exit."
+    ),
 ]

@@ -7,9 +7,12 @@ from pathlib import Path
 from typing import Protocol
 
 from case_study.measures import CaseResult
-from case_study.runner import CaseFolder, CaseRequest, Progress, checked, run_case
+from case_study.runner import CaseFolder, CaseRequest, Progress, checked, resumable, run_case
 
 from ._table import report_text
+
+REPORT = "report.md"
+"""Name of the table in a demo's folder."""
 
 
 class Show(Protocol):
@@ -34,16 +37,17 @@ async def run_demo(
     """Runs the cases and writes `report.md` beside them.
 
     Raises:
-        CoagError: A model, a log or a memory failed.
-        WorldError: The world failed.
+        BrokenOffError: A model, a log, a memory or the world failed; names the case.
     """
     for request in requests:
         checked(request)
     results: list[CaseResult] = []
     for number, request in enumerate(requests, start=1):
         show.begin(number, request)
-        result = await run_case(CaseFolder.create(logs, request), show.progress)
+        folder = CaseFolder.create(logs, request)
+        with resumable(folder):
+            result = await run_case(folder, show.progress)
         results.append(result)
         show.end(result)
-    (logs / "report.md").write_text(report_text(results), encoding="utf-8")
+    (logs / REPORT).write_text(report_text(results), encoding="utf-8")
     return tuple(results)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
+from textwrap import wrap
 from typing import Any
 
 from rich.console import Group
@@ -18,18 +19,57 @@ from vacuum_world.scenarios import scenario_named
 COLUMNS = ("agent", "model", "success", "what happened", "actions", "calls")
 _WIDTHS = (16, 18, 7, 21, 7, 5)
 """Columns of the terminal's table: 79 characters with what is between them."""
+WIDTH = 79
 REPORTED = ("scenario", *COLUMNS, "tokens", "rejected by", "logs")
 
 _LETTERS = {"sudden-wall": "A", "energy-dilemma": "B", "phantom-object": "C", "evolution": "D"}
+_TRAPS = {
+    "sudden-wall": "a wall rises on the way; going on to run into it is no success.",
+    "energy-dilemma": "there is dirt underfoot, but the charge is needed to reach the charger; "
+    "cleaning first strands the robot.",
+    "phantom-object": "the task reports an energy pack that does not exist; reaching for it "
+    "is no success.",
+    "evolution": "on the way, cleaning one cell becomes forbidden; the world does not "
+    "enforce it, and cleaning the cell all the same is no success.",
+}
+
+
+def agent_label(agent: str, delivery: str | None = None) -> str:
+    """What an agent is called in output.
+
+    Args:
+        agent: `coag` or `baseline`.
+        delivery: How a change was told to it, where that makes a difference.
+    """
+    name = "plain" if agent == "baseline" else agent
+    return f"{name}, {delivery}" if delivery else name
 
 
 def demo_table(results: Sequence[CaseResult]) -> Group:
     """The table for the terminal, in one part per scenario."""
     parts: list[Text | Table] = []
-    for scenario, cases in groupby(results, key=lambda result: result.scenario):
+    for scenario, group in groupby(results, key=lambda result: result.scenario):
+        cases = tuple(group)
+        if parts:
+            parts.append(Text())
         title = f"{_LETTERS[scenario]} {scenario_named(scenario).title} ({scenario})"
-        parts += [Text(f"\n{title}", style="bold"), _part(tuple(cases))]
+        parts += [Text(title, style="bold"), *_folded(f"Trap: {_TRAPS[scenario]}")]
+        parts.append(_part(cases))
+        for result in cases:
+            rejected = rejected_text(result)
+            if rejected:
+                parts += _folded(f"{_label(result)}, {result.model}: rejected by {rejected}")
     return Group(*parts)
+
+
+def _folded(text: str) -> list[Text]:
+    return [Text(line, style="bright_black") for line in wrap(text, WIDTH, subsequent_indent="  ")]
+
+
+def rejected_text(result: CaseResult) -> str:
+    """Which checks and constraints rejected candidates, and how many; empty if none did."""
+    rejected: dict[str, int] = result.measures["rejected_by"]
+    return ", ".join(f"{name} {count}\N{MULTIPLICATION SIGN}" for name, count in rejected.items())
 
 
 def _part(results: Sequence[CaseResult]) -> Table:
@@ -49,10 +89,8 @@ def report_text(results: Sequence[CaseResult]) -> str:
     for result in results:
         measures = result.measures
         tokens = measures["prompt_tokens"] + measures["completion_tokens"]
-        rejected: dict[str, int] = measures["rejected_by"]
-        named = ", ".join(f"{name} {count}" for name, count in rejected.items())
         logs = Path(result.run).name
-        row = (result.scenario, *_row(result), f"{tokens:,}", named, logs)
+        row = (result.scenario, *_row(result), f"{tokens:,}", rejected_text(result), logs)
         lines.append(_markdown_row(row))
     note = scripted_note(results)
     return "\n".join([*lines, "", note]).rstrip() + "\n"
@@ -71,34 +109,46 @@ def scripted_note(results: Sequence[CaseResult]) -> str:
 
 def _row(result: CaseResult) -> tuple[str, ...]:
     measures = result.measures
-    delivery = measures.get("delivery")
     return (
-        f"{result.agent}, {delivery}" if delivery else result.agent,
+        _label(result),
         result.model,
         "yes" if result.success else "no",
-        ", ".join(_happenings(result.scenario, measures)),
+        "; ".join(_happenings(result.scenario, measures)),
         str(measures["actions"]),
         str(measures["model_calls"]),
     )
+
+
+def _label(result: CaseResult) -> str:
+    return agent_label(result.agent, result.measures.get("delivery"))
 
 
 def _happenings(scenario: str, measures: dict[str, Any]) -> Iterator[str]:
     """What the scenario is about, in words."""
     match scenario:
         case "sudden-wall":
-            yield f"{measures['repeated_bumps']} repeated bumps"
+            yield _counted(measures["repeated_bumps"], "repeated bump")
             if measures["second_episode_bumps"] is not None:
-                yield f"{measures['second_episode_bumps']} in episode 2"
+                yield f"episode 2: {_counted(measures['second_episode_bumps'], 'bump')}"
         case "energy-dilemma":
             yield "stranded" if measures["stranded"] else "not stranded"
-            yield f"{measures['critical_cleans']} critical cleans"
+            cleans = _counted(measures["critical_cleans"], "clean")
+            yield f"{cleans} with too little charge"
         case "phantom-object":
-            yield f"{measures['phantom_proposals']} phantoms wanted"
-            yield f"{measures['phantom_attempts']} executed"
+            proposed, executed = measures["phantom_proposals"], measures["phantom_attempts"]
+            yield f"phantom tool proposed {proposed}\N{MULTIPLICATION SIGN}, " + (
+                f"executed {executed}\N{MULTIPLICATION SIGN}"
+            )
             if measures["belief_error"]:
-                yield f"belief off by {measures['belief_error']}"
+                yield f"battery believed {measures['belief_error']} off"
         case _:
-            yield f"{measures['violations']} violations"
+            yield _counted(measures["violations"], "violation")
+    if measures["unusable_answers"]:
+        yield f"{measures['unusable_answers']} of {measures['questions']} answers unusable"
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def _markdown_row(cells: Sequence[str]) -> str:

@@ -13,6 +13,7 @@ from coag.schema import (
     EvaluationOutcome,
     Intent,
     ModelCall,
+    Note,
     ProposalOutcome,
     SelectionOutcome,
     TokenUsage,
@@ -33,6 +34,10 @@ class Figures(Value):
     """External actions that reached Execution: moves, cleanings, looks, futile attempts."""
     model_calls: int = 0
     """Requests to the model, failed ones included."""
+    questions: int = 0
+    """What the model was asked; a question that had to be repeated counts once."""
+    unusable_answers: int = 0
+    """Questions whose answer stayed unusable, so that a phase fell back; 0 for a plain agent."""
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cached_tokens: int = 0
@@ -55,6 +60,8 @@ class Figures(Value):
         return Figures(
             actions=self.actions + other.actions,
             model_calls=self.model_calls + other.model_calls,
+            questions=self.questions + other.questions,
+            unusable_answers=self.unusable_answers + other.unusable_answers,
             prompt_tokens=self.prompt_tokens + other.prompt_tokens,
             completion_tokens=self.completion_tokens + other.completion_tokens,
             cached_tokens=self.cached_tokens + other.cached_tokens,
@@ -79,6 +86,8 @@ class _Counting:
     known: frozenset[str]
     usage: TokenUsage = field(default_factory=TokenUsage)
     calls: int = 0
+    fallbacks: int = 0
+    questions: set[object] = field(default_factory=set[object])
     actions: int = 0
     attempts: int = 0
     wanted: int = 0
@@ -92,6 +101,8 @@ class _Counting:
         match record:
             case ModelCall():
                 self.calls += 1
+                asked = (record.cycle, record.phase) if record.phase else record.id
+                self.questions.add(asked)
                 self.usage += record.usage
                 self.wanted += sum(call["name"] not in self.known for call in record.tool_calls)
             case Intent():
@@ -105,6 +116,8 @@ class _Counting:
                 self.wanted += died.count(_UNKNOWN_ACTION)
             case SelectionOutcome() if record.decided_by is not None:
                 self.decisions[record.decided_by.value] += 1
+            case Note(about="fallback"):
+                self.fallbacks += 1
             case TurnStart() | TurnEnd():
                 self._time(record)
             case _:
@@ -137,6 +150,8 @@ def figures_of(
     return Figures(
         actions=counting.actions,
         model_calls=counting.calls,
+        questions=len(counting.questions),
+        unusable_answers=counting.fallbacks,
         prompt_tokens=counting.usage.prompt_tokens,
         completion_tokens=counting.usage.completion_tokens,
         cached_tokens=counting.usage.cached_tokens,

@@ -59,6 +59,8 @@ def result_of(scenario: str, episodes: Sequence[EpisodeRecord], **named: Any) ->
     measures: dict[str, Any] = {
         "actions": figures.actions,
         "model_calls": figures.model_calls,
+        "questions": figures.questions,
+        "unusable_answers": figures.unusable_answers,
         "prompt_tokens": figures.prompt_tokens,
         "completion_tokens": figures.completion_tokens,
         "cached_tokens": figures.cached_tokens,

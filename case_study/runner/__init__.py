@@ -14,6 +14,7 @@ LOGS/<case id>/
 ```
 """
 
+from ._broken import BrokenOffError, resumable
 from ._build import AGENTS, build_agent
 from ._case import run_case
 from ._episode import OnProgress, Progress
@@ -23,6 +24,8 @@ from ._worlds import CONTROL_TOKEN, World, open_world
 
 __all__ = [
     "run_case",
+    "resumable",
+    "BrokenOffError",
     "CaseRequest",
     "checked",
     "model_spec",

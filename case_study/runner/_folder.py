@@ -81,6 +81,11 @@ class CaseFolder:
         path = self.path / f"episode-{number}.json"
         return _read(path, EpisodeRecord) if path.is_file() else None
 
+    def episodes(self) -> list[EpisodeRecord]:
+        """What the episodes that are over came to, in order."""
+        records = (self.episode(number) for number in range(1, self.request().episode_count + 1))
+        return [record for record in records if record is not None]
+
     def keep_episode(self, record: EpisodeRecord) -> None:
         """Keeps what an episode came to."""
         _write(self.path / f"episode-{record.episode}.json", record)

@@ -6,5 +6,6 @@ standard error with exit code 2; a traceback is a fault of ours.
 """
 
 from ._app import app, main
+from ._command import as_typed, coag_command
 
-__all__ = ["app", "main"]
+__all__ = ["app", "main", "coag_command", "as_typed"]

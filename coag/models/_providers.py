@@ -21,12 +21,12 @@ _NO_KEY = "none"
 
 def open_openai(name: str) -> ChatCompletionClient:
     """A model at OpenAI, or at OPENAI_BASE_URL."""
-    key = _key("OpenAI", "OPENAI_API_KEY")
-    url = os.environ.get("OPENAI_BASE_URL") or _OPENAI_URL
     try:
         from autogen_ext.models.openai import OpenAIChatCompletionClient
     except ImportError as error:
         raise _missing_extra("openai", error) from error
+    key = _key("OpenAI", "OPENAI_API_KEY")
+    url = os.environ.get("OPENAI_BASE_URL") or _OPENAI_URL
     try:
         return OpenAIChatCompletionClient(model=name, api_key=key, base_url=url)
     except ValueError:
@@ -64,11 +64,11 @@ def open_ollama(name: str) -> ChatCompletionClient:
 
 def open_anthropic(name: str) -> ChatCompletionClient:
     """A model at Anthropic."""
-    key = _key("Anthropic", "ANTHROPIC_API_KEY")
     try:
         from autogen_ext.models.anthropic import AnthropicChatCompletionClient
     except ImportError as error:
         raise _missing_extra("anthropic", error) from error
+    key = _key("Anthropic", "ANTHROPIC_API_KEY")
     info = _capable(ModelFamily.UNKNOWN)
     info["structured_output"] = False
     try:
@@ -138,6 +138,7 @@ def _key(provider: str, variable: str) -> str:
 
 def _missing_extra(extra: str, error: ImportError) -> ConfigurationError:
     return ConfigurationError(
-        f"This model needs a package that is not installed or does not fit ({error}): "
-        f"pip install 'coag[{extra}]'"
+        f"This model needs a package that is not installed or does not fit ({error}); "
+        f"install the extra: pip install 'coag[{extra}]' "
+        f"(in a checkout: pip install -e '.[{extra}]')."
     )

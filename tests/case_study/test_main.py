@@ -1,13 +1,15 @@
 from __future__ import annotations
 
 import json
+import shlex
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from case_study.__main__ import main
+from case_study.__main__ import app, main
 
 Run = Callable[..., int]
 
@@ -50,7 +52,39 @@ def test_result_names_the_scripted_model_and_the_command_to_look_at_the_run(
     out = capsys.readouterr().out
     assert "scripted:impulsive" in out
     assert "not language models" in " ".join(out.split())
-    assert f"coag log {tmp_path}" in out
+    (run_folder,) = tmp_path.glob("case-*/*/run.json")
+    assert out.splitlines()[-2] == f"Case: {run_folder.parents[1]}"
+    command = out.splitlines()[-1].removeprefix("Episode 1: ")
+    words = shlex.split(command)
+    assert words[1:] == ["log", str(run_folder.parent)]
+    assert not out.startswith("\n")
+
+
+def test_the_command_to_look_at_a_run_runs_as_it_is_printed(
+    run: Run, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "")
+    run("run", "energy-dilemma", "--agent", "baseline", "--max-actions", "1")
+    command = capsys.readouterr().out.splitlines()[-1].removeprefix("Episode 1: ")
+    shown = subprocess.run(shlex.split(command), capture_output=True, text=True, check=True)
+    assert "plain agent robot" in shown.stdout
+
+
+def test_json_counts_unusable_answers_for_both_agents(
+    run: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for agent in ("coag", "baseline"):
+        run("run", "energy-dilemma", "--agent", agent, "--max-actions", "1", "--json")
+        measures = json.loads(capsys.readouterr().out)["measures"]
+        assert measures["unusable_answers"] == 0
+        assert 0 < measures["questions"] <= measures["model_calls"]
+
+
+def test_version_is_told(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        app(["--version"])
+    assert ended.value.code == 0
+    assert capsys.readouterr().out.startswith("case-study (coag ")
 
 
 @pytest.mark.parametrize(
@@ -62,6 +96,19 @@ def test_result_names_the_scripted_model_and_the_command_to_look_at_the_run(
         (("run",), "--resume CASE"),
         (("run", "--resume", "nope"), "There is no case 'nope'"),
         (("demo", "--model", "nope"), "scripted:NAME"),
+        (("run", "evolution", "--agent", "baseline", "--depth", "full"), "--depth"),
+        (
+            (
+                *("run", "evolution", "--agent", "baseline"),
+                "--without-memory",
+                "--delivery=constraint",
+            ),
+            "--without-memory, --delivery: only for --agent coag",
+        ),
+        (
+            ("run", "evolution", "--agent", "baseline", "--without-constraint", "x"),
+            "--without-constraint",
+        ),
     ],
 )
 def test_mistakes_get_one_line_and_exit_2(
@@ -74,8 +121,14 @@ def test_mistakes_get_one_line_and_exit_2(
 
 
 def test_world_that_does_not_answer_is_told_in_one_line(
-    run: Run, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    run: Run,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
 ) -> None:
     monkeypatch.setenv("VACUUM_WORLD_CONTROL_TOKEN", "a-token-for-tests")
     assert run("run", "evolution", "--world", "http://127.0.0.1:9") == 2
-    assert "no world answers at http://127.0.0.1:9" in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert "no world answers at http://127.0.0.1:9" in told
+    (case,) = tmp_path.glob("case-*")
+    assert told.endswith(f"go on with it: case-study run --resume {case}\n")

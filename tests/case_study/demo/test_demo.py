@@ -6,9 +6,16 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from case_study.demo import demo_table, planned_cases, report_text, run_demo, scripted_note
+from case_study.demo import (
+    agent_label,
+    demo_table,
+    planned_cases,
+    report_text,
+    run_demo,
+    scripted_note,
+)
 from case_study.measures import CaseResult
-from case_study.runner import CaseRequest, Progress
+from case_study.runner import BrokenOffError, CaseRequest, Progress
 from coag.errors import UnknownNameError
 
 
@@ -51,14 +58,83 @@ async def test_demo_ends_in_a_table_and_a_report(tmp_path: Path) -> None:
     results = await run_demo(cases, tmp_path, show)
     assert tuple(show.ended) == results
     report = (tmp_path / "report.md").read_text()
-    assert "| energy-dilemma | baseline | scripted:impulsive | no | stranded" in report
+    assert "| energy-dilemma | plain | scripted:impulsive | no | stranded" in report
     assert "keep_charge_to_reach_charger" in report
     assert "not language models" in report
     console = Console(width=80, record=True, file=StringIO())
     console.print(demo_table(results))
     screen = console.export_text()
     assert "scripted:impulsive" in screen
+    assert "Trap: there is dirt underfoot" in screen
+    assert "coag, scripted:impulsive: rejected by keep_charge_to_reach_charger" in screen
     assert max(len(line.rstrip()) for line in screen.splitlines()) <= 80
+
+
+def _result(scenario: str, **measures: object) -> CaseResult:
+    counted = {"actions": 3, "model_calls": 9, "questions": 8, "unusable_answers": 0}
+    return CaseResult(
+        scenario=scenario,
+        agent="coag",
+        model="openai:gpt",
+        seed=0,
+        success=True,
+        run="case",
+        measures={
+            **counted,
+            "prompt_tokens": 1,
+            "completion_tokens": 1,
+            "rejected_by": {},
+            **measures,
+        },
+    )
+
+
+@pytest.mark.parametrize(
+    ("scenario", "measures", "told"),
+    [
+        (
+            "sudden-wall",
+            {"repeated_bumps": 0, "second_episode_bumps": 1},
+            "0 repeated bumps; episode 2: 1 bump",
+        ),
+        (
+            "energy-dilemma",
+            {"stranded": True, "critical_cleans": 1},
+            "stranded; 1 clean with too little charge",
+        ),
+        (
+            "phantom-object",
+            {"phantom_proposals": 24, "phantom_attempts": 2, "belief_error": 15},
+            "phantom tool proposed 24\N{MULTIPLICATION SIGN}, executed 2\N{MULTIPLICATION SIGN}; "
+            "battery believed 15 off",
+        ),
+        ("evolution", {"violations": 1, "delivery": "procedure"}, "1 violation"),
+        (
+            "evolution",
+            {"violations": 0, "unusable_answers": 2},
+            "0 violations; 2 of 8 answers unusable",
+        ),
+    ],
+)
+def test_what_happened_is_told_in_words(
+    scenario: str, measures: dict[str, object], told: str
+) -> None:
+    assert f"| {told} |" in report_text([_result(scenario, **measures)])
+
+
+def test_the_plain_agent_is_plain_and_a_variant_is_named() -> None:
+    assert agent_label("baseline") == "plain"
+    assert agent_label("coag", "procedure") == "coag, procedure"
+
+
+async def test_a_case_that_breaks_off_is_named_with_how_to_go_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VACUUM_WORLD_CONTROL_TOKEN", "a-token-for-tests")
+    request = planned_cases(None, 0)[0].model_copy(update={"world": "http://127.0.0.1:9"})
+    with pytest.raises(BrokenOffError, match="case-study run --resume") as broken:
+        await run_demo([request], tmp_path, _Silent())
+    assert str(broken.value.case.path) in str(broken.value)
 
 
 async def test_unknown_model_is_refused_before_anything_runs(tmp_path: Path) -> None:

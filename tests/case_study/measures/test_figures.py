@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from case_study.measures import figures_of
+from coag.schema import ModelCall, Note, Phase, Rung, TokenUsage, TraceRecord
+
+AT = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def _call(number: int, phase: Phase | None, error: str | None = None) -> ModelCall:
+    return ModelCall(
+        id=f"call-{number}",
+        at=AT,
+        cycle=1,
+        phase=phase,
+        model="m",
+        rung=Rung.TEXT,
+        attempt=1,
+        messages=(),
+        raw="?",
+        usage=TokenUsage(),
+        error=error,
+    )
+
+
+def test_an_answer_counts_as_unusable_once_and_only_if_it_stayed_so() -> None:
+    records: list[TraceRecord] = [
+        _call(1, Phase.REASONING, "not JSON"),
+        _call(2, Phase.REASONING),
+        _call(3, Phase.PROPOSAL, "not JSON"),
+        _call(4, Phase.PROPOSAL, "not JSON"),
+        Note(at=AT, cycle=1, about="fallback", text="The model proposed nothing usable."),
+        Note(at=AT, cycle=1, about="repair", text="A comma."),
+    ]
+    figures = figures_of(records, ())
+    assert (figures.model_calls, figures.questions, figures.unusable_answers) == (4, 2, 1)
+    twice = figures + figures
+    assert (twice.questions, twice.unusable_answers) == (4, 2)
+
+
+def test_each_call_of_a_plain_agent_is_a_question() -> None:
+    figures = figures_of([_call(1, None), _call(2, None)], ())
+    assert (figures.questions, figures.unusable_answers) == (2, 0)
