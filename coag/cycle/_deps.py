@@ -23,6 +23,7 @@ from coag.schema import (
     Situation,
     TokenUsage,
     TraceSink,
+    Trust,
 )
 
 from ._actions import GuardedActions
@@ -140,10 +141,20 @@ def _growing(context: AnyContext) -> bool:
 
 
 def untrusted_texts(context: AnyContext) -> tuple[str, ...]:
-    """Untrusted texts of this cycle: percepts and recalled records; the gate compares them."""
+    """Every untrusted text that this cycle can see; the gate and the trust of records judge by it.
+
+    What working memory still shows is of this cycle, however early it came: besides the percepts
+    and recalled records, the results of earlier external actions, others' untrusted words in the
+    dialogue, and the goal if somebody untrusted set it.
+    """
     memory = context.working_memory
-    heard = [p.content for p in memory.percepts if p.trust == "untrusted"]
     retrieval = memory.cognitive_state.retrieval
     hits: tuple[RecalledRecord, ...] = retrieval.records if retrieval else ()
-    recalled = [h.record.text for h in hits if h.record.provenance.trust == "untrusted"]
-    return (*heard, *recalled)
+    texts = (
+        *(p.content for p in memory.percepts if p.trust is Trust.UNTRUSTED),
+        *(h.record.text for h in hits if h.record.provenance.trust is Trust.UNTRUSTED),
+        *(deed.result for deed in memory.deeds if not deed.internal),
+        *(said.content for said in memory.dialogue if said.trust is Trust.UNTRUSTED),
+        *((memory.goal,) if memory.goal_trust is Trust.UNTRUSTED else ()),
+    )
+    return tuple(dict.fromkeys(text for text in texts if text))
