@@ -7,6 +7,7 @@ CoagError
 │   ├── MissingCredentialError  a key is not in the environment
 │   └── EmbedderMismatchError   a store was made with another embedder
 ├── PhaseViolation          something was done in a phase where it must not be
+├── TurnInProgressError     an agent was given something while it was in a turn
 ├── StateError              working memory or perceptual state would become invalid
 ├── ModelAnswerError        a model's answer stayed unusable after repair and re-ask
 ├── ModelCallError          the model could not be asked at all
@@ -68,6 +69,16 @@ class EmbedderMismatchError(ConfigurationError):
 
 class PhaseViolation(CoagError):
     """Something was done in a phase where it must not be done, or out of order."""
+
+
+class TurnInProgressError(CoagError):
+    """An agent was given something while it was in a turn."""
+
+    def __init__(self, agent: str) -> None:
+        super().__init__(
+            f"Agent {agent!r} is in a turn already. One agent takes one turn at a time: wait "
+            "for its response, cancel it, or make another agent."
+        )
 
 
 class StateError(CoagError):

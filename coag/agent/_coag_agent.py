@@ -25,7 +25,7 @@ from typing_extensions import Unpack
 from coag.compat import Tool
 from coag.context import CoagContext
 from coag.cycle import ConstraintSet, TurnResult, perceive, run_turn
-from coag.errors import ResumeError
+from coag.errors import ResumeError, TurnInProgressError
 from coag.memory import LongTermMemory, ProceduralMemory, Procedure
 from coag.models import Asker
 from coag.schema import CognitiveModule, Constraint, Outcome, Percept, TraceRecord
@@ -133,6 +133,8 @@ class CoagAgent(BaseChatAgent):
         self._mind = build_mind(parts, self._runs.name)
         self._turn = 0
         self._begun: list[Outcome] | None = None
+        self._going_on: AsyncGenerator[Outcome | TurnResult] | None = None
+        self._stepping = False
 
     # ---- what can be looked at ----
 
@@ -199,6 +201,7 @@ class CoagAgent(BaseChatAgent):
         if cancellation_token.is_cancelled():
             raise asyncio.CancelledError("The turn was cancelled before it began.")
         deps = self._mind.deps
+        await self._end_abandoned_turn()
         self._runs.open(self._mind)
         percepts = message_percepts(messages, deps.clock, deps.ids)
         await self._tell_foreign_context(messages)
@@ -207,9 +210,10 @@ class CoagAgent(BaseChatAgent):
             self._turn += 1
         inner: list[BaseAgentEvent | BaseChatMessage] = []
         turn = run_turn(percepts, self._context, deps, turn=self._turn, begun=begun)
+        self._going_on = turn
         try:
             while True:
-                item = await next_item(turn, cancellation_token)
+                item = await self._step(turn, cancellation_token)
                 if isinstance(item, TurnResult):
                     break
                 known = await deps.actions.specs()
@@ -219,6 +223,23 @@ class CoagAgent(BaseChatAgent):
         finally:
             await turn.aclose()
         yield Response(chat_message=await self._answer(item), inner_messages=inner)
+
+    async def _step(
+        self, turn: AsyncGenerator[Outcome | TurnResult], token: CancellationToken
+    ) -> Outcome | TurnResult:
+        self._stepping = True
+        try:
+            return await next_item(turn, token)
+        finally:
+            self._stepping = False
+
+    async def _end_abandoned_turn(self) -> None:
+        """Closes a turn whose stream was left before its end; refuses where one still runs."""
+        if self._going_on is None:
+            return
+        if self._stepping:
+            raise TurnInProgressError(self.name)
+        await self._going_on.aclose()
 
     async def _tell_foreign_context(self, messages: Sequence[BaseChatMessage]) -> None:
         foreign = self._context.dialogue_source
@@ -292,7 +313,11 @@ class CoagAgent(BaseChatAgent):
                 f"The recipe of {folder.path} makes a {type(agent).__name__}, not a {cls.__name__}."
             )
         agent._runs.attach(folder, agent._mind.trace)
-        await restore(agent._mind, remains)
+        try:
+            await restore(agent._mind, remains)
+        except BaseException:
+            agent._runs.release()
+            raise
         agent._turn = remains.turn
         agent._begun = remains.outcomes if remains.turn_open else None
         return agent

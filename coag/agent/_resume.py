@@ -12,7 +12,7 @@ from typing import Any
 
 from coag.compat import read_result
 from coag.context import WorkingMemory
-from coag.cycle import commit, perceive, return_percept
+from coag.cycle import close_cycle, commit, perceive, return_percept
 from coag.errors import ResumeError
 from coag.schema import (
     ActionCall,
@@ -31,7 +31,7 @@ from coag.schema import (
     TurnStart,
     Written,
 )
-from coag.tracing import Recipe, read_trace
+from coag.tracing import REDACTED, Recipe, read_trace
 
 from ._mind import Mind
 from ._recovery import recover_memory
@@ -133,7 +133,12 @@ async def build_from(recipe: Recipe | None, run: Path) -> Any:
         raise ResumeError(
             f"The recipe of {run} names {recipe.factory!r}, which cannot be imported: {error}"
         ) from error
-    made = factory(**recipe.arguments)
+    try:
+        made = factory(**recipe.arguments)
+    except TypeError as error:
+        raise ResumeError(
+            f"The recipe of {run} does not fit {recipe.factory!r} any more: {error}"
+        ) from error
     return await made if inspect.isawaitable(made) else made
 
 
@@ -165,6 +170,8 @@ async def restore(mind: Mind, remains: Remains) -> None:
         remains.outcomes.append(outcome)
         _tell_detector(outcome, mind)
         await commit(outcome, context, deps)
+    if context.working_memory.in_cycle and REDACTED in str(context.working_memory.to_json()):
+        await close_cycle(context, deps, "The cycle held a secret that the trace does not keep.")
     await perceive(context.working_memory.queued, context, deps)
 
 

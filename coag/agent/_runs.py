@@ -81,6 +81,12 @@ class Runs:
             started_at=now,
         )
 
+    def release(self) -> None:
+        """Lets go of the trace without ending the run."""
+        if self._writer is not None:
+            self._writer.close()
+            self._writer = None
+
     def end(self) -> None:
         """Ends the run: the trace is closed and `run.json` says when; the next turn begins anew.
 

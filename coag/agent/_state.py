@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from coag.errors import StateError
+from coag.errors import CoagError, StateError
 
 from ._mind import Mind
 
@@ -46,11 +46,32 @@ async def save_agent_state(mind: Mind, turn: int) -> AgentState:
 async def load_agent_state(state: AgentState, mind: Mind) -> int:
     """Goes on from a saved state and returns its turn.
 
+    Where it cannot be loaded, the mind is as it was.
+
     Raises:
-        StateError: It is no agent's state.
+        StateError: It is no agent's state, one of a newer version, or damaged.
     """
+    _check_kind(state)
+    before = await save_agent_state(mind, 0)
+    try:
+        return await _apply(state, mind)
+    except (CoagError, ValueError, TypeError, KeyError) as error:
+        await _apply(before, mind)
+        raise StateError(f"The saved state cannot be loaded: {error}") from error
+
+
+def _check_kind(state: AgentState) -> None:
     if not state.llm_context:
         raise StateError("This is no agent's state: it has no 'llm_context'.")
+    if state.type not in ("CoagAgentState", "AssistantAgentState"):
+        raise StateError(f"This is a {state.type}, not the state of an agent.")
+    if state.version.partition(".")[0] != "1":
+        raise StateError(
+            f"This state is of version {state.version!r}; this coag reads versions 1. Update coag."
+        )
+
+
+async def _apply(state: AgentState, mind: Mind) -> int:
     deps = mind.deps
     await mind.context.load_state(state.llm_context)
     if state.procedures is not None:

@@ -115,11 +115,11 @@ class CoagContext(
 
     @property
     def state(self) -> StateT:
-        """The typed view of the perceptual state."""
+        """A typed copy of the perceptual state; changing it changes nothing."""
         raw = self._memory.perceptual_state
         if self._typed is None or self._typed[0] is not raw:
             self._typed = (raw, load_state(self.perceptual_state_schema, raw))
-        return self._typed[1]
+        return self._typed[1].model_copy(deep=True)
 
     def perceive(self, percept: Percept) -> Percept:
         """Takes in a percept and returns it with the state change that the hook computed."""

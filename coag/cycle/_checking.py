@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import deepcopy
 from typing import Any
 
 from pydantic import BaseModel
@@ -14,6 +15,9 @@ from ._arguments import existence, parse_arguments
 from ._deps import AnyContext, Deps
 
 PROJECTION = "projection"
+IN_FORCE = "constraints_in_force"
+UNCHANGED = "arguments_unchanged"
+CHANGED = "a rule or the projection changed the arguments that it was to judge"
 
 
 def check(
@@ -27,20 +31,36 @@ def check(
     verdicts.append(verdict)
     if arguments is None:
         return Evaluation(candidate_id=candidate.id, arguments=None, verdicts=tuple(verdicts))
-    ready = candidate.model_copy(update={"arguments": arguments})
+    ready = candidate.model_copy(update={"arguments": deepcopy(arguments)})
     verdicts.append(deps.detector.verdict(ready, context.progress_key()))
     projection: Any | None = None
     if verdicts[-1].allowed:
         projection, verdict = _project(ready, context)
         verdicts.append(verdict)
     if verdicts[-1].allowed:
+        verdicts.append(_in_force(context, deps))
+    if verdicts[-1].allowed:
         verdicts += deps.constraints.judge(ready, context.state, projection)
+    if ready.arguments != arguments:
+        verdicts.append(Verdict(allowed=False, constraint=UNCHANGED, reason=CHANGED))
     return Evaluation(
         candidate_id=candidate.id,
         arguments=arguments,
         verdicts=tuple(verdicts),
         projection=None if projection is None else dump_state(projection),
     )
+
+
+def _in_force(context: AnyContext, deps: Deps) -> Verdict:
+    """Whether the constraints that the cycle began under are the ones that judge now.
+
+    They are not where a cycle goes on in an agent that was built without one of them.
+    """
+    retrieval = context.working_memory.cognitive_state.retrieval
+    promised = retrieval.constraints if retrieval else ()
+    missing = [name for name in promised if name not in deps.constraints.pinned]
+    reason = f"this cycle began under {', '.join(missing)}, which nobody can ask now"
+    return Verdict(allowed=not missing, constraint=IN_FORCE, reason=reason if missing else "")
 
 
 def _project(candidate: Candidate, context: AnyContext) -> tuple[Any | None, Verdict]:

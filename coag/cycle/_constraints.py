@@ -88,6 +88,11 @@ class ConstraintSet:
         self._pinned = (*self._own, *brought)
         return tuple(constraint.name for constraint in self._pinned)
 
+    @property
+    def pinned(self) -> tuple[str, ...]:
+        """Names of what is in force in this cycle, in order."""
+        return tuple(constraint.name for constraint in self._pinned)
+
     def judge(
         self, candidate: Candidate, state: Any, projection: Any | None
     ) -> tuple[Verdict, ...]:

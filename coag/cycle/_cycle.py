@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Any
@@ -25,7 +24,7 @@ from coag.schema import (
 
 from ._deps import AnyContext, Deps
 from ._evaluation import evaluate
-from ._execution import ActionCancelled, execute
+from ._execution import ActionBrokenOff, execute
 from ._proposal import propose
 from ._reasoning import reason
 from ._retrieval import retrieve
@@ -79,18 +78,22 @@ async def run_cycle(context: AnyContext, deps: Deps) -> AsyncGenerator[Outcome]:
             outcome = await RUN[phase](context, deps)
             await commit(outcome, context, deps)
             yield outcome
-    except ActionCancelled as stopped:
+    except ActionBrokenOff as stopped:
         await commit(stopped.outcome, context, deps)
-        raise asyncio.CancelledError(*stopped.args) from stopped
+        raise stopped.by from stopped
     finally:
         deps.actions.enter(None)
 
 
 async def commit(outcome: Outcome, context: AnyContext, deps: Deps) -> None:
-    """Commits an outcome, writes it down and tells the modules."""
-    context.commit(outcome)
+    """Writes an outcome down, commits it and tells the modules.
+
+    What cannot be written is not committed: the trace would no longer be the state.
+    """
+    context.working_memory.commit(outcome)
     deps.trace.write(outcome)
     deps.trace.flush()
+    context.commit(outcome)
     await deps.modules.observe(outcome)
 
 

@@ -29,11 +29,15 @@ RESULT_TEXT = 4_000
 CANCELLED = "It was cancelled while it ran. It may or may not have had its effect."
 
 
-class ActionCancelled(asyncio.CancelledError):
-    """The turn was cancelled while an action ran; the cycle commits what is known of it."""
+class ActionBrokenOff(BaseException):
+    """The turn was cancelled, or ended by the process, while an action ran.
 
-    def __init__(self, outcome: ExecutionOutcome) -> None:
+    The cycle commits what is known of it and raises what broke it off.
+    """
+
+    def __init__(self, outcome: ExecutionOutcome, by: BaseException) -> None:
         self.outcome = outcome
+        self.by = by
         super().__init__(outcome.result)
 
 
@@ -135,12 +139,14 @@ async def _run_external(
     started = deps.clock.monotonic()
     try:
         result = await deps.actions.execute(call)
-    except asyncio.CancelledError as cancelled:
-        _write_receipt(call.id, ReceiptStatus.CANCELLED, None, started, context, deps)
+    except BaseException as broken:  # cancelled, or the process is to end: what ran is not known
+        cancelled = isinstance(broken, asyncio.CancelledError)
+        status = ReceiptStatus.CANCELLED if cancelled else ReceiptStatus.UNKNOWN
+        _write_receipt(call.id, status, None, started, context, deps)
         unknown = ActionResult(content=CANCELLED, is_error=True, outcome_unknown=True)
         queued = (return_percept(call, unknown, deps),)
         outcome = _outcome(candidate, call, unknown, queued, False, context, deps)
-        raise ActionCancelled(outcome) from cancelled
+        raise ActionBrokenOff(outcome, broken) from broken
     _write_receipt(call.id, _status(result), result, started, context, deps)
     _tell_detector(call, result, context, deps)
     queued = (return_percept(call, result, deps), *result.percepts)

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 
 from coag.errors import CoagError, TraceError
 from coag.schema import (
+    ActionCall,
+    ActionResult,
     ExecutionOutcome,
     ExecutionStatus,
     Outcome,
@@ -20,6 +22,10 @@ from coag.schema import (
 
 from ._cycle import close_cycle, perceive, run_cycle
 from ._deps import AnyContext, Deps
+from ._execution import selected_candidate
+from ._returns import return_percept
+
+LEFT = "The cycle that selected this was left in the middle. It may or may not have been run."
 
 REJECTIONS_TOLD = 150
 """Tokens of rejections that the answer of an impasse repeats."""
@@ -95,6 +101,7 @@ async def run_turn(
             towards its bounds.
     """
     if begun is None:
+        await _close_what_was_left(context, deps)
         start = TurnStart(at=deps.clock.now(), turn=turn, cycle=context.working_memory.cycle)
         deps.trace.write(start)
     deps.modules.failed.clear()
@@ -118,13 +125,28 @@ async def run_turn(
         raise
     except TraceError:  # nothing can be written down any more, the end of the turn neither
         raise
-    except Exception as error:  # whatever it was, it is raised again behind a closed cycle
+    except BaseException as error:  # whatever it was, it is raised again behind a closed cycle
         await _break_off("error", _broken(error), context, deps, turn)
         raise
     yield _finish(reason, tally, context, deps, turn)
 
 
-def _broken(error: Exception) -> str:
+async def _close_what_was_left(context: AnyContext, deps: Deps) -> None:
+    """Ends a cycle that nobody is going on with, e.g. of a state that was saved in the middle.
+
+    What it had selected is not run: whether it was, cannot be told from here.
+    """
+    candidate = selected_candidate(context) if context.working_memory.in_cycle else None
+    queued: tuple[Percept, ...] = ()
+    if candidate is not None:
+        unknown = ActionResult(content=LEFT, is_error=True, outcome_unknown=True)
+        call = ActionCall(id="", action=candidate.action, arguments={})
+        queued = (return_percept(call, unknown, deps).model_copy(update={"caused_by": None}),)
+    await close_cycle(context, deps, "The cycle was left in the middle.", queued)
+    await perceive(context.working_memory.queued, context, deps)
+
+
+def _broken(error: BaseException) -> str:
     named = str(error) if isinstance(error, CoagError) else f"{type(error).__name__}: {error}"
     return f"The turn broke off: {named}"
 

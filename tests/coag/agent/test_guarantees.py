@@ -1,0 +1,239 @@
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections.abc import AsyncGenerator, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from autogen_agentchat.messages import TextMessage
+from autogen_core import CancellationToken
+from kits.brains import brain, respond
+from kits.shops import open_shop
+from pydantic import BaseModel
+
+from coag import CoagAgent, CoagContext, Verdict
+from coag.errors import ResumeError, StateError, TurnInProgressError
+from coag.schema import Candidate, ExecutionOutcome, Intent, Percept, PerceptKind, Receipt
+from coag.tracing import Recipe
+
+WISH = ("order", '{"pieces": 5}')
+
+
+def shop(ordered: list[int]) -> Callable[..., Any]:
+    async def order(pieces: int) -> str:
+        """Orders pieces."""
+        ordered.append(pieces)
+        return "ordered"
+
+    return order
+
+
+def no_order(candidate: Candidate, state: Any, projection: Any | None) -> Verdict:
+    return Verdict.forbid("closed") if candidate.action == "order" else Verdict.allow()
+
+
+async def until(agent: CoagAgent, word: str) -> AsyncGenerator[Any]:
+    """The stream of a turn, left by the caller right after the event that begins so."""
+    stream = agent.on_messages_stream(
+        [TextMessage(content="Order some.", source="user")], CancellationToken()
+    )
+    async for item in stream:
+        if str(getattr(item, "content", "")).startswith(word):
+            break
+    return stream
+
+
+async def test_a_state_saved_in_the_middle_of_a_cycle_acts_under_no_fewer_constraints() -> None:
+    ordered: list[int] = []
+    first = CoagAgent(
+        "a", brain(WISH), tools=[shop(ordered)], constraints=[no_order], depth="compact"
+    )
+    stream = await until(first, "Proposal")
+    state = await first.save_state()
+    await stream.aclose()
+    second = CoagAgent(
+        "a", brain(respond()), tools=[shop(ordered)], constraints=[no_order], depth="compact"
+    )
+    await second.load_state(state)
+    await second.run(task="Go on.")
+    assert ordered == []
+
+
+async def test_a_resumed_cycle_forbids_all_where_one_of_its_constraints_is_gone(
+    tmp_path: Path,
+) -> None:
+    recipe = Recipe(factory="kits.shops:open_shop", arguments={"orders": str(tmp_path / "o.txt")})
+    agent = open_shop(str(tmp_path / "o.txt"), logs=tmp_path / "logs", recipe=recipe)
+    agent.constraints.add(no_order)
+    stream = await until(agent, "Proposal")
+    assert agent.run_folder is not None
+    copy = tmp_path / "copy" / agent.run_folder.path.name
+    shutil.copytree(agent.run_folder.path, copy)
+    await stream.aclose()
+    await agent.close()
+
+    resumed = await CoagAgent.resume(copy)
+    await resumed.on_messages([], CancellationToken())
+    first = next(
+        r for r in resumed.trace if r.record == "outcome" and r.phase.value == "evaluation"
+    )
+    await resumed.close()
+    assert "constraints_in_force" in first.model_dump_json()
+    assert "no_order" in first.model_dump_json()
+    assert not any(isinstance(r, Intent) and r.cycle == 1 for r in resumed.trace)
+
+
+async def test_a_rule_that_changes_the_arguments_lets_nothing_through() -> None:
+    def greedy(candidate: Candidate, state: Any, projection: Any | None) -> Verdict:
+        if candidate.arguments and "pieces" in candidate.arguments:
+            candidate.arguments["pieces"] = 10_000
+        return Verdict.allow()
+
+    ordered: list[int] = []
+    agent = CoagAgent(
+        "a", brain(WISH, respond()), tools=[shop(ordered)], constraints=[greedy], depth="compact"
+    )
+    await agent.run(task="Order some.")
+    assert ordered == []
+
+
+async def test_a_state_that_a_rule_changes_stays_as_it_was() -> None:
+    class Cell(BaseModel):
+        battery: int = 5
+
+    class Robot(CoagContext[Cell]):
+        @property
+        def perceptual_state_schema(self) -> type[Cell]:
+            return Cell
+
+        def _update_state_from_function_result(self, state: Cell, percept: Percept) -> Cell:
+            return state.model_copy()
+
+        def _project(self, candidate: Candidate, state: Cell) -> Cell:
+            state.battery -= 1
+            return state
+
+    def generous(candidate: Candidate, state: Cell, projection: Cell | None) -> Verdict:
+        state.battery = 999
+        return Verdict.allow()
+
+    agent = CoagAgent(
+        "a",
+        brain(WISH, respond()),
+        tools=[shop([])],
+        model_context=Robot(),
+        constraints=[generous],
+        depth="compact",
+    )
+    await agent.run(task="Order some.")
+    assert agent.model_context.state == Cell(battery=5)
+
+
+async def test_an_action_that_ends_the_process_has_a_receipt_and_is_not_run_again() -> None:
+    class StopError(BaseException):
+        pass
+
+    acted: list[int] = []
+
+    async def order(pieces: int) -> str:
+        """Orders pieces."""
+        acted.append(pieces)
+        raise StopError
+
+    agent = CoagAgent("a", brain(WISH, respond()), tools=[order], depth="compact")
+    with pytest.raises(StopError):
+        await agent.on_messages(
+            [TextMessage(content="Order some.", source="user")], CancellationToken()
+        )
+    await agent.run(task="Go on.")
+    assert acted == [5]
+    assert len([r for r in agent.trace if isinstance(r, Receipt)]) == 1
+    unknown = [r for r in agent.trace if isinstance(r, Percept)]
+    assert any(p.kind is PerceptKind.UNKNOWN_OUTCOME for p in unknown)
+
+
+async def test_one_agent_takes_one_turn_at_a_time() -> None:
+    started, ended = asyncio.Event(), asyncio.Event()
+    acted: list[int] = []
+
+    async def order(pieces: int) -> str:
+        """Orders pieces."""
+        acted.append(pieces)
+        started.set()
+        await ended.wait()
+        return "ordered"
+
+    agent = CoagAgent("a", brain(WISH, respond()), tools=[order], depth="compact")
+    first = asyncio.create_task(agent.run(task="one"))
+    await started.wait()
+    with pytest.raises(TurnInProgressError, match="'a' is in a turn already"):
+        await agent.run(task="two")
+    ended.set()
+    await first
+    assert acted == [5]
+
+
+async def test_a_stream_that_is_left_acts_no_more() -> None:
+    ordered: list[int] = []
+    agent = CoagAgent("a", brain(WISH, respond()), tools=[shop(ordered)], depth="compact")
+    stream = await until(agent, "Selection")
+    await agent.run(task="Something else.")
+    await stream.aclose()
+    assert ordered == []
+    outcomes = [r for r in agent.trace if r.record == "outcome"]
+    assert len(outcomes) % 6 == 0
+    assert not any(isinstance(o, ExecutionOutcome) and o.intent_id for o in outcomes)
+
+
+async def test_a_state_saved_while_a_tool_runs_does_not_run_it_again() -> None:
+    acted: list[int] = []
+    states: list[Any] = []
+
+    async def order(pieces: int) -> str:
+        """Orders pieces."""
+        acted.append(pieces)
+        states.append(await agent.save_state())
+        return "ordered"
+
+    agent = CoagAgent("a", brain(WISH, respond()), tools=[order], depth="compact")
+    await agent.run(task="Order some.")
+    other = CoagAgent("a", brain(respond()), tools=[order], depth="compact")
+    await other.load_state(states[0])
+    await other.run(task="Go on.")
+    assert acted == [5]
+    percepts = [r for r in other.trace if isinstance(r, Percept)]
+    assert any(p.kind is PerceptKind.UNKNOWN_OUTCOME for p in percepts)
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        ({"version": "9.0.0"}, "version '9.0.0'"),
+        ({"type": "TeamState"}, "This is a TeamState"),
+        ({"random": [3, "x", None]}, "cannot be loaded"),
+        ({"detector": {"a": 1}}, "cannot be loaded"),
+    ],
+)
+async def test_a_state_that_cannot_be_loaded_changes_nothing(
+    changed: dict[str, Any], told: str
+) -> None:
+    agent = CoagAgent("a", brain(respond()), depth="compact")
+    await agent.run(task="Hello.")
+    before = await agent.save_state()
+    other = await CoagAgent("b", brain(), depth="compact").save_state()
+    with pytest.raises(StateError, match=told):
+        await agent.load_state({**other, **changed})
+    assert await agent.save_state() == before
+
+
+async def test_a_resumption_that_fails_lets_go_of_the_trace(tmp_path: Path) -> None:
+    recipe = Recipe(factory="kits.shops:open_shop", arguments={"unheard": "of"})
+    agent = open_shop(str(tmp_path / "o.txt"), logs=tmp_path / "logs", recipe=recipe)
+    await agent.run(task="Hello.")
+    await agent.close()
+    assert agent.run_folder is not None
+    for _ in range(2):
+        with pytest.raises(ResumeError, match=r"does not fit 'kits\.shops:open_shop'"):
+            await CoagAgent.resume(agent.run_folder.path)
