@@ -6,6 +6,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from difflib import SequenceMatcher
+from functools import lru_cache
 
 RUN_LENGTH = 5
 """So many words in a row that two texts share are taken for a quotation."""
@@ -24,16 +25,46 @@ _TURNING = frozenset(
 )
 """Words that turn a sentence around; texts that differ in one of them are not near-equal."""
 
+_LETTERS = 16
+"""So many letters in a row are a quotation too, wherever spaces and dots cut them into words."""
+
+# fmt: off
+_ALIKE = {
+    "a": "\u0430\u03b1\u0251", "b": "\u0432\u044c\u03b2", "c": "\u0441", "d": "\u0501",
+    "e": "\u0435\u03b5\u04bd", "g": "\u0261", "h": "\u043d\u04bb", "i": "\u0456\u03b9\u0131\u0269",
+    "j": "\u0458", "k": "\u043a\u03ba", "l": "\u04cf", "m": "\u043c", "n": "\u03b7\u0578",
+    "o": "\u043e\u03bf\u0585", "p": "\u0440\u03c1", "q": "\u051b", "s": "\u0455",
+    "t": "\u0442\u03c4", "u": "\u03c5\u057d\u03bc", "v": "\u0475\u03bd\u028b", "w": "\u051d\u03c9",
+    "x": "\u0445\u03c7", "y": "\u0443\u03b3", "z": "\u03b6",
+}
+# fmt: on
+"""Cyrillic, Greek and other small letters (capitals come folded) drawn like this Latin one."""
+_LOOK_ALIKES = str.maketrans({sign: to for to, signs in _ALIKE.items() for sign in signs})
+_BLANKS = frozenset("\u115f\u1160\u3164\uffa0\u2800")
+"""Letters and symbols that show nothing."""
+_UNSEEN = frozenset({"Cf", "Cc", "Mn", "Me", "Cn", "Co"})
+"""Categories of signs that show nothing by themselves, or only add a mark to a letter."""
+
 _APOSTROPHES = {ord("'"): None, 0x2019: None}
 
 Run = tuple[str, ...]
 
 
 def words(text: str) -> list[str]:
-    """The words of a text: compatibility forms folded, case and invisible signs dropped."""
+    """The words of a text: forms, case, accents and look-alikes folded, invisible signs dropped."""
     folded = unicodedata.normalize("NFKC", text).casefold()
-    visible = "".join(sign for sign in folded if unicodedata.category(sign) != "Cf")
-    return _WORD.findall(visible)
+    return _WORD.findall("".join(map(_drawn, folded)))
+
+
+@lru_cache(maxsize=8192)
+def _drawn(sign: str) -> str:
+    """What a small letter is drawn like, without its accents; nothing for an invisible sign."""
+    if sign.isspace():
+        return " "
+    if sign in _BLANKS or unicodedata.category(sign) in _UNSEEN:
+        return ""
+    alike = unicodedata.normalize("NFD", sign)[0].translate(_LOOK_ALIKES)
+    return alike if alike.isascii() else sign
 
 
 def runs(text: str, length: int = RUN_LENGTH) -> set[Run]:
@@ -46,20 +77,24 @@ def shared_run(
 ) -> str | None:
     """The first run of words that a text shares with one of the others, or None.
 
+    A run is also found by its letters alone, sixteen or more of them, if one of the texts cuts
+    its words into pieces, as `t.ransfer` does.
+
     Args:
         text: The text to check.
         others: The texts that it must not quote.
         known: Runs that stand in this text do not count.
         length: How many words make a run.
     """
-    foreign = {run for other in others for run in runs(other, length)}
-    suspect = foreign - runs(known, length)
+    foreign = [words(other) for other in others]
+    suspect = {run for heard in foreign for run in _runs(heard, length)} - runs(known, length)
     spoken = words(text)
     for start in range(len(spoken) - length + 1):
         run = tuple(spoken[start : start + length])
         if run in suspect:
             return " ".join(run)
-    return None
+    hidden = {run for heard in foreign for run in _long_runs(heard, length)}
+    return _hidden_run("".join(spoken), hidden, "".join(words(known)))
 
 
 def quotes(text: str, others: Iterable[str]) -> bool:
@@ -90,6 +125,30 @@ def near_equal(one: str, other: str) -> bool:
 
 def _runs(spoken: Sequence[str], length: int) -> set[Run]:
     return {tuple(spoken[start : start + length]) for start in range(len(spoken) - length + 1)}
+
+
+def _long_runs(spoken: Sequence[str], length: int) -> Iterable[Run]:
+    """From each word on, the fewest words that are so many and have letters enough."""
+    end, size = 0, 0
+    for start, first in enumerate(spoken):
+        while end < len(spoken) and (end - start < length or size < _LETTERS):
+            size += len(spoken[end])
+            end += 1
+        if end - start < length or size < _LETTERS:
+            return
+        yield tuple(spoken[start:end])
+        size -= len(first)
+
+
+def _hidden_run(letters: str, hidden: Iterable[Run], known: str) -> str | None:
+    """The first run whose letters stand in a text's, and not in those of what is known."""
+    starts = {letters[at : at + _LETTERS] for at in range(len(letters) - _LETTERS + 1)}
+    found: list[tuple[int, Run]] = []
+    for run in hidden if starts else ():
+        joined = "".join(run)
+        if joined[:_LETTERS] in starts and joined in letters and joined not in known:
+            found.append((letters.index(joined), run))
+    return " ".join(min(found)[1]) if found else None
 
 
 def _content(text: str) -> list[str]:
