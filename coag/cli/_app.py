@@ -11,6 +11,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from enum import StrEnum
+from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -30,8 +31,22 @@ _USER_ERROR = 2
 """Exit code for what the user got wrong; the same as for an unknown option."""
 
 
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"coag {version('coag')}")
+        raise typer.Exit
+
+
 @app.callback()
-def coag() -> None:
+def coag(
+    *,
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_show_version, is_eager=True, help="Show the version and exit."
+        ),
+    ] = False,
+) -> None:
     """AutoGen agents with a mind that can be inspected."""
 
 
@@ -79,9 +94,12 @@ def chat(
 def log(
     run: Annotated[
         str | None,
-        typer.Argument(help="A run's id or the beginning of one, its folder, or `latest`."),
+        typer.Argument(
+            help="A run's id or the beginning of one, its folder, or `latest`; or a folder of "
+            "runs, to list them."
+        ),
     ] = None,
-    cycle: Annotated[int | None, typer.Option(min=0, help="Only this cycle.")] = None,
+    cycle: Annotated[int | None, typer.Option(min=0, metavar="N", help="Only this cycle.")] = None,
     phase: Annotated[str | None, typer.Option(help="Only this phase, e.g. `evaluation`.")] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="The records as JSON, one a line, for programs.")
@@ -92,7 +110,8 @@ def log(
 
     Without RUN, lists the runs there are.
     """
-    from ._log import show_run, show_runs
+    from ._log import show_run
+    from ._runs import show_runs
 
     if run is None:
         show_runs(logs, as_json=as_json)

@@ -18,9 +18,13 @@ from coag.agent import SYSTEM_MESSAGE, CoagAgent, talk
 from coag.errors import ConfigurationError, ModelCallError
 from coag.models import ModelSpec
 
-from ._text import cleaned
+from ._command import coag_command
+from ._hints import what_to_check
+from ._text import cleaned, one_line
 
 _DIM = "dim"
+_UNUSABLE = "The model gave no usable answer:"
+"""How Reasoning's account of the situation begins where there was no answer to take it from."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +51,9 @@ def chat(options: ChatOptions) -> None:
     piped on is the answers alone.
 
     Raises:
-        ConfigurationError: The model cannot be opened or asked; says what to do.
+        ConfigurationError: The model cannot be opened, or could not be asked for an answer to
+            the one message or to some of the piped ones; says what to do. At a terminal a
+            message that fails is told, and the next one is read.
         TraceError: The log cannot be written.
     """
     spec = ModelSpec.parse(options.model)
@@ -64,15 +70,16 @@ def chat(options: ChatOptions) -> None:
     with asyncio.Runner() as runner, warnings.catch_warnings():
         # AutoGen's remark on local servers that call a model otherwise than one has asked for it.
         warnings.filterwarnings("ignore", message="Resolved model mismatch")
+        conversation = _Conversation(agent, spec, shown)
         try:
             for message in _messages(options, spec.public, shown):
-                runner.run(_turn(agent, message, shown, spec.public))
+                conversation.take(message, runner, only=options.once is not None)
         except KeyboardInterrupt:
             shown.print(Text("\nStopped.", style=_DIM))
         finally:
             runner.run(agent.close())
             runner.run(client.close())
-    _farewell(agent, options, shown)
+    _farewell(conversation, options)
 
 
 def _messages(options: ChatOptions, model: str, shown: Console) -> Iterator[str]:
@@ -100,23 +107,63 @@ def _lines(source: TextIO, shown: Console) -> Iterator[str]:
             return
 
 
-async def _turn(agent: CoagAgent, message: str, shown: Console, model: str) -> None:
-    try:
-        async with aclosing(talk(agent, message)) as remarks:
+class _Conversation:
+    """Message and answer, as they are shown."""
+
+    def __init__(self, agent: CoagAgent, spec: ModelSpec, shown: Console) -> None:
+        self.agent = agent
+        self.shown = shown
+        self.failed = 0
+        """How many messages got no answer because the model could not be asked."""
+        self.unusable = 0
+        """How many times an answer of the model was unusable."""
+        self._spec = spec
+
+    def take(self, message: str, runner: asyncio.Runner, *, only: bool) -> None:
+        """One message; a model that cannot be asked is told, and raised for an only one."""
+        try:
+            runner.run(self._turn(message))
+        except ModelCallError as error:
+            told = f"{str(error).rstrip('.')}. {what_to_check(error, self._spec)}"
+            if only:
+                raise ConfigurationError(told) from error
+            self.failed += 1
+            self.shown.print(Text(one_line(told, 600), style="red"), soft_wrap=True)
+
+    async def _turn(self, message: str) -> None:
+        async with aclosing(talk(self.agent, message)) as remarks:
             async for remark in remarks:
                 if remark.ended_by is None:
-                    shown.print(Text(f"  {cleaned(remark.text)}", style=_DIM), soft_wrap=True)
+                    self._dim(cleaned(remark.text))
+                    if remark.text.startswith("Reasoning:"):
+                        self._tell_unusable()
                     continue
                 Console(highlight=False).print(Text(cleaned(remark.text)), soft_wrap=True)
                 if remark.ended_by != "respond":
-                    shown.print(Text(f"  (ended by its bound on {remark.ended_by})", style=_DIM))
-    except ModelCallError as error:
+                    self._dim(f"(ended by its bound on {remark.ended_by})")
+
+    def _tell_unusable(self) -> None:
+        reasoning = self.agent.model_context.working_memory.cognitive_state.reasoning
+        if reasoning is None or not reasoning.situation.startswith(_UNUSABLE):
+            return
+        self.unusable += 1
+        problem = one_line(reasoning.situation.removeprefix(_UNUSABLE))
+        told = f"  The model's answer was unusable: {problem}"
+        self.shown.print(Text(told, style="yellow"), soft_wrap=True)
+
+    def _dim(self, text: str) -> None:
+        self.shown.print(Text(f"  {text}", style=_DIM), soft_wrap=True)
+
+
+def _farewell(conversation: _Conversation, options: ChatOptions) -> None:
+    shown, folder = conversation.shown, conversation.agent.run_folder
+    if folder is not None and options.logs is not None:
+        command = f"{coag_command()} log {folder.path.name} --logs {options.logs}"
+        shown.print(Text(f"See it all by: {command}", style=_DIM), soft_wrap=True)
+    elif conversation.unusable:
+        hint = "To see what the model answered, keep a log: --logs DIR"
+        shown.print(Text(hint, style=_DIM), soft_wrap=True)
+    if conversation.failed and not sys.stdin.isatty():
         raise ConfigurationError(
-            f"{error}. Check that the server of {model} runs and knows this model."
-        ) from error
-
-
-def _farewell(agent: CoagAgent, options: ChatOptions, shown: Console) -> None:
-    if agent.run_folder is not None and options.logs is not None:
-        run = agent.run_folder.path.name
-        shown.print(Text(f"See it all by: coag log {run} --logs {options.logs}", style=_DIM))
+            f"Messages without an answer: {conversation.failed}. See the errors above."
+        )

@@ -37,17 +37,23 @@ from ._text import one_line
 _DIM = "bright_black"
 _BAD = "red"
 _GOOD = "green"
+_SHORT = 60
+"""Characters up to which a result is shown each time that it is met."""
+_RAW = 200
+"""Characters shown of an unusable answer."""
+_SEEN = "[the receipt's result]"
 
 
 class RunLines:
     """Turns records into lines, in the order of the trace.
 
     It must see every record, also those that are not shown: a later one names the candidates
-    of an earlier one by their ids.
+    of an earlier one by their ids, and what an action brought back is shown once, in its receipt.
     """
 
     def __init__(self) -> None:
         self._actions: dict[str, str] = {}
+        self._result = ""
 
     def of(self, record: TraceRecord) -> list[Text]:
         """The record's lines; none for a snapshot or a turn's start."""
@@ -58,16 +64,23 @@ class RunLines:
             case ModelCall():
                 yield from _model_call(record)
             case Percept():
-                yield _percept(record)
+                yield _percept(record, self._once(record.content))
             case Intent() | Receipt():
                 yield _effect(record)
+                if isinstance(record, Receipt):
+                    self._result = record.content
             case Note():
                 yield _line("note", f"{record.about}: {record.text}", "yellow")
             case Written():
-                text = f"{record.what} {record.id} {_json(record.content)}"
+                content = {
+                    name: self._once(value) if isinstance(value, str) else value
+                    for name, value in record.content.items()
+                }
+                text = f"{record.what} {record.id} {_json(content)}"
                 yield _line("written", text, "cyan")
             case TurnEnd():
-                text = f"{record.reason}: {record.response}" if record.response else record.reason
+                said = self._once(record.response)
+                text = f"{record.reason}: {said}" if said else record.reason
                 yield _line("turn ended", text, "bold")
             case Snapshot() | TurnStart():
                 pass
@@ -90,7 +103,11 @@ class RunLines:
             case SelectionOutcome():
                 yield self._selection(outcome)
             case ExecutionOutcome():
-                yield from _execution(outcome)
+                yield from _execution(outcome, self._once(outcome.result))
+
+    def _once(self, text: str) -> str:
+        """The text, with a long result that the last receipt showed only named."""
+        return text if len(self._result) <= _SHORT else text.replace(self._result, _SEEN)
 
     def _evaluation(self, evaluation: Evaluation) -> Text:
         action = self._named(evaluation.candidate_id)
@@ -137,7 +154,7 @@ def _proposal(outcome: ProposalOutcome) -> Iterator[Text]:
         yield _item(f"{candidate.id} {_call(candidate)}{reason}")
 
 
-def _execution(outcome: ExecutionOutcome) -> Iterator[Text]:
+def _execution(outcome: ExecutionOutcome, result: str) -> Iterator[Text]:
     if outcome.status is ExecutionStatus.NONE:
         yield _line("execution", "nothing was run", _BAD)
         return
@@ -146,8 +163,8 @@ def _execution(outcome: ExecutionOutcome) -> Iterator[Text]:
     yield _line("execution", f"{outcome.status} {action}", style)
     if outcome.response is not None:
         yield _item(f"response: {outcome.response}")
-    elif outcome.result:
-        yield _item(f"result: {outcome.result}")
+    elif result:
+        yield _item(f"result: {result}")
 
 
 def _model_call(call: ModelCall) -> Iterator[Text]:
@@ -163,15 +180,17 @@ def _model_call(call: ModelCall) -> Iterator[Text]:
     )
     if call.error is not None:
         yield _item(f"unusable: {call.error}", _BAD)
-    if call.phase is None and call.raw:
+        if call.raw:
+            yield _item(f"answer: {one_line(call.raw, _RAW)}", _BAD)
+    elif call.phase is None and call.raw:
         yield _item(f"answer: {call.raw}")
     for tool_call in call.tool_calls:
         yield _item(f"tool call: {tool_call.get('name')} {tool_call.get('arguments')}")
 
 
-def _percept(percept: Percept) -> Text:
+def _percept(percept: Percept, content: str) -> Text:
     failed = "failed " if percept.is_error else ""
-    text = f"{failed}{percept.kind} from {percept.source} ({percept.trust}): {percept.content}"
+    text = f"{failed}{percept.kind} from {percept.source} ({percept.trust}): {content}"
     return _line("percept", text, _BAD if percept.is_error else "magenta")
 
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rich.console import Console
-from rich.table import Column, Table
 from rich.text import Text
 
-from coag.errors import TraceError, UnknownNameError
+from coag.errors import ConfigurationError, UnknownNameError
 from coag.schema import (
     PHASES,
     Entry,
@@ -27,17 +26,14 @@ from coag.tracing import (
     RunInfo,
     TraceProblem,
     cycle_of,
-    find_run,
-    list_runs,
     read_run,
     read_trace,
 )
 
 from ._lines import RunLines
-from ._text import cleaned, escaped_json, one_line
+from ._runs import found_run, runs_below, show_runs
+from ._text import escaped_json, one_line
 from ._totals import Totals
-
-_COLUMNS = ("kind", "agent", "model", "started", "ended")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +48,10 @@ class _Shown:
 
 
 def show_run(name: str, logs: Path, *, cycle: int | None, phase: str | None, as_json: bool) -> None:
-    """Prints one run.
+    """Prints one run, or which runs a folder holds.
 
     Args:
-        name: What the user typed for the run; see `coag.tracing.find_run`.
+        name: What the user typed for the run; see `coag.tracing.find_run`. Or a folder of runs.
         logs: The folder of all runs.
         cycle: Only this cycle.
         phase: Only this phase.
@@ -63,10 +59,22 @@ def show_run(name: str, logs: Path, *, cycle: int | None, phase: str | None, as_
 
     Raises:
         UnknownNameError: If there is no such run or phase.
+        ConfigurationError: If the run has no such cycle, or several runs may be meant.
         TraceError: If the run cannot be read.
     """
     wanted = None if phase is None else _phase(phase)
-    folder = find_run(name, logs)
+    holder = runs_below(name, logs)
+    if holder is not None:
+        if cycle is not None or wanted is not None:
+            raise ConfigurationError(
+                f"{str(holder)!r} holds runs and is none itself: name one of them with --cycle "
+                f"and --phase. `coag log {holder}` lists them."
+            )
+        show_runs(holder, as_json=as_json)
+        return
+    folder = found_run(name, logs)
+    if cycle is not None:
+        _check_cycle(folder, cycle)
     problems: list[TraceProblem] = []
     entries = _select(read_trace(folder.trace_path, problems.append), cycle, wanted)
     if as_json:
@@ -80,38 +88,18 @@ def show_run(name: str, logs: Path, *, cycle: int | None, phase: str | None, as_
         Console(stderr=True).print(Text(warning, style="yellow"), soft_wrap=True)
 
 
-def show_runs(logs: Path, *, as_json: bool) -> None:
-    """Prints which runs there are, oldest first.
-
-    Args:
-        logs: The folder of all runs.
-        as_json: Print each run's `run.json` on a line, instead of a table.
-
-    Raises:
-        ConfigurationError: If there is no such folder.
-        TraceError: With `as_json`, if a run's `run.json` cannot be read.
-    """
-    if as_json:
-        for folder in list_runs(logs):
-            sys.stdout.write(escaped_json(read_run(folder.path).model_dump_json()) + "\n")
-        return
-    rows = [_row(folder) for folder in list_runs(logs)]
-    console = _console()
-    if not rows:
-        console.print(Text(f"There are no runs in {cleaned(str(logs))} yet."))
-        return
-    # Ids are for copying: they are never cut, whatever the width of the terminal.
-    widest = max(len(row[0]) for row in rows)
-    table = Table(Column("run", min_width=widest, no_wrap=True), *_COLUMNS, box=None)
-    for row in rows:
-        table.add_row(*row)
-    console.print(table)
-
-
 def _phase(text: str) -> Phase:
-    if text not in PHASES:
+    if text.casefold() not in PHASES:
         raise UnknownNameError("phase", text, PHASES)
-    return Phase(text)
+    return Phase(text.casefold())
+
+
+def _check_cycle(folder: RunFolder, cycle: int) -> None:
+    entries = read_trace(folder.trace_path, lambda problem: None)
+    last = max((cycle_of(entry.body) or 0 for entry in entries), default=0)
+    if cycle > last:
+        cycles = "1 cycle" if last == 1 else f"{last} cycles"
+        raise ConfigurationError(f"Run {folder.path.name!r} has {cycles}: no cycle {cycle}.")
 
 
 def _select(entries: Iterator[Entry], cycle: int | None, phase: Phase | None) -> Iterator[_Shown]:
@@ -136,21 +124,27 @@ def _phase_of(record: TraceRecord) -> Phase | None:
 
 def _print_run(folder: RunFolder, entries: Iterator[_Shown], *, partly: bool) -> None:
     console = _console()
-    for line in _head(read_run(folder.path)):
+    info = read_run(folder.path)
+    for line in _head(info):
         console.print(line, soft_wrap=True)
     lines = RunLines()
     totals = Totals()
     cycle: int | None = None
+    cycles: set[int] = set()
     for shown in entries:
         texts = lines.of(shown.entry.body)
         if not shown.selected:
             continue
         totals = totals.with_record(shown.entry.body)
+        if texts and shown.cycle > 0:
+            cycles.add(shown.cycle)
         if shown.cycle != cycle and texts and shown.cycle > 0:
             cycle = shown.cycle
             console.print(Text(f"\ncycle {cycle}", style="bold"))
         for text in texts:
             console.print(text, soft_wrap=True)
+    if partly and info.kind == "coag":
+        totals = replace(totals, cycles=len(cycles))
     end = f"\n{'shown' if partly else 'total'}: {totals.sentence()}"
     console.print(Text(end, style="bold"), soft_wrap=True)
 
@@ -161,23 +155,6 @@ def _head(info: RunInfo) -> Iterator[Text]:
     yield Text(one_line(f"{info.id}: {info.kind} agent {info.agent}"), style="bold")
     yield Text(one_line(f"model {info.model}{seed}"))
     yield Text(f"started {info.started_at:%Y-%m-%d %H:%M:%S}, {ended}")
-
-
-def _row(folder: RunFolder) -> tuple[Text, ...]:
-    name = Text(cleaned(folder.path.name), style="bold", no_wrap=True)
-    try:
-        info = read_run(folder.path)
-    except TraceError as error:
-        return name, Text(one_line(str(error)), style="red")
-    ended = "" if info.ended_at is None else f"{info.ended_at:%Y-%m-%d %H:%M:%S}"
-    return (
-        name,
-        Text(info.kind),
-        Text(one_line(info.agent, 40)),
-        Text(one_line(info.model, 60)),
-        Text(f"{info.started_at:%Y-%m-%d %H:%M:%S}"),
-        Text(ended or "not finished", style="" if ended else "yellow"),
-    )
 
 
 def _console() -> Console:

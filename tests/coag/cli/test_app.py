@@ -8,7 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 import coag
+from coag.cli import coag_command
 
 Say = Callable[..., Any]
 ROOT = Path(coag.__file__).parents[1]
@@ -18,6 +21,26 @@ def test_help_names_the_commands(say: Say) -> None:
     said = say("--help")
     assert said.code == 0
     assert "log" in said.out
+
+
+def test_version_is_told(say: Say) -> None:
+    assert say("--version").out == f"coag {coag.__version__}\n"
+
+
+def test_the_command_for_a_person_is_the_name_or_the_script_beside_python(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    script = tmp_path / ".venv" / "bin" / "coag"
+    script.parent.mkdir(parents=True)
+    script.touch(mode=0o755)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "executable", str(script.with_name("python")))
+    monkeypatch.setenv("PATH", "")
+    assert coag_command() == ".venv/bin/coag"
+    monkeypatch.setenv("PATH", str(script.parent))
+    assert coag_command() == "coag"
+    script.unlink()
+    assert coag_command() == "coag"
 
 
 def test_declaring_the_commands_imports_nothing_heavy() -> None:

@@ -20,6 +20,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 import coag
+from coag.cli import coag_command
 
 Say = Callable[..., Any]
 ROOT = Path(coag.__file__).parents[1]
@@ -140,7 +141,8 @@ def test_memory_lasts_in_its_folder(model_server: FakeServer, say: Say, tmp_path
 def test_a_log_is_left_and_named(model_server: FakeServer, say: Say, tmp_path: Path) -> None:
     said = say("chat", "--model", spec(model_server), "--once", "Hi.", "--logs", "runs")
     (run,) = (tmp_path / "runs").iterdir()
-    assert said.err.splitlines()[-1] == f"See it all by: coag log {run.name} --logs runs"
+    last = said.err.splitlines()[-1]
+    assert last == f"See it all by: {coag_command()} log {run.name} --logs runs"
     shown = say("log", run.name, "--logs", "runs")
     assert shown.code == 0
     assert "You said: Hi." in shown.out
@@ -182,7 +184,52 @@ def test_an_unknown_form_of_spec_lists_the_forms(say: Say) -> None:
 def test_a_server_that_is_not_there_says_what_to_check(say: Say) -> None:
     line = one_line(say("chat", "--model", "http://127.0.0.1:9/v1#tiny", "--once", "Hi."))
     assert "Model 'tiny' could not be asked" in line
-    assert "Check that the server of http://127.0.0.1:9/v1#tiny runs" in line
+    assert "Check that the server at http://127.0.0.1:9/v1 runs" in line
+
+
+@pytest.mark.parametrize(
+    ("status", "hint"),
+    [
+        (401, "Check the key in OPENAI_API_KEY: the server at http://127.0.0.1"),
+        (403, "Check the key in OPENAI_API_KEY"),
+        (404, "Check the model's name 'tiny' and the URL"),
+        (418, "answered with status 418"),
+    ],
+)
+def test_a_server_that_refuses_is_told_by_its_status(
+    model_server: FakeServer, say: Say, status: int, hint: str
+) -> None:
+    model_server.behave = refusing(status)
+    assert hint in one_line(say("chat", "--model", spec(model_server), "--once", "Hi."))
+
+
+def refusing(status: int) -> Any:
+    async def refuse(_body: dict[str, Any], _request: Request) -> Response:
+        return JSONResponse({"error": {"message": "no"}}, status)
+
+    return refuse
+
+
+def test_a_call_that_fails_does_not_end_the_talk(
+    model_server: FakeServer, say: Say, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def once(body: dict[str, Any], request: Request) -> Response:
+        model_server.behave = echo
+        return JSONResponse({"error": {"message": "no"}}, 404)
+
+    model_server.behave = once
+    monkeypatch.setattr(sys, "stdin", io.StringIO("One.\nTwo.\n"))
+    said = say("chat", "--model", spec(model_server))
+    assert (said.code, said.out) == (2, "You said: Two.\n")
+    assert "Check the model's name 'tiny'" in said.err
+    assert "Messages without an answer: 1." in said.err
+
+
+def test_an_unusable_answer_is_named_as_such(model_server: FakeServer, say: Say) -> None:
+    model_server.behave = openai_text("I would rather not.")
+    said = say("chat", "--model", spec(model_server), "--once", "Hi.")
+    assert "  The model's answer was unusable: " in said.err
+    assert said.err.splitlines()[-1].endswith("keep a log: --logs DIR")
 
 
 def test_a_log_that_cannot_be_kept_stops_before_the_model_is_asked(

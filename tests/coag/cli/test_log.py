@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from coag.schema import ENTRY, PHASES
+from coag.schema import ENTRY, PHASES, ModelCall
 from coag.tracing import RunFolder, read_trace
 
 # What `say` gives: the exit code and both streams.
@@ -56,6 +56,7 @@ cycle 2
   retrieval  0 recalled for 'walls'
   model      scripted:sound by json_schema: 1000 prompt (600 cached), 40 completion tokens, 0.2 s
              unusable: not JSON
+             answer: {}
   reasoning  goal open: Stuck.
   proposal   0 proposed by nobody
   note       fallback: No usable candidates.
@@ -99,7 +100,7 @@ def test_a_phase_of_a_cycle_can_be_shown_alone(coag_run: RunFolder, say: Say) ->
         '             survived c1 move {"direction": "east"} scored 0.80: short',
         "             rejected c2 fly {}: tool_exists: There is no such tool.",
         "",
-        "shown: 0 cycles, 0 external actions, 0 model calls, 0 prompt tokens (0 cached), "
+        "shown: 1 cycle, 0 external actions, 0 model calls, 0 prompt tokens (0 cached), "
         "0 completion tokens",
     ]
 
@@ -195,12 +196,89 @@ def test_without_a_run_all_runs_are_listed(
     (coag_run.path.parent / "broken").mkdir()
     (coag_run.path.parent / "broken" / "run.json").write_text("{}")
     lines = say("log").out.splitlines()
-    assert lines[0].split() == ["run", "kind", "agent", "model", "started", "ended"]
-    table = "\n".join(lines)
-    assert "run-1 " in table
-    assert "run-2-plain" in table
-    assert "broken" in table
-    assert "not" in table
+    assert lines[0].split() == ["run", "kind", "started", "state", "model"]
+    assert lines[1].startswith("  broken")
+    assert lines[2:] == [
+        "  run-1       coag  11-21 12:00 open  scripted:sound",
+        "  run-2-plain plain 11-21 12:00 ended scripted:sound",
+    ]
+
+
+@pytest.fixture
+def cases(leave_run: Callable[..., RunFolder], coag_run: RunFolder, tmp_path: Path) -> Path:
+    """A folder that holds two cases, each with a run of the same beginning."""
+    for case in ("case-a", "case-b"):
+        run = leave_run([], f"run-5-{case}")
+        (tmp_path / "logs" / "demo" / case).mkdir(parents=True)
+        run.path.rename(tmp_path / "logs" / "demo" / case / f"run-5-{case[-1]}")
+    return tmp_path / "logs" / "demo"
+
+
+@pytest.mark.parametrize("name", ["logs/demo", "demo"])
+def test_a_folder_of_runs_lists_them_by_the_folders_they_lie_in(
+    cases: Path, say: Say, name: str
+) -> None:
+    said = say("log", name)
+    assert (said.code, said.err) == (0, "")
+    assert [line.split()[0] for line in said.out.splitlines()] == [
+        "run",
+        "case-a",
+        "run-5-a",
+        "case-b",
+        "run-5-b",
+    ]
+
+
+def test_a_folder_of_runs_has_no_cycles(cases: Path, say: Say) -> None:
+    said = say("log", "demo", "--cycle", "1")
+    assert said.code == 2
+    assert "holds runs and is none itself" in said.err
+
+
+def test_runs_of_the_same_beginning_are_told_with_their_folders(cases: Path, say: Say) -> None:
+    said = say("log", "run-5")
+    assert said.code == 2
+    assert "demo/case-a/run-5-a, demo/case-b/run-5-b" in said.err
+
+
+def test_a_cycle_that_there_is_not_tells_how_many_there_are(coag_run: RunFolder, say: Say) -> None:
+    said = say("log", "run-1", "--cycle", "99")
+    assert (said.code, said.out) == (2, "")
+    assert said.err == "Run 'run-1' has 3 cycles: no cycle 99.\n"
+
+
+def test_the_case_of_a_phase_does_not_matter(coag_run: RunFolder, say: Say) -> None:
+    lower = say("log", "run-1", "--phase", "selection").out
+    assert say("log", "run-1", "--phase", "Selection").out == lower
+    assert "shown: 3 cycles" in lower
+
+
+def test_a_long_result_is_shown_once(
+    leave_run: Callable[..., RunFolder], coag_run: RunFolder, say: Say
+) -> None:
+    result = "the battery is at 95 and " * 8
+    records: list[Any] = []
+    for entry in read_trace(coag_run.trace_path):
+        text = entry.body.model_dump_json().replace("moved", result).replace("now at (1,0)", result)
+        records.append(type(entry.body).model_validate_json(text))
+    leave_run(records, "run-9")
+    out = say("log", "run-9", "--cycle", "1").out
+    assert out.count("the battery is at 95 and the battery") >= 1
+    assert sum("the battery" in line for line in out.splitlines()) == 1
+    assert out.count("[the receipt's result]") == 3
+
+
+def test_an_unusable_answer_is_shown_by_its_beginning(
+    leave_run: Callable[..., RunFolder], coag_run: RunFolder, say: Say
+) -> None:
+    calls = [
+        entry.body.model_copy(update={"raw": "y" * 300})
+        for entry in read_trace(coag_run.trace_path)
+        if isinstance(entry.body, ModelCall) and entry.body.error
+    ]
+    leave_run(calls, "run-9")
+    out = say("log", "run-9").out
+    assert f"answer: {'y' * 200} [… 100 more]" in out
 
 
 def test_all_runs_as_json_are_their_run_json(

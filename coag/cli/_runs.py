@@ -1,0 +1,110 @@
+"""Which runs there are, and which one a person means."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from pathlib import Path
+
+from rich.console import Console
+from rich.text import Text
+
+from coag.errors import ConfigurationError, TraceError, UnknownNameError
+from coag.tracing import RunFolder, find_run, list_runs, read_run
+
+from ._text import cleaned, escaped_json, one_line
+
+_NAMED = 10
+"""How many runs an error names at most."""
+_LONGEST_MODEL = 25
+"""Characters of a model's name; with an id of ours, a line keeps within 80."""
+
+
+def show_runs(logs: Path, *, as_json: bool) -> None:
+    """Prints which runs there are, oldest first, under the folders that they lie in.
+
+    Args:
+        logs: The folder of all runs.
+        as_json: Print each run's `run.json` on a line, instead of a list.
+
+    Raises:
+        ConfigurationError: If there is no such folder.
+        TraceError: With `as_json`, if a run's `run.json` cannot be read.
+    """
+    runs = list(list_runs(logs))
+    if as_json:
+        for folder in runs:
+            sys.stdout.write(escaped_json(read_run(folder.path).model_dump_json()) + "\n")
+        return
+    console = Console(highlight=False, markup=False, emoji=False)
+    if not runs:
+        console.print(Text(f"There are no runs in {cleaned(str(logs))} yet."))
+        return
+    for line in _listing(runs, logs):
+        console.print(line, soft_wrap=True)
+
+
+def runs_below(name: str, logs: Path) -> Path | None:
+    """The folder of this name that holds runs and is none itself, if there is one.
+
+    Args:
+        name: A path, or the name of a folder in `logs`.
+        logs: The folder of all runs.
+    """
+    for folder in (Path(name), logs / name):
+        is_folder = bool(name) and folder.is_dir() and not RunFolder(folder).exists
+        if is_folder and next(list_runs(folder), None) is not None:
+            return folder
+    return None
+
+
+def found_run(name: str, logs: Path) -> RunFolder:
+    """The run that a person means, as `coag.tracing.find_run` finds it.
+
+    Raises:
+        UnknownNameError: If no run is meant.
+        ConfigurationError: If several are meant (tells where each lies), or there is no folder
+            of logs.
+        TraceError: For `latest`, if a run's `run.json` is damaged.
+    """
+    try:
+        return find_run(name, logs)
+    except UnknownNameError:
+        raise
+    except ConfigurationError as error:
+        if not logs.is_dir():
+            raise
+        several = [run.path for run in list_runs(logs) if run.path.name.startswith(name)]
+        named = [str(path.relative_to(logs)) for path in several[-_NAMED:]]
+        if len(several) > _NAMED:
+            named.append(f"… and {len(several) - _NAMED} others")
+        raise ConfigurationError(
+            f"Several runs in {str(logs)!r} begin with {name!r}: {', '.join(named)}. "
+            "Give more of the name, or the run's folder."
+        ) from error
+
+
+def _listing(runs: Sequence[RunFolder], logs: Path) -> Iterator[Text]:
+    widest = max(len(cleaned(run.path.name)) for run in runs)
+    yield Text(f"  {'run':<{widest}} kind  started     state model", style="bright_black")
+    for parent, group in groupby(runs, key=lambda run: run.path.parent):
+        if parent != logs:
+            yield Text(cleaned(str(parent.relative_to(logs))), style="bold")
+        for run in group:
+            yield _row(run, widest)
+
+
+def _row(folder: RunFolder, widest: int) -> Text:
+    """A run in one line; its id is for copying and never cut."""
+    name = f"  {cleaned(folder.path.name):<{widest}} "
+    try:
+        info = read_run(folder.path)
+    except TraceError as error:
+        return Text(name + one_line(str(error)), style="red")
+    model = one_line(info.model, _LONGEST_MODEL * 10)
+    if len(model) > _LONGEST_MODEL:
+        model = model[: _LONGEST_MODEL - 1] + "…"
+    line = Text(f"{name}{info.kind:<5} {info.started_at:%m-%d %H:%M} ")
+    line.append("open  " if info.ended_at is None else "ended ", "" if info.ended_at else "yellow")
+    return line.append(model)
