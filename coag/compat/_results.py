@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from math import isfinite
 from typing import Any, cast
 
 from coag.schema import ActionResult, Failure, well_formed
 
 OUTPUT_CHARACTERS = 4_000
 """Characters of a tool's output that are kept; the rest is cut with a note."""
+DATA_CHARACTERS = 16_000
+"""Characters of JSON that a tool's structured data may have; larger data is not kept."""
+DATA_DEPTH = 50
+"""Levels of lists and objects that a tool's structured data may have; deeper data is not kept."""
 
 
 def cap_text(text: str, limit: int = OUTPUT_CHARACTERS) -> str:
@@ -27,16 +32,21 @@ def read_result(
     A tool may say how it went in JSON, as its whole output or its first line:
     `{"ok": false, "failure": "deterministic", "reason": "..."}`. `ok: false` is a failure even
     though the tool returned; `failure` tells whether repeating the call can help.
+
+    The JSON is kept as `data` within `DATA_CHARACTERS` and `DATA_DEPTH`, and without NaN and
+    infinities, which are no JSON; else `data` is None. What it tells of failure counts anyway.
     """
     text = well_formed(text)
-    data = _json_of(text)
+    told = _json_of(text)
     failed, failure = is_error, None
-    if isinstance(data, Mapping):
-        told = cast("Mapping[str, Any]", data)
-        failed = failed or told.get("ok") is False
-        if failed and told.get("failure") in tuple(Failure):
-            failure = Failure(told["failure"])
-    return ActionResult(content=cap_text(text, limit), data=data, is_error=failed, failure=failure)
+    if isinstance(told, Mapping):
+        said = cast("Mapping[str, Any]", told)
+        failed = failed or said.get("ok") is False
+        if failed and said.get("failure") in tuple(Failure):
+            failure = Failure(said["failure"])
+    return ActionResult(
+        content=cap_text(text, limit), data=_bounded(told), is_error=failed, failure=failure
+    )
 
 
 def _json_of(text: str) -> Any:
@@ -47,6 +57,31 @@ def _json_of(text: str) -> Any:
             continue
         try:
             return json.loads(stripped)
-        except (json.JSONDecodeError, RecursionError):
+        except (ValueError, RecursionError):  # no JSON, an integer without end, brackets neither
             continue
     return None
+
+
+def _bounded(value: Any) -> Any:
+    """The value with well-formed texts, or None where it is no JSON within our bounds."""
+    try:
+        clean = _clean(value, DATA_DEPTH)
+        size = len(json.dumps(clean, ensure_ascii=False))
+    except ValueError:
+        return None
+    return clean if size <= DATA_CHARACTERS else None
+
+
+def _clean(value: Any, levels: int) -> Any:
+    if isinstance(value, str):
+        return well_formed(value)
+    if isinstance(value, float) and not isfinite(value):
+        raise ValueError(f"{value!r} is no JSON.")
+    if not isinstance(value, dict | list):
+        return value
+    if not levels:
+        raise ValueError(f"There are more than {DATA_DEPTH} levels.")
+    if isinstance(value, list):
+        return [_clean(item, levels - 1) for item in cast("list[Any]", value)]
+    items = cast("dict[str, Any]", value).items()
+    return {well_formed(key): _clean(item, levels - 1) for key, item in items}

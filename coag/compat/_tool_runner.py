@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
+import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
@@ -11,13 +11,23 @@ from typing import Any, cast
 from autogen_core import CancellationToken
 from autogen_core.tools import BaseTool, FunctionTool, Workbench
 
+from coag.cycle import RESPOND
 from coag.errors import ConfigurationError
-from coag.schema import ActionCall, ActionResult, ActionSpec
+from coag.memory import EPISODIC_ACTION, PROCEDURAL_ACTION, SEMANTIC_ACTION
+from coag.schema import ActionCall, ActionResult, ActionSpec, well_formed
 
 from ._results import OUTPUT_CHARACTERS, read_result
+from ._timed import LateError, SelfCancelledError, told, within
 
 Tool = BaseTool[Any, Any] | Callable[..., Any]
 """An AutoGen tool, or a function with annotated arguments and a docstring."""
+RESERVED = frozenset({RESPOND.name, EPISODIC_ACTION, SEMANTIC_ACTION, PROCEDURAL_ACTION})
+"""Names of the agent's own actions; no tool takes one over."""
+_NAME = re.compile(r"\S{1,128}")
+_PROBLEM = 500
+"""Characters of a problem that are kept."""
+_UNUSABLE = (ValueError, TypeError, KeyError, AttributeError, RecursionError)
+"""What a tool's schema raises that cannot be offered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +39,10 @@ class _Returned:
 class ToolRunner:
     """The external action space of an agent: its AutoGen tools and workbenches.
 
-    Whatever a tool does (raises, raises `CancelledError`, hangs, returns megabytes), the agent
-    gets a result that says so. The action's id reaches the tool as its `call_id`.
+    Whatever a tool does (raises, swallows or raises `CancelledError`, hangs, returns megabytes),
+    the agent gets a result that says so. The action's id reaches the tool as its `call_id`.
+    A workbench that cannot list its tools, and a tool of one that cannot be offered, are left
+    out for now; `problems` says why.
 
     Args:
         tools: AutoGen tools, or functions that become `FunctionTool`s.
@@ -39,7 +51,8 @@ class ToolRunner:
         output_characters: Characters of output that are kept.
 
     Raises:
-        ConfigurationError: Two tools have the same name, or one is no tool.
+        ConfigurationError: Two tools have the same name, one has the name of an action of the
+            agent's own, one is no tool, or its schema cannot be offered.
     """
 
     def __init__(
@@ -52,8 +65,10 @@ class ToolRunner:
     ) -> None:
         self.tools = tuple(_as_tool(tool) for tool in tools)
         self.workbenches = tuple(workbenches)
+        self.problems: tuple[str, ...] = ()
+        """What the last listing left out, and why."""
         self._by_name = {tool.name: tool for tool in self.tools}
-        self._specs = tuple(_spec(tool.schema) for tool in self.tools)
+        self._specs = tuple(_given_spec(tool) for tool in self.tools)
         self._owners: dict[str, Workbench] = {}
         self._timeout = timeout
         self._limit = output_characters
@@ -61,53 +76,88 @@ class ToolRunner:
         doubled = sorted({name for name in names if names.count(name) > 1})
         if doubled:
             raise ConfigurationError(f"Tool names must be unique; given more than once: {doubled}.")
+        if taken := sorted(RESERVED.intersection(names)):
+            raise ConfigurationError(
+                f"These tools have the names of the agent's own actions: {taken}. Rename them."
+            )
 
     async def specs(self) -> Sequence[ActionSpec]:
         """The tools that exist now."""
         found = list(self._specs)
-        self._owners = {}
+        owners: dict[str, Workbench] = {}
+        problems: list[str] = []
         for workbench in self.workbenches:
-            for schema in await workbench.list_tools():
-                spec = _spec(schema)
-                if spec.name in self._by_name or spec.name in self._owners:
+            for spec in await self._offered(workbench, problems):
+                if spec.name in self._by_name or spec.name in owners:
                     continue
-                self._owners[spec.name] = workbench
+                owners[spec.name] = workbench
                 found.append(spec)
+        self._owners, self.problems = owners, tuple(problems)
         return found
+
+    async def _offered(self, workbench: Workbench, problems: list[str]) -> list[ActionSpec]:
+        """What a workbench offers now; what it cannot offer is left out and told."""
+        bench = type(workbench).__name__
+        try:
+            schemas = list(await within(self._timeout, workbench.list_tools))
+        except LateError:
+            problems.append(f"{bench} did not list its tools within {self._timeout:g} s.")
+            return []
+        except SelfCancelledError:
+            problems.append(f"{bench} was cancelled by itself when it was to list its tools.")
+            return []
+        except Exception as error:  # a workbench may raise anything; the turn goes on without it
+            problems.append(f"{bench} could not list its tools: {told(error)}"[:_PROBLEM])
+            return []
+        specs: list[ActionSpec] = []
+        for schema in schemas:
+            try:
+                spec = _spec(schema)
+            except _UNUSABLE as error:
+                problems.append(f"{bench} has a tool that is left out: {told(error)}"[:_PROBLEM])
+                continue
+            if spec.name in RESERVED:
+                problems.append(f"{bench} has a tool {spec.name!r}: the agent's own action stays.")
+                continue
+            specs.append(spec)
+        return specs
 
     async def execute(self, call: ActionCall) -> ActionResult:
         """Runs one tool call; every failure is a result, except that this task is cancelled."""
         token = CancellationToken()
         if call.action in self._by_name:
-            running = self._run_tool(self._by_name[call.action], call, token)
-        elif call.action in self._owners:
-            running = self._run_workbench(self._owners[call.action], call, token)
-        else:
-            return ActionResult(content=f"There is no tool {call.action!r}.", is_error=True)
-        return await self._guard(running, call, token)
+            tool = self._by_name[call.action]
+            return await self._guard(lambda: self._run_tool(tool, call, token), call, token)
+        if call.action in self._owners:
+            bench = self._owners[call.action]
+            return await self._guard(lambda: self._run_workbench(bench, call, token), call, token)
+        return ActionResult(content=f"There is no tool {call.action!r}.", is_error=True)
 
     async def _guard(
-        self, running: Awaitable[_Returned], call: ActionCall, token: CancellationToken
+        self,
+        running: Callable[[], Awaitable[_Returned]],
+        call: ActionCall,
+        token: CancellationToken,
     ) -> ActionResult:
+        ended = False
         try:
-            async with asyncio.timeout(self._timeout):
-                returned = await running
-        except TimeoutError:
-            _cancel(token)
+            returned = await within(self._timeout, running)
+            ended = True
+            return read_result(returned.text, is_error=returned.is_error, limit=self._limit)
+        except LateError:
             text = f"{call.action} gave no answer within {self._timeout:g} s; it may have acted."
             return ActionResult(content=text, is_error=True, outcome_unknown=True)
-        except asyncio.CancelledError:
-            _cancel(token)
-            task = asyncio.current_task()
-            if task is not None and task.cancelling():
-                raise
+        except SelfCancelledError:
             return ActionResult(content=f"{call.action} was cancelled by itself.", is_error=True)
         except Exception as error:  # a user's tool may raise anything; the agent perceives it
-            text = f"{call.action} raised {type(error).__name__}: {error}"
+            ended = True
+            text = f"{call.action} raised {told(error)}"
             unknown = bool(getattr(error, "may_have_happened", False))
             result = read_result(text, is_error=True, limit=self._limit)
             return result.model_copy(update={"outcome_unknown": unknown})
-        return read_result(returned.text, is_error=returned.is_error, limit=self._limit)
+        finally:
+            if not ended:
+                _cancel(token)
 
     async def _run_tool(
         self, tool: BaseTool[Any, Any], call: ActionCall, token: CancellationToken
@@ -144,13 +194,33 @@ def _as_json(value: Any) -> str | None:
         return None
 
 
+def _given_spec(tool: BaseTool[Any, Any]) -> ActionSpec:
+    try:
+        return _spec(tool.schema)
+    except _UNUSABLE as error:
+        raise ConfigurationError(f"Tool {tool.name!r} cannot be offered: {told(error)}") from error
+
+
 def _spec(schema: Mapping[str, Any]) -> ActionSpec:
+    """The tool as an action.
+
+    Raises:
+        ValueError: Its name has no or too many characters or a blank, or its arguments are not
+            described by a JSON Schema of an object. (Or TypeError, KeyError, RecursionError.)
+    """
     nothing: dict[str, Any] = {"type": "object", "properties": {}}
-    parameters: Any = schema.get("parameters") or nothing
+    name, parameters = schema["name"], schema.get("parameters") or nothing
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise ValueError(f"{name!r} is no name of at most 128 characters without blanks.")
+    plain: Any = json.loads(
+        well_formed(json.dumps(parameters, allow_nan=False, ensure_ascii=False))
+    )
+    if not isinstance(plain, dict) or not isinstance(plain.get("properties", {}), dict):  # pyright: ignore[reportUnknownMemberType] - JSON
+        raise ValueError(f"the parameters of {name!r} are no JSON Schema of an object.")
     return ActionSpec(
-        name=schema["name"],
-        description=schema.get("description") or "",
-        parameters=json.loads(json.dumps(parameters)),
+        name=well_formed(name),
+        description=well_formed(str(schema.get("description") or "")),
+        parameters=cast("dict[str, Any]", plain),
     )
 
 

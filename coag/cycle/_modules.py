@@ -26,6 +26,13 @@ from coag.schema import (
 
 ResultT = TypeVar("ResultT")
 
+PROBLEM = 500
+"""Characters of what a module raised that are kept."""
+GRACE_SECONDS = 0.1
+"""Time that a cancelled call has to clean up before it is left behind."""
+_LEFT_BEHIND: set[asyncio.Task[Any]] = set()
+"""Calls that were cancelled and go on; asyncio itself keeps weak references only."""
+
 
 class ModuleSeam:
     """Calls the modules within their time and keeps what goes wrong away from the turn.
@@ -79,19 +86,14 @@ class ModuleSeam:
     async def _guard(
         self, name: str, what: str, call: Callable[[], Awaitable[ResultT]]
     ) -> ResultT | None:
-        limit = asyncio.timeout(self._seconds)
         try:
-            async with limit:
-                return await call()
-        except asyncio.CancelledError:
-            task = asyncio.current_task()
-            if task is not None and task.cancelling():
-                raise
+            return await _within(self._seconds, call)
+        except _LateError:
+            self._report(name, f"{what} took longer than {self._seconds:g} s")
+        except _SelfCancelledError:
             self._report(name, f"{what} was cancelled by itself")
         except Exception as error:  # the seam: a module may raise anything, a turn goes on
-            late = f"{what} took longer than {self._seconds:g} s"
-            raised = f"{what} raised {_named(error)}"
-            self._report(name, late if limit.expired() else raised)
+            self._report(name, f"{what} raised {_named(error)}")
         return None
 
     def action_specs(self) -> Sequence[ActionSpec]:
@@ -107,9 +109,12 @@ class ModuleSeam:
 
     async def _run(self, source: ActionSource, call: ActionCall) -> ActionResult:
         try:
-            return await source.run_action(call)
+            return await _within(None, lambda: source.run_action(call))
         except CoagError:
             raise
+        except _SelfCancelledError:
+            text = f"{call.action} was cancelled by itself."
+            return ActionResult(content=text, is_error=True)
         except Exception as error:  # the seam: see `_guard`
             text = f"{call.action} raised {_named(error)}"
             return ActionResult(content=text, is_error=True)
@@ -169,4 +174,62 @@ class _Closed:
 
 
 def _named(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}"
+    try:
+        message = str(error)
+    except Exception:  # the seam: see `ModuleSeam._guard`
+        message = "(its message cannot be read)"
+    return f"{type(error).__name__}: {message}"[:PROBLEM]
+
+
+class _LateError(Exception):
+    """A module gave no answer in its time; a `TimeoutError` is its own."""
+
+
+class _SelfCancelledError(Exception):
+    """A module raised `CancelledError` though nobody had cancelled it."""
+
+
+async def _within(seconds: float | None, call: Callable[[], Awaitable[ResultT]]) -> ResultT:
+    """What the call gives or raises, run in a task of its own, if it does so in time.
+
+    A call that is late, or whose caller is cancelled, is cancelled; one that swallows that is
+    left behind after `GRACE_SECONDS`.
+    """
+    task = asyncio.create_task(_held(call))
+    try:
+        await asyncio.wait({task}, timeout=seconds)
+    except asyncio.CancelledError:
+        await _end(task)
+        raise
+    if not task.done():
+        await _end(task)
+        raise _LateError
+    if task.cancelled():
+        raise _SelfCancelledError
+    value, exit_request = task.result()
+    if exit_request is not None:
+        raise exit_request
+    return value
+
+
+async def _held(
+    call: Callable[[], Awaitable[ResultT]],
+) -> tuple[ResultT, None] | tuple[Any, BaseException]:
+    """Hands a request to end the process to the caller; in a task it would end the loop."""
+    try:
+        return await call(), None
+    except (KeyboardInterrupt, SystemExit) as exit_request:
+        return None, exit_request
+
+
+async def _end(task: asyncio.Task[Any]) -> None:
+    _LEFT_BEHIND.add(task)
+    task.add_done_callback(_forget)
+    task.cancel()
+    await asyncio.wait({task}, timeout=GRACE_SECONDS)
+
+
+def _forget(task: asyncio.Task[Any]) -> None:
+    _LEFT_BEHIND.discard(task)
+    if not task.cancelled():
+        task.exception()  # retrieved, so that asyncio does not complain of it

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,6 +15,8 @@ from autogen_core.tools import (
     ToolSchema,
     Workbench,
 )
+from hypothesis import given
+from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from coag.compat import ToolRunner, read_result
@@ -230,3 +233,182 @@ async def test_a_dictionary_comes_back_as_json() -> None:
 
     result = await run(ToolRunner([count]), "count")
     assert (result.content, result.data) == ('{"litres": 30}', {"litres": 30})
+
+
+# ---- hostile tools ----
+
+
+async def test_a_tool_that_swallows_its_cancellation_is_given_up_all_the_same() -> None:
+    let_go = asyncio.Event()
+    swallowed: list[str] = []
+
+    async def stubborn() -> str:
+        """Does not stop."""
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            swallowed.append("cancelled")
+        await let_go.wait()
+        raise ValueError("an error that nobody waits for")
+
+    async with asyncio.timeout(5):
+        result = await run(ToolRunner([stubborn], timeout=0.05), "stubborn")
+    assert result.outcome_unknown
+    assert swallowed == ["cancelled"]
+    let_go.set()
+
+
+async def test_a_cancelled_agent_stops_though_its_tool_does_not() -> None:
+    started, let_go = asyncio.Event(), asyncio.Event()
+
+    async def stubborn() -> str:
+        """Does not stop."""
+        started.set()
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            await let_go.wait()
+        return "late"
+
+    task = asyncio.create_task(run(ToolRunner([stubborn]), "stubborn"))
+    await started.wait()
+    task.cancel()
+    async with asyncio.timeout(5):
+        with pytest.raises(asyncio.CancelledError):
+            await task
+    let_go.set()
+
+
+async def test_a_tools_own_time_out_is_an_error_that_it_raised() -> None:
+    async def query() -> str:
+        """Queries."""
+        raise TimeoutError("db pool exhausted")
+
+    result = await run(ToolRunner([query]), "query")
+    assert result.content == "query raised TimeoutError: db pool exhausted"
+    assert not result.outcome_unknown
+
+
+async def test_a_tool_that_asks_the_process_to_end_ends_it_through_the_agents_own_task() -> None:
+    async def leave() -> str:
+        """Leaves."""
+        raise SystemExit(3)
+
+    with pytest.raises(SystemExit):
+        await run(ToolRunner([leave]), "leave")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[" * 100_000,
+        "[" * 60 + "]" * 60,
+        '{"n": NaN}',
+        '{"n": -Infinity}',
+        '{"n": 1e999}',
+        '{"n": ' + "9" * 5_000 + "}",
+        '{"rows": "' + "x" * 20_000 + '"}',
+    ],
+)
+def test_data_beyond_our_bounds_is_not_kept(text: str) -> None:
+    assert read_result(text).data is None
+
+
+def test_data_longer_than_the_output_is_kept_within_its_own_bound() -> None:
+    text = json.dumps({"rows": "x" * 10_000})
+    result = read_result(text)
+    assert len(result.content) < 4_100
+    assert result.data == {"rows": "x" * 10_000}
+
+
+def test_a_failure_told_in_json_counts_though_its_data_are_not_kept() -> None:
+    result = read_result('{"ok": false, "failure": "deterministic", "n": NaN}')
+    assert (result.is_error, result.failure, result.data) == (True, Failure.DETERMINISTIC, None)
+
+
+def test_data_hold_no_text_that_utf_8_cannot_carry() -> None:
+    assert read_result('{"a\\ud800": ["\\udfff"]}').data == {"a?": ["?"]}
+
+
+@given(st.text() | st.text(alphabet='{}[]",:1eNa-\\ud8', max_size=40))
+def test_whatever_a_tool_says_the_result_survives_json(text: str) -> None:
+    result = read_result(text)
+    assert ActionResult.model_validate_json(result.model_dump_json()) == result
+
+
+class Bench(StaticWorkbench):
+    """A workbench that lists what it was given, or raises it."""
+
+    component_provider_override = "tests.Bench"
+
+    def __init__(self, listed: Any) -> None:
+        super().__init__([])
+        self.listed = listed
+
+    async def list_tools(self) -> list[ToolSchema]:
+        if isinstance(self.listed, BaseException):
+            raise self.listed
+        return self.listed
+
+
+@pytest.mark.parametrize(
+    ("problem", "why"),
+    [
+        (OSError("no such host"), "Bench could not list its tools: OSError: no such host"),
+        (asyncio.CancelledError(), "Bench was cancelled by itself"),
+    ],
+)
+async def test_a_workbench_that_cannot_list_its_tools_is_left_out(
+    problem: BaseException, why: str
+) -> None:
+    bench = Bench(problem)
+    runner = ToolRunner([add], [bench])
+    assert [spec.name for spec in await runner.specs()] == ["add"]
+    assert why in runner.problems[0]
+
+    bench.listed = [ToolSchema(name="thing")]
+    assert [spec.name for spec in await runner.specs()] == ["add", "thing"]
+    assert runner.problems == ()
+
+
+async def test_an_error_whose_message_raises_is_told_by_its_type() -> None:
+    class MuteError(Exception):
+        def __str__(self) -> str:
+            raise RuntimeError("no words")
+
+    runner = ToolRunner(workbenches=[Bench(MuteError())])
+    await runner.specs()
+    assert "MuteError: (its message cannot be read)" in runner.problems[0]
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"name": "odd", "parameters": True},
+        {"name": "odd", "parameters": {"properties": True}},
+        {"name": "odd", "parameters": {"default": float("nan")}},
+        {"name": "an odd\nname"},
+        {"name": None},
+        {"description": "Nameless."},
+        "odd",
+    ],
+)
+async def test_a_tool_that_cannot_be_offered_does_not_keep_the_others_away(schema: Any) -> None:
+    runner = ToolRunner(workbenches=[Bench([schema, ToolSchema(name="good")])])
+    assert [spec.name for spec in await runner.specs()] == ["good"]
+    assert "Bench has a tool that is left out" in runner.problems[0]
+
+
+async def test_a_workbench_cannot_take_over_the_agents_own_actions() -> None:
+    runner = ToolRunner(workbenches=[Bench([ToolSchema(name="respond"), ToolSchema(name="good")])])
+    assert [spec.name for spec in await runner.specs()] == ["good"]
+    assert "'respond'" in runner.problems[0]
+
+
+def test_a_tool_with_the_name_of_an_action_of_the_agents_own_is_refused() -> None:
+    async def respond(text: str) -> str:
+        """Responds."""
+        return text
+
+    with pytest.raises(ConfigurationError, match=r"own actions: \['respond'\]"):
+        ToolRunner([respond])

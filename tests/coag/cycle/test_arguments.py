@@ -55,6 +55,8 @@ def test_valid_arguments_are_parsed() -> None:
         ('{"to": "north", "n": "two"}', "n: 'two' is not of type 'integer'"),
         ('{"to": "north", "fast": true}', "'fast' was unexpected"),
         ("[" * 100_000, "no JSON object"),
+        ('{"n": ' + "9" * 5_000 + "}", "no JSON object"),
+        ('{"n": ' * 60 + "1" + "}" * 60, "more than 50 levels"),
     ],
 )
 def test_arguments_that_do_not_fit_die_with_the_reason(raw: str, why: str) -> None:
@@ -74,3 +76,22 @@ def test_an_action_whose_own_schema_is_broken_dies_with_that_reason() -> None:
     broken = ActionSpec(name="a", description="", parameters={"type": "nonsense"})
     _, verdict = parse_arguments(candidate("{}"), broken)
     assert not verdict.allowed
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"$ref": "#"},
+        {"$ref": "https://example.org/schema.json"},
+        {"$ref": "file:///etc/hostname"},
+        {"properties": {"n": {"pattern": "("}}},
+        {"properties": {"n": {"$ref": "#/$defs/missing"}}},
+    ],
+)
+def test_a_schema_that_cannot_be_checked_against_is_told_and_nothing_is_fetched(
+    parameters: dict[str, Any],
+) -> None:
+    odd = ActionSpec(name="a", description="", parameters=parameters)
+    arguments, verdict = parse_arguments(candidate('{"n": "x"}'), odd)
+    assert arguments is None
+    assert "the action's own schema is invalid" in verdict.reason

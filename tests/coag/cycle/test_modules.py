@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -22,6 +23,7 @@ from coag.schema import (
     Percept,
     Phase,
     Prompt,
+    RetrievalOutcome,
     Section,
     Situation,
     Verdict,
@@ -340,3 +342,57 @@ async def test_an_action_that_nobody_offers_any_more_fails() -> None:
     result = await ModuleSeam([Notebook()]).run_action(call)
     assert result.is_error
     assert result.content == "No module offers 'ring' any more."
+
+
+# ---- modules that do not stop ----
+
+
+class Stubborn(Notebook):
+    """Swallows its cancellation."""
+
+    def __init__(self) -> None:
+        super().__init__("stubborn")
+        self.let_go = asyncio.Event()
+
+    async def contribute(self, phase: Phase, situation: Situation, budget: int) -> Section | None:
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            await self.let_go.wait()
+        return None
+
+
+async def test_a_module_that_swallows_its_cancellation_is_given_up_all_the_same() -> None:
+    module, problems = Stubborn(), list[str]()
+    seam = ModuleSeam(
+        [module, Notebook()], seconds=0.05, on_problem=lambda _, p: problems.append(p)
+    )
+    situation = Situation(activity="main", goal="", cycle=1, phase=Phase.REASONING, query="")
+    async with asyncio.timeout(5):
+        sections = await seam.contribute(Phase.REASONING, situation, 100)
+    module.let_go.set()
+    assert [section.source for section in sections] == ["notebook"]
+    assert problems == ["contribute took longer than 0.05 s"]
+
+
+async def test_a_modules_own_time_out_is_an_error_that_it_raised() -> None:
+    class Impatient(Notebook):
+        async def observe(self, event: Percept | Outcome) -> None:
+            raise TimeoutError("db pool exhausted")
+
+    problems: list[str] = []
+    seam = ModuleSeam([Impatient()], on_problem=lambda _, problem: problems.append(problem))
+    await seam.observe(RetrievalOutcome(cycle=1, at=datetime(2026, 1, 1, tzinfo=UTC), query=""))
+    assert problems == ["observe raised TimeoutError: db pool exhausted"]
+
+
+async def test_a_modules_action_that_cancels_itself_is_a_failed_action() -> None:
+    class Quitter(Bell):
+        async def run_action(self, call: ActionCall) -> ActionResult:
+            raise asyncio.CancelledError
+
+    result = await ModuleSeam([Quitter()]).run_action(
+        ActionCall(id="i", action="ring", arguments={})
+    )
+    assert result.is_error
+    assert result.content == "ring was cancelled by itself."
