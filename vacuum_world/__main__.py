@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated
 
@@ -16,25 +17,40 @@ from vacuum_world.world import TickMode, WorldState, create_world
 CONTROL_TOKEN = "VACUUM_WORLD_CONTROL_TOKEN"
 
 app = typer.Typer(
-    help="The Dynamic Vacuum World: robots, dirt, obstacles, over HTTP.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
 )
 
 
-@app.callback()
-def _commands() -> None:
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"vacuum-world (coag {version('coag')})")
+        raise typer.Exit
+
+
+@app.callback(help="The Dynamic Vacuum World: robots, dirt, obstacles, over HTTP.")
+def _commands(
+    *,
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_show_version, is_eager=True, help="Show the version and exit."
+        ),
+    ] = False,
+) -> None:
     """Keep `serve` a command of its own, though it is the only one."""
 
 
 @app.command()
 def serve(
     port: Annotated[
-        int, typer.Option(min=0, max=65535, help="Port to serve; 0 takes a free one.")
+        int, typer.Option(min=0, max=65535, metavar="N", help="Port to serve; 0 takes a free one.")
     ] = 8765,
     host: Annotated[str, typer.Option(help="Address to serve.")] = "127.0.0.1",
-    seed: Annotated[int, typer.Option(help="What the world is made from.")] = 0,
+    seed: Annotated[
+        int | None, typer.Option(help="What the world is made from; 0 if not given.")
+    ] = None,
     scenario: Annotated[
         str | None,
         typer.Option(help=f"Begin as in a scenario: {', '.join(SCENARIOS)}."),
@@ -46,8 +62,14 @@ def serve(
         float, typer.Option(min=0.01, help="Seconds between ticks with --ticks clock.")
     ] = 1.0,
     size: Annotated[
-        int, typer.Option(min=2, max=50, help="Cells along each side (not with --scenario).")
-    ] = 5,
+        int | None,
+        typer.Option(
+            min=2,
+            max=50,
+            metavar="N",
+            help="Cells along each side, 5 if not given (not with --scenario).",
+        ),
+    ] = None,
     state: Annotated[
         Path | None,
         typer.Option(help="Keep the world in this file; one that is there is continued."),
@@ -59,12 +81,20 @@ def serve(
     VACUUM_WORLD_CONTROL_TOKEN, or made and printed once.
     """
     try:
-        world = _world(scenario, seed, ticks, size)
+        if scenario is not None and size is not None:
+            raise ValueError("--scenario has a grid of its own: leave out --size")
+        world = _world(scenario, seed or 0, ticks, size or 5)
+        kept = state is not None and state.exists()
         hub, token = open_world(world, os.environ.get(CONTROL_TOKEN), state)
         listening = listen(host, port)
     except (WorldError, ValueError, OSError) as error:
         typer.echo(f"vacuum-world: {error}", err=True)
         raise typer.Exit(2) from error
+    if kept:
+        given = {"--scenario": scenario, "--seed": seed, "--size": size}
+        unused = ", ".join(name for name, value in given.items() if value is not None)
+        without = f"; without effect on it: {unused}" if unused else ""
+        typer.echo(f"vacuum-world: going on with the world kept in {state}{without}", err=True)
     url = url_of(listening)
     typer.echo(f"serving {url}")
     typer.echo(f"live page: {url}/")

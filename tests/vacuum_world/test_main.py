@@ -20,14 +20,17 @@ CONTROL = {"Authorization": f"Bearer {TOKEN}"}
 
 @contextmanager
 def serving(
-    *options: str, token: str | None = TOKEN
+    *options: str, token: str | None = TOKEN, errors: bool = False
 ) -> Generator[tuple[str, subprocess.Popen[str]]]:
     """A world in a process of its own; it is killed at the end if it still runs."""
     environment = {k: v for k, v in os.environ.items() if k != "VACUUM_WORLD_CONTROL_TOKEN"}
     if token:
         environment["VACUUM_WORLD_CONTROL_TOKEN"] = token
     command = [sys.executable, "-m", "vacuum_world", "serve", "--port", "0", *options]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
+    stderr = subprocess.PIPE if errors else None
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=stderr, text=True, env=environment
+    ) as process:
         assert process.stdout is not None
         try:
             line = process.stdout.readline().strip()
@@ -95,6 +98,29 @@ def test_an_unknown_scenario_is_answered_with_those_that_exist() -> None:
     result = CliRunner().invoke(app, ["serve", "--scenario", "flood"])
     assert result.exit_code == 2
     assert "unknown scenario 'flood'; there are: sudden-wall, energy-dilemma" in result.stderr
+
+
+def test_a_size_for_a_scenario_is_refused() -> None:
+    result = CliRunner().invoke(app, ["serve", "--scenario", "evolution", "--size", "7"])
+    assert result.exit_code == 2
+    assert "leave out --size" in result.stderr
+
+
+def test_version_is_told() -> None:
+    result = CliRunner().invoke(app, ["--version"])
+    assert result.exit_code == 0
+    assert result.stdout.startswith("vacuum-world (coag ")
+
+
+def test_a_kept_world_is_told_to_be_served_whatever_else_was_asked_for(tmp_path: Path) -> None:
+    kept = ("--state", str(tmp_path / "world.json"))
+    with serving(*kept, "--seed", "3"):
+        pass
+    with serving(*kept, "--scenario", "evolution", "--seed", "4", errors=True) as (_, process):
+        assert process.stderr is not None
+        told = process.stderr.readline()
+    assert f"going on with the world kept in {kept[1]}" in told
+    assert told.endswith("without effect on it: --scenario, --seed\n")
 
 
 def test_a_state_file_that_holds_no_world_is_named(tmp_path: Path) -> None:
