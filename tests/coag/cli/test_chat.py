@@ -47,10 +47,11 @@ def deliberation(action: str, **arguments: str) -> str:
 async def echo(body: dict[str, Any], _request: Request) -> Response:
     """Answers with what was said last."""
     prompt = body["messages"][-1]["content"]
-    said = [line for line in prompt.splitlines() if line.startswith("user: ")][-1]
-    return JSONResponse(
-        openai_body({"content": deliberation("respond", text=f"You said: {said[6:]}")})
-    )
+    lines = prompt.splitlines()
+    said = [line for line in lines if line.startswith("user: ")][-1].removeprefix("user: ")
+    if said == "(the goal above)":
+        said = lines[lines.index("## Goal") + 2]
+    return JSONResponse(openai_body({"content": deliberation("respond", text=f"You said: {said}")}))
 
 
 @pytest.fixture
