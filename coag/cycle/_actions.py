@@ -51,6 +51,8 @@ class GuardedActions:
         self._sources = tuple(sources)
         self._phase: Phase | None = None
         self._listed: Mapping[str, ActionSpec] | None = None
+        self.problems: tuple[str, ...] = ()
+        """What the last listing left out, and why."""
 
     def enter(self, phase: Phase | None) -> None:
         """Tells which phase runs now; None between cycles."""
@@ -59,14 +61,24 @@ class GuardedActions:
             self._listed = None
 
     async def specs(self) -> Mapping[str, ActionSpec]:
-        """Every action by name, external ones first; a tool's name wins over an internal one."""
+        """Every action by name, external ones first; none takes over an internal one's name."""
         if self._listed is not None:
             return self._listed
-        found = {spec.name: spec for spec in await self._external.specs()}
+        internal: dict[str, ActionSpec] = {}
         for source in self._sources:
             for spec in source.action_specs():
-                found.setdefault(spec.name, spec)
-        found.setdefault(RESPOND.name, RESPOND)
+                internal.setdefault(spec.name, spec)
+        internal.pop(RESPOND.name, None)
+        internal[RESPOND.name] = RESPOND
+        external = {spec.name: spec for spec in await self._external.specs()}
+        told: Sequence[str] = getattr(self._external, "problems", ())
+        taken = [name for name in external if name in internal]
+        self.problems = (
+            *told,
+            *(f"A tool is named {name!r}; the agent's own action stays." for name in taken),
+        )
+        kept = {name: spec for name, spec in external.items() if name not in internal}
+        found = {**kept, **internal}
         if self._phase is not None:
             self._listed = MappingProxyType(found)
         return found
@@ -85,9 +97,9 @@ class GuardedActions:
         spec = (await self.specs()).get(call.action)
         if spec is not None and not spec.internal:
             return await self._external.execute(call)
+        if call.action == RESPOND.name:
+            return ActionResult(content=str(call.arguments.get("text", "")), ends_turn=True)
         for source in self._sources:
             if any(offered.name == call.action for offered in source.action_specs()):
                 return await source.run_action(call)
-        if call.action == RESPOND.name:
-            return ActionResult(content=str(call.arguments.get("text", "")), ends_turn=True)
         return await self._external.execute(call)
