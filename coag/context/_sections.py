@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
+from bisect import bisect_left
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 from coag.schema import (
     ActionSpec,
-    Candidate,
-    Evaluation,
     Percept,
     PerceptKind,
     RecalledRecord,
@@ -20,14 +20,33 @@ from coag.schema import (
 )
 
 from ._budgets import Budgets
-from ._working_memory import WorkingMemory
+from ._working_memory import Utterance, WorkingMemory
+
+_GAP = r"[\s\u200b-\u200f\u2060\ufeff]*"
+_DELIMITER = re.compile(rf"<(?={_GAP}(?:/{_GAP})?data)", re.IGNORECASE)
+_ARGUMENTS_SHOWN = 200
+"""Characters of an action's arguments that are shown where not all actions fit as they are."""
+
+
+def escape_delimiters(text: str, escaped: str = "<\\") -> str:
+    """The text without anything that reads as one of our data delimiters."""
+    return _DELIMITER.sub(lambda _: escaped, text)
+
+
+def one_line(text: str) -> str:
+    """The text with every run of blanks and line breaks as one blank."""
+    return " ".join(text.split())
+
+
+def one_entry(text: str) -> str:
+    """The text as one entry of a list: its further lines are indented, so none begins another."""
+    return "\n  ".join(text.splitlines())
 
 
 def wrap_as_data(text: str, source: str, trust: Trust) -> str:
     """Text from outside between delimiters that it cannot close itself."""
-    safe = text.replace("</data", "<\\/data").replace("<data", "<\\data")
-    label = source.replace('"', "'")
-    return f'<data source="{label}" trust="{trust.value}">\n{safe}\n</data>'
+    label = re.sub(r"[<>]", "", one_line(source)).replace('"', "'")
+    return f'<data source="{label}" trust="{trust.value}">\n{escape_delimiters(text)}\n</data>'
 
 
 def render_section(section: Section) -> str:
@@ -35,7 +54,7 @@ def render_section(section: Section) -> str:
     text = cut_to_tokens(section.text, section.budget)
     if section.trust is not Trust.DEVELOPER:
         text = wrap_as_data(text, section.source, section.trust)
-    return f"## {section.title}\n{text}"
+    return f"## {one_line(section.title)}\n{text}"
 
 
 def keep_newest(lines: Sequence[str], budget: int) -> str:
@@ -71,11 +90,7 @@ def dialogue_section(memory: WorkingMemory, budgets: Budgets) -> Section | None:
     """The last messages, the agent's own answers among them."""
     if not memory.dialogue:
         return None
-    lines = [
-        f"{'you' if said.own else said.source}: "
-        f"{'(the goal above)' if said.content == memory.goal else said.content}"
-        for said in memory.dialogue
-    ]
+    lines = [_said(said, memory.goal) for said in memory.dialogue]
     trusts = {said.trust for said in memory.dialogue if not said.own}
     return Section(
         title="Dialogue",
@@ -84,6 +99,15 @@ def dialogue_section(memory: WorkingMemory, budgets: Budgets) -> Section | None:
         trust=Trust.UNTRUSTED if Trust.UNTRUSTED in trusts else Trust.USER,
         budget=budgets.dialogue,
     )
+
+
+def _said(said: Utterance, goal: str) -> str:
+    speaker = one_line(said.source)
+    if said.own:
+        speaker = "you"
+    elif speaker.casefold() == "you":
+        speaker = f"somebody named {speaker!r}"
+    return one_entry(f"{speaker}: {'(the goal above)' if said.content == goal else said.content}")
 
 
 def state_section(description: str, budgets: Budgets) -> Section | None:
@@ -150,8 +174,10 @@ def recalled_section(records: Sequence[RecalledRecord], budgets: Budgets) -> Sec
     if not records:
         return None
     lines = [
-        f"- [{hit.record.kind.value}, {hit.score:.2f}, {hit.record.provenance.trust.value}, "
-        f"id {hit.record.id[:8]}] {hit.record.text}"
+        one_entry(
+            f"- [{hit.record.kind.value}, {hit.score:.2f}, {hit.record.provenance.trust.value}, "
+            f"id {hit.record.id[:8]}] {hit.record.text}"
+        )
         for hit in records
     ]
     text = cut_to_tokens("\n".join(lines), budgets.recalled)
@@ -169,7 +195,9 @@ def rejections_section(memory: WorkingMemory, budgets: Budgets) -> Section | Non
     if not memory.rejections:
         return None
     lines = [
-        f"- {gone.action} {gone.raw_arguments}: rejected by {gone.constraint}: {gone.reason}"
+        one_entry(
+            f"- {gone.action} {gone.raw_arguments}: rejected by {gone.constraint}: {gone.reason}"
+        )
         for gone in memory.rejections
     ]
     return Section(
@@ -181,77 +209,83 @@ def rejections_section(memory: WorkingMemory, budgets: Budgets) -> Section | Non
     )
 
 
-def reasoning_section(memory: WorkingMemory, budgets: Budgets) -> Section | None:
-    """How the agent understood its situation in this cycle."""
-    reasoning = memory.cognitive_state.reasoning
-    if reasoning is None or not reasoning.situation:
-        return None
-    risks = "".join(f"\n- risk: {risk}" for risk in reasoning.risks)
-    return Section(
-        title="Your reasoning",
-        text=f"{reasoning.situation}{risks}\nGoal: {reasoning.goal_status.value}.",
-        source="reasoning",
-        trust=Trust.UNTRUSTED,
-        budget=budgets.cognition,
-    )
-
-
-def candidates_section(
-    candidates: Sequence[Candidate], evaluations: Sequence[Evaluation], budgets: Budgets
-) -> Section | None:
-    """The candidates that survived the hard checks, numbered, with projections and scores."""
-    by_id = {candidate.id: candidate for candidate in candidates}
-    survivors = [judged for judged in evaluations if judged.survived]
-    if not survivors:
-        return None
-    lines = [
-        _candidate_line(number, by_id[judged.candidate_id], judged)
-        for number, judged in enumerate(survivors, 1)
-    ]
-    return Section(
-        title="Candidates",
-        text="\n".join(lines),
-        source="candidates",
-        trust=Trust.UNTRUSTED,
-        budget=budgets.cognition,
-    )
-
-
-def _candidate_line(number: int, candidate: Candidate, judged: Evaluation) -> str:
-    line = f"{number}. {candidate.action} {candidate.raw_arguments}"
-    if candidate.reason:
-        line += f" - {candidate.reason}"
-    if judged.projection is not None:
-        line += f"\n   predicted state: {json.dumps(judged.projection, ensure_ascii=False)}"
-    if judged.score is not None:
-        line += f"\n   score {judged.score:.2f}: {judged.reason}"
-    return line
-
-
 def actions_section(specs: Sequence[ActionSpec], budgets: Budgets) -> Section:
-    """The available actions with their arguments; static as long as they do not change."""
-    lines = [f"- {spec.name}: {spec.description} Arguments: {_signature(spec)}." for spec in specs]
+    """The available actions with their arguments; static as long as they do not change.
+
+    Where they do not all fit, long descriptions are shortened, so that no action is lost to
+    another's length; where not even that helps, tools are left out, the agent's own actions not.
+    """
     return Section(
         title="Available actions",
-        text="\n".join(lines),
+        text="\n".join(_action_lines(specs, budgets.actions)),
         source="actions",
         budget=budgets.actions,
     )
 
 
+def _action_lines(specs: Sequence[ActionSpec], budget: int) -> list[str]:
+    def shown(room: int) -> list[str]:
+        return [_action_line(spec, room, _ARGUMENTS_SHOWN) for spec in specs]
+
+    whole = [_action_line(spec) for spec in specs]
+    if _fits(whole, budget):
+        return whole
+    if _fits(shown(0), budget):
+        longest = max(len(spec.description) for spec in specs)
+        rooms = range(longest + 1)
+        return shown(bisect_left(rooms, True, key=lambda room: not _fits(shown(room), budget)) - 1)
+    named = [_action_line(spec, 0, _ARGUMENTS_SHOWN if spec.internal else 0) for spec in specs]
+    tools = [line for line, spec in zip(named, specs, strict=True) if not spec.internal]
+    own = [line for line, spec in zip(named, specs, strict=True) if spec.internal]
+
+    def first(count: int) -> list[str]:
+        left_out = len(tools) - count
+        note = [f"[{left_out} more tools are left out]"] if left_out else []
+        return [*own, *tools[:count], *note]
+
+    counts = range(len(tools) + 1)
+    most = bisect_left(counts, True, key=lambda count: not _fits(first(count), budget)) - 1
+    return first(max(most, 0))
+
+
+def _fits(lines: Sequence[str], budget: int) -> bool:
+    return estimate_tokens("\n".join(lines)) <= budget
+
+
+def _action_line(spec: ActionSpec, room: int | None = None, arguments: int | None = None) -> str:
+    """One action on one line, its description and arguments in so many characters."""
+    described = _shortened(one_line(spec.description), room)
+    signature = _shortened(one_line(_signature(spec)), arguments)
+    ending = f"Arguments: {signature}." if signature else "(arguments not shown)"
+    return " ".join(part for part in (f"- {one_line(spec.name)}:", described, ending) if part)
+
+
+def _shortened(text: str, room: int | None) -> str:
+    if room is None or len(text) <= room:
+        return text
+    return f"{text[: room - 1]}…" if room > 1 else ""
+
+
 def _signature(spec: ActionSpec) -> str:
     """The arguments in words. Small models take `name(argument)` for the action's name."""
-    properties: dict[str, dict[str, Any]] = spec.parameters.get("properties") or {}
-    required: Sequence[str] = spec.parameters.get("required") or ()
+    properties: Any = spec.parameters.get("properties")
+    required: Any = spec.parameters.get("required")
+    if not isinstance(properties, dict):
+        return "none"
+    needed = cast("list[Any]", required) if isinstance(required, list) else []
     described = [
-        f"{name} ({_type_name(schema)}{'' if name in required else ', optional'})"
-        for name, schema in properties.items()
+        f"{name} ({_type_name(schema)}{'' if name in needed else ', optional'})"
+        for name, schema in cast("dict[str, Any]", properties).items()
     ]
     return ", ".join(described) or "none"
 
 
-def _type_name(schema: dict[str, Any]) -> str:
-    options: list[Any] | None = schema.get("enum")
-    if options:
-        return "|".join(json.dumps(option) for option in options)
-    return str(schema.get("type", "any"))
+def _type_name(schema: Any) -> str:
+    """The type or the allowed values; a schema may also be just true."""
+    if not isinstance(schema, dict):
+        return "any"
+    described = cast("dict[str, Any]", schema)
+    options: Any = described.get("enum")
+    if options and isinstance(options, list):
+        return "|".join(json.dumps(option) for option in cast("list[Any]", options))
+    return str(described.get("type", "any"))
