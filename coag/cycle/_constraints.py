@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from asyncio import CancelledError
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from coag.errors import ConfigurationError, UnknownNameError
-from coag.schema import Candidate, Constraint, ConstraintSource, Verdict
+from coag.schema import Candidate, Constraint, ConstraintSource, Verdict, well_formed
+
+REASON = 500
+"""Characters of a constraint's reason that are kept."""
+NAME = 100
+"""Characters of a constraint's name that are kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,20 +27,36 @@ class NamedConstraint:
         """The constraint's verdict under its name. One that raises forbids."""
         try:
             verdict = self.judge(candidate, state, projection)
-        except Exception as error:  # a rule that cannot be applied must not let anything through
-            verdict = Verdict.forbid(f"the rule itself raised {type(error).__name__}: {error}")
+        except (Exception, CancelledError) as error:  # what cannot be applied lets nothing through
+            verdict = Verdict.forbid(
+                f"the rule itself raised {type(error).__name__}: {_shown(str, error)}"
+            )
         if not isinstance(verdict, Verdict):  # pyright: ignore[reportUnnecessaryIsInstance] - user code
             verdict = Verdict.forbid(
-                f"the rule returned {verdict!r} instead of a Verdict; "
+                f"the rule returned {_shown(repr, verdict)} instead of a Verdict; "
                 "return Verdict.allow() or Verdict.forbid(reason)"
             )
-        return verdict.model_copy(update={"constraint": self.name})
+        reason = _capped(well_formed(verdict.reason), REASON)
+        return verdict.model_copy(update={"constraint": self.name, "reason": reason})
+
+
+def _shown(how: Callable[[object], str], value: object) -> str:
+    """`str` or `repr` of what a rule gave, cut; a note where that raises, too."""
+    try:
+        return _capped(how(value), REASON // 2)
+    except Exception:  # a rule's own classes may raise anything
+        return f"a {type(value).__name__} that cannot be shown"
+
+
+def _capped(text: str, limit: int) -> str:
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"
 
 
 def named(constraint: Constraint, name: str | None = None) -> NamedConstraint:
     """The constraint under `name`, its own `name`, or its `__name__`."""
     own = name or getattr(constraint, "name", None) or getattr(constraint, "__name__", None)
-    return NamedConstraint(str(own or type(constraint).__name__), constraint)
+    name = well_formed(" ".join(str(own or type(constraint).__name__).split()))
+    return NamedConstraint(_capped(name, NAME), constraint)
 
 
 class ConstraintSet:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from typing import Any
 
@@ -96,3 +97,40 @@ def test_sources_are_asked_anew_for_every_cycle() -> None:
     assert rules.pin() == ("always",)
     source.rules = [never]
     assert rules.pin() == ("always", "never")
+
+
+class MuteError(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("no words")
+
+
+@pytest.mark.parametrize(
+    ("problem", "why"),
+    [
+        (MuteError(), "raised MuteError: a MuteError that cannot be shown"),
+        (asyncio.CancelledError(), "raised CancelledError"),
+    ],
+)
+def test_whatever_a_constraint_raises_it_forbids(problem: BaseException, why: str) -> None:
+    def broken(candidate: Candidate, state: Any, projection: Any | None) -> Verdict:
+        raise problem
+
+    rules = ConstraintSet([broken])
+    rules.pin()
+    (verdict,) = rules.judge(CANDIDATE, None, None)
+    assert not verdict.allowed
+    assert why in verdict.reason
+
+
+def test_a_constraints_reason_and_name_are_cut() -> None:
+    def wordy(candidate: Candidate, state: Any, projection: Any | None) -> Verdict:
+        return Verdict.forbid("no " * 100_000)
+
+    rules = ConstraintSet()
+    rules.add(wordy, name="a name\n" * 1_000)
+    (pinned,) = rules.pin()
+    (verdict,) = rules.judge(CANDIDATE, None, None)
+    assert len(verdict.reason) == 500
+    assert verdict.constraint == pinned == rules.names()[0]
+    assert len(pinned) == 100
+    assert "\n" not in pinned
