@@ -18,7 +18,7 @@ from coag.agent import SYSTEM_MESSAGE, CoagAgent, talk
 from coag.errors import ConfigurationError, ModelCallError
 from coag.models import ModelSpec
 
-from ._command import coag_command
+from ._command import as_typed, coag_command
 from ._hints import what_to_check
 from ._text import cleaned, one_line
 
@@ -158,7 +158,7 @@ class _Conversation:
 def _farewell(conversation: _Conversation, options: ChatOptions) -> None:
     shown, folder = conversation.shown, conversation.agent.run_folder
     if folder is not None and options.logs is not None:
-        command = f"{coag_command()} log {folder.path.name} --logs {options.logs}"
+        command = f"{coag_command()} log {folder.path.name} --logs {as_typed(options.logs)}"
         shown.print(Text(f"See it all by: {command}", style=_DIM), soft_wrap=True)
     elif conversation.unusable:
         hint = "To see what the model answered, keep a log: --logs DIR"
