@@ -152,9 +152,8 @@ class ToolRunner:
         except Exception as error:  # a user's tool may raise anything; the agent perceives it
             ended = True
             text = f"{call.action} raised {told(error)}"
-            unknown = bool(getattr(error, "may_have_happened", False))
             result = read_result(text, is_error=True, limit=self._limit)
-            return result.model_copy(update={"outcome_unknown": unknown})
+            return result.model_copy(update={"outcome_unknown": _may_have_happened(error)})
         finally:
             if not ended:
                 _cancel(token)
@@ -222,6 +221,14 @@ def _spec(schema: Mapping[str, Any]) -> ActionSpec:
         description=well_formed(str(schema.get("description") or "")),
         parameters=cast("dict[str, Any]", plain),
     )
+
+
+def _may_have_happened(error: Exception) -> bool:
+    """What the error says of it; one that cannot even say leaves it unknown."""
+    try:
+        return bool(getattr(error, "may_have_happened", False))
+    except Exception:  # a user's error may raise anything, too
+        return True
 
 
 def _cancel(token: CancellationToken) -> None:

@@ -30,7 +30,7 @@ def existence(candidate: Candidate, specs: Mapping[str, ActionSpec]) -> Verdict:
     return Verdict(
         allowed=False,
         constraint=EXISTS,
-        reason=f"there is no action {candidate.action!r}; there are: {', '.join(specs)}",
+        reason=f"there is no action {candidate.action!r}; there are: {', '.join(specs)}"[:1_000],
     )
 
 

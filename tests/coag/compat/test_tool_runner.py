@@ -298,6 +298,21 @@ async def test_a_tool_that_asks_the_process_to_end_ends_it_through_the_agents_ow
         await run(ToolRunner([leave]), "leave")
 
 
+async def test_an_error_that_cannot_say_whether_it_acted_leaves_the_outcome_unknown() -> None:
+    class OddError(Exception):
+        @property
+        def may_have_happened(self) -> bool:
+            raise RuntimeError("no idea")
+
+    async def odd() -> str:
+        """Raises."""
+        raise OddError("odd")
+
+    result = await run(ToolRunner([odd]), "odd")
+    assert result.content == "odd raised OddError: odd"
+    assert result.outcome_unknown
+
+
 @pytest.mark.parametrize(
     "text",
     [

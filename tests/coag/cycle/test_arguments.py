@@ -35,6 +35,11 @@ def test_an_action_that_does_not_exist_dies_with_a_list_of_those_that_do() -> No
     assert verdict.reason == "there is no action 'fly'; there are: move"
 
 
+def test_the_reason_stays_short_however_many_actions_there_are() -> None:
+    many = {f"tool_{n}": MOVE for n in range(5_000)}
+    assert len(existence(candidate("{}", "fly" * 1_000), many).reason) == 1_000
+
+
 def test_valid_arguments_are_parsed() -> None:
     arguments, verdict = parse_arguments(candidate('{"to": "north"}'), MOVE)
     assert verdict.allowed
