@@ -11,50 +11,10 @@ from typing import Any, cast
 
 from coag.schema import ENTRY
 
-REDACTED = "[redacted]"
-"""What stands in a log in the place of a secret."""
+from ._secrets import REDACTED, SECRET_FIELD, SECRET_VARIABLE, suspicious, without_secrets
 
 _SHORTEST = 8
 """Shorter values of secret-looking variables are taken for words, not for secrets."""
-
-_SECRET_VARIABLE = re.compile(
-    r"(?:^|_)(?:API_?KEY|ACCESS_KEY|PRIVATE_KEY|TOKEN)$|SECRET|PASSWORD|PASSWD", re.IGNORECASE
-)
-_SECRET_FIELD = re.compile(
-    r"(?:^|[_-])(?:api[_-]?key|access[_-]?token|auth[_-]?token|password|passwd|secret"
-    r"|authorization)$",
-    re.IGNORECASE,
-)
-
-# Each with a quick look that finds every match and some more: it starts with plain letters, so
-# that it runs over a long line many times faster than the pattern itself.
-_PATTERNS: tuple[tuple[re.Pattern[str], re.Pattern[str]], ...] = (
-    (
-        re.compile(r"sk-[A-Za-z0-9_-]{16,}"),
-        # The letter of an escape such as `\n` may stand before a key, a word as in `task-…` not.
-        re.compile(r"(?:(?<![A-Za-z0-9])|(?<=\\[nrt]))sk-(?=[A-Za-z_-]*[0-9])[A-Za-z0-9_-]{16,}"),
-    ),
-    (re.compile(r"earer [\w.~+/-]{16,}"), re.compile(r"(?<=[Bb]earer )[\w.~+/-]{16,}=*")),
-    *(
-        (re.compile(pattern), re.compile(pattern))
-        for pattern in (
-            r"gh[pousr]_[A-Za-z0-9]{30,}",
-            r"xox[abprs]-[A-Za-z0-9-]{16,}",
-            r"AKIA[0-9A-Z]{16}",
-            r"eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]{8,}",
-        )
-    ),
-)
-_FIELD_PIECES = (
-    *("api_key", "apikey", "api-key", "access_token", "access-token", "accesstoken"),
-    *("auth_token", "auth-token", "authtoken", "password", "passwd", "secret", "authorization"),
-)
-_FIELD_IN_TEXT = re.compile(
-    r'("(?:[a-z]+[_-])*(?:api[_-]?key|access[_-]?token|auth[_-]?token|password|passwd|secret'
-    r'|authorization)"\s*:\s*")([^"\\]+)',
-    re.IGNORECASE,
-)
-"""A secret field of JSON that stands as text within a text, as models write arguments."""
 
 
 class Redactor:
@@ -69,7 +29,8 @@ class Redactor:
         lines = {line.strip() for value in values for line in (value, *value.splitlines())}
         secrets = {line for line in lines if len(line) >= _SHORTEST}
         # A text may itself be JSON, as the arguments that models write are.
-        forms = secrets | {_in_json(secret) for secret in secrets}
+        once = secrets.union(*map(_written_forms, secrets))
+        forms = once.union(*map(_written_forms, once))
         # Longest first, so that a secret within another does not leave the rest standing.
         self._values = tuple(sorted(forms, key=len, reverse=True))
         self._written = tuple({_in_json(form) for form in forms})
@@ -82,7 +43,7 @@ class Redactor:
             environment: The variables; None for those of this process.
         """
         variables = os.environ if environment is None else environment
-        return cls(value for name, value in variables.items() if _SECRET_VARIABLE.search(name))
+        return cls(value for name, value in variables.items() if SECRET_VARIABLE.search(name))
 
     def clean(self, text: str, *, indent: int | None = None) -> str:
         """A JSON text without the secrets in its strings; unchanged where there are none.
@@ -106,31 +67,39 @@ class Redactor:
             return text
         for value in self._values:
             text = text.replace(value, REDACTED)
-        for _, pattern in _PATTERNS:
-            text = pattern.sub(REDACTED, text)
-        return _FIELD_IN_TEXT.sub(rf"\g<1>{REDACTED}", text)
+        return without_secrets(text)
 
     def _suspects(self, text: str) -> bool:
         """True if the JSON text may hold a secret; errs on the side of suspicion."""
-        if any(value in text for value in self._written):
-            return True
-        if any(look.search(text) for look, _ in _PATTERNS):
-            return True
-        lowered = text.lower()
-        return any(piece in lowered for piece in _FIELD_PIECES)
+        return any(value in text for value in self._written) or suspicious(text)
 
     def _clean_value(self, value: Any) -> Any:
         if isinstance(value, str):
             return self.clean_text(value)
         if isinstance(value, list):
-            return [self._clean_value(item) for item in cast("list[Any]", value)]
+            return self._clean_list(cast("list[Any]", value))
         if isinstance(value, dict):
-            fields = cast("dict[str, Any]", value)
-            return {self.clean_text(key): self._clean_field(key, fields[key]) for key in fields}
+            return self._clean_fields(cast("dict[str, Any]", value))
         return value
 
+    def _clean_list(self, items: list[Any]) -> list[Any]:
+        lines = [item for item in items if isinstance(item, str) and "\n" not in item]
+        if lines and len(lines) == len(items):  # a text, as pages show it
+            cleaned = without_secrets("\n".join(lines)).split("\n")
+            items = list(cleaned if len(cleaned) == len(lines) else lines)
+        return [self._clean_value(item) for item in items]
+
+    def _clean_fields(self, fields: dict[str, Any]) -> dict[str, Any]:
+        cleaned: dict[str, Any] = {}
+        for key, value in fields.items():
+            name = self.clean_text(key)
+            while name in cleaned:  # two secrets as names
+                name += "'"
+            cleaned[name] = self._clean_field(key, value)
+        return cleaned
+
     def _clean_field(self, key: str, value: Any) -> Any:
-        if isinstance(value, str) and value and _SECRET_FIELD.search(key):
+        if isinstance(value, str) and value and SECRET_FIELD.fullmatch(key):
             return REDACTED
         return self._clean_value(value)
 
@@ -138,6 +107,13 @@ class Redactor:
 def _in_json(text: str) -> str:
     """The text as it stands in a JSON string."""
     return json.dumps(text, ensure_ascii=False)[1:-1]
+
+
+def _written_forms(text: str) -> set[str]:
+    """The text as it may stand in a JSON string, with or without its signs beyond ASCII."""
+    ascii_only = json.dumps(text)[1:-1]
+    escaped = re.sub(r"\\u[0-9a-f]{4}", lambda found: r"\u" + found[0][2:].upper(), ascii_only)
+    return {_in_json(text), ascii_only, escaped}
 
 
 @cache

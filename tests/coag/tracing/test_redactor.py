@@ -35,6 +35,9 @@ ENTRIES = (
 )
 
 
+PEM = "-----BEGIN RSA PRIVATE KEY-----\nMIIEowIBAAKC\nAQEA7\n-----END RSA PRIVATE KEY-----"
+
+
 def cleaned(value: Any, *secrets: str) -> Any:
     return json.loads(Redactor(secrets).clean(json.dumps(value, ensure_ascii=False)))
 
@@ -68,7 +71,11 @@ def test_every_line_of_a_secret_of_several_lines_is_gone() -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["OPENAI_API_KEY", "HF_TOKEN", "AWS_SECRET_ACCESS_KEY", "DB_PASSWORD", "MY_SECRETS", "token"],
+    [
+        *("OPENAI_API_KEY", "HF_TOKEN", "AWS_SECRET_ACCESS_KEY", "DB_PASSWORD", "MY_SECRETS"),
+        *("token", "OPENAI_KEY", "GITHUB_PAT", "SSH_PASSPHRASE", "DB_CREDENTIALS", "DATABASE_URL"),
+        *("TEST_DATABASE_URL", "DB_PWD"),
+    ],
 )
 def test_variables_named_like_secrets_are_secrets(name: str) -> None:
     redactor = Redactor.from_environment({name: "abcdefgh-1"})
@@ -77,7 +84,13 @@ def test_variables_named_like_secrets_are_secrets(name: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("PATH", "/some/long/path"), ("MY_API_KEY", "short"), ("TOKENIZERS", "x" * 9)],
+    [
+        ("PATH", "/some/long/path"),
+        ("PWD", "/some/long/path"),
+        ("KEYBOARD", "x" * 9),
+        ("MY_API_KEY", "short"),
+        ("TOKENIZERS", "x" * 9),
+    ],
 )
 def test_other_variables_and_short_values_are_left_alone(name: str, value: str) -> None:
     redactor = Redactor.from_environment({name: value})
@@ -95,6 +108,26 @@ def test_other_variables_and_short_values_are_left_alone(name: str, value: str) 
         ("ghp_" + "a1" * 18, REDACTED),
         ("AKIA" + "A1B2" * 4, REDACTED),
         ("eyJhbGciOiJI.eyJzdWIiOiIx.SflKxwRJSM", REDACTED),
+        ("AIza" + "a1B2-" * 7, REDACTED),
+        ("hf_" + "a1" * 17, REDACTED),
+        (f"line\\nhf_{'a1' * 17}", f"line\\n{REDACTED}"),
+        ("glpat-" + "a1" * 10, REDACTED),
+        ("npm_" + "a1" * 18, REDACTED),
+        ("github_pat_" + "a1_" * 20, REDACTED),
+        ("sk" + "_live_" + "a1" * 12, REDACTED),
+        ("Authorization: Basic dXNlcjpodW50ZXIy", f"Authorization: Basic {REDACTED}"),
+        ("Basic YWxhZGRpbjpvcGVuIQ==.", f"Basic {REDACTED}."),
+        ("postgres://ann:hunter2@db/x", f"postgres://ann:{REDACTED}@db/x"),
+        ("at redis://:p@ss@db.", f"at redis://:{REDACTED}@db."),
+        ("mysql -u ann --password=hunter2 db", f"mysql -u ann --password={REDACTED} db"),
+        ("PGPASSWORD=hunter2 psql", f"PGPASSWORD={REDACTED} psql"),
+        ("Server=x;Password=hunter2;Port=1", f"Server=x;Password={REDACTED};Port=1"),
+        ("password = 'two words'", f"password = '{REDACTED}'"),
+        ("?api_key=abc&x=1", f"?api_key={REDACTED}&x=1"),
+        (f"before\n{PEM}\nafter", "before\n" + f"{REDACTED}\n" * 4 + "after"),
+        ("{'password': 'abc', 'x': 1}", f"{{'password': '{REDACTED}', 'x': 1}}"),
+        ('{"password": "cut o', f'{{"password": "{REDACTED}'),
+        ('{"password": "with \\\\"}', f'{{"password": "{REDACTED}"}}'),
         ('{"api_key": "abc", "x": 1}', f'{{"api_key": "{REDACTED}", "x": 1}}'),
         ('{"OPENAI_API_KEY":"abc"}', f'{{"OPENAI_API_KEY":"{REDACTED}"}}'),
     ],
@@ -111,6 +144,10 @@ def test_what_looks_like_a_key_is_gone(text: str, expected: str) -> None:
         "The bearer of good news is here.",
         "The password is wrong, authorization failed.",
         "prompt_tokens",
+        "Basic understanding of things",
+        '{"token": 5, "max_tokens": 100, "secret": false, "password": "", "monkey": "see"}',
+        "max_tokens=100, tokens=5, monkey=see, if token == 5:",
+        "see http://host:8080/path and mail ann@host",
     ],
 )
 def test_ordinary_words_are_left_alone(text: str) -> None:
@@ -118,10 +155,108 @@ def test_ordinary_words_are_left_alone(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "field", ["api_key", "apiKey", "password", "client_secret", "Authorization"]
+    "field",
+    [
+        *("api_key", "apiKey", "password", "client_secret", "Authorization", "clientSecret"),
+        *("token", "refresh_token", "accessToken", "private_key", "aws_secret_access_key"),
+        *("DB_PASSPHRASE", "x-api-key", "credentials"),
+    ],
 )
 def test_a_field_named_like_a_secret_is_blacked_out(field: str) -> None:
     assert cleaned({field: "x", "n": {field: 5}}) == {field: REDACTED, "n": {field: 5}}
+
+
+@pytest.mark.parametrize(
+    "field", ["prompt_tokens", "max_tokens", "cached_tokens", "key", "tokenizer", "monkey", "path"]
+)
+def test_a_field_with_another_name_stays(field: str) -> None:
+    assert cleaned({field: "x", "n": {field: 5}}) == {field: "x", "n": {field: 5}}
+
+
+@pytest.mark.parametrize("field", ["token", "password", "api_key"])
+def test_a_count_stays_whatever_its_field_is_called(field: str) -> None:
+    assert cleaned({field: 5}) == {field: 5}
+
+
+def test_no_field_of_the_format_is_named_like_a_secret() -> None:
+    names = _names(ENTRY.json_schema())
+    assert "prompt_tokens" in names
+    example = {name: "x" for name in names}
+    assert cleaned(example) == example
+
+
+@given(
+    depth=st.integers(min_value=0, max_value=3),
+    secret=st.text(alphabet='ab"\\:, 7\n\u00f6', min_size=1),
+    field=st.sampled_from(["password", "clientSecret", "DB_TOKEN", "private_key"]),
+)
+def test_a_secret_field_is_blacked_out_however_often_its_json_is_escaped(
+    depth: int, secret: str, field: str
+) -> None:
+    def within(value: str) -> dict[str, str]:
+        held: Any = {"a": "say", field: value, "z": "end"}
+        for _ in range(depth):
+            held = {"raw": json.dumps(held)}
+        return held
+
+    assert cleaned(within(secret)) == within(REDACTED)
+
+
+@given(depth=st.integers(min_value=0, max_value=2), ensure_ascii=st.booleans())
+def test_a_known_secret_is_gone_however_its_letters_are_escaped(
+    depth: int, ensure_ascii: bool
+) -> None:
+    def within(value: str) -> Any:
+        held: Any = {"x": value}
+        for _ in range(depth):
+            held = {"raw": json.dumps(held, ensure_ascii=ensure_ascii)}
+        return held
+
+    assert cleaned(within("p\u00f6ssw\u00f6rt"), "p\u00f6ssw\u00f6rt") == within(REDACTED)
+    assert cleaned(["p\\u00F6ssw\\u00F6rt"], "p\u00f6ssw\u00f6rt") == [REDACTED]
+
+
+PIECES = st.sampled_from(
+    [
+        *('"', "\\", '\\"', "password", "token", '": "', "=", ":", " ", "\n", "://", "@", "{", "}"),
+        *(
+            f" {KEY} ",
+            PEM,
+            "-----BEGIN PRIVATE KEY-----",
+            "Bearer " + "a" * 20,
+            "x",
+            "\u00f6",
+            "Basic Og==",
+        ),
+    ]
+)
+TEXTS = st.lists(PIECES, max_size=12).map("".join)
+JSON = st.recursive(
+    TEXTS | st.integers() | st.booleans() | st.none(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(TEXTS, inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@given(value=JSON)
+def test_a_line_without_its_secrets_is_json_of_the_same_shape(value: Any) -> None:
+    assert _shape(cleaned(value)) == _shape(value)
+
+
+@given(value=JSON)
+def test_a_cleaned_line_holds_nothing_more_to_clean(value: Any) -> None:
+    text = Redactor().clean(json.dumps(value))
+    assert KEY not in text
+    assert "MIIEowIBAAKC" not in text
+
+
+def test_a_private_key_shown_as_lines_is_gone() -> None:
+    lines = ["here:", *PEM.split("\n"), "so"]
+    assert cleaned(lines) == ["here:", *[REDACTED] * 4, "so"]
+
+
+def test_two_secrets_as_names_stay_two_fields() -> None:
+    assert list(cleaned({KEY: 1, KEY + "7": 2}).values()) == [1, 2]
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.body.record)
@@ -152,3 +287,20 @@ def _strings(value: Any) -> list[str]:
     if isinstance(value, dict):
         return [string for pair in value.items() for item in pair for string in _strings(item)]  # pyright: ignore[reportUnknownVariableType] - JSON
     return []
+
+
+def _shape(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_shape(item) for item in value]  # pyright: ignore[reportUnknownVariableType] - JSON
+    if isinstance(value, dict):
+        return [_shape(item) for item in value.values()]  # pyright: ignore[reportUnknownVariableType] - JSON
+    return "" if isinstance(value, str) else value
+
+
+def _names(schema: Any) -> set[str]:
+    if isinstance(schema, list):
+        return {name for item in schema for name in _names(item)}  # pyright: ignore[reportUnknownVariableType] - JSON
+    if not isinstance(schema, dict):
+        return set()
+    inner: set[str] = {name for item in schema.values() for name in _names(item)}  # pyright: ignore[reportUnknownVariableType] - JSON
+    return inner | set(schema.get("properties", {}))  # pyright: ignore[reportUnknownArgumentType, reportUnknownMemberType] - JSON
