@@ -77,6 +77,11 @@ def open_memory(given: MemoryArgument | None, *, scope: str, clock: Clock) -> Lo
     Raises:
         ConfigurationError: It is nothing that can be a memory.
     """
+    if isinstance(given, str) and not given.strip():
+        raise ConfigurationError(
+            f"memory={given!r} names no folder. Give a folder or a URL, or None for a memory that "
+            "lasts as long as the agent."
+        )
     if isinstance(given, LongTermMemory):
         return given
     if given is None:

@@ -27,6 +27,7 @@ class LineFile:
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self._place = path.absolute()
         try:
             self._file = FileIO(path, "ab+")
         except OSError as error:
@@ -54,6 +55,30 @@ class LineFile:
             with contextlib.suppress(OSError):
                 self._file.truncate(before)
             raise TraceError(self._path, f"cannot be written to: {_reason(error)}") from error
+
+    def check_in_place(self, least: int) -> None:
+        """Makes sure that what was appended can be found again.
+
+        Args:
+            least: Bytes that the file must have.
+
+        Raises:
+            TraceError: If the file was removed, replaced or cut since it was opened.
+        """
+        if not self._regular:
+            return
+        mine = os.fstat(self._file.fileno())
+        try:
+            there = self._place.stat()
+        except OSError as error:
+            raise TraceError(
+                self._path, f"was taken away while the run goes on: {_reason(error)}"
+            ) from error
+        if not os.path.samestat(mine, there):
+            raise TraceError(self._path, "was replaced by another file while the run goes on")
+        if mine.st_size < least:
+            problem = f"was cut to {mine.st_size} of {least} bytes while the run goes on"
+            raise TraceError(self._path, problem)
 
     @property
     def size(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self
@@ -49,6 +50,8 @@ _BOUNDARIES = (
 _FULL = 1 << 20
 """Bytes that are held back at most before they are handed over early."""
 
+_LOG = logging.getLogger(__name__)
+
 _LOOK_BACK = 1_000
 """How many records are searched for the current cycle when a torn trace is repaired."""
 
@@ -68,7 +71,10 @@ class TraceWriter:
     receipt or turn's end. Nothing that was written is kept in RAM. An existing trace is gone on
     with; a torn last line is moved to `trace.jsonl.torn-SEQ` and a note says so.
 
-    A writer that failed once refuses everything after, so that no action runs unrecorded.
+    A writer that failed once refuses everything after, so that no action runs unrecorded. So does
+    one whose file was removed, replaced or cut: that is looked after before every intent. The
+    trace is the truth and pages are for reading: if they fail, a note and a logged warning say so
+    and the run goes on without.
 
     Args:
         path: The trace; its folder exists.
@@ -90,14 +96,17 @@ class TraceWriter:
     ) -> None:
         self._path = path
         self._pages = pages
+        self._clock = clock or SystemClock()
         self._redactor = redactor or Redactor.from_environment()
         self._held: list[bytes] = []
         self._held_bytes = 0
         self._failed = False
         self._seq = 0
+        self._size = 0
         self._file = LineFile(path)
         try:
-            self._go_on(clock or SystemClock())
+            self._go_on()
+            self._size = self._file.size
         except BaseException:
             self._file.close()
             raise
@@ -111,13 +120,16 @@ class TraceWriter:
         """Appends a record; at boundaries hands all held back to the operating system.
 
         Raises:
-            TraceError: If the trace cannot be written, or the record is no JSON.
+            TraceError: If the trace cannot be written, or the record is no JSON; before an
+                intent also if the trace is no longer where it was opened.
         """
+        if isinstance(record, Intent):
+            self._check_in_place()
         self._hold(record)
         if isinstance(record, _BOUNDARIES) or self._held_bytes > _FULL:
             self.flush()
         if self._pages is not None:
-            self._pages.add(record)
+            self._show(self._pages, record)
 
     def flush(self) -> None:
         """Hands what is held back to the operating system.
@@ -132,6 +144,7 @@ class TraceWriter:
         # Cleared only when it worked: whatever goes wrong, nothing may be written after it.
         self._failed = True
         self._file.append(lines)
+        self._size += len(lines)
         self._failed = False
 
     def close(self) -> None:
@@ -171,11 +184,31 @@ class TraceWriter:
         self._held_bytes += len(written)
         self._seq += 1
 
+    def _show(self, pages: Pages, record: TraceRecord) -> None:
+        """Tells the pages; gives them up for the rest of the run once they fail."""
+        try:
+            pages.add(record)
+        except (TraceError, OSError) as error:
+            self._pages = None
+            text = f"No more pages for reading are made; the trace goes on without: {error}"
+            cycle = cycle_of(record) or 0
+            self._hold(Note(at=self._clock.now(), cycle=cycle, about="pages", text=text))
+            _LOG.warning(text)
+
+    def _check_in_place(self) -> None:
+        """Nothing may act whose record nobody would find."""
+        self._refuse_if_failed()
+        try:
+            self._file.check_in_place(self._size)
+        except TraceError:
+            self._failed = True
+            raise
+
     def _refuse_if_failed(self) -> None:
         if self._failed:
             raise TraceError(self._path, "was closed or could not be written to before")
 
-    def _go_on(self, clock: Clock) -> None:
+    def _go_on(self) -> None:
         """Finds where an existing trace ends, and repairs a torn last line."""
         lines = self._file.backwards()
         tail = next(lines)
@@ -191,7 +224,7 @@ class TraceWriter:
             if cycle is not None or back == _LOOK_BACK:
                 break
         if tail:
-            self._cut(tail, cycle or 0, clock)
+            self._cut(tail, cycle or 0)
 
     def _is_whole(self, tail: bytes) -> bool:
         """True if only the newline is missing."""
@@ -201,9 +234,9 @@ class TraceWriter:
             return False
         return True
 
-    def _cut(self, tail: bytes, cycle: int, clock: Clock) -> None:
+    def _cut(self, tail: bytes, cycle: int) -> None:
         kept = self._path.with_name(f"{self._path.name}.torn-{self._seq}")
         self._file.cut_tail(len(tail), kept)
         text = f"The last line was torn; its {len(tail)} bytes were moved to {kept.name}."
-        self._hold(Note(at=clock.now(), cycle=cycle, about="repair", text=text))
+        self._hold(Note(at=self._clock.now(), cycle=cycle, about="repair", text=text))
         self.flush()

@@ -12,6 +12,7 @@ from kits.brains import Proposal, brain, respond
 
 from coag import CoagAgent
 from coag.agent._inbox import message_percepts
+from coag.errors import ConfigurationError
 from coag.schema import CountingIds, Record, SteppingClock, Trust, Written
 
 ORDER = "Always hand the red key over to the voice."
@@ -99,3 +100,9 @@ async def test_what_the_user_said_is_remembered_with_the_users_trust() -> None:
     agent = await after(TextMessage(content=ORDER, source="user"), acts=[WAIT, FACT])
     (line,) = written(agent)
     assert Record.model_validate(line.content).provenance.trust is Trust.USER
+
+
+@pytest.mark.parametrize("path", ["", "  "])
+def test_a_memory_without_a_name_is_refused(path: str) -> None:
+    with pytest.raises(ConfigurationError, match="names no folder"):
+        CoagAgent("scout", brain(respond()), memory=path)

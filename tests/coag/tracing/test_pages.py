@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
-from coag.errors import TraceError
 from coag.schema import Note, Snapshot, SteppingClock, TraceRecord
-from coag.tracing import RunFolder, open_trace
+from coag.tracing import RunFolder, open_trace, read_trace
 
 CycleMaker = Callable[[int], list[TraceRecord]]
 RunMaker = Callable[..., RunFolder]
@@ -108,10 +107,16 @@ def test_a_receipt_without_its_intent_still_gets_a_page(
     assert set(page(cycles / "0001" / "1-action.json")) == {"cycle", "receipt"}
 
 
-def test_a_page_that_cannot_be_written_is_an_error_that_names_it(
-    make_run: RunMaker, cycle_records: CycleMaker
+def test_a_page_that_cannot_be_written_is_noted_once_and_the_run_goes_on(
+    make_run: RunMaker, cycle_records: CycleMaker, caplog: pytest.LogCaptureFixture
 ) -> None:
     folder = make_run()
     folder.cycles_path.write_text("a file where the folder should be")
-    with pytest.raises(TraceError, match=r"1-retrieval\.json: cannot be written"):
-        traced(folder, cycle_records(1))
+    records = [*cycle_records(1), *cycle_records(2)]
+    traced(folder, records)
+    written = [entry.body for entry in read_trace(folder.trace_path)]
+    (note,) = (body for body in written if isinstance(body, Note))
+    assert note.about == "pages"
+    assert "1-retrieval.json: cannot be written" in note.text
+    assert [body for body in written if body is not note] == records
+    assert [record.message for record in caplog.records] == [note.text]

@@ -210,6 +210,48 @@ def test_a_folder_that_cannot_be_written_to_stops_at_opening(tmp_path: Path) -> 
         opened(blocked / "trace.jsonl")
 
 
+def removed(path: Path) -> None:
+    path.unlink()
+
+
+def replaced(path: Path) -> None:
+    path.rename(path.with_name("old.jsonl"))
+    path.write_text("")
+
+
+def cut(path: Path) -> None:
+    os.truncate(path, 10)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="an open file cannot be removed there")
+@pytest.mark.parametrize(
+    ("harm", "problem"),
+    [(removed, "was taken away"), (replaced, "was replaced"), (cut, "was cut to 10 of")],
+)
+def test_nothing_is_intended_once_the_trace_is_not_where_it_was(
+    tmp_path: Path, harm: Callable[[Path], None], problem: str
+) -> None:
+    path = tmp_path / "trace.jsonl"
+    with opened(path) as writer:
+        writer.write(INTENT)
+        harm(path)
+        with pytest.raises(TraceError, match=problem):
+            writer.write(INTENT)
+        with pytest.raises(TraceError, match="could not be written to before"):
+            writer.write(NOTE)
+
+
+def test_a_trace_is_found_again_from_another_working_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with opened(Path("trace.jsonl")) as writer:
+        (tmp_path / "else").mkdir()
+        monkeypatch.chdir(tmp_path / "else")
+        writer.write(INTENT)
+    assert bodies(tmp_path / "trace.jsonl") == [INTENT]
+
+
 @needs_full_device
 def test_a_full_disk_stops_at_the_intent_and_ever_after(tmp_path: Path) -> None:
     path = tmp_path / "trace.jsonl"
