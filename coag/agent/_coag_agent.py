@@ -17,7 +17,7 @@ from autogen_agentchat.messages import (
 )
 from autogen_core import CancellationToken, FunctionCall
 from autogen_core.model_context import ChatCompletionContext
-from autogen_core.models import AssistantMessage, ChatCompletionClient, FunctionExecutionResult
+from autogen_core.models import ChatCompletionClient, FunctionExecutionResult
 from autogen_core.tools import Workbench
 from pydantic import BaseModel
 from typing_extensions import Unpack
@@ -25,7 +25,7 @@ from typing_extensions import Unpack
 from coag.compat import Tool
 from coag.context import CoagContext
 from coag.cycle import ConstraintSet, TurnResult, perceive, run_turn
-from coag.errors import ResumeError, TurnInProgressError
+from coag.errors import ResumeError
 from coag.memory import LongTermMemory, ProceduralMemory, Procedure
 from coag.models import Asker
 from coag.schema import CognitiveModule, Constraint, Outcome, Percept, TraceRecord
@@ -40,7 +40,8 @@ from ._resume import build_from, read_remains, restore
 from ._runs import Runs
 from ._settings import Deliberation, MemoryArgument, cycle_settings
 from ._state import AgentState, load_agent_state, save_agent_state
-from ._turns import SummaryForm, next_item
+from ._turns import Turns
+from ._voice import SummaryForm, Voice
 
 DESCRIPTION = "An agent that deliberates before it acts, and uses tools."
 SYSTEM_MESSAGE = "You are a helpful AI assistant. Solve tasks using your tools."
@@ -112,8 +113,9 @@ class CoagAgent(BaseChatAgent):
         super().__init__(name, description)
         refuse_unsupported(handoffs, model_client_stream, output_content_type, reflect_on_tool_use)
         self.metadata = dict(metadata or {})
-        self._summary = SummaryForm(tool_call_summary_format, tool_call_summary_formatter)
         self._context = context_from(model_context)
+        summary = SummaryForm(tool_call_summary_format, tool_call_summary_formatter)
+        self._voice = Voice(name, self._context, summary)
         self._memory = open_memory(memory, scope=name, clock=self._context.clock)
         self._owns_memory = memory is None or isinstance(memory, str | Path)
         parts = MindParts(
@@ -133,8 +135,7 @@ class CoagAgent(BaseChatAgent):
         self._mind = build_mind(parts, self._runs.name)
         self._turn = 0
         self._begun: list[Outcome] | None = None
-        self._going_on: AsyncGenerator[Outcome | TurnResult] | None = None
-        self._stepping = False
+        self._turns = Turns(name)
 
     # ---- what can be looked at ----
 
@@ -201,19 +202,19 @@ class CoagAgent(BaseChatAgent):
         if cancellation_token.is_cancelled():
             raise asyncio.CancelledError("The turn was cancelled before it began.")
         deps = self._mind.deps
-        await self._end_abandoned_turn()
+        await self._turns.end_abandoned()
         self._runs.open(self._mind)
         percepts = message_percepts(messages, deps.clock, deps.ids)
-        await self._tell_foreign_context(messages)
+        await self._voice.pass_on(messages)
         begun, self._begun = self._begun, None
         if begun is None:
             self._turn += 1
         inner: list[BaseAgentEvent | BaseChatMessage] = []
         turn = run_turn(percepts, self._context, deps, turn=self._turn, begun=begun)
-        self._going_on = turn
+        self._turns.begin(turn)
         try:
             while True:
-                item = await self._step(turn, cancellation_token)
+                item = await self._turns.step(cancellation_token)
                 if isinstance(item, TurnResult):
                     break
                 known = await deps.actions.specs()
@@ -222,41 +223,7 @@ class CoagAgent(BaseChatAgent):
                     yield event
         finally:
             await turn.aclose()
-        yield Response(chat_message=await self._answer(item), inner_messages=inner)
-
-    async def _step(
-        self, turn: AsyncGenerator[Outcome | TurnResult], token: CancellationToken
-    ) -> Outcome | TurnResult:
-        self._stepping = True
-        try:
-            return await next_item(turn, token)
-        finally:
-            self._stepping = False
-
-    async def _end_abandoned_turn(self) -> None:
-        """Closes a turn whose stream was left before its end; refuses where one still runs."""
-        if self._going_on is None:
-            return
-        if self._stepping:
-            raise TurnInProgressError(self.name)
-        await self._going_on.aclose()
-
-    async def _tell_foreign_context(self, messages: Sequence[BaseChatMessage]) -> None:
-        foreign = self._context.dialogue_source
-        if foreign is not None:
-            for message in messages:
-                await foreign.add_message(message.to_model_message())
-
-    async def _answer(self, result: TurnResult) -> BaseChatMessage:
-        metadata = {"ended_by": result.reason, "cycles": str(result.cycles)}
-        if result.failed_modules:
-            metadata["failed_modules"] = ", ".join(result.failed_modules)
-        if self._context.dialogue_source is not None:
-            said = AssistantMessage(content=result.response, source=self.name)
-            await self._context.dialogue_source.add_message(said)
-        if result.reason == "actions" and result.last is not None:
-            return self._summary.message(result.last, self.name, metadata)
-        return TextMessage(content=result.response, source=self.name, metadata=metadata)
+        yield Response(chat_message=await self._voice.answer(item), inner_messages=inner)
 
     async def perceive(self, percept: Percept) -> None:
         """Takes in a percept between turns, e.g. a property change or a signal of a sensor.

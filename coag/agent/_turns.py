@@ -1,20 +1,15 @@
-"""What a turn needs of AutoGen: its cancellation, and its summary of a tool call."""
+"""One turn at a time, and its cancellation by AutoGen's token."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import AsyncGenerator
 
-from autogen_agentchat.messages import ToolCallSummaryMessage
-from autogen_core import CancellationToken, FunctionCall
-from autogen_core.models import FunctionExecutionResult
+from autogen_core import CancellationToken
 
 from coag.cycle import TurnResult
-from coag.schema import ExecutionOutcome, Outcome
-
-from ._events import execution_result, function_call
+from coag.errors import TurnInProgressError
+from coag.schema import Outcome
 
 
 async def next_item(
@@ -39,37 +34,40 @@ async def next_item(
         raise
 
 
-@dataclass(frozen=True, slots=True)
-class SummaryForm:
-    """How the answer reads where a turn ends with an action, as in AssistantAgent."""
+class Turns:
+    """The one turn that an agent is in.
 
-    form: str
-    """May hold `{tool_name}`, `{arguments}`, `{result}` and `{is_error}`."""
-    formatter: Callable[[FunctionCall, FunctionExecutionResult], str] | None
+    Args:
+        agent: The agent's name, for errors.
+    """
 
-    def message(
-        self, last: ExecutionOutcome, source: str, metadata: dict[str, str]
-    ) -> ToolCallSummaryMessage:
-        """The summary of the executed action."""
-        call, result = function_call(last), execution_result(last)
-        return ToolCallSummaryMessage(
-            content=self._text(call, result),
-            source=source,
-            tool_calls=[call],
-            results=[result],
-            metadata=metadata,
-        )
+    def __init__(self, agent: str) -> None:
+        self._agent = agent
+        self._turn: AsyncGenerator[Outcome | TurnResult] | None = None
+        self._stepping = False
 
-    def _text(self, call: FunctionCall, result: FunctionExecutionResult) -> str:
-        if self.formatter is not None:
-            return self.formatter(call, result)
-        values: dict[str, Any] = {
-            "tool_name": call.name,
-            "arguments": call.arguments,
-            "is_error": result.is_error,
-            "result": result.content,
-        }
-        text = self.form
-        for name, value in values.items():
-            text = text.replace(f"{{{name}}}", str(value))
-        return text
+    async def end_abandoned(self) -> None:
+        """Closes a turn whose stream was left before its end.
+
+        Raises:
+            TurnInProgressError: It still runs.
+        """
+        if self._turn is None:
+            return
+        if self._stepping:
+            raise TurnInProgressError(self._agent)
+        await self._turn.aclose()
+
+    def begin(self, turn: AsyncGenerator[Outcome | TurnResult]) -> None:
+        """Takes up a turn."""
+        self._turn = turn
+
+    async def step(self, token: CancellationToken) -> Outcome | TurnResult:
+        """The next item of the turn that was begun."""
+        if self._turn is None:
+            raise AssertionError("No turn was begun.")
+        self._stepping = True
+        try:
+            return await next_item(self._turn, token)
+        finally:
+            self._stepping = False

@@ -75,6 +75,8 @@ async def run_cycle(context: AnyContext, deps: Deps) -> AsyncGenerator[Outcome]:
     try:
         for phase in PHASES[done:]:
             deps.actions.enter(phase)
+            if phase is Phase.PROPOSAL:
+                await _note_missing_actions(context, deps)
             outcome = await RUN[phase](context, deps)
             await commit(outcome, context, deps)
             yield outcome
@@ -83,6 +85,13 @@ async def run_cycle(context: AnyContext, deps: Deps) -> AsyncGenerator[Outcome]:
         raise stopped.by from stopped
     finally:
         deps.actions.enter(None)
+
+
+async def _note_missing_actions(context: AnyContext, deps: Deps) -> None:
+    """Says in the trace which actions cannot be offered now, and why."""
+    await deps.actions.specs()
+    for problem in deps.actions.problems:
+        deps.note(context, "actions", problem)
 
 
 async def commit(outcome: Outcome, context: AnyContext, deps: Deps) -> None:
