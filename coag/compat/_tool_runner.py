@@ -11,13 +11,12 @@ from typing import Any, cast
 from autogen_core import CancellationToken
 from autogen_core.tools import BaseTool, FunctionTool, Workbench
 
-from coag.cycle import RESPOND
+from coag.cycle import RESPOND, LateError, SelfCancelledError, told, within
 from coag.errors import ConfigurationError
 from coag.memory import EPISODIC_ACTION, PROCEDURAL_ACTION, SEMANTIC_ACTION
 from coag.schema import ActionCall, ActionResult, ActionSpec, well_formed
 
 from ._results import OUTPUT_CHARACTERS, read_result
-from ._timed import LateError, SelfCancelledError, told, within
 
 Tool = BaseTool[Any, Any] | Callable[..., Any]
 """An AutoGen tool, or a function with annotated arguments and a docstring."""

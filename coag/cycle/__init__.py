@@ -25,6 +25,7 @@ from ._detector import ProgressDetector
 from ._modules import ModuleSeam
 from ._returns import return_percept
 from ._settings import Bounds, CycleSettings
+from ._timed import LateError, SelfCancelledError, told, within
 from ._turn import TurnResult, run_turn
 
 __all__ = [
@@ -54,4 +55,8 @@ __all__ = [
     "DeliberationAnswer",
     "untrusted_texts",
     "return_percept",
+    "within",
+    "LateError",
+    "SelfCancelledError",
+    "told",
 ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -24,14 +23,12 @@ from coag.schema import (
     Verdict,
 )
 
+from ._timed import LateError, SelfCancelledError, told, within
+
 ResultT = TypeVar("ResultT")
 
 PROBLEM = 500
 """Characters of what a module raised that are kept."""
-GRACE_SECONDS = 0.1
-"""Time that a cancelled call has to clean up before it is left behind."""
-_LEFT_BEHIND: set[asyncio.Task[Any]] = set()
-"""Calls that were cancelled and go on; asyncio itself keeps weak references only."""
 
 
 class ModuleSeam:
@@ -87,13 +84,13 @@ class ModuleSeam:
         self, name: str, what: str, call: Callable[[], Awaitable[ResultT]]
     ) -> ResultT | None:
         try:
-            return await _within(self._seconds, call)
-        except _LateError:
+            return await within(self._seconds, call)
+        except LateError:
             self._report(name, f"{what} took longer than {self._seconds:g} s")
-        except _SelfCancelledError:
+        except SelfCancelledError:
             self._report(name, f"{what} was cancelled by itself")
         except Exception as error:  # the seam: a module may raise anything, a turn goes on
-            self._report(name, f"{what} raised {_named(error)}")
+            self._report(name, f"{what} raised {told(error)[:PROBLEM]}")
         return None
 
     def action_specs(self) -> Sequence[ActionSpec]:
@@ -109,14 +106,14 @@ class ModuleSeam:
 
     async def _run(self, source: ActionSource, call: ActionCall) -> ActionResult:
         try:
-            return await _within(None, lambda: source.run_action(call))
+            return await within(None, lambda: source.run_action(call))
         except CoagError:
             raise
-        except _SelfCancelledError:
+        except SelfCancelledError:
             text = f"{call.action} was cancelled by itself."
             return ActionResult(content=text, is_error=True)
         except Exception as error:  # the seam: see `_guard`
-            text = f"{call.action} raised {_named(error)}"
+            text = f"{call.action} raised {told(error)[:PROBLEM]}"
             return ActionResult(content=text, is_error=True)
 
     def _offers(self) -> list[tuple[ActionSource, Sequence[ActionSpec]]]:
@@ -126,7 +123,7 @@ class ModuleSeam:
                 try:
                     offers.append((module, tuple(module.action_specs())))
                 except Exception as error:  # the seam: see `_guard`
-                    self._report(module.name, f"action_specs raised {_named(error)}")
+                    self._report(module.name, f"action_specs raised {told(error)[:PROBLEM]}")
         return offers
 
     def constraints(self) -> Sequence[Constraint]:
@@ -137,8 +134,8 @@ class ModuleSeam:
                 try:
                     found += module.constraints()
                 except Exception as error:  # the seam: see `_guard`
-                    self._report(module.name, f"constraints raised {_named(error)}")
-                    found.append(_Closed(f"{module.name}_constraints", _named(error)))
+                    self._report(module.name, f"constraints raised {told(error)[:PROBLEM]}")
+                    found.append(_Closed(f"{module.name}_constraints", told(error)[:PROBLEM]))
         return found
 
     def _report(self, name: str, problem: str) -> None:
@@ -152,7 +149,7 @@ class ModuleSeam:
             try:
                 states[module.name] = dict(module.save_state())
             except Exception as error:  # the seam: see `_guard`
-                self._report(module.name, f"save_state raised {_named(error)}")
+                self._report(module.name, f"save_state raised {told(error)[:PROBLEM]}")
         return states
 
     def load_state(self, states: Mapping[str, Any]) -> None:
@@ -171,65 +168,3 @@ class _Closed:
 
     def __call__(self, candidate: Candidate, state: Any, projection: Any | None, /) -> Verdict:
         return Verdict.forbid(f"the constraints in force are not known: {self._problem}")
-
-
-def _named(error: Exception) -> str:
-    try:
-        message = str(error)
-    except Exception:  # the seam: see `ModuleSeam._guard`
-        message = "(its message cannot be read)"
-    return f"{type(error).__name__}: {message}"[:PROBLEM]
-
-
-class _LateError(Exception):
-    """A module gave no answer in its time; a `TimeoutError` is its own."""
-
-
-class _SelfCancelledError(Exception):
-    """A module raised `CancelledError` though nobody had cancelled it."""
-
-
-async def _within(seconds: float | None, call: Callable[[], Awaitable[ResultT]]) -> ResultT:
-    """What the call gives or raises, run in a task of its own, if it does so in time.
-
-    A call that is late, or whose caller is cancelled, is cancelled; one that swallows that is
-    left behind after `GRACE_SECONDS`.
-    """
-    task = asyncio.create_task(_held(call))
-    try:
-        await asyncio.wait({task}, timeout=seconds)
-    except asyncio.CancelledError:
-        await _end(task)
-        raise
-    if not task.done():
-        await _end(task)
-        raise _LateError
-    if task.cancelled():
-        raise _SelfCancelledError
-    value, exit_request = task.result()
-    if exit_request is not None:
-        raise exit_request
-    return value
-
-
-async def _held(
-    call: Callable[[], Awaitable[ResultT]],
-) -> tuple[ResultT, None] | tuple[Any, BaseException]:
-    """Hands a request to end the process to the caller; in a task it would end the loop."""
-    try:
-        return await call(), None
-    except (KeyboardInterrupt, SystemExit) as exit_request:
-        return None, exit_request
-
-
-async def _end(task: asyncio.Task[Any]) -> None:
-    _LEFT_BEHIND.add(task)
-    task.add_done_callback(_forget)
-    task.cancel()
-    await asyncio.wait({task}, timeout=GRACE_SECONDS)
-
-
-def _forget(task: asyncio.Task[Any]) -> None:
-    _LEFT_BEHIND.discard(task)
-    if not task.cancelled():
-        task.exception()  # retrieved, so that asyncio does not complain of it

@@ -22,7 +22,7 @@ class SelfCancelledError(Exception):
     """The call raised `CancelledError` though nobody had cancelled it."""
 
 
-async def within(seconds: float, call: Callable[[], Awaitable[ResultT]]) -> ResultT:
+async def within(seconds: float | None, call: Callable[[], Awaitable[ResultT]]) -> ResultT:
     """What the call gives or raises, if it does so in time.
 
     A call that is late, or whose caller is cancelled, is cancelled; one that swallows that is
