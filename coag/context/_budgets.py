@@ -8,7 +8,8 @@ from coag.schema import Value
 class Budgets(Value):
     """Token budgets of the sections of a prompt (estimated tokens, not characters).
 
-    Their sum bounds every prompt, however long the run: 11,000 tokens with the defaults.
+    Their sum bounds every prompt, however long the run: 11,000 tokens with the defaults, and in a
+    growing prompt `cognition` once more for each answer given so far in the cycle.
     """
 
     system: int = 1_500
