@@ -246,9 +246,13 @@ def test_a_log_that_cannot_be_kept_stops_before_the_model_is_asked(
 
 
 def at_terminal(words: list[str]) -> tuple[subprocess.Popen[bytes], int]:
-    """Runs `coag` at a terminal of its own."""
+    """Runs `coag` at a terminal of its own, where Ctrl-C is heard.
+
+    Whoever runs the tests in the background may have it ignored, and children inherit that.
+    """
     leader, follower = pty.openpty()
-    code = f"from coag.cli import main; main({words!r})"
+    heard = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+    code = f"{heard}; from coag.cli import main; main({words!r})"
     process = subprocess.Popen(
         [sys.executable, "-c", code],
         cwd=ROOT,
