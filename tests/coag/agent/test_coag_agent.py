@@ -498,11 +498,15 @@ async def test_closing_twice_does_no_harm(tmp_path: Path) -> None:
     agent = CoagAgent("assistant", brain(respond()), logs=tmp_path, memory=tmp_path / "memory")
     await answer(agent)
     await agent.close()
+    kept = agent.trace
     await agent.close()
+    assert agent.trace == kept
 
 
 async def test_closing_before_the_first_turn_does_no_harm() -> None:
-    await CoagAgent("assistant", brain(respond())).close()
+    agent = CoagAgent("assistant", brain(respond()))
+    await agent.close()
+    assert agent.turn == 0
 
 
 # ---- sensors ----
