@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -62,7 +62,6 @@ class MindParts:
     settings: CycleSettings
     system_message: str
     seed: int
-    max_tokens: Mapping[Any, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +71,6 @@ class Mind:
     context: CoagContext[Any]
     deps: Deps
     trace: SwitchableTrace
-    actions: MemoryActions
 
 
 def build_mind(parts: MindParts, run_id: RunName) -> Mind:
@@ -107,7 +105,7 @@ def build_mind(parts: MindParts, run_id: RunName) -> Mind:
         parts.modules, seconds=parts.settings.module_seconds, on_problem=note_problem
     )
     deps = Deps(
-        ask=ModelFace(parts.asker, trace, clock, ids, parts.max_tokens or MAX_TOKENS),
+        ask=ModelFace(parts.asker, trace, clock, ids, MAX_TOKENS),
         actions=GuardedActions(parts.tools, [memory_actions, modules]),
         procedures=parts.procedures,
         trace=trace,
@@ -121,7 +119,7 @@ def build_mind(parts: MindParts, run_id: RunName) -> Mind:
         run=lambda: run_id.value,
         system_message=parts.system_message,
     )
-    return Mind(context, deps, trace, memory_actions)
+    return Mind(context, deps, trace)
 
 
 @dataclass(slots=True)

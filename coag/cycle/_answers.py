@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, TypeVar, cast, get_args, get_origin
 
 from pydantic import BaseModel, BeforeValidator, Field, create_model
 
-from coag.schema import GoalStatus
+from coag.schema import Candidate, GoalStatus
 
 MAX_CANDIDATES = 4
 
@@ -53,6 +53,16 @@ class CandidateAnswer(BaseModel):
     arguments: ArgumentsText = "{}"
     expected_effect: Sentence = ""
 
+    def as_candidate(self, candidate_id: str) -> Candidate:
+        """The candidate that this answer proposes."""
+        return Candidate(
+            id=candidate_id,
+            action=self.action,
+            raw_arguments=self.arguments,
+            reason=self.reason,
+            expected_effect=self.expected_effect,
+        )
+
 
 class ProposalAnswer(BaseModel):
     """One to four actions, the most promising first."""
@@ -89,6 +99,11 @@ class ScoredCandidateAnswer(CandidateAnswer):
     """A proposed action with the model's own score."""
 
     score: Score = 0.5
+
+    def as_candidate(self, candidate_id: str) -> Candidate:
+        """The candidate with its draft score."""
+        proposed = super().as_candidate(candidate_id)
+        return proposed.model_copy(update={"draft_score": self.score})
 
 
 class DeliberationAnswer(BaseModel):

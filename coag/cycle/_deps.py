@@ -136,6 +136,23 @@ async def prompt_for(
     return context.build_prompt(phase, material)
 
 
+async def ask_phase(
+    phase: Phase,
+    answer: type[AnswerT],
+    context: AnyContext,
+    deps: Deps,
+    *,
+    form: str,
+    procedure: str | None = None,
+    evaluations: tuple[Evaluation, ...] = (),
+) -> Asked[AnswerT]:
+    """What the model answers to the prompt of a phase; see `prompt_for`."""
+    prompt = await prompt_for(
+        phase, context, deps, form=form, procedure=procedure, evaluations=evaluations
+    )
+    return await deps.ask(prompt, answer, phase=phase, cycle=context.working_memory.cycle)
+
+
 def _growing(context: AnyContext) -> bool:
     return context.rendering == "growing"
 

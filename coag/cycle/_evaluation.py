@@ -15,7 +15,7 @@ from coag.schema import (
 
 from ._answers import EvaluationAnswer, form_of
 from ._checking import check
-from ._deps import AnyContext, Deps, prompt_for
+from ._deps import AnyContext, Deps, ask_phase
 
 MINIMUM_SCORE = "minimum_score"
 
@@ -56,15 +56,14 @@ def _with_draft_score(evaluation: Evaluation, candidate: Candidate) -> Evaluatio
 async def _score(
     judged: Sequence[Evaluation], context: AnyContext, deps: Deps
 ) -> tuple[tuple[Evaluation, ...], TokenUsage]:
-    prompt = await prompt_for(
+    asked = await ask_phase(
         Phase.EVALUATION,
+        EvaluationAnswer,
         context,
         deps,
         form=form_of(EvaluationAnswer),
         evaluations=tuple(judged),
     )
-    cycle = context.working_memory.cycle
-    asked = await deps.ask(prompt, EvaluationAnswer, phase=Phase.EVALUATION, cycle=cycle)
     if asked.value is None:
         text = f"The model's evaluation was unusable: survivors keep no score. {asked.problem}"
         deps.note(context, "fallback", text, phase="evaluation")

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from coag.schema import Candidate, Phase, ProposalOutcome
 
 from ._answers import ProposalAnswer, form_of, with_enumerated_actions
-from ._deps import AnyContext, Deps, prompt_for
+from ._deps import AnyContext, Deps, ask_phase
 
 
 async def propose(context: AnyContext, deps: Deps) -> ProposalOutcome:
@@ -42,24 +42,17 @@ async def _ask(context: AnyContext, deps: Deps) -> ProposalOutcome:
     answer: type[ProposalAnswer] = ProposalAnswer
     if deps.settings.enumerate_actions:
         answer = with_enumerated_actions(ProposalAnswer, tuple(await deps.actions.specs()))
-    prompt = await prompt_for(Phase.PROPOSAL, context, deps, form=form_of(ProposalAnswer))
-    cycle = context.working_memory.cycle
-    asked = await deps.ask(prompt, answer, phase=Phase.PROPOSAL, cycle=cycle)
+    form = form_of(ProposalAnswer)
+    asked = await ask_phase(Phase.PROPOSAL, answer, context, deps, form=form)
     if asked.value is None:
         text = f"The model proposed nothing usable. {asked.problem}"
         deps.note(context, "fallback", text, phase="proposal")
     candidates = _distinct(
-        Candidate(
-            id=deps.ids("candidate"),
-            action=drafted.action,
-            raw_arguments=drafted.arguments,
-            reason=drafted.reason,
-            expected_effect=drafted.expected_effect,
-        )
+        drafted.as_candidate(deps.ids("candidate"))
         for drafted in (asked.value.candidates if asked.value else ())
     )
     return ProposalOutcome(
-        cycle=cycle,
+        cycle=context.working_memory.cycle,
         at=deps.clock.now(),
         usage=asked.usage,
         candidates=candidates,

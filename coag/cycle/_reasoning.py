@@ -5,7 +5,7 @@ from __future__ import annotations
 from coag.schema import Candidate, Phase, ReasoningOutcome
 
 from ._answers import DeliberationAnswer, ReasoningAnswer, form_of, with_enumerated_actions
-from ._deps import AnyContext, Asked, Deps, prompt_for
+from ._deps import AnyContext, Asked, Deps, ask_phase
 
 UNUSABLE = "The model gave no usable answer:"
 
@@ -14,9 +14,8 @@ async def reason(context: AnyContext, deps: Deps) -> ReasoningOutcome:
     """Asks the model how things stand; with `depth="compact"` also for scored candidates."""
     if deps.settings.depth == "compact":
         return await _deliberate(context, deps)
-    prompt = await prompt_for(Phase.REASONING, context, deps, form=form_of(ReasoningAnswer))
-    cycle = context.working_memory.cycle
-    asked = await deps.ask(prompt, ReasoningAnswer, phase=Phase.REASONING, cycle=cycle)
+    form = form_of(ReasoningAnswer)
+    asked = await ask_phase(Phase.REASONING, ReasoningAnswer, context, deps, form=form)
     return _outcome(context, deps, asked, ())
 
 
@@ -25,24 +24,16 @@ async def _deliberate(context: AnyContext, deps: Deps) -> ReasoningOutcome:
     if deps.settings.enumerate_actions:
         names = tuple(await deps.actions.specs())
         answer = with_enumerated_actions(DeliberationAnswer, names)
-    prompt = await prompt_for(
+    asked = await ask_phase(
         Phase.REASONING,
+        answer,
         context,
         deps,
         form=form_of(DeliberationAnswer),
         procedure="deliberation",
     )
-    cycle = context.working_memory.cycle
-    asked = await deps.ask(prompt, answer, phase=Phase.REASONING, cycle=cycle)
     drafts = tuple(
-        Candidate(
-            id=deps.ids("candidate"),
-            action=draft.action,
-            raw_arguments=draft.arguments,
-            reason=draft.reason,
-            expected_effect=draft.expected_effect,
-            draft_score=draft.score,
-        )
+        draft.as_candidate(deps.ids("candidate"))
         for draft in (asked.value.candidates if asked.value else ())
     )
     return _outcome(context, deps, asked, drafts)

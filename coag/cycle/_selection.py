@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from coag.schema import DecidedBy, Evaluation, Phase, SelectionOutcome, TokenUsage
 
 from ._answers import SelectionAnswer, form_of
-from ._deps import AnyContext, Deps, prompt_for
+from ._deps import AnyContext, Deps, ask_phase
 
 UNSCORED = 0.5
 """Rank of a survivor that got no score: between a bad one and a good one."""
@@ -56,15 +56,14 @@ async def _ask(
     context: AnyContext,
     deps: Deps,
 ) -> tuple[Evaluation, DecidedBy, str, TokenUsage]:
-    prompt = await prompt_for(
+    asked = await ask_phase(
         Phase.SELECTION,
+        SelectionAnswer,
         context,
         deps,
         form=form_of(SelectionAnswer),
         evaluations=tuple(judged),
     )
-    cycle = context.working_memory.cycle
-    asked = await deps.ask(prompt, SelectionAnswer, phase=Phase.SELECTION, cycle=cycle)
     if asked.value is not None and 1 <= asked.value.choice <= len(survivors):
         chosen = survivors[asked.value.choice - 1]
         return chosen, DecidedBy.MODEL, asked.value.reason, asked.usage
