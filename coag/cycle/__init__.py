@@ -18,6 +18,17 @@ from ._answers import (
     ReasoningAnswer,
     SelectionAnswer,
 )
+from ._approval import ApprovalEvent, ApprovalOccasion, Approvals
+from ._approval_policy import ApprovalNeed, ApprovalPolicy, ApprovalRule
+from ._approval_values import (
+    Approval,
+    ApprovalAnswer,
+    ApprovalRequest,
+    ApproveFunction,
+    Approver,
+    memory_version,
+    still_holds,
+)
 from ._constraints import ConstraintSet, NamedConstraint
 from ._cycle import close_cycle, commit, perceive, run_cycle, snapshot
 from ._deps import Asked, AskModel, Deps, untrusted_texts
@@ -25,6 +36,7 @@ from ._detector import ProgressDetector
 from ._modules import ModuleSeam
 from ._returns import return_percept
 from ._settings import Bounds, CycleSettings
+from ._threads import in_thread, outcome_of
 from ._timed import LateError, SelfCancelledError, told, within
 from ._turn import TurnResult, run_turn
 
@@ -46,6 +58,21 @@ __all__ = [
     "GuardedActions",
     "NoActions",
     "RESPOND",
+    "Approvals",
+    "ApprovalPolicy",
+    "ApprovalRule",
+    "ApprovalNeed",
+    "ApprovalOccasion",
+    "ApprovalEvent",
+    "ApprovalRequest",
+    "ApprovalAnswer",
+    "Approval",
+    "Approver",
+    "ApproveFunction",
+    "memory_version",
+    "still_holds",
+    "in_thread",
+    "outcome_of",
     "ProgressDetector",
     "ModuleSeam",
     "ReasoningAnswer",
