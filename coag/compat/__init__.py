@@ -4,6 +4,7 @@
 `AutoGenMemory` is our long-term memory behind AutoGen's `Memory`.
 """
 
+from ._approvers import ConsoleApprover, ScriptedAnswer, ScriptedApprover
 from ._memory import AutoGenMemory
 from ._results import OUTPUT_CHARACTERS, cap_text, read_result
 from ._tool_runner import Tool, ToolRunner
@@ -15,4 +16,7 @@ __all__ = [
     "cap_text",
     "OUTPUT_CHARACTERS",
     "AutoGenMemory",
+    "ConsoleApprover",
+    "ScriptedApprover",
+    "ScriptedAnswer",
 ]
