@@ -14,7 +14,8 @@ CoagError
 ├── ProcedureRejected       the gate of procedural memory refused a rewrite
 ├── RecordStoreError        a store of records refused or failed
 ├── TraceError              a trace cannot be written or read
-└── ResumeError             a run folder cannot be continued
+├── ResumeError             a run folder cannot be continued
+└── RemoteAgentError        an agent on another worker failed or could not be reached
 ```
 
 Constructors take facts and write the sentence. Misuse of a function (a wrong type, a
@@ -139,3 +140,29 @@ class TraceError(CoagError):
 
 class ResumeError(CoagError):
     """A run folder cannot be continued."""
+
+
+class RemoteAgentError(CoagError):
+    """An agent on another worker failed, or could not be reached.
+
+    Attributes:
+        agent: The agent as `TYPE/KEY`.
+        worker: The worker that told; empty where none answered.
+        kind: `raised` (the agent raised), `unreachable` (no sign of life in time), `replaced`
+            (another agent has taken its place and knows nothing of the dialogue), `lost` (what
+            became of the turn is unknown; it is not repeated), `forgotten` (the turn is over
+            and its result no longer kept), `busy`, `cancelled`, `too_large`, `version` or
+            `refused`.
+        error_type: Name of the type that the agent raised; empty for other kinds.
+    """
+
+    def __init__(
+        self, *, agent: str, worker: str, kind: str, problem: str, error_type: str = ""
+    ) -> None:
+        self.agent = agent
+        self.worker = worker
+        self.kind = kind
+        self.error_type = error_type
+        where = f" on worker {worker!r}" if worker else ""
+        what = f"raised {error_type}" if error_type else kind
+        super().__init__(f"Remote agent {agent!r}{where}: {what}: {problem}")

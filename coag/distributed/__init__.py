@@ -1,0 +1,37 @@
+"""Chat agents on several processes or machines, over AutoGen's own gRPC runtime.
+
+AgentChat's teams do not run over that runtime. So a team stays in one process, and its agents may
+be elsewhere: a worker serves each as a `RoutedAgent` (`worker`, `serve_agent`), and a
+`RemoteChatAgent` stands for it in any team, beside local agents.
+
+A turn has an id, chosen by the client. The same id sent again is answered with the same result or
+goes on; it never runs twice, also where the worker died in between: with `logs=` its replacement
+takes the turn up by the agent's own trace, without them the turn ends in `RemoteAgentError`.
+Waiting is bounded everywhere (`Limits`), so a dead worker is an error and never a hang.
+"""
+
+from ._connection import Connection, open_connection
+from ._grpc import connect, host, worker
+from ._limits import Limits
+from ._places import AgentFactory, AgentPlace, build_again
+from ._processes import Processes, processes
+from ._remote import RemoteChatAgent
+from ._service import AgentService, ChatAgentHost, serve_agent
+
+__all__ = [
+    "RemoteChatAgent",
+    "Connection",
+    "connect",
+    "open_connection",
+    "AgentPlace",
+    "AgentFactory",
+    "worker",
+    "serve_agent",
+    "ChatAgentHost",
+    "AgentService",
+    "host",
+    "Limits",
+    "Processes",
+    "processes",
+    "build_again",
+]

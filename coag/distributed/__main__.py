@@ -1,0 +1,5 @@
+"""`python -m coag.distributed`."""
+
+from ._app import main
+
+main()

@@ -1,0 +1,132 @@
+"""`python -m coag.distributed`: a host, and workers, as processes."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Coroutine, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from coag.errors import CoagError
+
+from ._grpc import LOOPBACK, host, worker
+from ._limits import Limits
+
+READY = "ready"
+"""First word of the line that a process prints when it takes work."""
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help="Chat agents on several processes or machines, over AutoGen's gRPC runtime.",
+)
+
+
+@app.command(name="host")
+def host_command(
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, metavar="N", help="Port; 0 takes a free one.")
+    ] = 50051,
+    bind: Annotated[
+        str, typer.Option(help="Address to listen on. It knows no users and no encryption.")
+    ] = LOOPBACK,
+    max_bytes: Annotated[
+        int | None, typer.Option(metavar="N", help="Size of a message; the same everywhere.")
+    ] = None,
+) -> None:
+    """Run the host through which workers and clients reach each other, until interrupted."""
+    _run(_host(port, bind, _limits(max_bytes)))
+
+
+@app.command(name="worker")
+def worker_command(
+    host: Annotated[str, typer.Option(metavar="HOST:PORT", help="Address of the host.")],
+    type: Annotated[
+        list[str], typer.Option(metavar="NAME", help="Agent type to serve; may be repeated.")
+    ],
+    agent: Annotated[
+        list[str],
+        typer.Option(metavar="MODULE:FUNCTION", help="Its factory; one for each --type, in order."),
+    ],
+    logs: Annotated[
+        Path | None,
+        typer.Option(help="Folder for what survives this worker: turns and runs of its agents."),
+    ] = None,
+    option: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=VALUE", help="Given to the factories; may be repeated."),
+    ] = None,
+    max_bytes: Annotated[
+        int | None, typer.Option(metavar="N", help="Size of a message; the same everywhere.")
+    ] = None,
+) -> None:
+    """Serve chat agents until interrupted, or until the host is gone."""
+    if len(type) != len(agent):
+        raise typer.BadParameter(f"There are {len(type)} --type and {len(agent)} --agent.")
+    agents = dict(zip(type, agent, strict=True))
+    _run(_worker(host, agents, logs, _options(option or ()), _limits(max_bytes)))
+
+
+def _options(given: Sequence[str]) -> dict[str, str]:
+    for one in given:
+        if "=" not in one:
+            raise typer.BadParameter(f"--option takes NAME=VALUE, not {one!r}.")
+    return dict((one.partition("=")[0], one.partition("=")[2]) for one in given)
+
+
+def _limits(max_bytes: int | None) -> Limits:
+    return Limits() if max_bytes is None else Limits(max_bytes=max_bytes)
+
+
+async def _host(port: int, bind: str, limits: Limits) -> None:
+    async with host(port, bind=bind, limits=limits) as address:
+        typer.echo(f"{READY}: host at {address}")
+        await _until_stopped().wait()
+    typer.echo("stopped")
+
+
+async def _worker(
+    address: str,
+    agents: dict[str, str],
+    logs: Path | None,
+    options: dict[str, str],
+    limits: Limits,
+) -> None:
+    async with worker(address, agents, logs=logs, options=options, limits=limits) as connection:
+        typer.echo(f"{READY}: serving {', '.join(agents)} by way of {address}")
+        stopped = asyncio.create_task(_until_stopped().wait())
+        lost = asyncio.create_task(connection.wait_until_lost())
+        await asyncio.wait([stopped, lost], return_when=asyncio.FIRST_COMPLETED)
+        is_lost = lost.done()
+        for task in (stopped, lost):
+            task.cancel()
+    if is_lost:
+        typer.echo(f"The host at {address} does not answer any more. Start this worker again.")
+        raise typer.Exit(1)
+    typer.echo("stopped")
+
+
+def _until_stopped() -> asyncio.Event:
+    """Set by SIGINT or SIGTERM."""
+    stopped = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stopped.set)
+    return stopped
+
+
+def _run(coroutine: Coroutine[Any, Any, None]) -> None:
+    try:
+        asyncio.run(coroutine)
+    except CoagError as error:
+        typer.echo(f"Error: {error}", err=True)
+        raise typer.Exit(1) from error
+
+
+def main() -> None:
+    """Runs the command line."""
+    app(prog_name="python -m coag.distributed")
