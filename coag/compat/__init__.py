@@ -7,6 +7,14 @@
 from ._approvers import ConsoleApprover, ScriptedAnswer, ScriptedApprover
 from ._memory import AutoGenMemory
 from ._results import OUTPUT_CHARACTERS, cap_text, read_result
+from ._tool_components import (
+    ImportedTool,
+    SourceTool,
+    load_tool,
+    load_workbench,
+    tool_component,
+    workbench_component,
+)
 from ._tool_runner import Tool, ToolRunner
 
 __all__ = [
@@ -16,6 +24,12 @@ __all__ = [
     "cap_text",
     "OUTPUT_CHARACTERS",
     "AutoGenMemory",
+    "ImportedTool",
+    "SourceTool",
+    "tool_component",
+    "load_tool",
+    "workbench_component",
+    "load_workbench",
     "ConsoleApprover",
     "ScriptedApprover",
     "ScriptedAnswer",

@@ -6,9 +6,9 @@ import asyncio
 import json
 import logging
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any, Self, cast
 
-from autogen_core import CancellationToken
+from autogen_core import CancellationToken, Component, ComponentModel
 from autogen_core.memory import (
     Memory,
     MemoryContent,
@@ -19,8 +19,15 @@ from autogen_core.model_context import ChatCompletionContext
 from pydantic import BaseModel
 
 from coag.errors import ConfigurationError, RecordStoreError
-from coag.memory import LongTermMemory
-from coag.schema import MemoryKind, Provenance, RecalledRecord, Trust, estimate_tokens
+from coag.memory import LongTermMemory, LongTermMemoryConfig
+from coag.schema import (
+    MemoryKind,
+    Provenance,
+    RecalledRecord,
+    Trust,
+    estimate_tokens,
+    provider_name,
+)
 
 from ._memory_block import last_request, show_block
 from ._memory_content import metadata_for, metadata_from, text_of, value_of
@@ -28,16 +35,27 @@ from ._memory_content import metadata_for, metadata_from, text_of, value_of
 _LOG = logging.getLogger(__name__)
 
 
-class NoConfig(BaseModel):
-    """Nothing: an open store is no part of a component's description."""
+class AutoGenMemoryConfig(BaseModel):
+    """The declarative form of an `AutoGenMemory`: where it rests, never what it holds."""
+
+    memory: LongTermMemoryConfig
+    kind: MemoryKind = MemoryKind.SEMANTIC
+    """Which memory `add` writes to."""
+    k: int = 5
+    """Records recalled at most."""
+    min_score: float | None = None
+    """None for the embedder's own minimum."""
+    budget: int = 800
+    """Tokens of a prompt that recalled records may take."""
 
 
-class AutoGenMemory(Memory):
+class AutoGenMemory(Memory, Component[AutoGenMemoryConfig]):
     """A `LongTermMemory` as AutoGen's `Memory`, e.g. `AssistantAgent(..., memory=[...])`.
 
     What is recalled for the last request stands in the model's context as one user message,
     delimited and labelled as data. The next turn's takes its place; there is never a second
-    one, nor a system message. It cannot be dumped as a component.
+    one, nor a system message. Its component tells where the memory rests, not what it holds:
+    one in RAM is loaded empty.
 
     Args:
         memory: Where things are remembered; closed by `close`.
@@ -50,7 +68,8 @@ class AutoGenMemory(Memory):
         ValueError: If `k` or `budget` is less than 1.
     """
 
-    component_config_schema = NoConfig
+    component_config_schema = AutoGenMemoryConfig
+    component_provider_override = "coag.compat.AutoGenMemory"
 
     def __init__(
         self,
@@ -147,6 +166,34 @@ class AutoGenMemory(Memory):
     async def close(self) -> None:
         """Closes the memory; closing twice does no harm."""
         await self._memory.close()
+
+    def dump_component(self) -> ComponentModel:
+        """The component of this very class.
+
+        Raises:
+            ConfigurationError: The store's address holds a secret, or a part cannot be imported.
+        """
+        dumped = super().dump_component()
+        return dumped.model_copy(update={"provider": provider_name(type(self))})
+
+    def _to_config(self) -> AutoGenMemoryConfig:
+        return AutoGenMemoryConfig(
+            memory=LongTermMemoryConfig.of(self._memory),
+            kind=self._kind,
+            k=self._k,
+            min_score=self._min_score,
+            budget=self._budget,
+        )
+
+    @classmethod
+    def _from_config(cls, config: AutoGenMemoryConfig) -> Self:
+        return cls(
+            config.memory.open(),
+            kind=config.kind,
+            k=config.k,
+            min_score=config.min_score,
+            budget=config.budget,
+        )
 
 
 async def _cancellable(work: Any, token: CancellationToken | None) -> Any:

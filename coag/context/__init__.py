@@ -8,8 +8,11 @@ one, a forward model. `rebuild` gives a working memory back from a trace.
 """
 
 from ._budgets import Budgets
-from ._coag_context import CoagContext, CoagContextConfig
+from ._coag_context import CoagContext
+from ._component import CoagContextConfig
+from ._parts import from_part, load_context, nested_component, to_part
 from ._rendering import DATA_RULE, PhaseMaterial, Rendering
+from ._secrets import check_public
 from ._sections import render_section, wrap_as_data
 from ._states import AssistantState, dump_state
 from ._working_memory import (
@@ -38,4 +41,9 @@ __all__ = [
     "dump_state",
     "render_section",
     "wrap_as_data",
+    "nested_component",
+    "load_context",
+    "to_part",
+    "from_part",
+    "check_public",
 ]

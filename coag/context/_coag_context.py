@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Generic, Self
+from typing import Any, Generic
 
-from autogen_core import Component
 from autogen_core.model_context import ChatCompletionContext
 from autogen_core.models import LLMMessage
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from coag.errors import StateError
 from coag.memory import LongTermMemory, Recall
@@ -27,6 +26,7 @@ from coag.schema import (
 )
 
 from ._budgets import Budgets
+from ._component import ContextComponent
 from ._hooks import DomainHooks
 from ._messages import dialogue_messages, prompt_messages, utterances
 from ._rendering import PhaseMaterial, Renderer, Rendering
@@ -36,16 +36,7 @@ from ._working_memory import Utterance, WorkingMemory
 _LLM_MESSAGES: TypeAdapter[list[LLMMessage]] = TypeAdapter(list[LLMMessage])
 
 
-class CoagContextConfig(BaseModel):
-    """The declarative form of a context: how it renders, never what was said."""
-
-    rendering: Rendering = Rendering.ISOLATED
-    budgets: Budgets = Budgets()
-
-
-class CoagContext(
-    DomainHooks[StateT], ChatCompletionContext, Component[CoagContextConfig], Generic[StateT]
-):
+class CoagContext(DomainHooks[StateT], ContextComponent, Generic[StateT]):
     """Structured working memory for one agent (CoAG §2 and A.1), to be subclassed per domain.
 
     It owns the current `WorkingMemory`; `perceive` and `commit` are the only writers. A
@@ -61,14 +52,7 @@ class CoagContext(
         ids: Where ids of percepts come from.
     """
 
-    component_config_schema = CoagContextConfig
     component_provider_override = "coag.CoagContext"
-
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Lets a subclass dump as itself, not as its parent."""
-        super().__init_subclass__(**kwargs)
-        if "component_provider_override" not in cls.__dict__:
-            cls.component_provider_override = f"{cls.__module__}.{cls.__qualname__}"
 
     def __init__(
         self,
@@ -280,9 +264,13 @@ class CoagContext(
         self._memory = memory
         self._prompt = None
 
-    def _to_config(self) -> CoagContextConfig:
-        return CoagContextConfig(rendering=self.rendering, budgets=self.budgets)
+    @property
+    def _state_schema(self) -> type[StateT]:
+        return self.perceptual_state_schema
 
-    @classmethod
-    def _from_config(cls, config: CoagContextConfig) -> Self:
-        return cls(rendering=config.rendering, budgets=config.budgets)
+    def _named_arguments(self) -> dict[str, Any]:
+        """What was given; all that counts, where no subclass's constructor decides of it."""
+        kinds = type(self).__mro__
+        decided = any("__init__" in vars(kind) for kind in kinds[: kinds.index(CoagContext)])
+        own = {"rendering": self.rendering, "budgets": self.budgets, "activity": self._activity}
+        return super()._named_arguments() | ({} if decided else own)

@@ -18,6 +18,7 @@ from ._actions import (
     MemoryActions,
     MemorySituation,
 )
+from ._config import LongTermMemoryConfig
 from ._gate import GateSettings
 from ._long_term import LongTermMemory, Recall, RecallSource, Remembered
 from ._procedural import ProceduralMemory
@@ -34,6 +35,7 @@ from ._words import quotes, shared_run
 
 __all__ = [
     "LongTermMemory",
+    "LongTermMemoryConfig",
     "Recall",
     "RecallSource",
     "Remembered",

@@ -92,9 +92,9 @@ class LongTermMemory:
     ) -> None:
         self.store = store
         self.scope = scope
-        self._clock = clock or SystemClock()
-        self._sources = tuple(sources)
-        self._source_timeout = source_timeout
+        self.clock: Clock = clock or SystemClock()
+        self.sources = tuple(sources)
+        self.source_timeout = source_timeout
 
     async def remember(
         self,
@@ -133,7 +133,7 @@ class LongTermMemory:
             kind=kind,
             text=text,
             scope=self.scope,
-            created_at=self._clock.now(),
+            created_at=self.clock.now(),
             provenance=provenance,
             type=type,
             metadata=dict(metadata or {}),
@@ -190,7 +190,7 @@ class LongTermMemory:
             return Recall()
         answers = await asyncio.gather(
             *(self._search(search) for search in searches),
-            *(self._ask(source, query, k) for source in self._sources),
+            *(self._ask(source, query, k) for source in self.sources),
         )
         hits = [hit for answer in answers for hit in answer.records]
         wanted = [hit for hit in hits if hit.record.kind in kinds]
@@ -225,11 +225,11 @@ class LongTermMemory:
 
     async def _ask(self, source: RecallSource, query: str, k: int) -> Recall:
         try:
-            async with asyncio.timeout(self._source_timeout):
+            async with asyncio.timeout(self.source_timeout):
                 return Recall(records=tuple(await source.recall(query, k))[:k])
         except TimeoutError:
             return Recall(
-                problems=(f"{source.name}: no answer within {self._source_timeout:g} s.",)
+                problems=(f"{source.name}: no answer within {self.source_timeout:g} s.",)
             )
         # A source is somebody else's code and may raise anything; what it raised is handed to
         # the caller, who writes it to the trace.

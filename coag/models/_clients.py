@@ -11,6 +11,7 @@ from typing import Any, cast
 from autogen_core.models import ChatCompletionClient, ModelFamily
 from pydantic import BaseModel
 
+from coag.errors import ConfigurationError
 from coag.schema import Rung
 
 from ._schema import response_format
@@ -101,7 +102,7 @@ def _config_of(client: ChatCompletionClient) -> Mapping[str, Any]:
     """What the client's component says it was made with; empty if it is no such component."""
     try:
         return client.dump_component().config
-    except (NotImplementedError, AttributeError, TypeError, ValueError):
+    except (NotImplementedError, AttributeError, TypeError, ValueError, ConfigurationError):
         return {}
 
 

@@ -7,9 +7,9 @@ import inspect
 import re
 from collections import deque
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
-from autogen_core import CancellationToken
+from autogen_core import CancellationToken, Component, ComponentModel
 from autogen_core.models import (
     ChatCompletionClient,
     CreateResult,
@@ -19,6 +19,9 @@ from autogen_core.models import (
 )
 from autogen_core.tools import Tool, ToolSchema
 from pydantic import BaseModel
+
+from coag.errors import ConfigurationError
+from coag.schema import Imported, provider_name
 
 from ._requests import (
     Script,
@@ -45,12 +48,24 @@ _DEFAULT_INFO = ModelInfo(
 )
 
 
-class ScriptedModel(ChatCompletionClient):
+class ScriptedModelConfig(BaseModel):
+    """The declarative form of a scripted model."""
+
+    script: Imported
+    """The function that answers."""
+    name: str = "scripted"
+    """What the model is called in records."""
+    model_info: ModelInfo | None = None
+    """What it claims to be able to do; None for all but vision."""
+
+
+class ScriptedModel(ChatCompletionClient, Component[ScriptedModelConfig]):
     """A `ChatCompletionClient` over a function of the request; no network, no tokenizer.
 
     It refuses what its `model_info` says it cannot do with a `ValueError`, as AutoGen's own
     clients do. Usage is estimated (`coag.schema.estimate_tokens`). Token limits are passed on
-    in `ScriptedRequest.extra` and not enforced.
+    in `ScriptedRequest.extra` and not enforced. Its component names the script by import, so
+    that one with a script of a module can be dumped.
 
     Args:
         script: Answers each request.
@@ -59,6 +74,7 @@ class ScriptedModel(ChatCompletionClient):
     """
 
     component_type = "model"
+    component_config_schema = ScriptedModelConfig
     component_provider_override = "coag.models.ScriptedModel"
 
     def __init__(
@@ -160,6 +176,27 @@ class ScriptedModel(ChatCompletionClient):
     def model_info(self) -> ModelInfo:
         """What the model claims to be able to do."""
         return self._info
+
+    def dump_component(self) -> ComponentModel:
+        """The component of this very class.
+
+        Raises:
+            ConfigurationError: The script cannot be imported.
+        """
+        dumped = super().dump_component()
+        return dumped.model_copy(update={"provider": provider_name(type(self))})
+
+    def _to_config(self) -> ScriptedModelConfig:
+        try:
+            script = Imported.of(self._script)
+        except ConfigurationError as error:
+            raise ConfigurationError(f"Scripted model {self.name!r}: {error}") from error
+        info = None if self._info is _DEFAULT_INFO else self._info
+        return ScriptedModelConfig(script=script, name=self.name, model_info=info)
+
+    @classmethod
+    def _from_config(cls, config: ScriptedModelConfig) -> Self:
+        return cls(config.script.get(), name=config.name, model_info=config.model_info)
 
     async def _reply(
         self, request: ScriptedRequest, token: CancellationToken | None

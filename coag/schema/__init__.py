@@ -14,6 +14,8 @@ from ._candidates import Candidate, Evaluation, Verdict
 from ._clock import Clock, SteppingClock, SystemClock
 from ._effects import Intent, Receipt, ReceiptStatus
 from ._ids import CountingIds, IdSource, content_id, new_run_id
+from ._import_names import check_provider, from_import_name, import_name, provider_name
+from ._imported import Imported
 from ._json import diff_patch, merge_patch
 from ._model_calls import ModelCall, Rung
 from ._outcomes import (
@@ -118,6 +120,11 @@ __all__ = [
     "ActionSource",
     "TraceSink",
     "CognitiveModule",
+    "import_name",
+    "from_import_name",
+    "provider_name",
+    "check_provider",
+    "Imported",
     "merge_patch",
     "diff_patch",
     "BYTES_PER_TOKEN",

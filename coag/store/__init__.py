@@ -14,10 +14,12 @@ numpy; they come with the first use.
 
 from ._chroma_functions import EmbeddingFunction, chroma_embedder
 from ._chroma_store import ChromaStore
+from ._config import StoreConfig
 from ._embedders import Embedder, HashEmbedder
 from ._fields import FIXED_FIELDS, SHORT_ID_LENGTH, check_metadata, short_id
 from ._filters import parse_where
 from ._in_memory import InMemoryStore
+from ._location import public_location
 from ._open import open_store
 from ._order import ranked
 from ._protocol import RecordStore
@@ -26,6 +28,8 @@ from ._wordllama import WordLlamaEmbedder
 
 __all__ = [
     "open_store",
+    "StoreConfig",
+    "public_location",
     "RecordStore",
     "Search",
     "parse_where",

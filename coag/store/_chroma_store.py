@@ -50,10 +50,13 @@ class ChromaStore:
         collection: str = "coag",
         timeout: float = 60.0,
     ) -> None:
+        self.given_location = location
+        """The folder or address as it was given."""
+        self.collection = collection
+        self.timeout = timeout
+        self.embedder: Embedder = embedder or WordLlamaEmbedder()
         self._location = parse_location(location)
-        self._timeout = timeout
-        self._embedder = embedder or WordLlamaEmbedder()
-        self._chroma = ChromaCollections(self._location, self._embedder, collection)
+        self._chroma = ChromaCollections(self._location, self.embedder, collection)
 
     @classmethod
     async def open(
@@ -108,14 +111,14 @@ class ChromaStore:
 
     def _minimum(self, search: Search) -> float:
         if search.min_score is None:
-            return self._embedder.minimum_similarity
+            return self.embedder.minimum_similarity
         return search.min_score
 
     async def _in_thread(self, work: Callable[..., _T], *arguments: Any) -> _T:
         try:
-            async with asyncio.timeout(self._timeout):
+            async with asyncio.timeout(self.timeout):
                 return await asyncio.to_thread(work, *arguments)
         except TimeoutError as error:
             raise RecordStoreError(
-                f"Chroma at {self._location} did not answer within {self._timeout:g} s."
+                f"Chroma at {self._location} did not answer within {self.timeout:g} s."
             ) from error

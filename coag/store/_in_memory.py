@@ -31,7 +31,7 @@ class InMemoryStore:
     """
 
     def __init__(self, embedder: Embedder | None = None) -> None:
-        self._embedder = embedder or WordLlamaEmbedder()
+        self.embedder: Embedder = embedder or WordLlamaEmbedder()
         self._shelves: dict[MemoryKind, _Shelf] = {}
         self._closed = False
 
@@ -42,7 +42,7 @@ class InMemoryStore:
         fields = [flat_fields(record) for record in new]
         if not new:
             return []
-        vectors = await asyncio.to_thread(text_vectors, self._embedder, [r.text for r in new])
+        vectors = await asyncio.to_thread(text_vectors, self.embedder, [r.text for r in new])
         stored: list[str] = []
         for record, flat, vector in zip(new, fields, vectors, strict=True):
             if self._find(record.id) is None:  # not added twice here, nor while we embedded
@@ -76,12 +76,12 @@ class InMemoryStore:
             return []
         if search.text is None:
             return listed(shelf.matching(condition), search.k)
-        query = await asyncio.to_thread(query_vector, self._embedder, search.text)
+        query = await asyncio.to_thread(query_vector, self.embedder, search.text)
         if query is None:
             return []
         minimum = search.min_score
         if minimum is None:
-            minimum = self._embedder.minimum_similarity
+            minimum = self.embedder.minimum_similarity
         hits = shelf.similar(condition, query, minimum)
         return ranked(best_with_ties(hits, search.k), search.k)
 
@@ -101,7 +101,7 @@ class InMemoryStore:
 
     def _shelf(self, kind: MemoryKind) -> _Shelf:
         if kind not in self._shelves:
-            self._shelves[kind] = _Shelf(self._embedder.dimension)
+            self._shelves[kind] = _Shelf(self.embedder.dimension)
         return self._shelves[kind]
 
     def _find(self, record_id: str) -> Record | None:

@@ -42,3 +42,21 @@ def parse_location(location: Path | str) -> Path | Server:
         )
     secure = parts.scheme == "https"
     return Server(host=host, port=port or (443 if secure else _CHROMA_PORT), secure=secure)
+
+
+def public_location(location: Path | str) -> str:
+    """A location as it was given, to be written down where others can read it.
+
+    Raises:
+        ConfigurationError: It is an address with a user, a password, a query or a fragment.
+    """
+    text = str(location)
+    if isinstance(location, Path) or "://" not in text:
+        return text
+    parts = urlsplit(text)
+    if "@" in parts.netloc or parts.query or parts.fragment:
+        raise ConfigurationError(
+            f"The address of {str(parse_location(location))!r} has a user, a password or a query, "
+            "which may be secret and are not written down. Give it as http://HOST:PORT."
+        )
+    return text

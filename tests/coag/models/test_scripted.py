@@ -22,6 +22,7 @@ from autogen_core.models import (
 from autogen_core.tools import FunctionTool
 from pydantic import BaseModel
 
+from coag.errors import ConfigurationError
 from coag.models import ScriptedModel, ScriptedRequest, response_format, scripted_answers
 
 
@@ -197,8 +198,8 @@ async def test_cancellation_token_ends_an_async_script() -> None:
     await model.close()
 
 
-def test_scripted_model_is_no_component_that_can_be_dumped() -> None:
-    with pytest.raises(NotImplementedError):
+def test_scripted_model_with_a_lambda_cannot_be_dumped_and_says_why() -> None:
+    with pytest.raises(ConfigurationError, match="lambda"):
         ScriptedModel(lambda _: "").dump_component()
 
 

@@ -1,0 +1,189 @@
+"""Values and components within a component: as JSON that gives the same back."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Mapping
+from enum import Enum
+from math import isfinite
+from pathlib import Path
+from typing import Any, cast
+
+from autogen_core import ComponentLoader, ComponentModel
+from autogen_core.model_context import ChatCompletionContext
+from autogen_core.models import LLMMessage
+from pydantic import SecretBytes, SecretStr, TypeAdapter
+from pydantic_core import PydanticSerializationError
+
+from coag.errors import ConfigurationError
+from coag.schema import (
+    Imported,
+    from_import_name,
+    import_name,
+    provider_name,
+)
+
+from ._secrets import check_public
+
+_IMPORT, _MAKE, _ARGUMENTS = "$import", "$make", "arguments"
+_COMPONENT, _TUPLE, _PATH = "$component", "$tuple", "$path"
+_PRIVATE_PATH = "Internal module name used in provider string"
+_UNDUMPED = (NotImplementedError, AttributeError, TypeError, ValueError, OSError)
+_MESSAGES: TypeAdapter[list[LLMMessage]] = TypeAdapter(list[LLMMessage])
+
+
+def to_part(value: object, where: str) -> Any:
+    """A value as JSON, to be given back by `from_part`.
+
+    JSON stays as it is. Functions and classes go by import name; dataclasses, pydantic models,
+    enumerations, tuples and paths are marked as such; AutoGen components are nested.
+
+    Args:
+        value: What was given.
+        where: What it was given as, for errors.
+
+    Raises:
+        ConfigurationError: It cannot be given back.
+    """
+    if value is None or type(value) in (bool, int, str):
+        return value
+    if type(value) is float and isfinite(value):
+        return value
+    kind: type = type(value)
+    if kind in (list, tuple):
+        items = [to_part(item, where) for item in cast("list[object]", value)]
+        return items if kind is list else {_TUPLE: items}
+    if kind is dict:
+        return _fields(cast("dict[object, object]", value), where)
+    return _marked(value, where)
+
+
+def _marked(value: object, where: str) -> dict[str, Any]:
+    """What JSON has no form of its own for."""
+    if isinstance(value, Path):
+        return {_PATH: str(value)}
+    if isinstance(value, Enum):
+        return {_IMPORT: f"{import_name(type(value))}.{value.name}"}
+    if hasattr(value, "dump_component"):
+        return {_COMPONENT: nested_component(value, where).model_dump(mode="json")}
+    try:
+        found = Imported.of(value)
+    except ConfigurationError as error:
+        raise ConfigurationError(f"{where} cannot be written down: {error}") from error
+    if found.arguments is None:
+        return {_IMPORT: found.name}
+    return {_MAKE: found.name, _ARGUMENTS: found.arguments}
+
+
+def _fields(value: Mapping[object, object], where: str) -> dict[str, Any]:
+    for key in value:
+        if not isinstance(key, str) or key.startswith("$"):
+            raise ConfigurationError(
+                f"{where} cannot be written down: {key!r} is a key that JSON has no place for, or "
+                "begins with '$', which marks values here. Use names as keys."
+            )
+    return {str(key): to_part(item, where) for key, item in value.items()}
+
+
+def from_part(part: Any) -> Any:
+    """The value that `to_part` was given.
+
+    Raises:
+        ConfigurationError: It names something that does not exist any more.
+    """
+    if isinstance(part, list):
+        return [from_part(item) for item in cast("list[Any]", part)]
+    if not isinstance(part, dict):
+        return part
+    fields = cast("dict[str, Any]", part)
+    match fields:
+        case {"$import": str(name)}:
+            return from_import_name(name)
+        case {"$make": str(name)}:
+            return Imported(name=name, arguments=fields.get(_ARGUMENTS, {})).get()
+        case {"$tuple": list()}:
+            return tuple(from_part(item) for item in fields[_TUPLE])
+        case {"$path": str(path)}:
+            return Path(path)
+        case {"$component": dict()}:
+            return ComponentLoader.load_component(fields[_COMPONENT], expected=object)
+        case _:
+            return {key: from_part(item) for key, item in fields.items()}
+
+
+def nested_component(value: object, where: str) -> ComponentModel:
+    """The component of an object within another's: as itself, plain JSON, and without secrets.
+
+    What AutoGen keeps as a `SecretStr`, such as an API key, is left out: the loaded client finds
+    its key in the environment.
+
+    Args:
+        value: An AutoGen component.
+        where: What it was given as, for errors.
+
+    Raises:
+        ConfigurationError: It is no component, holds a secret, or cannot be imported.
+    """
+    dump = getattr(value, "dump_component", None)
+    if dump is None:
+        raise ConfigurationError(
+            f"{where}: a {type(value).__name__} is no AutoGen component and cannot be written down."
+        )
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", _PRIVATE_PATH)  # the path is mended or refused below
+            dumped = cast("ComponentModel", dump())
+        plain = ComponentModel.model_validate(_as_json(_unmasked(dumped.model_dump())))
+        provider = _own_provider(type(value), plain.provider)
+    except ConfigurationError as error:
+        raise ConfigurationError(f"{where}: {error}") from error
+    except (*_UNDUMPED, PydanticSerializationError) as error:
+        raise ConfigurationError(
+            f"{where}: the component of a {type(value).__name__} cannot be written down: {error}"
+        ) from error
+    check_public(plain.config, where)
+    return plain.model_copy(update={"provider": provider})
+
+
+def load_context(component: ComponentModel) -> ChatCompletionContext:
+    """A context from its component, with its first messages as messages.
+
+    AutoGen gives some contexts dictionaries in their place.
+    """
+    context = ChatCompletionContext.load_component(component)
+    given = component.config.get("initial_messages")
+    kept: list[Any] = getattr(context, "_messages", [])
+    if given and any(isinstance(message, dict) for message in kept):
+        messages = _MESSAGES.validate_python(given)
+        # The base class of AutoGen's contexts has no other way to set them.
+        vars(context).update(_messages=list(messages), _initial_messages=messages)
+    return context
+
+
+def _own_provider(kind: type, dumped: str) -> str:
+    """What loads the class itself, where it inherited what loads its parent."""
+    module, _, name = dumped.rpartition(".")
+    try:
+        found: object = from_import_name(f"{module}:{name}")
+    except ConfigurationError:
+        found = None
+    return dumped if found is kind and "._" not in f".{dumped}" else provider_name(kind)
+
+
+def _unmasked(value: Any) -> Any:
+    """The value without its secrets, which JSON would show as stars."""
+    if isinstance(value, dict):
+        items = cast("dict[str, Any]", value).items()
+        return {key: _unmasked(item) for key, item in items if not _is_secret(item)}
+    if isinstance(value, list | tuple):
+        return [_unmasked(item) for item in cast("list[Any]", value)]
+    return value
+
+
+def _is_secret(value: object) -> bool:
+    return isinstance(value, SecretStr | SecretBytes)
+
+
+def _as_json(dumped: dict[str, Any]) -> Any:
+    return json.loads(ComponentModel.model_validate(dumped).model_dump_json())

@@ -1,0 +1,132 @@
+"""Values that are told of by the name under which they can be imported."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from importlib import import_module
+from types import MethodType
+from typing import Any
+
+from coag.errors import ConfigurationError
+
+_NAME = re.compile(r"(?P<module>[^\W\d][\w.]*):(?P<path>[^\W\d]\w*(?:\.[^\W\d]\w*)*)")
+_MISSING = object()
+
+
+def import_name(value: object) -> str:
+    """`module:qualname` of a function or class: what `from_import_name` gives it back by.
+
+    Where a public package shows what one of its private modules defines, the name is the public
+    one.
+
+    Raises:
+        ConfigurationError: It is a lambda, is made within a function, has no name, or something
+            else stands under its name; the message says what to do.
+    """
+    module, path = getattr(value, "__module__", None), getattr(value, "__qualname__", None)
+    if not isinstance(module, str) or not isinstance(path, str):
+        raise ConfigurationError(
+            f"A {type(value).__name__} has no import name. Give a function or a class of a "
+            "module; what needs settings can be a dataclass or a pydantic model."
+        )
+    if "<lambda>" in path:
+        raise ConfigurationError(
+            f"A lambda of {module} has no import name. Write it as a function of a module."
+        )
+    if "<locals>" in path:
+        raise ConfigurationError(
+            f"{path!r} of {module} is made within a function and cannot be imported. Move it to "
+            "the top level of a module; what it closes over can be fields of a dataclass."
+        )
+    for home in _homes(module):
+        if _is(_found(home, path), value):
+            return f"{home}:{path}"
+    raise ConfigurationError(
+        f"{path!r} is not found in {module} under its own name. Give what stands in the module "
+        "under that name, or set its __module__ and __qualname__ to where it stands."
+    )
+
+
+def from_import_name(name: str) -> Any:
+    """What stands under an import name; its module is imported, which runs its code.
+
+    Raises:
+        ConfigurationError: It is no import name, or nothing stands there.
+    """
+    parts = _NAME.fullmatch(name)
+    if parts is None:
+        raise ConfigurationError(f"{name!r} is no import name: write 'module:name'.")
+    try:
+        found = _walk(import_module(parts["module"]), parts["path"])
+    except ImportError as error:
+        raise ConfigurationError(f"{name!r} cannot be imported: {error}.") from error
+    if found is _MISSING:
+        raise ConfigurationError(
+            f"{name!r} cannot be imported: {parts['module']} has no {parts['path']!r}."
+        )
+    return found
+
+
+def provider_name(component: type) -> str:
+    """The `provider` under which AutoGen loads a component class again, as itself.
+
+    A class that inherits `component_provider_override` would be dumped as its parent; here only
+    the class's own counts.
+
+    Raises:
+        ConfigurationError: It cannot be imported, or by a private path only.
+    """
+    provider = component.__dict__.get("component_provider_override")
+    if not isinstance(provider, str):
+        module, _, name = import_name(component).partition(":")
+        if "." in name:
+            raise ConfigurationError(
+                f"{name!r} stands within another class, where no component can be loaded from. "
+                f"Move it to the top level of {module}."
+            )
+        provider = f"{module}.{name}"
+    check_provider(provider)
+    return provider
+
+
+def check_provider(provider: str) -> None:
+    """Refuses a path through private modules: it may be gone with the next version.
+
+    Raises:
+        ConfigurationError: A part of the path begins with an underscore.
+    """
+    private = [part for part in provider.split(".") if part[:1] == "_" and part != "__main__"]
+    if private:
+        raise ConfigurationError(
+            f"The component {provider!r} has a private path ({private[0]!r}). Show the class in "
+            "a public module, or set component_provider_override to its public path."
+        )
+
+
+def _homes(module: str) -> Iterator[str]:
+    """Where to look: the nearest public packages first if the module is a private one."""
+    parts = module.split(".")
+    public = next((n for n, part in enumerate(parts) if part.startswith("_")), len(parts))
+    for end in range(public, 0, -1) if public < len(parts) else ():
+        yield ".".join(parts[:end])
+    yield module
+
+
+def _found(module: str, path: str) -> object:
+    try:
+        return _walk(sys.modules.get(module) or import_module(module), path)
+    except ImportError:
+        return _MISSING
+
+
+def _walk(found: object, path: str) -> Any:
+    for part in path.split("."):
+        found = getattr(found, part, _MISSING)
+    return found
+
+
+def _is(found: object, value: object) -> bool:
+    """Each look at a class method makes another object, which is equal to the last."""
+    return found is value or (isinstance(value, MethodType) and found == value)

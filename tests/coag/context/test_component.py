@@ -1,0 +1,223 @@
+"""Contexts as AutoGen components: what was given comes back, what was said does not."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from autogen_core import ComponentLoader, ComponentModel
+from autogen_core.model_context import (
+    BufferedChatCompletionContext,
+    ChatCompletionContext,
+    HeadAndTailChatCompletionContext,
+    UnboundedChatCompletionContext,
+)
+from autogen_core.models import AssistantMessage, LLMMessage, UserMessage
+from hypothesis import given
+from hypothesis import strategies as st
+from kits.importable import (
+    AtMost,
+    Colour,
+    Counter,
+    FixedClock,
+    Outer,
+    PlainTank,
+    ShownMessages,
+    Tank,
+    TankState,
+    no_deletion,
+)
+
+from coag.context import Budgets, CoagContext, Rendering, from_part, nested_component, to_part
+from coag.errors import ConfigurationError
+from coag.models import ScriptedModel
+from coag.schema import SteppingClock
+
+HELLO: list[LLMMessage] = [
+    UserMessage(content="hello", source="user"),
+    AssistantMessage(content="hi", source="a"),
+]
+BUDGETS = st.none() | st.builds(Budgets, goal=st.integers(1, 900), state=st.integers(1, 900))
+DIALOGUES = st.sampled_from(
+    [
+        lambda: None,
+        UnboundedChatCompletionContext,
+        lambda: UnboundedChatCompletionContext(HELLO),
+        lambda: BufferedChatCompletionContext(2, HELLO),
+        lambda: HeadAndTailChatCompletionContext(1, 2),
+        ShownMessages,
+    ]
+)
+
+
+def as_text(component: ComponentModel) -> str:
+    return component.model_dump_json(exclude_none=True)
+
+
+def again(context: CoagContext[Any]) -> CoagContext[Any]:
+    """The context from its component's JSON; the component of the new one is the same."""
+    text = as_text(context.dump_component())
+    loaded = ComponentLoader.load_component(json.loads(text), expected=ChatCompletionContext)
+    assert type(loaded) is type(context)
+    assert as_text(loaded.dump_component()) == text
+    return loaded
+
+
+@given(
+    size=st.none() | st.integers(),
+    rendering=st.sampled_from([*Rendering, "growing"]),
+    budgets=BUDGETS,
+    colours=st.lists(st.sampled_from(Colour)).map(tuple) | st.lists(st.sampled_from(Colour)),
+    rule=st.sampled_from([None, no_deletion, AtMost(3), {"a": [None, 1.5, True]}]),
+    manual=st.none() | st.just(Path("manual.md")),
+    dialogue=DIALOGUES,
+    activity=st.text(min_size=1, max_size=5),
+)
+def test_every_round_trip_of_a_domain_context_is_equal(dialogue: Any, **given: Any) -> None:
+    context = Tank(dialogue=dialogue(), **given)
+    loaded = again(context)
+    assert isinstance(loaded, Tank)
+    own = ("size", "colours", "manual", "rule", "rendering", "budgets")
+    assert [getattr(loaded, name) for name in own] == [getattr(context, name) for name in own]
+    assert loaded.working_memory == context.working_memory
+    assert type(loaded.dialogue_source) is type(context.dialogue_source)
+
+
+@given(rendering=st.sampled_from(Rendering), budgets=BUDGETS)
+def test_every_round_trip_of_a_plain_context_is_equal(
+    rendering: Rendering, budgets: Budgets | None
+) -> None:
+    loaded = again(PlainTank(rendering=rendering, budgets=budgets))
+    assert loaded.rendering is rendering
+    assert loaded.budgets == (budgets or Budgets())
+    assert loaded.perceptual_state_schema is TankState
+
+
+def test_a_component_tells_how_the_context_renders() -> None:
+    config = CoagContext[Any]().dump_component().config
+    assert config["rendering"] == "isolated"
+    assert config["budgets"] == Budgets().model_dump()
+    assert config["perceptual_state_schema"] == "coag.context:AssistantState"
+
+
+def test_each_class_dumps_and_loads_as_itself_without_a_private_path() -> None:
+    assert CoagContext[Any]().dump_component().provider == "coag.CoagContext"
+    assert Tank().dump_component().provider == "kits.importable.Tank"
+    loaded = ChatCompletionContext.load_component(PlainTank().dump_component())
+    assert type(loaded) is PlainTank
+
+
+def test_a_component_loads_in_another_process() -> None:
+    text = as_text(CoagContext[Any](rendering="growing").dump_component())
+    code = (
+        "import json, sys; from autogen_core.model_context import ChatCompletionContext as C; "
+        "print(C.load_component(json.loads(sys.argv[1])).rendering)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, text], capture_output=True, text=True, check=True, timeout=50
+    )
+    assert done.stdout.strip() == "growing"
+
+
+async def test_neither_dialogue_nor_state_is_in_a_component() -> None:
+    context = Tank(dialogue=UnboundedChatCompletionContext(), size=3)
+    before = as_text(context.dump_component())
+    await context.add_message(UserMessage(content="the secret word", source="user"))
+    context.ids("percept")
+    assert as_text(context.dump_component()) == before
+
+
+async def test_the_first_messages_of_a_nested_context_come_back_as_messages() -> None:
+    loaded = again(CoagContext[Any](dialogue=BufferedChatCompletionContext(5, HELLO)))
+    assert await loaded.get_messages() == HELLO
+
+
+def test_a_foreign_context_that_inherits_its_provider_is_nested_as_itself() -> None:
+    nested = nested_component(ShownMessages(), "dialogue")
+    assert nested.provider == "kits.importable.ShownMessages"
+
+
+def test_a_clock_with_settings_comes_back_and_the_machines_is_the_default() -> None:
+    assert again(CoagContext[Any](clock=FixedClock())).clock == FixedClock()
+    assert "clock" not in CoagContext[Any]().dump_component().config
+
+
+@pytest.mark.parametrize(
+    ("context", "said"),
+    [
+        (lambda: Tank(rule=lambda: 1), "rule of Tank.*lambda"),
+        (lambda: Tank(rule=Counter()), "rule of Tank.*Counter"),
+        (lambda: Tank(rule={"$import": "x"}), "rule of Tank.*key"),
+        (lambda: Tank(rule=float("nan")), "rule of Tank.*float"),
+        (lambda: Tank(rule={1, 2}), "rule of Tank.*set"),
+        (lambda: Tank(rule={"api_key": "correct-horse"}), "secret, at 'rule.api_key'"),
+        (lambda: Tank(rule="http://me:word@host/"), "secret, at 'rule'"),
+        (lambda: CoagContext[Any](clock=SteppingClock()), "SteppingClock"),
+        (Outer.Inner, "within another class"),
+    ],
+)
+def test_what_cannot_be_written_down_is_refused_by_name(context: Any, said: str) -> None:
+    with pytest.raises(ConfigurationError, match=said):
+        context().dump_component()
+
+
+def test_a_local_class_is_refused() -> None:
+    class Local(CoagContext[Any]):
+        pass
+
+    with pytest.raises(ConfigurationError, match="within a function"):
+        Local().dump_component()
+
+
+def test_another_schema_than_the_components_is_refused() -> None:
+    component = PlainTank().dump_component()
+    component.config["perceptual_state_schema"] = "kits.importable:Answer"
+    with pytest.raises(ConfigurationError, match=r"perceptual state is 'kits.importable:Answer'"):
+        ChatCompletionContext.load_component(component)
+
+
+def test_arguments_that_the_class_does_not_take_any_more_are_refused() -> None:
+    component = PlainTank().dump_component()
+    component.config["arguments"] = {"depth": 3}
+    with pytest.raises(ConfigurationError, match="depth"):
+        ChatCompletionContext.load_component(component)
+
+
+JSON: Any = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text()
+    | st.sampled_from(Colour)
+    | st.just(no_deletion)
+    | st.builds(AtMost, st.integers())
+    | st.just(Path("a/b")),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.lists(inner, max_size=3).map(tuple)
+        | st.dictionaries(st.text().filter(lambda key: not key.startswith("$")), inner, max_size=3)
+    ),
+    max_leaves=6,
+)
+
+
+@given(JSON)
+def test_every_argument_comes_back_as_it_was(value: Any) -> None:
+    written = json.loads(json.dumps(to_part(value, "it")))
+    assert from_part(written) == value
+    assert to_part(from_part(written), "it") == written
+
+
+def test_a_component_among_the_arguments_is_nested() -> None:
+    from_part_ = from_part(to_part({"client": BufferedChatCompletionContext(3)}, "it"))
+    assert isinstance(from_part_["client"], BufferedChatCompletionContext)
+
+
+def test_a_component_that_cannot_be_dumped_is_refused_with_its_place() -> None:
+    with pytest.raises(ConfigurationError, match=r"model_client=.*lambda"):
+        nested_component(ScriptedModel(lambda request: ""), "model_client=")

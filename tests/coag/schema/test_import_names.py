@@ -1,0 +1,136 @@
+"""Import names, and values that come back from them."""
+
+from __future__ import annotations
+
+import functools
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from kits import importable
+from pydantic import BaseModel, SecretStr
+
+from coag.context import CoagContext
+from coag.errors import ConfigurationError
+from coag.schema import Imported, SteppingClock, from_import_name, import_name, provider_name
+
+
+class Locked(BaseModel):
+    key: SecretStr
+
+
+@pytest.mark.parametrize(
+    "value",
+    [importable.triple, importable.Answer, importable.Outer.rule, importable.Outer.Inner, dict],
+)
+def test_what_stands_in_a_module_comes_back_by_its_name(value: object) -> None:
+    assert from_import_name(import_name(value)) is value
+
+
+def test_a_class_method_comes_back_bound_to_its_class() -> None:
+    name = import_name(importable.Outer.made)
+    assert isinstance(from_import_name(name)(), importable.Outer)
+
+
+def test_what_a_package_shows_goes_by_its_public_name() -> None:
+    assert import_name(CoagContext) == "coag.context:CoagContext"
+
+
+def _nameless() -> list[tuple[object, str]]:
+    def local() -> None: ...
+
+    return [
+        (lambda: 1, "lambda"),
+        (local, "within a function"),
+        (functools.partial(importable.triple, 1), "partial has no import name"),
+        (importable.Counter(), "Counter has no import name"),
+    ]
+
+
+@pytest.mark.parametrize(("value", "said"), _nameless())
+def test_what_cannot_be_imported_is_refused_with_what_to_do(value: object, said: str) -> None:
+    with pytest.raises(ConfigurationError, match=said):
+        import_name(value)
+
+
+def test_what_stands_elsewhere_under_its_name_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = importable.triple
+    monkeypatch.setattr(importable, "triple", len)
+    with pytest.raises(ConfigurationError, match=r"not found in kits\.importable"):
+        import_name(real)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("no name", "write 'module:name'"),
+        ("kits.importable.triple", "write 'module:name'"),
+        ("kits.nowhere:x", "cannot be imported"),
+        ("kits.importable:nobody", "has no 'nobody'"),
+        ("os:path:join", "write 'module:name'"),
+    ],
+)
+def test_a_name_that_leads_nowhere_is_refused(name: str, said: str) -> None:
+    with pytest.raises(ConfigurationError, match=said):
+        from_import_name(name)
+
+
+@given(st.text(max_size=30))
+def test_no_text_makes_it_raise_anything_else(name: str) -> None:
+    with suppress(ConfigurationError):
+        from_import_name(name)
+
+
+@given(limit=st.integers(), names=st.lists(st.text(), max_size=3))
+def test_a_dataclass_comes_back_from_its_fields(limit: int, names: list[str]) -> None:
+    rule = importable.AtMost(limit, tuple(names))
+    described = Imported.of(rule)
+    loaded = Imported.model_validate_json(described.model_dump_json(exclude_none=True))
+    assert loaded.get() == rule
+    assert Imported.of(loaded.get()) == described
+
+
+def test_the_state_of_a_dataclass_is_no_argument() -> None:
+    module = importable.Observer(name="eye")
+    module.seen.append("percept")
+    loaded = Imported.of(module).get()
+    assert (loaded.name, loaded.seen) == ("eye", [])
+
+
+def test_an_object_that_holds_nothing_comes_back_from_its_class() -> None:
+    assert isinstance(Imported.of(importable.Quiet()).get(), importable.Quiet)
+
+
+@pytest.mark.parametrize(
+    "value", [importable.Counter(), SteppingClock(), {1}, 1.5, Locked(key=SecretStr("x"))]
+)
+def test_an_object_whose_fields_are_not_told_is_refused(value: Any) -> None:
+    with pytest.raises(ConfigurationError):
+        Imported.of(value)
+
+
+def test_arguments_that_do_not_fit_any_more_are_refused() -> None:
+    with pytest.raises(ConfigurationError, match="AtMost"):
+        Imported(name="kits.importable:AtMost", arguments={"limit": "many"}).get()
+
+
+def test_a_function_takes_no_arguments() -> None:
+    with pytest.raises(ConfigurationError, match="no class"):
+        Imported(name="kits.importable:triple", arguments={"number": 1}).get()
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [(importable.Outer.Inner, "within another class"), (type("X", (), {}), "not found")],
+)
+def test_a_component_class_that_cannot_be_loaded_is_refused(kind: type, said: str) -> None:
+    with pytest.raises(ConfigurationError, match=said):
+        provider_name(kind)
+
+
+def test_a_private_path_is_no_provider() -> None:
+    kind = type("X", (), {"component_provider_override": "pack._inner.X"})
+    with pytest.raises(ConfigurationError, match="private path"):
+        provider_name(kind)
