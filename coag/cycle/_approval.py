@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from asyncio import CancelledError
+import asyncio
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, Literal
+from typing import Any
 
 from coag.schema import Candidate, Clock, CountingIds, IdSource, SystemClock, Verdict, well_formed
 
 from ._approval_asking import answer_of
+from ._approval_events import ApprovalEvent, ApprovalOccasion, Tell, event_of
 from ._approval_policy import ApprovalNeed, ApprovalPolicy
 from ._approval_values import (
     Approval,
@@ -30,55 +31,7 @@ REASON = 500
 """Characters of a reason that are kept."""
 
 
-What = Literal["asked", "granted", "denied", "reused", "expired", "changed", "withdrawn"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ApprovalOccasion:
-    """Who wants to act, and upon what."""
-
-    agent: str
-    """Name of the agent or workbench; an approval is for this one only."""
-    goal: str = ""
-    cycle: int = 0
-    memory_version: Callable[[], str]
-    """The version of working memory now; asked again after every wait. See `memory_version`."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ApprovalEvent:
-    """One thing that happened to a request, for the trace."""
-
-    what: What
-    """`asked`; `granted` and `denied` by an answer; `reused`, an earlier answer still holds;
-    `expired` and `changed`, so it is asked about again; `withdrawn`, the waiter was cancelled."""
-    text: str
-    """A sentence about it."""
-    request: ApprovalRequest
-    approval: Approval | None = None
-    """The answer that it is about, if there is one."""
-
-    def details(self) -> dict[str, Any]:
-        """What a note about it says besides the text; the arguments stand in the proposal."""
-        details: dict[str, Any] = {
-            "what": self.what,
-            "request": self.request.id,
-            "digest": self.request.digest,
-            "action": self.request.action,
-            "risk": self.request.risk,
-            "policy": self.request.policy,
-            "attempt": self.request.attempt,
-        }
-        if self.approval is not None:
-            details["by"] = self.approval.by
-            details["expires_at"] = self.approval.expires_at.isoformat()
-        return details
-
-
-Tell = Callable[[ApprovalEvent], None]
-
-
-def _nobody(event: ApprovalEvent) -> None:
+def _nobody(told: ApprovalEvent) -> None:
     """Tells nobody."""
 
 
@@ -133,37 +86,62 @@ class Approvals:
         occasion: ApprovalOccasion,
         tell: Tell = _nobody,
     ) -> Verdict:
-        """Whether the action may run now with these arguments; waits for the approver.
+        """Whether one action may run now with these arguments; see `verdicts`."""
+        return (await self.verdicts([(candidate, arguments)], occasion, tell))[0]
 
-        Nothing is awaited between the last look at whether the approval still holds and the
-        return. Who waits has to ask the constraints again: the state may be another one by now.
+    async def verdicts(
+        self,
+        wanted: Sequence[tuple[Candidate, Mapping[str, Any]]],
+        occasion: ApprovalOccasion,
+        tell: Tell = _nobody,
+    ) -> tuple[Verdict, ...]:
+        """Whether actions that are to run together may run now; waits for the approver.
+
+        They are asked about at once, and each on its own. Where nobody denied it, the verdict
+        stands for the moment of the return: nothing is awaited between that and the last look
+        at whether every approval still holds. Who waited has to ask the constraints again: the
+        state may be another one by now.
 
         Args:
-            candidate: The action, with the reason and the effect that the model gives.
-            arguments: What it will be run with; read anew after every wait.
+            wanted: Each action, with the reason and the effect that the model gives, and what
+                it will be run with; these arguments are read anew after every wait.
             occasion: Who wants it, and upon which working memory.
-            tell: Is told of everything that happens to the request.
+            tell: Is told of everything that happens to the requests.
         """
-        wish = _Wish(candidate, arguments, occasion, tell)
-        lapse, asks = "", self._policy.asks
+        wishes = [_Wish(candidate, given, occasion, tell) for candidate, given in wanted]
+        settled: list[_Settled | None] = [None for _ in wishes]
+        lapses, asks = ["" for _ in wishes], self._policy.asks
         for attempt in range(1, asks + 1):
-            policy = self._policy
-            need = policy.need(candidate.action, arguments)
-            if need is None:
-                return Verdict(allowed=True, constraint=APPROVAL)
-            try:
-                request = self._request(wish, policy, need)
-                request = request.model_copy(update={"attempt": attempt, "changed": lapse})
-                approval = self._kept(request, tell) or await self._asked(request, policy, tell)
-                if not approval.granted:
-                    return _forbid(_denial(approval))
-                lapse = self._lapse(approval, request, policy, wish)
-            except NotJsonError as error:
-                return _forbid(f"nobody can be asked about its arguments: {error}")
-            if not lapse:
-                reason = f"{approval.by} approved it. {approval.reason}".strip()
-                return _verdict(True, reason)
-        return _forbid(f"it was asked about {asks} times, and each time {lapse}")
+            async with asyncio.TaskGroup() as group:
+                asking = {
+                    n: group.create_task(self._settle(wishes[n], attempt, lapses[n]))
+                    for n, entry in enumerate(settled)
+                    if entry is None
+                }
+            for n, task in asking.items():
+                settled[n] = task.result()
+            for n, entry in enumerate(settled):
+                lapse = self._lapse(entry, wishes[n]) if entry else ""
+                settled[n], lapses[n] = (None, lapse) if lapse else (entry, "")
+            if None not in settled:
+                break
+        return tuple(_ended(entry, tell, asks, lapses[n]) for n, entry in enumerate(settled))
+
+    async def _settle(self, wish: _Wish, attempt: int, lapse: str) -> _Settled:
+        """One look at one action: no need, or an answer given before or now."""
+        policy = self._policy
+        need = policy.need(wish.candidate.action, wish.arguments)
+        if need is None:
+            return _Settled(policy)
+        try:
+            request = self._request(wish, policy, need)
+        except NotJsonError as error:
+            return _Settled(policy, problem=f"nobody can be asked about its arguments: {error}")
+        request = request.model_copy(update={"attempt": attempt, "changed": lapse})
+        approval = self._kept(request, wish.tell)
+        if approval is None:
+            approval = await self._asked(request, policy, wish.tell)
+        return _Settled(policy, request, approval)
 
     def _request(self, wish: _Wish, policy: ApprovalPolicy, need: ApprovalNeed) -> ApprovalRequest:
         now = self._clock.now()
@@ -194,20 +172,20 @@ class Approvals:
             return None
         if self._clock.now() >= approval.expires_at:
             del self._answers[request.digest]
-            tell(_event("expired", "the answer given before has expired", request, approval))
+            tell(event_of("expired", "the answer given before has expired", request, approval))
             return None
-        tell(_event("reused", "it was answered before", request, approval))
+        tell(event_of("reused", "it was answered before", request, approval))
         return approval
 
     async def _asked(
         self, request: ApprovalRequest, policy: ApprovalPolicy, tell: Tell
     ) -> Approval:
         """The approver's answer, and for reuse where the policy wants that and somebody gave it."""
-        tell(_event("asked", f"approval is needed: {request.reason}", request))
+        tell(event_of("asked", f"approval is needed: {request.reason}", request))
         try:
             answer = await answer_of(self._approver, request, policy.wait_seconds)
-        except CancelledError:
-            tell(_event("withdrawn", "whoever waited for the answer was cancelled", request))
+        except asyncio.CancelledError:
+            tell(event_of("withdrawn", "whoever waited for the answer was cancelled", request))
             raise
         approval = request.stamp(answer, self._clock.now())
         if policy.reuse and approval.by and policy is self._policy:
@@ -215,25 +193,34 @@ class Approvals:
             while len(self._answers) > KEPT:
                 self._answers.popitem(last=False)
         if not approval.granted:
-            tell(_event("denied", _denial(approval), request, approval))
+            tell(event_of("denied", _denial(approval), request, approval))
         return approval
 
-    def _lapse(
-        self, approval: Approval, request: ApprovalRequest, policy: ApprovalPolicy, wish: _Wish
-    ) -> str:
-        """Why the approval does not hold for what would happen now; empty if it does."""
-        now = wish.bound(request, self._policy)
-        parts = [*request.difference(now)] or (["policy"] if self._policy != policy else [])
-        if parts:
-            text = f"something changed before it could run: {', '.join(parts)}"
-            wish.tell(_event("changed", text, request, approval))
-            return text
-        if not still_holds(approval, now, self._clock.now()):
-            text = "the approval expired before it could run"
-            wish.tell(_event("expired", text, request, approval))
-            return text
-        wish.tell(_event("granted", f"{approval.by} approved it", request, approval))
-        return ""
+    def _lapse(self, settled: _Settled, wish: _Wish) -> str:
+        """Why what was settled does not hold for what would happen now; empty if it does."""
+        request, approval = settled.request, settled.approval
+        if request is None or approval is None:
+            return "the policy changed" if self._policy != settled.policy else ""
+        if not approval.granted:
+            return ""
+        if parts := self._changed(request, settled.policy, wish):
+            what, text = "changed", f"this changed before it could run: {', '.join(parts)}"
+        elif still_holds(approval, request, self._clock.now()):
+            return ""
+        else:
+            what, text = "expired", "the approval expired before it could run"
+        wish.tell(event_of(what, text, request, approval))
+        return text
+
+    def _changed(
+        self, request: ApprovalRequest, policy: ApprovalPolicy, wish: _Wish
+    ) -> tuple[str, ...]:
+        """Names of the bound parts that are others now."""
+        try:
+            parts = request.difference(wish.bound(request, self._policy))
+        except NotJsonError:
+            return ("arguments",)
+        return parts or (() if self._policy == policy else ("policy",))
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,22 +245,36 @@ class _Wish:
         )
 
 
-def _event(
-    what: What, text: str, request: ApprovalRequest, approval: Approval | None = None
-) -> ApprovalEvent:
-    return ApprovalEvent(
-        what=what, text=f"{request.action}: {text}.", request=request, approval=approval
-    )
+@dataclass(frozen=True, slots=True)
+class _Settled:
+    """What came of one look at one action."""
+
+    policy: ApprovalPolicy
+    """The policy that it was looked at by."""
+    request: ApprovalRequest | None = None
+    """What was asked; None where nobody had to be, or could be, asked."""
+    approval: Approval | None = None
+    problem: str = ""
+    """Why nobody could be asked."""
+
+
+def _ended(settled: _Settled | None, tell: Tell, asks: int, lapse: str) -> Verdict:
+    """The verdict in the end; None where no answer held until then."""
+    if settled is None:
+        return _verdict(False, f"it was asked about {asks} times, and each time: {lapse}")
+    request, approval = settled.request, settled.approval
+    if request is None or approval is None:
+        return _verdict(not settled.problem, settled.problem)
+    if not approval.granted:
+        return _verdict(False, _denial(approval))
+    tell(event_of("granted", f"{approval.by} approved it", request, approval))
+    return _verdict(True, f"{approval.by} approved it. {approval.reason}".strip())
 
 
 def _denial(approval: Approval) -> str:
     if not approval.by:
         return approval.reason
     return f"{approval.by} denied it: {approval.reason or 'no reason was given'}"
-
-
-def _forbid(reason: str) -> Verdict:
-    return _verdict(False, reason)
 
 
 def _verdict(allowed: bool, reason: str) -> Verdict:

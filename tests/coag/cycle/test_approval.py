@@ -88,11 +88,13 @@ class Desk:
     async def verdict(
         self, arguments: Mapping[str, Any] | None = None, agent: str = "clerk"
     ) -> Verdict:
-        occasion = ApprovalOccasion(
+        given = {"amount": 5} if arguments is None else arguments
+        return await self.approvals.verdict(PAY, given, self.occasion(agent), self.events.append)
+
+    def occasion(self, agent: str = "clerk") -> ApprovalOccasion:
+        return ApprovalOccasion(
             agent=agent, goal="Pay.", cycle=3, memory_version=lambda: self.memory
         )
-        given = {"amount": 5} if arguments is None else arguments
-        return await self.approvals.verdict(PAY, given, occasion, self.events.append)
 
     def told(self) -> list[str]:
         return [event.what for event in self.events]
@@ -492,7 +494,7 @@ async def test_a_change_of_memory_while_waiting_asks_again() -> None:
     desk = Desk(slow)
     assert (await desk.verdict()).allowed
     assert desk.told() == ["asked", "changed", "asked", "granted"]
-    assert desk.events[1].text.endswith("changed before it could run: memory_version.")
+    assert desk.events[1].text.endswith("this changed before it could run: memory_version.")
     assert [event.request.memory_version for event in desk.events] == ["m1", "m1", "m2", "m2"]
     assert (desk.events[2].request.attempt, "memory_version" in desk.events[2].request.changed) == (
         2,
@@ -634,3 +636,101 @@ async def test_requests_that_wait_at_once_are_kept_apart() -> None:
     assert isinstance(results[0], asyncio.CancelledError)
     assert [r.allowed for r in results[1:] if isinstance(r, Verdict)] == [False, True]
     assert sorted(desks[0].told()) == ["asked", "asked", "denied", "withdrawn"]
+
+
+# --- a batch
+
+
+def batch(*amounts: int) -> list[tuple[Candidate, dict[str, Any]]]:
+    return [(PAY, {"amount": amount}) for amount in amounts]
+
+
+async def test_actions_that_run_together_are_asked_about_at_once() -> None:
+    both = asyncio.Barrier(2)
+
+    async def person(request: ApprovalRequest) -> bool:
+        await both.wait()
+        return request.arguments["amount"] == 1
+
+    desk = Desk(person)
+    verdicts = await desk.approvals.verdicts(batch(1, 2), desk.occasion(), desk.events.append)
+    assert [verdict.allowed for verdict in verdicts] == [True, False]
+
+
+async def test_an_approval_that_expires_while_the_others_wait_is_asked_for_again() -> None:
+    class Watched(HandClock):
+        looks = 0
+
+        def now(self) -> datetime:
+            self.looks += 1
+            if self.looks == 3:  # two requests were made, and one answer was stamped
+                first_was_stamped.set()
+            return super().now()
+
+    clock, first_was_stamped = Watched(), asyncio.Event()
+    asked: list[int] = []
+
+    async def person(request: ApprovalRequest) -> bool:
+        amount = request.arguments["amount"]
+        asked.append(amount)
+        if amount == 2:
+            await first_was_stamped.wait()
+            clock.time += timedelta(seconds=301)
+        return True
+
+    desk = Desk(person, clock=clock)
+    verdicts = await desk.approvals.verdicts(batch(1, 2), desk.occasion(), desk.events.append)
+    assert [verdict.allowed for verdict in verdicts] == [True, True]
+    assert asked == [1, 2, 1]
+    assert desk.told() == ["asked", "asked", "expired", "asked", "granted", "granted"]
+
+
+async def test_a_change_while_one_waits_has_the_whole_batch_asked_about_again() -> None:
+    async def person(request: ApprovalRequest) -> bool:
+        if request.arguments["amount"] == 2:
+            desk.memory = "m2"
+        return True
+
+    desk = Desk(person)
+    verdicts = await desk.approvals.verdicts(batch(1, 2), desk.occasion(), desk.events.append)
+    assert [verdict.allowed for verdict in verdicts] == [True, True]
+    assert desk.told().count("changed") == 2
+
+
+async def test_a_policy_that_begins_to_need_approval_meanwhile_is_heeded() -> None:
+    async def person(request: ApprovalRequest) -> bool:
+        desk.approvals.policy = ApprovalPolicy(name="strict", actions=["*"])
+        return request.arguments["amount"] > 100
+
+    desk = Desk(person, ApprovalPolicy(when=[over_100]))
+    verdicts = await desk.approvals.verdicts(batch(1, 101), desk.occasion(), desk.events.append)
+    assert [verdict.allowed for verdict in verdicts] == [False, True]
+
+
+async def test_an_empty_batch_asks_nobody() -> None:
+    desk = Desk(Asked(True))
+    assert await desk.approvals.verdicts([], desk.occasion(), desk.events.append) == ()
+
+
+async def test_arguments_that_are_no_json_after_the_wait_are_denied() -> None:
+    arguments: dict[str, Any] = {"amount": 5}
+
+    async def slow(request: ApprovalRequest) -> bool:
+        arguments["amount"] = {1, 2}
+        return True
+
+    desk = Desk(slow)
+    verdict = await desk.verdict(arguments)
+    assert (verdict.allowed, desk.told()) == (False, ["asked", "changed"])
+    assert verdict.reason.startswith("nobody can be asked about its arguments")
+
+
+async def test_at_most_256_answers_are_kept() -> None:
+    approver = Asked(True)
+    desk = Desk(approver, ASK_ALWAYS.model_copy(update={"reuse": True}))
+    for amount in range(257):
+        await desk.verdict({"amount": amount})
+    await desk.verdict({"amount": 1})
+    assert len(approver.requests) == 257
+    await desk.verdict({"amount": 0})
+    assert len(approver.requests) == 258
