@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -112,14 +112,10 @@ class Approvals:
         settled: list[_Settled | None] = [None for _ in wishes]
         lapses, asks = ["" for _ in wishes], self._policy.asks
         for attempt in range(1, asks + 1):
-            async with asyncio.TaskGroup() as group:
-                asking = {
-                    n: group.create_task(self._settle(wishes[n], attempt, lapses[n]))
-                    for n, entry in enumerate(settled)
-                    if entry is None
-                }
-            for n, task in asking.items():
-                settled[n] = task.result()
+            waiting = [n for n, entry in enumerate(settled) if entry is None]
+            looks = [self._settle(wishes[n], attempt, lapses[n]) for n in waiting]
+            for n, entry in zip(waiting, await _at_once(looks), strict=True):
+                settled[n] = entry
             for n, entry in enumerate(settled):
                 lapse = self._lapse(entry, wishes[n]) if entry else ""
                 settled[n], lapses[n] = (None, lapse) if lapse else (entry, "")
@@ -256,6 +252,18 @@ class _Settled:
     approval: Approval | None = None
     problem: str = ""
     """Why nobody could be asked."""
+
+
+async def _at_once(looks: Sequence[Coroutine[Any, Any, _Settled]]) -> list[_Settled]:
+    """What all of them bring; where one raises, the others are withdrawn and its error stays."""
+    tasks = [asyncio.create_task(look) for look in looks]
+    try:
+        return await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
 
 
 def _ended(settled: _Settled | None, tell: Tell, asks: int, lapse: str) -> Verdict:

@@ -734,3 +734,16 @@ async def test_at_most_256_answers_are_kept() -> None:
     assert len(approver.requests) == 257
     await desk.verdict({"amount": 0})
     assert len(approver.requests) == 258
+
+
+async def test_where_the_trace_cannot_be_written_the_error_comes_through_and_nobody_waits_on() -> (
+    None
+):
+    desk = Desk(Asked(True))
+
+    def full(event: ApprovalEvent) -> None:
+        raise OSError("the disk is full")
+
+    with pytest.raises(OSError, match="the disk is full"):
+        await desk.approvals.verdicts(batch(1, 2), desk.occasion(), full)
+    assert asyncio.all_tasks() == {asyncio.current_task()}
