@@ -48,7 +48,7 @@ $(DEV_STAMP):
 	$(call install,requirements/dev.txt)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow test-model check format bench lock clean
+.PHONY: help setup demo test test-slow test-model matrix check format bench lock clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | \
@@ -70,6 +70,9 @@ test-slow: $(READY_TO_WORK) ## Run only the tests that take processes and many s
 
 test-model: $(READY_TO_WORK) ## Run the tests that need a real language model
 	@$(BIN)/python -m pytest -m model
+
+matrix: ## Run the fast tests with the lowest and the newest dependencies (SETS=lowest: only that)
+	@python=$$($(find_python)) || exit 1; "$$python" requirements/matrix.py $(SETS)
 
 check: $(READY_TO_WORK) ## Check format, lint, types and layers
 	@$(BIN)/ruff format --check

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# Writes run.txt and dev.txt: exact versions with the hashes of every file of a release, and no
+# Writes the requirements files: exact versions with the hashes of every file of a release, and no
 # address, so that whoever installs decides where the files come from. Versions stay where they
 # still fit; with --upgrade the newest are taken (which reads every file, and takes many minutes).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 upgrade=("$@")
+extras=(--extra openai --extra ollama --extra anthropic --extra mcp --extra grpc)
 
 tools=build/lock-venv
 "${PYTHON:-python3.11}" -m venv --clear "$tools"
@@ -21,6 +22,7 @@ unset PIP_FIND_LINKS PIP_EXTRA_INDEX_URL PIP_INDEX_URL
 resolve() { # resolve FILE HEADER ARGUMENTS...
     local file=$1 header=$2
     shift 2
+    echo "Resolving $file..."
     "$tools/bin/pip-compile" --quiet --generate-hashes --allow-unsafe --strip-extras --no-header \
         --no-emit-index-url --no-emit-trusted-host --no-emit-find-links \
         "${upgrade[@]+"${upgrade[@]}"}" --output-file "$file" "$@"
@@ -32,5 +34,13 @@ resolve() { # resolve FILE HEADER ARGUMENTS...
 resolve requirements/run.txt "What running coag and its demo needs." \
     pyproject.toml requirements/run.in
 resolve requirements/dev.txt "What working on coag needs: run.txt, the extras, tests and checks." \
-    --extra openai --extra ollama --extra anthropic --constraint requirements/run.txt \
+    "${extras[@]}" --constraint requirements/run.txt \
     pyproject.toml requirements/run.in requirements/dev.in
+
+# The two ends of what pyproject.toml claims, for `make matrix`.
+resolve requirements/newest.txt "The newest versions that the bounds of pyproject.toml allow." \
+    "${extras[@]}" pyproject.toml requirements/run.in requirements/test.in
+"$tools/bin/python" requirements/lower_bounds.py >build/lowest-bounds.txt
+resolve requirements/lowest.txt "Every requirement of pyproject.toml at its lower bound." \
+    "${extras[@]}" --constraint build/lowest-bounds.txt \
+    pyproject.toml requirements/run.in requirements/test.in
