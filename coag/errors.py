@@ -35,7 +35,7 @@ class CoagError(Exception):
     """The root: `except CoagError` catches whatever this package raises on its own account."""
 
 
-class ConfigurationError(CoagError):
+class ConfigurationError(CoagError, ValueError):
     """What was given cannot work together; the message says what to change."""
 
 

@@ -46,7 +46,7 @@ ANSWERS = [
 async def main() -> None:
     """Asks for the same refund before and after the rule is in force."""
     model = ScriptedModel(scripted_answers(ANSWERS))
-    agent = CoagAgent("desk", model, tools=[refund], depth="compact")
+    agent = CoagAgent("desk", model, tools=[refund], depth="compact", proposal="json")
     print("without the rule:", (await agent.run(task="I want 400 back.")).messages[-1].to_text())
     agent.constraints.add(at_most_100)  # in force from the next cycle
     print("with the rule:   ", (await agent.run(task="Another 400!")).messages[-1].to_text())

@@ -45,7 +45,11 @@ def review(request: ScriptedRequest) -> str:
 async def main() -> None:
     """Runs the team until the reviewer approves."""
     clerk = CoagAgent(
-        "clerk", ScriptedModel(scripted_answers(CLERK)), tools=[stock], depth="compact"
+        "clerk",
+        ScriptedModel(scripted_answers(CLERK)),
+        tools=[stock],
+        depth="compact",
+        proposal="json",
     )
     reviewer = AssistantAgent("reviewer", model_client=ScriptedModel(review))
     done = TextMentionTermination("APPROVED") | MaxMessageTermination(30)

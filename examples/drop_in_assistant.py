@@ -51,6 +51,7 @@ async def main() -> None:
         tools=[opening_hours],
         system_message="You answer visitors of a museum.",
         depth="compact",
+        proposal="json",
     )
     await Console(agent.run_stream(task="Can I visit on Monday?"))
 

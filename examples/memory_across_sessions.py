@@ -36,7 +36,9 @@ def script(request: ScriptedRequest) -> dict[str, Any]:
 
 async def session(memory: Path, task: str) -> None:
     """One run of a program: a new agent over the same memory."""
-    agent = CoagAgent("caretaker", ScriptedModel(script), memory=memory, depth="compact")
+    agent = CoagAgent(
+        "caretaker", ScriptedModel(script), memory=memory, depth="compact", proposal="json"
+    )
     result = await agent.run(task=task)
     for record in agent.trace:
         if isinstance(record, RetrievalOutcome):

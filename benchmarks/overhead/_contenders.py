@@ -53,7 +53,7 @@ class Contender:
         """Ends the run; checks that recall, where it is on, was at work until the end."""
         if not isinstance(self.agent, CoagAgent):
             return
-        retrieval = self.agent.model_context.working_memory.cognitive_state.retrieval
+        retrieval = self.agent.context.working_memory.cognitive_state.retrieval
         if self.name != WITHOUT_RECALL and not (retrieval and retrieval.records):
             raise RuntimeError(f"{self.name!r} recalled nothing: this measures something else.")
         await self.agent.close()
@@ -88,7 +88,13 @@ async def _coag(name: str, folder: Path | None = None, **settings: Any) -> Conte
         await memory.close()
         places = {"memory": folder / "memory", "logs": folder / "logs"}
     agent = CoagAgent(
-        "coag", model, tools=[count_stone], max_tool_iterations=1, **places, **settings
+        "coag",
+        model,
+        tools=[count_stone],
+        max_tool_iterations=1,
+        **places,
+        **settings,
+        proposal="json",
     )
     return Contender(name, agent, model)
 

@@ -7,9 +7,10 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
-from case_study.baseline import PlainAgent, PlainRecorder
+from case_study.baseline import PlainAgent
 from case_study.robot import CONSTRAINTS, ForbidCleaning, VacuumContext, prompt
 from coag.agent import CoagAgent
+from coag.compat import Recorder
 from coag.errors import ConfigurationError
 from coag.schema import Constraint
 from coag.tracing import Recipe
@@ -66,6 +67,7 @@ async def coag_agent(case: Path, episode: int, request: CaseRequest, world: Worl
         recipe=_recipe(case, episode, request),
         seed=request.seed,
         depth=request.depth,
+        proposal="json",
         recall_k=0 if request.without_memory else 5,
     )
 
@@ -103,7 +105,7 @@ async def plain_agent(case: Path, episode: int, request: CaseRequest, world: Wor
     """The baseline of an episode, its robot in the world."""
     client = await world.join()
     spec = model_spec(request.model)
-    recorder = PlainRecorder(
+    recorder = Recorder(
         case,
         agent=NAME,
         model=spec.public,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 from autogen_core.model_context import ChatCompletionContext
@@ -12,9 +12,15 @@ from coag.compat import Tool, ToolRunner
 from coag.context import CoagContext
 from coag.errors import ConfigurationError
 
+SUMMARY = "{result}"
+"""AssistantAgent's own form of the answer where a turn ends with a tool call."""
+
 
 def tool_runner(
-    tools: Sequence[Tool] | None, workbench: Workbench | Sequence[Workbench] | None, timeout: float
+    tools: Sequence[Tool] | None,
+    workbench: Workbench | Sequence[Workbench] | None,
+    timeout: float,
+    on_event: Callable[[object], None],
 ) -> ToolRunner:
     """The external action space that tools or workbenches make.
 
@@ -24,7 +30,7 @@ def tool_runner(
     if tools and workbench:
         raise ConfigurationError("Give tools or a workbench, not both.")
     benches = [workbench] if isinstance(workbench, Workbench) else list(workbench or ())
-    return ToolRunner(tools or (), benches, timeout=timeout)
+    return ToolRunner(tools or (), benches, timeout=timeout, on_event=on_event)
 
 
 def context_from(given: ChatCompletionContext | None) -> CoagContext[Any]:
@@ -42,26 +48,31 @@ def context_from(given: ChatCompletionContext | None) -> CoagContext[Any]:
     return CoagContext[Any](dialogue=given)
 
 
-def refuse_unsupported(
-    handoffs: Sequence[object] | None,
-    model_client_stream: bool,
-    output_content_type: type | None,
+def tool_rounds(
+    max_tool_iterations: int | None,
+    *,
     reflect_on_tool_use: bool | None,
-) -> None:
-    """Refuses arguments that this version gives no meaning, rather than ignoring them.
+    summarises: bool,
+    structured: bool,
+) -> tuple[int | None, bool]:
+    """How many times a turn may use tools, and whether an answer follows the last time.
+
+    AssistantAgent uses tools once and then summarises or reflects. Here a turn goes on until it
+    is answered, unless a number is given, or a summary is asked for: by
+    `reflect_on_tool_use=False`, or by a form for it.
 
     Raises:
-        ConfigurationError: Names them.
+        ConfigurationError: The number is less than 1, or a structured answer is asked for
+            together with a summary in its place.
     """
-    given = {
-        "handoffs": bool(handoffs),
-        "model_client_stream": model_client_stream,
-        "output_content_type": output_content_type is not None,
-        "reflect_on_tool_use=False": reflect_on_tool_use is False,
-    }
-    asked = [name for name, is_given in given.items() if is_given]
-    if asked:
+    if max_tool_iterations is not None and max_tool_iterations < 1:
         raise ConfigurationError(
-            f"CoagAgent does not support {', '.join(asked)} yet: every result is deliberated "
-            "on in the next cycle, and the answer is one text. Leave it out."
+            f"max_tool_iterations must be at least 1, or None, not {max_tool_iterations!r}."
         )
+    if reflect_on_tool_use is None:
+        reflect = structured
+        once = summarises and not structured
+    else:
+        reflect, once = reflect_on_tool_use, not reflect_on_tool_use
+    rounds = 1 if once and max_tool_iterations is None else max_tool_iterations
+    return rounds, reflect

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import aclosing
 from pathlib import Path
 from typing import Any, Self
 
@@ -12,8 +13,7 @@ from autogen_agentchat.base import Handoff, Response
 from autogen_agentchat.messages import (
     BaseAgentEvent,
     BaseChatMessage,
-    TextMessage,
-    ToolCallSummaryMessage,
+    ModelClientStreamingChunkEvent,
 )
 from autogen_core import CancellationToken, FunctionCall
 from autogen_core.model_context import ChatCompletionContext
@@ -23,31 +23,38 @@ from pydantic import BaseModel
 from typing_extensions import Unpack
 
 from coag.compat import Tool
-from coag.context import CoagContext
-from coag.cycle import ConstraintSet, TurnResult, perceive, run_turn
+from coag.cycle import TurnResult, perceive, run_turn
 from coag.errors import ResumeError
-from coag.memory import LongTermMemory, ProceduralMemory, Procedure
-from coag.models import Asker
-from coag.schema import CognitiveModule, Constraint, Outcome, Percept, TraceRecord
+from coag.memory import Procedure
+from coag.schema import (
+    CognitiveModule,
+    Constraint,
+    Executed,
+    ExecutionOutcome,
+    Outcome,
+    Percept,
+)
 from coag.tracing import Recipe, RunFolder, read_run
 
-from ._arguments import context_from, refuse_unsupported, tool_runner
-from ._events import events_of
+from ._arguments import SUMMARY
+from ._events import log_event
 from ._inbox import message_percepts
-from ._memories import open_memory, open_procedures
-from ._mind import MindParts, build_mind
+from ._inspectable import Inspectable
+from ._live import Shown
+from ._making import Arguments, make
+from ._memories import owns_memory
+from ._mind import build_mind
 from ._resume import build_from, read_remains, restore
 from ._runs import Runs
-from ._settings import Deliberation, MemoryArgument, cycle_settings
+from ._settings import Deliberation, MemoryArgument
 from ._state import AgentState, load_agent_state, save_agent_state
 from ._turns import Turns
-from ._voice import SummaryForm, Voice
 
 DESCRIPTION = "An agent that deliberates before it acts, and uses tools."
 SYSTEM_MESSAGE = "You are a helpful AI assistant. Solve tasks using your tools."
 
 
-class CoagAgent(BaseChatAgent):
+class CoagAgent(Inspectable, BaseChatAgent):
     """An AutoGen agent that retrieves, reasons, proposes, evaluates and selects before it acts.
 
     Takes AssistantAgent's arguments. One message in; cycles until `respond`, a bound or
@@ -59,14 +66,23 @@ class CoagAgent(BaseChatAgent):
         model_client: Any AutoGen chat completion client.
         tools: AutoGen tools, or functions with annotated arguments and a docstring.
         workbench: AutoGen workbenches instead of tools.
+        handoffs: Agents that this one can hand over to.
         model_context: A `CoagContext` for the domain; any other AutoGen context decides which
             messages of the dialogue are shown.
         description: What the agent can do, for teams.
-        system_message: Instructions of the developer.
-        max_tool_iterations: External actions a turn; None until `respond` or a bound.
-        tool_call_summary_format: Form of the answer where a turn ends with an action.
-        memory: Long-term memory: a folder, a Chroma server's URL, a `LongTermMemory`, or
-            AutoGen memories, which are further sources of recall. None keeps it in RAM.
+        system_message: Instructions of the developer. None sends no system message at all.
+        model_client_stream: Shows an answer while it is written, where nothing can reject it
+            any more; else as one piece.
+        reflect_on_tool_use: With a limit on tool use, whether an answer follows the last time
+            (True) or a summary of it stands for the answer. False without a limit means once.
+        max_tool_iterations: Cycles of a turn that may use tools; None until the turn is
+            answered or another bound is reached.
+        tool_call_summary_format: Form of the summary where a turn ends with a tool call.
+        tool_call_summary_formatter: A function that makes it instead.
+        output_content_type: The form that every answer has.
+        output_content_type_format: How such an answer reads as text.
+        memory: Long-term memory: a folder, a Chroma server's URL, a `LongTermMemory`, or a list
+            of AutoGen memories, which are further sources of recall. None keeps it in RAM.
         metadata: Kept with the agent, as AssistantAgent does.
         modules: Cognitive modules.
         constraints: Hard rules in code; see also `agent.constraints`.
@@ -95,10 +111,11 @@ class CoagAgent(BaseChatAgent):
         model_client_stream: bool = False,
         reflect_on_tool_use: bool | None = None,
         max_tool_iterations: int | None = None,
-        tool_call_summary_format: str = "{result}",
+        tool_call_summary_format: str = SUMMARY,
         tool_call_summary_formatter: Callable[[FunctionCall, FunctionExecutionResult], str]
         | None = None,
         output_content_type: type[BaseModel] | None = None,
+        output_content_type_format: str | None = None,
         memory: MemoryArgument | None = None,
         metadata: dict[str, str] | None = None,
         modules: Sequence[CognitiveModule] = (),
@@ -111,78 +128,39 @@ class CoagAgent(BaseChatAgent):
         **deliberation: Unpack[Deliberation],
     ) -> None:
         super().__init__(name, description)
-        refuse_unsupported(handoffs, model_client_stream, output_content_type, reflect_on_tool_use)
-        self.metadata = dict(metadata or {})
-        self._context = context_from(model_context)
-        summary = SummaryForm(tool_call_summary_format, tool_call_summary_formatter)
-        self._voice = Voice(name, self._context, summary)
-        self._memory = open_memory(memory, scope=name, clock=self._context.clock)
-        self._owns_memory = memory is None or isinstance(memory, str | Path)
-        parts = MindParts(
+        given = Arguments(
             name=name,
-            asker=Asker(model_client),
-            tools=tool_runner(tools, workbench, tool_timeout),
-            context=self._context,
-            memory=self._memory,
-            procedures=open_procedures(memory, procedures or {}, self._context.clock),
+            model_client=model_client,
+            tools=tools,
+            workbench=workbench,
+            handoffs=handoffs,
+            model_context=model_context,
+            system_message=system_message,
+            model_client_stream=model_client_stream,
+            reflect_on_tool_use=reflect_on_tool_use,
+            max_tool_iterations=max_tool_iterations,
+            tool_call_summary_format=tool_call_summary_format,
+            tool_call_summary_formatter=tool_call_summary_formatter,
+            output_content_type=output_content_type,
+            output_content_type_format=output_content_type_format,
+            memory=memory,
             modules=modules,
             constraints=constraints,
-            settings=cycle_settings(deliberation, max_tool_iterations),
-            system_message=system_message or "",
+            procedures=procedures,
             seed=seed,
+            tool_timeout=tool_timeout,
+            deliberation=deliberation,
         )
-        self._runs = Runs(parts, None if logs is None else Path(logs), recipe)
-        self._mind = build_mind(parts, self._runs.name)
+        made = make(given)
+        self.metadata = dict(metadata or {})
+        self._given = given
+        self._context, self._memory, self._live = made.context, made.memory, made.live
+        self._voice, self._teller = made.voice, made.teller
+        self._runs = Runs(made.parts, None if logs is None else Path(logs), recipe)
+        self._mind = build_mind(made.parts, self._runs.name)
         self._turn = 0
         self._begun: list[Outcome] | None = None
-        self._turns = Turns(name)
-
-    # ---- what can be looked at ----
-
-    @property
-    def produced_message_types(self) -> Sequence[type[BaseChatMessage]]:
-        """A text, or a summary of the tool call that ended the turn."""
-        return (TextMessage, ToolCallSummaryMessage)
-
-    @property
-    def model_context(self) -> CoagContext[Any]:
-        """The context that owns this agent's working memory."""
-        return self._context
-
-    @property
-    def constraints(self) -> ConstraintSet:
-        """The constraints; what is added here is in force from the next cycle."""
-        return self._mind.deps.constraints
-
-    @property
-    def procedures(self) -> ProceduralMemory:
-        """The prompts that the agent works by, with all their versions."""
-        return self._mind.deps.procedures
-
-    @property
-    def long_term_memory(self) -> LongTermMemory:
-        """What the agent remembers beyond its turns."""
-        return self._memory
-
-    @property
-    def run_folder(self) -> RunFolder | None:
-        """The folder of the current run; None before the first turn and without `logs`."""
-        return self._runs.folder
-
-    @property
-    def trace(self) -> tuple[TraceRecord, ...]:
-        """The records of this run: the last 10,000 in RAM, or with `logs` all, read anew."""
-        return self._runs.records(self._mind.trace)
-
-    @property
-    def turn(self) -> int:
-        """How many turns have begun."""
-        return self._turn
-
-    @property
-    def in_turn(self) -> bool:
-        """True for a resumed agent whose turn was broken off; the next call goes on with it."""
-        return self._begun is not None
+        self._turns = Turns(name, made.live)
 
     # ---- turns ----
 
@@ -209,21 +187,41 @@ class CoagAgent(BaseChatAgent):
         begun, self._begun = self._begun, None
         if begun is None:
             self._turn += 1
-        inner: list[BaseAgentEvent | BaseChatMessage] = []
+        inner: list[Shown] = []
+        done: list[Executed] = []
         turn = run_turn(percepts, self._context, deps, turn=self._turn, begun=begun)
         self._turns.begin(turn)
+        result: TurnResult | None = None
         try:
-            while True:
-                item = await self._turns.step(cancellation_token)
-                if isinstance(item, TurnResult):
-                    break
-                known = await deps.actions.specs()
-                for event in events_of(item, self._context.working_memory, self.name, known):
-                    inner.append(event)
-                    yield event
+            while result is None:
+                async with aclosing(self._turns.step(cancellation_token)) as step:
+                    async for item in step:
+                        if isinstance(item, TurnResult):
+                            result = item
+                            continue
+                        shown = [item] if isinstance(item, Shown) else await self._tell(item, done)
+                        for event in shown:
+                            log_event(event)
+                            if not isinstance(event, ModelClientStreamingChunkEvent):
+                                inner.append(event)
+                            yield event
         finally:
             await turn.aclose()
-        yield Response(chat_message=await self._voice.answer(item), inner_messages=inner)
+        message_id, written = self._live.answer_id(result.response)
+        if self._given.model_client_stream and result.answered and not written:
+            yield self._live.chunk(result.response)
+        outputs = deps.actions.outputs
+        answer = await self._voice.answer(result, done, outputs, message_id)
+        yield Response(chat_message=answer, inner_messages=inner)
+
+    async def _tell(self, outcome: Outcome, done: list[Executed]) -> list[BaseAgentEvent]:
+        """The events of an outcome; the tool calls that it ran are added to `done`."""
+        deps = self._mind.deps
+        if isinstance(outcome, ExecutionOutcome):
+            done += [one for one in outcome.executed if one.intent_id is not None]
+        known = await deps.actions.specs()
+        memory, outputs = self._context.working_memory, deps.actions.outputs
+        return self._teller.events_of(outcome, memory, known, outputs)
 
     async def perceive(self, percept: Percept) -> None:
         """Takes in a percept between turns, e.g. a property change or a signal of a sensor.
@@ -292,5 +290,5 @@ class CoagAgent(BaseChatAgent):
     async def close(self) -> None:
         """Ends the run's log and closes the memory that this agent opened itself."""
         self._runs.end()
-        if self._owns_memory:
+        if owns_memory(self._given.memory):
             await self._memory.close()

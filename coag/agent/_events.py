@@ -1,16 +1,21 @@
 """A phase's outcome as stock AutoGen events.
 
 The text of an event is our own sentence (names, verdicts, counts), never the model's: teams
-end on words they find in events. What the model wrote is in the metadata.
+end on words they find in events. What the model wrote is in the metadata. A thought that the
+client itself tells apart is the exception: it is shown as it is, as AssistantAgent does.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Sequence
+import logging
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 
+from autogen_agentchat import EVENT_LOGGER_NAME
 from autogen_agentchat.messages import (
     BaseAgentEvent,
+    BaseChatMessage,
     MemoryQueryEvent,
     ThoughtEvent,
     ToolCallExecutionEvent,
@@ -24,6 +29,7 @@ from coag.context import WorkingMemory
 from coag.schema import (
     Candidate,
     EvaluationOutcome,
+    Executed,
     ExecutionOutcome,
     Outcome,
     ProposalOutcome,
@@ -32,22 +38,51 @@ from coag.schema import (
     SelectionOutcome,
 )
 
+from ._calls import execution_result, function_call
+
+_EVENTS = logging.getLogger(EVENT_LOGGER_NAME)
 METADATA_CHARACTERS = 4_000
 
 
-def events_of(
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Teller:
+    """Tells an agent's outcomes as events."""
+
+    source: str
+    """The agent's name."""
+    native: bool
+    """True if the model's own tool calls are its proposals: each is answered with a result."""
+    handoffs: Collection[str]
+    """Names of the actions that hand over to another agent."""
+
+    def events_of(
+        self,
+        outcome: Outcome,
+        memory: WorkingMemory,
+        known: Collection[str],
+        outputs: Mapping[str, str],
+    ) -> list[BaseAgentEvent]:
+        """The events that show an outcome, in order.
+
+        Args:
+            outcome: What was committed.
+            memory: Working memory right after it.
+            known: Names of the actions that exist; others are not repeated in event texts.
+            outputs: Whole outputs of tools by call, where the outcome holds them cut.
+        """
+        if isinstance(outcome, ExecutionOutcome):
+            events = _tool_events(outcome, self.source, self.handoffs, outputs)
+            if events:
+                return events
+        events = _thoughts(outcome, memory, self.source, known)
+        if self.native and isinstance(outcome, EvaluationOutcome):
+            events += _rejected(outcome, memory, self.source)
+        return events
+
+
+def _thoughts(
     outcome: Outcome, memory: WorkingMemory, source: str, known: Collection[str]
 ) -> list[BaseAgentEvent]:
-    """The events that show an outcome, in order.
-
-    Args:
-        outcome: What was committed.
-        memory: Working memory right after it.
-        source: The agent's name.
-        known: Names of the actions that exist; others are not repeated in event texts.
-    """
-    if isinstance(outcome, ExecutionOutcome) and outcome.intent_id is not None:
-        return _tool_events(outcome, source)
     usage = None
     if outcome.usage.calls:
         usage = RequestUsage(
@@ -58,10 +93,12 @@ def events_of(
     metadata = {"phase": outcome.phase.value, "cycle": str(outcome.cycle)}
     if detail:
         metadata["detail"] = detail[:METADATA_CHARACTERS]
+    told = outcome.thought if isinstance(outcome, ReasoningOutcome | ProposalOutcome) else ""
+    own = [ThoughtEvent(content=told, source=source)] if told else []
     thought = ThoughtEvent(content=text, source=source, models_usage=usage, metadata=metadata)
     if isinstance(outcome, RetrievalOutcome) and outcome.records:
         return [thought, _memory_event(outcome, source)]
-    return [thought]
+    return [*own, thought]
 
 
 def _memory_event(outcome: RetrievalOutcome, source: str) -> MemoryQueryEvent:
@@ -82,31 +119,58 @@ def _memory_event(outcome: RetrievalOutcome, source: str) -> MemoryQueryEvent:
     )
 
 
-def _tool_events(outcome: ExecutionOutcome, source: str) -> list[BaseAgentEvent]:
-    call = function_call(outcome)
+def _tool_events(
+    outcome: ExecutionOutcome, source: str, handoffs: Collection[str], outputs: Mapping[str, str]
+) -> list[BaseAgentEvent]:
+    """Results of the tools, whose calls were shown when they began; then handoffs."""
+    ran = [done for done in outcome.executed if done.intent_id is not None]
+    events: list[BaseAgentEvent] = []
+    if ran:
+        results = [execution_result(done, outputs) for done in ran]
+        events.append(ToolCallExecutionEvent(content=results, source=source))
+    handed = [done for done in outcome.executed if done.action in handoffs]
+    return [*events, *_pair(handed, source)]
+
+
+def _pair(done: Sequence[Executed], source: str) -> list[BaseAgentEvent]:
+    if not done:
+        return []
     return [
-        ToolCallRequestEvent(content=[call], source=source),
-        ToolCallExecutionEvent(content=[execution_result(outcome)], source=source),
+        ToolCallRequestEvent(content=[function_call(one) for one in done], source=source),
+        ToolCallExecutionEvent(content=[execution_result(one, {}) for one in done], source=source),
     ]
 
 
-def function_call(outcome: ExecutionOutcome) -> FunctionCall:
-    """The executed action as AutoGen's tool call."""
-    return FunctionCall(
-        id=outcome.intent_id or "",
-        name=outcome.action or "",
-        arguments=json.dumps(outcome.arguments or {}, ensure_ascii=False),
-    )
-
-
-def execution_result(outcome: ExecutionOutcome) -> FunctionExecutionResult:
-    """What it brought back as AutoGen's tool result."""
-    return FunctionExecutionResult(
-        content=outcome.result,
-        name=outcome.action or "",
-        call_id=outcome.intent_id or "",
-        is_error=outcome.status.value != "done",
-    )
+def _rejected(
+    outcome: EvaluationOutcome, memory: WorkingMemory, source: str
+) -> list[BaseAgentEvent]:
+    """Tool calls of the model that did not survive, each answered with the reason."""
+    proposal = memory.cognitive_state.proposal
+    by_id = {c.id: c for c in (proposal.candidates if proposal else ())}
+    gone = [
+        (by_id[judged.candidate_id], judged.died_of)
+        for judged in outcome.evaluations
+        if judged.died_of is not None
+    ]
+    calls = [
+        FunctionCall(id=gone_one.id, name=gone_one.action, arguments=gone_one.raw_arguments)
+        for gone_one, _ in gone
+    ]
+    results = [
+        FunctionExecutionResult(
+            content=f"Rejected by {verdict.constraint}: {verdict.reason}",
+            name=candidate.action,
+            call_id=candidate.id,
+            is_error=True,
+        )
+        for candidate, verdict in gone
+    ]
+    if not calls:
+        return []
+    return [
+        ToolCallRequestEvent(content=calls, source=source),
+        ToolCallExecutionEvent(content=results, source=source),
+    ]
 
 
 def _sentence(outcome: Outcome, memory: WorkingMemory, known: Collection[str]) -> tuple[str, str]:
@@ -128,7 +192,8 @@ def _sentence(outcome: Outcome, memory: WorkingMemory, known: Collection[str]) -
             action = _action_of(outcome.candidate_id, memory, known)
             return f"Selection: {action}, decided by {outcome.decided_by.value}.", outcome.reason
         case ExecutionOutcome():
-            action = outcome.action if outcome.action in known else "nothing"
+            names = [done.action for done in outcome.executed if done.action in known]
+            action = ", ".join(names) or "nothing"
             return f"Execution: {action}, {outcome.status.value}.", outcome.result
 
 
@@ -157,3 +222,9 @@ def _action_of(candidate_id: str | None, memory: WorkingMemory, known: Collectio
         if candidate.id == candidate_id:
             return candidate.action if candidate.action in known else "an unknown action"
     return "nothing"
+
+
+def log_event(event: BaseAgentEvent | BaseChatMessage) -> None:
+    """Tells AutoGen's event log of tool calls and results, as AssistantAgent does."""
+    if isinstance(event, ToolCallRequestEvent | ToolCallExecutionEvent):
+        _EVENTS.debug(event)

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
 
-from autogen_agentchat.messages import BaseChatMessage, HandoffMessage
-from autogen_core.models import AssistantMessage, UserMessage
+from autogen_agentchat.messages import BaseChatMessage, HandoffMessage, MultiModalMessage
+from autogen_core import FunctionCall, Image
+from autogen_core.models import (
+    AssistantMessage,
+    FunctionExecutionResultMessage,
+    LLMMessage,
+    UserMessage,
+)
 
 from coag.schema import Clock, CountingIds, Percept, PerceptKind, Trust, well_formed
 
 MESSAGE_CHARACTERS = 20_000
 """Characters of one message that working memory keeps; the prompt shows less."""
+IMAGE_CHARACTERS = 8_000_000
+"""Characters of an image as a data URI; a larger one is left out, and the message says so."""
+TOO_LARGE = "[an image was too large and is left out]"
 
 
 def message_percepts(
@@ -25,12 +35,16 @@ def message_percepts(
     for message in messages:
         trust = _trust(message.source)
         if isinstance(message, HandoffMessage):
-            percepts += [
-                _percept(carried.source, _text(carried), _carried(carried, trust), clock, ids)
-                for carried in message.context
-                if isinstance(carried, UserMessage | AssistantMessage)
-            ]
-        percepts.append(_percept(message.source, message.to_model_text(), trust, clock, ids))
+            for carried in message.context:
+                percepts += [
+                    _percept(source, text, _carried(source, trust), clock, ids)
+                    for source, text in _said(carried)
+                ]
+        text, images = message.to_model_text(), dict[str, str]()
+        if isinstance(message, MultiModalMessage):
+            images, left_out = _images(message.content)
+            text = "\n".join([text, *([TOO_LARGE] * left_out)])
+        percepts.append(_percept(message.source, text, trust, clock, ids, images))
     return percepts
 
 
@@ -38,16 +52,54 @@ def _trust(source: str) -> Trust:
     return Trust.USER if source == "user" else Trust.UNTRUSTED
 
 
-def _carried(message: UserMessage | AssistantMessage, sender: Trust) -> Trust:
+def _carried(source: str, sender: Trust) -> Trust:
     """The trust of a carried message: never above its sender's."""
-    return _trust(message.source) if sender is Trust.USER else sender
+    return _trust(source) if sender is Trust.USER else sender
 
 
-def _text(message: UserMessage | AssistantMessage) -> str:
-    return message.content if isinstance(message.content, str) else "[tool calls or images]"
+def _said(message: LLMMessage) -> Iterator[tuple[str, str]]:
+    """Who said what in a carried message; what tools were called with and what they returned."""
+    match message:
+        case UserMessage():
+            yield message.source, _text(message.content)
+        case AssistantMessage():
+            yield message.source, _text(message.content)
+        case FunctionExecutionResultMessage():
+            for result in message.content:
+                failed = " (failed)" if result.is_error else ""
+                yield result.name, f"{result.name} returned{failed}: {result.content}"
+        case _:
+            return  # system messages are another agent's instructions
 
 
-def _percept(source: str, text: str, trust: Trust, clock: Clock, ids: CountingIds) -> Percept:
+def _text(content: str | Sequence[str | Image | FunctionCall]) -> str:
+    if isinstance(content, str):
+        return content
+    return "\n".join(_part(part) for part in content)
+
+
+def _part(part: str | Image | FunctionCall) -> str:
+    if isinstance(part, FunctionCall):
+        return f"called {part.name} with {part.arguments}"
+    return part if isinstance(part, str) else "[image]"
+
+
+def _images(content: Sequence[str | Image]) -> tuple[dict[str, str], int]:
+    """The images by hash, as data URIs, and how many were too large."""
+    found = [part.data_uri for part in content if isinstance(part, Image)]
+    kept = [uri for uri in found if len(uri) <= IMAGE_CHARACTERS]
+    named = {hashlib.sha256(uri.encode()).hexdigest()[:16]: uri for uri in kept}
+    return named, len(found) - len(kept)
+
+
+def _percept(
+    source: str,
+    text: str,
+    trust: Trust,
+    clock: Clock,
+    ids: CountingIds,
+    images: Mapping[str, str] | None = None,
+) -> Percept:
     return Percept(
         id=ids("percept"),
         at=clock.now(),
@@ -55,4 +107,5 @@ def _percept(source: str, text: str, trust: Trust, clock: Clock, ids: CountingId
         source=source,
         trust=trust,
         content=well_formed(text[:MESSAGE_CHARACTERS]),
+        images=dict(images or {}),
     )

@@ -71,6 +71,11 @@ class AutoGenRecall:
         return RecalledRecord(record=record, score=min(1.0, max(0.0, float(score))))
 
 
+def owns_memory(given: MemoryArgument | None) -> bool:
+    """Whether the agent opened its memory itself, and so closes it."""
+    return not isinstance(given, LongTermMemory)
+
+
 def open_memory(given: MemoryArgument | None, *, scope: str, clock: Clock) -> LongTermMemory:
     """The long-term memory that an agent's argument stands for.
 
@@ -90,7 +95,9 @@ def open_memory(given: MemoryArgument | None, *, scope: str, clock: Clock) -> Lo
         return LongTermMemory(open_store(Path(given) / LTM_FOLDER), scope=scope, clock=clock)
     if isinstance(given, str):
         return LongTermMemory(open_store(given), scope=scope, clock=clock)
-    memories: Sequence[Memory] = [given] if isinstance(given, Memory) else list(given)
+    if isinstance(given, Memory):
+        raise TypeError(f"memory= takes a list of AutoGen memories: memory=[{given!r}].")
+    memories: Sequence[Memory] = list(given)
     for memory in memories:
         if not isinstance(memory, Memory):  # pyright: ignore[reportUnnecessaryIsInstance] - from outside
             raise ConfigurationError(

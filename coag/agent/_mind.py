@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from pydantic import BaseModel
+
 from coag.compat import ToolRunner
 from coag.context import CoagContext
 from coag.cycle import (
@@ -15,6 +17,7 @@ from coag.cycle import (
     Deps,
     GuardedActions,
     ModuleSeam,
+    respond_spec,
     untrusted_texts,
 )
 from coag.memory import LongTermMemory, MemoryActions, MemorySituation, ProceduralMemory
@@ -30,6 +33,8 @@ from coag.schema import (
 from coag.tracing import MemoryTrace
 
 from ._asking import MAX_TOKENS, ModelFace
+from ._handoffs import Handoffs
+from ._live import Live
 
 
 class SwitchableTrace:
@@ -60,8 +65,13 @@ class MindParts:
     modules: Sequence[CognitiveModule]
     constraints: Sequence[Constraint]
     settings: CycleSettings
-    system_message: str
+    system_message: str | None
     seed: int
+    handoffs: Handoffs
+    live: Live
+    streams: bool
+    """True if pieces of an answer are shown while it is written."""
+    answer_type: type[BaseModel] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,9 +114,25 @@ def build_mind(parts: MindParts, run_id: RunName) -> Mind:
     modules = ModuleSeam(
         parts.modules, seconds=parts.settings.module_seconds, on_problem=note_problem
     )
+    face = ModelFace(
+        asker=parts.asker,
+        trace=trace,
+        clock=clock,
+        ids=ids,
+        max_tokens=MAX_TOKENS,
+        on_text=parts.live.on_text if parts.streams else None,
+        system_role=parts.system_message is not None,
+    )
     deps = Deps(
-        ask=ModelFace(parts.asker, trace, clock, ids, MAX_TOKENS),
-        actions=GuardedActions(parts.tools, [memory_actions, modules]),
+        ask=face,
+        offer=face.offer,
+        answer_type=parts.answer_type,
+        actions=GuardedActions(
+            parts.tools,
+            [parts.handoffs, memory_actions, modules],
+            respond=respond_spec(parts.answer_type),
+        ),
+        announce=parts.live.on_calls,
         procedures=parts.procedures,
         trace=trace,
         clock=clock,
@@ -117,7 +143,7 @@ def build_mind(parts: MindParts, run_id: RunName) -> Mind:
         settings=parts.settings,
         random=random.Random(parts.seed),
         run=lambda: run_id.value,
-        system_message=parts.system_message,
+        system_message=parts.system_message or "",
     )
     return Mind(context, deps, trace)
 

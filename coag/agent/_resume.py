@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
@@ -17,6 +17,7 @@ from coag.errors import ResumeError
 from coag.schema import (
     ActionCall,
     ActionResult,
+    Executed,
     ExecutionOutcome,
     ExecutionStatus,
     Failure,
@@ -53,10 +54,10 @@ class Remains:
     turn_open: bool = False
     outcomes: list[Outcome] = field(default_factory=list[Outcome])
     """Outcomes of the turn that was going on."""
-    intent: Intent | None = None
-    """An intent whose execution was not committed."""
-    receipt: Receipt | None = None
-    """Its receipt, where there is one."""
+    intents: list[Intent] = field(default_factory=list[Intent])
+    """Intents whose execution was not committed: one, or those of a batch."""
+    receipts: dict[str, Receipt] = field(default_factory=dict[str, Receipt])
+    """Their receipts by intent, where there are any."""
     ids: dict[str, int] = field(default_factory=dict[str, int])
     written: list[Written] = field(default_factory=list[Written])
     """What went into long-term and procedural memory, from the run's beginning."""
@@ -75,9 +76,9 @@ class Remains:
             case TurnEnd():
                 self.turn_open = False
             case Intent():
-                self.intent, self.receipt = record, None
+                self.intents.append(record)
             case Receipt():
-                self.receipt = record
+                self.receipts[record.intent_id] = record
             case Written():
                 self.written.append(record)
             case _:
@@ -85,7 +86,7 @@ class Remains:
                 if record.record == "outcome":
                     self.outcomes.append(record)
                 if isinstance(record, ExecutionOutcome):
-                    self.intent = self.receipt = None
+                    self.intents, self.receipts = [], {}
         self._count_ids(record)
 
     def forget_bare_start(self) -> None:
@@ -165,8 +166,8 @@ async def restore(mind: Mind, remains: Remains) -> None:
             context.commit(record)
         await deps.modules.observe(record)
     deps.constraints.pin()
-    if remains.intent is not None and context.working_memory.in_cycle:
-        outcome = _finish_intent(remains.intent, remains.receipt, mind)
+    if remains.intents and context.working_memory.in_cycle:
+        outcome = _finish_intents(remains.intents, remains.receipts, mind)
         remains.outcomes.append(outcome)
         _tell_detector(outcome, mind)
         await commit(outcome, context, deps)
@@ -182,29 +183,51 @@ def _state_records(remains: Remains) -> Iterator[Percept | Outcome]:
 
 
 def _tell_detector(outcome: ExecutionOutcome, mind: Mind) -> None:
-    if outcome.action is None or outcome.status in (ExecutionStatus.NONE, ExecutionStatus.REFUSED):
-        return
-    failed = outcome.status is ExecutionStatus.FAILED
-    told = next((p.failure for p in outcome.queued if p.failure is not None), None)
-    failure = (told or Failure.TRANSIENT) if failed else None
-    call = (outcome.action, outcome.arguments or {})
-    mind.deps.detector.note_result(call, mind.context.progress_key(), failure, outcome.result)
+    failures = {p.caused_by: p.failure for p in outcome.queued if p.failure is not None}
+    for done in outcome.executed:
+        if done.status is ExecutionStatus.REFUSED:
+            continue
+        failed = done.status is ExecutionStatus.FAILED
+        failure = failures.get(done.intent_id, Failure.TRANSIENT) if failed else None
+        call = (done.action, done.arguments or {})
+        mind.deps.detector.note_result(call, mind.context.progress_key(), failure, done.result)
 
 
-def _finish_intent(intent: Intent, receipt: Receipt | None, mind: Mind) -> ExecutionOutcome:
-    """The outcome that could not be committed, from the receipt, or unknown without one."""
-    call = ActionCall(id=intent.id, action=intent.action, arguments=intent.arguments)
-    result = _result_of(receipt)
+def _finish_intents(
+    intents: Sequence[Intent], receipts: Mapping[str, Receipt], mind: Mind
+) -> ExecutionOutcome:
+    """The outcome that could not be committed, from the receipts, or unknown without one."""
+    done: list[Executed] = []
+    queued: list[Percept] = []
+    for intent in intents:
+        call = ActionCall(id=intent.id, action=intent.action, arguments=intent.arguments)
+        result = _result_of(receipts.get(intent.id))
+        done.append(_executed(intent, result))
+        queued.append(return_percept(call, result, mind.deps))
+    first = done[0]
+    failed = any(one.status is ExecutionStatus.FAILED for one in done)
     return ExecutionOutcome(
-        cycle=intent.cycle,
+        cycle=intents[0].cycle,
         at=mind.deps.clock.now(),
-        status=ExecutionStatus.FAILED if result.is_error else ExecutionStatus.DONE,
+        status=ExecutionStatus.FAILED if failed else ExecutionStatus.DONE,
+        candidate_id=first.candidate_id,
+        action=first.action,
+        arguments=first.arguments,
+        intent_id=first.intent_id,
+        result=first.result,
+        batch=tuple(done) if len(done) > 1 else (),
+        queued=tuple(queued),
+    )
+
+
+def _executed(intent: Intent, result: ActionResult) -> Executed:
+    return Executed(
         candidate_id=intent.candidate_id,
         action=intent.action,
         arguments=intent.arguments,
+        status=ExecutionStatus.FAILED if result.is_error else ExecutionStatus.DONE,
         intent_id=intent.id,
         result=result.content,
-        queued=(return_percept(call, result, mind.deps),),
     )
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Literal, TypedDict
 
 from autogen_core.memory import Memory
+from autogen_core.models import ModelInfo
 
 from coag.cycle import Bounds, CycleSettings
 from coag.memory import LongTermMemory
@@ -20,7 +21,8 @@ class Deliberation(TypedDict, total=False):
 
     depth: Literal["full", "compact"]
     selection: Literal["model", "rank"]
-    proposal: Literal["json", "grounded"]
+    proposal: Literal["auto", "native", "json", "grounded"]
+    parallel: bool
     enumerate_actions: bool
     minimum_score: float
     recall_k: int
@@ -28,26 +30,42 @@ class Deliberation(TypedDict, total=False):
     bounds: Bounds
 
 
-def cycle_settings(given: Deliberation, max_tool_iterations: int | None) -> CycleSettings:
-    """The settings of every cycle, AssistantAgent's limit on tool use included.
+def cycle_settings(
+    given: Deliberation, *, rounds: int | None, reflect: bool, info: ModelInfo, tools: bool
+) -> CycleSettings:
+    """The settings of every cycle.
+
+    Args:
+        given: What the caller set.
+        rounds: How many times a turn may use tools; None leaves it to the bounds.
+        reflect: Whether an answer follows the last time.
+        info: What the model can do; `proposal="auto"` is decided by it.
+        tools: Whether there are tools to call.
 
     Raises:
         TypeError: An argument that nothing has; lists those that exist.
-        ValueError: `max_tool_iterations` is less than 1.
     """
     values: dict[str, Any] = dict(given)
-    unknown = sorted(set(values) - set(CycleSettings.model_fields))
+    unknown = sorted(set(values) - set(CycleSettings.model_fields) | {"reflect"} & set(values))
     if unknown:
+        known = [name for name in CycleSettings.model_fields if name != "reflect"]
         raise TypeError(
             f"CoagAgent has no argument {', '.join(map(repr, unknown))}. Beside AssistantAgent's "
             f"it has modules, constraints, procedures, logs, recipe, seed, tool_timeout, "
-            f"{', '.join(CycleSettings.model_fields)}."
+            f"{', '.join(known)}."
         )
-    if max_tool_iterations is not None:
-        if max_tool_iterations < 1:
-            raise ValueError(
-                f"max_tool_iterations must be at least 1, or None, not {max_tool_iterations!r}."
-            )
+    if rounds is not None:
         bounds: Bounds = values.get("bounds") or Bounds()
-        values["bounds"] = bounds.model_copy(update={"actions": max_tool_iterations})
-    return CycleSettings.model_validate(values)
+        values["bounds"] = bounds.model_copy(update={"actions": rounds})
+    settings = CycleSettings.model_validate({**values, "reflect": reflect})
+    if settings.proposal != "auto":
+        return settings
+    return settings.model_copy(update={"proposal": _by_model(info, tools)})
+
+
+def _by_model(info: ModelInfo, tools: bool) -> Literal["native", "json"]:
+    """Native for a model that can call tools, or that is given none and knows no JSON either."""
+    if info["function_calling"]:
+        return "native"
+    knows_json = info["json_output"] or info.get("structured_output", False)
+    return "json" if tools or knows_json else "native"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator
+from typing import Any
 
 from autogen_core import CancellationToken
 
@@ -11,27 +12,7 @@ from coag.cycle import TurnResult
 from coag.errors import TurnInProgressError
 from coag.schema import Outcome
 
-
-async def next_item(
-    turn: AsyncGenerator[Outcome | TurnResult], token: CancellationToken
-) -> Outcome | TurnResult:
-    """The turn's next item, waited for in a way that the token can cancel.
-
-    The turn closes its cycle before the cancellation is passed on.
-    """
-
-    async def step() -> Outcome | TurnResult:
-        return await anext(turn)
-
-    task = asyncio.create_task(step())
-    token.link_future(task)
-    try:
-        return await task
-    except asyncio.CancelledError:
-        if not task.done():
-            task.cancel()
-            await asyncio.wait([task])
-        raise
+from ._live import Live, Shown
 
 
 class Turns:
@@ -39,12 +20,15 @@ class Turns:
 
     Args:
         agent: The agent's name, for errors.
+        live: What is to be shown while the turn goes on.
     """
 
-    def __init__(self, agent: str) -> None:
+    def __init__(self, agent: str, live: Live) -> None:
         self._agent = agent
+        self._live = live
         self._turn: AsyncGenerator[Outcome | TurnResult] | None = None
-        self._stepping = False
+        self._waiting = False
+        self._task: asyncio.Task[Any] | None = None
 
     async def end_abandoned(self) -> None:
         """Closes a turn whose stream was left before its end.
@@ -54,20 +38,48 @@ class Turns:
         """
         if self._turn is None:
             return
-        if self._stepping:
+        if self._waiting:
             raise TurnInProgressError(self._agent)
+        await self._end_step()
         await self._turn.aclose()
 
     def begin(self, turn: AsyncGenerator[Outcome | TurnResult]) -> None:
         """Takes up a turn."""
         self._turn = turn
+        self._live.begin()
 
-    async def step(self, token: CancellationToken) -> Outcome | TurnResult:
-        """The next item of the turn that was begun."""
+    async def step(self, token: CancellationToken) -> AsyncGenerator[Shown | Outcome | TurnResult]:
+        """The turn's next outcome or its result, last; before it what is shown meanwhile.
+
+        Waited for in a way that the token can cancel: the turn closes its cycle before the
+        cancellation is passed on. A step that is left is cancelled too.
+        """
         if self._turn is None:
             raise AssertionError("No turn was begun.")
-        self._stepping = True
+        self._task = task = asyncio.create_task(_next(self._turn))
+        token.link_future(task)
         try:
-            return await next_item(self._turn, token)
+            while not task.done():
+                await self._wait(task)
+                for event in self._live.take():
+                    yield event
+            yield task.result()
         finally:
-            self._stepping = False
+            await self._end_step()
+
+    async def _wait(self, task: asyncio.Task[Any]) -> None:
+        self._waiting = True
+        try:
+            await self._live.until(task)
+        finally:
+            self._waiting = False
+
+    async def _end_step(self) -> None:
+        """Cancels a step that nobody waits for any more."""
+        if self._task is not None and not self._task.done():
+            self._task.cancel()
+            await asyncio.wait([self._task])
+
+
+async def _next(turn: AsyncGenerator[Outcome | TurnResult]) -> Outcome | TurnResult:
+    return await anext(turn)

@@ -2,19 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from autogen_agentchat.messages import BaseChatMessage, TextMessage, ToolCallSummaryMessage
+from autogen_agentchat.base import Handoff
+from autogen_agentchat.messages import (
+    BaseChatMessage,
+    HandoffMessage,
+    StructuredMessage,
+    TextMessage,
+    ToolCallSummaryMessage,
+)
 from autogen_core import FunctionCall
-from autogen_core.models import AssistantMessage, FunctionExecutionResult
+from autogen_core.models import (
+    AssistantMessage,
+    FunctionExecutionResult,
+    FunctionExecutionResultMessage,
+    LLMMessage,
+)
+from pydantic import BaseModel
 
 from coag.context import CoagContext
 from coag.cycle import TurnResult
-from coag.schema import ExecutionOutcome
+from coag.schema import Executed
 
-from ._events import execution_result, function_call
+from ._calls import execution_result, function_call
+from ._handoffs import Handoffs
+
+CARRIED = 20
+"""Tool calls of the turn that a handoff carries along, the last ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,15 +43,20 @@ class SummaryForm:
     formatter: Callable[[FunctionCall, FunctionExecutionResult], str] | None
 
     def message(
-        self, last: ExecutionOutcome, source: str, metadata: dict[str, str]
+        self,
+        done: Sequence[Executed],
+        outputs: Mapping[str, str],
+        source: str,
+        metadata: dict[str, str],
     ) -> ToolCallSummaryMessage:
-        """The summary of the executed action."""
-        call, result = function_call(last), execution_result(last)
+        """The summary of the executed actions."""
+        calls = [function_call(one) for one in done]
+        results = [execution_result(one, outputs) for one in done]
         return ToolCallSummaryMessage(
-            content=self._text(call, result),
+            content="\n".join(map(self._text, calls, results)),
             source=source,
-            tool_calls=[call],
-            results=[result],
+            tool_calls=calls,
+            results=results,
             metadata=metadata,
         )
 
@@ -54,12 +76,54 @@ class SummaryForm:
 
 
 @dataclass(frozen=True, slots=True)
+class AnswerForm:
+    """The form of the answers of an agent."""
+
+    content_type: type[BaseModel] | None
+    """The type of its answers; None for texts."""
+    format_string: str | None
+    """How a structured answer reads as text."""
+
+    @property
+    def message_type(self) -> type[BaseChatMessage] | None:
+        """The message of a structured answer."""
+        return StructuredMessage[self.content_type] if self.content_type is not None else None
+
+    def message(
+        self, text: str, source: str, metadata: dict[str, str], message_id: str
+    ) -> BaseChatMessage:
+        """The answer as a message."""
+        if self.content_type is None:
+            return TextMessage(content=text, source=source, metadata=metadata, id=message_id)
+        return StructuredMessage[self.content_type](
+            content=self.content_type.model_validate_json(text),
+            format_string=self.format_string,
+            source=source,
+            metadata=metadata,
+            id=message_id,
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Voice:
     """Answers for an agent, and lets a foreign context know what was said."""
 
     name: str
     context: CoagContext[Any]
     summary: SummaryForm
+    form: AnswerForm
+    handoffs: Handoffs
+
+    @property
+    def message_types(self) -> tuple[type[BaseChatMessage], ...]:
+        """What the agent's turns can end with. Swarm looks for `HandoffMessage` itself."""
+        structured = self.form.message_type
+        return (
+            *((structured,) if structured is not None else ()),
+            TextMessage,
+            ToolCallSummaryMessage,
+            *((HandoffMessage,) if self.handoffs.by_name else ()),
+        )
 
     async def pass_on(self, messages: Sequence[BaseChatMessage]) -> None:
         """Gives what was heard to the context that decides what of the dialogue is shown."""
@@ -68,14 +132,54 @@ class Voice:
             for message in messages:
                 await foreign.add_message(message.to_model_message())
 
-    async def answer(self, result: TurnResult) -> BaseChatMessage:
-        """The answer of a turn: a text, or the summary of the action that ended it."""
+    async def answer(
+        self,
+        result: TurnResult,
+        done: Sequence[Executed],
+        outputs: Mapping[str, str],
+        message_id: str,
+    ) -> BaseChatMessage:
+        """The answer of a turn: in the form that was asked for, a handoff, or a summary.
+
+        Args:
+            result: How the turn ended.
+            done: The tool calls of the turn.
+            outputs: Whole outputs of the last cycle's tools, where the outcome holds them cut.
+            message_id: The id of the answer.
+        """
         metadata = {"ended_by": result.reason, "cycles": str(result.cycles)}
         if result.failed_modules:
             metadata["failed_modules"] = ", ".join(result.failed_modules)
         if self.context.dialogue_source is not None:
             said = AssistantMessage(content=result.response, source=self.name)
             await self.context.dialogue_source.add_message(said)
-        if result.reason == "actions" and result.last is not None:
-            return self.summary.message(result.last, self.name, metadata)
+        last = result.last
+        handoff = self.handoffs.by_name.get((last.ended_by if last else None) or "")
+        if handoff is not None:
+            return self._handoff(handoff, done, metadata)
+        if result.reason == "actions" and last is not None and not result.answered:
+            ran = [one for one in last.executed if one.intent_id is not None]
+            return self.summary.message(ran, outputs, self.name, metadata)
+        if result.answered:
+            return self.form.message(result.response, self.name, metadata, message_id)
         return TextMessage(content=result.response, source=self.name, metadata=metadata)
+
+    def _handoff(
+        self, handoff: Handoff, done: Sequence[Executed], metadata: dict[str, str]
+    ) -> HandoffMessage:
+        carried = done[-CARRIED:]
+        context: list[LLMMessage] = []
+        if carried:
+            calls = [function_call(one) for one in carried]
+            results = [execution_result(one, {}) for one in carried]
+            context = [
+                AssistantMessage(content=calls, source=self.name),
+                FunctionExecutionResultMessage(content=results),
+            ]
+        return HandoffMessage(
+            content=handoff.message,
+            target=handoff.target,
+            source=self.name,
+            context=context,
+            metadata=metadata,
+        )

@@ -143,7 +143,7 @@ class _Conversation:
                     self._dim(f"(ended by its bound on {remark.ended_by})")
 
     def _tell_unusable(self) -> None:
-        reasoning = self.agent.model_context.working_memory.cognitive_state.reasoning
+        reasoning = self.agent.context.working_memory.cognitive_state.reasoning
         if reasoning is None or not reasoning.situation.startswith(_UNUSABLE):
             return
         self.unusable += 1

@@ -44,8 +44,13 @@ def read_result(
         failed = failed or said.get("ok") is False
         if failed and said.get("failure") in tuple(Failure):
             failure = Failure(said["failure"])
+    content = cap_text(text, limit)
     return ActionResult(
-        content=cap_text(text, limit), data=_bounded(told), is_error=failed, failure=failure
+        content=content,
+        output=None if content == text else text,
+        data=_bounded(told),
+        is_error=failed,
+        failure=failure,
     )
 
 

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, Protocol, cast, runtime_checkable
 
 from autogen_core import CancellationToken
-from autogen_core.tools import BaseTool, FunctionTool, Workbench
+from autogen_core.tools import (
+    BaseStreamTool,
+    BaseTool,
+    FunctionTool,
+    ToolResult,
+    Workbench,
+)
 
 from coag.cycle import RESPOND, LateError, SelfCancelledError, told, within
 from coag.errors import ConfigurationError
@@ -27,6 +33,19 @@ _PROBLEM = 500
 """Characters of a problem that are kept."""
 _UNUSABLE = (ValueError, TypeError, KeyError, AttributeError, RecursionError)
 """What a tool's schema raises that cannot be offered."""
+
+
+@runtime_checkable
+class _Streams(Protocol):
+    """A workbench that shows what its tools do (AutoGen's `StreamWorkbench`, not public)."""
+
+    def call_tool_stream(
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | None = None,
+        cancellation_token: CancellationToken | None = None,
+        call_id: str | None = None,
+    ) -> AsyncGenerator[Any, None]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +67,7 @@ class ToolRunner:
         workbenches: AutoGen workbenches; their tools are listed anew for every cycle.
         timeout: Seconds that one call may take.
         output_characters: Characters of output that are kept.
+        on_event: Is told what streaming tools show while they run.
 
     Raises:
         ConfigurationError: Two tools have the same name, one has the name of an action of the
@@ -61,6 +81,7 @@ class ToolRunner:
         *,
         timeout: float = 60.0,
         output_characters: int = OUTPUT_CHARACTERS,
+        on_event: Callable[[object], None] = lambda event: None,
     ) -> None:
         self.tools = tuple(_as_tool(tool) for tool in tools)
         self.workbenches = tuple(workbenches)
@@ -71,6 +92,7 @@ class ToolRunner:
         self._owners: dict[str, Workbench] = {}
         self._timeout = timeout
         self._limit = output_characters
+        self._on_event = on_event
         names = [tool.name for tool in self.tools]
         doubled = sorted({name for name in names if names.count(name) > 1})
         if doubled:
@@ -160,16 +182,41 @@ class ToolRunner:
     async def _run_tool(
         self, tool: BaseTool[Any, Any], call: ActionCall, token: CancellationToken
     ) -> _Returned:
-        value = await tool.run_json(call.arguments, token, call_id=call.id)
+        if isinstance(tool, BaseStreamTool):
+            streaming = cast("BaseStreamTool[Any, Any, Any]", tool)
+            value = None
+            async for item in streaming.run_json_stream(call.arguments, token, call_id=call.id):
+                if value is not None:
+                    self._on_event(value)
+                value = item
+        else:
+            value = await tool.run_json(call.arguments, token, call_id=call.id)
         return _Returned(_as_json(value) or tool.return_value_as_string(value))
 
     async def _run_workbench(
         self, workbench: Workbench, call: ActionCall, token: CancellationToken
     ) -> _Returned:
-        result = await workbench.call_tool(
-            call.action, call.arguments, cancellation_token=token, call_id=call.id
-        )
+        result, streams = None, isinstance(workbench, _Streams)
+        if isinstance(workbench, _Streams):
+            async for item in workbench.call_tool_stream(
+                call.action, call.arguments, cancellation_token=token, call_id=call.id
+            ):
+                if isinstance(item, ToolResult):
+                    result = item
+                else:
+                    self._on_event(item)
+        if result is None and streams:
+            return _Returned(f"{call.action} ended without a result.", is_error=True)
+        if result is None or _not_found(result, call.action):
+            # AutoGen's StaticStreamWorkbench knows overridden names only when it does not stream.
+            result = await workbench.call_tool(
+                call.action, call.arguments, cancellation_token=token, call_id=call.id
+            )
         return _Returned(result.to_text(replace_image="[image]"), result.is_error)
+
+
+def _not_found(result: ToolResult, name: str) -> bool:
+    return result.is_error and result.to_text() == f"Tool {name} not found."
 
 
 def _as_tool(tool: Tool) -> BaseTool[Any, Any]:

@@ -28,6 +28,7 @@ from coag.schema import (
 from ._budgets import Budgets
 from ._component import ContextComponent
 from ._hooks import DomainHooks
+from ._images import Images
 from ._messages import dialogue_messages, prompt_messages, utterances
 from ._rendering import PhaseMaterial, Renderer, Rendering
 from ._states import StateT, checked_dump, load_state
@@ -72,6 +73,8 @@ class CoagContext(DomainHooks[StateT], ContextComponent, Generic[StateT]):
         self.dialogue_source = dialogue
         self.hook_problems: list[str] = []
         """What hooks raised since the cycle last looked; it notes and empties this."""
+        self.images = Images()
+        """The images of the dialogue that is kept."""
         self._activity = activity
         self._renderer = Renderer(self.budgets, self.rendering)
         self._shown: tuple[Utterance, ...] | None = None
@@ -112,6 +115,7 @@ class CoagContext(DomainHooks[StateT], ContextComponent, Generic[StateT]):
         if percept.kind is PerceptKind.MESSAGE and self._opens_goal(percept):
             percept = percept.model_copy(update={"sets_goal": True})
         self._memory = self._memory.perceive(percept)
+        self.images.keep(percept.images, self._memory)
         return percept
 
     def _patch_for(self, percept: Percept) -> dict[str, Any]:
@@ -184,7 +188,8 @@ class CoagContext(DomainHooks[StateT], ContextComponent, Generic[StateT]):
 
     def build_prompt(self, phase: Phase, material: PhaseMaterial) -> Prompt:
         """The prompt of a phase; `get_messages` shows it until the cycle ends."""
-        self._prompt = self._build_prompt_for_phase(phase, material)
+        prompt = self._build_prompt_for_phase(phase, material)
+        self._prompt = self.images.put_into(prompt, phase, self._memory_shown())
         return self._prompt
 
     async def retrieve_ltms(self, memory: LongTermMemory, *, k: int) -> Recall:
@@ -237,7 +242,8 @@ class CoagContext(DomainHooks[StateT], ContextComponent, Generic[StateT]):
     async def save_state(self) -> Mapping[str, Any]:
         """The working memory as JSON, with the plain messages that any AutoGen context reads."""
         messages = [m.model_dump(mode="json") for m in dialogue_messages(self._memory.dialogue)]
-        return {"messages": messages, "working_memory": self._memory.to_json()}
+        state: dict[str, Any] = {"messages": messages, "working_memory": self._memory.to_json()}
+        return {**state, "images": self.images.save()} if self.images.save() else state
 
     async def load_state(self, state: Mapping[str, Any]) -> None:
         """Goes on from a saved state; a plain AutoGen context's state becomes percepts.
@@ -249,6 +255,7 @@ class CoagContext(DomainHooks[StateT], ContextComponent, Generic[StateT]):
             memory = WorkingMemory.model_validate(state["working_memory"])
             load_state(self.perceptual_state_schema, memory.perceptual_state)
             self.restore(memory)
+            self.images.load(state.get("images", {}))
             return
         if "messages" not in state:
             raise StateError(

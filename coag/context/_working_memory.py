@@ -48,6 +48,8 @@ class Utterance(Value):
     trust: Trust
     content: str
     at: datetime
+    images: tuple[str, ...] = ()
+    """Hashes of the images that came with it; the context keeps the images themselves."""
 
 
 class Deed(Value):
@@ -143,8 +145,11 @@ class WorkingMemory(Value):
                 trust=percept.trust,
                 content=percept.content,
                 at=percept.at,
+                images=tuple(percept.images),
             )
             changes["dialogue"] = (*self.dialogue, said)[-DIALOGUE_KEPT:]
+            percept = percept.model_copy(update={"images": {}})
+            changes["percepts"] = (*self.percepts, percept)[-PERCEPTS_KEPT:]
         if percept.sets_goal:
             changes |= {"goal": percept.content, "goal_trust": percept.trust, "goal_open": True}
         return self.model_copy(update=changes)
@@ -181,16 +186,18 @@ class WorkingMemory(Value):
             "queued": (*self.queued, *outcome.queued),
             "rejections": self._rejections(),
         }
-        if outcome.action is not None:
-            deed = Deed(
+        deeds = tuple(
+            Deed(
                 cycle=outcome.cycle,
-                action=outcome.action,
-                arguments=outcome.arguments or {},
-                status=outcome.status,
-                internal=outcome.internal,
-                result=outcome.result[:DEED_TEXT],
+                action=done.action,
+                arguments=done.arguments or {},
+                status=done.status,
+                internal=done.internal,
+                result=done.result[:DEED_TEXT],
             )
-            changes["deeds"] = (*self.deeds, deed)[-DEEDS_KEPT:]
+            for done in outcome.executed
+        )
+        changes["deeds"] = (*self.deeds, *deeds)[-DEEDS_KEPT:]
         if outcome.response is not None:
             answer = Utterance(
                 source="self",

@@ -10,7 +10,7 @@ left, and only Execution acts, at most once. A cycle in which nothing survives i
 and the next cycle perceives it.
 """
 
-from ._actions import RESPOND, GuardedActions, NoActions
+from ._actions import RESPOND, GuardedActions, NoActions, respond_spec
 from ._answers import (
     DeliberationAnswer,
     EvaluationAnswer,
@@ -18,7 +18,8 @@ from ._answers import (
     ReasoningAnswer,
     SelectionAnswer,
 )
-from ._approval import ApprovalEvent, ApprovalOccasion, Approvals
+from ._approval import Approvals
+from ._approval_events import ApprovalEvent, ApprovalOccasion
 from ._approval_policy import ApprovalNeed, ApprovalPolicy, ApprovalRule
 from ._approval_values import (
     Approval,
@@ -31,7 +32,7 @@ from ._approval_values import (
 )
 from ._constraints import ConstraintSet, NamedConstraint
 from ._cycle import close_cycle, commit, perceive, run_cycle, snapshot
-from ._deps import Asked, AskModel, Deps, untrusted_texts
+from ._deps import Asked, AskModel, Deps, OfferActions, Offered, untrusted_texts
 from ._detector import ProgressDetector
 from ._modules import ModuleSeam
 from ._returns import return_percept
@@ -51,6 +52,8 @@ __all__ = [
     "Deps",
     "AskModel",
     "Asked",
+    "OfferActions",
+    "Offered",
     "CycleSettings",
     "Bounds",
     "ConstraintSet",
@@ -58,6 +61,7 @@ __all__ = [
     "GuardedActions",
     "NoActions",
     "RESPOND",
+    "respond_spec",
     "Approvals",
     "ApprovalPolicy",
     "ApprovalRule",

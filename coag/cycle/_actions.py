@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
+
+from pydantic import BaseModel
 
 from coag.errors import PhaseViolation
 from coag.schema import ActionCall, ActionResult, ActionSource, ActionSpace, ActionSpec, Phase
@@ -19,6 +22,14 @@ RESPOND = ActionSpec(
     internal=True,
 )
 """The internal action that ends a turn with an answer; offered in every Proposal."""
+
+
+def respond_spec(answer_type: type[BaseModel] | None) -> ActionSpec:
+    """The action that answers in the form of a type; with None, in text."""
+    if answer_type is None:
+        return RESPOND
+    schema = answer_type.model_json_schema()
+    return RESPOND.model_copy(update={"parameters": {"type": "object", **schema}})
 
 
 class NoActions:
@@ -42,13 +53,23 @@ class GuardedActions:
     Args:
         external: The environment's actions (tools).
         sources: Bring internal actions: memory, modules.
+        respond: The action that answers, where the answer has another form than a text.
     """
 
     def __init__(
-        self, external: ActionSpace | None = None, sources: Sequence[ActionSource] = ()
+        self,
+        external: ActionSpace | None = None,
+        sources: Sequence[ActionSource] = (),
+        *,
+        respond: ActionSpec = RESPOND,
     ) -> None:
         self._external: ActionSpace = external or NoActions()
         self._sources = tuple(sources)
+        self.respond = respond
+        self.closing = False
+        """True while the turn may only be answered: nothing else is offered."""
+        self.outputs: dict[str, str] = {}
+        """Whole outputs of this cycle's actions, by call, where they were cut."""
         self._phase: Phase | None = None
         self._listed: Mapping[str, ActionSpec] | None = None
         self.problems: tuple[str, ...] = ()
@@ -59,17 +80,21 @@ class GuardedActions:
         self._phase = phase
         if phase in (None, Phase.RETRIEVAL, Phase.EXECUTION):
             self._listed = None
+        if phase is Phase.RETRIEVAL:
+            self.outputs.clear()
 
     async def specs(self) -> Mapping[str, ActionSpec]:
         """Every action by name, external ones first; none takes over an internal one's name."""
         if self._listed is not None:
             return self._listed
+        if self.closing:
+            return {RESPOND.name: self.respond}
         internal: dict[str, ActionSpec] = {}
         for source in self._sources:
             for spec in source.action_specs():
                 internal.setdefault(spec.name, spec)
         internal.pop(RESPOND.name, None)
-        internal[RESPOND.name] = RESPOND
+        internal[RESPOND.name] = self.respond
         external = {spec.name: spec for spec in await self._external.specs()}
         told: Sequence[str] = getattr(self._external, "problems", ())
         taken = [name for name in external if name in internal]
@@ -94,12 +119,23 @@ class GuardedActions:
             raise PhaseViolation(
                 f"{call.action!r} was to be run in {now}; actions run in execution only."
             )
+        result = await self._run(call)
+        if result.output is not None:
+            self.outputs[call.id] = result.output
+        return result
+
+    async def _run(self, call: ActionCall) -> ActionResult:
         spec = (await self.specs()).get(call.action)
         if spec is not None and not spec.internal:
             return await self._external.execute(call)
         if call.action == RESPOND.name:
-            return ActionResult(content=str(call.arguments.get("text", "")), ends_turn=True)
+            return ActionResult(content=self._answer(call), ends_turn=True)
         for source in self._sources:
             if any(offered.name == call.action for offered in source.action_specs()):
                 return await source.run_action(call)
         return await self._external.execute(call)
+
+    def _answer(self, call: ActionCall) -> str:
+        if self.respond is RESPOND:
+            return str(call.arguments.get("text", ""))
+        return json.dumps(call.arguments, ensure_ascii=False)

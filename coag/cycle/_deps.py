@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -12,6 +12,7 @@ from pydantic import BaseModel
 from coag.context import CoagContext, PhaseMaterial
 from coag.memory import LongTermMemory, ProceduralMemory
 from coag.schema import (
+    ActionCall,
     ActionSpec,
     Clock,
     CountingIds,
@@ -59,10 +60,49 @@ class AskModel(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Offered:
+    """What came of offering the model the actions as tools."""
+
+    calls: tuple[tuple[str, str], ...] = ()
+    """Name and arguments of each call, as the model wrote them."""
+    text: str = ""
+    """The answer in text, where nothing was called."""
+    thought: str = ""
+    usage: TokenUsage = field(default_factory=TokenUsage)
+    remarks: tuple[str, ...] = ()
+    """What had to be repaired or was dropped."""
+
+
+class OfferActions(Protocol):
+    """Offers the model actions as tools; it calls some or answers in text. Nothing is run."""
+
+    async def __call__(
+        self,
+        prompt: Prompt,
+        actions: Sequence[ActionSpec],
+        /,
+        *,
+        phase: Phase,
+        cycle: int,
+        live: bool,
+    ) -> Offered:
+        """Asks; a text may be shown while it is written only if it is `live`.
+
+        Raises:
+            ModelCallError: The model cannot be asked at all.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Deps:
     """What a phase may call: `async (context, deps) -> Outcome`."""
 
     ask: AskModel
+    offer: OfferActions | None = None
+    """Needed for `proposal="native"`."""
+    answer_type: type[BaseModel] | None = None
+    """The form that the answer of a turn must have; None for a text."""
     actions: GuardedActions
     procedures: ProceduralMemory
     trace: TraceSink
@@ -74,6 +114,8 @@ class Deps:
     detector: ProgressDetector = field(default_factory=ProgressDetector)
     settings: CycleSettings = field(default_factory=CycleSettings)
     random: random.Random = field(default_factory=random.Random)
+    announce: Callable[[Sequence[ActionCall]], None] = lambda calls: None
+    """Is told of the external actions that are about to run, their intents written."""
     run: Callable[[], str] = lambda: ""
     """The run's id, which makes the ids of intents unique beyond this run."""
     system_message: str = ""
@@ -112,15 +154,19 @@ async def prompt_for(
     form: str,
     procedure: str | None = None,
     evaluations: tuple[Evaluation, ...] = (),
+    offered: bool = False,
 ) -> Prompt:
-    """The prompt of a phase: its pinned procedure, the form of the answer, what it needs."""
+    """The prompt of a phase: its pinned procedure, the form of the answer, what it needs.
+
+    Actions that are `offered` as tools are not described once more in the text.
+    """
     retrieval = context.working_memory.cognitive_state.retrieval
     name = procedure or phase.value
     pinned = retrieval.procedures.get(name) if retrieval else None
     budget = context.budgets.module
-    chooses = phase is Phase.PROPOSAL or procedure is not None or _growing(context)
+    chooses = (phase is Phase.PROPOSAL or procedure is not None) and not offered
     specs: tuple[ActionSpec, ...] = ()
-    if chooses:
+    if chooses or _growing(context):
         specs = tuple((await deps.actions.specs()).values())
     material = PhaseMaterial(
         instructions={

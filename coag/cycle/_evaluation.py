@@ -14,6 +14,7 @@ from coag.schema import (
 )
 
 from ._answers import EvaluationAnswer, form_of
+from ._batches import batched, one_prediction
 from ._checking import check
 from ._deps import AnyContext, Deps, ask_phase
 
@@ -30,9 +31,13 @@ async def evaluate(context: AnyContext, deps: Deps) -> EvaluationOutcome:
     candidates = proposal.candidates if proposal else ()
     specs = await deps.actions.specs()
     judged = tuple(check(candidate, specs, context, deps) for candidate in candidates)
+    together = batched(candidates, deps)
+    if together:
+        judged = one_prediction(judged)
     usage = TokenUsage()
     survivors = [evaluation for evaluation in judged if evaluation.survived]
-    wanted = len(survivors) > 1 or (survivors and deps.settings.minimum_score > 0)
+    choice = len(survivors) > 1 and not together
+    wanted = choice or (survivors and deps.settings.minimum_score > 0)
     if deps.settings.depth == "compact":
         judged = tuple(_with_draft_score(e, c) for e, c in zip(judged, candidates, strict=True))
     elif wanted:

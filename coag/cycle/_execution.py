@@ -1,32 +1,29 @@
-"""Execution: the one selected action, bracketed by intent and receipt."""
+"""Execution: what was selected, one action or one batch, bracketed by intents and receipts."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from coag.schema import (
     ActionCall,
-    ActionResult,
     Candidate,
+    Executed,
     ExecutionOutcome,
     ExecutionStatus,
-    Failure,
-    Intent,
     Percept,
     PerceptKind,
-    Receipt,
-    ReceiptStatus,
     Trust,
     Verdict,
 )
 
 from ._checking import check
 from ._deps import AnyContext, Deps
-from ._returns import return_percept
+from ._running import RESULT_TEXT, Ran, begin, finish, run_internal
 
-RESULT_TEXT = 4_000
-CANCELLED = "It was cancelled while it ran. It may or may not have had its effect."
+NOT_RUN = "Not run: {action} had ended the turn."
 
 
 class ActionBrokenOff(BaseException):
@@ -41,27 +38,87 @@ class ActionBrokenOff(BaseException):
         super().__init__(outcome.result)
 
 
+@dataclass(frozen=True, slots=True)
+class _Ready:
+    """A selected candidate that may run now, and how."""
+
+    candidate: Candidate
+    arguments: dict[str, Any]
+    internal: bool
+
+
 async def execute(context: AnyContext, deps: Deps) -> ExecutionOutcome:
-    """Runs what was selected, at most once; an impasse runs nothing and says so."""
-    candidate = selected_candidate(context)
-    if candidate is None:
+    """Runs what was selected, each action at most once; an impasse runs nothing and says so.
+
+    In a batch, external actions run together first, then internal ones in order. One that ends
+    the turn is the last.
+    """
+    selected = selected_candidates(context)
+    if not selected:
         return _impasse(context, deps)
+    ready = [await _checked(candidate, context, deps) for candidate in selected]
+    ran: list[Ran | None] = [entry if isinstance(entry, Ran) else None for entry in ready]
+    external = [n for n, e in enumerate(ready) if isinstance(e, _Ready) and not e.internal]
+    begun = [_begin(ready[n], context, deps) for n in external]
+    deps.announce([call for _, call in begun])
+    for n, done in zip(external, await _together(begun, context, deps), strict=True):
+        ran[n] = done
+    broken = next((done.broken for done in ran if done and done.broken), None)
+    ended_by: str | None = None
+    for n, entry in enumerate(ready):
+        if not isinstance(entry, _Ready) or not entry.internal:
+            continue
+        if broken is not None or ended_by is not None:
+            ran[n] = _left_out(entry.candidate, ended_by or "the cancellation")
+            continue
+        ran[n] = done = await run_internal(entry.candidate, entry.arguments, context, deps)
+        broken = done.broken
+        ended_by = entry.candidate.action if done.response is not None else None
+    outcome = _outcome([done for done in ran if done], ended_by, context, deps)
+    if broken is not None:
+        raise ActionBrokenOff(outcome, broken)
+    return outcome
+
+
+def selected_candidates(context: AnyContext) -> tuple[Candidate, ...]:
+    """The candidates that this cycle's Selection chose, in order."""
+    cognitive = context.working_memory.cognitive_state
+    if cognitive.selection is None or cognitive.proposal is None:
+        return ()
+    by_id = {candidate.id: candidate for candidate in cognitive.proposal.candidates}
+    return tuple(by_id[chosen] for chosen in cognitive.selection.chosen if chosen in by_id)
+
+
+async def _checked(candidate: Candidate, context: AnyContext, deps: Deps) -> _Ready | Ran:
+    """The candidate checked once more, right before it is to run."""
     specs = await deps.actions.specs()
     again = check(candidate, specs, context, deps)
     if again.died_of is not None or again.arguments is None:
-        return _refused(candidate, again.died_of, context, deps)
-    internal = specs[candidate.action].internal
-    run = _run_internal if internal else _run_external
-    return await run(candidate, again.arguments, context, deps)
+        return _refused(candidate, again.died_of, deps)
+    return _Ready(candidate, again.arguments, specs[candidate.action].internal)
 
 
-def selected_candidate(context: AnyContext) -> Candidate | None:
-    """The candidate that this cycle's Selection chose, or None."""
-    cognitive = context.working_memory.cognitive_state
-    if cognitive.selection is None or cognitive.proposal is None:
-        return None
-    chosen = cognitive.selection.candidate_id
-    return next((c for c in cognitive.proposal.candidates if c.id == chosen), None)
+def _begin(entry: _Ready | Ran, context: AnyContext, deps: Deps) -> tuple[Candidate, ActionCall]:
+    if isinstance(entry, Ran):
+        raise AssertionError("What was refused is not begun.")
+    return entry.candidate, begin(entry.candidate, entry.arguments, context, deps)
+
+
+async def _together(
+    begun: Sequence[tuple[Candidate, ActionCall]], context: AnyContext, deps: Deps
+) -> list[Ran]:
+    """Runs the begun actions at the same time; each has its receipt, also if it broke off."""
+    if len(begun) == 1:
+        return [await finish(*begun[0], context, deps)]
+    tasks = [asyncio.create_task(finish(*one, context, deps)) for one in begun]
+    if tasks:
+        try:
+            await asyncio.wait(tasks)
+        except asyncio.CancelledError:
+            for task in tasks:
+                task.cancel()
+            await asyncio.wait(tasks)
+    return [task.result() for task in tasks]
 
 
 def _impasse(context: AnyContext, deps: Deps) -> ExecutionOutcome:
@@ -78,134 +135,72 @@ def _impasse(context: AnyContext, deps: Deps) -> ExecutionOutcome:
         at=deps.clock.now(),
         status=ExecutionStatus.NONE,
         result="impasse",
-        queued=(_inner_percept(PerceptKind.IMPASSE, content, deps),),
+        queued=(_inner_percept(content, deps),),
     )
 
 
-def _refused(
-    candidate: Candidate, verdict: Verdict | None, context: AnyContext, deps: Deps
-) -> ExecutionOutcome:
+def _refused(candidate: Candidate, verdict: Verdict | None, deps: Deps) -> Ran:
     """What passed Evaluation is forbidden now: it is not run, and the agent perceives why."""
     why = f"{verdict.constraint}: {verdict.reason}" if verdict else "its arguments are invalid"
-    content = f"{candidate.action} was refused right before it was to run. {why}"
-    return ExecutionOutcome(
-        cycle=context.working_memory.cycle,
-        at=deps.clock.now(),
-        status=ExecutionStatus.REFUSED,
-        candidate_id=candidate.id,
-        action=candidate.action,
-        result=content[:RESULT_TEXT],
-        queued=(_inner_percept(PerceptKind.IMPASSE, content[:RESULT_TEXT], deps),),
+    content = f"{candidate.action} was refused right before it was to run. {why}"[:RESULT_TEXT]
+    return Ran(
+        Executed(
+            candidate_id=candidate.id,
+            action=candidate.action,
+            status=ExecutionStatus.REFUSED,
+            result=content,
+        ),
+        queued=(_inner_percept(content, deps),),
     )
 
 
-def _inner_percept(kind: PerceptKind, content: str, deps: Deps) -> Percept:
+def _left_out(candidate: Candidate, by: str) -> Ran:
+    return Ran(
+        Executed(
+            candidate_id=candidate.id,
+            action=candidate.action,
+            status=ExecutionStatus.REFUSED,
+            internal=True,
+            result=NOT_RUN.format(action=by),
+        )
+    )
+
+
+def _inner_percept(content: str, deps: Deps) -> Percept:
     return Percept(
         id=deps.ids("percept"),
         at=deps.clock.now(),
-        kind=kind,
+        kind=PerceptKind.IMPASSE,
         source="cycle",
         trust=Trust.UNTRUSTED,
         content=content,
     )
 
 
-async def _run_internal(
-    candidate: Candidate, arguments: dict[str, Any], context: AnyContext, deps: Deps
-) -> ExecutionOutcome:
-    call = ActionCall(id=deps.ids("internal"), action=candidate.action, arguments=arguments)
-    result = await deps.actions.execute(call)
-    _tell_detector(call, result, context, deps)
-    return _outcome(candidate, call, result, (), True, context, deps)
-
-
-async def _run_external(
-    candidate: Candidate, arguments: dict[str, Any], context: AnyContext, deps: Deps
-) -> ExecutionOutcome:
-    cycle = context.working_memory.cycle
-    number = ".".join(part for part in (deps.run(), deps.ids("intent")) if part)
-    call = ActionCall(id=number, action=candidate.action, arguments=arguments)
-    deps.trace.write(
-        Intent(
-            id=call.id,
-            at=deps.clock.now(),
-            cycle=cycle,
-            candidate_id=candidate.id,
-            action=call.action,
-            arguments=arguments,
-        )
-    )
-    deps.trace.flush()
-    started = deps.clock.monotonic()
-    try:
-        result = await deps.actions.execute(call)
-    except BaseException as broken:  # cancelled, or the process is to end: what ran is not known
-        cancelled = isinstance(broken, asyncio.CancelledError)
-        status = ReceiptStatus.CANCELLED if cancelled else ReceiptStatus.UNKNOWN
-        _write_receipt(call.id, status, None, started, context, deps)
-        unknown = ActionResult(content=CANCELLED, is_error=True, outcome_unknown=True)
-        queued = (return_percept(call, unknown, deps),)
-        outcome = _outcome(candidate, call, unknown, queued, False, context, deps)
-        raise ActionBrokenOff(outcome, broken) from broken
-    _write_receipt(call.id, _status(result), result, started, context, deps)
-    _tell_detector(call, result, context, deps)
-    queued = (return_percept(call, result, deps), *result.percepts)
-    return _outcome(candidate, call, result, queued, False, context, deps)
-
-
-def _status(result: ActionResult) -> ReceiptStatus:
-    if result.outcome_unknown:
-        return ReceiptStatus.UNKNOWN
-    return ReceiptStatus.FAILED if result.is_error else ReceiptStatus.DONE
-
-
-def _write_receipt(
-    intent_id: str,
-    status: ReceiptStatus,
-    result: ActionResult | None,
-    started: float,
-    context: AnyContext,
-    deps: Deps,
-) -> None:
-    deps.trace.write(
-        Receipt(
-            intent_id=intent_id,
-            at=deps.clock.now(),
-            cycle=context.working_memory.cycle,
-            status=status,
-            content=result.content if result else "",
-            failure=result.failure if result else None,
-            seconds=round(deps.clock.monotonic() - started, 6),
-        )
-    )
-    deps.trace.flush()
-
-
-def _tell_detector(call: ActionCall, result: ActionResult, context: AnyContext, deps: Deps) -> None:
-    failure = (result.failure or Failure.TRANSIENT) if result.is_error else None
-    key = context.progress_key()
-    deps.detector.note_result((call.action, call.arguments), key, failure, result.content)
-
-
 def _outcome(
-    candidate: Candidate,
-    call: ActionCall,
-    result: ActionResult,
-    queued: tuple[Percept, ...],
-    internal: bool,
-    context: AnyContext,
-    deps: Deps,
+    ran: Sequence[Ran], ended_by: str | None, context: AnyContext, deps: Deps
 ) -> ExecutionOutcome:
+    first = ran[0].executed
     return ExecutionOutcome(
         cycle=context.working_memory.cycle,
         at=deps.clock.now(),
-        status=ExecutionStatus.FAILED if result.is_error else ExecutionStatus.DONE,
-        candidate_id=candidate.id,
-        action=call.action,
-        arguments=call.arguments,
-        internal=internal,
-        intent_id=None if internal else call.id,
-        result=result.content[:RESULT_TEXT],
-        response=result.content if result.ends_turn else None,
-        queued=queued,
+        status=_overall([done.executed.status for done in ran]),
+        candidate_id=first.candidate_id,
+        action=first.action,
+        arguments=first.arguments,
+        internal=first.internal,
+        intent_id=first.intent_id,
+        result=first.result,
+        batch=tuple(done.executed for done in ran) if len(ran) > 1 else (),
+        response=next((done.response for done in ran if done.response is not None), None),
+        ended_by=ended_by,
+        queued=tuple(percept for done in ran for percept in done.queued),
     )
+
+
+def _overall(statuses: Sequence[ExecutionStatus]) -> ExecutionStatus:
+    """Failed if anything failed, done if anything was done, else refused."""
+    for status in (ExecutionStatus.FAILED, ExecutionStatus.DONE):
+        if status in statuses:
+            return status
+    return ExecutionStatus.REFUSED

@@ -8,6 +8,8 @@ from coag.schema import Candidate, Phase, ProposalOutcome
 
 from ._answers import ProposalAnswer, form_of, with_enumerated_actions
 from ._deps import AnyContext, Deps, ask_phase
+from ._forming import form_answers
+from ._native import propose_natively
 
 
 async def propose(context: AnyContext, deps: Deps) -> ProposalOutcome:
@@ -35,7 +37,23 @@ async def propose(context: AnyContext, deps: Deps) -> ProposalOutcome:
             candidates=_distinct(drafts),
             proposed_by="draft" if drafts else "nobody",
         )
+    if deps.settings.proposal == "native":
+        return await _offer(context, deps)
     return await _ask(context, deps)
+
+
+async def _offer(context: AnyContext, deps: Deps) -> ProposalOutcome:
+    proposed = await propose_natively(Phase.PROPOSAL, context, deps)
+    if proposed.problem:
+        deps.note(context, "fallback", proposed.problem, phase="proposal")
+    return ProposalOutcome(
+        cycle=context.working_memory.cycle,
+        at=deps.clock.now(),
+        usage=proposed.usage,
+        candidates=_distinct(proposed.candidates),
+        thought=proposed.thought,
+        proposed_by="native" if proposed.candidates else "nobody",
+    )
 
 
 async def _ask(context: AnyContext, deps: Deps) -> ProposalOutcome:
@@ -47,22 +65,28 @@ async def _ask(context: AnyContext, deps: Deps) -> ProposalOutcome:
     if asked.value is None:
         text = f"The model proposed nothing usable. {asked.problem}"
         deps.note(context, "fallback", text, phase="proposal")
-    candidates = _distinct(
-        drafted.as_candidate(deps.ids("candidate"))
-        for drafted in (asked.value.candidates if asked.value else ())
+    candidates, usage = await form_answers(
+        [
+            drafted.as_candidate(deps.ids("candidate"))
+            for drafted in (asked.value.candidates if asked.value else ())
+        ],
+        Phase.PROPOSAL,
+        context,
+        deps,
     )
     return ProposalOutcome(
         cycle=context.working_memory.cycle,
         at=deps.clock.now(),
-        usage=asked.usage,
-        candidates=candidates,
+        usage=asked.usage + usage,
+        candidates=_distinct(candidates),
         proposed_by="model" if asked.value else "nobody",
     )
 
 
 def _distinct(candidates: Iterable[Candidate]) -> tuple[Candidate, ...]:
-    """The first of each set of candidates that ask for the same."""
-    seen: dict[tuple[str, str], Candidate] = {}
+    """The first of each set of alternatives that ask for the same; a batch stays whole."""
+    seen: dict[tuple[str, str, str], Candidate] = {}
     for candidate in candidates:
-        seen.setdefault((candidate.action, candidate.raw_arguments), candidate)
+        own = candidate.id if candidate.batch is not None else ""
+        seen.setdefault((candidate.action, candidate.raw_arguments, own), candidate)
     return tuple(seen.values())

@@ -6,17 +6,36 @@ from coag.schema import Candidate, Phase, ReasoningOutcome
 
 from ._answers import DeliberationAnswer, ReasoningAnswer, form_of, with_enumerated_actions
 from ._deps import AnyContext, Asked, Deps, ask_phase
+from ._forming import form_answers
+from ._native import propose_natively
 
 UNUSABLE = "The model gave no usable answer:"
 
 
 async def reason(context: AnyContext, deps: Deps) -> ReasoningOutcome:
     """Asks the model how things stand; with `depth="compact"` also for scored candidates."""
+    if deps.settings.depth == "compact" and deps.settings.proposal == "native":
+        return await _offer(context, deps)
     if deps.settings.depth == "compact":
         return await _deliberate(context, deps)
     form = form_of(ReasoningAnswer)
     asked = await ask_phase(Phase.REASONING, ReasoningAnswer, context, deps, form=form)
     return _outcome(context, deps, asked, ())
+
+
+async def _offer(context: AnyContext, deps: Deps) -> ReasoningOutcome:
+    """Compact and native: the one call is the one that offers the tools."""
+    proposed = await propose_natively(Phase.REASONING, context, deps)
+    if proposed.problem:
+        deps.note(context, "fallback", proposed.problem, phase="reasoning")
+    return ReasoningOutcome(
+        cycle=context.working_memory.cycle,
+        at=deps.clock.now(),
+        usage=proposed.usage,
+        situation=proposed.problem,
+        thought=proposed.thought,
+        drafts=proposed.candidates,
+    )
 
 
 async def _deliberate(context: AnyContext, deps: Deps) -> ReasoningOutcome:
@@ -32,11 +51,18 @@ async def _deliberate(context: AnyContext, deps: Deps) -> ReasoningOutcome:
         form=form_of(DeliberationAnswer),
         procedure="deliberation",
     )
-    drafts = tuple(
-        draft.as_candidate(deps.ids("candidate"))
-        for draft in (asked.value.candidates if asked.value else ())
+    drafts, usage = await form_answers(
+        [
+            draft.as_candidate(deps.ids("candidate"))
+            for draft in (asked.value.candidates if asked.value else ())
+        ],
+        Phase.REASONING,
+        context,
+        deps,
+        procedure="deliberation",
     )
-    return _outcome(context, deps, asked, drafts)
+    outcome = _outcome(context, deps, asked, drafts)
+    return outcome.model_copy(update={"usage": outcome.usage + usage})
 
 
 def _outcome(

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from coag.schema import DecidedBy, Evaluation, Phase, SelectionOutcome, TokenUsage
 
 from ._answers import SelectionAnswer, form_of
+from ._batches import batched
 from ._deps import AnyContext, Deps, ask_phase
 
 UNSCORED = 0.5
@@ -19,11 +20,16 @@ async def select(context: AnyContext, deps: Deps) -> SelectionOutcome:
     evaluation = memory.cognitive_state.evaluation
     judged = evaluation.evaluations if evaluation else ()
     survivors = [e for e in judged if e.survived]
+    proposal = memory.cognitive_state.proposal
+    together = batched(proposal.candidates if proposal else (), deps)
     usage, chosen, decided_by = TokenUsage(), None, None
     reason = "No candidate survived." if judged else "There was no candidate."
     if len(survivors) == 1:
         chosen, decided_by = survivors[0], DecidedBy.ONLY_SURVIVOR
         reason = "It is the only candidate that survived."
+    elif survivors and together:
+        chosen, decided_by = survivors[0], DecidedBy.ONLY_SURVIVOR
+        reason = f"The {len(survivors)} calls of one answer survived, and are run together."
     elif survivors and (deps.settings.selection == "rank" or deps.settings.depth == "compact"):
         chosen, decided_by = best(survivors), DecidedBy.RANK
         reason = _ranked(chosen)
@@ -34,6 +40,7 @@ async def select(context: AnyContext, deps: Deps) -> SelectionOutcome:
         at=deps.clock.now(),
         usage=usage,
         candidate_id=chosen.candidate_id if chosen else None,
+        batch=tuple(e.candidate_id for e in survivors) if together and survivors[1:] else (),
         decided_by=decided_by,
         reason=reason,
     )

@@ -28,8 +28,17 @@ class CycleSettings(Value):
     reasoning, candidates and scores together. Constraints, order and log are the same."""
     selection: Literal["model", "rank"] = "model"
     """Who chooses among several survivors: the model, or the highest score."""
-    proposal: Literal["json", "grounded"] = "json"
-    """Where candidates come from: the model, or the domain's `_propose_grounded`."""
+    proposal: Literal["auto", "native", "json", "grounded"] = "auto"
+    """Where candidates come from. `native`: the model's own tool calls, or its text as the
+    answer; `json`: a list of candidates that the model writes; `grounded`: the domain's
+    `_propose_grounded`. `auto` is native for models that can call tools, else json; `CoagAgent`
+    decides it from the client's `model_info`."""
+    parallel: bool = True
+    """Tool calls that the model makes in one answer may run together (`native`). Without it
+    they are alternatives, and one is selected."""
+    reflect: bool = False
+    """When the bound on actions is reached, one more cycle without tools answers from what is
+    known. Without it the turn ends with the last result."""
     enumerate_actions: bool = False
     """Limit `action` in the answer's schema to the actions that exist."""
     minimum_score: float = Field(default=0.0, ge=0.0, le=1.0)

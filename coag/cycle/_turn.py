@@ -22,11 +22,13 @@ from coag.schema import (
 
 from ._cycle import close_cycle, perceive, run_cycle
 from ._deps import AnyContext, Deps
-from ._execution import selected_candidate
+from ._execution import selected_candidates
 from ._returns import return_percept
 
 LEFT = "The cycle that selected this was left in the middle. It may or may not have been run."
 
+ANSWERED_AFTER = ("actions",)
+"""Bounds after which a last cycle may answer."""
 REJECTIONS_TOLD = 150
 """Tokens of rejections that the answer of an impasse repeats."""
 
@@ -44,7 +46,9 @@ class TurnResult:
     failed_modules: tuple[str, ...] = ()
     """Modules that were left out because they raised or were late."""
     last: ExecutionOutcome | None = None
-    """The last executed action."""
+    """The last execution."""
+    answered: bool = False
+    """True if the response is the agent's answer, not what a bound left to say."""
 
 
 @dataclass(slots=True)
@@ -65,7 +69,7 @@ class _Tally:
         idle = outcome.status in (ExecutionStatus.NONE, ExecutionStatus.REFUSED)
         self.impasses = self.impasses + 1 if idle else 0
         if not idle:
-            self.actions += 0 if outcome.internal else 1
+            self.actions += any(done.intent_id is not None for done in outcome.executed)
             self.last = outcome
 
     def ended_by(self, deps: Deps) -> str | None:
@@ -113,12 +117,13 @@ async def run_turn(
     try:
         await perceive(arriving, context, deps)
         deps.trace.flush()
-        while reason is None:
+        while reason is None or _may_close(reason, deps):
+            deps.actions.closing = reason is not None
             async for outcome in run_cycle(context, deps):
                 tally.take(outcome)
                 yield outcome
             await perceive(context.working_memory.queued, context, deps)
-            reason = tally.ended_by(deps)
+            reason = reason or tally.ended_by(deps)
     except (asyncio.CancelledError, GeneratorExit):
         await perceive(arriving, context, deps)
         await _break_off("cancelled", "The turn was cancelled.", context, deps, turn)
@@ -128,7 +133,14 @@ async def run_turn(
     except BaseException as error:  # whatever it was, it is raised again behind a closed cycle
         await _break_off("error", _broken(error), context, deps, turn)
         raise
+    finally:
+        deps.actions.closing = False
     yield _finish(reason, tally, context, deps, turn)
+
+
+def _may_close(reason: str, deps: Deps) -> bool:
+    """Whether one more cycle is to answer from what is known; there is one at most."""
+    return reason in ANSWERED_AFTER and deps.settings.reflect and not deps.actions.closing
 
 
 async def _close_what_was_left(context: AnyContext, deps: Deps) -> None:
@@ -136,12 +148,12 @@ async def _close_what_was_left(context: AnyContext, deps: Deps) -> None:
 
     What it had selected is not run: whether it was, cannot be told from here.
     """
-    candidate = selected_candidate(context) if context.working_memory.in_cycle else None
-    queued: tuple[Percept, ...] = ()
-    if candidate is not None:
-        unknown = ActionResult(content=LEFT, is_error=True, outcome_unknown=True)
-        call = ActionCall(id="", action=candidate.action, arguments={})
-        queued = (return_percept(call, unknown, deps).model_copy(update={"caused_by": None}),)
+    selected = selected_candidates(context) if context.working_memory.in_cycle else ()
+    unknown = ActionResult(content=LEFT, is_error=True, outcome_unknown=True)
+    calls = [ActionCall(id="", action=candidate.action, arguments={}) for candidate in selected]
+    queued = tuple(
+        return_percept(call, unknown, deps).model_copy(update={"caused_by": None}) for call in calls
+    )
     await close_cycle(context, deps, "The cycle was left in the middle.", queued)
     await perceive(context.working_memory.queued, context, deps)
 
@@ -161,6 +173,7 @@ def _finish(reason: str, tally: _Tally, context: AnyContext, deps: Deps, turn: i
         usage=tally.usage,
         failed_modules=tuple(sorted(deps.modules.failed)),
         last=tally.last,
+        answered=tally.last is not None and tally.last.response is not None,
     )
 
 

@@ -11,15 +11,30 @@ The providers' packages are imported only when a spec of theirs is opened.
 """
 
 from ._ask import Asker, ask
-from ._clients import limit_arguments, limit_name_of, model_name_of
+from ._clients import (
+    WrapsClient,
+    form_arguments,
+    innermost,
+    is_openai_like,
+    limit_arguments,
+    limit_name_of,
+    model_name_of,
+)
+from ._dialogue import continued, merged_system, sent_messages
 from ._listen import Heard, listening
 from ._messages import one_system_message, to_autogen
+from ._native import Offered, ToolRequest, offer_tools
+from ._parse import Parsed, Problem, parse_answer
 from ._redact import redacted
+from ._refusals import is_refusal, reason_of
 from ._requests import Script, ScriptedReply, ScriptedRequest, message_text, scripted_answers
 from ._schema import response_format, strict_schema
 from ._scripted import ScriptedModel
 from ._settings import Answer, AskSettings, CallContext, usage_of
 from ._specs import ModelSpec, SchemeFactory, open_model
+from ._tool_text import calls_in_text
+from ._unformed import UnformedCall
+from ._wording import correction
 
 __all__ = [
     "ask",
@@ -28,6 +43,9 @@ __all__ = [
     "CallContext",
     "Answer",
     "usage_of",
+    "offer_tools",
+    "Offered",
+    "ToolRequest",
     "ModelSpec",
     "SchemeFactory",
     "open_model",
@@ -41,10 +59,25 @@ __all__ = [
     "response_format",
     "one_system_message",
     "to_autogen",
+    "form_arguments",
     "limit_name_of",
     "limit_arguments",
     "model_name_of",
     "listening",
     "Heard",
     "redacted",
+    "is_refusal",
+    "reason_of",
+    "WrapsClient",
+    "innermost",
+    "is_openai_like",
+    "continued",
+    "merged_system",
+    "sent_messages",
+    "UnformedCall",
+    "parse_answer",
+    "Parsed",
+    "Problem",
+    "calls_in_text",
+    "correction",
 ]

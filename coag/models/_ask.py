@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 
-from autogen_core.models import ChatCompletionClient, CreateResult
+from autogen_core.models import ChatCompletionClient, CreateResult, LLMMessage
+from pydantic import BaseModel
 
 from coag.errors import ModelAnswerError, ModelCallError
 from coag.schema import Prompt, Rung
 
 from ._clients import form_arguments, limit_arguments, limit_name_of, model_name_of, rungs_of
+from ._dialogue import continued
 from ._inquiry import Inquiry, Request
 from ._listen import Heard, listening
 from ._messages import one_system_message, to_autogen
 from ._parse import Parsed, Problem
 from ._refusals import is_refusal, reason_of
+from ._schema import can_be_strict
 from ._settings import Answer, AskSettings, CallContext, ModelT
 
 _DEFAULTS = AskSettings()
@@ -44,8 +48,13 @@ class Asker:
     ) -> None:
         self.client = client
         self.name = name or model_name_of(client)
-        self._limit_name = limit_name or limit_name_of(client)
+        self.limit_name = limit_name or limit_name_of(client)
         self._rungs = rungs_of(client)
+
+    @property
+    def vision(self) -> bool:
+        """True if the client says that its model sees images."""
+        return bool(self.client.model_info.get("vision"))
 
     @property
     def rungs(self) -> tuple[Rung, ...]:
@@ -59,6 +68,7 @@ class Asker:
         *,
         context: CallContext | None = None,
         settings: AskSettings = _DEFAULTS,
+        dialogue: Sequence[LLMMessage] = (),
     ) -> Answer[ModelT]:
         """Asks for an answer of a type: strictly parsed, else repaired, else asked once more.
 
@@ -68,6 +78,8 @@ class Asker:
                 an answer outside them is asked for again, never clamped.
             context: Who asks and who is told of each call.
             settings: The bounds of this question.
+            dialogue: What was said before, in AutoGen's messages; sent as it is, in front of
+                the prompt, which may then be empty.
 
         Raises:
             ModelAnswerError: No usable answer came, even after the error was told.
@@ -78,8 +90,9 @@ class Asker:
             output_type=output_type,
             context=context or CallContext(),
             settings=settings,
+            dialogue=tuple(dialogue),
         )
-        first = ladder = self._ladder(settings.rung)
+        first = ladder = self._ladder(settings.rung, output_type)
         for attempt in range(1, settings.reasks + 2):
             inquiry.attempt = attempt
             found, ladder = await self._climb(inquiry, ladder)
@@ -90,6 +103,8 @@ class Asker:
                     raw=inquiry.raw,
                     repaired=found.repaired,
                     calls=tuple(inquiry.calls),
+                    text=found.text,
+                    thought=inquiry.thought,
                 )
             if found.off_schema and ladder[0] is Rung.JSON_SCHEMA:
                 ladder = ladder[1:]
@@ -100,10 +115,12 @@ class Asker:
             attempts=settings.reasks + 1,
         )
 
-    def _ladder(self, strictest: Rung | None) -> tuple[Rung, ...]:
+    def _ladder(self, strictest: Rung | None, output_type: type[BaseModel]) -> tuple[Rung, ...]:
         """The rungs to try, from the strictest that is allowed; the prompt always works."""
         order = tuple(Rung)
         start = 0 if strictest is None else order.index(strictest)
+        if not can_be_strict(output_type):
+            start = max(start, order.index(Rung.JSON_MODE))
         return tuple(rung for rung in self._rungs if order.index(rung) >= start)
 
     def _leave(self, rungs: tuple[Rung, ...]) -> None:
@@ -143,15 +160,15 @@ class Asker:
     async def _create(self, inquiry: Inquiry[ModelT], request: Request) -> CreateResult:
         """The call itself: never with tools, which would leave the choice to the server."""
         json_output, extra = form_arguments(self.client, request.rung, inquiry.output_type)
-        limit = limit_arguments(self.client, self._limit_name, inquiry.settings.max_tokens)
+        limit = limit_arguments(self.client, self.limit_name, inquiry.settings.max_tokens)
         seconds = inquiry.settings.timeout
         deadline = asyncio.timeout(seconds)
         try:
             async with deadline:
                 return await self.client.create(
-                    to_autogen(request.prompt),
+                    continued(inquiry.dialogue, to_autogen(request.prompt, vision=self.vision)),
                     json_output=json_output,
-                    extra_create_args={**extra, **limit},
+                    extra_create_args={**inquiry.settings.extra, **extra, **limit},
                 )
         except TimeoutError:
             if not deadline.expired():

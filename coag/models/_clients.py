@@ -6,7 +6,7 @@ Clients are recognised by the names of their classes, so that no provider's pack
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any, Protocol, cast, runtime_checkable
 
 from autogen_core.models import ChatCompletionClient, ModelFamily
 from pydantic import BaseModel
@@ -29,6 +29,23 @@ OPENAI_FAMILY = "openai"
 _OPENAI_LIKE = "BaseOpenAIChatCompletionClient"
 _OLLAMA_LIKE = "BaseOllamaChatCompletionClient"
 _ANTHROPIC_LIKE = "BaseAnthropicChatCompletionClient"
+
+
+@runtime_checkable
+class WrapsClient(Protocol):
+    """A client around another one, to which requests go in the end."""
+
+    @property
+    def wrapped(self) -> ChatCompletionClient:
+        """The client within."""
+        ...
+
+
+def innermost(client: ChatCompletionClient) -> ChatCompletionClient:
+    """The client that speaks to the server, whatever is wrapped around it."""
+    while isinstance(client, WrapsClient):
+        client = client.wrapped
+    return client
 
 
 def rungs_of(client: ChatCompletionClient) -> tuple[Rung, ...]:
@@ -54,20 +71,25 @@ def form_arguments(
         return True, {}
     if rung is not Rung.JSON_SCHEMA:
         return None, {}
-    if _is(client, _OPENAI_LIKE) or isinstance(client, ScriptedModel):
+    if is_openai_like(client) or isinstance(innermost(client), ScriptedModel):
         return None, {"response_format": response_format(output_type)}
     return output_type, {}
 
 
+def is_openai_like(client: ChatCompletionClient) -> bool:
+    """True for AutoGen's OpenAI client and those that are built on it."""
+    return _is(client, _OPENAI_LIKE)
+
+
 def limit_name_of(client: ChatCompletionClient) -> str | None:
     """The client's name for the completion limit; None if its kind is not known."""
-    if _is(client, _OPENAI_LIKE):
+    if is_openai_like(client):
         family = client.model_info["family"]
         own = family == OPENAI_FAMILY or ModelFamily.is_openai(family)
         return COMPLETION_TOKENS if own else MAX_TOKENS
     if _is(client, _OLLAMA_LIKE):
         return NUM_PREDICT
-    if _is(client, _ANTHROPIC_LIKE) or isinstance(client, ScriptedModel):
+    if _is(client, _ANTHROPIC_LIKE) or isinstance(innermost(client), ScriptedModel):
         return MAX_TOKENS
     return None
 
@@ -86,6 +108,7 @@ def limit_arguments(
 
 def model_name_of(client: ChatCompletionClient) -> str:
     """What the model is called: by the client's own component, else by the client's class."""
+    client = innermost(client)
     if isinstance(client, ScriptedModel):
         return client.name
     name = _config_of(client).get("model")
@@ -94,7 +117,7 @@ def model_name_of(client: ChatCompletionClient) -> str:
 
 def _standing_options(client: ChatCompletionClient, name: str) -> dict[str, Any]:
     """What the client was made with under this name: a call's argument would replace it whole."""
-    options = _config_of(client).get(name)
+    options = _config_of(innermost(client)).get(name)
     return dict(cast("Mapping[str, Any]", options)) if isinstance(options, Mapping) else {}
 
 
@@ -107,4 +130,4 @@ def _config_of(client: ChatCompletionClient) -> Mapping[str, Any]:
 
 
 def _is(client: ChatCompletionClient, class_name: str) -> bool:
-    return any(base.__name__ == class_name for base in type(client).__mro__)
+    return any(base.__name__ == class_name for base in type(innermost(client)).__mro__)

@@ -7,10 +7,11 @@ from datetime import datetime
 from typing import Generic
 
 from autogen_core import FunctionCall
-from autogen_core.models import CreateResult
+from autogen_core.models import CreateResult, LLMMessage
 
 from coag.schema import ModelCall, Prompt, PromptMessage, Rung, TokenUsage
 
+from ._dialogue import sent_messages
 from ._messages import as_sent, with_addition
 from ._parse import Parsed, Problem, parse_answer
 from ._schema import schema_name, schema_text
@@ -40,10 +41,14 @@ class Inquiry(Generic[ModelT]):
     output_type: type[ModelT]
     context: CallContext
     settings: AskSettings
+    dialogue: tuple[LLMMessage, ...] = ()
+    """What was said before the prompt, sent as it is."""
     attempt: int = 1
     calls: list[ModelCall] = field(default_factory=list[ModelCall])
     raw: str = ""
     """The last answer as it came."""
+    thought: str | None = None
+    """The model's thought beside the last answer."""
     problem: Problem | None = None
     """What was wrong with the last answer; None before the first."""
 
@@ -65,6 +70,7 @@ class Inquiry(Generic[ModelT]):
         # A careless client may bring None against its type: `or` makes that an empty answer.
         content = result.content or ""
         self.raw = _storable(content) if isinstance(content, str) else ""
+        self.thought = result.thought
         tool_calls = [call for call in content if isinstance(call, FunctionCall)]
         truncated = result.finish_reason == "length"
         found = (
@@ -105,7 +111,7 @@ class Inquiry(Generic[ModelT]):
                 "expected": schema_name(self.output_type),
                 "rung": request.rung,
                 "attempt": request.attempt,
-                "messages": as_sent(request.prompt),
+                "messages": (*sent_messages(self.dialogue), *as_sent(request.prompt)),
                 "seconds": self.context.clock.monotonic() - request.begun,
                 **outcome,
             }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from autogen_core import Image
 from autogen_core.models import AssistantMessage, LLMMessage, SystemMessage, UserMessage
 
 from coag.schema import Prompt, PromptMessage
@@ -28,26 +29,35 @@ def with_addition(prompt: Prompt, text: str) -> Prompt:
     Some chat templates refuse two user messages in a row.
     """
     if prompt and prompt[-1].role == "user":
-        last = PromptMessage(role="user", content=f"{prompt[-1].content}\n\n{text}")
+        last = prompt[-1].model_copy(update={"content": f"{prompt[-1].content}\n\n{text}"})
         return (*prompt[:-1], last)
     return (*prompt, PromptMessage(role="user", content=text))
 
 
-def to_autogen(prompt: Prompt) -> list[LLMMessage]:
-    """The prompt in AutoGen's message types, text only."""
-    return [_to_autogen(message) for message in prompt]
+def to_autogen(prompt: Prompt, *, vision: bool = False) -> list[LLMMessage]:
+    """The prompt in AutoGen's message types; images only for a model that sees them."""
+    return [_to_autogen(message, vision) for message in prompt]
 
 
 def as_sent(prompt: Prompt) -> tuple[dict[str, Any], ...]:
     """The prompt as it stands in the record of a call."""
-    return tuple({"role": message.role, "content": message.content} for message in prompt)
+    return tuple(_as_sent(message) for message in prompt)
 
 
-def _to_autogen(message: PromptMessage) -> LLMMessage:
+def _as_sent(message: PromptMessage) -> dict[str, Any]:
+    """Images are told by number; what they were stands in the percept that brought them."""
+    sent = {"role": message.role, "content": message.content}
+    return {**sent, "images": len(message.images)} if message.images else sent
+
+
+def _to_autogen(message: PromptMessage, vision: bool) -> LLMMessage:
     match message.role:
         case "system":
             return SystemMessage(content=message.content)
         case "user":
+            if vision and message.images:
+                seen = [Image.from_uri(image) for image in message.images]
+                return UserMessage(content=[message.content, *seen], source="user")
             return UserMessage(content=message.content, source="user")
         case "assistant":
             return AssistantMessage(content=message.content, source="assistant")

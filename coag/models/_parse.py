@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Any, Generic, TypeVar, cast
 
@@ -41,6 +41,8 @@ class Parsed(Generic[ModelT]):
     value: ModelT
     repaired: bool
     """True if the raw answer as a whole was no JSON of the wanted form."""
+    text: str = field(default="", compare=False)
+    """The value as JSON, as the model wrote it or as it was repaired."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,14 +71,14 @@ def parse_answer(
     if not raw.strip():
         return Problem("The answer was empty." + _length_note(truncated))
     try:
-        return Parsed(output_type.model_validate_json(raw), repaired=False)
+        return Parsed(output_type.model_validate_json(raw), repaired=False, text=raw)
     except ValidationError as error:
         problem = _problem(error)
     found = _extract(raw, output_type)
     if found is None and not truncated:
         found = _repair(raw, output_type)
-    if isinstance(found, BaseModel):
-        return Parsed(cast("ModelT", found), repaired=True)
+    if isinstance(found, Parsed):
+        return found
     if truncated:
         return Problem("The answer was not complete." + _length_note(truncated))
     return found or problem
@@ -96,7 +98,7 @@ def json_objects(text: str) -> Iterator[dict[str, Any]]:
         yield cast("dict[str, Any]", value)
 
 
-def _extract(raw: str, output_type: type[ModelT]) -> ModelT | Problem | None:
+def _extract(raw: str, output_type: type[ModelT]) -> Parsed[ModelT] | Problem | None:
     """The last object in the text that is of the type; else what is wrong with the last."""
     problem: Problem | None = None
     for value in reversed(list(json_objects(_THINKING.sub("", raw)))):
@@ -107,7 +109,7 @@ def _extract(raw: str, output_type: type[ModelT]) -> ModelT | Problem | None:
     return problem
 
 
-def _repair(raw: str, output_type: type[ModelT]) -> ModelT | Problem | None:
+def _repair(raw: str, output_type: type[ModelT]) -> Parsed[ModelT] | Problem | None:
     """What json-repair makes of the text from its first brace, or of JSON within a string."""
     text = _THINKING.sub("", raw)
     start = text.find("{")
@@ -138,10 +140,11 @@ def _unquoted(text: str) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def _validate(value: object, output_type: type[ModelT]) -> ModelT | Problem:
+def _validate(value: object, output_type: type[ModelT]) -> Parsed[ModelT] | Problem:
     """Validates by JSON's rules, under which a list may become a tuple, a string an enum."""
     try:
-        return output_type.model_validate_json(json.dumps(value))
+        text = json.dumps(value)
+        return Parsed(output_type.model_validate_json(text), repaired=True, text=text)
     except ValidationError as error:
         return _problem(error)
     except RecursionError:

@@ -44,9 +44,20 @@ def response_format(model: type[BaseModel]) -> dict[str, Any]:
 
 
 @cache
+def can_be_strict(model: type[BaseModel]) -> bool:
+    """True if the model can be asked for strictly; see `strict_schema`."""
+    try:
+        strict_schema(model)
+    except ValueError:
+        return False
+    return True
+
+
+@cache
 def schema_text(model: type[BaseModel]) -> str:
-    """The strict schema on one line, to stand in a prompt."""
-    return json.dumps(strict_schema(model), ensure_ascii=False, separators=(",", ":"))
+    """The schema on one line, to stand in a prompt: strict if it can be."""
+    schema = strict_schema(model) if can_be_strict(model) else model.model_json_schema()
+    return json.dumps(schema, ensure_ascii=False, separators=(",", ":"))
 
 
 def _strict(node: Any, path: str) -> Any:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel
 
@@ -51,6 +51,8 @@ class AskSettings:
     """How many times an unusable answer is asked for again, with the error."""
     rung: Rung | None = None
     """The strictest rung to try; None begins with the strictest that the client can do."""
+    extra: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Further arguments of the client's call; those that ask for a form or a limit win."""
 
     def __post_init__(self) -> None:
         if self.max_tokens is not None and self.max_tokens < 1:
@@ -74,6 +76,10 @@ class Answer(Generic[ModelT]):
     """True if the raw answer was no valid JSON of the wanted form and could be repaired."""
     calls: tuple[ModelCall, ...]
     """Every request that was made for it, in order; the last one brought the answer."""
+    text: str = ""
+    """The value as JSON: the raw answer, or what it was repaired to."""
+    thought: str | None = None
+    """The model's own thought, where its client tells one apart."""
 
     @property
     def usage(self) -> TokenUsage:

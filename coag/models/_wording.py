@@ -25,3 +25,7 @@ def correction(problem: str, schema: str | None) -> str:
 def echo(raw: str) -> str:
     """The unusable answer as it is shown again, within its bound."""
     return cut_to_tokens(raw, ECHO_TOKENS)
+
+
+EMPTY_ANSWER = "Your answer was empty. Call a tool, or answer in text."
+"""Asks once more where tools were offered and nothing came."""

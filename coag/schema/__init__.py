@@ -21,6 +21,7 @@ from ._model_calls import ModelCall, Rung
 from ._outcomes import (
     DecidedBy,
     EvaluationOutcome,
+    Executed,
     ExecutionOutcome,
     ExecutionStatus,
     GoalStatus,
@@ -99,6 +100,7 @@ __all__ = [
     "SelectionOutcome",
     "ExecutionStatus",
     "ExecutionOutcome",
+    "Executed",
     "Outcome",
     "Rung",
     "ModelCall",

@@ -39,6 +39,8 @@ class ActionResult(Value):
     is_error: bool = False
     failure: Failure | None = None
     """For failures: whether repeating the same call can help."""
+    output: str | None = None
+    """The whole output where `content` is cut; for whoever passes it on, never for the log."""
     outcome_unknown: bool = False
     """True if the action may or may not have had its effect: no answer in time, a lost line."""
     percepts: tuple[Percept, ...] = ()

@@ -20,6 +20,8 @@ class Candidate(Value):
     """The arguments parsed and valid for the action's schema; None before Evaluation."""
     reason: str = ""
     expected_effect: str = ""
+    batch: str | None = None
+    """What the tool calls of one answer share: they are no alternatives (`proposal="native"`)."""
     draft_score: float | None = Field(default=None, ge=0.0, le=1.0)
     """The model's own score where one call gave candidates and scores (`depth="compact"`)."""
 

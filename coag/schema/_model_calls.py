@@ -17,6 +17,8 @@ class Rung(StrEnum):
     JSON_SCHEMA = "json_schema"
     JSON_MODE = "json_mode"
     PROMPT = "prompt"
+    NATIVE = "native"
+    """Tools were offered; the answer is tool calls or text."""
     TEXT = "text"
     """No form was asked for (plain agents)."""
 
@@ -40,8 +42,10 @@ class ModelCall(Value):
     """The messages as sent: `role`, `content`, and tool calls for plain agents."""
     raw: str
     """The answer as it came; empty if none came."""
+    tools: tuple[str, ...] = ()
+    """Names of the tools that were offered."""
     tool_calls: tuple[dict[str, Any], ...] = ()
-    """The tool calls in the answer: `id`, `name`, `arguments` (plain agents)."""
+    """The tool calls in the answer: `id`, `name`, `arguments`."""
     usage: TokenUsage
     finish_reason: str | None = None
     repaired: bool = False

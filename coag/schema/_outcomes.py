@@ -78,6 +78,8 @@ class ReasoningOutcome(_OutcomeBase):
     situation: str
     risks: tuple[str, ...] = ()
     goal_status: GoalStatus = GoalStatus.OPEN
+    thought: str = ""
+    """The model's own thought where its client tells one apart (`proposal="native"`)."""
     drafts: tuple[Candidate, ...] = ()
     """With `depth="compact"`: the candidates that the same model call gave."""
 
@@ -87,9 +89,12 @@ class ProposalOutcome(_OutcomeBase):
 
     phase: Literal[Phase.PROPOSAL] = Phase.PROPOSAL
     candidates: tuple[Candidate, ...] = ()
-    proposed_by: Literal["model", "grounded", "draft", "nobody"] = "model"
-    """`grounded`: from the domain's legal actions; `draft`: from Reasoning's call;
-    `nobody`: the model's answer was unusable (a note in the trace says how)."""
+    thought: str = ""
+    """The model's own thought where its client tells one apart (`proposal="native"`)."""
+    proposed_by: Literal["model", "native", "grounded", "draft", "nobody"] = "model"
+    """`native`: as tool calls or plain text; `grounded`: from the domain's legal actions;
+    `draft`: from Reasoning's call; `nobody`: the model's answer was unusable (a note in the
+    trace says how)."""
 
 
 class EvaluationOutcome(_OutcomeBase):
@@ -100,10 +105,13 @@ class EvaluationOutcome(_OutcomeBase):
 
 
 class SelectionOutcome(_OutcomeBase):
-    """The one candidate to execute, or an impasse."""
+    """The one candidate to execute, or one batch of them, or an impasse."""
 
     phase: Literal[Phase.SELECTION] = Phase.SELECTION
     candidate_id: str | None = None
+    """The chosen candidate; of a batch the first."""
+    batch: tuple[str, ...] = ()
+    """All candidates of a chosen batch, in the order of the model's calls; else empty."""
     decided_by: DecidedBy | None = None
     """None exactly when there is an impasse."""
     reason: str = ""
@@ -112,6 +120,11 @@ class SelectionOutcome(_OutcomeBase):
     def impasse(self) -> bool:
         """True if no candidate survived."""
         return self.candidate_id is None
+
+    @property
+    def chosen(self) -> tuple[str, ...]:
+        """Ids of everything that is to be executed."""
+        return self.batch or ((self.candidate_id,) if self.candidate_id is not None else ())
 
 
 class ExecutionStatus(StrEnum):
@@ -126,8 +139,24 @@ class ExecutionStatus(StrEnum):
     """A constraint forbade it at the last moment; it was not run."""
 
 
+class Executed(Value):
+    """One action as Execution dealt with it."""
+
+    candidate_id: str | None
+    action: str
+    arguments: dict[str, Any] | None = None
+    status: ExecutionStatus
+    internal: bool = False
+    intent_id: str | None = None
+    """The intent's id, for external actions that were begun."""
+    result: str = ""
+
+
 class ExecutionOutcome(_OutcomeBase):
-    """What was run and what it brought back; the world's answer is in the queued percepts."""
+    """What was run and what it brought back; the world's answer is in the queued percepts.
+
+    Where a batch was run, the fields of a single action tell of its first one.
+    """
 
     phase: Literal[Phase.EXECUTION] = Phase.EXECUTION
     status: ExecutionStatus
@@ -138,10 +167,31 @@ class ExecutionOutcome(_OutcomeBase):
     intent_id: str | None = None
     """The intent's id, for external actions."""
     result: str = ""
+    batch: tuple[Executed, ...] = ()
+    """Every action of a batch, in the order of the model's calls; else empty."""
     response: str | None = None
-    """The answer of the turn, if the action was `respond`."""
+    """The answer of the turn, if an action ended it: `respond`, or a handoff."""
+    ended_by: str | None = None
+    """The action that ended the turn."""
     queued: tuple[Percept, ...] = ()
     """Percepts that wait to be perceived at the next boundary."""
+
+    @property
+    def executed(self) -> tuple[Executed, ...]:
+        """Every action that Execution dealt with; empty at an impasse."""
+        if self.batch or self.action is None:
+            return self.batch
+        return (
+            Executed(
+                candidate_id=self.candidate_id,
+                action=self.action,
+                arguments=self.arguments,
+                status=self.status,
+                internal=self.internal,
+                intent_id=self.intent_id,
+                result=self.result,
+            ),
+        )
 
 
 Outcome = Annotated[

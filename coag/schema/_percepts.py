@@ -6,6 +6,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, Literal
 
+from pydantic import Field
+
 from ._value import Value
 
 
@@ -59,6 +61,8 @@ class Percept(Value):
     """The text as the model may see it, cut to its bound."""
     data: Any = None
     """The structured form of the content, where there is one (JSON)."""
+    images: dict[str, str] = Field(default_factory=dict)
+    """Images of a message by their hash, as data URIs."""
     caused_by: str | None = None
     """Id of the intent whose execution brought this about."""
     arguments: dict[str, Any] | None = None

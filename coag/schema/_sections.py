@@ -42,6 +42,8 @@ class PromptMessage(Value):
     content: str
     sections: tuple[Section, ...] = ()
     """The pieces that the content was built from, in order, where it was built from pieces."""
+    images: tuple[str, ...] = ()
+    """Images that belong to it, as data URIs; only models with vision are sent them."""
 
 
 Prompt = tuple[PromptMessage, ...]

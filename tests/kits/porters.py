@@ -103,6 +103,7 @@ def porter(
         memory=memory,
         depth=depth,
         recipe=Recipe(factory="kits.porters:porter", arguments=arguments),
+        proposal="json",
     )
 
 
@@ -130,7 +131,9 @@ def learn(request: ScriptedRequest) -> ScriptedReply:
 def scholar(*, logs: str) -> CoagAgent:
     """An agent that learns, and keeps it in RAM."""
     recipe = Recipe(factory="kits.porters:scholar", arguments={"logs": logs})
-    return CoagAgent("scholar", ScriptedModel(learn), logs=logs, depth="compact", recipe=recipe)
+    return CoagAgent(
+        "scholar", ScriptedModel(learn), logs=logs, depth="compact", recipe=recipe, proposal="json"
+    )
 
 
 def no_agent() -> str:

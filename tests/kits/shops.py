@@ -26,4 +26,6 @@ def open_shop(orders: str, **more: Any) -> CoagAgent:
             file.write(f"{pieces}\n")
         return "ordered"
 
-    return CoagAgent("shop", ScriptedModel(_wish), tools=[order], depth="compact", **more)
+    return CoagAgent(
+        "shop", ScriptedModel(_wish), tools=[order], depth="compact", **more, proposal="json"
+    )

@@ -29,13 +29,14 @@ async def test_a_world_that_dies_is_perceived_and_one_that_comes_back_is_used_ag
         max_tool_iterations=1,
         depth="compact",
         recall_k=0,
+        proposal="json",
     )
 
     await agent.run(task=task_text(setup, reading))
-    before = agent.model_context.state.position
+    before = agent.context.state.position
     server.stop()
     lost = (await agent.run(task=CONTINUE)).messages[-1].to_text()
-    stayed = agent.model_context.state.position
+    stayed = agent.context.state.position
     server.start()
     await agent.run(task=CONTINUE)
     await agent.close()
@@ -51,4 +52,4 @@ async def test_a_world_that_dies_is_perceived_and_one_that_comes_back_is_used_ag
         ReceiptStatus.FAILED,
         ReceiptStatus.DONE,
     ]
-    assert agent.model_context.state.position != before
+    assert agent.context.state.position != before

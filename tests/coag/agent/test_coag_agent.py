@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from autogen_agentchat.agents import AssistantAgent
-from autogen_agentchat.base import Handoff, Response, TaskResult
+from autogen_agentchat.base import Response, TaskResult
 from autogen_agentchat.conditions import MaxMessageTermination, TextMentionTermination
 from autogen_agentchat.messages import (
     BaseAgentEvent,
@@ -78,14 +78,16 @@ async def answer(agent: CoagAgent, text: str = "Look around.") -> BaseChatMessag
 
 
 async def test_it_needs_a_name_and_a_model_only() -> None:
-    said = await answer(CoagAgent("assistant", brain(respond("Hello."))))
+    said = await answer(CoagAgent("assistant", brain(respond("Hello.")), proposal="json"))
     assert isinstance(said, TextMessage)
     assert (said.content, said.source) == ("Hello.", "assistant")
     assert said.metadata["ended_by"] == "respond"
 
 
 async def test_the_response_comes_last_and_holds_what_was_streamed() -> None:
-    items = await turn(CoagAgent("assistant", brain(LOOK, respond()), tools=[look]))
+    items = await turn(
+        CoagAgent("assistant", brain(LOOK, respond()), tools=[look], proposal="json")
+    )
     *events, last = items
     assert isinstance(last, Response)
     assert last.inner_messages == events
@@ -93,7 +95,9 @@ async def test_the_response_comes_last_and_holds_what_was_streamed() -> None:
 
 
 async def test_every_phase_is_shown_by_a_stock_event() -> None:
-    *events, _ = await turn(CoagAgent("assistant", brain(LOOK, respond()), tools=[look]))
+    *events, _ = await turn(
+        CoagAgent("assistant", brain(LOOK, respond()), tools=[look], proposal="json")
+    )
     kinds = {ThoughtEvent, ToolCallRequestEvent, ToolCallExecutionEvent}
     assert {type(event) for event in events} == kinds
     thoughts = [e for e in events if isinstance(e, ThoughtEvent)]
@@ -104,7 +108,9 @@ async def test_every_phase_is_shown_by_a_stock_event() -> None:
 
 
 async def test_a_tools_call_and_return_are_stock_events_of_the_same_id() -> None:
-    *events, _ = await turn(CoagAgent("assistant", brain(LOOK, respond()), tools=[look]))
+    *events, _ = await turn(
+        CoagAgent("assistant", brain(LOOK, respond()), tools=[look], proposal="json")
+    )
     (request,) = (e for e in events if isinstance(e, ToolCallRequestEvent))
     (execution,) = (e for e in events if isinstance(e, ToolCallExecutionEvent))
     assert request.content[0].name == "look"
@@ -114,7 +120,7 @@ async def test_a_tools_call_and_return_are_stock_events_of_the_same_id() -> None
 
 async def test_no_event_says_what_the_model_wrote_but_its_metadata_does() -> None:
     model = brain([("TERMINATE now", "{}"), respond()], situation=TOLD)
-    *events, _ = await turn(CoagAgent("assistant", model))
+    *events, _ = await turn(CoagAgent("assistant", model, proposal="json"))
     thoughts = [e for e in events if isinstance(e, ThoughtEvent)]
     assert "an unknown action" in thoughts[2].content
     assert not any("TERMINATE" in thought.to_text() for thought in thoughts)
@@ -124,7 +130,7 @@ async def test_no_event_says_what_the_model_wrote_but_its_metadata_does() -> Non
 
 async def test_usage_in_the_events_is_all_that_the_client_used() -> None:
     model = brain([LOOK, respond()], respond())
-    *events, _ = await turn(CoagAgent("assistant", model, tools=[look]))
+    *events, _ = await turn(CoagAgent("assistant", model, tools=[look], proposal="json"))
     said = [event for event in events if not isinstance(event, Response)]
     used = [event.models_usage for event in said if event.models_usage is not None]
     assert sum(u.prompt_tokens for u in used) == model.total_usage().prompt_tokens
@@ -132,7 +138,7 @@ async def test_usage_in_the_events_is_all_that_the_client_used() -> None:
 
 
 async def test_console_shows_the_deliberation(capsys: pytest.CaptureFixture[str]) -> None:
-    agent = CoagAgent("assistant", brain(LOOK, respond()), tools=[look])
+    agent = CoagAgent("assistant", brain(LOOK, respond()), tools=[look], proposal="json")
     result = await Console(agent.run_stream(task="Look around."))
     assert isinstance(result, TaskResult)
     out = capsys.readouterr().out
@@ -144,7 +150,7 @@ async def test_console_shows_the_deliberation(capsys: pytest.CaptureFixture[str]
 
 async def test_the_next_turn_remembers_the_one_before() -> None:
     model = brain(respond("Hello, Ada."), respond("Ada."))
-    agent = CoagAgent("assistant", model)
+    agent = CoagAgent("assistant", model, proposal="json")
     await answer(agent, "I am Ada.")
     await answer(agent, "Who am I?")
     assert agent.turn == 2
@@ -154,9 +160,9 @@ async def test_the_next_turn_remembers_the_one_before() -> None:
 
 
 async def test_only_the_users_words_carry_the_users_trust() -> None:
-    agent = CoagAgent("assistant", brain(respond()))
+    agent = CoagAgent("assistant", brain(respond()), proposal="json")
     await turn(agent, message("Go.", "user"), message("No, stop.", "stranger"))
-    said = agent.model_context.working_memory.dialogue
+    said = agent.context.working_memory.dialogue
     assert [(u.source, u.trust.value) for u in said[:2]] == [
         ("user", "user"),
         ("stranger", "untrusted"),
@@ -168,15 +174,15 @@ async def test_what_a_handoff_carries_is_perceived_before_it() -> None:
     handoff = HandoffMessage(
         content="Over to you.", source="clerk", target="assistant", context=carried
     )
-    agent = CoagAgent("assistant", brain(respond()))
+    agent = CoagAgent("assistant", brain(respond()), proposal="json")
     await turn(agent, handoff)
-    said = agent.model_context.working_memory.dialogue
+    said = agent.context.working_memory.dialogue
     assert [u.content for u in said] == ["The door is red.", "Over to you.", "Done."]
 
 
 async def test_compact_depth_asks_the_model_once_a_cycle() -> None:
     model = brain([LOOK, respond()], respond())
-    agent = CoagAgent("assistant", model, tools=[look], depth="compact")
+    agent = CoagAgent("assistant", model, tools=[look], depth="compact", proposal="json")
     said = await answer(agent)
     assert said.metadata["cycles"] == "2"
     assert model.calls == 2
@@ -184,7 +190,9 @@ async def test_compact_depth_asks_the_model_once_a_cycle() -> None:
 
 async def test_a_workbench_brings_tools() -> None:
     bench = StaticWorkbench([FunctionTool(look, description="Looks.")])
-    *events, _ = await turn(CoagAgent("assistant", brain(LOOK, respond()), workbench=bench))
+    *events, _ = await turn(
+        CoagAgent("assistant", brain(LOOK, respond()), workbench=bench, proposal="json")
+    )
     (execution,) = (e for e in events if isinstance(e, ToolCallExecutionEvent))
     assert execution.content[0].content == "nothing in the hall"
 
@@ -199,6 +207,7 @@ async def test_one_tool_iteration_ends_with_a_summary_of_the_call() -> None:
         tools=[look],
         max_tool_iterations=1,
         tool_call_summary_format="{tool_name}{arguments}: {result}",
+        proposal="json",
     )
     said = await answer(agent)
     assert isinstance(said, ToolCallSummaryMessage)
@@ -215,47 +224,35 @@ async def test_a_formatter_decides_how_a_summary_reads() -> None:
         tools=[look],
         max_tool_iterations=1,
         tool_call_summary_formatter=lambda call, result: f"{call.name}!",
+        proposal="json",
     )
     assert (await answer(agent)).to_text() == "look!"
 
 
 async def test_a_bound_ends_the_turn_with_its_reason() -> None:
-    agent = CoagAgent("assistant", brain(LOOK), tools=[look], bounds=Bounds(cycles=2))
+    agent = CoagAgent(
+        "assistant", brain(LOOK), tools=[look], bounds=Bounds(cycles=2), proposal="json"
+    )
     said = await answer(agent)
     assert said.metadata["ended_by"] == "cycles"
     assert "nothing in the hall" in said.to_text()
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("handoffs", [Handoff(target="clerk")]),
-        ("model_client_stream", True),
-        ("output_content_type", TextMessage),
-        ("reflect_on_tool_use", False),
-    ],
-)
-def test_arguments_without_a_meaning_here_are_refused_by_name(name: str, value: Any) -> None:
-    options: dict[str, Any] = {name: value}
-    with pytest.raises(ConfigurationError, match=f"does not support {name}.* yet"):
-        CoagAgent("assistant", brain(respond()), **options)
-
-
 def test_tools_and_a_workbench_together_are_refused() -> None:
     bench = StaticWorkbench([FunctionTool(look, description="Looks.")])
     with pytest.raises(ConfigurationError, match="tools or a workbench, not both"):
-        CoagAgent("assistant", brain(respond()), tools=[look], workbench=bench)
+        CoagAgent("assistant", brain(respond()), tools=[look], workbench=bench, proposal="json")
 
 
 def test_a_limit_below_one_is_refused_with_its_value() -> None:
     with pytest.raises(ValueError, match="must be at least 1, or None, not 0"):
-        CoagAgent("assistant", brain(respond()), max_tool_iterations=0)
+        CoagAgent("assistant", brain(respond()), max_tool_iterations=0, proposal="json")
 
 
 async def test_a_foreign_context_decides_what_is_shown_of_the_dialogue() -> None:
     model = brain(respond("one"), respond("two"), respond("three"))
     foreign = BufferedChatCompletionContext(buffer_size=1)
-    agent = CoagAgent("assistant", model, model_context=foreign)
+    agent = CoagAgent("assistant", model, model_context=foreign, proposal="json")
     for text in ("alpha", "beta"):
         await answer(agent, text)
     asked = model.requests[-1].last_user_text
@@ -263,12 +260,12 @@ async def test_a_foreign_context_decides_what_is_shown_of_the_dialogue() -> None
     assert "alpha" not in asked
     kept = await foreign.get_messages()
     assert [type(m) for m in kept] == [AssistantMessage]
-    assert (await agent.model_context.get_messages()) == kept
+    assert (await agent.context.get_messages()) == kept
 
 
 async def test_a_context_of_the_domain_is_used_as_it_is() -> None:
     context = CoagContext[Any](activity="scouting")
-    agent = CoagAgent("assistant", brain(respond()), model_context=context)
+    agent = CoagAgent("assistant", brain(respond()), model_context=context, proposal="json")
     await answer(agent)
     assert agent.model_context is context
 
@@ -281,7 +278,13 @@ def no_looking(candidate: Candidate, state: Any, projection: Any) -> Verdict:
 
 
 async def test_a_constraint_is_stronger_than_the_model() -> None:
-    agent = CoagAgent("assistant", brain([LOOK, respond()]), tools=[look], constraints=[no_looking])
+    agent = CoagAgent(
+        "assistant",
+        brain([LOOK, respond()]),
+        tools=[look],
+        constraints=[no_looking],
+        proposal="json",
+    )
     *events, last = await turn(agent)
     assert isinstance(last, Response)
     assert last.chat_message.to_text() == "Done."
@@ -301,7 +304,9 @@ async def test_a_constraint_that_is_added_while_running_holds_from_the_next_cycl
     def no_peeking(candidate: Candidate, state: Any, projection: Any) -> Verdict:
         return Verdict.forbid("once only") if candidate.action == "peek" else Verdict.allow()
 
-    agent = CoagAgent("assistant", brain([("peek", "{}"), respond()]), tools=[peek])
+    agent = CoagAgent(
+        "assistant", brain([("peek", "{}"), respond()]), tools=[peek], proposal="json"
+    )
     said = await answer(agent)
     assert said.to_text() == "Done."
     assert looked == ["peek"]
@@ -317,7 +322,10 @@ async def test_a_constraint_that_is_added_while_running_holds_from_the_next_cycl
 async def test_it_works_in_a_team_with_a_stock_agent() -> None:
     clerk = AssistantAgent("clerk", ScriptedModel(lambda request: "Noted. TERMINATE"))
     scout = CoagAgent(
-        "scout", brain(LOOK, respond("The hall is empty."), situation="TERMINATE?"), tools=[look]
+        "scout",
+        brain(LOOK, respond("The hall is empty."), situation="TERMINATE?"),
+        tools=[look],
+        proposal="json",
     )
     stop = TextMentionTermination("TERMINATE") | MaxMessageTermination(50)
     team = RoundRobinGroupChat([scout, clerk], termination_condition=stop)
@@ -333,7 +341,7 @@ async def test_it_works_in_a_team_with_a_stock_agent() -> None:
 async def test_in_a_team_it_hears_the_others() -> None:
     clerk = AssistantAgent("clerk", ScriptedModel(lambda request: "The key is blue."))
     model = brain(respond("What colour?"), respond("Blue. TERMINATE"))
-    scout = CoagAgent("scout", model)
+    scout = CoagAgent("scout", model, proposal="json")
     team = RoundRobinGroupChat(
         [scout, clerk], termination_condition=TextMentionTermination("TERMINATE")
     )
@@ -346,13 +354,13 @@ async def test_in_a_team_it_hears_the_others() -> None:
 
 
 async def test_cancelled_before_it_begins_nothing_has_happened() -> None:
-    agent = CoagAgent("assistant", brain(respond()))
+    agent = CoagAgent("assistant", brain(respond()), proposal="json")
     token = CancellationToken()
     token.cancel()
     with pytest.raises(asyncio.CancelledError):
         await agent.on_messages([message()], token)
     assert (agent.turn, agent.trace) == (0, ())
-    assert agent.model_context.working_memory.dialogue == ()
+    assert agent.context.working_memory.dialogue == ()
     assert (await answer(agent)).to_text() == "Done."
 
 
@@ -365,7 +373,7 @@ async def test_the_token_cancels_a_tool_and_the_next_turn_works() -> None:
         await asyncio.Event().wait()
         return "never"
 
-    agent = CoagAgent("assistant", brain(("dig", "{}"), respond()), tools=[dig])
+    agent = CoagAgent("assistant", brain(("dig", "{}"), respond()), tools=[dig], proposal="json")
     token = CancellationToken()
     task = asyncio.create_task(agent.on_messages([message("Dig.")], token))
     await reached.wait()
@@ -385,30 +393,30 @@ async def test_the_token_cancels_a_model_that_thinks() -> None:
         await asyncio.Event().wait()
         return "never"
 
-    agent = CoagAgent("assistant", ScriptedModel(ponder))
+    agent = CoagAgent("assistant", ScriptedModel(ponder), proposal="json")
     token = CancellationToken()
     task = asyncio.create_task(agent.on_messages([message()], token))
     await reached.wait()
     token.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert not agent.model_context.working_memory.in_cycle
+    assert not agent.context.working_memory.in_cycle
 
 
 async def test_a_reader_who_leaves_early_leaves_a_whole_cycle() -> None:
-    agent = CoagAgent("assistant", brain(LOOK, respond()), tools=[look])
+    agent = CoagAgent("assistant", brain(LOOK, respond()), tools=[look], proposal="json")
     stream = agent.on_messages_stream([message()], CancellationToken())
     async for _ in stream:
         break
     await stream.aclose()
-    assert not agent.model_context.working_memory.in_cycle
+    assert not agent.context.working_memory.in_cycle
     assert (await answer(agent)).metadata["ended_by"] == "respond"
 
 
 async def test_a_model_that_cannot_be_asked_is_an_error_and_the_next_turn_works() -> None:
     model = brain(respond())
     broken = ScriptedModel(refuse_once(model))
-    agent = CoagAgent("assistant", broken)
+    agent = CoagAgent("assistant", broken, proposal="json")
     with pytest.raises(ModelCallError, match="no line"):
         await answer(agent)
     assert (await answer(agent)).to_text() == "Done."
@@ -432,7 +440,9 @@ async def test_an_unusable_answer_is_asked_for_again_and_then_noted() -> None:
         return "I would rather talk."
 
     model = ScriptedModel(prose)
-    agent = CoagAgent("assistant", model, depth="compact", bounds=Bounds(impasses=1))
+    agent = CoagAgent(
+        "assistant", model, depth="compact", bounds=Bounds(impasses=1), proposal="json"
+    )
     *events, last = await turn(agent)
     assert isinstance(last, Response)
     assert last.chat_message.metadata["ended_by"] == "impasses"
@@ -449,7 +459,7 @@ async def test_a_repaired_answer_is_noted() -> None:
     def fence(request: ScriptedRequest) -> ScriptedReply:
         return f"Sure:\n```json\n{fenced}\n```"
 
-    agent = CoagAgent("assistant", ScriptedModel(fence), depth="compact")
+    agent = CoagAgent("assistant", ScriptedModel(fence), depth="compact", proposal="json")
     assert (await answer(agent)).to_text() == "Hi."
     (note,) = (r for r in agent.trace if r.record == "note" and r.about == "repair")
     assert note.details["raw"].startswith("Sure:")
@@ -474,7 +484,7 @@ class Grumbler:
 
 
 async def test_a_module_that_fails_is_named_in_the_answer_and_noted() -> None:
-    agent = CoagAgent("assistant", brain(respond()), modules=[Grumbler()])
+    agent = CoagAgent("assistant", brain(respond()), modules=[Grumbler()], proposal="json")
     said = await answer(agent)
     assert said.metadata["failed_modules"] == "grumbler"
     notes = [r.text for r in agent.trace if r.record == "note" and r.about == "module"]
@@ -488,14 +498,16 @@ async def test_a_bare_agent_writes_nothing_to_the_working_directory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    agent = CoagAgent("assistant", brain(LOOK, respond()), tools=[look])
+    agent = CoagAgent("assistant", brain(LOOK, respond()), tools=[look], proposal="json")
     await answer(agent)
     await agent.close()
     assert os.listdir(tmp_path) == []
 
 
 async def test_closing_twice_does_no_harm(tmp_path: Path) -> None:
-    agent = CoagAgent("assistant", brain(respond()), logs=tmp_path, memory=tmp_path / "memory")
+    agent = CoagAgent(
+        "assistant", brain(respond()), logs=tmp_path, memory=tmp_path / "memory", proposal="json"
+    )
     await answer(agent)
     await agent.close()
     kept = agent.trace
@@ -504,7 +516,7 @@ async def test_closing_twice_does_no_harm(tmp_path: Path) -> None:
 
 
 async def test_closing_before_the_first_turn_does_no_harm() -> None:
-    agent = CoagAgent("assistant", brain(respond()))
+    agent = CoagAgent("assistant", brain(respond()), proposal="json")
     await agent.close()
     assert agent.turn == 0
 
@@ -524,8 +536,8 @@ async def test_a_percept_between_turns_is_recorded_and_changes_the_state() -> No
         def _update_state_from_percept(self, state: Door, percept: Percept) -> Door:
             return Door(open=percept.data)
 
-    agent = CoagAgent("porter", brain(respond()), model_context=Hall())
-    start = agent.model_context.working_memory
+    agent = CoagAgent("porter", brain(respond()), model_context=Hall(), proposal="json")
+    start = agent.context.working_memory
     moved = Percept(
         id="door-1",
         at=SystemClock().now(),
@@ -538,15 +550,15 @@ async def test_a_percept_between_turns_is_recorded_and_changes_the_state() -> No
 
     await agent.perceive(moved)
 
-    assert agent.model_context.state == Door(open=True)
-    assert rebuild(start, agent.trace) == agent.model_context.working_memory
+    assert agent.context.state == Door(open=True)
+    assert rebuild(start, agent.trace) == agent.context.working_memory
 
 
 def test_a_context_class_in_place_of_a_context_is_refused() -> None:
     with pytest.raises(ConfigurationError, match=r"takes a context, e.g. CoagContext\(\), not"):
-        CoagAgent("a", brain(), model_context=CoagContext)  # pyright: ignore[reportArgumentType] - the point
+        CoagAgent("a", brain(), model_context=CoagContext, proposal="json")  # pyright: ignore[reportArgumentType] - the point
 
 
 def test_a_misspelt_argument_is_named_with_those_that_exist() -> None:
     with pytest.raises(TypeError, match=r"no argument 'constraint'.*constraints.*depth"):
-        CoagAgent("a", brain(), constraint=[])  # pyright: ignore[reportCallIssue] - the point
+        CoagAgent("a", brain(), constraint=[], proposal="json")  # pyright: ignore[reportCallIssue] - the point

@@ -31,7 +31,9 @@ async def say(agent: CoagAgent) -> str:
 
 async def test_a_run_leaves_its_description_its_trace_and_its_pages(tmp_path: Path) -> None:
     recipe = Recipe(factory="kits.porters:porter", arguments={"log": "x"})
-    agent = CoagAgent("waver", brain(respond()), logs=tmp_path, recipe=recipe, seed=7)
+    agent = CoagAgent(
+        "waver", brain(respond()), logs=tmp_path, recipe=recipe, seed=7, proposal="json"
+    )
     await say(agent)
     assert agent.run_folder is not None
     await agent.close()
@@ -50,14 +52,14 @@ async def test_a_run_leaves_its_description_its_trace_and_its_pages(tmp_path: Pa
 
 
 async def test_nothing_is_written_before_the_first_turn(tmp_path: Path) -> None:
-    agent = CoagAgent("waver", brain(respond()), logs=tmp_path / "logs")
+    agent = CoagAgent("waver", brain(respond()), logs=tmp_path / "logs", proposal="json")
     assert agent.run_folder is None
     assert not (tmp_path / "logs").exists()
     await agent.close()
 
 
 async def test_all_turns_of_an_agent_are_one_run(tmp_path: Path) -> None:
-    agent = CoagAgent("waver", brain(respond()), logs=tmp_path)
+    agent = CoagAgent("waver", brain(respond()), logs=tmp_path, proposal="json")
     await say(agent)
     await say(agent)
     await agent.close()
@@ -81,7 +83,7 @@ async def test_where_no_log_can_be_kept_it_stops_before_it_acts(tmp_path: Path) 
     blocked = tmp_path / "logs"
     blocked.write_text("I am a file.")
     model = brain(("wave", "{}"))
-    agent = CoagAgent("waver", model, tools=[wave], logs=blocked)
+    agent = CoagAgent("waver", model, tools=[wave], logs=blocked, proposal="json")
     with pytest.raises(TraceError, match="cannot be made"):
         await say(agent)
     assert acted == []
@@ -101,7 +103,7 @@ async def test_on_a_disk_that_is_full_it_stops_before_it_acts(
         return "waved"
 
     model = brain(("wave", "{}"))
-    agent = CoagAgent("waver", model, tools=[wave], logs=tmp_path)
+    agent = CoagAgent("waver", model, tools=[wave], logs=tmp_path, proposal="json")
     monkeypatch.setattr("coag.tracing._folder.RunFolder.trace_path", FULL)
     with pytest.raises(TraceError, match="No space left"):
         await say(agent)
@@ -111,7 +113,7 @@ async def test_on_a_disk_that_is_full_it_stops_before_it_acts(
 
 
 async def test_a_turn_after_closing_is_recorded_as_a_run_of_its_own(tmp_path: Path) -> None:
-    agent = CoagAgent("waver", brain(respond(), respond()), logs=tmp_path)
+    agent = CoagAgent("waver", brain(respond(), respond()), logs=tmp_path, proposal="json")
     await say(agent)
     await agent.close()
     await say(agent)

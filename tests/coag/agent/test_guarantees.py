@@ -48,13 +48,23 @@ async def until(agent: CoagAgent, word: str) -> AsyncGenerator[Any]:
 async def test_a_state_saved_in_the_middle_of_a_cycle_acts_under_no_fewer_constraints() -> None:
     ordered: list[int] = []
     first = CoagAgent(
-        "a", brain(WISH), tools=[shop(ordered)], constraints=[no_order], depth="compact"
+        "a",
+        brain(WISH),
+        tools=[shop(ordered)],
+        constraints=[no_order],
+        depth="compact",
+        proposal="json",
     )
     stream = await until(first, "Proposal")
     state = await first.save_state()
     await stream.aclose()
     second = CoagAgent(
-        "a", brain(respond()), tools=[shop(ordered)], constraints=[no_order], depth="compact"
+        "a",
+        brain(respond()),
+        tools=[shop(ordered)],
+        constraints=[no_order],
+        depth="compact",
+        proposal="json",
     )
     await second.load_state(state)
     await second.run(task="Go on.")
@@ -93,7 +103,12 @@ async def test_a_rule_that_changes_the_arguments_lets_nothing_through() -> None:
 
     ordered: list[int] = []
     agent = CoagAgent(
-        "a", brain(WISH, respond()), tools=[shop(ordered)], constraints=[greedy], depth="compact"
+        "a",
+        brain(WISH, respond()),
+        tools=[shop(ordered)],
+        constraints=[greedy],
+        depth="compact",
+        proposal="json",
     )
     await agent.run(task="Order some.")
     assert ordered == []
@@ -126,9 +141,10 @@ async def test_a_state_that_a_rule_changes_stays_as_it_was() -> None:
         model_context=Robot(),
         constraints=[generous],
         depth="compact",
+        proposal="json",
     )
     await agent.run(task="Order some.")
-    assert agent.model_context.state == Cell(battery=5)
+    assert agent.context.state == Cell(battery=5)
 
 
 async def test_an_action_that_ends_the_process_has_a_receipt_and_is_not_run_again() -> None:
@@ -142,7 +158,7 @@ async def test_an_action_that_ends_the_process_has_a_receipt_and_is_not_run_agai
         acted.append(pieces)
         raise StopError
 
-    agent = CoagAgent("a", brain(WISH, respond()), tools=[order], depth="compact")
+    agent = CoagAgent("a", brain(WISH, respond()), tools=[order], depth="compact", proposal="json")
     with pytest.raises(StopError):
         await agent.on_messages(
             [TextMessage(content="Order some.", source="user")], CancellationToken()
@@ -165,7 +181,7 @@ async def test_one_agent_takes_one_turn_at_a_time() -> None:
         await ended.wait()
         return "ordered"
 
-    agent = CoagAgent("a", brain(WISH, respond()), tools=[order], depth="compact")
+    agent = CoagAgent("a", brain(WISH, respond()), tools=[order], depth="compact", proposal="json")
     first = asyncio.create_task(agent.run(task="one"))
     await started.wait()
     with pytest.raises(TurnInProgressError, match="'a' is in a turn already"):
@@ -177,7 +193,9 @@ async def test_one_agent_takes_one_turn_at_a_time() -> None:
 
 async def test_a_stream_that_is_left_acts_no_more() -> None:
     ordered: list[int] = []
-    agent = CoagAgent("a", brain(WISH, respond()), tools=[shop(ordered)], depth="compact")
+    agent = CoagAgent(
+        "a", brain(WISH, respond()), tools=[shop(ordered)], depth="compact", proposal="json"
+    )
     stream = await until(agent, "Selection")
     await agent.run(task="Something else.")
     await stream.aclose()
@@ -197,9 +215,9 @@ async def test_a_state_saved_while_a_tool_runs_does_not_run_it_again() -> None:
         states.append(await agent.save_state())
         return "ordered"
 
-    agent = CoagAgent("a", brain(WISH, respond()), tools=[order], depth="compact")
+    agent = CoagAgent("a", brain(WISH, respond()), tools=[order], depth="compact", proposal="json")
     await agent.run(task="Order some.")
-    other = CoagAgent("a", brain(respond()), tools=[order], depth="compact")
+    other = CoagAgent("a", brain(respond()), tools=[order], depth="compact", proposal="json")
     await other.load_state(states[0])
     await other.run(task="Go on.")
     assert acted == [5]
@@ -219,10 +237,10 @@ async def test_a_state_saved_while_a_tool_runs_does_not_run_it_again() -> None:
 async def test_a_state_that_cannot_be_loaded_changes_nothing(
     changed: dict[str, Any], told: str
 ) -> None:
-    agent = CoagAgent("a", brain(respond()), depth="compact")
+    agent = CoagAgent("a", brain(respond()), depth="compact", proposal="json")
     await agent.run(task="Hello.")
     before = await agent.save_state()
-    other = await CoagAgent("b", brain(), depth="compact").save_state()
+    other = await CoagAgent("b", brain(), depth="compact", proposal="json").save_state()
     with pytest.raises(StateError, match=told):
         await agent.load_state({**other, **changed})
     assert await agent.save_state() == before

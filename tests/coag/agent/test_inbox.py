@@ -59,7 +59,7 @@ async def wait() -> str:
 
 async def after(*messages: TextMessage, acts: list[Proposal]) -> CoagAgent:
     """An agent that heard the messages one by one and then did the acts."""
-    agent = CoagAgent("scout", brain(*acts, respond()), tools=[look, wait])
+    agent = CoagAgent("scout", brain(*acts, respond()), tools=[look, wait], proposal="json")
     await agent.on_messages(messages, CancellationToken())
     return agent
 
@@ -105,4 +105,4 @@ async def test_what_the_user_said_is_remembered_with_the_users_trust() -> None:
 @pytest.mark.parametrize("path", ["", "  "])
 def test_a_memory_without_a_name_is_refused(path: str) -> None:
     with pytest.raises(ConfigurationError, match="names no folder"):
-        CoagAgent("scout", brain(respond()), memory=path)
+        CoagAgent("scout", brain(respond()), memory=path, proposal="json")

@@ -153,7 +153,7 @@ async def check_every_break(run: Finished, where: Path, *, torn: bool) -> None:
         half = len(run.lines[kept]) // 2 if torn else 0
         folder, log = broken_off(run, kept, half, where / str(kept))
         agent = await go_on(folder)
-        heard = [said.content for said in agent.model_context.working_memory.dialogue]
+        heard = [said.content for said in agent.context.working_memory.dialogue]
         assert heard == [SAID[0], ANSWER, SAID[1], ANSWER], f"broken off after {kept} records"
         assert await remembered(agent) == [NOTE]
         await agent.close()
@@ -248,7 +248,7 @@ async def test_a_loaded_state_is_part_of_the_run(tmp_path: Path) -> None:
     await second.close()
     second.run_folder.trace_path.write_bytes(b"".join(lines[:3]))
     again = await CoagAgent.resume(second.run_folder.path)
-    assert again.model_context.working_memory.dialogue[0].content == TASK
+    assert again.context.working_memory.dialogue[0].content == TASK
     await say(again)
     assert not (tmp_path / "second.txt").exists()
     await again.close()

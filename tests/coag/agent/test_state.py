@@ -53,7 +53,9 @@ async def say(agent: CoagAgent, text: str = "Go on.") -> str:
 
 
 def make(*cycles: Any, **options: Any) -> CoagAgent:
-    return CoagAgent("scout", brain(*cycles or [respond()]), tools=[fail], **options)
+    return CoagAgent(
+        "scout", brain(*cycles or [respond()]), tools=[fail], **options, proposal="json"
+    )
 
 
 async def test_the_whole_mind_comes_back_in_another_agent() -> None:
@@ -65,8 +67,8 @@ async def test_the_whole_mind_comes_back_in_another_agent() -> None:
     state = json.loads(json.dumps(await first.save_state()))
     second = make(modules=[other])
     await second.load_state(state)
-    assert second.model_context.working_memory == first.model_context.working_memory
-    assert second.model_context.state == first.model_context.state
+    assert second.context.working_memory == first.context.working_memory
+    assert second.context.state == first.context.state
     assert "Try twice." in second.procedures.get("reasoning").text
     assert other.count == tally.count > 0
     assert second.turn == 1
@@ -92,7 +94,7 @@ async def test_a_failure_that_was_saved_still_counts() -> None:
     second = make([("fail", "{}"), respond()])
     await second.load_state(await first.save_state())
     await say(second)
-    (rejected, *_) = second.model_context.working_memory.rejections
+    (rejected, *_) = second.context.working_memory.rejections
     assert (rejected.action, rejected.constraint) == ("fail", "progress")
 
 
@@ -105,7 +107,7 @@ def test_whatever_was_said_comes_back(texts: list[str]) -> None:
             await say(first, text)
         state = json.loads(json.dumps(await first.save_state()))
         await second.load_state(state)
-        assert second.model_context.working_memory == first.model_context.working_memory
+        assert second.context.working_memory == first.context.working_memory
         assert json.loads(json.dumps(await second.save_state())) == state
 
     asyncio.run(live())
@@ -115,12 +117,12 @@ async def test_an_assistant_agents_state_becomes_the_dialogue() -> None:
     stock = AssistantAgent("scout", ScriptedModel(lambda request: "Hello, Ada."))
     await stock.on_messages([TextMessage(content="I am Ada.", source="user")], CancellationToken())
     model = brain(respond())
-    agent = CoagAgent("scout", model)
+    agent = CoagAgent("scout", model, proposal="json")
     await agent.load_state(await stock.save_state())
-    said = agent.model_context.working_memory.dialogue
+    said = agent.context.working_memory.dialogue
     assert [(u.content, u.own) for u in said] == [("I am Ada.", False), ("Hello, Ada.", True)]
     assert await say(agent, "Who am I?") == "Done."
-    assert agent.model_context.working_memory.goal == "Who am I?"
+    assert agent.context.working_memory.goal == "Who am I?"
     assert "I am Ada." in model.requests[0].text
 
 
@@ -147,7 +149,7 @@ async def test_a_reset_forgets_the_dialogue_and_keeps_the_rules() -> None:
     agent.procedures.change_rule("reasoning", change, author="test", reason="so")
     await say(agent)
     await agent.on_reset(CancellationToken())
-    assert agent.model_context.working_memory.dialogue == ()
+    assert agent.context.working_memory.dialogue == ()
     assert "Try twice." in agent.procedures.get("reasoning").text
     await say(agent)
-    assert agent.model_context.working_memory.deeds[0].action == "fail"
+    assert agent.context.working_memory.deeds[0].action == "fail"

@@ -1,0 +1,118 @@
+"""From what a `CoagAgent` is given to the parts it is made from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from autogen_agentchat.base import Handoff
+from autogen_core import FunctionCall
+from autogen_core.model_context import ChatCompletionContext
+from autogen_core.models import ChatCompletionClient, FunctionExecutionResult
+from autogen_core.tools import Workbench
+from pydantic import BaseModel
+
+from coag.compat import Tool
+from coag.context import CoagContext
+from coag.memory import LongTermMemory, Procedure
+from coag.models import Asker
+from coag.schema import CognitiveModule, Constraint
+
+from ._arguments import SUMMARY, context_from, tool_rounds, tool_runner
+from ._events import Teller
+from ._handoffs import Handoffs
+from ._live import Live
+from ._memories import open_memory, open_procedures
+from ._mind import MindParts
+from ._settings import Deliberation, MemoryArgument, cycle_settings
+from ._voice import AnswerForm, SummaryForm, Voice
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arguments:
+    """What a `CoagAgent` was given and thinks with; see there for what each means."""
+
+    name: str
+    model_client: ChatCompletionClient
+    tools: Sequence[Tool] | None
+    workbench: Workbench | Sequence[Workbench] | None
+    handoffs: Sequence[Handoff | str] | None
+    model_context: ChatCompletionContext | None
+    system_message: str | None
+    model_client_stream: bool
+    reflect_on_tool_use: bool | None
+    max_tool_iterations: int | None
+    tool_call_summary_format: str
+    tool_call_summary_formatter: Callable[[FunctionCall, FunctionExecutionResult], str] | None
+    output_content_type: type[BaseModel] | None
+    output_content_type_format: str | None
+    memory: MemoryArgument | None
+    modules: Sequence[CognitiveModule]
+    constraints: Sequence[Constraint]
+    procedures: Mapping[str, Procedure] | None
+    seed: int
+    tool_timeout: float
+    deliberation: Deliberation
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """The parts of an agent."""
+
+    parts: MindParts
+    context: CoagContext[Any]
+    memory: LongTermMemory
+    live: Live
+    voice: Voice
+    teller: Teller
+
+
+def make(given: Arguments) -> Made:
+    """Makes the parts of an agent.
+
+    Raises:
+        ConfigurationError: Arguments that cannot work together; the message says which.
+    """
+    context, live = context_from(given.model_context), Live(given.name)
+    tools = tool_runner(given.tools, given.workbench, given.tool_timeout, live.on_tool_event)
+    handoffs = Handoffs(given.handoffs or (), [tool.name for tool in tools.tools])
+    rounds, reflect = tool_rounds(
+        given.max_tool_iterations,
+        reflect_on_tool_use=given.reflect_on_tool_use,
+        summarises=given.tool_call_summary_format != SUMMARY
+        or given.tool_call_summary_formatter is not None,
+        structured=given.output_content_type is not None,
+    )
+    settings = cycle_settings(
+        given.deliberation,
+        rounds=rounds,
+        reflect=reflect,
+        info=given.model_client.model_info,
+        tools=bool(tools.tools or tools.workbenches),
+    )
+    memory = open_memory(given.memory, scope=given.name, clock=context.clock)
+    parts = MindParts(
+        name=given.name,
+        asker=Asker(given.model_client),
+        tools=tools,
+        context=context,
+        memory=memory,
+        procedures=open_procedures(given.memory, given.procedures or {}, context.clock),
+        modules=given.modules,
+        constraints=given.constraints,
+        settings=settings,
+        system_message=given.system_message,
+        seed=given.seed,
+        handoffs=handoffs,
+        live=live,
+        streams=given.model_client_stream,
+        answer_type=given.output_content_type,
+    )
+    summary = SummaryForm(given.tool_call_summary_format, given.tool_call_summary_formatter)
+    form = AnswerForm(given.output_content_type, given.output_content_type_format)
+    voice = Voice(given.name, context, summary, form, handoffs)
+    teller = Teller(
+        source=given.name, native=settings.proposal == "native", handoffs=set(handoffs.by_name)
+    )
+    return Made(parts, context, memory, live, voice, teller)

@@ -1,0 +1,275 @@
+"""Offering a model tools, and reading its answer as proposals: nothing is run here."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, cast
+
+from autogen_core import FunctionCall
+from autogen_core.models import CreateResult
+from autogen_core.tools import ParametersSchema, ToolSchema
+
+from coag.errors import ModelCallError
+from coag.schema import ActionSpec, ModelCall, Prompt, PromptMessage, Rung, TokenUsage
+
+from ._ask import Asker
+from ._clients import limit_arguments
+from ._listen import Heard, listening
+from ._messages import as_sent, one_system_message, to_autogen
+from ._refusals import reason_of
+from ._release import Release
+from ._settings import AskSettings, CallContext, usage_of
+from ._tool_text import calls_in_text
+from ._wording import EMPTY_ANSWER
+
+ANSWER_CHARACTERS = 200_000
+"""Characters of an answer in text that are kept."""
+CALLS = 16
+"""Tool calls of one answer that are kept."""
+_DEFAULTS = AskSettings()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolRequest:
+    """A tool call as the model wrote it."""
+
+    name: str
+    arguments: str
+    """As it came: ought to be a JSON object."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offered:
+    """What a model answered when tools were offered: calls, or a text; neither if unusable."""
+
+    calls: tuple[ToolRequest, ...] = ()
+    text: str = ""
+    thought: str = ""
+    """The model's own thought, where its client tells one apart; or the text beside calls."""
+    repaired: bool = False
+    """True if the calls had been written as text."""
+    dropped: int = 0
+    """Calls beyond `CALLS`."""
+    records: tuple[ModelCall, ...] = ()
+    """Every request that was made, in order."""
+
+    @property
+    def usable(self) -> bool:
+        """True if there is anything to propose."""
+        return bool(self.calls or self.text)
+
+    @property
+    def usage(self) -> TokenUsage:
+        """What all requests used together."""
+        return usage_of(self.records)
+
+
+@dataclass(slots=True, kw_only=True)
+class _Offer:
+    """One offer as it is made, again if it must be, and written down."""
+
+    asker: Asker
+    prompt: Prompt
+    tools: Sequence[ActionSpec]
+    context: CallContext
+    settings: AskSettings
+    on_chunk: Callable[[str], None] | None
+    records: list[ModelCall] = field(default_factory=list[ModelCall])
+
+    async def make(self, attempt: int) -> Offered:
+        prompt = self._prompt(attempt)
+        at, begun = self.context.clock.now(), self.context.clock.monotonic()
+        with listening() as heard:
+            try:
+                result = await self._answer(prompt)
+            except BaseException as error:  # written down whatever it is, and raised again
+                cancelled = isinstance(error, asyncio.CancelledError)
+                reason = "cancelled" if cancelled else _reason(error)
+                self._record(prompt, attempt, at, begun, heard.usage(), error=reason)
+                if isinstance(error, Exception):
+                    raise ModelCallError(self.asker.name, reason) from error
+                raise
+        offered = _read(result, {tool.name for tool in self.tools})
+        self._take(prompt, attempt, at, begun, heard, result, offered)
+        return offered
+
+    def _prompt(self, attempt: int) -> Prompt:
+        if attempt == 1:
+            return self.prompt
+        return (*self.prompt, PromptMessage(role="user", content=EMPTY_ANSWER))
+
+    async def _answer(self, prompt: Prompt) -> CreateResult:
+        seconds = self.settings.timeout
+        deadline = asyncio.timeout(seconds)
+        try:
+            async with deadline:
+                return await self._create(prompt)
+        except TimeoutError:
+            if not deadline.expired():
+                raise
+            raise TimeoutError(f"no answer within {seconds:g} s") from None
+
+    async def _create(self, prompt: Prompt) -> CreateResult:
+        client, messages = self.asker.client, to_autogen(prompt, vision=self.asker.vision)
+        extra = limit_arguments(client, self.asker.limit_name, self.settings.max_tokens)
+        tools = [_schema(tool) for tool in self.tools]
+        if self.on_chunk is None:
+            return await client.create(messages, tools=tools, extra_create_args=extra)
+        release = Release(self.on_chunk, {tool.name for tool in self.tools})
+        heard: list[str] = []
+        async for part in client.create_stream(messages, tools=tools, extra_create_args=extra):
+            if isinstance(part, CreateResult):
+                return _whole(part, heard, release)
+            heard.append(part)
+            release.take(part)
+        raise ModelCallError(self.asker.name, "the stream ended without a result")
+
+    def _take(
+        self,
+        prompt: Prompt,
+        attempt: int,
+        at: datetime,
+        begun: float,
+        heard: Heard,
+        result: CreateResult,
+        offered: Offered,
+    ) -> None:
+        self._record(
+            prompt,
+            attempt,
+            at,
+            begun,
+            heard.usage(result.usage),
+            raw=offered.text or offered.thought,
+            tool_calls=tuple({"name": c.name, "arguments": c.arguments} for c in offered.calls),
+            finish_reason=result.finish_reason,
+            repaired=offered.repaired,
+            error=None if offered.usable else "The answer was empty.",
+        )
+
+    def _record(
+        self,
+        prompt: Prompt,
+        attempt: int,
+        at: datetime,
+        begun: float,
+        usage: TokenUsage,
+        **outcome: Any,
+    ) -> None:
+        call = ModelCall.model_validate(
+            {
+                "id": self.context.ids("call"),
+                "at": at,
+                "cycle": self.context.cycle,
+                "phase": self.context.phase,
+                "model": self.asker.name,
+                "rung": Rung.NATIVE,
+                "attempt": attempt,
+                "messages": as_sent(prompt),
+                "tools": tuple(tool.name for tool in self.tools),
+                "usage": usage,
+                "seconds": self.context.clock.monotonic() - begun,
+                "raw": "",
+                **outcome,
+            }
+        )
+        self.records.append(call)
+        self.context.on_call(call)
+
+
+async def offer_tools(
+    asker: Asker,
+    prompt: Prompt,
+    tools: Sequence[ActionSpec],
+    *,
+    context: CallContext | None = None,
+    settings: AskSettings = _DEFAULTS,
+    on_chunk: Callable[[str], None] | None = None,
+) -> Offered:
+    """Asks a model that is offered tools; it calls some, or answers in text.
+
+    Calls that a model wrote as text (some servers give them so) are read as calls. An empty
+    answer is asked for again.
+
+    Args:
+        asker: Whom to ask.
+        prompt: What to ask; its system messages are sent as one, at the front.
+        tools: What may be called. None for a model that knows no tools.
+        context: Who asks and who is told of each call.
+        settings: The bounds of this question.
+        on_chunk: Streams, and is told each piece of a text as it comes.
+
+    Raises:
+        ModelCallError: The model could not be asked.
+    """
+    offer = _Offer(
+        asker=asker,
+        prompt=one_system_message(prompt),
+        tools=tools,
+        context=context or CallContext(),
+        settings=settings,
+        on_chunk=on_chunk,
+    )
+    offered = Offered()
+    for attempt in range(1, settings.reasks + 2):
+        offered = await offer.make(attempt)
+        if offered.usable:
+            break
+    return Offered(
+        calls=offered.calls,
+        text=offered.text,
+        thought=offered.thought,
+        repaired=offered.repaired,
+        dropped=offered.dropped,
+        records=tuple(offer.records),
+    )
+
+
+def _whole(result: CreateResult, heard: Sequence[str], release: Release) -> CreateResult:
+    """The result; where a client loses the only piece of its stream, the piece."""
+    if not result.content and heard:
+        result = result.model_copy(update={"content": "".join(heard)})
+    if isinstance(result.content, str):
+        release.end(result.content)
+    return result
+
+
+def _read(result: CreateResult, names: set[str]) -> Offered:
+    # A careless client may bring None against its type: `or` makes that an empty answer.
+    content = result.content or ""
+    thought = _storable(result.thought or "")
+    if isinstance(content, str):
+        text = _storable(content).strip()[:ANSWER_CHARACTERS] and _storable(content)
+        written = calls_in_text(text, names)
+        if not written:
+            return Offered(text=text[:ANSWER_CHARACTERS], thought=thought)
+        calls = tuple(ToolRequest(name=name, arguments=given) for name, given in written)
+        return Offered(calls=calls[:CALLS], repaired=True, dropped=max(0, len(calls) - CALLS))
+    calls = tuple(
+        ToolRequest(name=_storable(call.name), arguments=_storable(str(call.arguments or "")))
+        for call in content
+        if isinstance(call, FunctionCall)  # pyright: ignore[reportUnnecessaryIsInstance] - from outside
+    )
+    return Offered(calls=calls[:CALLS], thought=thought, dropped=max(0, len(calls) - CALLS))
+
+
+def _schema(tool: ActionSpec) -> ToolSchema:
+    parameters = {"type": "object", "properties": dict[str, Any](), **tool.parameters}
+    return ToolSchema(
+        name=tool.name,
+        description=tool.description,
+        parameters=cast("ParametersSchema", parameters),
+        strict=False,
+    )
+
+
+def _reason(error: BaseException) -> str:
+    return reason_of(error) if isinstance(error, Exception) else type(error).__name__
+
+
+def _storable(text: str) -> str:
+    """The text with lone surrogates replaced: they can be in no UTF-8 file."""
+    return text.encode("utf-8", "replace").decode("utf-8")
