@@ -35,9 +35,9 @@ class StoreConfig(Value):
             ConfigurationError: It is no store of ours, its address may hold a secret, or its
                 embedder cannot be imported.
         """
-        if isinstance(store, InMemoryStore):
+        if isinstance(store, InMemoryStore) and type(store) is InMemoryStore:
             return cls(embedder=_embedder_name(store.embedder))
-        if isinstance(store, ChromaStore):
+        if isinstance(store, ChromaStore) and type(store) is ChromaStore:
             return cls(
                 location=public_location(store.given_location),
                 embedder=_embedder_name(store.embedder),

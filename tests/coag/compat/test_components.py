@@ -1,0 +1,301 @@
+"""Memories and tools as AutoGen components."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from autogen_core import CancellationToken, ComponentModel
+from autogen_core.code_executor import ImportFromModule
+from autogen_core.memory import Memory, MemoryContent, MemoryMimeType
+from autogen_core.tools import (
+    BaseTool,
+    FunctionTool,
+    StaticStreamWorkbench,
+    StaticWorkbench,
+    ToolOverride,
+    Workbench,
+)
+from hypothesis import given
+from hypothesis import strategies as st
+from kits.importable import FixedClock, LengthEmbedder, triple
+from pydantic import BaseModel
+
+from coag.compat import (
+    AutoGenMemory,
+    ImportedTool,
+    SourceTool,
+    load_tool,
+    load_workbench,
+    tool_component,
+    workbench_component,
+)
+from coag.errors import ConfigurationError
+from coag.memory import LongTermMemory, LongTermMemoryConfig
+from coag.schema import MemoryKind, SteppingClock
+from coag.store import HashEmbedder, InMemoryStore, chroma_embedder, open_store
+
+
+def as_text(component: ComponentModel) -> str:
+    return component.model_dump_json(exclude_none=True)
+
+
+def parsed(component: ComponentModel) -> ComponentModel:
+    return ComponentModel.model_validate(json.loads(as_text(component)))
+
+
+# ---- memories ----
+
+
+@given(
+    location=st.sampled_from([None, "memories/tank", Path("memories"), "https://memory:8001"]),
+    embedder=st.sampled_from([None, HashEmbedder(16), LengthEmbedder()]),
+    kind=st.sampled_from(MemoryKind),
+    k=st.integers(1, 9),
+    min_score=st.none() | st.floats(0, 1),
+    clock=st.sampled_from([None, FixedClock()]),
+)
+def test_every_round_trip_of_a_memory_is_equal(
+    location: Path | str | None, embedder: Any, kind: MemoryKind, clock: Any, **options: Any
+) -> None:
+    store = open_store(location, embedder=embedder)
+    memory = AutoGenMemory(LongTermMemory(store, scope="clerk", clock=clock), kind=kind, **options)
+    dumped = memory.dump_component()
+    loaded = Memory.load_component(parsed(dumped))
+    assert type(loaded) is AutoGenMemory
+    assert as_text(loaded.dump_component()) == as_text(dumped)
+    assert dumped.provider == "coag.compat.AutoGenMemory"
+
+
+def test_a_path_stays_as_it_was_given() -> None:
+    memory = LongTermMemory(open_store("memories/tank"), scope="clerk")
+    assert LongTermMemoryConfig.of(memory).store.location == "memories/tank"
+    assert str(Path.cwd()) not in LongTermMemoryConfig.of(memory).model_dump_json()
+
+
+async def test_what_is_remembered_is_not_in_a_component() -> None:
+    memory = AutoGenMemory(LongTermMemory(InMemoryStore(HashEmbedder()), scope="clerk"))
+    before = as_text(memory.dump_component())
+    await memory.add(MemoryContent(content="The door is red.", mime_type=MemoryMimeType.TEXT))
+    assert as_text(memory.dump_component()) == before
+    loaded = Memory.load_component(parsed(memory.dump_component()))
+    assert (await loaded.query("door")).results == []
+
+
+async def test_a_memory_on_disk_is_found_again(tmp_path: Path) -> None:
+    store = open_store(tmp_path, embedder=HashEmbedder())
+    memory = AutoGenMemory(LongTermMemory(store, scope="clerk"))
+    await memory.add(MemoryContent(content="The door is red.", mime_type=MemoryMimeType.TEXT))
+    component = parsed(memory.dump_component())
+    await memory.close()
+    loaded = Memory.load_component(component)
+    assert [found.content for found in (await loaded.query("door")).results] == ["The door is red."]
+    await loaded.close()
+
+
+@pytest.mark.parametrize(
+    "address", ["http://me@memory:8000", "http://me:word@memory:8000", "http://memory:80?key=word"]
+)
+def test_an_address_with_a_secret_is_refused_without_showing_it(address: str) -> None:
+    memory = LongTermMemory(open_store(address), scope="clerk")
+    with pytest.raises(ConfigurationError) as refused:
+        LongTermMemoryConfig.of(memory)
+    assert "word" not in str(refused.value).replace("password", "")
+
+
+class OtherStore(InMemoryStore):
+    """No store of ours."""
+
+
+class Friend:
+    """A source of recall that holds something."""
+
+    def __init__(self) -> None:
+        self.name = "friend"
+
+    async def recall(self, query: str, k: int) -> list[Any]:
+        return []
+
+
+def _lengths(input: Any) -> Any:
+    return [[float(len(text))] for text in input]
+
+
+@pytest.mark.parametrize(
+    ("memory", "said"),
+    [
+        (lambda: LongTermMemory(OtherStore(), scope="x"), "OtherStore cannot be written down"),
+        (lambda: LongTermMemory(InMemoryStore(chroma_embedder(_lengths)), scope="x"), "_lengths"),
+        (lambda: LongTermMemory(InMemoryStore(), scope="x", clock=SteppingClock()), "Stepping"),
+        (lambda: LongTermMemory(InMemoryStore(), scope="x", sources=[Friend()]), "Friend"),
+    ],
+)
+def test_a_memory_that_cannot_be_opened_again_is_refused(
+    memory: Callable[[], LongTermMemory], said: str
+) -> None:
+    with pytest.raises(ConfigurationError, match=said):
+        LongTermMemoryConfig.of(memory())
+
+
+def test_an_embedder_that_nobody_knows_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match="'word2vec'"):
+        LongTermMemoryConfig.model_validate(
+            {"scope": "x", "store": {"embedder": "word2vec"}}
+        ).open()
+
+
+# ---- tools ----
+
+
+async def used(tool: BaseTool[Any, Any], **arguments: Any) -> Any:
+    return await tool.run_json(arguments, CancellationToken())
+
+
+def quietly(component: ComponentModel) -> BaseTool[Any, Any]:
+    """The tool; AutoGen warns of source that runs."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        return load_tool(component)
+
+
+@given(strict=st.booleans(), name=st.sampled_from([None, "thrice"]), text=st.text(max_size=9))
+def test_every_round_trip_of_an_importable_function_is_equal(
+    strict: bool, name: str | None, text: str
+) -> None:
+    dumped = tool_component(FunctionTool(triple, text, name=name, strict=strict))
+    loaded = load_tool(parsed(dumped))
+    assert isinstance(loaded, ImportedTool)
+    assert tool_component(loaded) == dumped
+    assert loaded.schema == FunctionTool(triple, text, name=name, strict=strict).schema
+
+
+async def test_a_loaded_function_uses_what_stands_around_it() -> None:
+    component = tool_component(triple)
+    assert component.provider == "coag.compat.ImportedTool"
+    assert component.config["function"] == "kits.importable:triple"
+    assert component.config["description"] == "Three times a number."
+    assert await used(load_tool(parsed(component)), number=4) == 12
+
+
+async def test_a_function_of_its_own_goes_by_its_source_and_can_be_dumped_again() -> None:
+    def double(number: int) -> int:
+        return 2 * number
+
+    component = tool_component(FunctionTool(double, "Doubles.", strict=True))
+    loaded = quietly(parsed(component))
+    assert isinstance(loaded, SourceTool)
+    assert await used(loaded, number=4) == 8
+    assert loaded.schema.get("strict") is True
+    assert as_text(tool_component(loaded)) == as_text(component)
+
+
+async def test_a_component_that_autogen_wrote_can_be_dumped_again() -> None:
+    def double(number: int) -> int:
+        return 2 * number
+
+    written = FunctionTool(double, "Doubles.").dump_component()
+    loaded = quietly(written)
+    assert await used(loaded, number=4) == 8
+    again = quietly(parsed(tool_component(loaded)))
+    assert tool_component(again) == tool_component(loaded)
+
+
+async def test_the_imports_that_a_tool_lists_count_as_its_own() -> None:
+    from math import floor
+
+    def lower(number: float) -> int:
+        return floor(number)
+
+    tool = FunctionTool(lower, "Rounds.", global_imports=[ImportFromModule("math", ("floor",))])
+    with pytest.raises(ConfigurationError, match="closes over floor"):
+        tool_component(tool)
+
+
+def _local_tools() -> list[tuple[Any, str]]:
+    rate = 3
+
+    def closing(number: int) -> int:
+        return rate * number
+
+    def leaning(number: int) -> str:
+        return json.dumps(number)
+
+    class Bound:
+        def method(self, number: int) -> int:
+            return number
+
+    return [
+        (FunctionTool(closing, "x"), "closes over rate"),
+        (FunctionTool(leaning, "x"), "uses json of its module"),
+        (FunctionTool(Bound().method, "x"), "'method' is a method"),
+        (FunctionTool(lambda: 1, "x", name="one"), "'one'"),
+    ]
+
+
+@pytest.mark.parametrize(("tool", "said"), _local_tools())
+def test_a_tool_whose_source_does_not_stand_alone_is_refused(tool: Any, said: str) -> None:
+    with pytest.raises(ConfigurationError, match=said):
+        tool_component(tool)
+
+
+def test_listed_imports_make_a_source_stand_alone() -> None:
+    def leaning(number: int) -> str:
+        return json.dumps(number)
+
+    tool = FunctionTool(leaning, "x", global_imports=["json"])
+    loaded = quietly(parsed(tool_component(tool)))
+    assert as_text(tool_component(loaded)) == as_text(tool_component(tool))
+
+
+def test_a_secret_in_a_source_is_refused() -> None:
+    def fetch(page: int) -> str:
+        return "Bearer 0123456789abcdef0123" + str(page)
+
+    with pytest.raises(ConfigurationError, match=r"secret, at 'source_code'"):
+        tool_component(FunctionTool(fetch, "x"))
+
+
+class Undescribed(BaseTool[Any, Any]):
+    """A tool that is no component."""
+
+    def __init__(self) -> None:
+
+        super().__init__(BaseModel, str, "undescribed", "x")
+
+    async def run(self, args: Any, cancellation_token: CancellationToken) -> str:
+        return ""
+
+
+def test_a_tool_that_is_no_component_is_refused_by_name() -> None:
+    with pytest.raises(ConfigurationError, match="Tool 'undescribed'"):
+        tool_component(Undescribed())
+
+
+# ---- workbenches ----
+
+
+@pytest.mark.parametrize("kind", [StaticWorkbench, StaticStreamWorkbench])
+async def test_a_static_workbench_keeps_its_tools_and_can_be_dumped_again(
+    kind: type[StaticWorkbench],
+) -> None:
+    overrides = {"triple": ToolOverride(name="thrice")}
+    bench = kind([FunctionTool(triple, "x")], tool_overrides=overrides)
+    dumped = workbench_component(bench)
+    loaded = load_workbench(parsed(dumped))
+    assert type(loaded) is kind
+    assert [tool["name"] for tool in await loaded.list_tools()] == ["thrice"]
+    assert workbench_component(loaded) == dumped
+    stock = Workbench.load_component(parsed(dumped))
+    assert (await stock.call_tool("thrice", {"number": 2})).to_text() == "6"
+
+
+class Watched(StaticWorkbench):
+    """A workbench that inherits its parent's provider."""
+
+
+def test_a_workbench_that_inherits_its_provider_is_dumped_as_itself() -> None:
+    assert workbench_component(Watched([])).provider.endswith("Watched")
