@@ -119,6 +119,40 @@ def log(
         show_run(run, logs, cycle=cycle, phase=phase, as_json=as_json)
 
 
+@app.command()
+def doctor(
+    model: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="SPEC",
+            help="`openai:NAME`, `ollama:NAME`, `anthropic:NAME`, `URL#NAME`, or an AutoGen "
+            "component file; without one, what is installed is checked.",
+        ),
+    ] = None,
+    context: Annotated[
+        int, typer.Option(min=256, metavar="N", help="Longest prompt to try, in tokens.")
+    ] = 4_096,
+    max_tokens: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Longest answer; more for models that think.")
+    ] = 256,
+    seconds: Annotated[
+        float, typer.Option(min=0.1, metavar="S", help="Time for each request.")
+    ] = 60.0,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object, for programs.")] = False,
+) -> None:
+    """Examines a model server, or without SPEC what is installed; says what to do.
+
+    Exit code 0: usable; 1: not usable; 2: wrongly called.
+    """
+    from ._doctor import DoctorOptions
+    from ._doctor import doctor as run_doctor
+
+    options = DoctorOptions(
+        model=model, context=context, max_tokens=max_tokens, seconds=seconds, as_json=as_json
+    )
+    raise typer.Exit(run_doctor(options))
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Runs the command line and leaves the process with its exit code.
 

@@ -23,11 +23,15 @@ class FakeServer:
         self.seen: list[dict[str, Any]] = []
         self.arrived = threading.Event()
         self.behave = behave
+        self.models: list[str] | None = ["tiny"]
+        """The models that are listed; None for a server that has no list."""
         self._socket = socket.create_server(("127.0.0.1", 0))
         self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
         routes = [
             Route("/v1/chat/completions", self._answer, methods=["POST"]),
             Route("/api/chat", self._answer, methods=["POST"]),
+            Route("/v1/models", self._list, methods=["GET"]),
+            Route("/api/tags", self._list, methods=["GET"]),
         ]
         config = uvicorn.Config(
             Starlette(routes=routes), log_level="critical", ws="none", lifespan="off"
@@ -40,6 +44,12 @@ class FakeServer:
         self.seen.append(body)
         self.arrived.set()
         return await self.behave(body, request)
+
+    async def _list(self, request: Request) -> Response:
+        if self.models is None:
+            return JSONResponse({"error": {"message": "not found"}}, 404)
+        key, name = ("data", "id") if request.url.path == "/v1/models" else ("models", "name")
+        return JSONResponse({key: [{name: model} for model in self.models]})
 
     def start(self) -> None:
         self._thread.start()

@@ -1,0 +1,34 @@
+"""Finding out what a model server can do, before agents find out the hard way.
+
+Servers that call themselves compatible differ in what they leave out, and many leave it out
+silently: a schema is taken and ignored, a tool call comes as text, the beginning of a long prompt
+is cut off. `examine` asks a server, through the same AutoGen client that agents would use, for
+things that it can only get right by doing them, and against the pull of the prompt. Each *probe*
+is one question, bounded in tokens and time, and ends in one *finding*; what a server does wrong
+is a finding, never an error. From the findings follow the rung of the ladder, `proposal` and
+`model_info`: `Report.recommendation`.
+
+`check_versions` compares what is installed with the bounds that the packages' own metadata claim.
+`coag doctor` prints both.
+"""
+
+from ._examine import examine
+from ._findings import Finding, Found, Grade, Probe, Recommendation, Report
+from ._limits import Limits
+from ._versions import Fit, Installation, PackageCheck, VersionReport, check_versions
+
+__all__ = [
+    "examine",
+    "Limits",
+    "Report",
+    "Finding",
+    "Probe",
+    "Found",
+    "Grade",
+    "Recommendation",
+    "check_versions",
+    "VersionReport",
+    "PackageCheck",
+    "Fit",
+    "Installation",
+]

@@ -1,0 +1,378 @@
+"""What is found of servers that behave, and of servers that do not."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+from kits.fake_server import FakeServer, openai_text
+from kits.model_servers import (
+    Body,
+    Message,
+    calls_as_text,
+    cutting,
+    endless,
+    hang,
+    refusing,
+    rewriting,
+    sound,
+    status,
+    with_body,
+    without,
+)
+from starlette.requests import Request
+from starlette.responses import Response
+
+from coag.doctor import Finding, Found, Grade, Limits, Probe, Report, examine
+from coag.models import ScriptedModel, ScriptedRequest, open_model
+from coag.schema import Rung
+
+Examined = Callable[..., Awaitable[Report]]
+
+
+def found(report: Report) -> dict[Probe, Found]:
+    return {finding.probe: finding.found for finding in report.findings}
+
+
+ALL_WELL = {
+    Probe.LISTED: Found.YES,
+    Probe.ANSWER: Found.YES,
+    Probe.SYSTEM: Found.YES,
+    Probe.SYSTEMS: Found.YES,
+    Probe.STREAM: Found.YES,
+    Probe.STREAM_USAGE: Found.YES,
+    Probe.LIMIT: Found.ENFORCED,
+    Probe.SCHEMA: Found.ENFORCED,
+    Probe.JSON_MODE: Found.ENFORCED,
+    Probe.TYPED: Found.YES,
+    Probe.TOOLS: Found.YES,
+    Probe.PARALLEL: Found.YES,
+    Probe.REQUIRED: Found.ENFORCED,
+    Probe.NONE: Found.ENFORCED,
+    Probe.TOOLS_WITH_SCHEMA: Found.NO,
+    Probe.CONTEXT: Found.YES,
+    Probe.CACHE: Found.YES,
+    Probe.SPEED: Found.YES,
+}
+
+
+async def test_a_server_that_does_all_is_found_to_do_all(examined: Examined) -> None:
+    report = await examined(sound())
+    assert found(report) == ALL_WELL
+    assert report.usable
+    assert (report.model, report.usage.calls) == ("tiny", 16)
+    advised = report.recommendation
+    assert (advised.rung, advised.proposal, advised.parallel) == (
+        Rung.JSON_SCHEMA,
+        "native",
+        True,
+    )
+    assert advised.model_info == {
+        "vision": False,
+        "function_calling": True,
+        "json_output": True,
+        "family": "unknown",
+        "structured_output": True,
+        "multiple_system_messages": True,
+    }
+    assert advised.context_tokens > 2_500
+    assert all(finding.advice == "" for finding in report.findings if finding.grade is Grade.GOOD)
+
+
+async def test_speed_is_told_in_tokens_a_second(examined: Examined) -> None:
+    figures = (await examined(sound())).finding(Probe.SPEED).figures
+    assert set(figures) == {
+        "first_piece_seconds",
+        "completion_tokens_per_second",
+        "prompt_tokens_per_second",
+    }
+    assert all(figure > 0 for figure in figures.values())
+
+
+async def test_no_request_goes_beyond_the_limits(ward: FakeServer, examined: Examined) -> None:
+    await examined(sound(), max_tokens=50)
+    assert max(body["max_tokens"] for body in ward.seen) == 50
+    assert max(len(json.dumps(body["messages"])) for body in ward.seen) < 2_500 * 4 * 1.2
+
+
+async def test_a_schema_that_is_taken_and_ignored_is_found_out(examined: Examined) -> None:
+    def forget(body: Body) -> Body:
+        asked = body["messages"][-1]["content"]
+        ignored = "Answer with exactly this JSON object" in asked and "response_format" in body
+        return {**body, "response_format": {"type": "json_object"}} if ignored else body
+
+    report = await examined(with_body(sound(), forget))
+    schema = report.finding(Probe.SCHEMA)
+    assert (schema.found, schema.grade) == (Found.IGNORED, Grade.POOR)
+    assert "banana" in schema.text
+    assert '"structured_output": False' in schema.advice
+    assert report.recommendation.rung is Rung.JSON_MODE
+    assert report.recommendation.model_info["structured_output"] is False
+    assert report.usable
+
+
+async def test_forms_that_are_ignored_altogether_leave_the_prompt(examined: Examined) -> None:
+    report = await examined(without(sound(), "response_format"))
+    assert found(report)[Probe.SCHEMA] is Found.IGNORED
+    assert found(report)[Probe.JSON_MODE] is Found.IGNORED
+    assert found(report)[Probe.TOOLS_WITH_SCHEMA] is Found.YES
+    assert report.recommendation.rung is Rung.PROMPT
+    assert report.usable
+
+
+async def test_forms_that_are_refused_leave_the_prompt(examined: Examined) -> None:
+    report = await examined(refusing(sound(), lambda body: "response_format" in body))
+    for probe in (Probe.SCHEMA, Probe.JSON_MODE, Probe.TOOLS_WITH_SCHEMA):
+        assert report.finding(probe).found is Found.REFUSED
+        assert "not here" in report.finding(probe).text
+    assert report.recommendation.rung is Rung.PROMPT
+    assert report.recommendation.model_info["json_output"] is False
+    assert report.usable
+
+
+async def test_calls_written_as_text_advise_json_proposals(examined: Examined) -> None:
+    report = await examined(rewriting(sound(), calls_as_text))
+    tools = report.finding(Probe.TOOLS)
+    assert tools.found is Found.AS_TEXT
+    assert "note_weather" in tools.text
+    assert found(report)[Probe.PARALLEL] is Found.SKIPPED
+    assert found(report)[Probe.REQUIRED] is Found.IGNORED
+    assert report.recommendation.proposal == "json"
+    assert report.recommendation.model_info["function_calling"] is False
+    assert report.usable
+
+
+async def test_arguments_that_do_not_fit_advise_json_proposals(examined: Examined) -> None:
+    def spoil(message: Message) -> Message:
+        for call in message.get("tool_calls") or ():
+            call["function"]["arguments"] = '{"city": "Lisbon", "celsius": "warm"}'
+        return message
+
+    report = await examined(rewriting(sound(), spoil))
+    assert report.finding(Probe.TOOLS).found is Found.INVALID
+    assert "celsius" in report.finding(Probe.TOOLS).text
+    assert report.recommendation.proposal == "json"
+
+
+async def test_tools_that_are_refused_are_not_asked_about_again(
+    ward: FakeServer, examined: Examined
+) -> None:
+    report = await examined(refusing(sound(), lambda body: body.get("tools"), 422))
+    assert found(report)[Probe.TOOLS] is Found.REFUSED
+    assert found(report)[Probe.TOOLS_WITH_SCHEMA] is Found.SKIPPED
+    assert len([body for body in ward.seen if body.get("tools")]) == 1
+    assert report.recommendation.proposal == "json"
+
+
+async def test_calls_that_share_an_id_are_not_taken_for_parallel_ones(examined: Examined) -> None:
+    def share(message: Message) -> Message:
+        for call in message.get("tool_calls") or ():
+            call["id"] = "0"
+        return message
+
+    report = await examined(rewriting(sound(), share))
+    assert report.finding(Probe.PARALLEL).found is Found.INVALID
+    assert report.recommendation.parallel is False
+    assert report.recommendation.proposal == "native"
+
+
+async def test_a_tool_choice_that_is_ignored_is_found_out(examined: Examined) -> None:
+    report = await examined(without(sound(), "tool_choice"))
+    assert found(report)[Probe.REQUIRED] is Found.IGNORED
+    assert found(report)[Probe.NONE] is Found.IGNORED
+
+
+async def test_a_context_that_is_cut_silently_is_found_out(examined: Examined) -> None:
+    report = await examined(cutting(sound(), 1_500))
+    context = report.finding(Probe.CONTEXT)
+    assert (context.found, context.grade) == (Found.CUT, Grade.POOR)
+    assert "without a word" in context.text
+    assert "below 1,200 tokens" in context.advice
+    assert 1_000 < report.recommendation.context_tokens < 1_500
+
+
+async def test_a_context_that_is_too_long_and_refused_is_no_fault(examined: Examined) -> None:
+    def long(body: Body) -> bool:
+        return len(json.dumps(body["messages"])) > 7_000
+
+    context = (await examined(refusing(sound(), long))).finding(Probe.CONTEXT)
+    assert (context.found, context.grade) == (Found.REFUSED, Grade.GOOD)
+
+
+async def test_a_model_that_loses_the_beginning_is_told_from_a_cut(examined: Examined) -> None:
+    def blank(message: Message) -> Message:
+        code = str(message["content"]).startswith("HX")
+        return {"content": "Sorry?"} if code else message
+
+    context = (await examined(rewriting(sound(), blank))).finding(Probe.CONTEXT)
+    assert context.found is Found.NO
+    assert "nothing was cut" in context.text
+
+
+async def test_streams_without_usage_are_told(examined: Examined) -> None:
+    report = await examined(without(sound(), "stream_options"))
+    usage = report.finding(Probe.STREAM_USAGE)
+    assert (usage.found, usage.grade) == (Found.NO, Grade.POOR)
+    assert found(report)[Probe.STREAM] is Found.YES
+    assert report.usable
+
+
+async def test_an_endless_stream_is_broken_off(examined: Examined) -> None:
+    report = await examined(endless(sound()))
+    assert report.finding(Probe.LIMIT).found is Found.IGNORED
+    assert report.finding(Probe.STREAM_USAGE).found is Found.UNCLEAR
+    assert report.usable
+
+
+async def test_a_server_that_cannot_stream_is_usable_without(examined: Examined) -> None:
+    report = await examined(refusing(sound(), lambda body: body.get("stream")))
+    assert report.finding(Probe.STREAM).found is Found.REFUSED
+    assert report.finding(Probe.LIMIT).found is Found.UNCLEAR
+    assert report.usable
+
+
+async def test_system_messages_that_are_dropped_are_found_out(examined: Examined) -> None:
+    def drop(body: Body) -> Body:
+        kept = [message for message in body["messages"] if message["role"] != "system"]
+        return {**body, "messages": kept}
+
+    report = await examined(with_body(sound(), drop))
+    assert found(report)[Probe.SYSTEM] is Found.IGNORED
+    assert found(report)[Probe.SYSTEMS] is Found.IGNORED
+
+
+async def test_of_several_system_messages_a_server_may_take_only_the_last(
+    examined: Examined,
+) -> None:
+    def last(body: Body) -> Body:
+        system = [message for message in body["messages"] if message["role"] == "system"]
+        rest = [message for message in body["messages"] if message["role"] != "system"]
+        return {**body, "messages": [*system[-1:], *rest]}
+
+    report = await examined(with_body(sound(), last))
+    assert found(report)[Probe.SYSTEM] is Found.YES
+    assert found(report)[Probe.SYSTEMS] is Found.IGNORED
+    assert report.recommendation.model_info["multiple_system_messages"] is False
+
+
+async def test_a_server_that_tells_no_cached_tokens_is_told(examined: Examined) -> None:
+    behave = sound()
+
+    async def untold(body: Body, request: Request) -> Response:
+        if "harbour" in json.dumps(body["messages"]):
+            return await sound()(body, request)
+        return await behave(body, request)
+
+    cache = (await examined(untold)).finding(Probe.CACHE)
+    assert (cache.found, cache.figures["cached_tokens"]) == (Found.NO, 0)
+
+
+async def test_empty_answers_are_not_usable(ward: FakeServer, examined: Examined) -> None:
+    report = await examined(openai_text(None))
+    answer = report.finding(Probe.ANSWER)
+    assert (answer.found, answer.grade) == (Found.NO, Grade.BAD)
+    assert not report.usable
+    assert len(ward.seen) == 1
+    assert found(report)[Probe.CONTEXT] is Found.SKIPPED
+
+
+async def test_a_server_that_only_fails_is_not_usable(examined: Examined) -> None:
+    async def fail(_body: Body, _request: Request) -> Response:
+        return status(500, "out of memory")
+
+    report = await examined(fail)
+    answer = report.finding(Probe.ANSWER)
+    assert (answer.found, answer.grade) == (Found.FAILED, Grade.BAD)
+    assert "out of memory" in answer.text
+    assert not report.usable
+
+
+async def test_a_server_that_never_answers_is_given_up(
+    ward: FakeServer, examined: Examined
+) -> None:
+    report = await examined(hang, seconds=0.2)
+    answer = report.finding(Probe.ANSWER)
+    assert (answer.found, answer.grade) == (Found.LATE, Grade.BAD)
+    assert "no answer within 0.2 s" in answer.text
+    assert len(ward.seen) == 1
+
+
+async def test_a_late_answer_says_nothing_about_the_form(examined: Examined) -> None:
+    async def slow_with_schemas(body: Body, request: Request) -> Response:
+        if body.get("response_format", {}).get("type") == "json_schema":
+            return await hang(body, request)
+        return await sound()(body, request)
+
+    report = await examined(slow_with_schemas, seconds=2.0)
+    schema = report.finding(Probe.SCHEMA)
+    assert (schema.found, schema.grade) == (Found.LATE, Grade.UNKNOWN)
+    assert report.recommendation.model_info["structured_output"] is True
+    assert report.recommendation.rung is Rung.JSON_MODE
+
+
+async def test_no_typed_answer_makes_a_model_unusable(examined: Examined) -> None:
+    def prose(message: Message) -> Message:
+        content = message["content"]
+        return {"content": "Well, well."} if content and "tint" in content else message
+
+    report = await examined(rewriting(sound(), prose))
+    assert report.finding(Probe.TYPED).grade is Grade.BAD
+    assert not report.usable
+
+
+@pytest.mark.parametrize(
+    ("models", "verdict"),
+    [(["big"], Found.NO), (None, Found.UNCLEAR), ([], Found.UNCLEAR), (["tiny"], Found.YES)],
+)
+async def test_the_list_of_models_is_looked_at(
+    ward: FakeServer, examined: Examined, models: list[str] | None, verdict: Found
+) -> None:
+    ward.models = models
+    report = await examined(sound())
+    assert report.finding(Probe.LISTED).found is verdict
+    assert report.usable
+
+
+async def test_a_server_that_is_not_there_is_not_asked_on() -> None:
+    client = open_model("http://127.0.0.1:9/v1#tiny")
+    report = await examine(client)
+    await client.close()
+    listed = report.finding(Probe.LISTED)
+    assert (listed.found, listed.grade) == (Found.FAILED, Grade.BAD)
+    assert report.usage.calls == 0
+    assert not report.usable
+
+
+async def test_progress_is_told_as_it_comes(ward: FakeServer) -> None:
+    begun: list[Probe] = []
+    heard: list[Finding] = []
+    client = open_model(f"{ward.url}/v1#tiny")
+    report = await examine(client, on_probe=begun.append, on_finding=heard.append)
+    await client.close()
+    assert begun[:2] == [Probe.LISTED, Probe.ANSWER]
+    assert tuple(heard) == report.findings
+
+
+async def test_a_client_that_is_no_component_is_examined_as_it_is() -> None:
+    def script(request: ScriptedRequest) -> Any:
+        return {"tint": "teal"} if request.schema else "Water."
+
+    report = await examine(ScriptedModel(script), limits=Limits(context=256))
+    assert report.finding(Probe.LISTED).found is Found.SKIPPED
+    assert report.finding(Probe.SCHEMA).found is Found.ENFORCED
+    assert report.finding(Probe.TOOLS).found is Found.IGNORED
+    assert report.usable
+
+
+async def test_a_report_survives_json(examined: Examined) -> None:
+    report = await examined(sound())
+    assert Report.model_validate_json(report.model_dump_json()) == report
+
+
+@pytest.mark.parametrize("limits", [{"context": 100}, {"max_tokens": 0}, {"seconds": 0}])
+def test_limits_that_make_no_sense_are_refused(limits: dict[str, int]) -> None:
+    (name,) = limits
+    with pytest.raises(ValueError, match=name):
+        Limits(**limits)
