@@ -6,8 +6,7 @@ its system prompt: a new agent that takes over the dialogue.
 """
 
 from ._agent import PlainAgent
-from ._client import RecordingClient
-from ._recorder import PlainRecorder
+from ._client import OneActionClient
 from ._workbench import RecordingWorkbench
 
-__all__ = ["PlainAgent", "PlainRecorder", "RecordingClient", "RecordingWorkbench"]
+__all__ = ["PlainAgent", "OneActionClient", "RecordingWorkbench"]

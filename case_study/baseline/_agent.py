@@ -13,10 +13,10 @@ from autogen_core import CancellationToken
 from autogen_core.models import ChatCompletionClient
 from autogen_core.tools import BaseTool
 
+from coag.compat import Recorder
 from coag.schema import ReceiptStatus
 
-from ._client import RecordingClient
-from ._recorder import PlainRecorder
+from ._client import OneActionClient
 from ._workbench import RecordingWorkbench
 
 
@@ -38,17 +38,17 @@ class PlainAgent:
         *,
         tools: Sequence[BaseTool[Any, Any]],
         system_message: str,
-        recorder: PlainRecorder,
+        recorder: Recorder,
     ) -> None:
         self._name = name
         self._recorder = recorder
-        self._client = RecordingClient(client, recorder)
+        self._client = OneActionClient(client, recorder)
         self._workbench = RecordingWorkbench(tools, recorder)
         self._system_message = system_message
         self._agent = self._made()
 
     @property
-    def recorder(self) -> PlainRecorder:
+    def recorder(self) -> Recorder:
         """Who writes this agent's trace."""
         return self._recorder
 

@@ -13,11 +13,9 @@ from autogen_core.tools import (
     ToolResult,
 )
 
-from coag.compat import read_result
+from coag.compat import Attempt, Recorder, read_result
 from coag.errors import TraceError
 from coag.schema import ReceiptStatus
-
-from ._recorder import Attempt, PlainRecorder
 
 
 class RecordingWorkbench(StaticWorkbench):
@@ -33,7 +31,7 @@ class RecordingWorkbench(StaticWorkbench):
 
     component_provider_override = "case_study.baseline.RecordingWorkbench"
 
-    def __init__(self, tools: Sequence[BaseTool[Any, Any]], recorder: PlainRecorder) -> None:
+    def __init__(self, tools: Sequence[BaseTool[Any, Any]], recorder: Recorder) -> None:
         super().__init__(list(tools))
         self._recorder = recorder
         self.problem: TraceError | None = None

@@ -2,11 +2,19 @@
 
 `ToolRunner` runs AutoGen tools and workbenches so that whatever they do ends in a result.
 `AutoGenMemory` is our long-term memory behind AutoGen's `Memory`.
+`SteadyClient` makes the answers of any model client reliable. `record` writes the run of any
+chat agent down as ours are.
 """
 
 from ._approvers import ConsoleApprover, ScriptedAnswer, ScriptedApprover
+from ._call_repair import Mended, mend_arguments
+from ._exchange import Exchange
 from ._memory import AutoGenMemory
+from ._recorded_agent import RecordedAgent, record
+from ._recorder import Attempt, Recorder
+from ._recording_client import RecordingClient
 from ._results import OUTPUT_CHARACTERS, cap_text, read_result
+from ._steady_client import SteadyClient
 from ._tool_components import (
     ImportedTool,
     SourceTool,
@@ -15,22 +23,34 @@ from ._tool_components import (
     tool_component,
     workbench_component,
 )
-from ._tool_runner import Tool, ToolRunner
+from ._tool_runner import RESERVED, Tool, ToolRunner
+from ._wrapping_client import WrappingClient
 
 __all__ = [
     "ToolRunner",
     "Tool",
+    "RESERVED",
     "read_result",
     "cap_text",
     "OUTPUT_CHARACTERS",
     "AutoGenMemory",
+    "ConsoleApprover",
+    "ScriptedApprover",
+    "ScriptedAnswer",
     "ImportedTool",
     "SourceTool",
     "tool_component",
     "load_tool",
     "workbench_component",
     "load_workbench",
-    "ConsoleApprover",
-    "ScriptedApprover",
-    "ScriptedAnswer",
+    "SteadyClient",
+    "Exchange",
+    "mend_arguments",
+    "Mended",
+    "record",
+    "Recorder",
+    "RecordedAgent",
+    "RecordingClient",
+    "WrappingClient",
+    "Attempt",
 ]

@@ -10,7 +10,8 @@ from autogen_core import FunctionCall
 from autogen_core.models import CreateResult, RequestUsage
 from autogen_core.tools import BaseTool, FunctionTool
 
-from case_study.baseline import PlainAgent, PlainRecorder
+from case_study.baseline import PlainAgent
+from coag.compat import Recorder
 from coag.errors import ModelCallError, TraceError
 from coag.models import ScriptedModel, ScriptedRequest, scripted_answers
 from coag.schema import Intent, ModelCall, Note, Receipt, ReceiptStatus, TraceRecord, TurnEnd
@@ -32,7 +33,7 @@ def _call(name: str, number: int = 1, **arguments: str) -> FunctionCall:
 
 
 def _agent(tmp_path: Path, model: ScriptedModel) -> PlainAgent:
-    recorder = PlainRecorder(
+    recorder = Recorder(
         tmp_path, agent="robot", model="scripted:test", seed=0, configuration={"episode": 1}
     )
     return PlainAgent("robot", model, tools=TOOLS, system_message="Push!", recorder=recorder)
@@ -150,7 +151,7 @@ async def test_nothing_runs_where_its_intent_cannot_be_written(tmp_path: Path) -
         break_trace()
         return [_call("press", button="green")]
 
-    recorder = PlainRecorder(tmp_path, agent="robot", model="m", seed=0, configuration={})
+    recorder = Recorder(tmp_path, agent="robot", model="m", seed=0, configuration={})
     break_trace: Callable[[], None] = recorder.close
     agent = PlainAgent(
         "robot",

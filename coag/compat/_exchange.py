@@ -1,0 +1,278 @@
+"""One request to a `SteadyClient`, asked of the client within as often as it takes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
+
+from autogen_core import CancellationToken
+from autogen_core.models import (
+    AssistantMessage,
+    CreateResult,
+    LLMMessage,
+    RequestUsage,
+    UserMessage,
+)
+from autogen_core.tools import Tool, ToolSchema
+from pydantic import BaseModel
+
+from coag.errors import ModelCallError
+from coag.models import (
+    Asker,
+    AskSettings,
+    CallContext,
+    Parsed,
+    UnformedCall,
+    continued,
+    correction,
+    limit_arguments,
+    listening,
+    parse_answer,
+    reason_of,
+    usage_of,
+)
+from coag.schema import ModelCall, TokenUsage
+
+from ._answer_repair import ToolChoice, fault_of, mend_answer, with_pieces
+
+ResultT = TypeVar("ResultT")
+
+_IN_FORM = "Give that answer again in the form that is asked for."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exchange:
+    """What one request to a `SteadyClient` took."""
+
+    calls: tuple[ModelCall, ...]
+    """Every request to the client within, failed ones included, in order."""
+    faults: tuple[str, ...] = ()
+    """What was wrong with the answers and was mended, asked for again, or passed on."""
+
+    @property
+    def usage(self) -> TokenUsage:
+        """What all of it used together, cached tokens where the server tells them."""
+        return usage_of(self.calls)
+
+
+@dataclass(slots=True, kw_only=True)
+class Asking:
+    """One request on its way."""
+
+    asker: Asker
+    settings: AskSettings
+    dialogue: Sequence[LLMMessage]
+    """What is sent, in legal form."""
+    tools: Sequence[Tool | ToolSchema]
+    tool_choice: ToolChoice
+    token: CancellationToken | None
+    context: CallContext
+    """Names and dates the requests to the client within, and is told of them."""
+    calls: list[ModelCall] = field(default_factory=list[ModelCall])
+    faults: list[str] = field(default_factory=list[str])
+
+    @property
+    def exchange(self) -> Exchange:
+        """What it took so far."""
+        return Exchange(calls=tuple(self.calls), faults=tuple(self.faults))
+
+    async def formed(self, output_type: type[BaseModel]) -> CreateResult:
+        """JSON of a type; or tool calls, where tools are offered and the model calls some."""
+        dialogue = self.dialogue
+        if self._may_call:
+            first = await self.unformed()
+            if not isinstance(first.content, str):
+                return first
+            truncated = first.finish_reason == "length"
+            found = parse_answer(first.content, output_type, truncated=truncated)
+            if isinstance(found, Parsed):
+                return first.model_copy(update={"content": found.text})
+            if first.content.strip():
+                said = AssistantMessage(content=first.content, source="assistant")
+                asked = UserMessage(content=_IN_FORM, source="user")
+                dialogue = [*self.dialogue, said, asked]
+        answer = await self.asker.ask(
+            (),
+            output_type,
+            context=self._noting,
+            settings=self.settings,
+            dialogue=dialogue,
+        )
+        if answer.repaired:
+            self.faults.append(f"{output_type.__name__}: the JSON had to be repaired")
+        return CreateResult(
+            finish_reason="stop",
+            content=answer.text,
+            usage=self._usage,
+            cached=False,
+            thought=answer.thought,
+        )
+
+    async def unformed(self) -> CreateResult:
+        """Text or tool calls."""
+        problem: str | None = None
+        for attempt in range(1, self.settings.reasks + 2):
+            call, messages = self._begin(attempt, problem)
+            with listening() as heard, self._told(call, heard.usage):
+                result = await within(self.settings.timeout, lambda m=messages: self._create(m))
+                usage = heard.usage(result.usage)
+            problem = self._take(call, result, usage)
+            if problem is None or attempt > self.settings.reasks:
+                return self._final(result)
+        raise AssertionError("unreachable: the last attempt returns")
+
+    async def streamed(self, extra: Mapping[str, Any]) -> AsyncGenerator[str | CreateResult]:
+        """The pieces of a text as they come, and the whole answer at last.
+
+        Args:
+            extra: Further arguments of the client's call, for streams only.
+        """
+        problem: str | None = None
+        for attempt in range(1, self.settings.reasks + 2):
+            call, messages = self._begin(attempt, problem)
+            pieces: list[str] = []
+            result: CreateResult | None = None
+            with self._told(call, lambda: TokenUsage(calls=1)):
+                parts = self._stream(messages, extra)
+                try:
+                    while (part := await self._next(parts)) is not None:
+                        if isinstance(part, CreateResult):
+                            result = part
+                            continue
+                        pieces.append(part)
+                        yield part
+                finally:
+                    await parts.aclose()
+                if result is None:
+                    raise ModelCallError(self.asker.name, "the stream ended without a result")
+                result, lost = with_pieces(result, pieces)
+                self.faults.extend(lost)
+            problem = self._take(call, result, _usage_of(result))
+            if problem is None or attempt > self.settings.reasks:
+                yield self._final(result)
+                return
+
+    @property
+    def _may_call(self) -> bool:
+        return bool(self.tools) and self.tool_choice != "none"
+
+    @property
+    def _noting(self) -> CallContext:
+        return replace(self.context, on_call=self._note)
+
+    @property
+    def _usage(self) -> RequestUsage:
+        used = usage_of(self.calls)
+        return RequestUsage(
+            prompt_tokens=used.prompt_tokens, completion_tokens=used.completion_tokens
+        )
+
+    def _note(self, call: ModelCall) -> None:
+        self.calls.append(call)
+        self.context.on_call(call)
+
+    def _begin(self, attempt: int, problem: str | None) -> tuple[UnformedCall, list[LLMMessage]]:
+        """The record of a request that goes out now, and what it says."""
+        messages = list(self.dialogue)
+        if problem is not None:
+            again = UserMessage(content=correction(problem, None), source="user")
+            messages = continued(messages, [again])
+        call = UnformedCall(
+            messages,
+            self.tools,
+            model=self.asker.name,
+            context=self._noting,
+            attempt=attempt,
+        )
+        return call, messages
+
+    @contextmanager
+    def _told(self, call: UnformedCall, usage: Callable[[], TokenUsage]) -> Generator[None]:
+        """Writes down a request that fails, and raises our error for it."""
+        try:
+            yield
+        except (asyncio.CancelledError, GeneratorExit):
+            call.failed("cancelled", usage())
+            raise
+        except ModelCallError as error:
+            call.failed(reason_of(error), usage())
+            raise
+        except Exception as error:
+            # The one broad guard: clients are an open interface, whatever one raises.
+            reason = reason_of(error)
+            call.failed(reason, usage())
+            raise ModelCallError(self.asker.name, reason) from error
+
+    async def _create(self, messages: Sequence[LLMMessage]) -> CreateResult:
+        return await self.asker.client.create(
+            messages,
+            tools=self.tools,
+            tool_choice=self.tool_choice,
+            extra_create_args=self._extra,
+            cancellation_token=self.token,
+        )
+
+    def _stream(
+        self, messages: Sequence[LLMMessage], extra: Mapping[str, Any]
+    ) -> AsyncGenerator[str | CreateResult, None]:
+        return self.asker.client.create_stream(
+            messages,
+            tools=self.tools,
+            tool_choice=self.tool_choice,
+            extra_create_args={**extra, **self._extra},
+            cancellation_token=self.token,
+        )
+
+    @property
+    def _extra(self) -> dict[str, Any]:
+        limit = limit_arguments(self.asker.client, self.asker.limit_name, self.settings.max_tokens)
+        return {**limit, **self.settings.extra}
+
+    async def _next(self, parts: AsyncGenerator[str | CreateResult]) -> str | CreateResult | None:
+        """The next part of a stream, None at its end; each within the time of a call."""
+        part = await within(self.settings.timeout, lambda: anext(parts, None))
+        return part
+
+    def _take(self, call: UnformedCall, result: CreateResult, usage: TokenUsage) -> str | None:
+        """Writes the answer down; gives what is wrong with it, if asking again may help."""
+        problem = fault_of(result, may_call=self._may_call)
+        if problem is not None:
+            self.faults.append(problem)
+        call.answered(result, usage, error=problem)
+        return problem
+
+    def _final(self, result: CreateResult) -> CreateResult:
+        """The answer as the agent gets it, and what all requests used."""
+        mended, faults = mend_answer(
+            result, tools=self.tools, tool_choice=self.tool_choice, dialogue=self.dialogue
+        )
+        self.faults.extend(faults)
+        return mended.model_copy(update={"usage": self._usage})
+
+
+async def within(seconds: float | None, call: Callable[[], Awaitable[ResultT]]) -> ResultT:
+    """What the call gives, if it does so in time.
+
+    Raises:
+        TimeoutError: It did not; the message says how long it had.
+    """
+    deadline = asyncio.timeout(seconds)
+    try:
+        async with deadline:
+            return await call()
+    except TimeoutError:
+        if not deadline.expired():
+            raise
+        raise TimeoutError(f"no answer within {seconds:g} s") from None
+
+
+def _usage_of(result: CreateResult) -> TokenUsage:
+    """A stream's usage: its clients do not tell cached tokens."""
+    return TokenUsage(
+        prompt_tokens=result.usage.prompt_tokens,
+        completion_tokens=result.usage.completion_tokens,
+        calls=1,
+    )

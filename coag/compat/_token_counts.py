@@ -1,0 +1,62 @@
+"""Counting tokens with or without a client that can."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+
+from autogen_core.models import ChatCompletionClient, LLMMessage
+from autogen_core.tools import Tool, ToolSchema
+
+from coag.models import message_text
+from coag.schema import estimate_tokens
+
+CONTEXT_TOKENS = 8_192
+"""The context size that is assumed where neither client nor developer tells it."""
+_LOG = logging.getLogger(__name__)
+
+
+class TokenCounts:
+    """The client's counts as long as it can count, estimates from then on.
+
+    Args:
+        client: Who counts. AutoGen's clients use tiktoken, which fetches its tables at first use.
+        context_tokens: The model's context size; with it the client is never asked.
+    """
+
+    def __init__(self, client: ChatCompletionClient, context_tokens: int | None) -> None:
+        self._client = client
+        self._context_tokens = context_tokens
+        self._asks = context_tokens is None
+
+    def count(self, messages: Sequence[LLMMessage], tools: Sequence[Tool | ToolSchema]) -> int:
+        """About how many tokens messages and tools are."""
+        counted = self._asked(lambda: self._client.count_tokens(messages, tools=tools))
+        return _estimate(messages, tools) if counted is None else counted
+
+    def remaining(self, messages: Sequence[LLMMessage], tools: Sequence[Tool | ToolSchema]) -> int:
+        """About how many tokens are left of the context."""
+        left = self._asked(lambda: self._client.remaining_tokens(messages, tools=tools))
+        if left is not None:
+            return left
+        return (self._context_tokens or CONTEXT_TOKENS) - _estimate(messages, tools)
+
+    def _asked(self, counting: Callable[[], int]) -> int | None:
+        if not self._asks:
+            return None
+        try:
+            return counting()
+        except Exception as error:  # tiktoken's, the network's and unknown models' are many
+            self._asks = False
+            _LOG.warning(
+                "%s cannot count tokens (%s): they are estimated from now on.",
+                type(self._client).__name__,
+                type(error).__name__,
+            )
+            return None
+
+
+def _estimate(messages: Sequence[LLMMessage], tools: Sequence[Tool | ToolSchema]) -> int:
+    offered = [tool.schema if isinstance(tool, Tool) else tool for tool in tools]
+    said = sum(estimate_tokens(message_text(message)) for message in messages)
+    return said + sum(estimate_tokens(str(schema)) for schema in offered)

@@ -1,0 +1,295 @@
+"""Runs of stock agents, written down."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from autogen_agentchat.agents import AssistantAgent, BaseChatAgent
+from autogen_agentchat.base import Response
+from autogen_agentchat.conditions import MaxMessageTermination
+from autogen_agentchat.messages import BaseChatMessage, ModelClientStreamingChunkEvent, TextMessage
+from autogen_agentchat.teams import RoundRobinGroupChat
+from autogen_core import CancellationToken, FunctionCall
+from autogen_core.models import ChatCompletionClient
+from typer.testing import CliRunner
+
+from coag.cli import app
+from coag.compat import RecordedAgent, Recorder, RecordingClient, SteadyClient, record
+from coag.errors import ConfigurationError, TraceError
+from coag.models import ScriptedModel, ScriptedReply, scripted_answers
+from coag.schema import (
+    Intent,
+    ModelCall,
+    Note,
+    Percept,
+    Receipt,
+    ReceiptStatus,
+    Rung,
+    SteppingClock,
+    TraceRecord,
+    Trust,
+    TurnEnd,
+)
+from coag.tracing import read_run
+
+
+def model(*answers: ScriptedReply | Exception) -> ScriptedModel:
+    return ScriptedModel(scripted_answers(answers), name="tiny")
+
+
+def push(button: str) -> str:
+    """Pushes a button."""
+    if button == "red":
+        raise ValueError("not that one")
+    return json.dumps({"ok": button == "green"})
+
+
+def pushes(button: str = "green", id: str = "1") -> FunctionCall:
+    return FunctionCall(id=id, name="push", arguments=json.dumps({"button": button}))
+
+
+def recorded(client: ChatCompletionClient, logs: Path | None = None, **given: Any) -> RecordedAgent:
+    return record(AssistantAgent, "clerk", client, logs=logs, tools=[push], **given)
+
+
+def only(records: Sequence[TraceRecord], kind: type[Any]) -> list[Any]:
+    return [each for each in records if isinstance(each, kind)]
+
+
+class Parrot(BaseChatAgent):
+    """An agent without a model."""
+
+    @property
+    def produced_message_types(self) -> Sequence[type[BaseChatMessage]]:
+        return (TextMessage,)
+
+    async def on_messages(
+        self, messages: Sequence[BaseChatMessage], cancellation_token: CancellationToken
+    ) -> Response:
+        said = messages[-1].to_model_text()
+        return Response(chat_message=TextMessage(content=said, source=self.name))
+
+    async def on_reset(self, cancellation_token: CancellationToken) -> None:
+        pass
+
+
+# ---- what is written ----
+
+
+async def test_turn_is_a_percept_model_calls_and_intents_with_their_receipts(
+    tmp_path: Path,
+) -> None:
+    agent = recorded(model([pushes()], "Pushed."), tmp_path, reflect_on_tool_use=True)
+    result = await agent.run(task="Push the green one.")
+    assert result.messages[-1].to_text() == "Pushed."
+    records = agent.recorder.records
+    assert [each.record for each in records] == [
+        "turn_start",
+        "percept",
+        "model_call",
+        "intent",
+        "receipt",
+        "model_call",
+        "turn_end",
+    ]
+    (percept,) = only(records, Percept)
+    assert (percept.content, percept.trust) == ("Push the green one.", Trust.USER)
+    first, second = only(records, ModelCall)
+    assert (first.rung, first.tools, first.tool_calls[0]["name"]) == (
+        Rung.NATIVE,
+        ("push",),
+        "push",
+    )
+    assert (second.rung, second.raw, second.cycle) == (Rung.TEXT, "Pushed.", 1)
+    (intent,), (receipt,) = only(records, Intent), only(records, Receipt)
+    assert (intent.action, intent.arguments) == ("push", {"button": "green"})
+    assert (receipt.intent_id, receipt.status) == (intent.id, ReceiptStatus.DONE)
+    await agent.close()
+    await agent.close()
+    run = read_run(agent.recorder.folder.path)
+    assert (run.kind, run.agent, run.model) == ("plain", "clerk", "tiny")
+    assert run.ended_at is not None
+    assert agent.recorder.records == records
+
+
+async def test_coag_log_shows_the_run(tmp_path: Path) -> None:
+    agent = recorded(model([pushes()]), tmp_path)
+    await agent.run(task="Push the green one.")
+    await agent.close()
+    shown = CliRunner().invoke(app, ["log", str(agent.recorder.folder.path)])
+    assert shown.exit_code == 0, shown.output
+    for expected in ("plain agent clerk", "model tiny", "Push the green one.", "push", "respond"):
+        assert expected in shown.output
+
+
+async def test_run_in_ram_leaves_nothing_on_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    agent = recorded(model([pushes("red")]))
+    await agent.run(task="go")
+    await agent.close()
+    (receipt,) = only(agent.recorder.records, Receipt)
+    assert receipt.status is ReceiptStatus.FAILED
+    assert os.listdir(tmp_path) == []
+    with pytest.raises(ConfigurationError, match="logs=DIR"):
+        _ = agent.recorder.folder
+
+
+async def test_call_of_a_tool_that_does_not_exist_is_an_attempt() -> None:
+    unread = FunctionCall(id="2", name="fly", arguments="{soon")
+    agent = recorded(model([pushes(), unread]))
+    await agent.run(task="go")
+    statuses = [each.status for each in only(agent.recorder.records, Receipt)]
+    assert statuses == [ReceiptStatus.DONE, ReceiptStatus.FAILED]
+    intent = only(agent.recorder.records, Intent)[1]
+    assert (intent.action, intent.arguments) == ("fly", {"unparsed": "{soon"})
+
+
+async def test_calls_with_the_same_id_get_a_receipt_each() -> None:
+    agent = recorded(model([pushes("green"), pushes("red")]))
+    await agent.run(task="go")
+    statuses = [each.status for each in only(agent.recorder.records, Receipt)]
+    assert statuses == [ReceiptStatus.DONE, ReceiptStatus.FAILED]
+
+
+async def test_streamed_turn_is_written_down_without_its_pieces() -> None:
+    agent = recorded(model("It is done."), model_client_stream=True)
+    items = [item async for item in agent.run_stream(task="go")]
+    assert len([each for each in items if isinstance(each, ModelClientStreamingChunkEvent)]) == 3
+    (call,) = only(agent.recorder.records, ModelCall)
+    assert call.raw == "It is done."
+    assert only(agent.recorder.records, Note) == []
+
+
+async def test_each_attempt_of_a_steady_client_is_written_down_if_it_is_within() -> None:
+    recorder = Recorder(agent="clerk", clock=SteppingClock())
+    client = SteadyClient(RecordingClient(model("", "Done."), recorder))
+    agent = RecordedAgent(AssistantAgent("clerk", client), recorder)
+    await agent.run(task="go")
+    assert [each.raw for each in only(recorder.records, ModelCall)] == ["", "Done."]
+
+
+async def test_agent_without_a_model_is_written_down_as_well() -> None:
+    agent = RecordedAgent(Parrot("parrot", "Repeats."), Recorder(agent="parrot"))
+    result = await agent.run(task="Hello.")
+    assert result.messages[-1].to_text() == "Hello."
+    await agent.on_reset(CancellationToken())
+    kinds = [each.record for each in agent.recorder.records]
+    assert kinds == ["turn_start", "percept", "turn_end", "note"]
+
+
+async def test_words_of_other_agents_are_no_words_of_the_user() -> None:
+    first, second = (
+        RecordedAgent(Parrot(name, "Repeats."), Recorder(agent=name)) for name in ("ann", "bob")
+    )
+    team = RoundRobinGroupChat([first, second], termination_condition=MaxMessageTermination(3))
+    await team.run(task="Hello.")
+    heard = [(each.source, each.trust) for each in only(second.recorder.records, Percept)]
+    assert heard == [("user", Trust.USER), ("ann", Trust.UNTRUSTED)]
+
+
+async def test_state_and_component_are_those_of_the_agent_within() -> None:
+    agent = recorded(model("Hello.", "Again."))
+    await agent.run(task="go")
+    state = await agent.save_state()
+    other = recorded(model("Hello."))
+    await other.load_state(state)
+    assert await other.save_state() == state
+    assert other.produced_message_types == other.agent.produced_message_types
+
+
+# ---- what goes wrong ----
+
+
+async def test_model_that_cannot_be_asked_is_written_down_and_raises_what_it_raised() -> None:
+    agent = recorded(model(ConnectionError("no route")))
+    with pytest.raises(ConnectionError, match="no route"):
+        await agent.run(task="go")
+    (call,), (end,) = only(agent.recorder.records, ModelCall), only(agent.recorder.records, TurnEnd)
+    assert call.error == "ConnectionError: no route"
+    assert (end.reason, end.response) == ("error", "ConnectionError: no route")
+
+
+async def test_cancelled_turn_leaves_no_intent_without_a_receipt() -> None:
+    begun = asyncio.Event()
+
+    async def wait() -> str:
+        """Waits."""
+        begun.set()
+        await asyncio.Event().wait()
+        return ""
+
+    call = FunctionCall(id="1", name="wait", arguments="{}")
+    agent = record(AssistantAgent, "clerk", model([call]), tools=[wait])
+    running = asyncio.create_task(agent.run(task="go"))
+    async with asyncio.timeout(5):
+        await begun.wait()
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+    (receipt,), (end,) = (
+        only(agent.recorder.records, Receipt),
+        only(agent.recorder.records, TurnEnd),
+    )
+    assert receipt.status is ReceiptStatus.CANCELLED
+    assert "may or may not" in receipt.content
+    assert end.reason == "cancelled"
+
+
+async def test_stream_that_is_left_ends_its_turn() -> None:
+    agent = recorded(model([pushes()]))
+    message = TextMessage(content="go", source="user")
+    stream = agent.on_messages_stream([message], CancellationToken())
+    await anext(stream)
+    await stream.aclose()
+    (receipt,) = only(agent.recorder.records, Receipt)
+    assert receipt.status is ReceiptStatus.CANCELLED
+    assert agent.recorder.records[-1].record == "turn_end"
+
+
+async def test_nothing_runs_whose_intent_cannot_be_written(tmp_path: Path) -> None:
+    pressed: list[str] = []
+
+    def press(button: str) -> str:
+        """Presses a button."""
+        pressed.append(button)
+        return "pressed"
+
+    def answer(_request: Any) -> list[FunctionCall]:
+        agent.recorder.folder.trace_path.unlink()
+        return [FunctionCall(id="1", name="press", arguments='{"button": "a"}')]
+
+    agent = record(AssistantAgent, "clerk", ScriptedModel(answer), logs=tmp_path, tools=[press])
+    with pytest.raises(TraceError):
+        await agent.run(task="go")
+    with pytest.raises(TraceError):
+        await agent.run(task="again")
+    assert pressed == []
+    await agent.close()
+
+
+def test_folder_that_cannot_be_written_to_is_told_before_anything_is_made(tmp_path: Path) -> None:
+    (tmp_path / "logs").write_text("a file where the folder should be")
+    made: list[str] = []
+
+    def make(name: str, model_client: ChatCompletionClient) -> AssistantAgent:
+        made.append(name)
+        return AssistantAgent(name, model_client)
+
+    with pytest.raises(TraceError):
+        record(make, "clerk", model(), logs=tmp_path / "logs")
+    assert made == []
+
+
+def test_run_of_an_agent_that_cannot_be_made_is_ended(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="identifier"):
+        record(AssistantAgent, "no name", model(), logs=tmp_path)
+    (folder,) = tmp_path.iterdir()
+    assert read_run(folder).ended_at is not None

@@ -1,0 +1,212 @@
+"""The real OpenAI and Ollama clients, made steady, against servers on this machine."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import pytest
+from autogen_core.models import (
+    ChatCompletionClient,
+    CreateResult,
+    LLMMessage,
+    ModelInfo,
+    RequestUsage,
+    SystemMessage,
+    UserMessage,
+)
+from autogen_core.tools import FunctionTool
+from autogen_ext.models.ollama import OllamaChatCompletionClient
+from autogen_ext.models.openai import OpenAIChatCompletionClient
+from kits.fake_server import FakeServer, openai_body, openai_text
+from pydantic import BaseModel
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from coag.compat import SteadyClient
+
+INFO = ModelInfo(
+    vision=False,
+    function_calling=True,
+    json_output=True,
+    family="unknown",
+    structured_output=True,
+)
+ASKED: list[LLMMessage] = [UserMessage(content="Say hi.", source="user")]
+GOOD = '{"say": "hi"}'
+
+
+class Word(BaseModel):
+    say: str
+
+
+def nod(deep: bool) -> str:
+    """Nods."""
+    return "nodded"
+
+
+NOD = FunctionTool(nod, description="Nods.")
+
+
+@pytest.fixture
+def served() -> Iterator[FakeServer]:
+    fake = FakeServer(openai_text(GOOD))
+    fake.start()
+    yield fake
+    fake.stop()
+
+
+@pytest.fixture
+async def bare(served: FakeServer) -> AsyncIterator[ChatCompletionClient]:
+    opened = OpenAIChatCompletionClient(
+        model="tiny",
+        base_url=f"{served.url}/v1",
+        api_key="sk-local-secret",
+        model_info=INFO,
+        max_retries=0,
+    )
+    yield opened
+    await opened.close()
+
+
+async def answer_with_calls(_body: dict[str, Any], _request: Request) -> Response:
+    calls = [
+        {"id": "1", "type": "function", "function": {"name": "nod", "arguments": "```{'deep': 1}"}},
+        {"id": "1", "type": "function", "function": {"name": "nod", "arguments": "{'deep': True}"}},
+    ]
+    return JSONResponse(openai_body({"content": None, "tool_calls": calls}, "tool_calls"))
+
+
+def sse(*chunks: dict[str, Any]) -> Response:
+    lines = [f"data: {json.dumps(chunk)}\n\n" for chunk in chunks]
+    return Response("".join([*lines, "data: [DONE]\n\n"]), media_type="text/event-stream")
+
+
+def piece(text: str, finish: str | None = None) -> dict[str, Any]:
+    choice = {"index": 0, "delta": {"content": text}, "finish_reason": finish}
+    head = {"id": "x", "object": "chat.completion.chunk", "created": 1, "model": "tiny"}
+    return {**head, "choices": [choice]}
+
+
+async def stream(body: dict[str, Any], _request: Request) -> Response:
+    usage = {"prompt_tokens": 9, "completion_tokens": 2, "total_tokens": 11}
+    told: dict[str, Any] = {**piece(""), "choices": [], "usage": usage}
+    ends = [piece("", "stop"), *([told] if "stream_options" in body else [])]
+    return sse(piece("Hel"), piece("lo."), *ends)
+
+
+async def refuse_stream_options(body: dict[str, Any], request: Request) -> Response:
+    if "stream_options" in body:
+        return JSONResponse({"error": {"message": "unknown: stream_options"}}, status_code=400)
+    return await stream(body, request)
+
+
+async def streamed(client: ChatCompletionClient) -> tuple[list[str], CreateResult]:
+    parts = [part async for part in client.create_stream(ASKED)]
+    (result,) = [part for part in parts if isinstance(part, CreateResult)]
+    return [part for part in parts if isinstance(part, str)], result
+
+
+async def test_schema_is_enforced_by_the_server_and_cached_tokens_are_kept(
+    served: FakeServer, bare: ChatCompletionClient
+) -> None:
+    served.behave = openai_text(GOOD, cached=64)
+    client = SteadyClient(bare)
+    result = await client.create(ASKED, json_output=Word)
+    assert result.content == GOOD
+    (sent,) = served.seen
+    assert sent["response_format"]["json_schema"]["strict"] is True
+    assert client.usage.cached_tokens == 64
+    assert client.last is not None
+    assert client.last.usage.cached_tokens == 64
+
+
+async def test_bad_answer_is_counted_that_the_bare_client_loses(
+    served: FakeServer, bare: ChatCompletionClient
+) -> None:
+    bodies = iter(["not JSON", GOOD])
+
+    async def behave(_body: dict[str, Any], _request: Request) -> Response:
+        return JSONResponse(openai_body({"content": next(bodies)}))
+
+    served.behave = behave
+    result = await SteadyClient(bare).create(ASKED, json_output=Word)
+    assert result.content == GOOD
+    assert result.usage == RequestUsage(prompt_tokens=200, completion_tokens=20)
+
+
+async def test_calls_with_one_id_and_broken_arguments_come_out_whole(
+    served: FakeServer, bare: ChatCompletionClient
+) -> None:
+    served.behave = answer_with_calls
+    result = await SteadyClient(bare).create(ASKED, tools=[NOD])
+    assert not isinstance(result.content, str)
+    assert [(each.id, json.loads(each.arguments)) for each in result.content] == [
+        ("1", {"deep": 1}),
+        ("1-1", {"deep": True}),
+    ]
+
+
+async def test_scattered_system_messages_reach_the_server_as_one(
+    served: FakeServer, bare: ChatCompletionClient
+) -> None:
+    messages = [SystemMessage(content="A."), *ASKED, SystemMessage(content="B.")]
+    with pytest.raises(ValueError, match="system messages"):
+        await bare.create(messages)
+    await SteadyClient(bare).create(messages)
+    (sent,) = served.seen
+    assert [each["role"] for each in sent["messages"]] == ["system", "user"]
+
+
+async def test_streams_usage_is_asked_for(served: FakeServer, bare: ChatCompletionClient) -> None:
+    served.behave = stream
+    pieces, result = await streamed(SteadyClient(bare))
+    assert pieces == ["Hel", "lo."]
+    assert result.content == "Hello."
+    assert result.usage == RequestUsage(prompt_tokens=9, completion_tokens=2)
+
+
+async def test_stream_goes_on_without_usage_where_the_server_refuses_to_tell(
+    served: FakeServer, bare: ChatCompletionClient
+) -> None:
+    served.behave = refuse_stream_options
+    client = SteadyClient(bare)
+    for _ in range(2):
+        _, result = await streamed(client)
+        assert result.content == "Hello."
+    assert ["stream_options" in sent for sent in served.seen] == [True, False, False]
+
+
+async def test_text_is_kept_that_ollamas_client_loses(served: FakeServer) -> None:
+    async def one_piece(_body: dict[str, Any], _request: Request) -> Response:
+        line = {"model": "tiny", "message": {"role": "assistant", "content": "Hello there."}}
+        ended = {"done": True, "done_reason": "stop", "prompt_eval_count": 5, "eval_count": 3}
+        return Response(
+            json.dumps({**line, **ended}) + "\n",
+            media_type="application/x-ndjson",
+            headers={"connection": "close"},
+        )
+
+    served.behave = one_piece
+    inner = OllamaChatCompletionClient(model="tiny", host=served.url, model_info=INFO)
+    pieces, result = await streamed(SteadyClient(inner))
+    assert pieces == ["Hello there."]
+    assert result.content == "Hello there."
+    assert result.usage.completion_tokens > 0
+
+
+async def test_component_comes_back_with_the_client_within(bare: ChatCompletionClient) -> None:
+    for client in (
+        SteadyClient(bare),
+        SteadyClient(bare, max_tokens=9, timeout=5.0, reasks=0, context_tokens=100),
+    ):
+        dumped = client.dump_component()
+        text = dumped.model_dump_json()
+        assert dumped.provider == "coag.compat.SteadyClient"
+        assert "sk-local-secret" not in text
+        assert '"model":"tiny"' in text
+        loaded = ChatCompletionClient.load_component(json.loads(text))
+        assert isinstance(loaded, SteadyClient)
+        assert loaded.dump_component().model_dump_json() == text
+        await loaded.close()
