@@ -1,0 +1,98 @@
+"""Asking in the middle of a dialogue of AutoGen's messages."""
+
+from __future__ import annotations
+
+from autogen_core import FunctionCall
+from autogen_core.models import (
+    AssistantMessage,
+    FunctionExecutionResult,
+    FunctionExecutionResultMessage,
+    LLMMessage,
+    SystemMessage,
+    UserMessage,
+)
+from pydantic import BaseModel
+
+from coag.models import (
+    Asker,
+    AskSettings,
+    ScriptedModel,
+    continued,
+    merged_system,
+    scripted_answers,
+    sent_messages,
+)
+from coag.schema import Rung
+
+CALL = FunctionCall(id="1", name="look", arguments="{}")
+DIALOGUE: list[LLMMessage] = [
+    SystemMessage(content="Be brief."),
+    UserMessage(content="Look.", source="user"),
+    AssistantMessage(content=[CALL], thought="I look.", source="a"),
+    FunctionExecutionResultMessage(
+        content=[FunctionExecutionResult(content="a door", name="look", call_id="1")]
+    ),
+]
+
+
+class Seen(BaseModel):
+    what: str
+
+
+async def test_dialogue_is_sent_as_it_is_and_recorded_in_front_of_what_is_added() -> None:
+    model = ScriptedModel(scripted_answers(["no", '{"what": "door"}']))
+    answer = await Asker(model).ask(
+        (), Seen, dialogue=DIALOGUE, settings=AskSettings(extra={"temperature": 0})
+    )
+    assert (answer.value, answer.text) == (Seen(what="door"), '{"what": "door"}')
+    first, second = model.requests
+    assert list(first.messages) == DIALOGUE
+    assert list(second.messages[:4]) == DIALOGUE
+    assert second.extra["temperature"] == 0
+    recorded = [message["role"] for message in answer.calls[1].messages]
+    assert recorded[:4] == ["system", "user", "assistant", "tool"]
+    assert recorded[4:] == ["user", "assistant", "user"]
+
+
+async def test_what_a_rung_adds_stands_in_the_users_last_message() -> None:
+    model = ScriptedModel(scripted_answers(['{"what": "door"}']))
+    await Asker(model).ask((), Seen, dialogue=DIALOGUE[:2], settings=AskSettings(rung=Rung.PROMPT))
+    (sent,) = model.requests
+    assert len(sent.messages) == 2
+    assert sent.last_user_text.startswith("Look.\n\nAnswer with one JSON object")
+
+
+async def test_repaired_answer_is_told_as_the_json_that_it_was_taken_for() -> None:
+    model = ScriptedModel(scripted_answers(["Well, {'what': 'door'}"]))
+    answer = await Asker(model).ask((), Seen, dialogue=DIALOGUE)
+    assert Seen.model_validate_json(answer.text) == answer.value
+    assert answer.repaired
+
+
+def test_messages_go_on_without_two_of_the_user_in_a_row() -> None:
+    again = UserMessage(content="Again.", source="user")
+    assert continued([], [again]) == [again]
+    assert continued(DIALOGUE, []) == DIALOGUE
+    assert continued(DIALOGUE, [again]) == [*DIALOGUE, again]
+    assert [each.content for each in continued(DIALOGUE[:2], [again])][1] == "Look.\n\nAgain."
+    parts = UserMessage(content=["See:"], source="user")
+    (one,) = continued([parts], [again])
+    assert one.content == ["See:", "Again."]
+
+
+def test_system_messages_become_one_at_the_front() -> None:
+    scattered: list[LLMMessage] = [*DIALOGUE[1:], SystemMessage(content="Now."), DIALOGUE[0]]
+    merged = merged_system(scattered)
+    assert merged[0] == SystemMessage(content="Now.\n\nBe brief.")
+    assert merged[1:] == DIALOGUE[1:]
+    assert merged_system(DIALOGUE[1:]) == DIALOGUE[1:]
+
+
+def test_messages_stand_in_records_with_their_calls() -> None:
+    _, _, called, result = sent_messages(DIALOGUE)
+    assert called == {
+        "role": "assistant",
+        "content": "I look.",
+        "tool_calls": [{"id": "1", "name": "look", "arguments": "{}"}],
+    }
+    assert result == {"role": "tool", "content": "a door"}
