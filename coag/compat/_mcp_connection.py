@@ -17,6 +17,8 @@ from ._mcp_stderr import StderrTail
 _LOG = logging.getLogger("coag.compat.mcp")
 _ENDING_SECONDS = 10.0
 """Time for a server to end; on stdio it is asked, then told by a signal, for two seconds each."""
+_WORDS_SECONDS = 0.3
+"""Time to wait for the last words of a server that broke the connection."""
 _REASON = 500
 """Characters of an error that are kept."""
 ResultT = TypeVar("ResultT")
@@ -94,7 +96,7 @@ class Connection:
                 self._session.set_result(session)
                 await self._closing.wait()
         finally:
-            self._tail.close()
+            await asyncio.to_thread(self._tail.close)
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         self.gone = True
@@ -122,6 +124,12 @@ class Connection:
     def said(self) -> str:
         """The last lines of the server's standard error, as the end of a message."""
         return f" It said: {self._tail.text}" if self._tail.text else ""
+
+    async def last_words(self) -> str:
+        """The same of a server that broke the connection, which may still be ending."""
+        self._closing.set()
+        await asyncio.wait({self._task}, timeout=_WORDS_SECONDS)
+        return self.said
 
     async def request(
         self, ask: Callable[[Session], Awaitable[ResultT]], seconds: float

@@ -124,9 +124,10 @@ class McpServer(McpSessionActor):
             try:
                 return await connection.request(ask, self._limits.call_seconds)
             except NotSentError:
-                self._last_problem = f"it had ended.{connection.said}"
+                self._last_problem = f"it had ended.{await connection.last_words()}"
             except LostError:
-                self._last_problem = f"it ended during a request.{connection.said}"
+                words = await connection.last_words()
+                self._last_problem = f"it ended during a request.{words}"
                 _LOG.warning("MCP server %r: %s", self.label, self._last_problem)
                 problem = "ended before it answered; what was asked for may have been done."
                 raise McpServerError(self.label, problem, may_have_happened=True) from None

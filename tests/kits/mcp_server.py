@@ -1,8 +1,9 @@
 """A real MCP server with every bad habit that a test needs.
 
-    python mcp_server.py [--http] [--other]
+    python mcp_server.py [--other] [--http PORT]
 
-Over HTTP it prints its port. With `--other`, one tool is described in another way.
+Over HTTP it prints its port; 0 takes a free one. With `--other`, one tool is described in another
+way.
 """
 
 import asyncio
@@ -30,7 +31,11 @@ from pydantic import AnyUrl, BaseModel
 
 server = FastMCP("bad-habits", log_level="ERROR")
 
-PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+PIXEL = (
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9"
+    "awAAAABJRU5ErkJggg=="
+)
+"""An image of one pixel."""
 
 
 class Place(BaseModel):
@@ -65,16 +70,16 @@ def note(path: str, text: str, die: bool = False) -> str:
 
 @server.tool()
 async def wait(path: str) -> str:
-    """Says by a file that it runs, and never ends."""
-    await asyncio.to_thread(Path(path).touch)
+    """Says into a pipe that it runs, and never ends."""
+    await asyncio.to_thread(Path(path).write_text, "running")
     await asyncio.Event().wait()
     return "never"
 
 
 @server.tool()
 def freeze(path: str) -> str:
-    """Says by a file that it runs, and lets nothing else run."""
-    Path(path).touch()
+    """Says into a pipe that it runs, and lets nothing else run."""
+    Path(path).write_text("running")
     time.sleep(3600)
     return "never"
 
@@ -157,7 +162,7 @@ def main() -> None:
     if "--http" not in sys.argv:
         server.run("stdio")
         return
-    with socket.create_server(("127.0.0.1", 0)) as listening:
+    with socket.create_server(("127.0.0.1", int(sys.argv[-1]))) as listening:
         sys.stdout.write(f"{listening.getsockname()[1]}\n")
         sys.stdout.flush()
         config = uvicorn.Config(server.streamable_http_app(), log_level="error")

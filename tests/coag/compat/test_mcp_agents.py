@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncGenerator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from autogen_agentchat.agents import AssistantAgent
+from autogen_agentchat.base import TaskResult
+from autogen_agentchat.messages import ToolCallExecutionEvent
+from autogen_core import CancellationToken, FunctionCall
+from autogen_core.models import CreateResult, ModelFamily, ModelInfo, RequestUsage
+from autogen_core.tools import Workbench
+from autogen_ext.models.replay import ReplayChatCompletionClient
+from kits.brains import brain, respond
+from kits.mcp_client import QUICK, on_stdio, until_running
+
+from coag import CoagAgent
+from coag.compat.mcp import PinnedMcpWorkbench
+
+pytestmark = pytest.mark.slow  # each test starts a server
+
+_INFO = ModelInfo(
+    vision=False,
+    function_calling=True,
+    json_output=False,
+    family=ModelFamily.UNKNOWN,
+    structured_output=False,
+)
+
+
+@pytest.fixture
+async def bench() -> AsyncGenerator[PinnedMcpWorkbench]:
+    workbench = PinnedMcpWorkbench(on_stdio(), limits=QUICK)
+    yield workbench
+    await workbench.stop()
+
+
+def stock(workbench: Workbench, tool: str, **arguments: Any) -> AssistantAgent:
+    """A stock agent that calls the tool and then answers."""
+    call = FunctionCall(id="1", name=tool, arguments=json.dumps(arguments))
+    usage = RequestUsage(prompt_tokens=0, completion_tokens=0)
+    calling = CreateResult(
+        finish_reason="function_calls", content=[call], usage=usage, cached=False
+    )
+    client = ReplayChatCompletionClient([calling, "Done."], model_info=_INFO)
+    return AssistantAgent("stock", client, workbench=workbench, reflect_on_tool_use=True)
+
+
+def executed(result: TaskResult) -> tuple[str, bool | None]:
+    events = [m for m in result.messages if isinstance(m, ToolCallExecutionEvent)]
+    (done,) = events[0].content
+    return done.content, done.is_error
+
+
+async def test_our_agent_uses_the_tools(bench: PinnedMcpWorkbench) -> None:
+    model = brain(("add", '{"a": 1, "b": 2}'), respond("It is 3."))
+    result = await CoagAgent("ours", model, workbench=bench, proposal="json").run(
+        task="Add 1 and 2."
+    )
+    assert executed(result) == ("3", False)
+
+
+async def test_a_stock_agent_uses_the_same_tools(bench: PinnedMcpWorkbench) -> None:
+    assert executed(await stock(bench, "add", a=1, b=2).run(task="Add.")) == ("3", False)
+
+
+async def test_a_stock_agent_gets_an_error_where_the_server_dies(
+    bench: PinnedMcpWorkbench, tmp_path: Path
+) -> None:
+    agent = stock(bench, "note", path=str(tmp_path / "notes"), text="a", die=True)
+    text, is_error = executed(await agent.run(task="Note."))
+    assert is_error
+    assert "may have been done" in text
+
+
+async def test_a_stock_agent_reads_no_bytes_of_images(bench: PinnedMcpWorkbench) -> None:
+    text, _ = executed(await stock(bench, "mixed").run(task="Look."))
+    assert "1 x 1 pixels]\n[image]" in text
+
+
+async def test_a_cancelled_turn_of_a_stock_agent_ends(
+    bench: PinnedMcpWorkbench, tmp_path: Path
+) -> None:
+    token = CancellationToken()
+    running = await until_running(bench, "wait", tmp_path, cancellation_token=token)
+    token.cancel()
+    assert (await running.result).is_error
+    assert executed(await stock(bench, "add", a=1, b=2).run(task="Add.")) == ("3", False)
+
+
+async def test_an_agent_loaded_from_its_component_starts_the_server_itself() -> None:
+    workbench = PinnedMcpWorkbench(on_stdio())
+    loaded = Workbench.load_component(workbench.dump_component())
+    assert executed(await stock(loaded, "add", a=1, b=2).run(task="Add.")) == ("3", False)
+    await loaded.stop()

@@ -1,0 +1,168 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from autogen_core import ComponentModel
+from autogen_core.tools import ToolOverride, Workbench
+from autogen_ext.tools.mcp import (
+    McpServerParams,
+    McpWorkbench,
+    SseServerParams,
+    StdioServerParams,
+    StreamableHttpServerParams,
+)
+from kits.mcp_client import on_stdio
+
+from coag import ScriptedModel
+from coag.compat.mcp import McpLimits, PinnedMcpWorkbench
+from coag.errors import ConfigurationError
+
+SECRET = "correct-horse-battery"
+
+
+def described(workbench: PinnedMcpWorkbench) -> dict[str, Any]:
+    return workbench.dump_component().config
+
+
+def test_a_workbench_goes_through_a_component_and_back() -> None:
+    workbench = PinnedMcpWorkbench(
+        on_stdio("--other", TOKEN="${MY_TOKEN}"),
+        pins=Path("pins.json"),
+        trust_first_use=False,
+        limits=McpLimits(call_seconds=7),
+        tool_overrides={"add": ToolOverride(name="sum")},
+    )
+    component = ComponentModel.model_validate_json(workbench.dump_component().model_dump_json())
+    assert component.provider == "coag.compat.mcp.PinnedMcpWorkbench"
+    loaded = Workbench.load_component(component)
+    assert isinstance(loaded, PinnedMcpWorkbench)
+    assert loaded.dump_component() == workbench.dump_component()
+
+
+def test_one_with_defaults_only_does_too() -> None:
+    workbench = PinnedMcpWorkbench(on_stdio())
+    loaded = PinnedMcpWorkbench.load_component(workbench.dump_component())
+    assert loaded.dump_component() == workbench.dump_component()
+
+
+@pytest.mark.parametrize(
+    ("params", "reference"),
+    [
+        (StdioServerParams(command="x", env={"pass_it": SECRET}), "${pass_it}"),
+        (StdioServerParams(command="x", env={"A": f"{SECRET}${{B}}"}), "${A}"),
+        (StreamableHttpServerParams(url="http://x/", headers={"X-Key": SECRET}), "${X_KEY}"),
+        (
+            StreamableHttpServerParams(url="http://x/", headers={"A": "Bearer ${KEY}"}),
+            "Bearer ${KEY}",
+        ),
+    ],
+)
+def test_values_of_variables_and_headers_are_dumped_as_references(
+    params: McpServerParams, reference: str
+) -> None:
+    dumped = str(described(PinnedMcpWorkbench(params)))
+    assert SECRET not in dumped
+    assert f"'{reference}'" in dumped
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        StdioServerParams(command="x", args=["--token=abcdef123456"]),
+        StreamableHttpServerParams(url="http://me:abcdef123456@x/"),
+    ],
+)
+def test_a_secret_in_an_argument_or_address_is_not_dumped_but_refused(
+    params: McpServerParams,
+) -> None:
+    with pytest.raises(ConfigurationError, match="cannot be dumped") as caught:
+        PinnedMcpWorkbench(params).dump_component()
+    assert "abcdef123456" not in str(caught.value)
+
+
+@pytest.mark.slow
+async def test_references_are_filled_in_when_the_server_starts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    dumped = PinnedMcpWorkbench(on_stdio(MY_TOKEN=SECRET)).dump_component()
+    monkeypatch.setenv("MY_TOKEN", SECRET)
+    async with PinnedMcpWorkbench.load_component(dumped) as workbench:
+        told = await workbench.call_tool("variable", {"name": "MY_TOKEN"})
+        assert told.to_text() == SECRET
+        assert SECRET not in str(workbench.dump_component())
+
+
+def test_a_read_timeout_that_was_given_is_the_time_of_a_call() -> None:
+    stdio = StdioServerParams(command="x", read_timeout_seconds=9)
+    http = StreamableHttpServerParams(url="http://x/", sse_read_timeout=8)
+    plain = StdioServerParams(command="x")
+    seconds = [
+        described(PinnedMcpWorkbench(params))["limits"]["call_seconds"]
+        for params in (stdio, http, plain)
+    ]
+    assert seconds == [9, 8, 60]
+
+
+def test_another_transport_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match="SseServerParams is no server"):
+        PinnedMcpWorkbench(SseServerParams(url="http://x/"))
+
+
+def test_the_model_client_of_a_given_workbench_is_taken_over() -> None:
+    client = ScriptedModel(lambda request: "hello")
+    workbench = PinnedMcpWorkbench(McpWorkbench(on_stdio(), model_client=client))
+    assert isinstance(workbench, McpWorkbench)
+
+
+def imported(tmp_path: Path, code: str) -> str:
+    """What a new interpreter says when it imports the module after this code."""
+    done = subprocess.run(
+        [sys.executable, "-c", f"{code}\nimport coag.compat\nimport coag.compat.mcp"],
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.stderr.splitlines()[-1]
+
+
+def other_mcp(folder: Path, version: str) -> None:
+    """Puts an mcp package of another version first."""
+    (folder / f"mcp-{version}.dist-info").mkdir()
+    told = f"Metadata-Version: 2.1\nName: mcp\nVersion: {version}\n"
+    (folder / f"mcp-{version}.dist-info" / "METADATA").write_text(told)
+
+
+def test_without_the_mcp_package_the_extra_is_named(tmp_path: Path) -> None:
+    code = (
+        "import sys, importlib.metadata as m\n"
+        "real = m.version\n"
+        "def version(name):\n"
+        "    if name == 'mcp': raise m.PackageNotFoundError(name)\n"
+        "    return real(name)\n"
+        "m.version, sys.modules['mcp'] = version, None"
+    )
+    said = imported(tmp_path, code)
+    assert said.startswith("coag.errors.ConfigurationError: Tools of MCP servers need the package")
+    assert 'mcp>=1.21.2,<2. Run: pip install "coag[mcp]"' in said
+
+
+def test_mcp_2_which_autogen_cannot_import_is_named(tmp_path: Path) -> None:
+    other_mcp(tmp_path, "2.3.0")
+    (tmp_path / "mcp").mkdir()
+    (tmp_path / "mcp" / "__init__.py").touch()
+    said = imported(tmp_path, "")
+    assert "ConfigurationError: mcp 2.3.0 is installed and cannot be used" in said
+
+
+def test_a_version_that_was_not_tried_is_refused_even_if_it_can_be_imported(
+    tmp_path: Path,
+) -> None:
+    other_mcp(tmp_path, "1.20.0")
+    said = imported(tmp_path, "")
+    assert "ConfigurationError: mcp 1.20.0 is installed and cannot be used" in said

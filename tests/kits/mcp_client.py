@@ -1,0 +1,99 @@
+"""Reaches the server of `mcp_server` as a test needs it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from autogen_ext.tools.mcp import StdioServerParams, StreamableHttpServerParams
+
+from coag.compat.mcp import McpLimits, McpToolResult, PinnedMcpWorkbench
+
+SCRIPT = str(Path(__file__).with_name("mcp_server.py"))
+QUICK = McpLimits(check_seconds=0.5, pause_seconds=0)
+
+
+def on_stdio(*flags: str, **env: str) -> StdioServerParams:
+    """The server as a process of its own."""
+    return StdioServerParams(command=sys.executable, args=[SCRIPT, *flags], env=env or None)
+
+
+_ANSWERING = """
+import json, sys
+answers = json.loads(sys.argv[1])
+for line in sys.stdin:
+    asked = json.loads(line)
+    if "id" not in asked:
+        continue
+    told = {"code": -32601, "message": "unheard of"}
+    answer = {"result": answers[asked["method"]]} if asked["method"] in answers else {"error": told}
+    sys.stdout.write(json.dumps({"jsonrpc": "2.0", "id": asked["id"], **answer}) + "\\n")
+    sys.stdout.flush()
+"""
+_GREETING: dict[str, Any] = {
+    "protocolVersion": "2025-06-18",
+    "capabilities": {"tools": {}},
+    "serverInfo": {"name": "answering", "version": "1"},
+}
+
+
+def answering(**answers: Any) -> StdioServerParams:
+    """A server that gives these answers to `tools/list` and `tools/call`, whatever they are."""
+    methods = {f"tools/{name}": answer for name, answer in answers.items()}
+    told = json.dumps({"initialize": _GREETING, **methods})
+    return StdioServerParams(command=sys.executable, args=["-c", _ANSWERING, told])
+
+
+@dataclass(frozen=True, slots=True)
+class HttpServer:
+    """The server over HTTP."""
+
+    process: subprocess.Popen[str]
+    port: int
+
+    @property
+    def params(self) -> StreamableHttpServerParams:
+        """How it is reached."""
+        return StreamableHttpServerParams(url=f"http://127.0.0.1:{self.port}/mcp")
+
+    def kill(self) -> None:
+        """Ends it as if the power had gone."""
+        self.process.kill()
+        self.process.wait()
+
+
+@contextmanager
+def over_http(port: int = 0) -> Generator[HttpServer]:
+    """Runs the server over HTTP on a port of this machine; 0 takes a free one."""
+    command = [sys.executable, SCRIPT, "--http", str(port)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            yield HttpServer(process, int(process.stdout.readline()))
+        finally:
+            process.kill()
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A call that the server is busy with."""
+
+    result: asyncio.Task[McpToolResult]
+
+
+async def until_running(bench: PinnedMcpWorkbench, tool: str, folder: Path, **more: Any) -> Running:
+    """Calls a tool that never ends; returns when the server runs it."""
+    pipe = folder / f"{tool}-runs"
+    os.mkfifo(pipe)
+    calling = asyncio.create_task(bench.call_tool(tool, {"path": str(pipe)}, **more))
+    await asyncio.to_thread(pipe.read_text)  # returns when the server has written into it
+    pipe.unlink()
+    return Running(calling)
