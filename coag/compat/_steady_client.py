@@ -258,7 +258,7 @@ class SteadyClient(WrappingClient, Component[SteadyClientConfig]):
                     begun = True
                     yield part
         except ModelCallError as error:
-            if begun or not self._stream_extra or not _refused(error):
+            if begun or not self._stream_extra or not is_refusal(error):
                 raise
             self._stream_extra = {}
             asking.faults.append("the server refuses to tell a stream's usage")
@@ -283,8 +283,3 @@ async def _cancellable(
     if token is not None:
         token.link_future(task)
     return await task
-
-
-def _refused(error: ModelCallError) -> bool:
-    cause = error.__cause__
-    return isinstance(cause, Exception) and is_refusal(cause)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+from coag.errors import ModelCallError
+
 from ._redact import redacted
 
 _REFUSING = frozenset({400, 415, 422, 501})
@@ -14,8 +16,11 @@ def is_refusal(error: Exception) -> bool:
     """True if the same question may be answered when it is asked in a looser form.
 
     AutoGen's clients refuse with `ValueError` what their `model_info` rules out, or lose a bad
-    answer in pydantic's `ValidationError`; servers refuse with a status.
+    answer in pydantic's `ValidationError`; servers refuse with a status. A client of ours tells
+    either as the cause of its own error.
     """
+    if isinstance(error, ModelCallError):
+        return isinstance(error.__cause__, Exception) and is_refusal(error.__cause__)
     if isinstance(error, json.JSONDecodeError):
         return False
     return isinstance(error, ValueError | NotImplementedError) or _status(error) in _REFUSING

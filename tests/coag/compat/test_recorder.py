@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,8 @@ from autogen_agentchat.conditions import MaxMessageTermination
 from autogen_agentchat.messages import BaseChatMessage, ModelClientStreamingChunkEvent, TextMessage
 from autogen_agentchat.teams import RoundRobinGroupChat
 from autogen_core import CancellationToken, FunctionCall
-from autogen_core.models import ChatCompletionClient
+from autogen_core.models import ChatCompletionClient, CreateResult, RequestUsage
+from autogen_ext.models.openai import OpenAIChatCompletionClient
 from typer.testing import CliRunner
 
 from coag.cli import app
@@ -205,7 +206,62 @@ async def test_state_and_component_are_those_of_the_agent_within() -> None:
     assert other.produced_message_types == other.agent.produced_message_types
 
 
+async def test_client_within_is_what_is_asked_counted_dumped_and_closed() -> None:
+    inner = OpenAIChatCompletionClient(
+        model="tiny",
+        base_url="http://127.0.0.1:9/v1",
+        api_key="none",
+        model_info=model().model_info,
+    )
+    agent = record(AssistantAgent, "clerk", inner)
+    client = RecordingClient(inner, agent.recorder)
+    assert client.wrapped is inner
+    assert client.total_usage() == client.actual_usage() == inner.total_usage()
+    assert agent.dump_component() == agent.agent.dump_component()  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType] - an AssistantAgent
+    dumped = agent.dump_component().model_dump_json()
+    assert "RecordingClient" not in dumped
+    assert '"model":"tiny"' in dumped
+    await client.close()
+
+
+async def test_thoughts_and_memories_are_notes() -> None:
+    thinking = CreateResult(
+        finish_reason="stop",
+        content="Pushed.",
+        usage=RequestUsage(prompt_tokens=1, completion_tokens=1),
+        cached=False,
+        thought="Green it is.",
+    )
+    agent = recorded(model(thinking))
+    await agent.on_pause(CancellationToken())
+    await agent.run(task="go")
+    await agent.on_resume(CancellationToken())
+    (note,) = only(agent.recorder.records, Note)
+    assert (note.about, note.text) == ("ThoughtEvent", "clerk: Green it is.")
+
+
 # ---- what goes wrong ----
+
+
+class Endless(ScriptedModel):
+    """Its streams break off."""
+
+    async def create_stream(self, *_args: Any, **_kwargs: Any) -> AsyncGenerator[str, None]:
+        yield "It is"
+        if self.name == "broken":
+            raise ConnectionError("no route")
+
+
+@pytest.mark.parametrize(
+    ("name", "told"), [("broken", "no route"), ("endless", "without a result")]
+)
+async def test_stream_that_breaks_off_is_written_down(name: str, told: str) -> None:
+    client = Endless(scripted_answers([]), name=name)
+    agent = recorded(client, model_client_stream=True)
+    with pytest.raises((ConnectionError, RuntimeError)):
+        await agent.run(task="go")
+    (call,) = only(agent.recorder.records, ModelCall)
+    assert told in call.error
 
 
 async def test_model_that_cannot_be_asked_is_written_down_and_raises_what_it_raised() -> None:

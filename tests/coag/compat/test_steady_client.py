@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
 from typing import Any
 
 import pytest
@@ -377,6 +377,35 @@ async def test_late_answer_is_given_up() -> None:
 
     with pytest.raises(ModelCallError, match=r"no answer within 0\.01 s"):
         await SteadyClient(ScriptedModel(hang), timeout=0.01).create(ASKED)
+
+
+class Endless(ScriptedModel):
+    """Its streams end without a result."""
+
+    async def create_stream(self, *_args: Any, **_kwargs: Any) -> AsyncGenerator[str, None]:
+        yield "It is"
+
+
+async def test_stream_without_a_result_is_an_error_and_told() -> None:
+    client = SteadyClient(Endless(scripted_answers([])))
+    stream = client.create_stream(ASKED)
+    assert await anext(stream) == "It is"
+    with pytest.raises(ModelCallError, match="without a result"):
+        await anext(stream)
+    assert client.last is not None
+    assert "without a result" in (client.last.calls[0].error or "")
+
+
+async def test_answer_that_a_filter_withheld_is_not_asked_for_again() -> None:
+    withheld = CreateResult(
+        finish_reason="content_filter",
+        content="",
+        usage=RequestUsage(prompt_tokens=7, completion_tokens=0),
+        cached=False,
+    )
+    inner = model(withheld)
+    result = await SteadyClient(inner).create(ASKED)
+    assert (result.finish_reason, inner.calls) == ("content_filter", 1)
 
 
 # ---- counts and components ----

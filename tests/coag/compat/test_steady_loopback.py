@@ -25,6 +25,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from coag.compat import SteadyClient
+from coag.models import Asker
+from coag.schema import PromptMessage
 
 INFO = ModelInfo(
     vision=False,
@@ -194,6 +196,23 @@ async def test_text_is_kept_that_ollamas_client_loses(served: FakeServer) -> Non
     assert pieces == ["Hello there."]
     assert result.content == "Hello there."
     assert result.usage.completion_tokens > 0
+
+
+async def refuse_forms(body: dict[str, Any], request: Request) -> Response:
+    if "response_format" in body:
+        return JSONResponse({"error": {"message": "unknown: response_format"}}, status_code=400)
+    return await openai_text(GOOD)(body, request)
+
+
+async def test_ladder_of_whoever_asks_a_steady_client_still_leads_down(
+    served: FakeServer, bare: ChatCompletionClient
+) -> None:
+    served.behave = refuse_forms
+    asker = Asker(SteadyClient(bare))
+    prompt = (PromptMessage(role="user", content="Say hi."),)
+    answer = await asker.ask(prompt, Word)
+    assert answer.value == Word(say="hi")
+    assert asker.name == "tiny"
 
 
 async def test_component_comes_back_with_the_client_within(bare: ChatCompletionClient) -> None:
