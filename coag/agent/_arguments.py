@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 from autogen_core.model_context import ChatCompletionContext
+from autogen_core.models import ChatCompletionClient
 from autogen_core.tools import Workbench
 
 from coag.compat import Tool, ToolRunner
 from coag.context import CoagContext
-from coag.errors import ConfigurationError
+from coag.cycle import ApprovalPolicy, Approvals, ApproveFunction
+from coag.errors import ConfigurationError, UnknownNameError
+from coag.models import Asker
+from coag.schema import Clock, IdSource, Phase
 
 SUMMARY = "{result}"
 """AssistantAgent's own form of the answer where a turn ends with a tool call."""
+ASKING = (Phase.REASONING, Phase.PROPOSAL, Phase.EVALUATION, Phase.SELECTION)
+"""Phases that ask a model."""
 
 
 def tool_runner(
@@ -76,3 +82,36 @@ def tool_rounds(
         reflect, once = reflect_on_tool_use, not reflect_on_tool_use
     rounds = 1 if once and max_tool_iterations is None else max_tool_iterations
     return rounds, reflect
+
+
+def phase_askers(models: Mapping[str, ChatCompletionClient]) -> dict[Phase, Asker]:
+    """The models of single phases.
+
+    Raises:
+        UnknownNameError: A name is no phase that asks a model; lists those that do.
+    """
+    unknown = next((name for name in models if name not in ASKING), None)
+    if unknown is not None:
+        raise UnknownNameError("phase that asks a model", unknown, ASKING)
+    return {Phase(name): Asker(client) for name, client in models.items()}
+
+
+def approvals_of(
+    policy: ApprovalPolicy | None,
+    approve: ApproveFunction | None,
+    clock: Clock,
+    ids: IdSource,
+) -> Approvals | None:
+    """Who approves of which actions; None if nobody has to.
+
+    Raises:
+        ConfigurationError: There is a policy and nobody to ask.
+    """
+    if approve is None:
+        if policy is not None:
+            raise ConfigurationError(
+                f"approval={policy.label!r} needs somebody to ask: give approve=, e.g. "
+                "ConsoleApprover() of coag.compat."
+            )
+        return None
+    return Approvals(approve, policy, clock=clock, ids=ids)

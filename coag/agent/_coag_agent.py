@@ -6,9 +6,8 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
-from autogen_agentchat.agents import BaseChatAgent
 from autogen_agentchat.base import Handoff, Response
 from autogen_agentchat.messages import (
     BaseAgentEvent,
@@ -23,7 +22,7 @@ from pydantic import BaseModel
 from typing_extensions import Unpack
 
 from coag.compat import Tool
-from coag.cycle import TurnResult, perceive, run_turn
+from coag.cycle import ApprovalPolicy, ApproveFunction, TurnResult, perceive, run_turn
 from coag.errors import ResumeError
 from coag.memory import Procedure
 from coag.schema import (
@@ -37,6 +36,7 @@ from coag.schema import (
 from coag.tracing import Recipe, RunFolder, read_run
 
 from ._arguments import SUMMARY
+from ._declared import Declared
 from ._events import log_event
 from ._inbox import message_percepts
 from ._inspectable import Inspectable
@@ -47,14 +47,13 @@ from ._mind import build_mind
 from ._resume import build_from, read_remains, restore
 from ._runs import Runs
 from ._settings import Deliberation, MemoryArgument
-from ._state import AgentState, load_agent_state, save_agent_state
 from ._turns import Turns
 
 DESCRIPTION = "An agent that deliberates before it acts, and uses tools."
 SYSTEM_MESSAGE = "You are a helpful AI assistant. Solve tasks using your tools."
 
 
-class CoagAgent(Inspectable, BaseChatAgent):
+class CoagAgent(Inspectable, Declared):
     """An AutoGen agent that retrieves, reasons, proposes, evaluates and selects before it acts.
 
     Takes AssistantAgent's arguments. One message in; cycles until `respond`, a bound or
@@ -91,6 +90,11 @@ class CoagAgent(Inspectable, BaseChatAgent):
         recipe: How to build this agent again, for `resume`.
         seed: Seed of the run's random source.
         tool_timeout: Seconds that one tool call may take.
+        models: Models of their own for phases, e.g. `{"evaluation": strong}`; `model_client`
+            serves the rest.
+        approval: Which actions somebody must approve; all but `respond` if only `approve` is
+            given.
+        approve: Who is asked: an approver, or a function from a request to True or False.
         **deliberation: See `CycleSettings`: `depth`, `selection`, `proposal`, `bounds`, ...
 
     Raises:
@@ -125,12 +129,19 @@ class CoagAgent(Inspectable, BaseChatAgent):
         recipe: Recipe | None = None,
         seed: int = 0,
         tool_timeout: float = 60.0,
+        models: Mapping[str, ChatCompletionClient] | None = None,
+        approval: ApprovalPolicy | None = None,
+        approve: ApproveFunction | None = None,
         **deliberation: Unpack[Deliberation],
     ) -> None:
         super().__init__(name, description)
         given = Arguments(
             name=name,
             model_client=model_client,
+            description=description,
+            metadata=metadata,
+            logs=logs,
+            recipe=recipe,
             tools=tools,
             workbench=workbench,
             handoffs=handoffs,
@@ -149,6 +160,9 @@ class CoagAgent(Inspectable, BaseChatAgent):
             procedures=procedures,
             seed=seed,
             tool_timeout=tool_timeout,
+            models=models,
+            approval=approval,
+            approve=approve,
             deliberation=deliberation,
         )
         made = make(given)
@@ -168,9 +182,10 @@ class CoagAgent(Inspectable, BaseChatAgent):
         self, messages: Sequence[BaseChatMessage], cancellation_token: CancellationToken
     ) -> Response:
         """Deliberates on the messages and gives the answer."""
-        async for item in self.on_messages_stream(messages, cancellation_token):
-            if isinstance(item, Response):
-                return item
+        stream = self.on_messages_stream(messages, cancellation_token)
+        *_, response = [item async for item in stream]
+        if isinstance(response, Response):
+            return response
         raise AssertionError("A turn always ends with a response.")
 
     async def on_messages_stream(
@@ -247,15 +262,6 @@ class CoagAgent(Inspectable, BaseChatAgent):
         await self._context.clear()
         self._mind.deps.detector.load_state({})
         self._runs.end()
-
-    async def save_state(self) -> Mapping[str, Any]:
-        """The whole mind as JSON: working memory, procedures, modules, detector, counters."""
-        return (await save_agent_state(self._mind, self._turn)).model_dump(mode="json")
-
-    async def load_state(self, state: Mapping[str, Any]) -> None:
-        """Goes on from a saved state; an AssistantAgent's messages become dialogue."""
-        self._turn = await load_agent_state(AgentState.model_validate(state), self._mind)
-        self._runs.note_state(self._mind)
 
     @classmethod
     async def resume(cls, run_folder: Path | str) -> Self:

@@ -16,7 +16,7 @@ from autogen_core import ComponentModel
 from autogen_core.memory import Memory
 from autogen_core.models import ChatCompletionClient
 from autogen_core.tools import Workbench
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, field_validator
 
 from coag.compat import (
     Tool,
@@ -63,7 +63,7 @@ class CoagAgentConfig(BaseModel):
     model_client: ComponentModel
     tools: list[ComponentModel] | None = None
     workbench: list[ComponentModel] | None = None
-    handoffs: list[str | Handoff] | None = None
+    handoffs: list[Handoff] | None = None
     model_context: ComponentModel | None = None
     memory: list[ComponentModel] | LongTermMemoryConfig | str | None = None
     """AutoGen memories, one of ours, or the folder or URL as it was given."""
@@ -94,6 +94,15 @@ class CoagAgentConfig(BaseModel):
     """Those of `CycleSettings` that were given."""
     further: dict[str, Any] = {}
     """Any further argument, as `coag.context.to_part` writes it."""
+
+    @field_validator("handoffs", mode="before")
+    @classmethod
+    def _named_handoffs(cls, handoffs: Any) -> Any:
+        """AutoGen's `Handoff` cannot be asked to read a name."""
+        if not isinstance(handoffs, list):
+            return handoffs
+        given = cast("list[Any]", handoffs)
+        return [{"target": one} if isinstance(one, str) else one for one in given]
 
 
 def to_config(arguments: Mapping[str, Any]) -> CoagAgentConfig:

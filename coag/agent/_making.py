@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from autogen_agentchat.base import Handoff
@@ -15,11 +16,20 @@ from pydantic import BaseModel
 
 from coag.compat import Tool
 from coag.context import CoagContext
+from coag.cycle import ApprovalPolicy, ApproveFunction
 from coag.memory import LongTermMemory, Procedure
 from coag.models import Asker
 from coag.schema import CognitiveModule, Constraint
+from coag.tracing import Recipe
 
-from ._arguments import SUMMARY, context_from, tool_rounds, tool_runner
+from ._arguments import (
+    SUMMARY,
+    approvals_of,
+    context_from,
+    phase_askers,
+    tool_rounds,
+    tool_runner,
+)
 from ._events import Teller
 from ._handoffs import Handoffs
 from ._live import Live
@@ -35,6 +45,10 @@ class Arguments:
 
     name: str
     model_client: ChatCompletionClient
+    description: str
+    metadata: Mapping[str, str] | None
+    logs: Path | str | None
+    recipe: Recipe | None
     tools: Sequence[Tool] | None
     workbench: Workbench | Sequence[Workbench] | None
     handoffs: Sequence[Handoff | str] | None
@@ -53,6 +67,9 @@ class Arguments:
     procedures: Mapping[str, Procedure] | None
     seed: int
     tool_timeout: float
+    models: Mapping[str, ChatCompletionClient] | None
+    approval: ApprovalPolicy | None
+    approve: ApproveFunction | None
     deliberation: Deliberation
 
 
@@ -108,6 +125,8 @@ def make(given: Arguments) -> Made:
         live=live,
         streams=given.model_client_stream,
         answer_type=given.output_content_type,
+        phases=phase_askers(given.models or {}),
+        approvals=approvals_of(given.approval, given.approve, context.clock, context.ids),
     )
     summary = SummaryForm(given.tool_call_summary_format, given.tool_call_summary_formatter)
     form = AnswerForm(given.output_content_type, given.output_content_type_format)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,7 @@ from pydantic import BaseModel
 from coag.compat import ToolRunner
 from coag.context import CoagContext
 from coag.cycle import (
+    Approvals,
     ConstraintSet,
     CycleSettings,
     Deps,
@@ -26,6 +27,7 @@ from coag.schema import (
     CognitiveModule,
     Constraint,
     Note,
+    Phase,
     TraceRecord,
     TraceSink,
     Written,
@@ -72,6 +74,9 @@ class MindParts:
     streams: bool
     """True if pieces of an answer are shown while it is written."""
     answer_type: type[BaseModel] | None
+    phases: Mapping[Phase, Asker]
+    """Models of their own for some phases."""
+    approvals: Approvals | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +125,7 @@ def build_mind(parts: MindParts, run_id: RunName) -> Mind:
         clock=clock,
         ids=ids,
         max_tokens=MAX_TOKENS,
+        phases=parts.phases,
         on_text=parts.live.on_text if parts.streams else None,
         system_role=parts.system_message is not None,
     )
@@ -138,6 +144,8 @@ def build_mind(parts: MindParts, run_id: RunName) -> Mind:
         clock=clock,
         ids=ids,
         memory=parts.memory,
+        approvals=parts.approvals,
+        agent=parts.name,
         constraints=ConstraintSet(parts.constraints, [context, modules]),
         modules=modules,
         settings=parts.settings,

@@ -28,6 +28,7 @@ from coag.schema import (
 )
 
 from ._actions import GuardedActions
+from ._approval import Approvals
 from ._constraints import ConstraintSet
 from ._detector import ProgressDetector
 from ._modules import ModuleSeam
@@ -109,6 +110,10 @@ class Deps:
     clock: Clock
     ids: CountingIds
     memory: LongTermMemory | None = None
+    approvals: Approvals | None = None
+    """Asked right before an action runs that its policy wants approved."""
+    agent: str = ""
+    """The agent's name, for whoever approves."""
     constraints: ConstraintSet = field(default_factory=ConstraintSet)
     modules: ModuleSeam = field(default_factory=ModuleSeam)
     detector: ProgressDetector = field(default_factory=ProgressDetector)

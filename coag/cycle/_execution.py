@@ -19,6 +19,7 @@ from coag.schema import (
     Verdict,
 )
 
+from ._approving import denials
 from ._checking import check
 from ._deps import AnyContext, Deps
 from ._running import RESULT_TEXT, Ran, begin, finish, run_internal
@@ -56,7 +57,7 @@ async def execute(context: AnyContext, deps: Deps) -> ExecutionOutcome:
     selected = selected_candidates(context)
     if not selected:
         return _impasse(context, deps)
-    ready = [await _checked(candidate, context, deps) for candidate in selected]
+    ready = await _approved(await _check_again(selected, context, deps), context, deps)
     ran: list[Ran | None] = [entry if isinstance(entry, Ran) else None for entry in ready]
     external = [n for n, e in enumerate(ready) if isinstance(e, _Ready) and not e.internal]
     begun = [_begin(ready[n], context, deps) for n in external]
@@ -89,13 +90,36 @@ def selected_candidates(context: AnyContext) -> tuple[Candidate, ...]:
     return tuple(by_id[chosen] for chosen in cognitive.selection.chosen if chosen in by_id)
 
 
-async def _checked(candidate: Candidate, context: AnyContext, deps: Deps) -> _Ready | Ran:
-    """The candidate checked once more, right before it is to run."""
+async def _check_again(
+    candidates: Sequence[Candidate], context: AnyContext, deps: Deps
+) -> list[_Ready | Ran]:
+    """The candidates checked once more, right before they are to run."""
     specs = await deps.actions.specs()
-    again = check(candidate, specs, context, deps)
-    if again.died_of is not None or again.arguments is None:
-        return _refused(candidate, again.died_of, deps)
-    return _Ready(candidate, again.arguments, specs[candidate.action].internal)
+    entries: list[_Ready | Ran] = []
+    for candidate in candidates:
+        again = check(candidate, specs, context, deps)
+        if again.died_of is not None or again.arguments is None:
+            entries.append(_refused(candidate, again.died_of, deps))
+        else:
+            internal = specs[candidate.action].internal
+            entries.append(_Ready(candidate, again.arguments, internal))
+    return entries
+
+
+async def _approved(
+    entries: list[_Ready | Ran], context: AnyContext, deps: Deps
+) -> list[_Ready | Ran]:
+    """The entries after whoever must approve was asked, and the rules once more after a wait."""
+    waiting = [entry for entry in entries if isinstance(entry, _Ready)]
+    denied = await denials([(e.candidate, e.arguments) for e in waiting], context, deps)
+    if denied is None:
+        return entries
+    again = await _check_again([entry.candidate for entry in waiting], context, deps)
+    for n, entry in enumerate(waiting):
+        if entry.candidate.id in denied:
+            again[n] = _refused(entry.candidate, denied[entry.candidate.id], deps)
+    checked = iter(again)
+    return [next(checked) if isinstance(entry, _Ready) else entry for entry in entries]
 
 
 def _begin(entry: _Ready | Ran, context: AnyContext, deps: Deps) -> tuple[Candidate, ActionCall]:

@@ -80,7 +80,14 @@ def test_everything_around_a_placeholder_stays_as_it_is(
 def test_seeds_cover_the_phases_that_ask_a_model_and_are_short() -> None:
     seeds = seed_procedures()
 
-    assert set(seeds) == {"reasoning", "proposal", "evaluation", "selection", "deliberation"}
+    assert set(seeds) == {
+        "reasoning",
+        "proposal",
+        "evaluation",
+        "selection",
+        "deliberation",
+        "native",
+    }
     for seed in seeds.values():
         assert seed.description
         assert estimate_tokens(seed.text) < 300

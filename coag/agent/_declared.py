@@ -1,0 +1,64 @@
+"""`CoagAgent` as JSON: what it was given as an AutoGen component, and its state."""
+
+from __future__ import annotations
+
+from abc import ABC
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any, Self
+
+from autogen_agentchat.agents import BaseChatAgent
+from autogen_core import Component
+
+from ._component import CoagAgentConfig, from_config, to_config
+from ._making import Arguments
+from ._mind import Mind
+from ._runs import Runs
+from ._state import AgentState, load_agent_state, save_agent_state
+
+_ALWAYS = ("name", "model_client", "description", "system_message")
+
+
+class Declared(BaseChatAgent, Component[CoagAgentConfig], ABC):
+    """An agent that is declared by what it was given: no dialogue, no memory, no secret."""
+
+    component_type = "agent"
+    component_config_schema = CoagAgentConfig
+    component_provider_override = "coag.CoagAgent"
+
+    _given: Arguments
+    _mind: Mind
+    _runs: Runs
+    _turn: int
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Lets a subclass dump as itself, not as its parent."""
+        super().__init_subclass__(**kwargs)
+        if "component_provider_override" not in cls.__dict__:
+            cls.component_provider_override = f"{cls.__module__}.{cls.__qualname__}"
+
+    def _to_config(self) -> CoagAgentConfig:
+        given = {
+            field.name: getattr(self._given, field.name)
+            for field in fields(self._given)
+            if field.name != "deliberation"
+        }
+        told = {
+            name: value
+            for name, value in given.items()
+            if name in _ALWAYS or (value is not None and value != ())
+        }
+        return to_config({**told, **self._given.deliberation})
+
+    @classmethod
+    def _from_config(cls, config: CoagAgentConfig) -> Self:
+        return cls(**from_config(config))
+
+    async def save_state(self) -> Mapping[str, Any]:
+        """The whole mind as JSON: working memory, procedures, modules, detector, counters."""
+        return (await save_agent_state(self._mind, self._turn)).model_dump(mode="json")
+
+    async def load_state(self, state: Mapping[str, Any]) -> None:
+        """Goes on from a saved state; an AssistantAgent's messages become dialogue."""
+        self._turn = await load_agent_state(AgentState.model_validate(state), self._mind)
+        self._runs.note_state(self._mind)
