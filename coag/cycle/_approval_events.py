@@ -61,5 +61,5 @@ def event_of(
 ) -> ApprovalEvent:
     """What happened to a request, as a sentence about its action."""
     return ApprovalEvent(
-        what=what, text=f"{request.action}: {text}.", request=request, approval=approval
+        what=what, text=f"{request.action}: {text}", request=request, approval=approval
     )

@@ -494,7 +494,7 @@ async def test_a_change_of_memory_while_waiting_asks_again() -> None:
     desk = Desk(slow)
     assert (await desk.verdict()).allowed
     assert desk.told() == ["asked", "changed", "asked", "granted"]
-    assert desk.events[1].text.endswith("this changed before it could run: memory_version.")
+    assert desk.events[1].text.endswith("this changed before it could run: memory_version")
     assert [event.request.memory_version for event in desk.events] == ["m1", "m1", "m2", "m2"]
     assert (desk.events[2].request.attempt, "memory_version" in desk.events[2].request.changed) == (
         2,
