@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from enum import Enum
 from math import isfinite
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import Any, cast
 from autogen_core import ComponentLoader, ComponentModel
 from autogen_core.model_context import ChatCompletionContext
 from autogen_core.models import LLMMessage
-from pydantic import SecretBytes, SecretStr, TypeAdapter
+from pydantic import BaseModel, SecretBytes, SecretStr, TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError
 
 from coag.errors import ConfigurationError
@@ -27,7 +27,7 @@ from coag.schema import (
 from ._secrets import check_public
 
 _IMPORT, _MAKE, _ARGUMENTS = "$import", "$make", "arguments"
-_COMPONENT, _TUPLE, _PATH = "$component", "$tuple", "$path"
+_BUILD, _COMPONENT, _TUPLE, _SET, _PATH = "$build", "$component", "$tuple", "$set", "$path"
 _PRIVATE_PATH = "Internal module name used in provider string"
 _UNDUMPED = (NotImplementedError, AttributeError, TypeError, ValueError, OSError)
 _MESSAGES: TypeAdapter[list[LLMMessage]] = TypeAdapter(list[LLMMessage])
@@ -37,7 +37,7 @@ def to_part(value: object, where: str) -> Any:
     """A value as JSON, to be given back by `from_part`.
 
     JSON stays as it is. Functions and classes go by import name; dataclasses, pydantic models,
-    enumerations, tuples and paths are marked as such; AutoGen components are nested.
+    enumerations, tuples, frozen sets and paths are marked as such; AutoGen components are nested.
 
     Args:
         value: What was given.
@@ -67,13 +67,33 @@ def _marked(value: object, where: str) -> dict[str, Any]:
         return {_IMPORT: f"{import_name(type(value))}.{value.name}"}
     if hasattr(value, "dump_component"):
         return {_COMPONENT: nested_component(value, where).model_dump(mode="json")}
+    if isinstance(value, frozenset):
+        items = [to_part(item, where) for item in cast("frozenset[object]", value)]
+        return {_SET: sorted(items, key=json.dumps)}
     try:
         found = Imported.of(value)
     except ConfigurationError as error:
+        if isinstance(value, BaseModel) and not isinstance(error.__cause__, ValidationError):
+            return _built(value, where)
         raise ConfigurationError(f"{where} cannot be written down: {error}") from error
     if found.arguments is None:
         return {_IMPORT: found.name}
     return {_MAKE: found.name, _ARGUMENTS: found.arguments}
+
+
+def _built(value: BaseModel, where: str) -> dict[str, Any]:
+    """A model that has more than JSON in its fields, e.g. functions."""
+    kind = type(value)
+    fields = {name: getattr(value, name) for name in kind.model_fields}
+    parts = {name: to_part(field, f"{name} of {where}") for name, field in fields.items()}
+    built = {_BUILD: import_name(kind), _ARGUMENTS: parts}
+    made = from_part(json.loads(json.dumps(built)))
+    if {name: getattr(made, name) for name in fields} != fields:
+        raise ConfigurationError(
+            f"{where} cannot be written down: a {kind.__name__} does not come back from its "
+            "fields as it was."
+        )
+    return built
 
 
 def _fields(value: Mapping[object, object], where: str) -> dict[str, Any]:
@@ -97,19 +117,27 @@ def from_part(part: Any) -> Any:
     if not isinstance(part, dict):
         return part
     fields = cast("dict[str, Any]", part)
-    match fields:
-        case {"$import": str(name)}:
-            return from_import_name(name)
-        case {"$make": str(name)}:
-            return Imported(name=name, arguments=fields.get(_ARGUMENTS, {})).get()
-        case {"$tuple": list()}:
-            return tuple(from_part(item) for item in fields[_TUPLE])
-        case {"$path": str(path)}:
-            return Path(path)
-        case {"$component": dict()}:
-            return ComponentLoader.load_component(fields[_COMPONENT], expected=object)
-        case _:
-            return {key: from_part(item) for key, item in fields.items()}
+    for mark, read in _READERS.items():
+        if mark in fields:
+            return read(fields[mark], fields.get(_ARGUMENTS, {}))
+    return {key: from_part(item) for key, item in fields.items()}
+
+
+def _read_build(name: str, arguments: dict[str, Any]) -> Any:
+    kind = from_import_name(name)
+    return kind(**{key: from_part(argument) for key, argument in arguments.items()})
+
+
+_READERS: Mapping[str, Callable[[Any, dict[str, Any]], Any]] = {
+    _IMPORT: lambda name, _: from_import_name(name),
+    _MAKE: lambda name, arguments: Imported(name=name, arguments=arguments).get(),
+    _BUILD: _read_build,
+    _TUPLE: lambda items, _: tuple(from_part(item) for item in items),
+    _SET: lambda items, _: frozenset(from_part(item) for item in items),
+    _PATH: lambda path, _: Path(path),
+    _COMPONENT: lambda model, _: ComponentLoader.load_component(model, expected=object),
+}
+"""How each mark is read: from what stands under it, and the arguments beside it."""
 
 
 def nested_component(value: object, where: str) -> ComponentModel:

@@ -80,6 +80,18 @@ def no_deletion(candidate: Candidate, state: Any, projection: Any) -> Verdict:
     return Verdict.forbid("no") if candidate.action == "delete" else Verdict.allow()
 
 
+def is_large(action: str, arguments: Mapping[str, Any]) -> bool:
+    """A rule of approval."""
+    del action
+    return arguments.get("n", 0) > FACTOR
+
+
+async def approves(request: Any) -> bool:
+    """An approver."""
+    del request
+    return True
+
+
 @dataclass(frozen=True)
 class AtMost:
     """A rule with a setting."""

@@ -26,7 +26,9 @@ from kits.importable import (
     Observer,
     Quiet,
     Tank,
+    approves,
     echo,
+    is_large,
     no_deletion,
     shout,
     triple,
@@ -36,7 +38,7 @@ from pydantic import BaseModel, Field
 from coag.agent._component import CoagAgentConfig, from_config, to_config
 from coag.agent._component_parts import RuleUnderName
 from coag.compat import AutoGenMemory
-from coag.cycle import Bounds, NamedConstraint
+from coag.cycle import ApprovalPolicy, Bounds, NamedConstraint
 from coag.errors import ConfigurationError
 from coag.memory import LongTermMemory, Procedure
 from coag.models import ScriptedModel
@@ -213,6 +215,19 @@ def test_a_module_or_rule_that_is_a_component_is_nested() -> None:
     memory = AutoGenMemory(LongTermMemory(InMemoryStore(), scope="x"))
     (config,) = to_config({**REQUIRED, "modules": [memory]}).modules or []
     assert isinstance(config, ComponentModel)
+
+
+def test_a_handoff_given_by_name_comes_back_as_a_handoff() -> None:
+    text = to_config({**REQUIRED, "handoffs": ["cook"]}).model_dump_json()
+    read = CoagAgentConfig.model_validate_json(text)
+    assert from_config(read)["handoffs"] == [Handoff(target="cook")]
+
+
+def test_a_policy_of_approval_comes_back_with_its_rules() -> None:
+    policy = ApprovalPolicy(actions=["delete_*"], when=[is_large], risk={"x": "high"})
+    loaded = again(stub(approval=policy, approve=approves)).arguments
+    assert loaded["approval"] == policy
+    assert loaded["approve"] is approves
 
 
 def test_one_memory_is_a_list_of_one() -> None:

@@ -31,6 +31,7 @@ from kits.importable import (
     TankState,
     no_deletion,
 )
+from pydantic import BaseModel, ConfigDict
 
 from coag.context import Budgets, CoagContext, Rendering, from_part, nested_component, to_part
 from coag.errors import ConfigurationError
@@ -211,6 +212,26 @@ def test_every_argument_comes_back_as_it_was(value: Any) -> None:
     written = json.loads(json.dumps(to_part(value, "it")))
     assert from_part(written) == value
     assert to_part(from_part(written), "it") == written
+
+
+class Guard(BaseModel):
+    """A model with functions in its fields."""
+
+    model_config = ConfigDict(frozen=True)
+
+    rules: tuple[Any, ...] = ()
+    names: frozenset[str] = frozenset()
+
+
+@given(st.frozensets(st.text()), st.lists(st.sampled_from([no_deletion, AtMost(2)])))
+def test_a_model_with_functions_comes_back(names: frozenset[str], rules: list[Any]) -> None:
+    guard = Guard(rules=tuple(rules), names=names)
+    assert from_part(json.loads(json.dumps(to_part(guard, "it")))) == guard
+
+
+def test_a_model_with_a_lambda_is_refused_by_its_field() -> None:
+    with pytest.raises(ConfigurationError, match=r"rules of it.*lambda"):
+        to_part(Guard(rules=(lambda: 1,)), "it")
 
 
 def test_a_component_among_the_arguments_is_nested() -> None:
