@@ -8,9 +8,7 @@ import sys
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
-from autogen_core.models import ChatCompletionClient
 from rich.console import Console
 from rich.status import Status
 from rich.table import Table
@@ -69,20 +67,21 @@ def doctor(options: DoctorOptions) -> int:
         if not options.as_json:
             _print_versions(versions)
         return _end(options, versions, None)
-    spec = ModelSpec.parse(options.model)
-    client = spec.open()
     out = Console(highlight=False, markup=False, emoji=False)
+    spec = ModelSpec.parse(options.model)
     if not options.as_json:
         _print_faults(versions, out)
-        out.print(Text(f"{spec.public}", style="bold"), soft_wrap=True)
-    report = asyncio.run(_examined(client, options, out))
+    report = asyncio.run(_examined(spec, options, out))
     if not options.as_json:
-        _print_conclusion(report, client, out)
+        _print_conclusion(report, out)
     return _end(options, versions, report)
 
 
-async def _examined(client: ChatCompletionClient, options: DoctorOptions, out: Console) -> Report:
+async def _examined(spec: ModelSpec, options: DoctorOptions, out: Console) -> Report:
     limits = Limits(context=options.context, max_tokens=options.max_tokens, seconds=options.seconds)
+    client = spec.open()
+    if not options.as_json:
+        out.print(Text(spec.public, style="bold"), soft_wrap=True)
     with Console(stderr=True).status("") as status, warnings.catch_warnings():
         # AutoGen's remarks on servers that differ from OpenAI's: the findings say it better.
         warnings.simplefilter("ignore", UserWarning)
@@ -120,14 +119,14 @@ def _row(word: Text, name: str, text: Text) -> Table:
     return row
 
 
-def _print_conclusion(report: Report, client: ChatCompletionClient, out: Console) -> None:
+def _print_conclusion(report: Report, out: Console) -> None:
     out.print()
     if not report.usable:
         out.print(Text("Not usable. Mend what is BAD above, then ask again.", style="bold red"))
         return
     advised = report.recommendation
     out.print(Text(f"Usable on the rung {advised.rung.value!r}. Use it so:", style="bold green"))
-    for line in _code(report, client):
+    for line in _code(report):
         out.print(Text(f"  {line}"), soft_wrap=True)
     usage = report.usage
     cost = (
@@ -137,17 +136,18 @@ def _print_conclusion(report: Report, client: ChatCompletionClient, out: Console
     out.print(Text(cost, style="dim"), soft_wrap=True)
 
 
-def _code(report: Report, client: ChatCompletionClient) -> list[str]:
+def _code(report: Report) -> list[str]:
     """What to write, in Python."""
     advised = report.recommendation
-    claimed: Mapping[str, Any] = {**client.model_info}
-    wrong = {key: told for key, told in advised.model_info.items() if claimed.get(key) != told}
+    wrong = {
+        key: told for key, told in advised.model_info.items() if report.claimed.get(key) != told
+    }
     agent = f'agent = CoagAgent("assistant", client, proposal="{advised.proposal}")'
     if not wrong:
         return [agent]
     lines = [
         f"    {json.dumps(key)}: {cleaned(repr(told))},"
-        + (f"  # the client claims {claimed.get(key)}" if key in wrong else "")
+        + (f"  # the client claims {report.claimed.get(key)}" if key in wrong else "")
         for key, told in advised.model_info.items()
     ]
     return ["model_info = {", *lines, "}  # give it to the client", agent]

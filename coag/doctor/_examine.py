@@ -98,6 +98,7 @@ async def examine(
         model=model_name_of(client),
         usable=is_usable(patient.findings),
         findings=tuple(patient.findings[probe] for probe in Probe),
+        claimed={**client.model_info},
         recommendation=recommend(patient.findings, client.model_info),
         usage=patient.usage,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Literal
+from typing import Any, Literal
 
 from coag.schema import Rung, TokenUsage, Value
 
@@ -127,6 +127,8 @@ class Report(Value):
     """True if an agent can work with this model: it answers, and a typed answer came."""
     findings: tuple[Finding, ...]
     """In the order of the probes."""
+    claimed: Mapping[str, Any]
+    """The client's `model_info` as it is now."""
     recommendation: Recommendation
     usage: TokenUsage
     """What the examination itself used."""

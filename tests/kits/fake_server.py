@@ -25,6 +25,7 @@ class FakeServer:
         self.behave = behave
         self.models: list[str] | None = ["tiny"]
         """The models that are listed; None for a server that has no list."""
+        self.list_status = 200
         self._socket = socket.create_server(("127.0.0.1", 0))
         self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
         routes = [
@@ -46,6 +47,8 @@ class FakeServer:
         return await self.behave(body, request)
 
     async def _list(self, request: Request) -> Response:
+        if self.list_status != 200:
+            return JSONResponse({"error": {"message": "no"}}, self.list_status)
         if self.models is None:
             return JSONResponse({"error": {"message": "not found"}}, 404)
         key, name = ("data", "id") if request.url.path == "/v1/models" else ("models", "name")

@@ -7,6 +7,8 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
+from autogen_core.models import ModelInfo
+from autogen_ext.models.ollama import OllamaChatCompletionClient
 from kits.fake_server import FakeServer, openai_text
 from kits.model_servers import (
     Body,
@@ -23,13 +25,22 @@ from kits.model_servers import (
     without,
 )
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 
 from coag.doctor import Finding, Found, Grade, Limits, Probe, Report, examine
 from coag.models import ScriptedModel, ScriptedRequest, open_model
 from coag.schema import Rung
 
 Examined = Callable[..., Awaitable[Report]]
+
+INFO = ModelInfo(
+    vision=False,
+    function_calling=True,
+    json_output=True,
+    family="unknown",
+    structured_output=True,
+    multiple_system_messages=False,
+)
 
 
 def found(report: Report) -> dict[Probe, Found]:
@@ -369,6 +380,127 @@ async def test_a_client_that_is_no_component_is_examined_as_it_is() -> None:
 async def test_a_report_survives_json(examined: Examined) -> None:
     report = await examined(sound())
     assert Report.model_validate_json(report.model_dump_json()) == report
+
+
+async def test_a_system_message_that_is_refused_is_told(examined: Examined) -> None:
+    def has_system(body: Body) -> bool:
+        return any(message["role"] == "system" for message in body["messages"])
+
+    report = await examined(refusing(sound(), has_system))
+    assert found(report)[Probe.SYSTEM] is Found.REFUSED
+    assert found(report)[Probe.SYSTEMS] is Found.REFUSED
+    assert report.usable
+
+
+async def test_a_tool_choice_that_is_refused_is_told(examined: Examined) -> None:
+    def forced(body: Body) -> bool:
+        return body.get("tool_choice", "auto") != "auto"
+
+    report = await examined(refusing(sound(), forced, 501))
+    assert found(report)[Probe.REQUIRED] is Found.REFUSED
+    assert found(report)[Probe.NONE] is Found.REFUSED
+
+
+async def test_a_tool_that_does_not_exist_is_an_invalid_call(examined: Examined) -> None:
+    def rename(message: Message) -> Message:
+        for call in message.get("tool_calls") or ():
+            call["function"]["name"] = "weather"
+        return message
+
+    tools = (await examined(rewriting(sound(), rename))).finding(Probe.TOOLS)
+    assert tools.found is Found.INVALID
+    assert "there is no tool 'weather'" in tools.text
+
+
+async def test_one_call_at_a_time_is_no_batch(examined: Examined) -> None:
+    def first(message: Message) -> Message:
+        calls = message.get("tool_calls")
+        return {**message, "tool_calls": calls[:1]} if calls else message
+
+    report = await examined(rewriting(sound(), first))
+    assert report.finding(Probe.PARALLEL).found is Found.NO
+    assert report.recommendation.parallel is False
+
+
+async def test_empty_answers_to_forms_are_told(examined: Examined) -> None:
+    def blank(message: Message) -> Message:
+        asked = str(message["content"]).startswith("{")
+        return {"content": ""} if asked else message
+
+    report = await examined(rewriting(sound(), blank))
+    assert found(report)[Probe.SCHEMA] is Found.NO
+    assert found(report)[Probe.JSON_MODE] is Found.IGNORED
+    assert not report.usable
+
+
+async def test_long_prompts_that_fail_name_the_way_out(examined: Examined) -> None:
+    def long(body: Body) -> bool:
+        return len(json.dumps(body["messages"])) > 3_000
+
+    report = await examined(refusing(sound(), long, 413))
+    assert found(report)[Probe.CONTEXT] is Found.FAILED
+    assert "--seconds" in report.finding(Probe.CONTEXT).advice
+    assert found(report)[Probe.CACHE] is Found.UNCLEAR
+    assert report.recommendation.context_tokens == 0
+
+
+async def test_a_server_that_counts_no_tokens_is_told(examined: Examined) -> None:
+    behave = sound()
+
+    async def uncounted(body: Body, request: Request) -> Response:
+        response = await behave(body, request)
+        if body.get("stream"):
+            return response
+        whole = json.loads(bytes(response.body))
+        return JSONResponse({**whole, "usage": None})
+
+    report = await examined(uncounted)
+    assert report.finding(Probe.ANSWER).grade is Grade.POOR
+    assert found(report)[Probe.CONTEXT] is Found.YES
+    assert report.usable
+
+
+async def test_a_server_that_is_too_slow_for_a_typed_answer_may_be_asked_again(
+    examined: Examined,
+) -> None:
+    async def slow_to_choose(body: Body, request: Request) -> Response:
+        if "Choose a tint" in json.dumps(body["messages"]):
+            return await hang(body, request)
+        return await sound()(body, request)
+
+    report = await examined(slow_to_choose, seconds=2.0)
+    assert report.finding(Probe.TYPED).found is Found.LATE
+    assert "--seconds" in report.finding(Probe.TYPED).advice
+    assert not report.usable
+
+
+async def test_a_key_that_is_refused_is_told_before_anything_is_asked(
+    ward: FakeServer, examined: Examined
+) -> None:
+    ward.list_status = 401
+    report = await examined(sound())
+    listed = report.finding(Probe.LISTED)
+    assert (listed.found, listed.grade) == (Found.REFUSED, Grade.BAD)
+    assert ward.seen == []
+
+
+async def test_a_model_of_ollama_is_looked_for_in_its_list(ward: FakeServer) -> None:
+    async def fail(_body: Body, _request: Request) -> Response:
+        response = status(500)
+        response.headers["connection"] = "close"  # AutoGen's Ollama client never closes it
+        return response
+
+    ward.models, ward.behave = ["tiny:latest"], fail
+    client = OllamaChatCompletionClient(model="tiny", host=ward.url, model_info=INFO)
+    report = await examine(client)
+    assert report.finding(Probe.LISTED).found is Found.YES
+    assert report.finding(Probe.ANSWER).found is Found.FAILED
+
+
+def test_a_probe_that_a_report_lacks_is_named() -> None:
+    report = Report.model_construct(findings=())
+    with pytest.raises(KeyError, match="'cache'"):
+        report.finding(Probe.CACHE)
 
 
 @pytest.mark.parametrize("limits", [{"context": 100}, {"max_tokens": 0}, {"seconds": 0}])
