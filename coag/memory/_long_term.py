@@ -228,9 +228,7 @@ class LongTermMemory:
             async with asyncio.timeout(self.source_timeout):
                 return Recall(records=tuple(await source.recall(query, k))[:k])
         except TimeoutError:
-            return Recall(
-                problems=(f"{source.name}: no answer within {self.source_timeout:g} s.",)
-            )
+            return Recall(problems=(f"{source.name}: no answer within {self.source_timeout:g} s.",))
         # A source is somebody else's code and may raise anything; what it raised is handed to
         # the caller, who writes it to the trace.
         except Exception as error:
