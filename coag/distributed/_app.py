@@ -10,13 +10,10 @@ from typing import Annotated, Any
 
 import typer
 
-from coag.errors import CoagError
+from coag.errors import CoagError, RemoteAgentError
 
 from ._grpc import LOOPBACK, host, worker
 from ._limits import Limits
-
-READY = "ready"
-"""First word of the line that a process prints when it takes work."""
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -84,9 +81,8 @@ def _limits(max_bytes: int | None) -> Limits:
 
 async def _host(port: int, bind: str, limits: Limits) -> None:
     async with host(port, bind=bind, limits=limits) as address:
-        typer.echo(f"{READY}: host at {address}")
-        await _until_stopped().wait()
-    typer.echo("stopped")
+        typer.echo(f"ready: host at {address}")
+        await asyncio.Event().wait()
 
 
 async def _worker(
@@ -97,31 +93,29 @@ async def _worker(
     limits: Limits,
 ) -> None:
     async with worker(address, agents, logs=logs, options=options, limits=limits) as connection:
-        typer.echo(f"{READY}: serving {', '.join(agents)} by way of {address}")
-        stopped = asyncio.create_task(_until_stopped().wait())
-        lost = asyncio.create_task(connection.wait_until_lost())
-        await asyncio.wait([stopped, lost], return_when=asyncio.FIRST_COMPLETED)
-        is_lost = lost.done()
-        for task in (stopped, lost):
-            task.cancel()
-    if is_lost:
-        typer.echo(f"The host at {address} does not answer any more. Start this worker again.")
-        raise typer.Exit(1)
-    typer.echo("stopped")
+        typer.echo(f"ready: serving {', '.join(agents)} by way of {address}")
+        await connection.wait_until_lost()
+        problem = "it does not answer any more. Start this worker again when it does."
+        raise RemoteAgentError(
+            agent="*", worker="", kind="unreachable", problem=f"the host {address}: {problem}"
+        )
 
 
-def _until_stopped() -> asyncio.Event:
-    """Set by SIGINT or SIGTERM."""
-    stopped = asyncio.Event()
+async def _until_stopped(work: Coroutine[Any, Any, None]) -> None:
+    """Lets it work until SIGINT or SIGTERM; also while it starts."""
+    task = asyncio.ensure_future(work)
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stopped.set)
-    return stopped
-
-
-def _run(coroutine: Coroutine[Any, Any, None]) -> None:
+        loop.add_signal_handler(number, task.cancel)
     try:
-        asyncio.run(coroutine)
+        await task
+    except asyncio.CancelledError:
+        typer.echo("stopped")
+
+
+def _run(work: Coroutine[Any, Any, None]) -> None:
+    try:
+        asyncio.run(_until_stopped(work))
     except CoagError as error:
         typer.echo(f"Error: {error}", err=True)
         raise typer.Exit(1) from error

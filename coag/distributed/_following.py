@@ -38,12 +38,7 @@ async def cancellable(coroutine: Coroutine[Any, Any, T], token: CancellationToke
     """Awaits in a way that the token can cancel."""
     task = asyncio.ensure_future(coroutine)
     token.link_future(task)
-    try:
-        return await task
-    finally:
-        if not task.done():
-            task.cancel()
-            await asyncio.wait([task])
+    return await task
 
 
 class RemoteTurn:

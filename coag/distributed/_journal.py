@@ -139,7 +139,7 @@ class Journal:
                 self.opened, self.begun = line, None
                 self.settled = True
             case Begun():
-                self.begun = line
+                self.begun, self.settled = line, True
                 if self.opened is not None:
                     self.opened = self.opened.model_copy(update={"acted": True})
             case Ended():

@@ -24,7 +24,8 @@ class Limits(Value):
     poll: float = Field(default=2.0, gt=0)
     """How long a worker lets a request wait before it answers that it is still at work."""
     cancel: float = Field(default=5.0, gt=0)
-    """How long a cancelled turn may take to end: for the agent to stop, for the client to wait."""
+    """How long a client waits for a cancelled turn to end; after half of it, an agent that does
+    not listen to its token is cancelled as a task."""
     lease: float = Field(default=60.0, gt=0)
     """A turn that nobody has asked after for so long is cancelled: its client is gone."""
     items: int = Field(default=1_000, ge=1)

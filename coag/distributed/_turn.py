@@ -108,10 +108,10 @@ class HostedTurn:
             return
         self._why = self._why or why
         self._token.cancel()
-        _, still = await asyncio.wait([task], timeout=self._limits.cancel)
+        _, still = await asyncio.wait([task], timeout=self._limits.cancel / 2)
         if still:
             task.cancel()
-            await asyncio.wait([task], timeout=self._limits.cancel)
+            await asyncio.wait([task], timeout=self._limits.cancel / 2)
 
     async def _run(self, stream: Callable[[CancellationToken], TurnStream]) -> None:
         try:

@@ -92,6 +92,12 @@ def puppet(place: AgentPlace) -> Puppet:
     return Puppet()
 
 
+def no_agent(place: AgentPlace) -> str:
+    """A factory that makes something else."""
+    del place
+    return "a stone"
+
+
 def candidate(action: str, **arguments: str) -> dict[str, Any]:
     """What a compact model answers: one candidate."""
     return {"situation": "So.", "candidates": [{"action": action, "arguments": arguments}]}

@@ -1,0 +1,114 @@
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from coag.distributed._journal import Begun, Ended, Journal, Line, Opened, Unsettled
+from coag.distributed._wire import Item, RemoteFailure
+from coag.errors import TraceError
+
+KEPT = 3
+_names = st.sampled_from(["a", "b", "c", "d", "e"])
+_texts = st.text(max_size=5)
+_lines: st.SearchStrategy[list[Line]] = st.lists(
+    st.one_of(
+        st.builds(Opened, instance=_names, past_runs=st.lists(_names, max_size=2).map(tuple)),
+        st.builds(Begun, turn=_names, turns_before=st.none() | st.integers(0, 9)),
+        st.builds(
+            Ended,
+            turn=_names,
+            response=st.builds(
+                Item, message=st.dictionaries(_names, _texts), response=st.just(True)
+            ),
+        ),
+        st.builds(
+            Ended,
+            turn=_names,
+            failure=st.builds(RemoteFailure, kind=st.just("lost"), problem=_texts),
+        ),
+        st.builds(Unsettled),
+    ),
+    max_size=30,
+)
+
+
+def what_it_tells(journal: Journal) -> tuple[object, ...]:
+    return journal.opened, journal.begun, journal.settled, list(journal.ended.values())
+
+
+def written(path: Path, lines: list[Line]) -> Journal:
+    journal = Journal(path, kept=KEPT)
+    for line in lines:
+        journal.write(line)
+    journal.close()
+    return journal
+
+
+@settings(max_examples=40)
+@given(_lines)
+def test_a_journal_that_is_opened_again_tells_the_same(lines: list[Line]) -> None:
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "turns.jsonl"
+        first = written(path, lines)
+        again = Journal(path, kept=KEPT)
+        again.close()
+        assert what_it_tells(again) == what_it_tells(first)
+        once_more = Journal(path, kept=KEPT)
+        once_more.close()
+        assert what_it_tells(once_more) == what_it_tells(first)
+        assert len(path.read_bytes().splitlines()) <= KEPT + 3
+
+
+@settings(max_examples=40)
+@given(_lines, st.data())
+def test_a_journal_cut_anywhere_tells_what_was_whole(
+    lines: list[Line], data: st.DataObject
+) -> None:
+    with TemporaryDirectory() as folder:
+        path, whole = Path(folder) / "turns.jsonl", Path(folder) / "whole.jsonl"
+        written(path, lines[:10])
+        text = path.read_bytes()
+        cut = data.draw(st.integers(0, len(text)))
+        path.write_bytes(text[:cut])
+        whole.write_bytes(text[: text.rfind(b"\n", 0, cut) + 1])
+        journals = Journal(path, kept=KEPT), Journal(whole, kept=KEPT)
+        for journal in journals:
+            journal.close()
+        assert what_it_tells(journals[0]) == what_it_tells(journals[1])
+
+
+def test_a_journal_grows_with_what_is_kept_and_not_with_what_was_done(tmp_path: Path) -> None:
+    path = tmp_path / "turns.jsonl"
+    journal = Journal(path, kept=KEPT)
+    journal.write(Opened(instance="a"))
+    for number in range(500):
+        journal.write(Begun(turn=str(number)))
+        journal.write(Ended(turn=str(number)))
+    journal.close()
+    assert len(path.read_bytes().splitlines()) <= 4 * KEPT + 11
+
+
+def test_a_journal_can_be_read_by_its_owner_only(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "turns.jsonl"
+    Journal(path, kept=KEPT).close()
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize("damage", ["{}\n", "no json\n", '{"line": "begun"}\n'])
+def test_a_damaged_line_is_refused_with_its_number(tmp_path: Path, damage: str) -> None:
+    path = tmp_path / "turns.jsonl"
+    written(path, [Opened(instance="a")])
+    path.write_text(path.read_text() + damage)
+    with pytest.raises(TraceError, match=r"line 2 is damaged\. Move the file away"):
+        Journal(path, kept=KEPT)
+
+
+def test_a_journal_that_cannot_be_written_is_a_trace_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(TraceError, match="cannot be"):
+        Journal(tmp_path / "file" / "turns.jsonl", kept=KEPT)

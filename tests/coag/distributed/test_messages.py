@@ -1,0 +1,126 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from autogen_agentchat.messages import (
+    BaseChatMessage,
+    CodeExecutionEvent,
+    CodeGenerationEvent,
+    HandoffMessage,
+    MemoryQueryEvent,
+    ModelClientStreamingChunkEvent,
+    MultiModalMessage,
+    SelectorEvent,
+    SelectSpeakerEvent,
+    StopMessage,
+    StructuredMessage,
+    TextMessage,
+    ThoughtEvent,
+    ToolCallExecutionEvent,
+    ToolCallRequestEvent,
+    ToolCallSummaryMessage,
+    UserInputRequestedEvent,
+)
+from autogen_core import FunctionCall, Image
+from autogen_core.code_executor import CodeBlock, CodeResult
+from autogen_core.memory import MemoryContent
+from autogen_core.models import FunctionExecutionResult, RequestUsage, UserMessage
+from PIL.Image import new as new_image
+from pydantic import BaseModel
+
+from coag.distributed._messages import Message, MessageCodec
+from coag.distributed._wire import Begin, CoagRequest, body_of, read_request
+from coag.errors import ConfigurationError
+
+CALL = FunctionCall(id="1", name="add", arguments='{"a": "\\"\U0001f600"}')
+RESULT = FunctionExecutionResult(content="3", name="add", call_id="1", is_error=False)
+
+
+class Weather(BaseModel):
+    city: str
+    degrees: float | None = None
+
+
+STOCK: list[Message] = [
+    TextMessage(
+        content="été \ud800 \u2028 \x00",
+        source="a",
+        metadata={"k": "v"},
+        models_usage=RequestUsage(prompt_tokens=1, completion_tokens=2),
+    ),
+    MultiModalMessage(content=["look", Image(new_image("RGB", (3, 2), "red"))], source="a"),
+    StopMessage(content="stop", source="a"),
+    HandoffMessage(
+        content="yours",
+        source="a",
+        target="b",
+        context=[UserMessage(content="so far", source="user")],
+    ),
+    ToolCallSummaryMessage(content="3", source="a", tool_calls=[CALL], results=[RESULT]),
+    ToolCallRequestEvent(content=[CALL], source="a"),
+    ToolCallExecutionEvent(content=[RESULT], source="a"),
+    MemoryQueryEvent(content=[MemoryContent(content="m", mime_type="text/plain")], source="a"),
+    UserInputRequestedEvent(request_id="r", source="a"),
+    ModelClientStreamingChunkEvent(content="ch", source="a", full_message_id="f"),
+    ThoughtEvent(content="hm", source="a"),
+    SelectSpeakerEvent(content=["b"], source="a"),
+    SelectorEvent(content="b", source="a"),
+    CodeGenerationEvent(
+        retry_attempt=0,
+        content="c",
+        code_blocks=[CodeBlock(code="1", language="python")],
+        source="a",
+    ),
+    CodeExecutionEvent(retry_attempt=0, result=CodeResult(exit_code=0, output="o"), source="a"),
+]
+
+
+def over_the_wire(message: dict[str, Any]) -> dict[str, Any]:
+    """A dumped message as it arrives."""
+    body = body_of(Begin(turn="t", instance="i", messages=(message,)))
+    sent = CoagRequest(id="1", reply_to="m", body=body).model_dump_json()
+    arrived = read_request(CoagRequest.model_validate_json(sent))
+    assert isinstance(arrived, Begin)
+    return arrived.messages[0]
+
+
+@pytest.mark.parametrize("message", STOCK, ids=lambda message: type(message).__name__)
+def test_a_stock_message_arrives_as_it_was_sent(message: Message) -> None:
+    codec = MessageCodec()
+    arrived = codec.load(over_the_wire(codec.dump(message)))
+    assert type(arrived) is type(message)
+    assert arrived.dump() == message.dump()
+
+
+def test_a_structured_message_arrives_with_its_content_typed() -> None:
+    codec = MessageCodec([StructuredMessage[Weather]])
+    message = StructuredMessage[Weather](
+        content=Weather(city="Rome"), source="a", format_string="{city}"
+    )
+    arrived = codec.load(over_the_wire(codec.dump(message)))
+    assert isinstance(arrived, StructuredMessage)
+    assert arrived == message
+    assert arrived.to_text() == "Rome"
+
+
+def test_a_type_that_is_not_known_is_named_when_sent_and_when_received() -> None:
+    message = StructuredMessage[Weather](content=Weather(city="Rome"), source="a")
+    with pytest.raises(ConfigurationError, match=r"'StructuredMessage\[Weather\]' are not known"):
+        MessageCodec().dump(message)
+    dumped = MessageCodec([StructuredMessage[Weather]]).dump(message)
+    with pytest.raises(ConfigurationError, match="message_types="):
+        MessageCodec().load(dumped)
+
+
+def test_an_event_is_not_taken_for_a_chat_message() -> None:
+    codec = MessageCodec()
+    with pytest.raises(ValueError, match="ThoughtEvent is an event"):
+        codec.load_chat(codec.dump(ThoughtEvent(content="hm", source="a")))
+
+
+def test_types_are_found_by_name() -> None:
+    found: tuple[type[BaseChatMessage], ...] = MessageCodec().chat_types(
+        ["TextMessage", "HandoffMessage"]
+    )
+    assert found == (TextMessage, HandoffMessage)

@@ -1,0 +1,430 @@
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing
+from typing import Any
+
+import pytest
+from autogen_agentchat.base import Response
+from autogen_agentchat.messages import (
+    BaseChatMessage,
+    HandoffMessage,
+    ModelClientStreamingChunkEvent,
+    StructuredMessage,
+    TextMessage,
+    ThoughtEvent,
+)
+from autogen_core import AgentId, CancellationToken
+from kits.remote_agents import Acts, Puppet, Yielded
+from kits.remote_stage import BRISK, Stage
+from pydantic import BaseModel
+
+from coag.distributed import AgentPlace, Connection, worker
+from coag.distributed._wire import CoagAnswer, CoagRequest
+from coag.errors import ConfigurationError, RemoteAgentError
+
+
+class Count(BaseModel):
+    number: int
+
+
+class Signals:
+    """An act that says when it is inside and when it was cancelled, and stays until let go."""
+
+    def __init__(self) -> None:
+        self.inside = asyncio.Event()
+        self.cancelled = asyncio.Event()
+        self.go = asyncio.Event()
+
+    async def __call__(
+        self, messages: Sequence[BaseChatMessage], token: CancellationToken
+    ) -> AsyncGenerator[Yielded, None]:
+        del messages, token
+        yield ThoughtEvent(content="inside", source="puppet")
+        self.inside.set()
+        try:
+            await self.go.wait()
+        except asyncio.CancelledError:
+            self.cancelled.set()
+            raise
+        yield Response(chat_message=TextMessage(content="done", source="puppet"))
+
+
+def says(*items: Any) -> Acts:
+    """An act that yields these items."""
+
+    async def act(
+        messages: Sequence[BaseChatMessage], token: CancellationToken
+    ) -> AsyncGenerator[Yielded, None]:
+        del messages, token
+        for item in items:
+            if isinstance(item, BaseException):
+                raise item
+            yield item
+
+    return act
+
+
+def playing(stage: Stage, acts: Acts) -> None:
+    """Lets the next puppet play this."""
+    stage.next = lambda: Puppet(acts)
+
+
+def text(content: str, source: str = "puppet") -> TextMessage:
+    return TextMessage(content=content, source=source)
+
+
+async def test_a_remote_agent_tells_its_events_and_its_answer_as_a_local_one_does(
+    stage: Stage, remote: Connection
+) -> None:
+    agent = await remote.agent("puppet")
+    assert (agent.name, agent.description) == ("puppet", "A puppet.")
+    assert agent.produced_message_types == (TextMessage,)
+    stream = agent.on_messages_stream([text("Hello.", "user")], CancellationToken())
+    items = [item async for item in stream]
+    thought, response = items
+    assert isinstance(thought, ThoughtEvent)
+    assert isinstance(response, Response)
+    assert response.chat_message.to_text() == "Hello."
+    assert response.inner_messages == [thought]
+
+
+async def test_run_gives_the_same_as_with_the_agent_itself(remote: Connection) -> None:
+    agent = await remote.agent("puppet")
+    there = await agent.run(task="Hello.")
+    here = await Puppet().run_stream(task="Hello.").__anext__()
+    assert [type(message) for message in there.messages] == [type(here), ThoughtEvent, TextMessage]
+
+
+async def test_an_agent_bears_here_the_name_that_it_is_given_here(remote: Connection) -> None:
+    agent = await remote.agent("puppet", name="echo", description="Repeats.")
+    result = await agent.run(task="Hello.")
+    assert [message.source for message in result.messages] == ["user", "echo", "echo"]
+    assert agent.description == "Repeats."
+
+
+async def test_each_key_has_an_agent_of_its_own(stage: Stage, remote: Connection) -> None:
+    for key in ("a", "b b/../c", "a"):
+        await (await remote.agent("puppet", key=key)).run(task="Hello.")
+    assert {key: one.done for key, one in stage.puppets.items()} == {
+        "a": ["turn", "turn"],
+        "b b/../c": ["turn"],
+    }
+
+
+async def test_chunks_travel_and_inner_messages_that_were_never_yielded_do_too(
+    stage: Stage, remote: Connection
+) -> None:
+    chunks = [ModelClientStreamingChunkEvent(content=c, source="puppet") for c in "abc"]
+    unseen, seen = (ThoughtEvent(content=c, source="puppet") for c in ("unseen", "seen"))
+    response = Response(chat_message=text("abc"), inner_messages=[unseen, seen])
+    playing(stage, says(*chunks, seen, response))
+    agent = await remote.agent("puppet")
+    items = [item async for item in agent.on_messages_stream([], CancellationToken())]
+    assert items == [*chunks, seen, response]
+
+
+async def test_handoffs_and_structured_answers_travel(stage: Stage) -> None:
+    kind = StructuredMessage[Count]
+    stage.next = lambda: told
+    told = Puppet(says(Response(chat_message=kind(content=Count(number=3), source="puppet"))))
+    told.produces = (kind, HandoffMessage)
+    await stage.serve(message_types=[kind])
+    remote = await stage.connect()
+    with pytest.raises(ConfigurationError, match=re.escape("'StructuredMessage[Count]'")):
+        await remote.agent("puppet")
+    agent = await remote.agent("puppet", message_types=[kind])
+    assert agent.produced_message_types == (kind, HandoffMessage)
+    answer = await agent.run(task="How many?")
+    assert type(answer.messages[-1]) is kind
+    assert answer.messages[-1].to_text() == '{"number":3}'
+    told.acts = says(
+        Response(chat_message=HandoffMessage(content="yours", source="puppet", target="b"))
+    )
+    handoff = await agent.run(task="Go on.")
+    assert isinstance(handoff.messages[-1], HandoffMessage)
+
+
+async def test_an_error_tells_its_type_its_text_and_the_worker(
+    stage: Stage, remote: Connection
+) -> None:
+    thought = ThoughtEvent(content="hm", source="puppet")
+    playing(stage, says(thought, KeyError("no such stone")))
+    agent = await remote.agent("puppet")
+    stream = agent.on_messages_stream([], CancellationToken())
+    assert await anext(stream) == thought
+    with pytest.raises(RemoteAgentError, match="raised KeyError: 'no such stone'") as caught:
+        await anext(stream)
+    assert (caught.value.kind, caught.value.error_type) == ("raised", "KeyError")
+    assert caught.value.worker
+    assert caught.value.worker in str(caught.value)
+    stage.puppet.acts = says(Response(chat_message=text("better")))
+    assert (await agent.run(task="Again.")).messages[-1].to_text() == "better"
+
+
+@pytest.mark.parametrize("answers", [[], [text("no response")]], ids=["nothing", "a message"])
+async def test_a_stream_without_a_response_is_an_error(
+    stage: Stage, remote: Connection, answers: list[TextMessage]
+) -> None:
+    playing(stage, says(*answers))
+    with pytest.raises(RemoteAgentError, match="ended without a response"):
+        await (await remote.agent("puppet")).run(task="Hello.")
+
+
+async def test_a_cancelled_error_of_the_agent_itself_is_an_error_and_no_hang(
+    stage: Stage, remote: Connection
+) -> None:
+    playing(stage, says(asyncio.CancelledError("a tool said so")))
+    with pytest.raises(RemoteAgentError) as caught:
+        await (await remote.agent("puppet")).run(task="Hello.")
+    assert caught.value.kind == "cancelled"
+
+
+async def test_a_factory_that_fails_is_an_error_and_is_tried_again(
+    stage: Stage, remote: Connection
+) -> None:
+    def fail() -> Puppet:
+        raise RuntimeError("no strings")
+
+    stage.next = fail
+    with pytest.raises(RemoteAgentError, match="raised RuntimeError: no strings"):
+        await remote.agent("puppet")
+    stage.next = Puppet
+    assert (await remote.agent("puppet")).name == "puppet"
+
+
+async def test_cancelling_by_token_cancels_the_turn_where_it_runs(
+    stage: Stage, remote: Connection
+) -> None:
+    signals = Signals()
+    playing(stage, signals)
+    agent, token = await remote.agent("puppet"), CancellationToken()
+    turn = asyncio.create_task(agent.run(task="Hello.", cancellation_token=token))
+    await signals.inside.wait()
+    token.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await turn
+    assert signals.cancelled.is_set()
+    stage.puppet.acts = says(Response(chat_message=text("free again")))
+    assert (await agent.run(task="Again.")).messages[-1].to_text() == "free again"
+
+
+async def test_cancelling_the_task_or_leaving_the_stream_cancels_the_turn_too(
+    stage: Stage, remote: Connection
+) -> None:
+    signals = Signals()
+    playing(stage, signals)
+    agent = await remote.agent("puppet")
+    turn = asyncio.create_task(agent.run(task="Hello."))
+    await signals.inside.wait()
+    turn.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await turn
+    assert signals.cancelled.is_set()
+
+    stage.puppet.acts = again = Signals()
+    async with aclosing(agent.on_messages_stream([], CancellationToken())) as stream:
+        await anext(stream)
+        await again.inside.wait()
+    assert again.cancelled.is_set()
+
+
+async def test_a_token_that_was_cancelled_before_sends_nothing(
+    stage: Stage, remote: Connection
+) -> None:
+    agent, token = await remote.agent("puppet"), CancellationToken()
+    token.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await agent.run(task="Hello.", cancellation_token=token)
+    assert stage.puppet.done == []
+
+
+async def test_pause_and_resume_reach_an_agent_in_its_turn(
+    stage: Stage, remote: Connection
+) -> None:
+    signals = Signals()
+    playing(stage, signals)
+    agent = await remote.agent("puppet")
+    turn = asyncio.create_task(agent.run(task="Hello."))
+    await signals.inside.wait()
+    await agent.on_pause(CancellationToken())
+    await agent.on_resume(CancellationToken())
+    signals.go.set()
+    await turn
+    assert stage.puppet.done == ["turn", "pause", "resume"]
+
+
+async def test_state_is_the_agents_own_and_loads_here_and_there(
+    stage: Stage, remote: Connection
+) -> None:
+    agent = await remote.agent("puppet")
+    await agent.run(task="Hello.")
+    assert await agent.save_state() == {"seen": 1}
+    await agent.load_state({"seen": 7})
+    assert stage.puppet.state == {"seen": 7}
+    await agent.on_reset(CancellationToken())
+    assert await agent.save_state() == {"seen": 0}
+
+
+async def test_a_state_that_is_no_json_is_an_error(stage: Stage, remote: Connection) -> None:
+    agent = await remote.agent("puppet")
+    stage.puppet.state["seen"] = object()
+    with pytest.raises(RemoteAgentError, match="what JSON cannot"):
+        await agent.save_state()
+
+
+async def test_what_takes_longer_than_patience_is_done_once_and_waited_for(stage: Stage) -> None:
+    go = asyncio.Event()
+
+    class Slow(Puppet):
+        async def on_reset(self, cancellation_token: CancellationToken) -> None:
+            await super().on_reset(cancellation_token)
+            await go.wait()
+
+    asked = 0
+
+    class Counting(Connection):
+        async def _send(self, target: AgentId, envelope: CoagRequest | CoagAnswer) -> None:
+            nonlocal asked
+            asked += 1
+            if asked == 8:
+                go.set()
+            await super()._send(target, envelope)
+
+    stage.next = Slow
+    limits = BRISK.model_copy(update={"poll": 0.1, "resend": 0.2, "patience": 0.4})
+    await stage.serve(limits=limits)
+    remote = await stage.connect(limits)
+    remote.__class__ = Counting
+    agent = await remote.agent("puppet")
+    await agent.on_reset(CancellationToken())
+    assert asked >= 8
+    assert stage.puppet.done == ["reset"]
+
+
+async def test_an_agent_that_takes_long_to_make_is_waited_for(stage: Stage) -> None:
+    made = asyncio.Event()
+
+    async def slowly(place: AgentPlace) -> Puppet:
+        await made.wait()
+        return stage.make(place)
+
+    limits = BRISK.model_copy(update={"poll": 0.1, "resend": 0.2, "patience": 0.4})
+    async with worker(stage.address, {"puppet": slowly}, limits=limits):
+        remote = await stage.connect(limits)
+        asking = asyncio.create_task(remote.agent("puppet"))
+        done, _ = await asyncio.wait([asking], timeout=0.8)
+        assert not done
+        made.set()
+        assert (await asking).name == "puppet"
+
+
+async def test_what_an_agent_raises_outside_turns_is_told_too(
+    stage: Stage, remote: Connection
+) -> None:
+    class Stateless(Puppet):
+        async def save_state(self) -> Mapping[str, Any]:
+            raise NotImplementedError("no state")
+
+    stage.next = Stateless
+    agent = await remote.agent("puppet")
+    with pytest.raises(RemoteAgentError, match="raised NotImplementedError: no state"):
+        await agent.save_state()
+
+
+async def test_close_closes_the_agent_once_and_its_place_is_taken_anew(
+    stage: Stage, remote: Connection
+) -> None:
+    agent = await remote.agent("puppet")
+    await agent.run(task="Hello.")
+    closed = stage.puppet
+    await agent.close()
+    await agent.close()
+    assert closed.done == ["turn", "close"]
+    await agent.run(task="Hello.")
+    assert stage.puppet is not closed
+
+
+async def test_an_agent_that_was_replaced_between_turns_is_not_talked_to_unknowingly(
+    stage: Stage, remote: Connection
+) -> None:
+    agent, other = await remote.agent("puppet"), await remote.agent("puppet")
+    await agent.run(task="Hello.")
+    await other.run(task="Hello.")
+    await other.close()
+    with pytest.raises(RemoteAgentError, match="knows nothing of the dialogue") as caught:
+        await agent.run(task="Do you remember?")
+    assert caught.value.kind == "replaced"
+    with pytest.raises(RemoteAgentError, match="knows nothing of the dialogue"):
+        await agent.save_state()
+    await agent.on_reset(CancellationToken())
+    assert (await agent.run(task="Anew.")).messages[-1].to_text() == "Anew."
+
+
+async def test_a_second_turn_at_the_same_time_is_refused(stage: Stage, remote: Connection) -> None:
+    signals = Signals()
+    playing(stage, signals)
+    agent, other = await remote.agent("puppet"), await remote.agent("puppet")
+    turn = asyncio.create_task(agent.run(task="Hello."))
+    await signals.inside.wait()
+    with pytest.raises(RemoteAgentError, match="one agent takes one at a time") as caught:
+        await other.run(task="Me too.")
+    with pytest.raises(RemoteAgentError, match="Cancel it first"):
+        await other.load_state({})
+    assert caught.value.kind == "busy"
+    signals.go.set()
+    assert (await turn).messages[-1].to_text() == "done"
+    assert stage.puppet.done == ["turn"]
+
+
+async def test_reset_ends_a_turn_that_goes_on(stage: Stage, remote: Connection) -> None:
+    signals = Signals()
+    playing(stage, signals)
+    agent = await remote.agent("puppet")
+    turn = asyncio.create_task(agent.run(task="Hello."))
+    await signals.inside.wait()
+    await agent.on_reset(CancellationToken())
+    with pytest.raises(RemoteAgentError, match="The agent was reset"):
+        await turn
+    assert stage.puppet.done == ["turn", "reset"]
+
+
+async def test_a_message_that_is_too_large_is_refused_on_either_side_and_breaks_nothing(
+    stage: Stage, remote: Connection
+) -> None:
+    agent = await remote.agent("puppet")
+    huge = "x" * (BRISK.max_bytes + 1)
+    with pytest.raises(RemoteAgentError, match=f"may take {BRISK.max_bytes}") as sent:
+        await agent.run(task=huge)
+    stage.puppet.acts = says(Response(chat_message=text(huge)))
+    with pytest.raises(RemoteAgentError, match="A TextMessage of the turn takes") as received:
+        await agent.run(task="Tell me all.")
+    assert sent.value.kind == received.value.kind == "too_large"
+    stage.puppet.state["kept"] = huge
+    with pytest.raises(RemoteAgentError, match="The answer takes"):
+        await agent.save_state()
+    stage.puppet.acts = says(Response(chat_message=text("x" * 3_000_000)))
+    assert len((await agent.run(task="As much as fits.")).messages[-1].to_text()) == 3_000_000
+
+
+async def test_what_is_large_together_comes_in_several_answers(
+    stage: Stage, remote: Connection
+) -> None:
+    thoughts = [ThoughtEvent(content='"' * 700_000, source="puppet") for _ in range(5)]
+    response = Response(chat_message=text("done"), inner_messages=thoughts)
+    playing(stage, says(*thoughts, response))
+    agent = await remote.agent("puppet")
+    items = [item async for item in agent.on_messages_stream([], CancellationToken())]
+    assert items == [*thoughts, response]
+
+
+async def test_more_events_than_are_kept_wait_for_the_client(stage: Stage) -> None:
+    limits = BRISK.model_copy(update={"items": 3})
+    thoughts = [ThoughtEvent(content=str(n), source="puppet") for n in range(20)]
+    playing(stage, says(*thoughts, Response(chat_message=text("done"))))
+    await stage.serve(limits=limits)
+    agent = await (await stage.connect()).agent("puppet")
+    items = [item async for item in agent.on_messages_stream([], CancellationToken())]
+    assert items[:-1] == thoughts
