@@ -11,9 +11,9 @@ from autogen_core.tools import Workbench
 
 from coag.compat import Tool, ToolRunner
 from coag.context import CoagContext
-from coag.cycle import ApprovalPolicy, Approvals, ApproveFunction
+from coag.cycle import ApprovalPolicy, Approvals, ApproveFunction, CycleSettings
 from coag.errors import ConfigurationError, UnknownNameError
-from coag.models import Asker
+from coag.models import Asker, Price
 from coag.schema import Clock, IdSource, Phase
 
 SUMMARY = "{result}"
@@ -115,3 +115,20 @@ def approvals_of(
             )
         return None
     return Approvals(approve, policy, clock=clock, ids=ids)
+
+
+def check_prices(
+    settings: CycleSettings, prices: Mapping[str, Price], askers: Sequence[Asker]
+) -> None:
+    """Refuses a budget in money that cannot be kept.
+
+    Raises:
+        ConfigurationError: A model has no price.
+    """
+    unpriced = sorted({asker.name for asker in askers} - set(prices))
+    if settings.budget.cost is not None and unpriced:
+        raise ConfigurationError(
+            f"budget.cost={settings.budget.cost!r} needs the price of every model; missing: "
+            f"{', '.join(unpriced)}. Give prices={{{unpriced[0]!r}: Price(prompt=..., "
+            "completion=...)}."
+        )

@@ -10,7 +10,15 @@ from pydantic import BaseModel
 
 from coag.cycle import Asked, Offered
 from coag.errors import ModelAnswerError
-from coag.models import Asker, AskSettings, CallContext, offer_tools, usage_of
+from coag.models import (
+    Asker,
+    AskSettings,
+    CallContext,
+    Price,
+    offer_tools,
+    price_call,
+    usage_of,
+)
 from coag.schema import (
     ActionSpec,
     Clock,
@@ -43,6 +51,8 @@ class ModelFace:
     clock: Clock
     ids: CountingIds
     max_tokens: Mapping[Phase, int]
+    prices: Mapping[str, Price] = field(default_factory=dict[str, Price])
+    """What calls cost, by the model's name."""
     phases: Mapping[Phase, Asker] = field(default_factory=dict[Phase, Asker])
     """Models of their own for some phases."""
     on_text: Callable[[str], None] | None = None
@@ -86,11 +96,12 @@ class ModelFace:
         """What the model calls of the actions, or what it answers in text; see `OfferActions`."""
         asker = self._asker(phase)
         knows_tools = bool(asker.client.model_info["function_calling"])
+        calls: list[ModelCall] = []
         got = await offer_tools(
             asker,
             self._sent(prompt),
             actions if knows_tools else (),
-            context=self._context(phase, cycle, []),
+            context=self._context(phase, cycle, calls),
             on_chunk=self.on_text if live else None,
         )
         remarks = [
@@ -101,7 +112,7 @@ class ModelFace:
             calls=tuple((call.name, call.arguments) for call in got.calls),
             text=got.text,
             thought=got.thought,
-            usage=got.usage,
+            usage=usage_of(calls),
             remarks=tuple(remarks),
         )
 
@@ -113,8 +124,9 @@ class ModelFace:
 
     def _context(self, phase: Phase, cycle: int, calls: list[ModelCall]) -> CallContext:
         def write(call: ModelCall) -> None:
-            calls.append(call)
-            self.trace.write(call)
+            priced = price_call(call, self.prices)
+            calls.append(priced)
+            self.trace.write(priced)
 
         return CallContext(clock=self.clock, ids=self.ids, cycle=cycle, phase=phase, on_call=write)
 

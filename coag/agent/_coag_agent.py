@@ -25,6 +25,7 @@ from coag.compat import Tool
 from coag.cycle import ApprovalPolicy, ApproveFunction, TurnResult, perceive, run_turn
 from coag.errors import ResumeError
 from coag.memory import Procedure
+from coag.models import Price
 from coag.schema import (
     CognitiveModule,
     Constraint,
@@ -92,6 +93,7 @@ class CoagAgent(Inspectable, Declared):
         tool_timeout: Seconds that one tool call may take.
         models: Models of their own for phases, e.g. `{"evaluation": strong}`; `model_client`
             serves the rest.
+        prices: What models cost, by name, for a budget in money.
         approval: Which actions somebody must approve; all but `respond` if only `approve` is
             given.
         approve: Who is asked: an approver, or a function from a request to True or False.
@@ -130,41 +132,13 @@ class CoagAgent(Inspectable, Declared):
         seed: int = 0,
         tool_timeout: float = 60.0,
         models: Mapping[str, ChatCompletionClient] | None = None,
+        prices: Mapping[str, Price] | None = None,
         approval: ApprovalPolicy | None = None,
         approve: ApproveFunction | None = None,
         **deliberation: Unpack[Deliberation],
     ) -> None:
+        given = Arguments.of(locals())
         super().__init__(name, description)
-        given = Arguments(
-            name=name,
-            model_client=model_client,
-            description=description,
-            metadata=metadata,
-            logs=logs,
-            recipe=recipe,
-            tools=tools,
-            workbench=workbench,
-            handoffs=handoffs,
-            model_context=model_context,
-            system_message=system_message,
-            model_client_stream=model_client_stream,
-            reflect_on_tool_use=reflect_on_tool_use,
-            max_tool_iterations=max_tool_iterations,
-            tool_call_summary_format=tool_call_summary_format,
-            tool_call_summary_formatter=tool_call_summary_formatter,
-            output_content_type=output_content_type,
-            output_content_type_format=output_content_type_format,
-            memory=memory,
-            modules=modules,
-            constraints=constraints,
-            procedures=procedures,
-            seed=seed,
-            tool_timeout=tool_timeout,
-            models=models,
-            approval=approval,
-            approve=approve,
-            deliberation=deliberation,
-        )
         made = make(given)
         self.metadata = dict(metadata or {})
         self._given = given

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +18,14 @@ from coag.compat import Tool
 from coag.context import CoagContext
 from coag.cycle import ApprovalPolicy, ApproveFunction
 from coag.memory import LongTermMemory, Procedure
-from coag.models import Asker
+from coag.models import Asker, Price
 from coag.schema import CognitiveModule, Constraint
 from coag.tracing import Recipe
 
 from ._arguments import (
     SUMMARY,
     approvals_of,
+    check_prices,
     context_from,
     phase_askers,
     tool_rounds,
@@ -68,9 +69,15 @@ class Arguments:
     seed: int
     tool_timeout: float
     models: Mapping[str, ChatCompletionClient] | None
+    prices: Mapping[str, Price] | None
     approval: ApprovalPolicy | None
     approve: ApproveFunction | None
     deliberation: Deliberation
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> Arguments:
+        """From the names and values of a constructor's arguments; further names are left out."""
+        return cls(**{field.name: given[field.name] for field in fields(cls)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,10 +115,12 @@ def make(given: Arguments) -> Made:
         info=given.model_client.model_info,
         tools=bool(tools.tools or tools.workbenches),
     )
+    asker, phases = Asker(given.model_client), phase_askers(given.models or {})
+    check_prices(settings, given.prices or {}, [asker, *phases.values()])
     memory = open_memory(given.memory, scope=given.name, clock=context.clock)
     parts = MindParts(
         name=given.name,
-        asker=Asker(given.model_client),
+        asker=asker,
         tools=tools,
         context=context,
         memory=memory,
@@ -125,7 +134,8 @@ def make(given: Arguments) -> Made:
         live=live,
         streams=given.model_client_stream,
         answer_type=given.output_content_type,
-        phases=phase_askers(given.models or {}),
+        phases=phases,
+        prices=given.prices or {},
         approvals=approvals_of(given.approval, given.approve, context.clock, context.ids),
     )
     summary = SummaryForm(given.tool_call_summary_format, given.tool_call_summary_formatter)

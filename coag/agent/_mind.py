@@ -22,7 +22,7 @@ from coag.cycle import (
     untrusted_texts,
 )
 from coag.memory import LongTermMemory, MemoryActions, MemorySituation, ProceduralMemory
-from coag.models import Asker
+from coag.models import Asker, Price
 from coag.schema import (
     CognitiveModule,
     Constraint,
@@ -76,6 +76,7 @@ class MindParts:
     answer_type: type[BaseModel] | None
     phases: Mapping[Phase, Asker]
     """Models of their own for some phases."""
+    prices: Mapping[str, Price]
     approvals: Approvals | None
 
 
@@ -119,16 +120,7 @@ def build_mind(parts: MindParts, run_id: RunName) -> Mind:
     modules = ModuleSeam(
         parts.modules, seconds=parts.settings.module_seconds, on_problem=note_problem
     )
-    face = ModelFace(
-        asker=parts.asker,
-        trace=trace,
-        clock=clock,
-        ids=ids,
-        max_tokens=MAX_TOKENS,
-        phases=parts.phases,
-        on_text=parts.live.on_text if parts.streams else None,
-        system_role=parts.system_message is not None,
-    )
+    face = _model_face(parts, trace)
     deps = Deps(
         ask=face,
         offer=face.offer,
@@ -154,6 +146,20 @@ def build_mind(parts: MindParts, run_id: RunName) -> Mind:
         system_message=parts.system_message or "",
     )
     return Mind(context, deps, trace)
+
+
+def _model_face(parts: MindParts, trace: TraceSink) -> ModelFace:
+    return ModelFace(
+        asker=parts.asker,
+        trace=trace,
+        clock=parts.context.clock,
+        ids=parts.context.ids,
+        max_tokens=MAX_TOKENS,
+        prices=parts.prices,
+        phases=parts.phases,
+        on_text=parts.live.on_text if parts.streams else None,
+        system_role=parts.system_message is not None,
+    )
 
 
 @dataclass(slots=True)

@@ -9,7 +9,7 @@ from typing import Any, Literal, TypedDict
 from autogen_core.memory import Memory
 from autogen_core.models import ModelInfo
 
-from coag.cycle import Bounds, CycleSettings
+from coag.cycle import Bounds, Budget, CycleSettings
 from coag.memory import LongTermMemory
 
 MemoryArgument = str | Path | LongTermMemory | Memory | Sequence[Memory]
@@ -28,6 +28,7 @@ class Deliberation(TypedDict, total=False):
     recall_k: int
     module_seconds: float
     bounds: Bounds
+    budget: Budget
 
 
 def cycle_settings(

@@ -52,6 +52,8 @@ class _Streams(Protocol):
 class _Returned:
     text: str
     is_error: bool = False
+    unknown: bool = False
+    """True if it may or may not have had its effect."""
 
 
 class ToolRunner:
@@ -164,7 +166,8 @@ class ToolRunner:
         try:
             returned = await within(self._timeout, running)
             ended = True
-            return read_result(returned.text, is_error=returned.is_error, limit=self._limit)
+            result = read_result(returned.text, is_error=returned.is_error, limit=self._limit)
+            return result.model_copy(update={"outcome_unknown": returned.unknown})
         except LateError:
             text = f"{call.action} gave no answer within {self._timeout:g} s; it may have acted."
             return ActionResult(content=text, is_error=True, outcome_unknown=True)
@@ -212,7 +215,11 @@ class ToolRunner:
             result = await workbench.call_tool(
                 call.action, call.arguments, cancellation_token=token, call_id=call.id
             )
-        return _Returned(result.to_text(replace_image="[image]"), result.is_error)
+        return _Returned(
+            result.to_text(replace_image="[image]"),
+            result.is_error,
+            bool(getattr(result, "may_have_happened", False)),
+        )
 
 
 def _not_found(result: ToolResult, name: str) -> bool:

@@ -21,6 +21,7 @@ from coag.schema import (
     ReasoningOutcome,
     RetrievalOutcome,
     SelectionOutcome,
+    TokenUsage,
     TraceRecord,
     Trust,
     Value,
@@ -73,6 +74,14 @@ class Rejection(Value):
     reason: str
 
 
+class Spent(Value):
+    """What has been spent on the goal."""
+
+    usage: TokenUsage = TokenUsage()
+    seconds: float = 0.0
+    """From the end of Retrieval to the end of Execution, of every cycle."""
+
+
 class CognitiveState(Value):
     """The trace of the current cycle: one field per phase, None until it has been committed."""
 
@@ -104,6 +113,8 @@ class WorkingMemory(Value):
     perceptual_state: dict[str, Any] = Field(default_factory=dict)
     """The picture of the environment as JSON without nulls; only percepts change it."""
     cognitive_state: CognitiveState = CognitiveState()
+    spent: Spent = Spent()
+    """What the current goal has cost so far."""
     dialogue: tuple[Utterance, ...] = ()
     percepts: tuple[Percept, ...] = ()
     """What has arrived since the last action; the current cycle deliberates on it."""
@@ -152,6 +163,7 @@ class WorkingMemory(Value):
             changes["percepts"] = (*self.percepts, percept)[-PERCEPTS_KEPT:]
         if percept.sets_goal:
             changes |= {"goal": percept.content, "goal_trust": percept.trust, "goal_open": True}
+            changes["spent"] = Spent()
         return self.model_copy(update=changes)
 
     def commit(self, outcome: Outcome) -> WorkingMemory:
@@ -175,10 +187,21 @@ class WorkingMemory(Value):
             "cycle": cycle,
             "phase": outcome.phase,
             "cognitive_state": cognitive,
+            "spent": self._spent_with(outcome),
         }
         if isinstance(outcome, ExecutionOutcome):
             changes |= self._after_execution(outcome)
         return self.model_copy(update=changes)
+
+    def _spent_with(self, outcome: Outcome) -> Spent:
+        seconds = 0.0
+        begun = self.cognitive_state.retrieval
+        if isinstance(outcome, ExecutionOutcome) and begun is not None:
+            seconds = max(0.0, (outcome.at - begun.at).total_seconds())
+        if not seconds and outcome.usage == TokenUsage():
+            return self.spent
+        usage = self.spent.usage + outcome.usage
+        return Spent(usage=usage, seconds=self.spent.seconds + seconds)
 
     def _after_execution(self, outcome: ExecutionOutcome) -> dict[str, Any]:
         changes: dict[str, Any] = {

@@ -36,7 +36,7 @@ from ._deps import Asked, AskModel, Deps, OfferActions, Offered, untrusted_texts
 from ._detector import ProgressDetector
 from ._modules import ModuleSeam
 from ._returns import return_percept
-from ._settings import Bounds, CycleSettings
+from ._settings import Bounds, Budget, CycleSettings
 from ._threads import in_thread, outcome_of
 from ._timed import LateError, SelfCancelledError, told, within
 from ._turn import TurnResult, run_turn
@@ -56,6 +56,7 @@ __all__ = [
     "Offered",
     "CycleSettings",
     "Bounds",
+    "Budget",
     "ConstraintSet",
     "NamedConstraint",
     "GuardedActions",

@@ -6,6 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from coag.context import Spent
 from coag.schema import Value
 
 
@@ -18,6 +19,44 @@ class Bounds(Value):
     """Cycles in a row in which no candidate survives."""
     actions: int | None = Field(default=None, ge=1)
     """External actions a turn; None for no limit of their own."""
+
+
+class Budget(Value):
+    """What one goal may cost, over as many turns as it takes; None is without limit.
+
+    When the soft share of a limit is reached, one last cycle answers from what is known, without
+    tools. Where the limit itself is reached, the turn ends with the best that can be said.
+    """
+
+    tokens: int | None = Field(default=None, ge=1)
+    """Prompt and completion tokens."""
+    calls: int | None = Field(default=None, ge=1)
+    """Model calls."""
+    seconds: float | None = Field(default=None, gt=0)
+    """Seconds spent in cycles, models and tools together."""
+    cost: float | None = Field(default=None, gt=0)
+    """Money, in the currency of the agent's prices."""
+    soft: float = Field(default=0.8, gt=0, le=1)
+    """The share of each limit from which on only an answer is given."""
+
+    def reached(self, spent: Spent) -> bool:
+        """Whether a limit is used up."""
+        return self._share(spent) >= 1
+
+    def softly_reached(self, spent: Spent) -> bool:
+        """Whether the soft share of a limit is used up."""
+        return self._share(spent) >= self.soft
+
+    def _share(self, spent: Spent) -> float:
+        """The share of the limit that is nearest to its end."""
+        usage = spent.usage
+        shares = (
+            (usage.tokens, self.tokens),
+            (usage.calls, self.calls),
+            (spent.seconds, self.seconds),
+            (usage.cost, self.cost),
+        )
+        return max((used / limit for used, limit in shares if limit is not None), default=0.0)
 
 
 class CycleSettings(Value):
@@ -48,3 +87,4 @@ class CycleSettings(Value):
     module_seconds: float = Field(default=2.0, gt=0)
     """Time that a module has to observe or contribute."""
     bounds: Bounds = Bounds()
+    budget: Budget = Budget()

@@ -27,8 +27,6 @@ from ._returns import return_percept
 
 LEFT = "The cycle that selected this was left in the middle. It may or may not have been run."
 
-ANSWERED_AFTER = ("actions",)
-"""Bounds after which a last cycle may answer."""
 REJECTIONS_TOLD = 150
 """Tokens of rejections that the answer of an impasse repeats."""
 
@@ -38,7 +36,7 @@ class TurnResult:
     """How a turn ended."""
 
     reason: str
-    """`respond`, or the bound that was reached: `cycles`, `impasses`, `actions`."""
+    """`respond`, or the bound that was reached: `cycles`, `impasses`, `actions`, `budget`."""
     response: str
     """The answer, or the best that can be said where a bound ended the turn."""
     cycles: int
@@ -72,10 +70,12 @@ class _Tally:
             self.actions += any(done.intent_id is not None for done in outcome.executed)
             self.last = outcome
 
-    def ended_by(self, deps: Deps) -> str | None:
+    def ended_by(self, context: AnyContext, deps: Deps) -> str | None:
         bounds = deps.settings.bounds
         if self.last is not None and self.last.response is not None:
             return "respond"
+        if deps.settings.budget.softly_reached(context.working_memory.spent):
+            return "budget"
         if bounds.actions is not None and self.actions >= bounds.actions:
             return "actions"
         if self.impasses >= bounds.impasses:
@@ -113,17 +113,19 @@ async def run_turn(
     tally = _Tally()
     for outcome in begun or ():
         tally.take(outcome)
-    reason = None if context.working_memory.in_cycle else tally.ended_by(deps)
+    goes_on = begun is None or context.working_memory.in_cycle
+    reason = None if goes_on else tally.ended_by(context, deps)
     try:
         await perceive(arriving, context, deps)
         deps.trace.flush()
-        while reason is None or _may_close(reason, deps):
+        reason = reason or _spent_before(context, deps)
+        while reason is None or _may_close(reason, context, deps):
             deps.actions.closing = reason is not None
             async for outcome in run_cycle(context, deps):
                 tally.take(outcome)
                 yield outcome
             await perceive(context.working_memory.queued, context, deps)
-            reason = reason or tally.ended_by(deps)
+            reason = reason or tally.ended_by(context, deps)
     except (asyncio.CancelledError, GeneratorExit):
         await perceive(arriving, context, deps)
         await _break_off("cancelled", "The turn was cancelled.", context, deps, turn)
@@ -138,9 +140,19 @@ async def run_turn(
     yield _finish(reason, tally, context, deps, turn)
 
 
-def _may_close(reason: str, deps: Deps) -> bool:
+def _may_close(reason: str, context: AnyContext, deps: Deps) -> bool:
     """Whether one more cycle is to answer from what is known; there is one at most."""
-    return reason in ANSWERED_AFTER and deps.settings.reflect and not deps.actions.closing
+    if deps.actions.closing:
+        return False
+    if reason == "budget":
+        return not deps.settings.budget.reached(context.working_memory.spent)
+    return reason == "actions" and deps.settings.reflect
+
+
+def _spent_before(context: AnyContext, deps: Deps) -> str | None:
+    """`budget` if earlier turns have left too little of it for the goal."""
+    spent = deps.settings.budget.softly_reached(context.working_memory.spent)
+    return "budget" if spent and not context.working_memory.in_cycle else None
 
 
 async def _close_what_was_left(context: AnyContext, deps: Deps) -> None:
@@ -187,6 +199,7 @@ def _response(reason: str, tally: _Tally, context: AnyContext) -> str:
     done = f" Last result: {tally.last.result}" if tally.last and tally.last.result else ""
     limit = {
         "cycles": f"I stopped after {tally.cycles} cycles without an answer.",
+        "budget": "I stopped: the budget for this goal is used up.",
         "impasses": f"I stopped: in {tally.impasses} cycles in a row no action was possible.",
     }.get(reason, "I stopped.")
     why = _rejections(context) if reason == "impasses" else ""

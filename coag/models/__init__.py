@@ -25,6 +25,7 @@ from ._listen import Heard, listening
 from ._messages import one_system_message, to_autogen
 from ._native import Offered, ToolRequest, offer_tools
 from ._parse import Parsed, Problem, parse_answer
+from ._prices import Price, price_call
 from ._redact import redacted
 from ._refusals import is_refusal, reason_of
 from ._requests import Script, ScriptedReply, ScriptedRequest, message_text, scripted_answers
@@ -43,6 +44,8 @@ __all__ = [
     "CallContext",
     "Answer",
     "usage_of",
+    "Price",
+    "price_call",
     "offer_tools",
     "Offered",
     "ToolRequest",

@@ -16,13 +16,20 @@ from ._value import Value
 
 
 class TokenUsage(Value):
-    """Tokens of one or more model calls."""
+    """Tokens, and money, of one or more model calls."""
 
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cached_tokens: int = 0
     """How many of the prompt tokens the server took from its cache, where it tells."""
     calls: int = 0
+    cost: float = 0.0
+    """In the currency of the prices that the agent was given; 0 without prices."""
+
+    @property
+    def tokens(self) -> int:
+        """Prompt and completion tokens together."""
+        return self.prompt_tokens + self.completion_tokens
 
     def __add__(self, other: TokenUsage) -> TokenUsage:
         return TokenUsage(
@@ -30,6 +37,7 @@ class TokenUsage(Value):
             completion_tokens=self.completion_tokens + other.completion_tokens,
             cached_tokens=self.cached_tokens + other.cached_tokens,
             calls=self.calls + other.calls,
+            cost=self.cost + other.cost,
         )
 
 
