@@ -103,6 +103,8 @@ class CoagAgent(Inspectable, Declared):
         ConfigurationError: Arguments that cannot work together; the message says which.
     """
 
+    component_provider_override = "coag.CoagAgent"
+
     def __init__(  # noqa: PLR0913 - AssistantAgent's arguments and ours
         self,
         name: str,

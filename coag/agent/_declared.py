@@ -8,7 +8,9 @@ from dataclasses import fields
 from typing import Any, Self
 
 from autogen_agentchat.agents import BaseChatAgent
-from autogen_core import Component
+from autogen_core import Component, ComponentModel
+
+from coag.schema import provider_name
 
 from ._component import CoagAgentConfig, from_config, to_config
 from ._making import Arguments
@@ -24,18 +26,20 @@ class Declared(BaseChatAgent, Component[CoagAgentConfig], ABC):
 
     component_type = "agent"
     component_config_schema = CoagAgentConfig
-    component_provider_override = "coag.CoagAgent"
 
     _given: Arguments
     _mind: Mind
     _runs: Runs
     _turn: int
 
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Lets a subclass dump as itself, not as its parent."""
-        super().__init_subclass__(**kwargs)
-        if "component_provider_override" not in cls.__dict__:
-            cls.component_provider_override = f"{cls.__module__}.{cls.__qualname__}"
+    def dump_component(self) -> ComponentModel:
+        """What the agent was given, as JSON; a subclass dumps as itself.
+
+        Raises:
+            ConfigurationError: An argument cannot be written down, or holds a secret.
+        """
+        dumped = super().dump_component()
+        return dumped.model_copy(update={"provider": provider_name(type(self))})
 
     def _to_config(self) -> CoagAgentConfig:
         given = {
@@ -48,6 +52,8 @@ class Declared(BaseChatAgent, Component[CoagAgentConfig], ABC):
             for name, value in given.items()
             if name in _ALWAYS or (value is not None and value != ())
         }
+        rules = self._mind.deps.constraints.own()
+        told |= {"constraints": list(rules)} if rules else {}
         return to_config({**told, **self._given.deliberation})
 
     @classmethod

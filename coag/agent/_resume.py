@@ -6,14 +6,13 @@ import inspect
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from coag.compat import read_result
 from coag.context import WorkingMemory
 from coag.cycle import close_cycle, commit, perceive, return_percept
-from coag.errors import ResumeError
+from coag.errors import ConfigurationError, ResumeError
 from coag.schema import (
     ActionCall,
     ActionResult,
@@ -31,6 +30,7 @@ from coag.schema import (
     TurnEnd,
     TurnStart,
     Written,
+    from_import_name,
 )
 from coag.tracing import REDACTED, Recipe, read_trace
 
@@ -127,10 +127,9 @@ async def build_from(recipe: Recipe | None, run: Path) -> Any:
             f"{run} has no recipe in its run.json, so its agent cannot be built again. "
             "Give recipe=Recipe(factory='module:function', arguments={...}) to CoagAgent."
         )
-    module, _, name = recipe.factory.partition(":")
     try:
-        factory = getattr(import_module(module), name)
-    except (ImportError, AttributeError) as error:
+        factory = from_import_name(recipe.factory)
+    except ConfigurationError as error:
         raise ResumeError(
             f"The recipe of {run} names {recipe.factory!r}, which cannot be imported: {error}"
         ) from error

@@ -104,6 +104,10 @@ class ConstraintSet:
         """Names of the constraints added here; those of sources are not among them."""
         return tuple(constraint.name for constraint in self._own)
 
+    def own(self) -> tuple[NamedConstraint, ...]:
+        """The constraints that were given or added, in order; what sources bring is not in it."""
+        return tuple(self._own)
+
     def pin(self) -> tuple[str, ...]:
         """Fixes what is in force for this cycle and returns the names in order."""
         brought = [named(rule) for source in self._sources for rule in source.constraints()]

@@ -20,7 +20,7 @@ _RECORDED = ("coag", "autogen-agentchat", "autogen-core", "autogen-ext", "chroma
 class Recipe(Value):
     """How to build the run's agent and environment again."""
 
-    factory: str = Field(pattern=r"^[\w.]+:\w+$")
+    factory: str = Field(pattern=r"^[\w.]+:[\w.]+$")
     """`module:function`, found by import."""
     arguments: dict[str, Any] = Field(default_factory=dict)
     """The factory's keyword arguments, as JSON."""
