@@ -26,7 +26,9 @@ find_python = for python in $(if $(PYTHON),$(PYTHON),python3.11 python3 python3.
 	echo "No Python 3.11 or newer found (looked for: $(if $(PYTHON),$(PYTHON),python3.11 python3 python3.12 python3.13)). Install one, or say which: make PYTHON=/path/to/python3.11" >&2; \
 	exit 1
 
-# $(call install,requirements file): the packages by hash, then the project itself.
+# $(call install,requirements file): the packages by hash, then the project itself. Given as
+# constraints too, the pins also hold where a package is asked for with extras: pips before 23.3
+# look for `uvicorn[standard]` apart from `uvicorn`, and would want the newest.
 define install
 	@python=$$($(find_python)) || exit 1; \
 	if ! $(BIN)/python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
@@ -35,7 +37,7 @@ define install
 			echo "Could not make $(VENV): on Debian and Ubuntu, install python3-venv." >&2; exit 1; }; \
 	fi
 	@echo "Installing $(1)..."
-	@$(BIN)/python -m pip install -q --require-hashes -r $(1)
+	@$(BIN)/python -m pip install -q --require-hashes -r $(1) -c $(1)
 	@$(BIN)/python -m pip install -q --no-deps --no-build-isolation -e .
 	@rm -f $(@D)/.run-* $(@D)/.dev-*
 	@touch $@

@@ -69,9 +69,12 @@ def pinned(name: str) -> dict[str, str]:
 def install(name: str, home: Path) -> int:
     """Makes the environment of a set anew and tries the extras; 0, or the exit code of a step."""
     python, pip = home / "bin" / "python", ("-m", "pip", "install", "--quiet")
+    # Given as constraints too, the pins also hold where a package is asked for with extras: pips
+    # before 23.3 look for `uvicorn[standard]` apart from `uvicorn`, and would want the newest.
+    pins = f"requirements/{name}.txt"
     steps = (
         (sys.executable, "-m", "venv", "--clear", str(home)),
-        (str(python), *pip, "--require-hashes", "-r", f"requirements/{name}.txt"),
+        (str(python), *pip, "--require-hashes", "-r", pins, "-c", pins),
         (str(python), *pip, "--no-deps", "--no-build-isolation", "-e", "."),
         (str(python), "-m", "pip", "check"),
         (str(python), "-c", f"import {', '.join(BEHIND_EXTRAS)}"),
