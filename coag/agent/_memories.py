@@ -18,7 +18,7 @@ from coag.schema import (
     Trust,
     record_id,
 )
-from coag.store import open_store
+from coag.store import StoreConfig, open_store
 
 from ._settings import MemoryArgument
 
@@ -74,6 +74,16 @@ class AutoGenRecall:
 def owns_memory(given: MemoryArgument | None) -> bool:
     """Whether the agent opened its memory itself, and so closes it."""
     return not isinstance(given, LongTermMemory)
+
+
+def memory_location(memory: LongTermMemory | None) -> str | None:
+    """Where a memory rests, without what may be a secret; None for RAM and foreign stores."""
+    if memory is None:
+        return None
+    try:
+        return StoreConfig.of(memory.store).location
+    except ConfigurationError:  # a store of somebody else's, or an address with a secret
+        return None
 
 
 def open_memory(given: MemoryArgument | None, *, scope: str, clock: Clock) -> LongTermMemory:

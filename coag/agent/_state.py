@@ -7,7 +7,9 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from coag.errors import CoagError, StateError
+from coag.schema import ActionCall
 
+from ._memories import memory_location
 from ._mind import Mind
 
 
@@ -26,6 +28,11 @@ class AgentState(BaseModel):
     ids: dict[str, int] = Field(default_factory=dict)
     random: Any = None
     turn: int = 0
+    pending: list[ActionCall] = Field(default_factory=list[ActionCall])
+    """Actions that had begun and not ended when it was saved: nobody knows whether they had
+    their effect, and they are not run again."""
+    long_term_memory: str | None = None
+    """Where long-term memory rests; its records are not part of a state. None for RAM."""
 
 
 async def save_agent_state(mind: Mind, turn: int) -> AgentState:
@@ -40,6 +47,8 @@ async def save_agent_state(mind: Mind, turn: int) -> AgentState:
         ids=deps.ids.save(),
         random=[version, list(internal), gauss],
         turn=turn,
+        pending=list(deps.actions.running.values()),
+        long_term_memory=memory_location(deps.memory),
     )
 
 
@@ -79,7 +88,22 @@ async def _apply(state: AgentState, mind: Mind) -> int:
     deps.modules.load_state(state.modules)
     deps.detector.load_state(state.detector)
     deps.ids.load(state.ids)
+    deps.actions.running.clear()
+    deps.actions.running.update({call.id: call for call in state.pending})
+    _note_other_memory(state, mind)
     if state.random is not None:
         version, internal, gauss = state.random
         deps.random.setstate((version, tuple(internal), gauss))
     return state.turn
+
+
+def _note_other_memory(state: AgentState, mind: Mind) -> None:
+    """Says in the trace that this agent remembers elsewhere than the saved one did."""
+    saved, here = state.long_term_memory, memory_location(mind.deps.memory)
+    if saved is None or saved == here:
+        return
+    text = (
+        f"The state was saved by an agent whose long-term memory rests in {saved!r}; this one's "
+        f"rests in {here or 'RAM'!r}, so it recalls other records."
+    )
+    mind.deps.note(mind.context, "memory", text)

@@ -70,6 +70,8 @@ class GuardedActions:
         """True while the turn may only be answered: nothing else is offered."""
         self.outputs: dict[str, str] = {}
         """Whole outputs of this cycle's actions, by call, where they were cut."""
+        self.running: dict[str, ActionCall] = {}
+        """Calls that have begun and not ended; of a loaded state, those it was saved with."""
         self._phase: Phase | None = None
         self._listed: Mapping[str, ActionSpec] | None = None
         self.problems: tuple[str, ...] = ()
@@ -119,7 +121,11 @@ class GuardedActions:
             raise PhaseViolation(
                 f"{call.action!r} was to be run in {now}; actions run in execution only."
             )
-        result = await self._run(call)
+        self.running[call.id] = call
+        try:
+            result = await self._run(call)
+        finally:
+            self.running.pop(call.id, None)
         if result.output is not None:
             self.outputs[call.id] = result.output
         return result

@@ -162,10 +162,16 @@ async def _close_what_was_left(context: AnyContext, deps: Deps) -> None:
     """
     selected = selected_candidates(context) if context.working_memory.in_cycle else ()
     unknown = ActionResult(content=LEFT, is_error=True, outcome_unknown=True)
-    calls = [ActionCall(id="", action=candidate.action, arguments={}) for candidate in selected]
-    queued = tuple(
-        return_percept(call, unknown, deps).model_copy(update={"caused_by": None}) for call in calls
-    )
+    begun = list(deps.actions.running.values()) if selected else []
+    named = {call.action for call in begun}
+    begun += [
+        ActionCall(id="", action=candidate.action, arguments={})
+        for candidate in selected
+        if candidate.action not in named
+    ]
+    deps.actions.running.clear()
+    percepts = [return_percept(call, unknown, deps) for call in begun]
+    queued = tuple(p.model_copy(update={"caused_by": p.caused_by or None}) for p in percepts)
     await close_cycle(context, deps, "The cycle was left in the middle.", queued)
     await perceive(context.working_memory.queued, context, deps)
 

@@ -221,8 +221,11 @@ async def test_a_state_saved_while_a_tool_runs_does_not_run_it_again() -> None:
     await other.load_state(states[0])
     await other.run(task="Go on.")
     assert acted == [5]
-    percepts = [r for r in other.trace if isinstance(r, Percept)]
-    assert any(p.kind is PerceptKind.UNKNOWN_OUTCOME for p in percepts)
+    (unknown,) = [
+        r for r in other.trace if isinstance(r, Percept) and r.kind is PerceptKind.UNKNOWN_OUTCOME
+    ]
+    assert [unknown.caused_by] == [pending["id"] for pending in states[0]["pending"]]
+    assert unknown.arguments == {"pieces": 5}
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,7 +19,7 @@ from kits.brains import brain, respond
 from coag import CoagAgent, ScriptedModel
 from coag.errors import StateError
 from coag.memory import RuleChange
-from coag.schema import ModelCall, Outcome, Percept, Phase, Section, Situation
+from coag.schema import ModelCall, Note, Outcome, Percept, Phase, Section, Situation
 
 
 async def fail() -> str:
@@ -153,3 +154,27 @@ async def test_a_reset_forgets_the_dialogue_and_keeps_the_rules() -> None:
     assert "Try twice." in agent.procedures.get("reasoning").text
     await say(agent)
     assert agent.context.working_memory.deeds[0].action == "fail"
+
+
+async def test_a_state_says_where_the_long_term_memory_rests_and_holds_none_of_it(
+    tmp_path: Path,
+) -> None:
+    agent = make(memory=tmp_path / "mind")
+    await say(agent)
+    state = await agent.save_state()
+    assert state["long_term_memory"] == str(tmp_path / "mind" / "long_term")
+    other = make()
+    await other.load_state(state)
+    (note,) = [record for record in other.trace if isinstance(record, Note)]
+    assert "this one's rests in 'RAM'" in note.text
+    await agent.close()
+
+
+async def test_a_state_grows_with_what_is_kept_and_not_with_what_was_done() -> None:
+    agent = make()
+    sizes: list[int] = []
+    for number in range(60):
+        await say(agent, f"Message {number:04}.")
+        if number in (29, 59):
+            sizes.append(len(json.dumps(await agent.save_state())))
+    assert sizes[1] < 1.05 * sizes[0]
