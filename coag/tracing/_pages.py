@@ -97,7 +97,7 @@ class PlainPages:
 
     def __init__(self, folder: Path, redactor: Redactor) -> None:
         self._files = _Files(folder, redactor)
-        self._intent: Intent | None = None
+        self._intents: dict[str, Intent] = {}
         self._cycle: int | None = None
         self._number = 0
 
@@ -108,15 +108,14 @@ class PlainPages:
             TraceError: If the page cannot be written.
         """
         if isinstance(record, Intent):
-            self._intent = record
+            self._intents[record.id] = record
         elif isinstance(record, ModelCall):
             page = {"cycle": record.cycle, "model_call": _shown(record)}
             self._files.write(record.cycle, self._next(record.cycle, "model"), page)
         elif isinstance(record, Receipt):
-            intent = self._intent
-            begun = intent is not None and intent.id == record.intent_id
+            intent = self._intents.pop(record.intent_id, None)
             page: dict[str, Any] = {"cycle": record.cycle}
-            if intent is not None and begun:
+            if intent is not None:
                 page["intent"] = _shown(intent)
             page["receipt"] = _shown(record)
             self._files.write(record.cycle, self._next(record.cycle, "action"), page)
