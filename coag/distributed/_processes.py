@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import shutil
 import sys
 from collections.abc import AsyncGenerator, Mapping, Sequence
@@ -19,8 +20,8 @@ _READY_WITHIN = 60.0
 """Seconds; a worker imports chromadb and whatever its factories need."""
 _STOP_WITHIN = 20.0
 _TAIL = 2_000
-_READY = b"ready: "
-"""How the line begins that a process of ours prints when it takes work."""
+_READY = re.compile(rb"^ready: .*(?=\n)", re.MULTILINE)
+"""The line that a process of ours prints when it takes work."""
 _LOOK = 0.05
 """Seconds between attempts to reach a server that does not say when it is ready."""
 
@@ -108,11 +109,14 @@ class _Process:
         output = self._process.stdout
         if output is None:
             raise AssertionError("The output is piped.")
+        begun = b""
         with self._log.open("ab", buffering=0) as log:
-            while line := await output.readline():
-                log.write(line)
-                if not self._ready.done() and line.startswith(_READY):
-                    self._ready.set_result(line.decode().strip())
+            while chunk := await output.read(_TAIL):
+                log.write(chunk)
+                if not self._ready.done():
+                    begun = (begun + chunk)[-2 * _TAIL :]
+                    if told := _READY.search(begun):
+                        self._ready.set_result(told[0].decode())
         if not self._ready.done():
             self._ready.set_result("")
 
@@ -138,14 +142,20 @@ class Processes:
         self._options = dict(options)
         self._running: dict[str, _Process] = {}
 
-    async def start_host(self) -> None:
-        """Starts the host."""
+    async def start_servers(self, *, chroma: bool) -> None:
+        """Starts the host and, if wanted, a Chroma server."""
         command = [sys.executable, "-m", "coag.distributed", "host", "--port", "0"]
-        told = await (await self._spawn("host", command)).ready()
-        self.address = told.rpartition(" ")[2]
+        host = await self._spawn("host", command)
+        if chroma:
+            await self._start_chroma()
+        self.address = (await host.ready()).rpartition(" ")[2]
 
-    async def start_chroma(self) -> None:
-        """Starts a Chroma server."""
+    async def start_workers(self, agents: Mapping[str, str]) -> None:
+        """Starts a worker for each agent type; see `start_worker`."""
+        for worker in [await self._spawn_worker(*one) for one in agents.items()]:
+            await worker.ready()
+
+    async def _start_chroma(self) -> None:
         port = free_port()
         beside = Path(sys.executable).parent / "chroma"
         command = str(beside) if beside.exists() else shutil.which("chroma") or "chroma"
@@ -161,12 +171,7 @@ class Processes:
         Raises:
             ConfigurationError: It ends before it is ready; the message says what it printed.
         """
-        command = ["worker", "--host", self.address, "--type", type, "--agent", factory]
-        command += ["--logs", str(self.folder / "logs")]
-        for name, value in self._options.items():
-            command += ["--option", f"{name}={value}"]
-        worker = await self._spawn(type, [sys.executable, "-m", "coag.distributed", *command])
-        await worker.ready()
+        await (await self._spawn_worker(type, factory)).ready()
 
     async def kill(self, name: str) -> None:
         """Kills a process with SIGKILL: a worker's type, `host` or `chroma`."""
@@ -177,7 +182,16 @@ class Processes:
         while self._running:
             await self._running.popitem()[1].end()
 
+    async def _spawn_worker(self, type: str, factory: str) -> _Process:
+        command = ["worker", "--host", self.address, "--type", type, "--agent", factory]
+        command += ["--logs", str(self.folder / "logs")]
+        for name, value in self._options.items():
+            command += ["--option", f"{name}={value}"]
+        return await self._spawn(type, [sys.executable, "-m", "coag.distributed", *command])
+
     async def _spawn(self, name: str, command: Sequence[str]) -> _Process:
+        if name in self._running:
+            raise ConfigurationError(f"{name!r} runs already. Give every worker a type of its own.")
         log = self.folder / f"{name}.log"
         process = self._running[name] = await _Process.start(command, self._environment, log)
         return process
@@ -211,11 +225,8 @@ async def processes(
     """
     running = Processes(_made(folder), _environment(path), options or {})
     try:
-        if chroma:
-            await running.start_chroma()
-        await running.start_host()
-        for type, factory in agents.items():
-            await running.start_worker(type, factory)
+        await running.start_servers(chroma=chroma)
+        await running.start_workers(agents)
         yield running
     finally:
         await running.end()
