@@ -11,10 +11,10 @@ from autogen_core.tools import Workbench
 
 from coag.compat import Tool, ToolRunner
 from coag.context import CoagContext
-from coag.cycle import ApprovalPolicy, Approvals, ApproveFunction, CycleSettings
+from coag.cycle import CycleSettings
 from coag.errors import ConfigurationError, UnknownNameError
 from coag.models import Asker, Price
-from coag.schema import Clock, IdSource, Phase
+from coag.schema import Phase
 
 SUMMARY = "{result}"
 """AssistantAgent's own form of the answer where a turn ends with a tool call."""
@@ -94,27 +94,6 @@ def phase_askers(models: Mapping[str, ChatCompletionClient]) -> dict[Phase, Aske
     if unknown is not None:
         raise UnknownNameError("phase that asks a model", unknown, ASKING)
     return {Phase(name): Asker(client) for name, client in models.items()}
-
-
-def approvals_of(
-    policy: ApprovalPolicy | None,
-    approve: ApproveFunction | None,
-    clock: Clock,
-    ids: IdSource,
-) -> Approvals | None:
-    """Who approves of which actions; None if nobody has to.
-
-    Raises:
-        ConfigurationError: There is a policy and nobody to ask.
-    """
-    if approve is None:
-        if policy is not None:
-            raise ConfigurationError(
-                f"approval={policy.label!r} needs somebody to ask: give approve=, e.g. "
-                "ConsoleApprover() of coag.compat."
-            )
-        return None
-    return Approvals(approve, policy, clock=clock, ids=ids)
 
 
 def check_prices(

@@ -16,7 +16,7 @@ from pydantic import BaseModel
 
 from coag.compat import Tool
 from coag.context import CoagContext
-from coag.cycle import ApprovalPolicy, ApproveFunction
+from coag.cycle import ApprovalPolicy, ApproveFunction, approvals_of
 from coag.memory import LongTermMemory, Procedure
 from coag.models import Asker, Price
 from coag.schema import CognitiveModule, Constraint
@@ -24,7 +24,6 @@ from coag.tracing import Recipe
 
 from ._arguments import (
     SUMMARY,
-    approvals_of,
     check_prices,
     context_from,
     phase_askers,

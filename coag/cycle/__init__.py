@@ -30,12 +30,16 @@ from ._approval_values import (
     memory_version,
     still_holds,
 )
+from ._approving import approvals_of
 from ._constraints import ConstraintSet, NamedConstraint
 from ._cycle import close_cycle, commit, perceive, run_cycle, snapshot
 from ._deps import Asked, AskModel, Deps, OfferActions, Offered, untrusted_texts
 from ._detector import ProgressDetector
+from ._guard import Ended, run_selected
+from ._guard_deps import ActionDoor, GuardDeps
 from ._modules import ModuleSeam
 from ._returns import return_percept
+from ._running import Ran
 from ._settings import Bounds, Budget, CycleSettings
 from ._threads import in_thread, outcome_of
 from ._timed import LateError, SelfCancelledError, told, within
@@ -50,6 +54,11 @@ __all__ = [
     "perceive",
     "snapshot",
     "Deps",
+    "run_selected",
+    "Ended",
+    "Ran",
+    "GuardDeps",
+    "ActionDoor",
     "AskModel",
     "Asked",
     "OfferActions",
@@ -64,6 +73,7 @@ __all__ = [
     "RESPOND",
     "respond_spec",
     "Approvals",
+    "approvals_of",
     "ApprovalPolicy",
     "ApprovalRule",
     "ApprovalNeed",

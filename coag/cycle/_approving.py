@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from coag.schema import Candidate, Verdict
+from coag.errors import ConfigurationError
+from coag.schema import Candidate, Clock, IdSource, Verdict
 
-from ._approval import APPROVAL
+from ._approval import APPROVAL, Approvals
 from ._approval_events import ApprovalEvent, ApprovalOccasion
-from ._approval_values import memory_version
-from ._deps import AnyContext, Deps
+from ._approval_policy import ApprovalPolicy
+from ._approval_values import ApproveFunction, memory_version
+from ._guard_deps import AnyContext, GuardDeps
 
 Wanted = tuple[Candidate, Mapping[str, Any]]
 
 
 async def denials(
-    wanted: Sequence[Wanted], context: AnyContext, deps: Deps
+    wanted: Sequence[Wanted], context: AnyContext, deps: GuardDeps
 ) -> dict[str, Verdict] | None:
     """The denied ones by candidate; None if nobody had to be asked, and so nobody waited."""
     approvals = deps.approvals
@@ -36,3 +38,24 @@ async def denials(
     verdicts = await approvals.verdicts(wanted, occasion, tell)
     asked = zip(wanted, verdicts, strict=True)
     return {c.id: verdict for (c, _), verdict in asked if not verdict.allowed}
+
+
+def approvals_of(
+    policy: ApprovalPolicy | None,
+    approve: ApproveFunction | None,
+    clock: Clock,
+    ids: IdSource,
+) -> Approvals | None:
+    """Who approves of which actions; None if nobody has to.
+
+    Raises:
+        ConfigurationError: There is a policy and nobody to ask.
+    """
+    if approve is None:
+        if policy is not None:
+            raise ConfigurationError(
+                f"approval={policy.label!r} needs somebody to ask: give approve=, e.g. "
+                "ConsoleApprover() of coag.compat."
+            )
+        return None
+    return Approvals(approve, policy, clock=clock, ids=ids)

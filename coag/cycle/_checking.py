@@ -12,7 +12,7 @@ from coag.context import dump_state
 from coag.schema import ActionSpec, Candidate, Evaluation, Verdict
 
 from ._arguments import existence, parse_arguments
-from ._deps import AnyContext, Deps
+from ._guard_deps import AnyContext, GuardDeps
 
 PROJECTION = "projection"
 IN_FORCE = "constraints_in_force"
@@ -21,7 +21,7 @@ CHANGED = "a rule or the projection changed the arguments that it was to judge"
 
 
 def check(
-    candidate: Candidate, specs: Mapping[str, ActionSpec], context: AnyContext, deps: Deps
+    candidate: Candidate, specs: Mapping[str, ActionSpec], context: AnyContext, deps: GuardDeps
 ) -> Evaluation:
     """The verdicts of code alone: existence, arguments, progress, projection, constraints."""
     verdicts = [existence(candidate, specs)]
@@ -51,7 +51,7 @@ def check(
     )
 
 
-def _in_force(context: AnyContext, deps: Deps) -> Verdict:
+def _in_force(context: AnyContext, deps: GuardDeps) -> Verdict:
     """Whether the constraints that the cycle began under are the ones that judge now.
 
     They are not where a cycle goes on in an agent that was built without one of them.

@@ -25,6 +25,7 @@ from coag.schema import (
 from ._deps import AnyContext, Deps
 from ._evaluation import evaluate
 from ._execution import ActionBrokenOff, execute
+from ._guard_deps import GuardDeps
 from ._proposal import propose
 from ._reasoning import reason
 from ._retrieval import retrieve
@@ -43,7 +44,7 @@ RUN: Mapping[Phase, PhaseFunction] = {
 """What each phase does."""
 
 
-async def perceive(percepts: Iterable[Percept], context: AnyContext, deps: Deps) -> None:
+async def perceive(percepts: Iterable[Percept], context: AnyContext, deps: GuardDeps) -> None:
     """Takes in percepts, each its own record, and tells the modules.
 
     Raises:

@@ -3,40 +3,31 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from pydantic import BaseModel
 
-from coag.context import CoagContext, PhaseMaterial
+from coag.context import PhaseMaterial
 from coag.memory import LongTermMemory, ProceduralMemory
 from coag.schema import (
-    ActionCall,
     ActionSpec,
-    Clock,
-    CountingIds,
     Evaluation,
-    Note,
     Phase,
     Prompt,
     RecalledRecord,
     Situation,
     TokenUsage,
-    TraceSink,
     Trust,
 )
 
 from ._actions import GuardedActions
-from ._approval import Approvals
-from ._constraints import ConstraintSet
-from ._detector import ProgressDetector
-from ._modules import ModuleSeam
+from ._guard_deps import AnyContext, GuardDeps
 from ._settings import CycleSettings
 
 AnswerT = TypeVar("AnswerT", bound=BaseModel)
 T = TypeVar("T")
-AnyContext = CoagContext[Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +87,7 @@ class OfferActions(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Deps:
+class Deps(GuardDeps):
     """What a phase may call: `async (context, deps) -> Outcome`."""
 
     ask: AskModel
@@ -106,36 +97,10 @@ class Deps:
     """The form that the answer of a turn must have; None for a text."""
     actions: GuardedActions
     procedures: ProceduralMemory
-    trace: TraceSink
-    clock: Clock
-    ids: CountingIds
     memory: LongTermMemory | None = None
-    approvals: Approvals | None = None
-    """Asked right before an action runs that its policy wants approved."""
-    agent: str = ""
-    """The agent's name, for whoever approves."""
-    constraints: ConstraintSet = field(default_factory=ConstraintSet)
-    modules: ModuleSeam = field(default_factory=ModuleSeam)
-    detector: ProgressDetector = field(default_factory=ProgressDetector)
     settings: CycleSettings = field(default_factory=CycleSettings)
     random: random.Random = field(default_factory=random.Random)
-    announce: Callable[[Sequence[ActionCall]], None] = lambda calls: None
-    """Is told of the external actions that are about to run, their intents written."""
-    run: Callable[[], str] = lambda: ""
-    """The run's id, which makes the ids of intents unique beyond this run."""
     system_message: str = ""
-
-    def note(self, context: AnyContext, about: str, text: str, **details: Any) -> None:
-        """Writes a note to the trace: nothing falls back silently."""
-        self.trace.write(
-            Note(
-                at=self.clock.now(),
-                cycle=context.working_memory.cycle,
-                about=about,
-                text=text,
-                details=details,
-            )
-        )
 
 
 def situation(context: AnyContext, phase: Phase) -> Situation:

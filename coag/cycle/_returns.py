@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from coag.schema import ActionCall, ActionResult, Percept, PerceptKind, Trust
 
-from ._deps import Deps
+from ._guard_deps import GuardDeps
 
 
-def return_percept(call: ActionCall, result: ActionResult, deps: Deps) -> Percept:
+def return_percept(call: ActionCall, result: ActionResult, deps: GuardDeps) -> Percept:
     """What the agent perceives of its own action: the tool's return, or that none came."""
     unknown = result.outcome_unknown
     return Percept(

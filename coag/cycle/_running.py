@@ -17,9 +17,10 @@ from coag.schema import (
     Percept,
     Receipt,
     ReceiptStatus,
+    Verdict,
 )
 
-from ._deps import AnyContext, Deps
+from ._guard_deps import AnyContext, GuardDeps
 from ._returns import return_percept
 
 RESULT_TEXT = 4_000
@@ -31,6 +32,10 @@ class Ran:
     """What came of one selected action."""
 
     executed: Executed
+    returned: ActionResult | None = None
+    """What it brought back; None if it was not run."""
+    refused_by: Verdict | None = None
+    """What forbade it, if it was not run for that."""
     response: str | None = None
     """The answer, if the action ended the turn."""
     queued: tuple[Percept, ...] = ()
@@ -39,7 +44,7 @@ class Ran:
 
 
 async def run_internal(
-    candidate: Candidate, arguments: dict[str, Any], context: AnyContext, deps: Deps
+    candidate: Candidate, arguments: dict[str, Any], context: AnyContext, deps: GuardDeps
 ) -> Ran:
     """Runs an action on the agent's own memory or flow; it needs no intent."""
     call = ActionCall(id=deps.ids("internal"), action=candidate.action, arguments=arguments)
@@ -47,14 +52,15 @@ async def run_internal(
         result = await deps.actions.execute(call)
     except BaseException as broken:  # raised again once what else ran in this cycle is committed
         unknown = ActionResult(content=CANCELLED, is_error=True, outcome_unknown=True)
-        return Ran(_executed(candidate, call, unknown, internal=True), broken=broken)
+        executed = _executed(candidate, call, unknown, internal=True)
+        return Ran(executed, unknown, broken=broken)
     _tell_detector(call, result, context, deps)
     executed = _executed(candidate, call, result, internal=True)
-    return Ran(executed, response=result.content if result.ends_turn else None)
+    return Ran(executed, result, response=result.content if result.ends_turn else None)
 
 
 def begin(
-    candidate: Candidate, arguments: dict[str, Any], context: AnyContext, deps: Deps
+    candidate: Candidate, arguments: dict[str, Any], context: AnyContext, deps: GuardDeps
 ) -> ActionCall:
     """Writes down and flushes that the action is about to run."""
     number = ".".join(part for part in (deps.run(), deps.ids("intent")) if part)
@@ -73,7 +79,9 @@ def begin(
     return call
 
 
-async def finish(candidate: Candidate, call: ActionCall, context: AnyContext, deps: Deps) -> Ran:
+async def finish(
+    candidate: Candidate, call: ActionCall, context: AnyContext, deps: GuardDeps
+) -> Ran:
     """Runs a begun action and writes its receipt, whatever happens meanwhile."""
     started = deps.clock.monotonic()
     try:
@@ -84,11 +92,12 @@ async def finish(candidate: Candidate, call: ActionCall, context: AnyContext, de
         _write_receipt(call.id, status, None, started, context, deps)
         unknown = ActionResult(content=CANCELLED, is_error=True, outcome_unknown=True)
         executed = _executed(candidate, call, unknown, internal=False)
-        return Ran(executed, queued=(return_percept(call, unknown, deps),), broken=broken)
+        queued = (return_percept(call, unknown, deps),)
+        return Ran(executed, unknown, queued=queued, broken=broken)
     _write_receipt(call.id, _status(result), result, started, context, deps)
     _tell_detector(call, result, context, deps)
     executed = _executed(candidate, call, result, internal=False)
-    return Ran(executed, queued=(return_percept(call, result, deps), *result.percepts))
+    return Ran(executed, result, queued=(return_percept(call, result, deps), *result.percepts))
 
 
 def _status(result: ActionResult) -> ReceiptStatus:
@@ -103,7 +112,7 @@ def _write_receipt(
     result: ActionResult | None,
     started: float,
     context: AnyContext,
-    deps: Deps,
+    deps: GuardDeps,
 ) -> None:
     deps.trace.write(
         Receipt(
@@ -119,7 +128,9 @@ def _write_receipt(
     deps.trace.flush()
 
 
-def _tell_detector(call: ActionCall, result: ActionResult, context: AnyContext, deps: Deps) -> None:
+def _tell_detector(
+    call: ActionCall, result: ActionResult, context: AnyContext, deps: GuardDeps
+) -> None:
     failure = (result.failure or Failure.TRANSIENT) if result.is_error else None
     key = context.progress_key()
     deps.detector.note_result((call.action, call.arguments), key, failure, result.content)

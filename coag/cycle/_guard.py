@@ -1,0 +1,209 @@
+"""The guard: judges selected actions once more, has them approved, runs and records them.
+
+The one way in which anything acts, in a cycle and for plain agents alike.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from coag.schema import (
+    ActionCall,
+    Candidate,
+    Evaluation,
+    Executed,
+    ExecutionStatus,
+    Percept,
+    PerceptKind,
+    Trust,
+    Verdict,
+)
+
+from ._approving import denials
+from ._arguments import ARGUMENTS
+from ._checking import check
+from ._guard_deps import AnyContext, GuardDeps
+from ._running import RESULT_TEXT, Ran, begin, finish, run_internal
+
+NOT_RUN = "Not run: {action} had ended the turn."
+
+Judged = Callable[[Candidate, Evaluation], None]
+"""Is told what was found out about a candidate."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """What came of selected candidates."""
+
+    ran: tuple[Ran, ...]
+    """One per candidate, in their order."""
+    ended_by: str | None = None
+    """The action that ended the turn."""
+    broken: BaseException | None = None
+    """What broke an action off while it ran: a cancellation, or the process is to end."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Ready:
+    """A selected candidate that may run now, and how."""
+
+    candidate: Candidate
+    arguments: dict[str, Any]
+    internal: bool
+
+
+def _nobody(candidate: Candidate, evaluation: Evaluation) -> None:
+    """Is told nothing."""
+
+
+async def run_selected(
+    selected: Sequence[Candidate],
+    context: AnyContext,
+    deps: GuardDeps,
+    *,
+    judged: Judged = _nobody,
+) -> Ended:
+    """Runs what was selected under guard, each action at most once.
+
+    First of all code judges each candidate: existence, arguments, progress, projection and the
+    pinned constraints; then whoever must approve is asked, after which code judges again. What
+    passes runs between intent and receipt: external actions together, then internal ones in
+    order. One that ends the turn is the last.
+
+    What the actions brought back is not perceived yet: that is left to the caller, who must do it
+    before anything is judged by the state again.
+
+    Args:
+        selected: One candidate, or the members of a batch.
+        context: Whose state they are judged by.
+        deps: What may be called.
+        judged: Is told of every judgement, before anything runs.
+
+    Raises:
+        TraceError: An intent or a receipt cannot be written.
+    """
+    checked = await _check(selected, context, deps, judged)
+    ready = await _approved(checked, context, deps, judged)
+    ran: list[Ran | None] = [entry if isinstance(entry, Ran) else None for entry in ready]
+    external = [n for n, e in enumerate(ready) if isinstance(e, _Ready) and not e.internal]
+    begun = [_begin(ready[n], context, deps) for n in external]
+    deps.announce([call for _, call in begun])
+    for n, done in zip(external, await _together(begun, context, deps), strict=True):
+        ran[n] = done
+    broken = next((done.broken for done in ran if done and done.broken), None)
+    ended_by: str | None = None
+    for n, entry in enumerate(ready):
+        if not isinstance(entry, _Ready) or not entry.internal:
+            continue
+        if broken is not None or ended_by is not None:
+            ran[n] = _left_out(entry.candidate, ended_by or "the cancellation")
+            continue
+        ran[n] = done = await run_internal(entry.candidate, entry.arguments, context, deps)
+        broken = done.broken
+        ended_by = entry.candidate.action if done.response is not None else None
+    return Ended(tuple(done for done in ran if done), ended_by, broken)
+
+
+async def _check(
+    candidates: Sequence[Candidate], context: AnyContext, deps: GuardDeps, judged: Judged
+) -> list[_Ready | Ran]:
+    """The candidates judged right before they are to run."""
+    specs = await deps.actions.specs()
+    entries: list[_Ready | Ran] = []
+    for candidate in candidates:
+        found = check(candidate, specs, context, deps)
+        judged(candidate, found)
+        if found.died_of is not None or found.arguments is None:
+            entries.append(_refused(candidate, found.died_of or _invalid(), deps))
+        else:
+            internal = specs[candidate.action].internal
+            entries.append(_Ready(candidate, found.arguments, internal))
+    return entries
+
+
+def _invalid() -> Verdict:
+    return Verdict(allowed=False, constraint=ARGUMENTS, reason="its arguments are invalid")
+
+
+async def _approved(
+    entries: list[_Ready | Ran], context: AnyContext, deps: GuardDeps, judged: Judged
+) -> list[_Ready | Ran]:
+    """The entries after whoever must approve was asked, and the rules once more after a wait."""
+    waiting = [entry for entry in entries if isinstance(entry, _Ready)]
+    denied = await denials([(e.candidate, e.arguments) for e in waiting], context, deps)
+    if denied is None:
+        return entries
+    again = await _check([entry.candidate for entry in waiting], context, deps, judged)
+    for n, entry in enumerate(waiting):
+        if entry.candidate.id in denied:
+            again[n] = _refused(entry.candidate, denied[entry.candidate.id], deps)
+    checked = iter(again)
+    return [next(checked) if isinstance(entry, _Ready) else entry for entry in entries]
+
+
+def _begin(
+    entry: _Ready | Ran, context: AnyContext, deps: GuardDeps
+) -> tuple[Candidate, ActionCall]:
+    if isinstance(entry, Ran):
+        raise AssertionError("What was refused is not begun.")
+    return entry.candidate, begin(entry.candidate, entry.arguments, context, deps)
+
+
+async def _together(
+    begun: Sequence[tuple[Candidate, ActionCall]], context: AnyContext, deps: GuardDeps
+) -> list[Ran]:
+    """Runs the begun actions at the same time; each has its receipt, also if it broke off."""
+    if len(begun) == 1:
+        return [await finish(*begun[0], context, deps)]
+    tasks = [asyncio.create_task(finish(*one, context, deps)) for one in begun]
+    if tasks:
+        try:
+            await asyncio.wait(tasks)
+        except asyncio.CancelledError:
+            for task in tasks:
+                task.cancel()
+            await asyncio.wait(tasks)
+    return [task.result() for task in tasks]
+
+
+def _refused(candidate: Candidate, verdict: Verdict, deps: GuardDeps) -> Ran:
+    """What is forbidden now is not run, and the agent perceives why."""
+    why = f"{verdict.constraint}: {verdict.reason}"
+    content = f"{candidate.action} was refused right before it was to run. {why}"[:RESULT_TEXT]
+    return Ran(
+        Executed(
+            candidate_id=candidate.id,
+            action=candidate.action,
+            status=ExecutionStatus.REFUSED,
+            result=content,
+        ),
+        refused_by=verdict,
+        queued=(inner_percept(content, deps),),
+    )
+
+
+def _left_out(candidate: Candidate, by: str) -> Ran:
+    return Ran(
+        Executed(
+            candidate_id=candidate.id,
+            action=candidate.action,
+            status=ExecutionStatus.REFUSED,
+            internal=True,
+            result=NOT_RUN.format(action=by),
+        )
+    )
+
+
+def inner_percept(content: str, deps: GuardDeps) -> Percept:
+    """That something was not done, as the agent perceives it."""
+    return Percept(
+        id=deps.ids("percept"),
+        at=deps.clock.now(),
+        kind=PerceptKind.IMPASSE,
+        source="cycle",
+        trust=Trust.UNTRUSTED,
+        content=content,
+    )
