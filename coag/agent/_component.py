@@ -19,9 +19,15 @@ from autogen_core.tools import Workbench
 from pydantic import BaseModel, ConfigDict, field_validator
 
 from coag.compat import (
+    ConstraintConfig,
+    Part,
     Tool,
+    constraint_config,
+    from_constraint_config,
+    get_part,
     load_tool,
     load_workbench,
+    part_of,
     tool_component,
     workbench_component,
 )
@@ -32,16 +38,7 @@ from coag.memory import LongTermMemory, LongTermMemoryConfig, Procedure
 from coag.store import public_location
 from coag.tracing import Recipe
 
-from ._component_parts import (
-    ConstraintConfig,
-    Part,
-    constraint_config,
-    from_constraint_config,
-    get_part,
-    load_output_type,
-    output_fields,
-    part_of,
-)
+from ._answer_type import load_output_type, output_fields
 
 _TEXTS = {"system_message", "description", "procedures", "tools", "workbench"}
 """Fields in which words are the developer's own or were checked already."""

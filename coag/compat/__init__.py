@@ -8,6 +8,15 @@ chat agent down as ours are.
 
 from ._approvers import ConsoleApprover, ScriptedAnswer, ScriptedApprover
 from ._call_repair import Mended, mend_arguments
+from ._constraint_components import (
+    ConstraintConfig,
+    Part,
+    RuleUnderName,
+    constraint_config,
+    from_constraint_config,
+    get_part,
+    part_of,
+)
 from ._exchange import Exchange
 from ._memory import AutoGenMemory
 from ._recorded_agent import RecordedAgent, record
@@ -43,6 +52,13 @@ __all__ = [
     "load_tool",
     "workbench_component",
     "load_workbench",
+    "Part",
+    "part_of",
+    "get_part",
+    "ConstraintConfig",
+    "RuleUnderName",
+    "constraint_config",
+    "from_constraint_config",
     "SteadyClient",
     "Exchange",
     "mend_arguments",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, cast, runtime_checkable
 
@@ -70,6 +70,7 @@ class ToolRunner:
         timeout: Seconds that one call may take.
         output_characters: Characters of output that are kept.
         on_event: Is told what streaming tools show while they run.
+        reserved: Names of the agent's own actions.
 
     Raises:
         ConfigurationError: Two tools have the same name, one has the name of an action of the
@@ -84,6 +85,7 @@ class ToolRunner:
         timeout: float = 60.0,
         output_characters: int = OUTPUT_CHARACTERS,
         on_event: Callable[[object], None] = lambda event: None,
+        reserved: Collection[str] = RESERVED,
     ) -> None:
         self.tools = tuple(_as_tool(tool) for tool in tools)
         self.workbenches = tuple(workbenches)
@@ -95,11 +97,12 @@ class ToolRunner:
         self._timeout = timeout
         self._limit = output_characters
         self._on_event = on_event
+        self._reserved = frozenset(reserved)
         names = [tool.name for tool in self.tools]
         doubled = sorted({name for name in names if names.count(name) > 1})
         if doubled:
             raise ConfigurationError(f"Tool names must be unique; given more than once: {doubled}.")
-        if taken := sorted(RESERVED.intersection(names)):
+        if taken := sorted(self._reserved.intersection(names)):
             raise ConfigurationError(
                 f"These tools have the names of the agent's own actions: {taken}. Rename them."
             )
@@ -139,7 +142,7 @@ class ToolRunner:
             except _UNUSABLE as error:
                 problems.append(f"{bench} has a tool that is left out: {told(error)}"[:_PROBLEM])
                 continue
-            if spec.name in RESERVED:
+            if spec.name in self._reserved:
                 problems.append(f"{bench} has a tool {spec.name!r}: the agent's own action stays.")
                 continue
             specs.append(spec)

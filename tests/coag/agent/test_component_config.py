@@ -36,8 +36,7 @@ from kits.importable import (
 from pydantic import BaseModel, Field
 
 from coag.agent._component import CoagAgentConfig, from_config, to_config
-from coag.agent._component_parts import RuleUnderName
-from coag.compat import AutoGenMemory
+from coag.compat import AutoGenMemory, RuleUnderName
 from coag.cycle import ApprovalPolicy, Bounds, NamedConstraint
 from coag.errors import ConfigurationError
 from coag.memory import LongTermMemory, Procedure

@@ -1,25 +1,17 @@
-"""What stands in an agent's component by import name: rules, modules, functions, types."""
+"""Constraints, and what else goes by import name, within a component."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
 
-from autogen_agentchat.messages import StructuredMessageFactory
 from autogen_core import ComponentLoader, ComponentModel
 from pydantic import BaseModel, ConfigDict
 
 from coag.context import check_public, nested_component
 from coag.cycle import ConstraintSet, NamedConstraint
 from coag.errors import ConfigurationError
-from coag.schema import (
-    Candidate,
-    Constraint,
-    Imported,
-    Verdict,
-    from_import_name,
-    import_name,
-)
+from coag.schema import Candidate, Constraint, Imported, Verdict, from_import_name
 
 Part = str | Imported | ComponentModel
 """An import name, a class with arguments, or an AutoGen component."""
@@ -100,49 +92,3 @@ def from_constraint_config(config: ConstraintConfig | Part) -> Any:
     if isinstance(config, ConstraintConfig):
         return RuleUnderName(config.name, get_part(config.rule))
     return get_part(config)
-
-
-def output_fields(kind: type[BaseModel] | None) -> dict[str, Any]:
-    """The fields of a component that tell the type of answers.
-
-    By import name where it has one; else as AutoGen does it, from which a like type is made.
-
-    Raises:
-        ConfigurationError: It cannot be imported, nor made again from its JSON Schema.
-    """
-    if kind is None:
-        return {}
-    try:
-        name = import_name(kind)
-    except ConfigurationError:
-        name = "__main__:"
-    if not name.startswith("__main__:"):
-        return {"output_content_type": name}
-    try:
-        once = StructuredMessageFactory(input_model=kind).dump_component()
-        # What AutoGen makes of a schema has a schema that differs a little; the next is the same.
-        again = StructuredMessageFactory(input_model=_made(once)).dump_component()
-    except Exception as error:  # AutoGen's own errors here derive from nothing narrower
-        raise ConfigurationError(
-            f"output_content_type= {kind.__name__} cannot be written down: {error}. Move it to "
-            "the top level of a module."
-        ) from error
-    return {"structured_message_factory": again}
-
-
-def load_output_type(name: str | None, factory: ComponentModel | None) -> dict[str, Any]:
-    """The arguments that `output_fields` was given; with AutoGen's own format, where it has one."""
-    if name is not None:
-        return {"output_content_type": from_import_name(name)}
-    if factory is None:
-        return {}
-    given: dict[str, Any] = {"output_content_type": _made(factory)}
-    text = factory.config.get("format_string")
-    return given if text is None else {**given, "output_content_type_format": text}
-
-
-def _made(factory: ComponentModel) -> type[BaseModel]:
-    made = StructuredMessageFactory.load_component(factory).ContentModel
-    # AutoGen loses the description, which models read.
-    made.__doc__ = factory.config["json_schema"].get("description")
-    return made
