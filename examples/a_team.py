@@ -7,11 +7,11 @@ With a real model: `open_model("openai:gpt-5-mini")` for each, with `open_model`
 """
 
 import asyncio
-from typing import Any
 
 from autogen_agentchat.agents import AssistantAgent
 from autogen_agentchat.conditions import MaxMessageTermination, TextMentionTermination
 from autogen_agentchat.teams import RoundRobinGroupChat
+from autogen_core import FunctionCall
 
 from coag import CoagAgent, ScriptedModel
 from coag.models import ScriptedRequest, scripted_answers
@@ -22,18 +22,10 @@ def stock(item: str) -> str:
     return {"kettle": "3"}.get(item, "0")
 
 
-def wish(action: str, **arguments: str) -> dict[str, Any]:
-    """What the clerk's model answers: one candidate."""
-    return {
-        "situation": "The number of kettles is asked for.",
-        "candidates": [{"action": action, "arguments": arguments}],
-    }
-
-
 CLERK = [
-    wish("stock", item="kettle"),
-    wish("respond", text="3 kettles."),
-    wish("respond", text="3 kettles, says the stock list."),
+    [FunctionCall(id="1", name="stock", arguments='{"item": "kettle"}')],
+    "3 kettles.",
+    "3 kettles, says the stock list.",
 ]
 
 
@@ -44,13 +36,8 @@ def review(request: ScriptedRequest) -> str:
 
 async def main() -> None:
     """Runs the team until the reviewer approves."""
-    clerk = CoagAgent(
-        "clerk",
-        ScriptedModel(scripted_answers(CLERK)),
-        tools=[stock],
-        depth="compact",
-        proposal="json",
-    )
+    model = ScriptedModel(scripted_answers(CLERK))
+    clerk = CoagAgent("clerk", model, tools=[stock], depth="compact")
     reviewer = AssistantAgent("reviewer", model_client=ScriptedModel(review))
     done = TextMentionTermination("APPROVED") | MaxMessageTermination(30)
     team = RoundRobinGroupChat([clerk, reviewer], termination_condition=done)

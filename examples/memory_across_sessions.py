@@ -7,38 +7,33 @@ With a real model: `model = open_model("openai:gpt-5-mini")`, with `open_model` 
 """
 
 import asyncio
+import json
 import tempfile
 from pathlib import Path
-from typing import Any
+
+from autogen_core import FunctionCall
 
 from coag import CoagAgent, ScriptedModel
-from coag.models import ScriptedRequest
+from coag.models import ScriptedReply, ScriptedRequest
 from coag.schema import RetrievalOutcome
 
 FACT = "The spare key of the workshop hangs behind the red cabinet."
 
 
-def script(request: ScriptedRequest) -> dict[str, Any]:
+def script(request: ScriptedRequest) -> ScriptedReply:
     """Notes what it is told to; otherwise answers from what its prompt shows."""
-    if "Remember:" in request.last_user_text:
-        action, arguments = "tool_update_semantic_memory", {"fact": FACT}
-        if request.number > 1:
-            action, arguments = "respond", {"text": "I will remember that."}
-    else:
+    if "Remember:" not in request.last_user_text:
         known = "behind the red cabinet" in request.last_user_text
-        action, arguments = (
-            "respond",
-            {"text": "Behind the red cabinet." if known else "I do not know."},
-        )
-    wish = {"action": action, "arguments": arguments}
-    return {"situation": "Somebody speaks of the key.", "candidates": [wish]}
+        return "Behind the red cabinet." if known else "I do not know."
+    if request.number > 1:
+        return "I will remember that."
+    note = json.dumps({"fact": FACT})
+    return [FunctionCall(id="1", name="tool_update_semantic_memory", arguments=note)]
 
 
 async def session(memory: Path, task: str) -> None:
     """One run of a program: a new agent over the same memory."""
-    agent = CoagAgent(
-        "caretaker", ScriptedModel(script), memory=memory, depth="compact", proposal="json"
-    )
+    agent = CoagAgent("caretaker", ScriptedModel(script), memory=memory, depth="compact")
     result = await agent.run(task=task)
     for record in agent.trace:
         if isinstance(record, RetrievalOutcome):

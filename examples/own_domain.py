@@ -55,8 +55,8 @@ if __name__ == "__main__":
         return Tank(litres=tank.state.litres + litres)
 
     tank, model = TankContext(), ScriptedModel(greedy)
-    agent = CoagAgent(
+    tap = CoagAgent(
         "tap", model, tools=[pour], model_context=tank, depth="compact", proposal="json"
     )
-    agent.constraints.add(no_overflow)
-    asyncio.run(Console(agent.run_stream(task="Fill the tank.")))
+    tap.constraints.add(no_overflow)
+    asyncio.run(Console(tap.run_stream(task="Fill the tank.")))
