@@ -31,7 +31,7 @@ from ._hooks import DomainHooks
 from ._images import Images
 from ._messages import dialogue_messages, prompt_messages, utterances
 from ._rendering import PhaseMaterial, Renderer, Rendering
-from ._states import StateT, checked_dump, load_state
+from ._states import StateT, cannot_change, checked_dump, load_state
 from ._working_memory import Utterance, WorkingMemory
 
 _LLM_MESSAGES: TypeAdapter[list[LLMMessage]] = TypeAdapter(list[LLMMessage])
@@ -79,7 +79,7 @@ class CoagContext(DomainHooks[StateT], ContextComponent, Generic[StateT]):
         self._renderer = Renderer(self.budgets, self.rendering)
         self._shown: tuple[Utterance, ...] | None = None
         self._prompt: Prompt | None = None
-        self._typed: tuple[Mapping[str, Any], StateT] | None = None
+        self._typed: tuple[Mapping[str, Any], StateT, bool] | None = None
         self._memory = self._fresh_memory()
 
     def _fresh_memory(self) -> WorkingMemory:
@@ -105,8 +105,10 @@ class CoagContext(DomainHooks[StateT], ContextComponent, Generic[StateT]):
         """A typed copy of the perceptual state; changing it changes nothing."""
         raw = self._memory.perceptual_state
         if self._typed is None or self._typed[0] is not raw:
-            self._typed = (raw, load_state(self.perceptual_state_schema, raw))
-        return self._typed[1].model_copy(deep=True)
+            typed = load_state(self.perceptual_state_schema, raw)
+            self._typed = (raw, typed, cannot_change(typed))
+        _, typed, may_be_shared = self._typed
+        return typed if may_be_shared else typed.model_copy(deep=True)
 
     def perceive(self, percept: Percept) -> Percept:
         """Takes in a percept and returns it with the state change that the hook computed."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property, lru_cache
 from typing import Any, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -10,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from coag.errors import StateError
 
 StateT = TypeVar("StateT", bound=BaseModel)
+_SCALARS = (str, int, float, bytes)
 
 
 class AssistantState(BaseModel):
@@ -45,6 +47,22 @@ def load_state(schema: type[StateT], value: Mapping[str, Any]) -> StateT:
             f"The perceptual state does not fit {schema.__name__}: {where}: {first['msg']} "
             f"(got {first['input']!r}). Give fields that may be absent a default."
         ) from error
+
+
+def cannot_change(state: BaseModel) -> bool:
+    """True if nothing in the state can be changed: it may be handed out without a copy."""
+    if not _frozen(type(state)) or state.__pydantic_private__ or state.__pydantic_extra__:
+        return False
+    return all(value is None or isinstance(value, _SCALARS) for value in vars(state).values())
+
+
+@lru_cache(maxsize=256)
+def _frozen(kind: type[BaseModel]) -> bool:
+    """Whether a model's fields stand fast; a cached property would be kept in a copy."""
+    caches = any(
+        isinstance(own, cached_property) for base in kind.__mro__ for own in vars(base).values()
+    )
+    return bool(kind.model_config.get("frozen")) and not caches
 
 
 def checked_dump(state: BaseModel) -> dict[str, Any]:

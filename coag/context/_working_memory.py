@@ -198,7 +198,7 @@ class WorkingMemory(Value):
         begun = self.cognitive_state.retrieval
         if isinstance(outcome, ExecutionOutcome) and begun is not None:
             seconds = max(0.0, (outcome.at - begun.at).total_seconds())
-        if not seconds and outcome.usage == TokenUsage():
+        if not seconds and outcome.usage.nothing:
             return self.spent
         usage = self.spent.usage + outcome.usage
         return Spent(usage=usage, seconds=self.spent.seconds + seconds)

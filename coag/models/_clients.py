@@ -43,9 +43,14 @@ class WrapsClient(Protocol):
 
 def innermost(client: ChatCompletionClient) -> ChatCompletionClient:
     """The client that speaks to the server, whatever is wrapped around it."""
-    while isinstance(client, WrapsClient):
-        client = client.wrapped
+    while (within := _wrapped(client)) is not None:
+        client = within
     return client
+
+
+def _wrapped(client: ChatCompletionClient) -> ChatCompletionClient | None:
+    """What a `WrapsClient` wraps. Every call asks, and checking a protocol would be slow."""
+    return cast("ChatCompletionClient | None", getattr(client, "wrapped", None))
 
 
 def rungs_of(client: ChatCompletionClient) -> tuple[Rung, ...]:

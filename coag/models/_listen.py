@@ -27,11 +27,14 @@ from autogen_core.models import RequestUsage
 from coag.schema import TokenUsage
 
 
+_NOTHING = TokenUsage()
+
+
 class Heard:
     """What was heard during one call."""
 
     def __init__(self) -> None:
-        self._usage = TokenUsage()
+        self._usage = _NOTHING
 
     def note(self, event: LLMCallEvent) -> None:
         """Takes down what the event tells."""

@@ -16,10 +16,11 @@ def one_system_message(prompt: Prompt) -> Prompt:
     Several or scattered system messages make some clients raise and some servers drop all but
     the last.
     """
+    roles = [message.role for message in prompt]
+    if "system" not in roles[1:]:
+        return tuple(prompt)
     system = [message.content for message in prompt if message.role == "system"]
     rest = tuple(message for message in prompt if message.role != "system")
-    if not system:
-        return rest
     return (PromptMessage(role="system", content="\n\n".join(system)), *rest)
 
 

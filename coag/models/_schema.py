@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from functools import cache
+from copy import deepcopy
+from functools import cache, lru_cache
 from typing import Any, cast
 
 from pydantic import BaseModel
@@ -22,6 +23,11 @@ def strict_schema(model: type[BaseModel]) -> dict[str, Any]:
     Raises:
         ValueError: The model has a free dictionary, which strict output cannot express.
     """
+    return deepcopy(_strict_schema(model))
+
+
+@lru_cache(maxsize=256)
+def _strict_schema(model: type[BaseModel]) -> dict[str, Any]:
     schema = _strict(model.model_json_schema(), model.__name__)
     return cast("dict[str, Any]", schema)
 

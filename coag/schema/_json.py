@@ -44,4 +44,6 @@ def diff_patch(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str,
 
 def _same(left: Any, right: Any) -> bool:
     """Equal as JSON: unlike in Python, true is not 1."""
+    if type(left) is type(right) and isinstance(left, str | int):
+        return left == right
     return left is right or json.dumps(left, sort_keys=True) == json.dumps(right, sort_keys=True)

@@ -31,7 +31,14 @@ class TokenUsage(Value):
         """Prompt and completion tokens together."""
         return self.prompt_tokens + self.completion_tokens
 
+    @property
+    def nothing(self) -> bool:
+        """True if no model was called and nothing was used."""
+        return not (self.calls or self.tokens or self.cached_tokens or self.cost)
+
     def __add__(self, other: TokenUsage) -> TokenUsage:
+        if self.nothing or other.nothing:
+            return other if self.nothing else self
         return TokenUsage(
             prompt_tokens=self.prompt_tokens + other.prompt_tokens,
             completion_tokens=self.completion_tokens + other.completion_tokens,

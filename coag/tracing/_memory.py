@@ -17,12 +17,12 @@ class MemoryTrace:
     def __init__(self, limit: int = 10_000) -> None:
         if limit < 1:
             raise ValueError(f"limit must be at least 1, not {limit!r}")
-        self._entries: deque[Entry] = deque(maxlen=limit)
+        self._records: deque[TraceRecord] = deque(maxlen=limit)
         self._count = 0
 
     def write(self, record: TraceRecord) -> None:
         """Appends a record; drops the oldest one if the trace is full."""
-        self._entries.append(Entry(seq=self._count, body=record))
+        self._records.append(record)
         self._count += 1
 
     def flush(self) -> None:
@@ -31,14 +31,14 @@ class MemoryTrace:
     @property
     def entries(self) -> tuple[Entry, ...]:
         """What is kept, oldest first, numbered from the run's first record."""
-        return tuple(self._entries)
+        return tuple(Entry(seq=seq, body=it) for seq, it in enumerate(self._records, self.dropped))
 
     @property
     def records(self) -> tuple[TraceRecord, ...]:
         """What is kept, oldest first, without numbers."""
-        return tuple(entry.body for entry in self._entries)
+        return tuple(self._records)
 
     @property
     def dropped(self) -> int:
         """How many records are no longer kept."""
-        return self._count - len(self._entries)
+        return self._count - len(self._records)
