@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 from collections.abc import Coroutine, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,6 +15,7 @@ from coag.errors import CoagError, RemoteAgentError
 
 from ._grpc import LOOPBACK, host, worker
 from ._limits import Limits
+from ._messages import load_message_type
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -57,6 +59,14 @@ def worker_command(
         list[str] | None,
         typer.Option(metavar="NAME=VALUE", help="Given to the factories; may be repeated."),
     ] = None,
+    message_type: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="MODULE:NAME",
+            help="Type of message, or content of a StructuredMessage, that agents are given; "
+            "may be repeated.",
+        ),
+    ] = None,
     max_bytes: Annotated[
         int | None, typer.Option(metavar="N", help="Size of a message; the same everywhere.")
     ] = None,
@@ -64,8 +74,27 @@ def worker_command(
     """Serve chat agents until interrupted, or until the host is gone."""
     if len(type) != len(agent):
         raise typer.BadParameter(f"There are {len(type)} --type and {len(agent)} --agent.")
-    agents = dict(zip(type, agent, strict=True))
-    _run(_worker(host, agents, logs, _options(option or ()), _limits(max_bytes)))
+    serving = _Serving(
+        address=host,
+        agents=dict(zip(type, agent, strict=True)),
+        logs=logs,
+        options=_options(option or ()),
+        message_types=tuple(message_type or ()),
+        limits=_limits(max_bytes),
+    )
+    _run(_worker(serving))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Serving:
+    """What a worker was started with."""
+
+    address: str
+    agents: dict[str, str]
+    logs: Path | None = None
+    options: dict[str, str] = field(default_factory=dict[str, str])
+    message_types: tuple[str, ...] = ()
+    limits: Limits = field(default_factory=Limits)
 
 
 def _options(given: Sequence[str]) -> dict[str, str]:
@@ -85,15 +114,17 @@ async def _host(port: int, bind: str, limits: Limits) -> None:
         await asyncio.Event().wait()
 
 
-async def _worker(
-    address: str,
-    agents: dict[str, str],
-    logs: Path | None,
-    options: dict[str, str],
-    limits: Limits,
-) -> None:
-    async with worker(address, agents, logs=logs, options=options, limits=limits) as connection:
-        typer.echo(f"ready: serving {', '.join(agents)} by way of {address}")
+async def _worker(serving: _Serving) -> None:
+    async with worker(
+        serving.address,
+        serving.agents,
+        message_types=[load_message_type(name) for name in serving.message_types],
+        logs=serving.logs,
+        options=serving.options,
+        limits=serving.limits,
+    ) as connection:
+        address = serving.address
+        typer.echo(f"ready: serving {', '.join(serving.agents)} by way of {address}")
         await connection.wait_until_lost()
         problem = "it does not answer any more. Start this worker again when it does."
         raise RemoteAgentError(

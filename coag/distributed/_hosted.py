@@ -72,7 +72,7 @@ class HostedAgent:
         self._agent = opened.agent
         self._instance = opened.instance
         self._place = place
-        self._codec = codec
+        self._codec = codec.extended(opened.agent.produced_message_types)
         self._limits = limits
         self._journal = journal
         self._epoch = uuid.uuid4().hex

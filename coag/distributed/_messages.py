@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from importlib import import_module
 from typing import Any
 
 from autogen_agentchat.messages import (
@@ -17,6 +18,7 @@ from autogen_agentchat.messages import (
     SelectorEvent,
     SelectSpeakerEvent,
     StopMessage,
+    StructuredMessage,
     TextMessage,
     ThoughtEvent,
     ToolCallExecutionEvent,
@@ -24,6 +26,7 @@ from autogen_agentchat.messages import (
     ToolCallSummaryMessage,
     UserInputRequestedEvent,
 )
+from pydantic import BaseModel
 
 from coag.errors import ConfigurationError
 
@@ -49,6 +52,28 @@ _STOCK: tuple[type[Message], ...] = (
 )
 
 
+def load_message_type(name: str) -> type[Message]:
+    """The type of message called `module:name`; for a content model, `StructuredMessage` of it.
+
+    Raises:
+        ConfigurationError: There is none.
+    """
+    module, _, attribute = name.partition(":")
+    try:
+        found: Any = getattr(import_module(module), attribute)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise ConfigurationError(
+            f"The message type {name!r} (MODULE:NAME) cannot be imported: {error}."
+        ) from error
+    if isinstance(found, type) and issubclass(found, BaseAgentEvent | BaseChatMessage):
+        return found
+    if isinstance(found, type) and issubclass(found, BaseModel):
+        return StructuredMessage[found]
+    raise ConfigurationError(
+        f"{name!r} is {found!r}: neither a type of message nor a pydantic model for its content."
+    )
+
+
 class MessageCodec:
     """Turns messages into JSON and back.
 
@@ -60,6 +85,10 @@ class MessageCodec:
         self._types: Mapping[str, type[Message]] = {
             kind.__name__: kind for kind in (*_STOCK, *types)
         }
+
+    def extended(self, types: Sequence[type[Message]]) -> MessageCodec:
+        """One that knows these types too."""
+        return MessageCodec([*self._types.values(), *types])
 
     def dump(self, message: Message) -> dict[str, Any]:
         """A message as JSON, with the name of its type.

@@ -13,7 +13,7 @@ import typer
 from typer.testing import CliRunner
 
 from coag.distributed import Limits, connect, host, processes
-from coag.distributed._app import _run, _worker, app  # pyright: ignore[reportPrivateUsage]
+from coag.distributed._app import _run, _Serving, _worker, app  # pyright: ignore[reportPrivateUsage]
 from coag.errors import ConfigurationError
 
 TESTS = Path(__file__).parents[2]
@@ -76,7 +76,9 @@ def test_a_worker_whose_host_is_gone_ends_and_says_so(capsys: pytest.CaptureFixt
     async def work_until_the_host_is_gone() -> None:
         async with AsyncExitStack() as hosting:
             address = await hosting.enter_async_context(host(limits=hasty))
-            working = asyncio.create_task(_worker(address, agents, None, {}, hasty))
+            working = asyncio.create_task(
+                _worker(_Serving(address=address, agents=agents, limits=hasty))
+            )
             async with connect(address, limits=hasty) as remote:
                 await remote.agent("puppet")
             await hosting.aclose()

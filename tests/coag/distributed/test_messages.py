@@ -29,9 +29,10 @@ from autogen_core.models import FunctionExecutionResult, RequestUsage, UserMessa
 from PIL.Image import new as new_image
 from pydantic import BaseModel
 
-from coag.distributed._messages import Message, MessageCodec
+from coag.distributed._messages import Message, MessageCodec, load_message_type
 from coag.distributed._wire import Begin, CoagRequest, body_of, read_request
 from coag.errors import ConfigurationError
+from coag.schema import Candidate
 
 CALL = FunctionCall(id="1", name="add", arguments='{"a": "\\"\U0001f600"}')
 RESULT = FunctionExecutionResult(content="3", name="add", call_id="1", is_error=False)
@@ -124,3 +125,12 @@ def test_types_are_found_by_name() -> None:
         ["TextMessage", "HandoffMessage"]
     )
     assert found == (TextMessage, HandoffMessage)
+
+
+def test_a_type_is_named_by_its_module_or_by_that_of_its_content() -> None:
+    named = load_message_type("autogen_agentchat.messages:StopMessage")
+    assert named is StopMessage
+    assert load_message_type("coag.schema:Candidate") is StructuredMessage[Candidate]
+    for wrong in ("nowhere:X", "coag.schema:Nothing", "coag.schema:PHASES", "nonsense", ":"):
+        with pytest.raises(ConfigurationError, match=wrong):
+            load_message_type(wrong)
