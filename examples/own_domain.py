@@ -1,7 +1,4 @@
-"""A domain of one's own: a state, the hook that reads tool returns, a projection, a constraint.
-
-The scripted model wants to overfill. With a real one: `coag.open_model("openai:gpt-5-mini")`.
-"""
+"""A domain of one's own: state, hook, projection, constraint. Its scripted model overfills."""
 
 import asyncio
 
