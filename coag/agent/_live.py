@@ -72,6 +72,10 @@ class Live:
     def show(self, event: Shown) -> None:
         """Queues an event and wakes whoever waits for one."""
         self._waiting.append(event)
+        self.wake()
+
+    def wake(self) -> None:
+        """Wakes whoever waits in `until`."""
         self._wake()
 
     def take(self) -> list[Shown]:

@@ -56,7 +56,7 @@ class Turns:
         """
         if self._turn is None:
             raise AssertionError("No turn was begun.")
-        self._task = task = asyncio.create_task(_next(self._turn))
+        self._task = task = asyncio.create_task(self._next(self._turn))
         token.link_future(task)
         try:
             while not task.done():
@@ -80,6 +80,9 @@ class Turns:
             self._task.cancel()
             await asyncio.wait([self._task])
 
-
-async def _next(turn: AsyncGenerator[Outcome | TurnResult]) -> Outcome | TurnResult:
-    return await anext(turn)
+    async def _next(self, turn: AsyncGenerator[Outcome | TurnResult]) -> Outcome | TurnResult:
+        """Wakes whoever waits at once: the task's own callback would come a loop later."""
+        try:
+            return await anext(turn)
+        finally:
+            self._live.wake()

@@ -80,6 +80,7 @@ class CoagContext(DomainHooks[StateT], ContextComponent, Generic[StateT]):
         self._shown: tuple[Utterance, ...] | None = None
         self._prompt: Prompt | None = None
         self._typed: tuple[Mapping[str, Any], StateT, bool] | None = None
+        self._foreseen: tuple[WorkingMemory, Outcome, WorkingMemory] | None = None
         self._memory = self._fresh_memory()
 
     def _fresh_memory(self) -> WorkingMemory:
@@ -144,7 +145,16 @@ class CoagContext(DomainHooks[StateT], ContextComponent, Generic[StateT]):
         Raises:
             PhaseViolation: It is not this phase's turn.
         """
-        self._memory = self._memory.commit(outcome)
+        self._memory = self.foresee(outcome)
+        self._foreseen = None
+
+    def foresee(self, outcome: Outcome) -> WorkingMemory:
+        """What `commit` will make of an outcome; raises what it would raise."""
+        before, expected, after = self._foreseen or (None, None, None)
+        if before is not self._memory or expected is not outcome or after is None:
+            after = self._memory.commit(outcome)
+            self._foreseen = (self._memory, outcome, after)
+        return after
 
     def _memory_shown(self) -> WorkingMemory:
         if self._shown is None:

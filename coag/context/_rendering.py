@@ -28,6 +28,7 @@ from coag.schema import (
 )
 
 from ._budgets import Budgets
+from ._kept import Kept
 from ._sections import (
     actions_section,
     deeds_section,
@@ -84,6 +85,8 @@ class Renderer:
 
     budgets: Budgets
     rendering: Rendering
+    _sections: Kept[Section | None] = field(default_factory=Kept[Section | None])
+    _texts: Kept[str] = field(default_factory=Kept[str])
     _grown: list[PromptMessage] = field(default_factory=list[PromptMessage])
     _grown_for: tuple[int, Phase] | None = None
 
@@ -91,7 +94,7 @@ class Renderer:
         """The prompt of `phase`, whose size does not depend on the length of the run."""
         if self.rendering is Rendering.GROWING:
             return self._render_growing(phase, memory, material)
-        sections = phase_sections(phase, memory, material, self.budgets)
+        sections = self._phase_sections(phase, memory, material)
         return (
             self._system(_instruction(phase, material, self.budgets), material),
             _user("", sections),
@@ -100,7 +103,7 @@ class Renderer:
     def _system(self, instruction: str, material: PhaseMaterial) -> PromptMessage:
         parts = [cut_to_tokens(material.system_message, self.budgets.system)]
         if material.actions:
-            parts.append(render_section(actions_section(material.actions, self.budgets)))
+            parts.append(self._actions(material.actions))
         parts += [instruction, DATA_RULE]
         return PromptMessage(role="system", content="\n\n".join(part for part in parts if part))
 
@@ -111,14 +114,79 @@ class Renderer:
             return tuple(self._grown)
         if self._grown_for is None or self._grown_for[0] != memory.cycle:
             self._grown = [self._system("", material)]
-            sections = cycle_sections(memory, material, self.budgets)
+            sections = self._cycle_sections(memory, material)
         else:
             self._grown.append(_answer(self._grown_for[1], memory, self.budgets.cognition))
-            sections = later_sections(phase, memory, material, self.budgets)
+            sections = _later_sections(phase, memory, material, self.budgets)
         instruction = _instruction(phase, material, self.budgets)
         self._grown.append(_user(instruction, sections))
         self._grown_for = (memory.cycle, phase)
         return tuple(self._grown)
+
+    def _actions(self, actions: Sequence[ActionSpec]) -> str:
+        return self._texts.part(
+            "actions",
+            tuple(actions),
+            lambda: render_section(actions_section(actions, self.budgets)),
+        )
+
+    def _phase_sections(
+        self, phase: Phase, memory: WorkingMemory, material: PhaseMaterial
+    ) -> list[Section]:
+        """The dynamic sections of a phase's own prompt: only what it needs, newest last."""
+        reasoning = _reasoning_section(memory, self.budgets)
+        if phase in (Phase.REASONING, Phase.PROPOSAL):
+            return [*self._cycle_sections(memory, material), *_present(reasoning)]
+        weighs = phase is Phase.EVALUATION
+        return [
+            *_present(
+                self._goal(memory),
+                self._dialogue(memory) if weighs else None,
+                self._recalled(memory) if weighs else None,
+                state_section(material.description, self.budgets),
+                reasoning,
+            ),
+            *material.modules,
+            *_present(_candidates(memory, material, self.budgets)),
+        ]
+
+    def _cycle_sections(self, memory: WorkingMemory, material: PhaseMaterial) -> list[Section]:
+        """What the cycle starts from: everything that does not change in it, newest last."""
+        return [
+            *_present(
+                self._goal(memory),
+                self._dialogue(memory),
+                self._recalled(memory),
+                self._sections.part(
+                    "deeds",
+                    (memory.deeds, memory.percepts, memory.cycle),
+                    lambda: deeds_section(memory, self.budgets),
+                ),
+                rejections_section(memory, self.budgets),
+            ),
+            *material.modules,
+            *_present(
+                state_section(material.description, self.budgets),
+                percepts_section(memory, self.budgets),
+            ),
+        ]
+
+    def _goal(self, memory: WorkingMemory) -> Section | None:
+        made_from = (memory.goal, memory.goal_trust)
+        return self._sections.part("goal", made_from, lambda: goal_section(memory, self.budgets))
+
+    def _dialogue(self, memory: WorkingMemory) -> Section | None:
+        made_from = (memory.dialogue, memory.goal)
+        return self._sections.part(
+            "dialogue", made_from, lambda: dialogue_section(memory, self.budgets)
+        )
+
+    def _recalled(self, memory: WorkingMemory) -> Section | None:
+        retrieval = memory.cognitive_state.retrieval
+        records = retrieval.records if retrieval else ()
+        return self._sections.part(
+            "recalled", (records,), lambda: recalled_section(records, self.budgets)
+        )
 
 
 def _instruction(phase: Phase, material: PhaseMaterial, budgets: Budgets) -> str:
@@ -163,58 +231,13 @@ def _present(*sections: Section | None) -> list[Section]:
     return [section for section in sections if section is not None]
 
 
-def phase_sections(
-    phase: Phase, memory: WorkingMemory, material: PhaseMaterial, budgets: Budgets
-) -> list[Section]:
-    """The dynamic sections of a phase's own prompt: only what the phase needs, newest last."""
-    if phase in (Phase.REASONING, Phase.PROPOSAL):
-        sections = cycle_sections(memory, material, budgets)
-        return [*sections, *_present(_reasoning_section(memory, budgets))]
-    return [
-        *_present(
-            goal_section(memory, budgets),
-            dialogue_section(memory, budgets) if phase is Phase.EVALUATION else None,
-            _recalled(memory, budgets) if phase is Phase.EVALUATION else None,
-            state_section(material.description, budgets),
-            _reasoning_section(memory, budgets),
-        ),
-        *material.modules,
-        *_present(_candidates(memory, material, budgets)),
-    ]
-
-
-def cycle_sections(
-    memory: WorkingMemory, material: PhaseMaterial, budgets: Budgets
-) -> list[Section]:
-    """What the cycle starts from: everything that does not change in it, newest last."""
-    return [
-        *_present(
-            goal_section(memory, budgets),
-            dialogue_section(memory, budgets),
-            _recalled(memory, budgets),
-            deeds_section(memory, budgets),
-            rejections_section(memory, budgets),
-        ),
-        *material.modules,
-        *_present(
-            state_section(material.description, budgets),
-            percepts_section(memory, budgets),
-        ),
-    ]
-
-
-def later_sections(
+def _later_sections(
     phase: Phase, memory: WorkingMemory, material: PhaseMaterial, budgets: Budgets
 ) -> list[Section]:
     """What a growing prompt adds when it comes to a later phase of the cycle."""
     if phase in (Phase.EVALUATION, Phase.SELECTION):
         return [*material.modules, *_present(_candidates(memory, material, budgets))]
     return [*material.modules]
-
-
-def _recalled(memory: WorkingMemory, budgets: Budgets) -> Section | None:
-    retrieval = memory.cognitive_state.retrieval
-    return recalled_section(retrieval.records if retrieval else (), budgets)
 
 
 def _reasoning_section(memory: WorkingMemory, budgets: Budgets) -> Section | None:

@@ -19,6 +19,8 @@ EXISTS = "action_exists"
 ARGUMENTS = "arguments"
 LEVELS = 50
 """Levels of lists and objects that arguments may have."""
+_EXISTS = Verdict(allowed=True, constraint=EXISTS)
+_FIT = Verdict(allowed=True, constraint=ARGUMENTS)
 _BROKEN_SCHEMA = (SchemaError, Unresolvable, RecursionError, re.error, ArithmeticError)
 """What a schema raises that cannot be checked against, by itself or in use."""
 
@@ -26,7 +28,7 @@ _BROKEN_SCHEMA = (SchemaError, Unresolvable, RecursionError, re.error, Arithmeti
 def existence(candidate: Candidate, specs: Mapping[str, ActionSpec]) -> Verdict:
     """Whether the action exists; where not, which ones do."""
     if candidate.action in specs:
-        return Verdict(allowed=True, constraint=EXISTS)
+        return _EXISTS
     return Verdict(
         allowed=False,
         constraint=EXISTS,
@@ -51,7 +53,7 @@ def parse_arguments(
     problem = _schema_problem(arguments, json.dumps(spec.parameters, sort_keys=True))
     if problem:
         return None, _forbid(problem)
-    return arguments, Verdict(allowed=True, constraint=ARGUMENTS)
+    return arguments, _FIT
 
 
 def _forbid(reason: str) -> Verdict:

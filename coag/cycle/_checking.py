@@ -18,6 +18,8 @@ PROJECTION = "projection"
 IN_FORCE = "constraints_in_force"
 UNCHANGED = "arguments_unchanged"
 CHANGED = "a rule or the projection changed the arguments that it was to judge"
+_IN_FORCE = Verdict(allowed=True, constraint=IN_FORCE)
+_PROJECTED = Verdict(allowed=True, constraint=PROJECTION)
 
 
 def check(
@@ -59,8 +61,10 @@ def _in_force(context: AnyContext, deps: GuardDeps) -> Verdict:
     retrieval = context.working_memory.cognitive_state.retrieval
     promised = retrieval.constraints if retrieval else ()
     missing = [name for name in promised if name not in deps.constraints.pinned]
+    if not missing:
+        return _IN_FORCE
     reason = f"this cycle began under {', '.join(missing)}, which nobody can ask now"
-    return Verdict(allowed=not missing, constraint=IN_FORCE, reason=reason if missing else "")
+    return Verdict(allowed=False, constraint=IN_FORCE, reason=reason)
 
 
 def _project(candidate: Candidate, context: AnyContext) -> tuple[Any | None, Verdict]:
@@ -72,4 +76,4 @@ def _project(candidate: Candidate, context: AnyContext) -> tuple[Any | None, Ver
     if projection is not None and not isinstance(projection, BaseModel):
         reason = f"the domain's projection is {projection!r}, not a state or None"
         return None, Verdict(allowed=False, constraint=PROJECTION, reason=reason)
-    return projection, Verdict(allowed=True, constraint=PROJECTION)
+    return projection, _PROJECTED

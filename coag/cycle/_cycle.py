@@ -100,7 +100,7 @@ async def commit(outcome: Outcome, context: AnyContext, deps: Deps) -> None:
 
     What cannot be written is not committed: the trace would no longer be the state.
     """
-    context.working_memory.commit(outcome)
+    context.foresee(outcome)
     deps.trace.write(outcome)
     deps.trace.flush()
     context.commit(outcome)

@@ -34,6 +34,7 @@ class ProgressDetector:
 
     def __init__(self) -> None:
         self._failed: dict[str, FailedCall] = {}
+        self._pass = Verdict(allowed=True, constraint=self.name)
 
     def note_result(
         self, call: tuple[str, Mapping[str, Any]], key: str, failure: Failure | None, text: str
@@ -52,10 +53,10 @@ class ProgressDetector:
         """Whether trying the candidate (with parsed arguments) can bring anything new."""
         failed = self._failed.get(_identity(candidate.action, candidate.arguments or {}))
         if failed is None or failed.key != key:
-            return Verdict(allowed=True, constraint=self.name)
+            return self._pass
         limit = 1 if failed.failure is Failure.DETERMINISTIC else TRANSIENT_TRIES
         if failed.count < limit:
-            return Verdict(allowed=True, constraint=self.name)
+            return self._pass
         return Verdict(
             allowed=False,
             constraint=self.name,

@@ -26,7 +26,6 @@ from autogen_core.models import RequestUsage
 
 from coag.schema import TokenUsage
 
-
 _NOTHING = TokenUsage()
 
 

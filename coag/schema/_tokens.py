@@ -8,7 +8,8 @@ BYTES_PER_TOKEN = 4
 
 def estimate_tokens(text: str) -> int:
     """About how many tokens the text is: its UTF-8 bytes over four, rounded up."""
-    return -(-len(text.encode("utf-8", "surrogatepass")) // BYTES_PER_TOKEN)
+    size = len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+    return -(-size // BYTES_PER_TOKEN)
 
 
 def cut_to_tokens(text: str, budget: int) -> str:
