@@ -1,7 +1,7 @@
 """A CoagAgent where an AssistantAgent stood: the same arguments, deliberation before every action.
 
-The scripted model first wants a tool that does not exist. That candidate dies in Evaluation, and
-the events show it; the agent then answers from what the real tool returned.
+The scripted model calls two tools at once, one of which does not exist. That one is rejected in
+Evaluation, and the events show it; the other one runs, and the agent answers from what it returned.
 
 With a real model: `model = open_model("openai:gpt-5-mini")`, with `open_model` from `coag`.
 """
@@ -9,6 +9,7 @@ With a real model: `model = open_model("openai:gpt-5-mini")`, with `open_model` 
 import asyncio
 
 from autogen_agentchat.ui import Console
+from autogen_core import FunctionCall
 
 from coag import CoagAgent, ScriptedModel
 from coag.models import scripted_answers
@@ -24,20 +25,11 @@ def opening_hours(day: str) -> str:
 model = ScriptedModel(
     scripted_answers(
         [
-            {
-                "situation": "The opening hours on a Monday are asked for.",
-                "candidates": [
-                    {"action": "search_the_web", "arguments": {"q": "museum"}, "score": 0.9},
-                    {"action": "opening_hours", "arguments": {"day": "Monday"}, "score": 0.8},
-                ],
-            },
-            {
-                "situation": "The tool returned: closed.",
-                "goal_status": "achieved",
-                "candidates": [
-                    {"action": "respond", "arguments": {"text": "It is closed on Mondays."}}
-                ],
-            },
+            [
+                FunctionCall(id="1", name="search_the_web", arguments='{"query": "museum"}'),
+                FunctionCall(id="2", name="opening_hours", arguments='{"day": "Monday"}'),
+            ],
+            "It is closed on Mondays.",
         ]
     )
 )
@@ -51,7 +43,6 @@ async def main() -> None:
         tools=[opening_hours],
         system_message="You answer visitors of a museum.",
         depth="compact",
-        proposal="json",
     )
     await Console(agent.run_stream(task="Can I visit on Monday?"))
 
