@@ -10,7 +10,8 @@ CoagError
 ├── TurnInProgressError     an agent was given something while it was in a turn
 ├── StateError              working memory or perceptual state would become invalid
 ├── ModelAnswerError        a model's answer stayed unusable after repair and re-ask
-├── ModelCallError          the model could not be asked at all
+├── ModelCallError          the model could not be asked at all; a RuntimeError, too
+│   └── ModelTimeoutError       it did not answer in time; a TimeoutError, too
 ├── ProcedureRejected       the gate of procedural memory refused a rewrite
 ├── RecordStoreError        a store of records refused or failed
 ├── TraceError              a trace cannot be written or read
@@ -86,11 +87,18 @@ class StateError(CoagError):
     """Working memory or the perceptual state would become invalid."""
 
 
-class ModelCallError(CoagError):
-    """A model could not be asked: the server refused, was unreachable or broke off."""
+class ModelCallError(CoagError, RuntimeError):
+    """A model could not be asked: the server refused, was unreachable or broke off.
+
+    The client's own error is its cause.
+    """
 
     def __init__(self, model: str, reason: str) -> None:
         super().__init__(f"Model {model!r} could not be asked: {reason}")
+
+
+class ModelTimeoutError(ModelCallError, TimeoutError):
+    """A model did not answer in time; who waits for a `TimeoutError` catches it, too."""
 
 
 class ModelAnswerError(CoagError):

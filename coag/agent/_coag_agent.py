@@ -173,6 +173,7 @@ class CoagAgent(Inspectable, Declared):
         deps = self._mind.deps
         await self._turns.end_abandoned()
         self._runs.open(self._mind)
+        messages = self._turns.unheard(messages)
         percepts = message_percepts(messages, deps.clock, deps.ids)
         await self._voice.pass_on(messages)
         begun, self._begun = self._begun, None
@@ -235,6 +236,7 @@ class CoagAgent(Inspectable, Declared):
         The next turn begins a run of its own.
         """
         del cancellation_token
+        await self._turns.forget()
         await self._context.clear()
         self._mind.deps.detector.load_state({})
         self._runs.end()

@@ -17,6 +17,7 @@ from ._making import Arguments
 from ._mind import Mind
 from ._runs import Runs
 from ._state import AgentState, load_agent_state, save_agent_state
+from ._turns import Turns
 
 _ALWAYS = ("name", "model_client", "description", "system_message")
 
@@ -30,6 +31,7 @@ class Declared(BaseChatAgent, Component[CoagAgentConfig], ABC):
     _given: Arguments
     _mind: Mind
     _runs: Runs
+    _turns: Turns
     _turn: int
 
     def dump_component(self) -> ComponentModel:
@@ -66,5 +68,6 @@ class Declared(BaseChatAgent, Component[CoagAgentConfig], ABC):
 
     async def load_state(self, state: Mapping[str, Any]) -> None:
         """Goes on from a saved state; an AssistantAgent's messages become dialogue."""
+        await self._turns.forget()
         self._turn = await load_agent_state(AgentState.model_validate(state), self._mind)
         self._runs.note_state(self._mind)

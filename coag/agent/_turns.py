@@ -1,11 +1,13 @@
-"""One turn at a time, and its cancellation by AutoGen's token."""
+"""One turn at a time, its cancellation by AutoGen's token, and trying it again."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
+import hashlib
+from collections.abc import AsyncGenerator, Sequence
 from typing import Any
 
+from autogen_agentchat.messages import BaseChatMessage
 from autogen_core import CancellationToken
 
 from coag.cycle import TurnResult
@@ -29,6 +31,7 @@ class Turns:
         self._turn: AsyncGenerator[Outcome | TurnResult] | None = None
         self._waiting = False
         self._task: asyncio.Task[Any] | None = None
+        self._unanswered: set[str] = set()
 
     async def end_abandoned(self) -> None:
         """Closes a turn whose stream was left before its end.
@@ -42,6 +45,27 @@ class Turns:
             raise TurnInProgressError(self._agent)
         await self._end_step()
         await self._turn.aclose()
+
+    async def forget(self) -> None:
+        """Closes an abandoned turn, and forgets what was said in turns that broke off.
+
+        Raises:
+            TurnInProgressError: A turn still runs.
+        """
+        await self.end_abandoned()
+        self._turn = None
+        self._unanswered.clear()
+
+    def unheard(self, messages: Sequence[BaseChatMessage]) -> list[BaseChatMessage]:
+        """The messages without those that the agent has heard in turns that broke off.
+
+        Whoever tries again after an error or a cancellation says the same once more; the agent
+        has taken it in already.
+        """
+        said = [(_identity(message), message) for message in messages]
+        new = [message for identity, message in said if identity not in self._unanswered]
+        self._unanswered.update(identity for identity, _ in said)
+        return new
 
     def begin(self, turn: AsyncGenerator[Outcome | TurnResult]) -> None:
         """Takes up a turn."""
@@ -63,7 +87,10 @@ class Turns:
                 await self._wait(task)
                 for event in self._live.take():
                     yield event
-            yield task.result()
+            result = task.result()
+            if isinstance(result, TurnResult):
+                self._unanswered.clear()
+            yield result
         finally:
             await self._end_step()
 
@@ -86,3 +113,9 @@ class Turns:
             return await anext(turn)
         finally:
             self._live.wake()
+
+
+def _identity(message: BaseChatMessage) -> str:
+    """The same for messages of the same kind, sender and content."""
+    told = message.model_dump_json(exclude={"id", "created_at", "metadata", "models_usage"})
+    return hashlib.sha256(told.encode("utf-8", "surrogatepass")).hexdigest()

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from autogen_core.models import ChatCompletionClient, CreateResult, LLMMessage
 from pydantic import BaseModel
 
-from coag.errors import ModelAnswerError, ModelCallError
+from coag.errors import ModelAnswerError
 from coag.schema import Prompt, Rung
 
 from ._clients import form_arguments, limit_arguments, limit_name_of, model_name_of, rungs_of
@@ -17,7 +17,7 @@ from ._inquiry import Inquiry, Request
 from ._listen import Heard, listening
 from ._messages import one_system_message, to_autogen
 from ._parse import Parsed, Problem
-from ._refusals import is_refusal, reason_of
+from ._refusals import call_error, is_refusal, reason_of
 from ._schema import can_be_strict
 from ._settings import Answer, AskSettings, CallContext, ModelT
 
@@ -151,10 +151,9 @@ class Asker:
         except Exception as error:
             # The one broad guard: clients are an open interface over packages that are not
             # imported here, and whatever one of them raises belongs into the record.
-            reason = reason_of(error)
-            inquiry.fail(request, reason, heard.usage())
+            inquiry.fail(request, reason_of(error), heard.usage())
             if last or not is_refusal(error):
-                raise ModelCallError(self.name, reason) from error
+                raise call_error(self.name, error) from error
             return None
 
     async def _create(self, inquiry: Inquiry[ModelT], request: Request) -> CreateResult:

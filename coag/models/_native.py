@@ -19,7 +19,7 @@ from ._ask import Asker
 from ._clients import limit_arguments
 from ._listen import Heard, listening
 from ._messages import as_sent, one_system_message, to_autogen
-from ._refusals import reason_of
+from ._refusals import call_error, reason_of
 from ._release import Release
 from ._settings import AskSettings, CallContext, usage_of
 from ._tool_text import calls_in_text
@@ -90,7 +90,7 @@ class _Offer:
                 reason = "cancelled" if cancelled else _reason(error)
                 self._record(prompt, attempt, at, begun, heard.usage(), error=reason)
                 if isinstance(error, Exception):
-                    raise ModelCallError(self.asker.name, reason) from error
+                    raise call_error(self.asker.name, error) from error
                 raise
         offered = _read(result, {tool.name for tool in self.tools})
         self._take(prompt, attempt, at, begun, heard, result, offered)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from coag.errors import ModelCallError
+from coag.errors import ModelCallError, ModelTimeoutError
 
 from ._redact import redacted
 
@@ -24,6 +24,12 @@ def is_refusal(error: Exception) -> bool:
     if isinstance(error, json.JSONDecodeError):
         return False
     return isinstance(error, ValueError | NotImplementedError) or _status(error) in _REFUSING
+
+
+def call_error(model: str, error: Exception) -> ModelCallError:
+    """The error for a client's error that is not a refusal."""
+    kind = ModelTimeoutError if isinstance(error, TimeoutError) else ModelCallError
+    return kind(model, reason_of(error))
 
 
 def reason_of(error: BaseException) -> str:

@@ -1,0 +1,410 @@
+"""A fake model for drop-in tests: it does what it was planned to, errs on demand, and watches."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Self, cast
+
+from autogen_core import CancellationToken, Component, FunctionCall, Image
+from autogen_core.models import (
+    AssistantMessage,
+    ChatCompletionClient,
+    CreateResult,
+    FunctionExecutionResultMessage,
+    LLMMessage,
+    ModelInfo,
+    RequestUsage,
+    SystemMessage,
+    UserMessage,
+)
+from autogen_core.tools import Tool, ToolSchema
+from pydantic import BaseModel
+
+Planned = tuple[str, Any]
+"""A tool call: its name and its arguments, an object or text as it is."""
+PROMPT_TOKENS, COMPLETION_TOKENS = 7, 3
+"""What every call costs."""
+Kind = Literal["tools", "json", "text"]
+
+BLANK = " \n\t "
+LONG = "lorem ipsum " * 170_000
+"""Two megabytes."""
+BAD_TEXTS: Mapping[str, str] = {
+    "empty": "",
+    "blank": BLANK,
+    "prose": "I think that all is well.",
+    "long": LONG,
+    "null": "null",
+    "list": "[]",
+    "number": "17",
+    "string": '"just a string"',
+    "wrong_form": '{"unexpected": [1, 2, {"x": null}]}',
+    "cut": '{"situation": "All is ca',
+    "fenced_nothing": "```json\n```",
+    "control": "\x00\x01\ud800",
+    "deep": "[" * 5_000,
+}
+"""Texts that are no answer to anything, by what is wrong with them."""
+BAD_ARGUMENTS: Mapping[str, str] = {
+    "prose": "not json at all",
+    "cut": '{"a": 1, "b"',
+    "list": "[1, 2]",
+    "string": '"a string"',
+    "null": "null",
+    "empty": "",
+    "fenced": '```json\n{"a": 1, "b": 2}\n```',
+    "missing": '{"a": 1}',
+    "wrong_type": '{"a": "one", "b": []}',
+    "deep": '{"a":' * 3_000,
+}
+"""Arguments of `add` that are not quite right, by what is wrong with them."""
+
+
+@dataclass
+class Fault:
+    """Something that goes wrong instead of the answer."""
+
+    answer: str | Sequence[FunctionCall] | BaseException
+    when: Kind | Literal["any"] = "any"
+    times: int = 1
+    """How often; -1 for ever."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A request as it came."""
+
+    messages: tuple[LLMMessage, ...]
+    tools: tuple[str, ...]
+    kind: Kind
+    token: CancellationToken | None
+
+    @property
+    def text(self) -> str:
+        """All that was said."""
+        return "\n".join(texts_of(self.messages))
+
+
+class PlannedConfig(BaseModel):
+    """The declarative form of the fake."""
+
+    answer: str = "FINAL"
+    plan: list[list[tuple[str, Any]]] = []
+    info: dict[str, Any] = {}
+    forms: dict[str, Any] = {}
+    thought: str | None = None
+
+
+def texts_of(messages: Sequence[LLMMessage]) -> list[str]:
+    """The texts of messages, images as `[image]`."""
+    told: list[str] = []
+    for message in messages:
+        if isinstance(message.content, str):
+            told.append(message.content)
+            continue
+        for part in message.content:
+            told.append("[image]" if isinstance(part, Image) else str(part))
+    return told
+
+
+class PlannedModel(ChatCompletionClient, Component[PlannedConfig]):
+    """Calls what is planned where tools are offered, fills forms, else gives its answer.
+
+    It refuses what AutoGen's OpenAI client refuses, and keeps what a provider would reject in
+    `violations`.
+    """
+
+    component_type = "model"
+    component_config_schema = PlannedConfig
+    component_provider_override = "kits.planned.PlannedModel"
+
+    def __init__(
+        self,
+        answer: str = "FINAL",
+        *batches: Planned | Sequence[Planned],
+        forms: Mapping[str, Any] | None = None,
+        thought: str | None = None,
+        seconds: float = 0.0,
+        **info: Any,
+    ) -> None:
+        self.answer = answer
+        self.plan = [_batch(batch) for batch in batches]
+        self.forms = dict(forms or {})
+        self.thought = thought
+        self.seconds = seconds
+        self.faults: list[Fault] = []
+        self.asked: list[Asked] = []
+        self.violations: list[str] = []
+        self.at_work = 0
+        self.closed = 0
+        self._given = dict(info)
+        self._info = cast(
+            "ModelInfo",
+            {
+                "vision": False,
+                "function_calling": True,
+                "json_output": True,
+                "structured_output": True,
+                "family": "unknown",
+                "multiple_system_messages": False,
+                **info,
+            },
+        )
+        self._first_plan = [list(batch) for batch in self.plan]
+        self._numbers = 0
+
+    # ---- for tests ----
+
+    def then(self, *batches: Planned | Sequence[Planned]) -> Self:
+        """Plans further calls."""
+        self.plan += [_batch(batch) for batch in batches]
+        return self
+
+    def err(
+        self,
+        answer: str | Sequence[FunctionCall] | BaseException,
+        when: Kind | Literal["any"] = "any",
+        times: int = 1,
+    ) -> Self:
+        """Errs so many times."""
+        self.faults.append(Fault(answer, when, times))
+        return self
+
+    def call(self, name: str, arguments: Any) -> FunctionCall:
+        """A call with an id of its own."""
+        self._numbers += 1
+        text = arguments if isinstance(arguments, str) else json.dumps(arguments)
+        return FunctionCall(id=f"call-{self._numbers}", name=name, arguments=text)
+
+    @property
+    def heard(self) -> str:
+        """Everything that was ever asked."""
+        return "\n".join(asked.text for asked in self.asked)
+
+    @property
+    def cost(self) -> tuple[int, int]:
+        """Prompt and completion tokens so far."""
+        return PROMPT_TOKENS * len(self.asked), COMPLETION_TOKENS * len(self.asked)
+
+    # ---- answering ----
+
+    def _decide(
+        self,
+        messages: Sequence[LLMMessage],
+        tools: Sequence[Tool | ToolSchema],
+        json_output: bool | type[BaseModel] | None,
+        token: CancellationToken | None,
+    ) -> CreateResult:
+        names = tuple(t["name"] if isinstance(t, Mapping) else t.name for t in tools)
+        self._refuse(messages, names, json_output)
+        kind: Kind = "json" if json_output else "tools" if names else "text"
+        self.asked.append(Asked(tuple(messages), names, kind, token))
+        self.violations += _violations(messages)
+        content = self._fault(kind)
+        if content is None:
+            content = self._content(kind, names, json_output)
+        return CreateResult(
+            finish_reason="stop" if isinstance(content, str) else "function_calls",
+            content=content,
+            usage=RequestUsage(PROMPT_TOKENS, COMPLETION_TOKENS),
+            cached=False,
+            thought=self.thought,
+        )
+
+    def _fault(self, kind: Kind) -> str | list[FunctionCall] | None:
+        for fault in self.faults:
+            if fault.times == 0 or fault.when not in ("any", kind):
+                continue
+            fault.times -= 1
+            if isinstance(fault.answer, BaseException):
+                raise fault.answer
+            return fault.answer if isinstance(fault.answer, str) else list(fault.answer)
+        return None
+
+    def _content(
+        self, kind: Kind, names: Sequence[str], json_output: bool | type[BaseModel] | None
+    ) -> str | list[FunctionCall]:
+        if kind == "json":
+            name = json_output.__name__ if isinstance(json_output, type) else ""
+            return json.dumps(self._form(name))
+        if kind == "tools" and self.plan and any(call[0] in names for call in self.plan[0]):
+            return [self.call(*planned) for planned in self.plan.pop(0)]
+        return self.answer
+
+    def _form(self, name: str) -> Any:
+        if name in self.forms:
+            return self.forms[name]
+        thought = {"situation": "All is calm.", "risks": [], "goal_status": "open"}
+        match name:
+            case "ReasoningAnswer":
+                return thought
+            case "ProposalAnswer":
+                return {"candidates": self._candidates()}
+            case "EvaluationAnswer":
+                return {"evaluations": [{"candidate": n, "score": 0.5} for n in range(1, 5)]}
+            case "SelectionAnswer":
+                return {"reason": "so", "choice": 1}
+            case "DeliberationAnswer":
+                return {**thought, "candidates": self._candidates()}
+            case _:
+                return {**thought, "candidates": self._candidates(), "evaluations": [], "choice": 1}
+
+    def _candidates(self) -> list[dict[str, Any]]:
+        answer = ("respond", self.forms.get("respond", {"text": self.answer}))
+        batch = self.plan.pop(0) if self.plan else [answer]
+        return [
+            {"action": name, "arguments": given if isinstance(given, str) else json.dumps(given)}
+            for name, given in batch
+        ]
+
+    def _refuse(
+        self,
+        messages: Sequence[LLMMessage],
+        names: Sequence[str],
+        json_output: bool | type[BaseModel] | None,
+    ) -> None:
+        """Raises what AutoGen's OpenAI client raises."""
+        info = self._info
+        if names and not info["function_calling"]:
+            raise ValueError("Model does not support function calling")
+        if json_output is True and not info["json_output"]:
+            raise ValueError("Model does not support JSON output.")
+        if isinstance(json_output, type) and not info.get("structured_output"):
+            raise ValueError("Model does not support structured output.")
+        seen = [part for m in messages if isinstance(m.content, list) for part in m.content]
+        if any(isinstance(part, Image) for part in seen) and not info["vision"]:
+            raise ValueError("Model does not support vision and image was provided")
+        system = [n for n, message in enumerate(messages) if isinstance(message, SystemMessage)]
+        if system not in ([], [0]) and not info.get("multiple_system_messages"):
+            raise ValueError("Multiple and Not continuous system messages are not supported")
+
+    async def _work(self, token: CancellationToken | None) -> None:
+        if token is not None and token.is_cancelled():
+            raise asyncio.CancelledError
+        if self.seconds:
+            future = asyncio.ensure_future(asyncio.sleep(self.seconds))
+            if token is not None:
+                token.link_future(future)
+            await future
+
+    # ---- the client ----
+
+    async def create(
+        self,
+        messages: Sequence[LLMMessage],
+        *,
+        tools: Sequence[Tool | ToolSchema] = (),
+        tool_choice: Tool | Literal["auto", "required", "none"] = "auto",
+        json_output: bool | type[BaseModel] | None = None,
+        extra_create_args: Mapping[str, Any] | None = None,
+        cancellation_token: CancellationToken | None = None,
+    ) -> CreateResult:
+        self.at_work += 1
+        try:
+            await self._work(cancellation_token)
+            return self._decide(messages, tools, json_output, cancellation_token)
+        finally:
+            self.at_work -= 1
+
+    async def create_stream(
+        self,
+        messages: Sequence[LLMMessage],
+        *,
+        tools: Sequence[Tool | ToolSchema] = (),
+        tool_choice: Tool | Literal["auto", "required", "none"] = "auto",
+        json_output: bool | type[BaseModel] | None = None,
+        extra_create_args: Mapping[str, Any] | None = None,
+        cancellation_token: CancellationToken | None = None,
+    ) -> AsyncGenerator[str | CreateResult, None]:
+        self.at_work += 1
+        try:
+            result = self._decide(messages, tools, json_output, cancellation_token)
+            if isinstance(result.content, str):
+                step = max(1, len(result.content) // 4)
+                for begin in range(0, len(result.content), step):
+                    await self._work(cancellation_token)
+                    await asyncio.sleep(0)
+                    yield result.content[begin : begin + step]
+            else:
+                await self._work(cancellation_token)
+            yield result
+        finally:
+            self.at_work -= 1
+
+    async def close(self) -> None:
+        self.closed += 1
+
+    def actual_usage(self) -> RequestUsage:
+        return RequestUsage(*self.cost)
+
+    def total_usage(self) -> RequestUsage:
+        return RequestUsage(*self.cost)
+
+    def count_tokens(
+        self, messages: Sequence[LLMMessage], *, tools: Sequence[Tool | ToolSchema] = ()
+    ) -> int:
+        return sum(len(text) // 4 + 1 for text in texts_of(messages))
+
+    def remaining_tokens(
+        self, messages: Sequence[LLMMessage], *, tools: Sequence[Tool | ToolSchema] = ()
+    ) -> int:
+        return 100_000 - self.count_tokens(messages, tools=tools)
+
+    @property
+    def capabilities(self) -> ModelInfo:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return self._info
+
+    @property
+    def model_info(self) -> ModelInfo:
+        return self._info
+
+    def _to_config(self) -> PlannedConfig:
+        return PlannedConfig(
+            answer=self.answer,
+            plan=self._first_plan,
+            info=self._given,
+            forms=self.forms,
+            thought=self.thought,
+        )
+
+    @classmethod
+    def _from_config(cls, config: PlannedConfig) -> Self:
+        return cls(
+            config.answer,
+            *config.plan,
+            forms=config.forms,
+            thought=config.thought,
+            **config.info,
+        )
+
+
+def _batch(batch: Planned | Sequence[Planned]) -> list[Planned]:
+    if isinstance(batch, tuple) and isinstance(batch[0], str):
+        return [cast("Planned", batch)]
+    return [(name, given) for name, given in cast("Sequence[Planned]", batch)]
+
+
+def _violations(messages: Sequence[LLMMessage]) -> list[str]:
+    """What a provider of OpenAI's kind would reject in this transcript."""
+    found: list[str] = []
+    if not any(isinstance(message, UserMessage) for message in messages):
+        found.append("nobody has said anything")
+    open_calls: set[str] = set()
+    for message in messages:
+        if isinstance(message, FunctionExecutionResultMessage):
+            answered = {result.call_id for result in message.content}
+            if answered - open_calls:
+                found.append(f"results without calls: {sorted(answered - open_calls)}")
+            open_calls -= answered
+            continue
+        if open_calls:
+            found.append(f"calls without results: {sorted(open_calls)}")
+            open_calls = set()
+        if isinstance(message, AssistantMessage) and isinstance(message.content, list):
+            open_calls = {call.id for call in message.content}
+        if not message.content:
+            found.append(f"an empty {message.type}")
+    return [*found, *([f"calls without results: {sorted(open_calls)}"] if open_calls else [])]
