@@ -189,7 +189,7 @@ def _sentence(outcome: Outcome, memory: WorkingMemory, known: Collection[str]) -
         case SelectionOutcome():
             if outcome.decided_by is None:
                 return "Selection: an impasse, no candidate survived.", outcome.reason
-            action = _action_of(outcome.candidate_id, memory, known)
+            action = ", ".join(_action_of(one, memory, known) for one in outcome.chosen)
             return f"Selection: {action}, decided by {outcome.decided_by.value}.", outcome.reason
         case ExecutionOutcome():
             names = [done.action for done in outcome.executed if done.action in known]

@@ -12,7 +12,6 @@ from pydantic import TypeAdapter, ValidationError
 from coag.errors import StateError
 from coag.memory import LongTermMemory, Recall
 from coag.schema import (
-    Candidate,
     Clock,
     Constraint,
     CountingIds,
@@ -160,39 +159,6 @@ class CoagContext(DomainHooks[StateT], ContextComponent, Generic[StateT]):
         if self._shown is None:
             return self._memory
         return self._memory.model_copy(update={"dialogue": self._shown})
-
-    def describe(self) -> str:
-        """The perceptual state in words."""
-        return self._get_state_description(self.state)
-
-    def retrieval_query(self) -> str:
-        """What long-term memory is to be searched for now."""
-        return self._get_retrieval_query(self.state)
-
-    def episodic_filter(self) -> dict[str, Any] | None:
-        """The filter on episodic recall now."""
-        wanted = self._get_episodic_context_filter(self.state)
-        return None if wanted is None else dict(wanted)
-
-    def memory_metadata(self) -> dict[str, str | int | float | bool]:
-        """Metadata for records written now."""
-        return dict(self._get_memory_metadata(self.state))
-
-    def procedure_values(self) -> Mapping[str, str]:
-        """Values for the placeholders of procedures."""
-        return self._get_procedure_values()
-
-    def project(self, candidate: Candidate) -> StateT | None:
-        """The predicted state after a candidate, or None without a forward model."""
-        return self._project(candidate, self.state)
-
-    def propose_grounded(self) -> Sequence[Candidate] | None:
-        """The legal candidates now, or None where the domain does not list them."""
-        return self._propose_grounded(self.state)
-
-    def progress_key(self) -> str:
-        """What must change for a failed action to be worth repeating."""
-        return self._progress_key(self.state)
 
     def constraints(self) -> Sequence[Constraint]:
         """The domain's own constraints, in force in every cycle; none by default."""

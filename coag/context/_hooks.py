@@ -27,6 +27,11 @@ class DomainHooks(Generic[StateT]):
     _renderer: Renderer
 
     @property
+    def state(self) -> StateT:
+        """The typed perceptual state; `CoagContext` keeps it."""
+        raise NotImplementedError
+
+    @property
     def perceptual_state_schema(self) -> type[StateT]:
         """The pydantic model of the perceptual state."""
         return cast("type[StateT]", AssistantState)
@@ -110,3 +115,38 @@ class DomainHooks(Generic[StateT]):
     def _memory_shown(self) -> WorkingMemory:
         """Working memory as prompts show it."""
         return self._memory
+
+    # ---- what the cycle calls: the hooks, upon the state as it is now ----
+
+    def describe(self) -> str:
+        """The perceptual state in words."""
+        return self._get_state_description(self.state)
+
+    def retrieval_query(self) -> str:
+        """What long-term memory is to be searched for now."""
+        return self._get_retrieval_query(self.state)
+
+    def episodic_filter(self) -> dict[str, Any] | None:
+        """The filter on episodic recall now."""
+        wanted = self._get_episodic_context_filter(self.state)
+        return None if wanted is None else dict(wanted)
+
+    def memory_metadata(self) -> dict[str, str | int | float | bool]:
+        """Metadata for records written now."""
+        return dict(self._get_memory_metadata(self.state))
+
+    def procedure_values(self) -> Mapping[str, str]:
+        """Values for the placeholders of procedures."""
+        return self._get_procedure_values()
+
+    def project(self, candidate: Candidate) -> StateT | None:
+        """The predicted state after a candidate, or None without a forward model."""
+        return self._project(candidate, self.state)
+
+    def propose_grounded(self) -> Sequence[Candidate] | None:
+        """The legal candidates now, or None where the domain does not list them."""
+        return self._propose_grounded(self.state)
+
+    def progress_key(self) -> str:
+        """What must change for a failed action to be worth repeating."""
+        return self._progress_key(self.state)

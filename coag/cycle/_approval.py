@@ -79,6 +79,10 @@ class Approvals:
         """Why the action needs approval now, or None if it may run without."""
         return self._policy.need(action, arguments)
 
+    def may_ask_about(self, action: str) -> bool:
+        """Whether there are arguments with which somebody may be asked about the action."""
+        return not self._policy.exempts(action)
+
     async def verdict(
         self,
         candidate: Candidate,

@@ -116,9 +116,13 @@ class ApprovalPolicy(Value):
         classes = (named for pattern, named in self.risk.items() if fnmatchcase(action, pattern))
         return next(classes, UNCLASSIFIED)
 
+    def exempts(self, action: str) -> bool:
+        """Whether nobody is ever asked about the action."""
+        return any(fnmatchcase(action, pattern) for pattern in self.exempt)
+
     def need(self, action: str, arguments: Mapping[str, Any]) -> ApprovalNeed | None:
         """Why the action needs approval, or None if it does not."""
-        if any(fnmatchcase(action, pattern) for pattern in self.exempt):
+        if self.exempts(action):
             return None
         risk = self.risk_of(action)
         reasons = [f"it matches {p!r}" for p in self.actions if fnmatchcase(action, p)]

@@ -60,7 +60,8 @@ async def propose_natively(phase: Phase, context: AnyContext, deps: Deps) -> Nat
 
 def _live(deps: Deps) -> bool:
     """Whether a text may be shown while it is written: nothing could still reject it."""
-    judged = bool(deps.constraints.pinned) or deps.settings.minimum_score > 0
+    asked = deps.approvals is not None and deps.approvals.may_ask_about(RESPOND.name)
+    judged = bool(deps.constraints.pinned) or deps.settings.minimum_score > 0 or asked
     return not judged and deps.answer_type is None
 
 

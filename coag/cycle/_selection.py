@@ -28,7 +28,7 @@ async def select(context: AnyContext, deps: Deps) -> SelectionOutcome:
         chosen, decided_by = survivors[0], DecidedBy.ONLY_SURVIVOR
         reason = "It is the only candidate that survived."
     elif survivors and together:
-        chosen, decided_by = survivors[0], DecidedBy.ONLY_SURVIVOR
+        chosen, decided_by = survivors[0], DecidedBy.MODEL
         reason = f"The {len(survivors)} calls of one answer survived, and are run together."
     elif survivors and (deps.settings.selection == "rank" or deps.settings.depth == "compact"):
         chosen, decided_by = best(survivors), DecidedBy.RANK
