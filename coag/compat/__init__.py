@@ -8,6 +8,8 @@ chat agent down as ours are.
 
 from ._approvers import ConsoleApprover, ScriptedAnswer, ScriptedApprover
 from ._call_repair import Mended, mend_arguments
+from ._constrained_config import ConstrainedWorkbenchConfig
+from ._constrained_workbench import ConstrainedWorkbench
 from ._constraint_components import (
     ConstraintConfig,
     Part,
@@ -18,6 +20,7 @@ from ._constraint_components import (
     part_of,
 )
 from ._exchange import Exchange
+from ._guarded_answers import GuardedResult
 from ._memory import AutoGenMemory
 from ._recorded_agent import RecordedAgent, record
 from ._recorder import Attempt, Recorder
@@ -52,6 +55,9 @@ __all__ = [
     "load_tool",
     "workbench_component",
     "load_workbench",
+    "ConstrainedWorkbench",
+    "ConstrainedWorkbenchConfig",
+    "GuardedResult",
     "Part",
     "part_of",
     "get_part",

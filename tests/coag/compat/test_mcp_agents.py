@@ -14,9 +14,11 @@ from autogen_core.models import CreateResult, ModelFamily, ModelInfo, RequestUsa
 from autogen_core.tools import Workbench
 from autogen_ext.models.replay import ReplayChatCompletionClient
 from kits.brains import brain, respond
+from kits.importable import AtMost
 from kits.mcp_client import QUICK, on_stdio, until_running
 
 from coag import CoagAgent
+from coag.compat import ConstrainedWorkbench
 from coag.compat.mcp import PinnedMcpWorkbench
 
 pytestmark = pytest.mark.slow  # each test starts a server
@@ -95,3 +97,15 @@ async def test_an_agent_loaded_from_its_component_starts_the_server_itself() -> 
     loaded = Workbench.load_component(workbench.dump_component())
     assert executed(await stock(loaded, "add", a=1, b=2).run(task="Add.")) == ("3", False)
     await loaded.stop()
+
+
+async def test_a_guard_stands_around_the_tools_of_a_server(bench: PinnedMcpWorkbench) -> None:
+    guarded = ConstrainedWorkbench(bench, constraints=[AtMost(5, names=("a", "b"))])
+    done = await stock(guarded, "add", a=1, b=2).run(task="Add 1 and 2.")
+    assert executed(done) == ("3", False)
+    refused = await stock(guarded, "add", a=1, b=9).run(task="Add 1 and 9.")
+    text, failed = executed(refused)
+    assert failed
+    assert "The rule 'AtMost' forbids it: ['b'] over 5. Nothing was done." in text
+    again = Workbench.load_component(guarded.dump_component())
+    assert isinstance(again, ConstrainedWorkbench)

@@ -1,0 +1,150 @@
+"""Calls of a plain agent, run as `CoagAgent` runs what it selected."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import asynccontextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any
+
+from coag.cycle import GuardDeps, run_selected, told
+from coag.schema import (
+    ActionCall,
+    ActionResult,
+    ActionSpec,
+    Candidate,
+    Evaluation,
+)
+
+from ._guarded_answers import (
+    GuardedResult,
+    answer_of,
+    broken,
+    refusal,
+    said,
+    verdicts_text,
+)
+from ._guarded_run import GuardedRun
+from ._tool_runner import ToolRunner
+
+Show = Callable[[object], None]
+_SHOW: ContextVar[Show] = ContextVar("coag_guarded_call_show")
+
+
+def show_event(event: object) -> None:
+    """Passes on what a streaming tool shows, to whoever waits for the call that it is part of."""
+    _SHOW.get()(event)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """A call that an agent wants made."""
+
+    name: str
+    arguments: Mapping[str, Any] | None
+    """As the agent gives them: not checked yet, and of a stock agent not always a mapping."""
+    call_id: str | None = None
+    """The agent's own id of the call, which the tool gets."""
+    show: Show = lambda event: None
+    """Is told what the tool shows while it runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Door:
+    """The tools, for one call."""
+
+    runner: ToolRunner
+    call_id: str | None
+
+    async def specs(self) -> Mapping[str, ActionSpec]:
+        return {spec.name: spec for spec in await self.runner.specs()}
+
+    async def execute(self, call: ActionCall) -> ActionResult:
+        own_id = call.id if self.call_id is None else self.call_id
+        return await self.runner.execute(call.model_copy(update={"id": own_id}))
+
+
+class GuardedCalls:
+    """Makes calls under guard: judged, approved, run and recorded, and their returns perceived.
+
+    Whatever happens is a result, except that the waiting task is cancelled or the process is to
+    end.
+
+    Args:
+        run: What the guard knows.
+        runner: Runs the tools; shows what they stream by `show_event`.
+        parallel: Whether calls run together even where rules judge them.
+    """
+
+    def __init__(self, run: GuardedRun, runner: ToolRunner, *, parallel: bool) -> None:
+        self._run = run
+        self._runner = runner
+        self._parallel = parallel
+        self._lock: tuple[asyncio.AbstractEventLoop, asyncio.Lock] | None = None
+
+    async def call(self, wanted: Wanted) -> GuardedResult:
+        """Makes one call; where rules judge it, after those that came before."""
+        _SHOW.set(wanted.show)
+        begun: list[ActionCall] = []
+        try:
+            async with self._in_turn():
+                await self._run.open()
+                door = _Door(self._runner, wanted.call_id)
+                return await self._guarded(wanted, self._run.deps(door, begun.extend))
+        except Exception as error:  # a hook may raise anything; a stock agent hangs where this does
+            return broken(wanted.name, told(error), begun=bool(begun))
+
+    async def _guarded(self, wanted: Wanted, deps: GuardDeps) -> GuardedResult:
+        run = self._run
+        run.next_cycle()
+        arguments = _as_json(wanted.arguments)
+        candidate = Candidate(id=deps.ids("call"), action=wanted.name, raw_arguments=arguments)
+        forbidden = run.forbids(wanted.name, arguments)
+        if forbidden is not None:
+            self._tell(candidate, Evaluation(candidate_id=candidate.id, verdicts=(forbidden,)))
+            return refusal(wanted.name, forbidden)
+        run.constraints.pin()
+        ended = await run_selected([candidate], run.context, deps, judged=self._tell)
+        await run.perceive(percept for done in ended.ran for percept in done.queued)
+        if ended.broken is not None and not isinstance(ended.broken, asyncio.CancelledError):
+            raise ended.broken
+        answer = answer_of(ended.ran[0])
+        if run.stale:
+            text = f"{answer.to_text()}\n{run.stale}"
+            return said(wanted.name, text, unknown=answer.may_have_happened)
+        return answer
+
+    def _tell(self, candidate: Candidate, judged: Evaluation) -> None:
+        """Notes what the rules said, and what could not be offered."""
+        problems = self._runner.problems
+        self._run.note(
+            "constraint",
+            verdicts_text(candidate, judged),
+            call=candidate.id,
+            verdicts=[verdict.model_dump(mode="json") for verdict in judged.verdicts],
+            **({"problems": list(problems)} if problems else {}),
+        )
+
+    @asynccontextmanager
+    async def _in_turn(self) -> AsyncGenerator[None]:
+        """Waits for the calls before, where what they change is judged by."""
+        judged = bool(self._run.constraints.pin()) or self._run.approvals is not None
+        if self._parallel or not judged:
+            yield
+            return
+        loop = asyncio.get_running_loop()
+        if self._lock is None or self._lock[0] is not loop:
+            self._lock = (loop, asyncio.Lock())
+        async with self._lock[1]:
+            yield
+
+
+def _as_json(arguments: object) -> str:
+    """The arguments as JSON; what is none becomes a text that no schema lets pass."""
+    try:
+        return json.dumps(arguments if arguments is not None else {}, sort_keys=True)
+    except (TypeError, ValueError, RecursionError):
+        return f"[no JSON: {type(arguments).__name__}]"

@@ -1,0 +1,73 @@
+"""What the tools and workbenches behind a guard offer, as they offer it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from autogen_core.tools import BaseTool, StaticStreamWorkbench, ToolSchema, Workbench
+
+from coag.cycle import LateError, SelfCancelledError, told, within
+
+
+class OfferedTools:
+    """Lists what is offered, unchanged: overrides, `strict` and tools that come and go included.
+
+    Args:
+        tools: Tools without a workbench; they get a static one.
+        workbenches: In order; of two tools with one name the first is offered.
+        timeout: Seconds that one may take to list its tools.
+        note: Is told, about what and in words, where a list from before had to do.
+    """
+
+    def __init__(
+        self,
+        tools: Sequence[BaseTool[Any, Any]],
+        workbenches: Sequence[Workbench],
+        timeout: float,
+        note: Callable[[str, str], None],
+    ) -> None:
+        self.tools = tuple(tools)
+        self.given = tuple(workbenches)
+        """The workbenches that were given."""
+        own = (StaticStreamWorkbench(list(tools)),) if tools else ()
+        self.workbenches: tuple[Workbench, ...] = (*own, *workbenches)
+        """All that have a life of their own: the given ones, and the one of the tools."""
+        self._timeout = timeout
+        self._note = note
+        self._listed: dict[int, list[ToolSchema]] = {}
+
+    async def schemas(self) -> list[ToolSchema]:
+        """What is offered now.
+
+        A stock agent hangs where a listing raises in the middle of its turn: a workbench that
+        has listed its tools before keeps that list where it fails.
+
+        Raises:
+            Exception: What a workbench raises that has never listed its tools.
+        """
+        found: dict[str, ToolSchema] = {}
+        for number, workbench in enumerate(self.workbenches):
+            for schema in await self._list(number, workbench):
+                found.setdefault(schema["name"], schema)
+        return list(found.values())
+
+    async def _list(self, number: int, workbench: Workbench) -> list[ToolSchema]:
+        kind = type(workbench).__name__
+        try:
+            self._listed[number] = list(await within(self._timeout, workbench.list_tools))
+        except Exception as error:  # a workbench may raise anything
+            if number not in self._listed:
+                raise _plain(error, kind, self._timeout) from error
+            problem = str(_plain(error, kind, self._timeout))
+            self._note("tools", f"{kind} keeps the tools that it listed last: {problem}")
+        return self._listed[number]
+
+
+def _plain(error: Exception, kind: str, timeout: float) -> Exception:
+    """The error for whoever asked."""
+    if isinstance(error, LateError):
+        return TimeoutError(f"{kind} did not list its tools within {timeout:g} s.")
+    if isinstance(error, SelfCancelledError):
+        return RuntimeError(f"{kind} was cancelled by itself when it was to list its tools.")
+    return RuntimeError(f"{kind} could not list its tools: {told(error)}")

@@ -1,0 +1,174 @@
+"""The run of something that calls tools straight away: its trace, and what earlier ones left."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from coag.errors import ConfigurationError, TraceError
+from coag.schema import (
+    Clock,
+    Intent,
+    Receipt,
+    ReceiptStatus,
+    TraceRecord,
+    new_run_id,
+)
+from coag.tracing import (
+    MemoryTrace,
+    RunFolder,
+    RunInfo,
+    TraceWriter,
+    installed_versions,
+    list_runs,
+    open_trace,
+    read_run,
+    read_trace,
+)
+
+ENDED = "The process ended while this ran. It may or may not have had its effect."
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """What earlier runs had left open."""
+
+    intents: tuple[Intent, ...] = ()
+    """Actions that were begun and of whose end nothing is known."""
+    problems: tuple[str, ...] = ()
+    """Runs that could not be looked at, and why."""
+
+
+class PlainRun:
+    """A run's trace, in RAM or in a folder; a `TraceSink`. It begins at the first `open`.
+
+    Args:
+        logs: The folder of all runs; None keeps the trace in RAM.
+        agent: Who acts; names the run.
+        clock: Dates the run.
+        configuration: The settings, as JSON.
+    """
+
+    def __init__(
+        self, logs: Path | None, agent: str, clock: Clock, configuration: Mapping[str, Any]
+    ) -> None:
+        self.id = ""
+        """The run's id; empty before the first run, and between two."""
+        self._logs = logs
+        self._agent = agent
+        self._clock = clock
+        self._configuration = dict(configuration)
+        self._folder: RunFolder | None = None
+        self._trace: TraceWriter | MemoryTrace = MemoryTrace()
+
+    @property
+    def folder(self) -> RunFolder:
+        """The folder of the run, or of the one that has just ended.
+
+        Raises:
+            ConfigurationError: There is none.
+        """
+        if self._folder is None:
+            raise ConfigurationError(
+                "This run is kept in RAM: for a folder, give `logs=DIR`."
+                if self._logs is None
+                else "No run has begun: its folder is made with the first call."
+            )
+        return self._folder
+
+    @property
+    def records(self) -> tuple[TraceRecord, ...]:
+        """What the run, or the one that has just ended, has written so far, oldest first."""
+        if isinstance(self._trace, MemoryTrace):
+            return self._trace.records
+        if self.id:
+            self._trace.flush()
+        return tuple(entry.body for entry in read_trace(self.folder.trace_path))
+
+    def open(self) -> Left | None:
+        """Begins a run and tells what earlier ones had left open; None if one goes on.
+
+        Raises:
+            TraceError: The folder cannot be written to. Nothing has been done yet.
+        """
+        if self.id:
+            return None
+        now = self._clock.now()
+        if self._logs is None:
+            self.id, self._trace = new_run_id(now, self._agent), MemoryTrace()
+            return Left()
+        left = settle_runs(self._logs, self._agent, self._clock)
+        info = RunInfo(
+            id=new_run_id(now, self._agent),
+            kind="plain",
+            agent=self._agent,
+            model="",
+            versions=installed_versions(),
+            configuration=self._configuration,
+            started_at=now,
+        )
+        self._folder = RunFolder.create(self._logs, info)
+        self._trace = open_trace(self._folder, clock=self._clock)
+        self.id = info.id
+        return left
+
+    def close(self) -> None:
+        """Ends the run, if one goes on; the next `open` begins another."""
+        if self.id and isinstance(self._trace, TraceWriter):
+            self._trace.close()
+            self.folder.finish(at=self._clock.now())
+        self.id = ""
+
+    def write(self, record: TraceRecord) -> None:
+        """Appends a record."""
+        self._trace.write(record)
+
+    def flush(self) -> None:
+        """Makes what was written survive the death of this process."""
+        self._trace.flush()
+
+
+def settle_runs(logs: Path, agent: str, clock: Clock) -> Left:
+    """Gives the actions of runs that nobody goes on with the receipt that they lack.
+
+    A run that another writer holds goes on, and is left alone.
+
+    Args:
+        logs: The folder of all runs.
+        agent: Only runs of this agent.
+        clock: Dates the receipts.
+    """
+    intents: list[Intent] = []
+    problems: list[str] = []
+    for folder in list_runs(logs) if logs.is_dir() else ():
+        try:
+            info = read_run(folder.path)
+            if info.kind == "plain" and info.agent == agent and info.ended_at is None:
+                intents += _settle(folder, clock)
+        except TraceError as error:
+            problems.append(str(error))
+    return Left(tuple(intents), tuple(problems))
+
+
+def _settle(folder: RunFolder, clock: Clock) -> list[Intent]:
+    writer = open_trace(folder, clock=clock)  # refused while somebody else writes
+    try:
+        records = [entry.body for entry in read_trace(folder.trace_path)]
+        ended = {each.intent_id for each in records if isinstance(each, Receipt)}
+        lost = [each for each in records if isinstance(each, Intent) and each.id not in ended]
+        for intent in lost:
+            writer.write(
+                Receipt(
+                    intent_id=intent.id,
+                    at=clock.now(),
+                    cycle=intent.cycle,
+                    status=ReceiptStatus.UNKNOWN,
+                    content=ENDED,
+                )
+            )
+    finally:
+        writer.close()
+    folder.finish(at=clock.now(), result={"unknown_outcomes": [intent.id for intent in lost]})
+    return lost

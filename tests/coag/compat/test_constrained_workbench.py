@@ -1,0 +1,840 @@
+"""Stock agents whose tools stand behind our guard."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+import textwrap
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from autogen_agentchat.agents import AssistantAgent
+from autogen_agentchat.base import TaskResult
+from autogen_agentchat.messages import ThoughtEvent, ToolCallExecutionEvent
+from autogen_core import CancellationToken, ComponentModel, FunctionCall
+from autogen_core.models import FunctionExecutionResult
+from autogen_core.tools import (
+    BaseStreamTool,
+    BaseTool,
+    FunctionTool,
+    StaticStreamWorkbench,
+    StaticWorkbench,
+    ToolOverride,
+    ToolResult,
+    ToolSchema,
+    Workbench,
+)
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from kits.importable import AtMost, Tank, approves, echo, is_large, no_deletion, triple
+from pydantic import BaseModel, ConfigDict
+from typer.testing import CliRunner
+
+from coag.cli import app
+from coag.compat import ConstrainedWorkbench, ScriptedApprover
+from coag.context import CoagContext
+from coag.cycle import ApprovalPolicy
+from coag.errors import ConfigurationError, StateError
+from coag.models import ScriptedModel, ScriptedReply, scripted_answers
+from coag.schema import (
+    Candidate,
+    Intent,
+    Note,
+    Percept,
+    PerceptKind,
+    Receipt,
+    ReceiptStatus,
+    Snapshot,
+    Trust,
+    Verdict,
+)
+from coag.tracing import read_run
+
+
+class Purse(BaseModel):
+    """What is left to spend."""
+
+    model_config = ConfigDict(frozen=True)
+
+    left: int = 10
+
+
+class PurseContext(CoagContext[Purse]):
+    @property
+    def perceptual_state_schema(self) -> type[Purse]:
+        return Purse
+
+    def _update_state_from_function_result(self, state: Purse, percept: Percept) -> Purse:
+        if percept.is_error:
+            return state
+        return Purse(left=percept.data["left"])
+
+
+class BadContext(PurseContext):
+    def _update_state_from_function_result(self, state: Purse, percept: Percept) -> Purse:
+        raise KeyError("left")
+
+
+class UnreadableContext(PurseContext):
+    def _progress_key(self, state: Purse) -> str:
+        raise RuntimeError("no key today")
+
+
+def within_purse(candidate: Candidate, state: Purse, projection: Any) -> Verdict:
+    del projection
+    price = (candidate.arguments or {}).get("price", 0)
+    if price > state.left:
+        return Verdict.forbid(f"only {state.left} are left")
+    return Verdict.allow()
+
+
+def never(candidate: Candidate, state: Any, projection: Any) -> Verdict:
+    del candidate, state, projection
+    return Verdict.forbid("not today.")
+
+
+class Shop:
+    """Tools that spend, and what was bought."""
+
+    def __init__(self) -> None:
+        self.left = 10
+        self.bought: list[int] = []
+
+    async def buy(self, price: int) -> str:
+        """Buys something."""
+        self.bought.append(price)
+        await asyncio.sleep(0)  # lets the other calls of a batch go on
+        self.left -= price
+        return json.dumps({"left": self.left})
+
+
+def calls(*given: tuple[str, Mapping[str, Any] | str]) -> list[FunctionCall]:
+    return [
+        FunctionCall(
+            id=str(n), name=name, arguments=args if isinstance(args, str) else json.dumps(args)
+        )
+        for n, (name, args) in enumerate(given, 1)
+    ]
+
+
+def stock(workbench: Workbench, *answers: ScriptedReply, **more: Any) -> AssistantAgent:
+    model = ScriptedModel(scripted_answers([*answers, "Done."]))
+    more = {"max_tool_iterations": len(answers) + 1} | more
+    return AssistantAgent("stock", model, workbench=workbench, **more)
+
+
+def results(ended: TaskResult) -> list[FunctionExecutionResult]:
+    return [
+        result
+        for message in ended.messages
+        if isinstance(message, ToolCallExecutionEvent)
+        for result in message.content
+    ]
+
+
+def only(records: Sequence[object], kind: type[Any]) -> list[Any]:
+    return [each for each in records if isinstance(each, kind)]
+
+
+# ---- the guard ----
+
+
+async def test_one_line_around_tools_serves_a_stock_agent() -> None:
+    shop = Shop()
+    bench = ConstrainedWorkbench([shop.buy], constraints=[within_purse], context=PurseContext())
+    ended = await stock(bench, calls(("buy", {"price": 3}))).run(task="Buy.")
+    assert [(r.content, r.is_error) for r in results(ended)] == [('{"left": 7}', False)]
+    assert bench.context.state == Purse(left=7)
+    assert ended.messages[-1].to_text() == "Done."
+
+
+async def test_a_refusal_names_the_rule_its_reason_and_that_nothing_was_done() -> None:
+    shop = Shop()
+    bench = ConstrainedWorkbench([shop.buy], constraints=[never])
+    ended = await stock(bench, calls(("buy", {"price": 3}))).run(task="Buy.")
+    (result,) = results(ended)
+    assert result.is_error
+    assert result.content == (
+        "buy was not run. The rule 'never' forbids it: not today. Nothing was done."
+    )
+    assert shop.bought == []
+
+
+async def test_calls_of_a_batch_are_judged_by_the_state_after_the_one_before() -> None:
+    shop = Shop()
+    bench = ConstrainedWorkbench([shop.buy], constraints=[within_purse], context=PurseContext())
+    batch = calls(("buy", {"price": 6}), ("buy", {"price": 5}), ("buy", {"price": 4}))
+    ended = await stock(bench, batch).run(task="Buy.")
+    assert [r.is_error for r in results(ended)] == [False, True, False]
+    assert "only 4 are left" in results(ended)[1].content
+    assert shop.bought == [6, 4]
+
+
+def meeting() -> FunctionTool:
+    """A tool that ends only when it is called twice at the same time."""
+    both = asyncio.Barrier(2)
+
+    async def meet(price: int) -> str:
+        await both.wait()
+        return json.dumps({"left": price})
+
+    return FunctionTool(meet, "Meets.")
+
+
+@pytest.mark.parametrize(
+    "bench",
+    [
+        lambda: ConstrainedWorkbench([meeting()]),
+        lambda: ConstrainedWorkbench([meeting()], constraints=[no_deletion], parallel=True),
+    ],
+)
+async def test_calls_run_together_where_nothing_judges_them_or_the_caller_wants_it(
+    bench: Callable[[], ConstrainedWorkbench],
+) -> None:
+    guarded = bench()
+    one, two = await asyncio.gather(
+        guarded.call_tool("meet", {"price": 1}), guarded.call_tool("meet", {"price": 2})
+    )
+    assert not one.is_error
+    assert not two.is_error
+
+
+async def test_the_workbench_serves_several_event_loops_in_turn() -> None:
+    shop = Shop()
+    bench = ConstrainedWorkbench([shop.buy], constraints=[within_purse], context=PurseContext())
+
+    def in_a_loop_of_its_own() -> None:
+        async def both() -> None:
+            await asyncio.gather(*(bench.call_tool("buy", {"price": 1}) for _ in range(3)))
+
+        asyncio.run(both())
+
+    for _ in range(2):
+        await asyncio.to_thread(in_a_loop_of_its_own)
+    assert bench.context.state == Purse(left=4)
+
+
+async def test_a_call_that_failed_for_good_is_not_repeated() -> None:
+    count = 0
+
+    def press() -> str:
+        """Presses."""
+        nonlocal count
+        count += 1
+        return json.dumps({"ok": False, "failure": "deterministic", "reason": "locked"})
+
+    bench = ConstrainedWorkbench([press])
+    ended = await stock(bench, calls(("press", {})), calls(("press", {}))).run(task="Press.")
+    first, second = results(ended)
+    assert first.is_error
+    assert "The rule 'progress' forbids it: it failed 1 time(s)" in second.content
+    assert count == 1
+
+
+@pytest.mark.parametrize("raw", ["[1]", '"a"', "null", '{"price": "x"}', '{"price": NaN}', "{}"])
+async def test_arguments_that_do_not_fit_are_refused_and_the_turn_goes_on(raw: str) -> None:
+    shop = Shop()
+    bench = ConstrainedWorkbench([shop.buy])
+    ended = await stock(bench, calls(("buy", raw))).run(task="Buy.")
+    (result,) = results(ended)
+    assert result.is_error
+    assert "The rule 'arguments' forbids it" in result.content
+    assert shop.bought == []
+
+
+async def test_arguments_that_are_no_json_are_refused() -> None:
+    shop = Shop()
+    result = await ConstrainedWorkbench([shop.buy]).call_tool("buy", {"price": object()})
+    assert result.is_error
+    assert "no JSON" in result.to_text()
+
+
+async def test_an_unknown_tool_is_refused_with_those_there_are() -> None:
+    result = await ConstrainedWorkbench([Shop().buy]).call_tool("sell", {})
+    assert result.is_error
+    assert "there is no action 'sell'; there are: buy" in result.to_text()
+
+
+async def test_tools_may_have_the_names_of_our_own_actions() -> None:
+    def respond(text: str) -> str:
+        """Responds."""
+        return text.upper()
+
+    result = await ConstrainedWorkbench([respond]).call_tool("respond", {"text": "yes"})
+    assert result.to_text() == "YES"
+
+
+@settings(max_examples=40)
+@given(st.lists(st.lists(st.integers(0, 12), min_size=1, max_size=3), max_size=5))
+def test_no_call_that_a_constraint_forbids_reaches_the_tools(batches: list[list[int]]) -> None:
+    shop = Shop()
+    bench = ConstrainedWorkbench(
+        StaticWorkbench([FunctionTool(shop.buy, "Buys.")]),
+        constraints=[within_purse],
+        context=PurseContext(),
+    )
+
+    async def buy_all() -> list[ToolResult]:
+        return [
+            result
+            for batch in batches
+            for result in await asyncio.gather(
+                *(bench.call_tool("buy", {"price": price}) for price in batch)
+            )
+        ]
+
+    ended = asyncio.run(buy_all())
+    left, expected = 10, list[int]()
+    for price in (price for batch in batches for price in batch):
+        if price <= left:
+            left -= price
+            expected.append(price)
+    assert shop.bought == expected
+    assert [r.is_error for r in ended].count(False) == len(expected)
+    assert bench.context.state == Purse(left=left)
+
+
+# ---- approval ----
+
+
+async def test_what_nobody_approves_is_not_run_and_the_agent_is_told_why() -> None:
+    shop, ann = Shop(), ScriptedApprover(["too dear", True], "Ann")
+    bench = ConstrainedWorkbench(
+        [shop.buy], approval=ApprovalPolicy(when=[is_dear]), approve=ann, name="till"
+    )
+    batch = calls(("buy", {"price": 2}), ("buy", {"price": 9}), ("buy", {"price": 8}))
+    ended = await stock(bench, batch).run(task="Buy.")
+    assert shop.bought == [2, 8]
+    assert "The rule 'approval' forbids it: Ann denied it: too dear." in results(ended)[1].content
+    assert [request.agent for request in ann.requests] == ["till", "till"]
+    assert [note.details["what"] for note in notes(bench, "approval")] == [
+        "asked",
+        "denied",
+        "asked",
+        "granted",
+    ]
+
+
+def is_dear(action: str, arguments: Mapping[str, Any]) -> bool:
+    del action
+    return arguments["price"] > 5
+
+
+def notes(bench: ConstrainedWorkbench, about: str) -> list[Note]:
+    return [note for note in only(bench.records, Note) if note.about == about]
+
+
+async def test_rules_are_asked_again_after_the_wait_for_approval() -> None:
+    context = PurseContext()
+    shop = Shop()
+
+    async def slow(request: Any) -> bool:
+        spent = Percept(
+            id="other",
+            at=context.clock.now(),
+            kind=PerceptKind.TOOL_RETURN,
+            source="elsewhere",
+            trust=Trust.UNTRUSTED,
+            content="",
+            data={"left": 1},
+        )
+        context.perceive(spent)
+        return True
+
+    bench = ConstrainedWorkbench(
+        [shop.buy], constraints=[within_purse], context=context, approve=slow
+    )
+    result = await bench.call_tool("buy", {"price": 5})
+    assert result.is_error
+    assert shop.bought == []
+    assert "'within_purse' forbids it: only 1 are left" in result.to_text()
+
+
+async def test_a_policy_with_nobody_to_ask_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match="needs somebody to ask"):
+        ConstrainedWorkbench([triple], approval=ApprovalPolicy.everything())
+
+
+# ---- what tools do wrong ----
+
+
+async def test_whatever_a_tool_does_ends_in_a_result() -> None:
+    async def fails() -> str:
+        """Raises."""
+        raise ValueError("no such file")
+
+    async def hangs() -> str:
+        """Never ends."""
+        await asyncio.Event().wait()
+        return ""
+
+    async def cancels() -> str:
+        """Cancels itself."""
+        raise asyncio.CancelledError
+
+    def floods() -> str:
+        """Says much."""
+        return "x" * 10_000_000
+
+    bench = ConstrainedWorkbench([fails, hangs, cancels, floods], timeout=0.05)
+    batch = calls(("fails", {}), ("hangs", {}), ("cancels", {}), ("floods", {}))
+    ended = await asyncio.wait_for(stock(bench, batch).run(task="Do it."), 20)
+    raised, late, cancelled, flooded = results(ended)
+    assert [r.is_error for r in results(ended)] == [True, True, True, False]
+    assert "fails raised ValueError: no such file" in raised.content
+    assert "it may have acted. Its outcome is unknown. Find out" in late.content
+    assert "was cancelled by itself" in cancelled.content
+    assert 4_000 < len(flooded.content) < 4_100
+    assert ended.messages[-1].to_text() == "Done."
+    receipts = only(bench.records, Receipt)
+    assert sorted(r.status for r in receipts) == ["done", "failed", "failed", "unknown"]
+    assert all(len(r.content) < 4_100 for r in receipts)
+    kinds = [percept.kind for percept in only(bench.records, Percept)]
+    assert kinds.count(PerceptKind.UNKNOWN_OUTCOME) == 1
+
+
+class Broken(StaticWorkbench):
+    """A workbench that raises wherever it is told to."""
+
+    def __init__(self, *, lists: int = 10**6) -> None:
+        super().__init__([FunctionTool(triple, "Triples.")])
+        self.lists = lists
+
+    async def list_tools(self) -> list[ToolSchema]:
+        if self.lists <= 0:
+            raise OSError("the line is dead")
+        self.lists -= 1
+        return await super().list_tools()
+
+    async def call_tool(self, *args: Any, **kwargs: Any) -> ToolResult:
+        raise OSError("the line broke")
+
+
+async def test_a_workbench_that_raises_does_not_hang_the_agent() -> None:
+    bench = ConstrainedWorkbench(Broken())
+    ended = await asyncio.wait_for(
+        stock(bench, calls(("triple", {"number": 1}))).run(task="Triple."), 20
+    )
+    (result,) = results(ended)
+    assert "the line broke" in result.content
+
+
+async def test_a_workbench_that_cannot_list_its_tools_any_more_keeps_the_last_list() -> None:
+    bench = ConstrainedWorkbench(Broken(lists=1))
+    ended = await asyncio.wait_for(
+        stock(bench, calls(("triple", {"number": 1}))).run(task="Triple."), 20
+    )
+    (result,) = results(ended)
+    assert "there is no action 'triple'" in result.content
+    assert "the line is dead" in notes(bench, "constraint")[0].details["problems"][0]
+    assert ended.messages[-1].to_text() == "Done."
+    with pytest.raises(RuntimeError, match="could not list its tools: OSError"):
+        await ConstrainedWorkbench(Broken(lists=0)).list_tools()
+
+
+async def test_a_cancelled_call_ends_with_a_receipt_and_the_agent_with_it() -> None:
+    token, running = CancellationToken(), asyncio.Event()
+
+    async def wait() -> str:
+        """Waits."""
+        running.set()
+        await asyncio.Event().wait()
+        return ""
+
+    bench = ConstrainedWorkbench([wait], constraints=[no_deletion])
+    agent = stock(bench, calls(("wait", {})))
+    task = asyncio.create_task(agent.run(task="Wait.", cancellation_token=token))
+    await running.wait()
+    token.cancel()
+    ended = await asyncio.wait_for(task, 20)
+    assert "outcome is unknown" in results(ended)[0].content
+    (receipt,) = only(bench.records, Receipt)
+    assert receipt.status is ReceiptStatus.CANCELLED
+
+
+async def test_a_cancelled_call_says_whether_it_had_begun() -> None:
+    token, running = CancellationToken(), asyncio.Event()
+
+    async def wait() -> str:
+        """Waits."""
+        running.set()
+        await asyncio.Event().wait()
+        return ""
+
+    bench = ConstrainedWorkbench([wait], constraints=[no_deletion])
+    both = asyncio.gather(*(bench.call_tool("wait", {}, token) for _ in range(2)))
+    await running.wait()
+    token.cancel()
+    first, second = await asyncio.wait_for(both, 20)
+    assert first.may_have_happened
+    assert "outcome is unknown" in first.to_text()
+    assert not second.may_have_happened
+    assert "was cancelled before it ran. Nothing was done." in second.to_text()
+    third = await bench.call_tool("wait", {}, token)
+    assert "was cancelled before it began. Nothing was done." in third.to_text()
+    assert len(only(bench.records, Intent)) == 1
+
+
+async def test_a_task_that_is_cancelled_is_cancelled_with_a_receipt() -> None:
+    running = asyncio.Event()
+
+    async def wait() -> str:
+        """Waits."""
+        running.set()
+        await asyncio.Event().wait()
+        return ""
+
+    bench = ConstrainedWorkbench([wait])
+    calling = asyncio.create_task(bench.call_tool("wait", {}))
+    await running.wait()
+    calling.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await calling
+    assert [r.status for r in only(bench.records, Receipt)] == [ReceiptStatus.CANCELLED]
+
+
+async def test_after_a_hook_failed_nothing_runs_by_the_old_state() -> None:
+    shop = Shop()
+    bench = ConstrainedWorkbench([shop.buy], constraints=[within_purse], context=BadContext())
+    first = await bench.call_tool("buy", {"price": 1})
+    second = await bench.call_tool("buy", {"price": 1})
+    assert '{"left": 9}' in first.to_text()
+    assert "out of date" in first.to_text()
+    assert "The rule 'state_is_current' forbids it" in second.to_text()
+    assert shop.bought == [1]
+    await bench.reset()
+    await bench.call_tool("buy", {"price": 2})
+    assert shop.bought == [1, 2]
+
+
+async def test_a_hook_that_raises_while_judging_lets_nothing_through() -> None:
+    shop = Shop()
+    bench = ConstrainedWorkbench([shop.buy], context=UnreadableContext())
+    result = await bench.call_tool("buy", {"price": 1})
+    assert result.is_error
+    assert "not run. RuntimeError: no key today Nothing was done." in result.to_text()
+    assert shop.bought == []
+
+
+# ---- passing through ----
+
+
+class Growing(StaticWorkbench):
+    """A workbench with a new tool after each call."""
+
+    async def call_tool(self, *args: Any, **kwargs: Any) -> ToolResult:
+        result = await super().call_tool(*args, **kwargs)
+        name = f"triple{len(self._tools)}"
+        self._tools.append(FunctionTool(triple, "Triples.", name=name))
+        return result
+
+
+async def test_tools_that_come_later_are_offered_and_can_be_called() -> None:
+    inner = Growing([FunctionTool(triple, "Triples.", strict=True)])
+    bench = ConstrainedWorkbench(inner)
+    assert await bench.list_tools() == await inner.list_tools()
+    await bench.call_tool("triple", {"number": 1})
+    assert [tool["name"] for tool in await bench.list_tools()] == ["triple", "triple1"]
+    assert (await bench.call_tool("triple1", {"number": 2})).to_text() == "6"
+
+
+@pytest.mark.parametrize("kind", [StaticWorkbench, StaticStreamWorkbench])
+async def test_overridden_names_are_offered_and_can_be_called(kind: type[StaticWorkbench]) -> None:
+    tool: BaseTool[Any, Any] = FunctionTool(triple, "Triples.")
+    override = ToolOverride(name="thrice", description="Three times.")
+    bench = ConstrainedWorkbench(kind([tool], {"triple": override}), constraints=[AtMost(3)])
+    assert [tool["name"] for tool in await bench.list_tools()] == ["thrice"]
+    assert (await bench.call_tool("thrice", {"number": 2})).to_text() == "6"
+
+
+async def test_several_workbenches_and_tools_stand_behind_one_guard() -> None:
+    inner = StaticWorkbench([FunctionTool(triple, "Triples."), FunctionTool(triple, "", name="b")])
+    bench = ConstrainedWorkbench([FunctionTool(triple, "First."), inner])
+    offered = {tool["name"]: tool.get("description") for tool in await bench.list_tools()}
+    assert offered == {"triple": "First.", "b": ""}
+    assert (await bench.call_tool("b", {"number": 2})).to_text() == "6"
+
+
+class Count(BaseModel):
+    to: int
+
+
+class Counted(BaseModel):
+    text: str = "counted"
+
+
+class Counting(BaseStreamTool[Count, ThoughtEvent, Counted]):
+    """Shows each number."""
+
+    def __init__(self) -> None:
+        super().__init__(Count, Counted, "count", "Counts.")
+
+    async def run_stream(
+        self, args: Count, cancellation_token: CancellationToken
+    ) -> AsyncGenerator[ThoughtEvent | Counted, None]:
+        for number in range(args.to):
+            yield ThoughtEvent(content=str(number), source="count")
+            await asyncio.sleep(0)  # a tool that never waits cannot be cancelled
+        yield Counted()
+
+    async def run(self, args: Count, cancellation_token: CancellationToken) -> Counted:
+        return Counted()
+
+
+@pytest.mark.parametrize("wrapped", [False, True])
+async def test_what_a_tool_streams_is_shown_in_the_agents_own_stream(wrapped: bool) -> None:
+    inner = StaticStreamWorkbench([Counting()]) if wrapped else [Counting()]
+    bench = ConstrainedWorkbench(inner, constraints=[no_deletion])
+    agent = stock(bench, calls(("count", {"to": 2}), ("count", {"to": 1})))
+    ended = await agent.run(task="Count.")
+    shown = [message.content for message in ended.messages if isinstance(message, ThoughtEvent)]
+    assert shown == ["0", "1", "0"]
+    assert [result.content for result in results(ended)] == ['{"text": "counted"}'] * 2
+
+
+async def test_leaving_a_stream_ends_the_call() -> None:
+    bench = ConstrainedWorkbench([Counting()])
+    stream = bench.call_tool_stream("count", {"to": 10**9})
+    await anext(stream)
+    await stream.aclose()
+    assert [r.status for r in only(bench.records, Receipt)] == [ReceiptStatus.CANCELLED]
+
+
+class Echoing(Workbench):
+    """A workbench that tells what it was given."""
+
+    def __init__(self) -> None:
+        self.told: list[str] = []
+
+    async def list_tools(self) -> list[ToolSchema]:
+        return [ToolSchema(name="echo", parameters={"type": "object", "properties": {}})]  # pyright: ignore[reportArgumentType] - AutoGen's type asks for more than it needs
+
+    async def call_tool(
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | None = None,
+        cancellation_token: CancellationToken | None = None,
+        call_id: str | None = None,
+    ) -> ToolResult:
+        self.told.append(f"call {call_id}")
+        return ToolResult(name=name, result=[])
+
+    async def start(self) -> None:
+        self.told.append("start")
+
+    async def stop(self) -> None:
+        self.told.append("stop")
+
+    async def reset(self) -> None:
+        self.told.append("reset")
+
+    async def save_state(self) -> Mapping[str, Any]:
+        return {"told": list(self.told)}
+
+    async def load_state(self, state: Mapping[str, Any]) -> None:
+        self.told = list(state["told"])
+
+
+async def test_the_life_of_the_workbench_within_and_its_call_ids_pass_through() -> None:
+    inner = Echoing()
+    async with ConstrainedWorkbench(inner) as bench:
+        await stock(bench, calls(("echo", {}))).run(task="Echo.")
+        await bench.reset()
+    assert inner.told == ["start", "call 1", "reset", "stop"]
+
+
+# ---- state, components, logs ----
+
+
+async def test_a_saved_state_is_gone_on_with() -> None:
+    def make() -> ConstrainedWorkbench:
+        return ConstrainedWorkbench(
+            [Shop().buy, FunctionTool(fail_for_good, "Fails.")],
+            constraints=[within_purse],
+            context=PurseContext(),
+        )
+
+    bench = make()
+    await bench.call_tool("buy", {"price": 6})
+    await bench.call_tool("fail_for_good", {})
+    state = json.loads(json.dumps(await bench.save_state()))
+    other = make()
+    await other.load_state(state)
+    assert await other.save_state() == await bench.save_state()
+    assert "only 4 are left" in (await other.call_tool("buy", {"price": 5})).to_text()
+    assert "'progress'" in (await other.call_tool("fail_for_good", {})).to_text()
+    (first, *_) = other.records
+    assert isinstance(first, Snapshot)
+    assert first.working_memory["perceptual_state"] == {"left": 4}
+
+
+def fail_for_good() -> str:
+    """Fails."""
+    return '{"ok": false, "failure": "deterministic"}'
+
+
+async def test_a_state_of_something_else_is_refused() -> None:
+    bench = ConstrainedWorkbench([triple])
+    with pytest.raises(StateError, match="no saved state of a ConstrainedWorkbench"):
+        await bench.load_state({"type": "StaticWorkbenchState", "tools": {}})
+    with pytest.raises(StateError, match="of 2 workbench"):
+        await bench.load_state(await ConstrainedWorkbench([triple, Echoing()]).save_state())
+
+
+async def test_a_component_makes_an_equal_workbench() -> None:
+    bench = ConstrainedWorkbench(
+        [triple, StaticWorkbench([FunctionTool(fail_for_good, "Fails.")])],
+        constraints=[AtMost(3, names=("number",)), no_deletion],
+        context=Tank(size=3),
+        approval=ApprovalPolicy(when=[is_large], wait_seconds=9),
+        approve=approves,
+        logs="some/logs",
+        name="till",
+        timeout=7,
+        output_characters=100,
+        parallel=True,
+    )
+    dumped = bench.dump_component()
+    assert dumped.provider == "coag.compat.ConstrainedWorkbench"
+    again = Workbench.load_component(ComponentModel.model_validate_json(dumped.model_dump_json()))
+    assert isinstance(again, ConstrainedWorkbench)
+    assert again.dump_component() == dumped
+    assert again.context.perceptual_state_schema is Tank().perceptual_state_schema
+    assert [tool["name"] for tool in await again.list_tools()] == ["triple", "fail_for_good"]
+
+
+async def test_a_stock_agent_is_dumped_and_loaded_with_its_guard() -> None:
+    bench = ConstrainedWorkbench([triple], constraints=[AtMost(3, names=("number",))])
+    agent = AssistantAgent("stock", ScriptedModel(echo), workbench=bench)
+    component = agent.dump_component()
+    (dumped,) = component.config["workbench"]
+    again = Workbench.load_component(dumped)
+    assert (await again.call_tool("triple", {"number": 4})).is_error
+    assert (await again.call_tool("triple", {"number": 3})).to_text() == "9"
+
+
+def test_what_cannot_be_written_down_is_refused_by_name() -> None:
+    with pytest.raises(ConfigurationError, match="constraints="):
+        ConstrainedWorkbench(
+            [triple], constraints=[lambda c, s, p: Verdict.allow()]
+        ).dump_component()
+
+
+async def test_nothing_is_written_before_the_first_call(tmp_path: Path) -> None:
+    bench = ConstrainedWorkbench([triple], logs=tmp_path / "logs")
+    await bench.list_tools()
+    assert not (tmp_path / "logs").exists()
+    with pytest.raises(ConfigurationError, match="made with the first call"):
+        _ = bench.folder
+    with pytest.raises(ConfigurationError, match="give `logs=DIR`"):
+        _ = ConstrainedWorkbench([triple]).folder
+
+
+async def test_a_run_folder_shows_calls_verdicts_and_returns(tmp_path: Path) -> None:
+    bench = ConstrainedWorkbench(
+        [Shop().buy], constraints=[within_purse], context=PurseContext(), logs=tmp_path
+    )
+    batch = calls(("buy", {"price": 6}), ("buy", {"price": 5}))
+    await stock(bench, batch).run(task="Buy.")
+    await bench.stop()
+    info = read_run(bench.folder)
+    assert (info.kind, info.agent) == ("plain", "workbench")
+    assert info.ended_at is not None
+    tags = [record.record for record in bench.records]
+    assert tags == ["snapshot", "note", "intent", "receipt", "percept", "note", "percept"]
+    shown = CliRunner().invoke(app, ["log", str(bench.folder)])
+    assert shown.exit_code == 0
+    assert 'constraint: buy({"price": 5}) is forbidden by within_purse' in shown.output
+    assert '"left": 4' in shown.output
+
+
+async def test_a_trace_that_cannot_be_written_lets_nothing_run(tmp_path: Path) -> None:
+    shop = Shop()
+    logs = tmp_path / "logs"
+    logs.write_text("no folder")
+    bench = ConstrainedWorkbench([shop.buy], logs=logs)
+    ended = await stock(bench, calls(("buy", {"price": 1}))).run(task="Buy.")
+    assert "not run. TraceError" in results(ended)[0].content
+    assert "Nothing was done." in results(ended)[0].content
+    assert shop.bought == []
+
+
+async def test_a_call_whose_end_cannot_be_written_down_leaves_its_outcome_unknown(
+    tmp_path: Path,
+) -> None:
+    async def end_the_run() -> str:
+        """Ends the trace that its own receipt is to be written in."""
+        await bench.stop()
+        return "ended"
+
+    bench = ConstrainedWorkbench([end_the_run], logs=tmp_path)
+    result = await bench.call_tool("end_the_run", {})
+    assert result.is_error
+    assert result.may_have_happened
+    assert "end_the_run was run, and then: TraceError" in result.to_text()
+
+
+_KILLED = """
+    import asyncio, os, sys
+    from coag.compat import ConstrainedWorkbench
+
+    def order(pieces: int) -> str:
+        '''Orders.'''
+        os._exit(9)
+
+    bench = ConstrainedWorkbench([order], logs=sys.argv[1])
+    asyncio.run(bench.call_tool("order", {"pieces": 5}))
+"""
+
+
+async def test_a_call_that_a_crash_broke_off_is_reported_and_not_repeated_unseen(
+    tmp_path: Path,
+) -> None:
+    script = [sys.executable, "-c", textwrap.dedent(_KILLED), str(tmp_path)]
+    killed = await asyncio.to_thread(subprocess.run, script, timeout=60, check=False)
+    assert killed.returncode == 9
+    ordered: list[int] = []
+
+    def order(pieces: int) -> str:
+        """Orders."""
+        ordered.append(pieces)
+        return "ordered"
+
+    bench = ConstrainedWorkbench([order], logs=tmp_path)
+    assert not (await bench.call_tool("order", {"pieces": 1})).is_error
+    refused = await bench.call_tool("order", {"pieces": 5})
+    assert "The rule 'unfinished_call' forbids it: an earlier run began" in refused.to_text()
+    assert ordered == [1]
+    assert not (await bench.call_tool("order", {"pieces": 5})).is_error
+    assert [intent.arguments for intent in bench.unfinished] == [{"pieces": 5}]
+    (lost,) = [p for p in only(bench.records, Percept) if p.kind is PerceptKind.UNKNOWN_OUTCOME]
+    assert lost.arguments == {"pieces": 5}
+    await bench.stop()
+    await bench.start()
+    assert bench.unfinished == ()
+    await bench.stop()
+
+
+async def test_a_run_that_somebody_else_goes_on_with_is_left_alone(tmp_path: Path) -> None:
+    inside, leave = asyncio.Event(), asyncio.Event()
+
+    async def order() -> str:
+        """Orders."""
+        inside.set()
+        await leave.wait()
+        return "ordered"
+
+    one, two = (ConstrainedWorkbench([order], logs=tmp_path) for _ in range(2))
+    ordering = asyncio.create_task(one.call_tool("order", {}))
+    await inside.wait()
+    leave.set()
+    assert not (await two.call_tool("order", {})).is_error
+    assert two.unfinished == ()
+    assert not (await ordering).is_error
+    assert read_run(one.folder).ended_at is None
+    await one.stop()
+    await two.stop()
