@@ -1,4 +1,4 @@
-"""What `cycle_overhead.py` measures: a model without latency, and the agents around it."""
+"""What the benchmarks of turns measure: models without latency, and the agents around them."""
 
 from ._contenders import (
     BASELINE,
@@ -10,15 +10,30 @@ from ._contenders import (
     contenders,
     window,
 )
+from ._measured import Spread, long_conversations, memory_of
 from ._model import InstantModel
+from ._planned import PlannedModel
+from ._turns import NAMES, PLAIN, SITUATIONS, Crowd, Runner, Situation, crowd, make_agent
 
 __all__ = [
     "Contender",
+    "Crowd",
     "InstantModel",
+    "PlannedModel",
+    "Runner",
+    "Situation",
+    "Spread",
     "contenders",
+    "crowd",
+    "long_conversations",
+    "make_agent",
+    "memory_of",
     "window",
     "BASELINE",
     "FULL",
+    "NAMES",
+    "PLAIN",
+    "SITUATIONS",
     "WITHOUT_RECALL",
     "RECORDS",
     "TASK",
