@@ -1,6 +1,7 @@
 """Parts that also serve stock AutoGen agents, and that `CoagAgent` itself is made of.
 
 `ToolRunner` runs AutoGen tools and workbenches so that whatever they do ends in a result.
+`ConstrainedWorkbench` puts the guard of `CoagAgent` around any tools.
 `AutoGenMemory` is our long-term memory behind AutoGen's `Memory`.
 `SteadyClient` makes the answers of any model client reliable. `record` writes the run of any
 chat agent down as ours are.
