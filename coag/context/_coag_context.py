@@ -33,6 +33,8 @@ from ._rendering import PhaseMaterial, Renderer, Rendering
 from ._states import StateT, cannot_change, checked_dump, load_state
 from ._working_memory import Utterance, WorkingMemory
 
+_OWN_STATE = ("working_memory", "images")
+"""What of a saved state is no other context's."""
 _LLM_MESSAGES: TypeAdapter[list[LLMMessage]] = TypeAdapter(list[LLMMessage])
 
 
@@ -214,14 +216,19 @@ class CoagContext(DomainHooks[StateT], ContextComponent, Generic[StateT]):
         """Forgets the activity; long-term memory and procedures are not touched."""
         self._memory = self._fresh_memory()
         self._prompt = self._shown = None
+        self.images.load({})
         if self.dialogue_source is not None:
             await self.dialogue_source.clear()
 
     async def save_state(self) -> Mapping[str, Any]:
-        """The working memory as JSON, with the plain messages that any AutoGen context reads."""
+        """The working memory as JSON, with the plain messages that any AutoGen context reads.
+
+        Where another context decides what is shown, they are its state.
+        """
         messages = [m.model_dump(mode="json") for m in dialogue_messages(self._memory.dialogue)]
-        state: dict[str, Any] = {"messages": messages, "working_memory": self._memory.to_json()}
-        return {**state, "images": self.images.save()} if self.images.save() else state
+        shown = {} if self.dialogue_source is None else await self.dialogue_source.save_state()
+        own = {"working_memory": self._memory.to_json(), "images": self.images.save()}
+        return {"messages": messages, **shown, **{name: held for name, held in own.items() if held}}
 
     async def load_state(self, state: Mapping[str, Any]) -> None:
         """Goes on from a saved state; a plain AutoGen context's state becomes percepts.
@@ -232,6 +239,9 @@ class CoagContext(DomainHooks[StateT], ContextComponent, Generic[StateT]):
         if "working_memory" in state:
             memory = WorkingMemory.model_validate(state["working_memory"])
             load_state(self.perceptual_state_schema, memory.perceptual_state)
+            if self.dialogue_source is not None:
+                shown = {name: held for name, held in state.items() if name not in _OWN_STATE}
+                await self.dialogue_source.load_state(shown)
             self.restore(memory)
             self.images.load(state.get("images", {}))
             return

@@ -71,6 +71,8 @@ class Fault:
     when: Kind | Literal["any"] = "any"
     times: int = 1
     """How often; -1 for ever."""
+    skip: int = 0
+    """How many good answers come first."""
 
 
 @dataclass(frozen=True)
@@ -168,9 +170,10 @@ class PlannedModel(ChatCompletionClient, Component[PlannedConfig]):
         answer: str | Sequence[FunctionCall] | BaseException,
         when: Kind | Literal["any"] = "any",
         times: int = 1,
+        skip: int = 0,
     ) -> Self:
-        """Errs so many times."""
-        self.faults.append(Fault(answer, when, times))
+        """Errs so many times, after so many good answers."""
+        self.faults.append(Fault(answer, when, times, skip))
         return self
 
     def call(self, name: str, arguments: Any) -> FunctionCall:
@@ -205,7 +208,7 @@ class PlannedModel(ChatCompletionClient, Component[PlannedConfig]):
         self.violations += _violations(messages)
         content = self._fault(kind)
         if content is None:
-            content = self._content(kind, names, json_output)
+            content = self._content(kind, names, json_output, messages)
         return CreateResult(
             finish_reason="stop" if isinstance(content, str) else "function_calls",
             content=content,
@@ -218,6 +221,9 @@ class PlannedModel(ChatCompletionClient, Component[PlannedConfig]):
         for fault in self.faults:
             if fault.times == 0 or fault.when not in ("any", kind):
                 continue
+            if fault.skip:
+                fault.skip -= 1
+                continue
             fault.times -= 1
             if isinstance(fault.answer, BaseException):
                 raise fault.answer
@@ -225,14 +231,27 @@ class PlannedModel(ChatCompletionClient, Component[PlannedConfig]):
         return None
 
     def _content(
-        self, kind: Kind, names: Sequence[str], json_output: bool | type[BaseModel] | None
+        self,
+        kind: Kind,
+        names: Sequence[str],
+        json_output: bool | type[BaseModel] | None,
+        messages: Sequence[LLMMessage],
     ) -> str | list[FunctionCall]:
         if kind == "json":
-            name = json_output.__name__ if isinstance(json_output, type) else ""
+            typed = isinstance(json_output, type)
+            name = json_output.__name__ if typed else self._described(texts_of(messages)[-1])
             return json.dumps(self._form(name))
         if kind == "tools" and self.plan and any(call[0] in names for call in self.plan[0]):
             return [self.call(*planned) for planned in self.plan.pop(0)]
         return self.answer
+
+    def _described(self, text: str) -> str:
+        """Which of the forms the schema in a prompt is, where the request does not name it."""
+        schema = text.partition("JSON Schema:")[2]
+        for name, form in self.forms.items():
+            if schema and isinstance(form, Mapping) and all(f'"{key}"' in schema for key in form):
+                return name
+        return ""
 
     def _form(self, name: str) -> Any:
         if name in self.forms:

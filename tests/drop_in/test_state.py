@@ -1,0 +1,227 @@
+"""State: JSON, whole, replaced by loading, and read both ways by AssistantAgent."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+from autogen_agentchat.agents import AssistantAgent
+from autogen_agentchat.base import Handoff
+from autogen_agentchat.teams import RoundRobinGroupChat
+from autogen_core import CancellationToken, Image
+from autogen_core.model_context import (
+    BufferedChatCompletionContext,
+    UnboundedChatCompletionContext,
+)
+from kits.drop_in import WAYS, add, check_reusable, letters, run, text_message, way_name, within
+from kits.planned import PlannedModel
+from PIL import Image as PILImage
+
+from coag import CoagAgent
+
+all_ways = pytest.mark.parametrize("way", WAYS, ids=way_name)
+
+
+def through_json(state: Any) -> Any:
+    return json.loads(json.dumps(state))
+
+
+@all_ways
+async def test_a_state_is_json_and_goes_on_in_another_agent(way: dict[str, Any]) -> None:
+    first = CoagAgent("agent", PlannedModel("Hello, Ada."), **way)
+    await run(first, "I am Ada.")
+    model = PlannedModel()
+    second = CoagAgent("agent", model, **way)
+    await second.load_state(through_json(await first.save_state()))
+    await run(second, "Who am I?")
+    assert "I am Ada." in model.heard
+    assert "Hello, Ada." in model.heard
+    assert model.violations == []
+
+
+async def test_a_state_is_a_snapshot() -> None:
+    agent = CoagAgent("agent", PlannedModel())
+    await run(agent, "First.")
+    state = await agent.save_state()
+    before = json.dumps(state)
+    await run(agent, "Second.")
+    assert json.dumps(state) == before
+
+
+async def test_loading_replaces_what_was_there() -> None:
+    first, second = CoagAgent("agent", PlannedModel()), CoagAgent("agent", model := PlannedModel())
+    await run(first, "Apples.")
+    state = through_json(await first.save_state())
+    await run(second, "Pears.")
+    asked = len(model.asked)
+    await second.load_state(state)
+    await run(second, "And now?")
+    heard = "".join(one.text for one in model.asked[asked:])
+    assert "Apples." in heard
+    assert "Pears." not in heard
+
+
+@all_ways
+async def test_a_state_after_tools_and_failures_is_legal(way: dict[str, Any]) -> None:
+    model = PlannedModel("FINAL", ("add", {"a": 1, "b": 2}), ("no_such_tool", {}))
+    first = CoagAgent("agent", model, tools=[add], **way)
+    await run(first, "Count.")
+    second = CoagAgent("agent", again := PlannedModel(), tools=[add], **way)
+    await second.load_state(through_json(await first.save_state()))
+    await check_reusable(second, again)
+
+
+async def test_a_state_after_a_handoff_is_legal() -> None:
+    model = PlannedModel("FINAL", ("transfer_to_bob", {}))
+    first = CoagAgent("agent", model, handoffs=[Handoff(target="bob")])
+    await run(first, "Bob, please.")
+    second = CoagAgent("agent", again := PlannedModel(), handoffs=["bob"])
+    await second.load_state(through_json(await first.save_state()))
+    await check_reusable(second, again)
+
+
+@all_ways
+@pytest.mark.parametrize("where", ["model", "tool"])
+async def test_a_state_that_is_saved_while_the_agent_works_can_be_gone_on_with(
+    way: dict[str, Any], where: str
+) -> None:
+    at_work = asyncio.Event()
+
+    async def dig() -> str:
+        """Digs."""
+        at_work.set()
+        await asyncio.sleep(30)
+        return "dug"
+
+    model = PlannedModel("FINAL", *([] if where == "model" else [("dig", {})]))
+    model.seconds = 30.0 if where == "model" else 0.0
+    first, token = CoagAgent("agent", model, tools=[dig], **way), CancellationToken()
+    task = asyncio.create_task(first.run(task="Dig for 4711.", cancellation_token=token))
+    while not (model.at_work if where == "model" else at_work.is_set()):
+        await asyncio.sleep(0)
+    state = through_json(await first.save_state())
+    token.cancel()
+    await asyncio.wait({task})
+    second = CoagAgent("agent", again := PlannedModel(), tools=[dig], **way)
+    await second.load_state(state)
+    await check_reusable(second, again)
+    assert "Dig for 4711." in again.heard
+
+
+async def test_the_size_of_a_state_does_not_grow_with_what_was_done() -> None:
+    model = PlannedModel()
+    agent = CoagAgent("agent", model, tools=[letters], depth="compact")
+    sizes: list[int] = []
+    for number in range(60):
+        model.then(("letters", {"count": 3_000}))
+        await run(agent, f"Turn {number:03}.")
+        if number in (29, 59):
+            sizes.append(len(json.dumps(await agent.save_state())))
+    assert sizes[1] < 1.1 * sizes[0]
+
+
+async def test_a_reset_leaves_no_images_in_the_state() -> None:
+    from autogen_agentchat.messages import MultiModalMessage
+
+    agent = CoagAgent("agent", PlannedModel(vision=True))
+    picture = Image(PILImage.new("RGB", (64, 64)))
+    await run(agent, MultiModalMessage(content=["Look.", picture], source="user"))
+    await agent.on_reset(CancellationToken())
+    assert "data:image" not in json.dumps(await agent.save_state())
+
+
+# ---- AssistantAgent ----
+
+
+async def test_an_assistant_agents_state_is_gone_on_with_tools_and_all() -> None:
+    stock = AssistantAgent(
+        "agent", PlannedModel("Hello, Ada.", ("add", {"a": 40, "b": 2})), tools=[add],
+        reflect_on_tool_use=True,
+    )  # fmt: skip
+    await stock.run(task="I am Ada.")
+    model = PlannedModel()
+    agent = CoagAgent("agent", model, tools=[add])
+    await agent.load_state(through_json(await stock.save_state()))
+    await run(agent, "Who am I?")
+    for known in ("I am Ada.", "Hello, Ada.", "42"):
+        assert known in model.heard
+    assert model.violations == []
+
+
+@all_ways
+async def test_an_assistant_agent_goes_on_with_ours(way: dict[str, Any]) -> None:
+    agent = CoagAgent(
+        "agent", PlannedModel("Hello, Ada.", ("add", {"a": 1, "b": 2})), tools=[add], **way
+    )
+    await run(agent, "I am Ada.")
+    model = PlannedModel()
+    stock = AssistantAgent("agent", model)
+    await stock.load_state(through_json(await agent.save_state()))
+    await within(stock.run(task="Who am I?"))
+    assert "I am Ada." in model.heard
+    assert "Hello, Ada." in model.heard
+    assert model.violations == []
+
+
+@pytest.mark.parametrize("context", [UnboundedChatCompletionContext, lambda: BufferedChatCompletionContext(9)])  # fmt: skip
+async def test_the_state_holds_what_a_given_context_holds(context: Any) -> None:
+    first = CoagAgent("agent", PlannedModel("Hello, Ada."), model_context=context())
+    await run(first, "I am Ada.")
+    state = through_json(await first.save_state())
+    for agent_type in (CoagAgent, AssistantAgent):
+        model, given = PlannedModel(), context()
+        second = agent_type("agent", model, model_context=given)
+        await second.load_state(state)
+        await within(second.run(task="Who am I?"))
+        assert "I am Ada." in model.heard
+        assert [m.content for m in await given.get_messages()] == [
+            "I am Ada.", "Hello, Ada.", "Who am I?", "FINAL",
+        ]  # fmt: skip
+
+
+async def test_an_assistant_agents_state_fills_a_given_context() -> None:
+    stock = AssistantAgent("agent", PlannedModel("Hello, Ada."))
+    await stock.run(task="I am Ada.")
+    given = BufferedChatCompletionContext(9)
+    agent = CoagAgent("agent", PlannedModel(), model_context=given)
+    await run(agent, "Forget this.")
+    await agent.load_state(through_json(await stock.save_state()))
+    assert [m.content for m in await given.get_messages()] == ["I am Ada.", "Hello, Ada."]
+
+
+# ---- teams ----
+
+
+@pytest.mark.parametrize("mixed", [True, False])
+async def test_a_team_goes_on_in_the_middle_of_its_conversation(mixed: bool) -> None:
+    def team(*answers: str) -> tuple[RoundRobinGroupChat, list[PlannedModel]]:
+        models = [PlannedModel(answer) for answer in answers]
+        other: Any = AssistantAgent if mixed else CoagAgent
+        agents = [CoagAgent("one", models[0]), other("two", models[1])]
+        return RoundRobinGroupChat(agents, max_turns=1), models
+
+    first, _ = team("ONE-SAYS", "TWO-SAYS")
+    await within(first.run(task="Begin 4711."))
+    second, models = team("ONE-AGAIN", "TWO-AGAIN")
+    await second.load_state(through_json(await first.save_state()))
+    result = await within(second.run(task="Go on."))
+    assert result.messages[-1].source == "two"
+    assert "Begin 4711." in models[1].heard
+    assert "ONE-SAYS" in models[1].heard
+    assert models[1].violations == []
+
+
+async def test_an_agents_turns_can_be_taken_in_several_loops() -> None:
+    agent = CoagAgent("agent", PlannedModel(), tools=[add])
+
+    def turn(text: str) -> str:
+        async def live() -> str:
+            response = await agent.on_messages([text_message(text)], CancellationToken())
+            return response.chat_message.to_text()
+
+        return asyncio.run(live())
+
+    answers = await asyncio.to_thread(lambda: [turn("One."), turn("Two.")])
+    assert answers == ["FINAL", "FINAL"]
