@@ -146,11 +146,15 @@ def _code(report: Report) -> list[str]:
     if not wrong:
         return [agent]
     lines = [
-        f"    {json.dumps(key)}: {cleaned(repr(told))},"
+        f"    {json.dumps(key)}: {cleaned(_literal(told))},"
         + (f"  # the client claims {report.claimed.get(key)}" if key in wrong else "")
         for key, told in advised.model_info.items()
     ]
     return ["model_info = {", *lines, "}  # give it to the client", agent]
+
+
+def _literal(value: bool | str) -> str:
+    return json.dumps(value) if isinstance(value, str) else repr(value)
 
 
 def _print_versions(versions: VersionReport) -> None:

@@ -19,6 +19,8 @@ _SHORTFALL = 0.7
 """What share of the tokens that are to be expected a server must count."""
 _FEWEST = 0.5
 """What share of our estimate the first count must be, before it can serve as a measure."""
+_GOODS = ("apples", "candles", "copper", "lemons", "paper", "rope", "wool")
+_SHELVES = ("northern", "southern", "upper", "lower", "narrow")
 _QUESTION = "What is the harbour code that I told you at the very beginning? Answer with it only."
 
 
@@ -85,7 +87,8 @@ def _lines(room: int) -> Iterator[str]:
     used, number = 0, 0
     while used < room:
         number += 1
-        line = f"Entry {number}: crate {number * 37 % 97} went to shelf {number * 53 % 89} in calm."
+        goods, shelf = _GOODS[number % len(_GOODS)], _SHELVES[number % len(_SHELVES)]
+        line = f"Entry {number}: a crate of {goods} went to the {shelf} shelf in calm weather."
         used += estimate_tokens(line)
         yield line
 
