@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +26,7 @@ from coag.models import Asker, Price
 from coag.schema import (
     CognitiveModule,
     Constraint,
+    LazySink,
     Note,
     Phase,
     TraceRecord,
@@ -48,6 +49,13 @@ class SwitchableTrace:
     def write(self, record: TraceRecord) -> None:
         """Appends to the current sink."""
         self.sink.write(record)
+
+    def write_later(self, make: Callable[[], TraceRecord]) -> None:
+        """Appends a record, made now only if the sink wants it now."""
+        if isinstance(self.sink, LazySink):
+            self.sink.write_later(make)
+        else:
+            self.sink.write(make())
 
     def flush(self) -> None:
         """Flushes the current sink."""

@@ -12,6 +12,7 @@ from coag.schema import (
     EvaluationOutcome,
     ExecutionOutcome,
     ExecutionStatus,
+    LazySink,
     Outcome,
     Percept,
     Phase,
@@ -71,7 +72,7 @@ async def run_cycle(context: AnyContext, deps: Deps) -> AsyncGenerator[Outcome]:
     """Runs one cycle, or what is left of a begun one, and yields each committed outcome."""
     memory = context.working_memory
     if not memory.in_cycle:
-        deps.trace.write(snapshot(context, deps))
+        _write_snapshot(context, deps)
     done = PHASES.index(memory.phase) + 1 if memory.in_cycle and memory.phase else 0
     try:
         for phase in PHASES[done:]:
@@ -113,20 +114,35 @@ def snapshot(context: AnyContext, deps: Deps, *, whole: bool = False) -> Snapsho
     The texts of procedures are written when one has changed since the previous cycle, or where
     `whole` asks for them.
     """
+    return _snapshot_of_now(context, deps, whole)()
+
+
+def _write_snapshot(context: AnyContext, deps: Deps) -> None:
+    make = _snapshot_of_now(context, deps, whole=False)
+    if isinstance(deps.trace, LazySink):
+        deps.trace.write_later(make)
+    else:
+        deps.trace.write(make())
+
+
+def _snapshot_of_now(context: AnyContext, deps: Deps, whole: bool) -> Callable[[], Snapshot]:
+    """Makes the snapshot of now, whenever it is called: working memory stays what it is."""
     memory = context.working_memory
     before = memory.cognitive_state.retrieval
     versions = dict(deps.procedures.pin())
     procedures: dict[str, Any] = {"versions": versions}
     if whole or before is None or before.procedures != versions:
         procedures["state"] = deps.procedures.save_state()
-    return Snapshot(
-        at=deps.clock.now(),
+    at, ids = deps.clock.now(), deps.ids.save()
+    modules, detector = deps.modules.save_state(), deps.detector.save_state()
+    return lambda: Snapshot(
+        at=at,
         cycle=memory.cycle,
         working_memory=memory.to_json(),
         procedures=procedures,
-        modules=deps.modules.save_state(),
-        detector=deps.detector.save_state(),
-        ids=deps.ids.save(),
+        modules=modules,
+        detector=detector,
+        ids=ids,
     )
 
 

@@ -40,6 +40,7 @@ from ._protocols import (
     CognitiveModule,
     Constraint,
     ConstraintSource,
+    LazySink,
     TraceSink,
 )
 from ._records import MemoryKind, Provenance, RecalledRecord, Record, Scalar, record_id
@@ -105,6 +106,7 @@ __all__ = [
     "Rung",
     "ModelCall",
     "Intent",
+    "LazySink",
     "ReceiptStatus",
     "Receipt",
     "TRACE_VERSION",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 from ._actions import ActionCall, ActionResult, ActionSpec
@@ -75,6 +75,15 @@ class TraceSink(Protocol):
 
     def flush(self) -> None:
         """Makes what was written survive the death of this process."""
+        ...
+
+
+@runtime_checkable
+class LazySink(Protocol):
+    """A sink that need not make a record before somebody reads it."""
+
+    def write_later(self, make: Callable[[], TraceRecord]) -> None:
+        """Appends what `make` gives; it gives the same whenever it is called."""
         ...
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 
-from coag.schema import Entry, TraceRecord
+from coag.schema import Entry, TraceRecord, Value
 
 
 class MemoryTrace:
@@ -17,12 +18,19 @@ class MemoryTrace:
     def __init__(self, limit: int = 10_000) -> None:
         if limit < 1:
             raise ValueError(f"limit must be at least 1, not {limit!r}")
-        self._records: deque[TraceRecord] = deque(maxlen=limit)
+        self._kept: deque[TraceRecord | Callable[[], TraceRecord]] = deque(maxlen=limit)
         self._count = 0
 
     def write(self, record: TraceRecord) -> None:
         """Appends a record; drops the oldest one if the trace is full."""
-        self._records.append(record)
+        self._append(record)
+
+    def write_later(self, make: Callable[[], TraceRecord]) -> None:
+        """Appends a record that is not made before it is read, which most never are."""
+        self._append(make)
+
+    def _append(self, record: TraceRecord | Callable[[], TraceRecord]) -> None:
+        self._kept.append(record)
         self._count += 1
 
     def flush(self) -> None:
@@ -31,14 +39,14 @@ class MemoryTrace:
     @property
     def entries(self) -> tuple[Entry, ...]:
         """What is kept, oldest first, numbered from the run's first record."""
-        return tuple(Entry(seq=seq, body=it) for seq, it in enumerate(self._records, self.dropped))
+        return tuple(Entry(seq=seq, body=it) for seq, it in enumerate(self.records, self.dropped))
 
     @property
     def records(self) -> tuple[TraceRecord, ...]:
         """What is kept, oldest first, without numbers."""
-        return tuple(self._records)
+        return tuple(one if isinstance(one, Value) else one() for one in self._kept)
 
     @property
     def dropped(self) -> int:
         """How many records are no longer kept."""
-        return self._count - len(self._records)
+        return self._count - len(self._kept)

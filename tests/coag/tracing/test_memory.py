@@ -33,6 +33,19 @@ def test_the_oldest_records_make_room_and_numbers_go_on() -> None:
     assert trace.dropped == 2
 
 
+def test_a_record_that_is_written_later_is_made_only_when_it_is_read() -> None:
+    trace, made = MemoryTrace(), list[int]()
+
+    def make() -> Note:
+        made.append(1)
+        return note(1)
+
+    trace.write_later(make)
+    assert made == []
+    assert trace.records == (note(1),)
+    assert [entry.seq for entry in trace.entries] == [0]
+
+
 def test_a_trace_without_room_is_refused() -> None:
     with pytest.raises(ValueError, match="at least 1"):
         MemoryTrace(limit=0)
