@@ -4,8 +4,16 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass
 
-from coag.schema import Entry, TraceRecord, Value
+from coag.schema import Entry, TraceRecord
+
+
+@dataclass(frozen=True, slots=True)
+class _Later:
+    """A record that nobody has read yet."""
+
+    make: Callable[[], TraceRecord]
 
 
 class MemoryTrace:
@@ -18,7 +26,7 @@ class MemoryTrace:
     def __init__(self, limit: int = 10_000) -> None:
         if limit < 1:
             raise ValueError(f"limit must be at least 1, not {limit!r}")
-        self._kept: deque[TraceRecord | Callable[[], TraceRecord]] = deque(maxlen=limit)
+        self._kept: deque[TraceRecord | _Later] = deque(maxlen=limit)
         self._count = 0
 
     def write(self, record: TraceRecord) -> None:
@@ -27,9 +35,9 @@ class MemoryTrace:
 
     def write_later(self, make: Callable[[], TraceRecord]) -> None:
         """Appends a record that is not made before it is read, which most never are."""
-        self._append(make)
+        self._append(_Later(make))
 
-    def _append(self, record: TraceRecord | Callable[[], TraceRecord]) -> None:
+    def _append(self, record: TraceRecord | _Later) -> None:
         self._kept.append(record)
         self._count += 1
 
@@ -44,7 +52,7 @@ class MemoryTrace:
     @property
     def records(self) -> tuple[TraceRecord, ...]:
         """What is kept, oldest first, without numbers."""
-        return tuple(one if isinstance(one, Value) else one() for one in self._kept)
+        return tuple(one.make() if isinstance(one, _Later) else one for one in self._kept)
 
     @property
     def dropped(self) -> int:
