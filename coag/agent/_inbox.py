@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 
 from autogen_agentchat.messages import BaseChatMessage, HandoffMessage, MultiModalMessage
@@ -14,12 +13,11 @@ from autogen_core.models import (
     UserMessage,
 )
 
+from coag.context import named_images
 from coag.schema import Clock, CountingIds, Percept, PerceptKind, Trust, well_formed
 
 MESSAGE_CHARACTERS = 20_000
 """Characters of one message that working memory keeps; the prompt shows less."""
-IMAGE_CHARACTERS = 8_000_000
-"""Characters of an image as a data URI; a larger one is left out, and the message says so."""
 TOO_LARGE = "[an image was too large and is left out]"
 
 
@@ -87,9 +85,8 @@ def _part(part: str | Image | FunctionCall) -> str:
 def _images(content: Sequence[str | Image]) -> tuple[dict[str, str], int]:
     """The images by hash, as data URIs, and how many were too large."""
     found = [part.data_uri for part in content if isinstance(part, Image)]
-    kept = [uri for uri in found if len(uri) <= IMAGE_CHARACTERS]
-    named = {hashlib.sha256(uri.encode()).hexdigest()[:16]: uri for uri in kept}
-    return named, len(found) - len(kept)
+    named = named_images(found)
+    return named, len(dict.fromkeys(found)) - len(named)
 
 
 def _percept(

@@ -10,6 +10,7 @@ one, a forward model. `rebuild` gives a working memory back from a trace.
 from ._budgets import Budgets
 from ._coag_context import CoagContext
 from ._component import CoagContextConfig
+from ._images import named_images
 from ._parts import from_part, load_context, nested_component, to_part
 from ._rendering import DATA_RULE, PhaseMaterial, Rendering
 from ._secrets import check_public
@@ -48,4 +49,5 @@ __all__ = [
     "to_part",
     "from_part",
     "check_public",
+    "named_images",
 ]

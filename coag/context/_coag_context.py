@@ -15,6 +15,7 @@ from coag.schema import (
     Clock,
     Constraint,
     CountingIds,
+    ExecutionOutcome,
     Outcome,
     Percept,
     PerceptKind,
@@ -28,9 +29,10 @@ from ._budgets import Budgets
 from ._component import ContextComponent
 from ._hooks import DomainHooks
 from ._images import Images
-from ._messages import dialogue_messages, prompt_messages, utterances
+from ._messages import dialogue_messages, percepts_of, prompt_messages, utterances
 from ._rendering import PhaseMaterial, Renderer, Rendering
 from ._states import StateT, cannot_change, checked_dump, load_state
+from ._transcript import Transcript
 from ._working_memory import Utterance, WorkingMemory
 
 _OWN_STATE = ("working_memory", "images")
@@ -49,6 +51,7 @@ class CoagContext(DomainHooks[StateT], ContextComponent, Generic[StateT]):
         rendering: `isolated` (each phase its own prompt) or `growing` (one prompt per cycle).
         budgets: Token budgets of the sections.
         activity: Name of the activity that this working memory belongs to.
+        initial_messages: What was said before.
         dialogue: Another AutoGen context that decides which messages of the dialogue are shown.
         clock: Where the time of messages comes from.
         ids: Where ids of percepts come from.
@@ -62,6 +65,7 @@ class CoagContext(DomainHooks[StateT], ContextComponent, Generic[StateT]):
         rendering: Rendering | str = Rendering.ISOLATED,
         budgets: Budgets | None = None,
         activity: str = "main",
+        initial_messages: Sequence[LLMMessage] | None = None,
         dialogue: ChatCompletionContext | None = None,
         clock: Clock | None = None,
         ids: CountingIds | None = None,
@@ -83,6 +87,9 @@ class CoagContext(DomainHooks[StateT], ContextComponent, Generic[StateT]):
         self._typed: tuple[Mapping[str, Any], StateT, bool] | None = None
         self._foreseen: tuple[WorkingMemory, Outcome, WorkingMemory] | None = None
         self._memory = self._fresh_memory()
+        self._transcript = Transcript()
+        for message in initial_messages or ():
+            self._take_in(message)
 
     def _fresh_memory(self) -> WorkingMemory:
         try:
@@ -114,6 +121,12 @@ class CoagContext(DomainHooks[StateT], ContextComponent, Generic[StateT]):
 
     def perceive(self, percept: Percept) -> Percept:
         """Takes in a percept and returns it with the state change that the hook computed."""
+        percept = self._perceive(percept)
+        if percept.kind is PerceptKind.MESSAGE:
+            self._transcript.hear(self._memory.dialogue[-1])
+        return percept
+
+    def _perceive(self, percept: Percept) -> Percept:
         if percept.state_patch is None:
             percept = percept.model_copy(update={"state_patch": self._patch_for(percept)})
         if percept.kind is PerceptKind.MESSAGE and self._opens_goal(percept):
@@ -148,6 +161,8 @@ class CoagContext(DomainHooks[StateT], ContextComponent, Generic[StateT]):
         """
         self._memory = self.foresee(outcome)
         self._foreseen = None
+        if isinstance(outcome, ExecutionOutcome) and outcome.response is not None:
+            self._transcript.hear(self._memory.dialogue[-1])
 
     def foresee(self, outcome: Outcome) -> WorkingMemory:
         """What `commit` will make of an outcome; raises what it would raise."""
@@ -184,7 +199,8 @@ class CoagContext(DomainHooks[StateT], ContextComponent, Generic[StateT]):
     async def refresh_dialogue(self) -> None:
         """Asks the foreign context, where there is one, which messages to show."""
         if self.dialogue_source is not None:
-            self._shown = utterances(await self.dialogue_source.get_messages(), self.clock.now())
+            messages = await self.dialogue_source.get_messages()
+            self._shown = utterances(messages, self.clock.now(), self.images.named)
 
     # ---- AutoGen's context API ----
 
@@ -192,31 +208,27 @@ class CoagContext(DomainHooks[StateT], ContextComponent, Generic[StateT]):
         """Takes in a message as a percept; the agent's own ones as part of the dialogue."""
         if self.dialogue_source is not None:
             await self.dialogue_source.add_message(message)
-        for said in utterances([message], self.clock.now()):
-            self.perceive(
-                Percept(
-                    id=self.ids("percept"),
-                    at=said.at,
-                    kind=PerceptKind.MESSAGE,
-                    source=said.source,
-                    trust=said.trust,
-                    content=said.content,
-                )
-            )
+        self._take_in(message)
+
+    def _take_in(self, message: LLMMessage) -> None:
+        self._transcript.add(message)
+        for percept in percepts_of(message, self.clock, self.ids, self.images.named):
+            self._perceive(percept)
 
     async def get_messages(self) -> list[LLMMessage]:
-        """Within a cycle the current phase's prompt; outside one the dialogue within budget."""
+        """Within a cycle the current phase's prompt; outside one the dialogue, its newest part."""
         if self._memory.in_cycle and self._prompt is not None:
             return prompt_messages(self._prompt)
         if self.dialogue_source is not None:
             return await self.dialogue_source.get_messages()
-        return dialogue_messages(self._memory.dialogue)
+        return self._transcript.messages()
 
     async def clear(self) -> None:
         """Forgets the activity; long-term memory and procedures are not touched."""
         self._memory = self._fresh_memory()
         self._prompt = self._shown = None
         self.images.load({})
+        self._transcript.load(())
         if self.dialogue_source is not None:
             await self.dialogue_source.clear()
 
@@ -225,7 +237,7 @@ class CoagContext(DomainHooks[StateT], ContextComponent, Generic[StateT]):
 
         Where another context decides what is shown, they are its state.
         """
-        messages = [m.model_dump(mode="json") for m in dialogue_messages(self._memory.dialogue)]
+        messages = [m.model_dump(mode="json") for m in self._transcript.messages()]
         shown = {} if self.dialogue_source is None else await self.dialogue_source.save_state()
         own = {"working_memory": self._memory.to_json(), "images": self.images.save()}
         return {"messages": messages, **shown, **{name: held for name, held in own.items() if held}}
@@ -244,6 +256,8 @@ class CoagContext(DomainHooks[StateT], ContextComponent, Generic[StateT]):
                 await self.dialogue_source.load_state(shown)
             self.restore(memory)
             self.images.load(state.get("images", {}))
+            if self.dialogue_source is None and "messages" in state:
+                self._transcript.load(_LLM_MESSAGES.validate_python(state["messages"]))
             return
         if "messages" not in state:
             raise StateError(
@@ -257,6 +271,7 @@ class CoagContext(DomainHooks[StateT], ContextComponent, Generic[StateT]):
     def restore(self, memory: WorkingMemory) -> None:
         """Goes on from this working memory, e.g. one rebuilt from a trace."""
         self._memory = memory
+        self._transcript.load(dialogue_messages(memory.dialogue))
         self._prompt = None
 
     @property

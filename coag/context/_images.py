@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import cast
+from weakref import WeakKeyDictionary
+
+from autogen_core import Image
 
 from coag.schema import Phase, Prompt
 
@@ -10,6 +15,8 @@ from ._working_memory import WorkingMemory
 
 IMAGES_KEPT = 4
 """Images of the dialogue that are kept and shown, the newest ones."""
+IMAGE_CHARACTERS = 8_000_000
+"""Characters of an image as a data URI; a larger one is left out."""
 SHOWN_IN = (Phase.REASONING, Phase.PROPOSAL, Phase.EVALUATION)
 """Phases whose prompts hold the dialogue."""
 
@@ -19,6 +26,17 @@ class Images:
 
     def __init__(self) -> None:
         self._kept: dict[str, str] = {}
+        self._uris: WeakKeyDictionary[Image, str] = WeakKeyDictionary()
+
+    def named(self, content: object) -> dict[str, str]:
+        """The images of a message's content by their hash, as data URIs."""
+        if not isinstance(content, list):
+            return {}
+        images = [part for part in cast("list[object]", content) if isinstance(part, Image)]
+        for image in images:
+            if image not in self._uris:  # writing an image is dear
+                self._uris[image] = image.data_uri
+        return named_images([self._uris[image] for image in images])
 
     def keep(self, arrived: Mapping[str, str], memory: WorkingMemory) -> None:
         """Takes in what a percept brought, and lets go of what the dialogue shows no more."""
@@ -48,3 +66,9 @@ class Images:
 def _newest(memory: WorkingMemory) -> list[str]:
     named = dict.fromkeys(name for said in memory.dialogue for name in said.images)
     return list(named)[-IMAGES_KEPT:]
+
+
+def named_images(uris: Sequence[str]) -> dict[str, str]:
+    """Images by their hash, without those that are too large."""
+    kept = [uri for uri in uris if len(uri) <= IMAGE_CHARACTERS]
+    return {hashlib.sha256(uri.encode()).hexdigest()[:16]: uri for uri in kept}

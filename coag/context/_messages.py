@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 
 from autogen_core.models import (
@@ -14,22 +14,32 @@ from autogen_core.models import (
     UserMessage,
 )
 
-from coag.schema import Prompt, Trust
+from coag.schema import Clock, IdSource, Percept, PerceptKind, Prompt, Trust
 
 from ._working_memory import Utterance
 
 
-def utterances(messages: Sequence[LLMMessage], at: datetime) -> tuple[Utterance, ...]:
+def utterances(
+    messages: Sequence[LLMMessage],
+    at: datetime,
+    named: Callable[[object], Mapping[str, str]] = lambda content: {},
+) -> tuple[Utterance, ...]:
     """AutoGen messages as dialogue. System messages are instructions, not dialogue: left out.
 
-    Tool results stand as untrusted text of their tool, images as `[image]`.
+    Tool results stand as untrusted text of their tool, images as `[image]` and by their hash.
+
+    Args:
+        messages: The messages.
+        at: When they were said.
+        named: Gives the images of a content by their hash.
     """
     said: list[Utterance] = []
     for message in messages:
         match message:
             case UserMessage():
                 trust = Trust.USER if message.source == "user" else Trust.UNTRUSTED
-                said.append(_utterance(message.source, _text(message), trust, at))
+                heard = _utterance(message.source, _text(message), trust, at)
+                said.append(heard.model_copy(update={"images": tuple(named(message.content))}))
             case AssistantMessage():
                 said.append(_utterance(message.source, _text(message), Trust.DEVELOPER, at, True))
             case FunctionExecutionResultMessage():
@@ -40,6 +50,27 @@ def utterances(messages: Sequence[LLMMessage], at: datetime) -> tuple[Utterance,
             case SystemMessage():
                 continue
     return tuple(said)
+
+
+def percepts_of(
+    message: LLMMessage,
+    clock: Clock,
+    ids: IdSource,
+    named: Callable[[object], Mapping[str, str]],
+) -> list[Percept]:
+    """What an agent perceives of an AutoGen message; nothing of instructions to another one."""
+    return [
+        Percept(
+            id=ids("percept"),
+            at=said.at,
+            kind=PerceptKind.MESSAGE,
+            source=said.source,
+            trust=said.trust,
+            content=said.content,
+            images=dict(named(message.content)),
+        )
+        for said in utterances([message], clock.now())
+    ]
 
 
 def _utterance(

@@ -13,6 +13,7 @@ from coag.schema import Prompt, Rung
 
 from ._clients import form_arguments, limit_arguments, limit_name_of, model_name_of, rungs_of
 from ._dialogue import continued
+from ._in_time import in_time
 from ._inquiry import Inquiry, Request
 from ._listen import Heard, listening
 from ._messages import one_system_message, to_autogen
@@ -160,19 +161,12 @@ class Asker:
         """The call itself: never with tools, which would leave the choice to the server."""
         json_output, extra = form_arguments(self.client, request.rung, inquiry.output_type)
         limit = limit_arguments(self.client, self.limit_name, inquiry.settings.max_tokens)
-        seconds = inquiry.settings.timeout
-        deadline = asyncio.timeout(seconds)
-        try:
-            async with deadline:
-                return await self.client.create(
-                    continued(inquiry.dialogue, to_autogen(request.prompt, vision=self.vision)),
-                    json_output=json_output,
-                    extra_create_args={**inquiry.settings.extra, **extra, **limit},
-                )
-        except TimeoutError:
-            if not deadline.expired():
-                raise
-            raise TimeoutError(f"no answer within {seconds:g} s") from None
+        creating = self.client.create(
+            continued(inquiry.dialogue, to_autogen(request.prompt, vision=self.vision)),
+            json_output=json_output,
+            extra_create_args={**inquiry.settings.extra, **extra, **limit},
+        )
+        return await in_time(creating, inquiry.settings.timeout)
 
 
 async def ask(

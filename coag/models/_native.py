@@ -17,6 +17,7 @@ from coag.schema import ActionSpec, ModelCall, Prompt, PromptMessage, Rung, Toke
 
 from ._ask import Asker
 from ._clients import limit_arguments
+from ._in_time import in_time
 from ._listen import Heard, listening
 from ._messages import as_sent, one_system_message, to_autogen
 from ._refusals import call_error, reason_of
@@ -84,7 +85,7 @@ class _Offer:
         at, begun = self.context.clock.now(), self.context.clock.monotonic()
         with listening() as heard:
             try:
-                result = await self._answer(prompt)
+                result = await in_time(self._create(prompt), self.settings.timeout)
             except BaseException as error:  # written down whatever it is, and raised again
                 cancelled = isinstance(error, asyncio.CancelledError)
                 reason = "cancelled" if cancelled else _reason(error)
@@ -100,17 +101,6 @@ class _Offer:
         if attempt == 1:
             return self.prompt
         return (*self.prompt, PromptMessage(role="user", content=EMPTY_ANSWER))
-
-    async def _answer(self, prompt: Prompt) -> CreateResult:
-        seconds = self.settings.timeout
-        deadline = asyncio.timeout(seconds)
-        try:
-            async with deadline:
-                return await self._create(prompt)
-        except TimeoutError:
-            if not deadline.expired():
-                raise
-            raise TimeoutError(f"no answer within {seconds:g} s") from None
 
     async def _create(self, prompt: Prompt) -> CreateResult:
         client, messages = self.asker.client, to_autogen(prompt, vision=self.asker.vision)

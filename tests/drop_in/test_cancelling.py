@@ -24,6 +24,7 @@ from kits.drop_in import (
     run,
     sleep_long,
     text_message,
+    until,
     way_name,
     within,
 )
@@ -33,15 +34,6 @@ from coag import CoagAgent
 
 all_ways = pytest.mark.parametrize("way", WAYS, ids=way_name)
 LONG = 30.0
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    """Waits until it holds."""
-    for _ in range(100_000):
-        if condition():
-            return
-        await asyncio.sleep(0)
-    raise AssertionError("It never came to that.")
 
 
 @asynccontextmanager

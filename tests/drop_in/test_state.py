@@ -9,13 +9,24 @@ from typing import Any
 import pytest
 from autogen_agentchat.agents import AssistantAgent
 from autogen_agentchat.base import Handoff
+from autogen_agentchat.messages import MultiModalMessage
 from autogen_agentchat.teams import RoundRobinGroupChat
 from autogen_core import CancellationToken, Image
 from autogen_core.model_context import (
     BufferedChatCompletionContext,
     UnboundedChatCompletionContext,
 )
-from kits.drop_in import WAYS, add, check_reusable, letters, run, text_message, way_name, within
+from kits.drop_in import (
+    WAYS,
+    add,
+    check_reusable,
+    letters,
+    run,
+    text_message,
+    until,
+    way_name,
+    within,
+)
 from kits.planned import PlannedModel
 from PIL import Image as PILImage
 
@@ -99,8 +110,7 @@ async def test_a_state_that_is_saved_while_the_agent_works_can_be_gone_on_with(
     model.seconds = 30.0 if where == "model" else 0.0
     first, token = CoagAgent("agent", model, tools=[dig], **way), CancellationToken()
     task = asyncio.create_task(first.run(task="Dig for 4711.", cancellation_token=token))
-    while not (model.at_work if where == "model" else at_work.is_set()):
-        await asyncio.sleep(0)
+    await until(lambda: bool(model.at_work) if where == "model" else at_work.is_set())
     state = through_json(await first.save_state())
     token.cancel()
     await asyncio.wait({task})
@@ -123,8 +133,6 @@ async def test_the_size_of_a_state_does_not_grow_with_what_was_done() -> None:
 
 
 async def test_a_reset_leaves_no_images_in_the_state() -> None:
-    from autogen_agentchat.messages import MultiModalMessage
-
     agent = CoagAgent("agent", PlannedModel(vision=True))
     picture = Image(PILImage.new("RGB", (64, 64)))
     await run(agent, MultiModalMessage(content=["Look.", picture], source="user"))
@@ -165,7 +173,11 @@ async def test_an_assistant_agent_goes_on_with_ours(way: dict[str, Any]) -> None
     assert model.violations == []
 
 
-@pytest.mark.parametrize("context", [UnboundedChatCompletionContext, lambda: BufferedChatCompletionContext(9)])  # fmt: skip
+def buffered() -> BufferedChatCompletionContext:
+    return BufferedChatCompletionContext(9)
+
+
+@pytest.mark.parametrize("context", [UnboundedChatCompletionContext, buffered])
 async def test_the_state_holds_what_a_given_context_holds(context: Any) -> None:
     first = CoagAgent("agent", PlannedModel("Hello, Ada."), model_context=context())
     await run(first, "I am Ada.")

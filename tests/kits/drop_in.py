@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import AsyncGenerator, Awaitable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -167,6 +167,15 @@ async def within(awaited: Awaitable[ResultT], seconds: float = 10.0, what: str =
         await asyncio.wait({task}, timeout=1)
         raise AssertionError(f"{what} did not end within {seconds:g} s.")
     return task.result()
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Waits until it holds."""
+    for _ in range(100_000):
+        if condition():
+            return
+        await asyncio.sleep(0)
+    raise AssertionError("It never came to that.")
 
 
 def text_message(text: str, source: str = "user") -> TextMessage:

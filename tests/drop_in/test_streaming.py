@@ -1,0 +1,85 @@
+"""Streaming: pieces add up to the answer, belong to it, and are never kept."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from autogen_agentchat.messages import ModelClientStreamingChunkEvent
+from autogen_agentchat.teams import RoundRobinGroupChat
+from kits.drop_in import NATIVE, WAYS, add, streamed, way_name
+from kits.planned import PlannedModel
+
+from coag import CoagAgent
+from coag.schema import Candidate, Verdict
+
+all_ways = pytest.mark.parametrize("way", WAYS, ids=way_name)
+
+
+def pieces_for(items: list[Any], message_id: str) -> list[str]:
+    return [
+        item.content
+        for item in items
+        if isinstance(item, ModelClientStreamingChunkEvent) and item.full_message_id == message_id
+    ]
+
+
+@all_ways
+@pytest.mark.parametrize("plan", [[], [("add", {"a": 1, "b": 2})]], ids=["alone", "after_tool"])
+async def test_pieces_add_up_to_the_answer(way: dict[str, Any], plan: list[Any]) -> None:
+    model = PlannedModel("one two three four", *plan)
+    agent = CoagAgent("agent", model, tools=[add], model_client_stream=True, **way)
+    for _ in range(2):
+        items, response = await streamed(agent, "Go.")
+        answer = response.chat_message
+        assert "".join(pieces_for(items, answer.id)) == answer.to_text() == "one two three four"
+        kept = response.inner_messages or ()
+        assert not any(isinstance(item, ModelClientStreamingChunkEvent) for item in kept)
+
+
+@pytest.mark.parametrize("way", NATIVE, ids=way_name)
+async def test_a_native_answer_is_shown_while_it_is_written(way: dict[str, Any]) -> None:
+    agent = CoagAgent("agent", PlannedModel("one two three"), model_client_stream=True, **way)
+    items, response = await streamed(agent, "Go.")
+    assert len(pieces_for(items, response.chat_message.id)) > 1
+
+
+@all_ways
+async def test_nothing_is_streamed_unasked(way: dict[str, Any]) -> None:
+    items, _ = await streamed(CoagAgent("agent", PlannedModel(), **way), "Go.")
+    assert not any(isinstance(item, ModelClientStreamingChunkEvent) for item in items)
+
+
+def no_swearing(candidate: Candidate, state: Any, projection: Any) -> Verdict:
+    """A rule over answers."""
+    del state, projection
+    if re.search("damn", candidate.raw_arguments):
+        return Verdict.forbid("no swearing")
+    return Verdict.allow()
+
+
+async def test_what_a_rule_may_still_reject_is_not_shown_before() -> None:
+    model = PlannedModel().err("damn you", "tools")
+    agent = CoagAgent("agent", model, model_client_stream=True, constraints=[no_swearing])
+    items, response = await streamed(agent, "Go.")
+    shown = "".join(i.content for i in items if isinstance(i, ModelClientStreamingChunkEvent))
+    assert shown == response.chat_message.to_text() == "FINAL"
+
+
+async def test_a_call_written_as_text_is_not_shown_as_an_answer() -> None:
+    written = '{"name": "add", "arguments": {"a": 1, "b": 2}}'
+    model = PlannedModel().err(written, "tools")
+    agent = CoagAgent("agent", model, tools=[add], model_client_stream=True)
+    items, response = await streamed(agent, "Go.")
+    shown = "".join(i.content for i in items if isinstance(i, ModelClientStreamingChunkEvent))
+    assert shown == response.chat_message.to_text() == "FINAL"
+
+
+async def test_a_team_streams_what_its_agent_streams() -> None:
+    agent = CoagAgent("agent", PlannedModel("one two three"), model_client_stream=True)
+    team = RoundRobinGroupChat([agent], max_turns=1)
+    items = [item async for item in team.run_stream(task="Go.")]
+    answer = items[-1].messages[-1]
+    assert "".join(pieces_for(items, answer.id)) == "one two three"
+    assert not any(isinstance(m, ModelClientStreamingChunkEvent) for m in items[-1].messages)
