@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import sys
-import warnings
 from collections.abc import Iterator
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -67,9 +66,7 @@ def chat(options: ChatOptions) -> None:
         depth=options.depth,
     )
     shown = Console(stderr=True, highlight=False)
-    with asyncio.Runner() as runner, warnings.catch_warnings():
-        # AutoGen's remark on local servers that call a model otherwise than one has asked for it.
-        warnings.filterwarnings("ignore", message="Resolved model mismatch")
+    with asyncio.Runner() as runner:
         conversation = _Conversation(agent, spec, shown)
         try:
             for message in _messages(options, spec.public, shown):

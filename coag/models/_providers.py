@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import warnings
 from pathlib import Path
 from typing import Any, cast
 
@@ -41,6 +42,8 @@ def open_url(url: str, name: str) -> ChatCompletionClient:
         from autogen_ext.models.openai import OpenAIChatCompletionClient
     except ImportError as error:
         raise _missing_extra("openai", error) from error
+    # AutoGen remarks in every call that a local server names its model otherwise than we do.
+    warnings.filterwarnings("ignore", message="Resolved model mismatch", category=UserWarning)
     return OpenAIChatCompletionClient(
         model=name,
         base_url=url,
