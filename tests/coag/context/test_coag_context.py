@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from functools import cached_property
 from typing import Any
 
 import pytest
@@ -10,10 +11,10 @@ from autogen_core.model_context import (
     UnboundedChatCompletionContext,
 )
 from autogen_core.models import AssistantMessage, SystemMessage, UserMessage
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from coag.context import AssistantState, CoagContext, PhaseMaterial, Rendering
-from coag.errors import StateError
+from coag.errors import PhaseViolation, StateError
 from coag.schema import (
     Candidate,
     Failure,
@@ -73,6 +74,68 @@ def test_a_tool_return_changes_the_typed_state_by_the_domains_hook() -> None:
 
     assert context.state == RoomState(place="kitchen", door="north")
     assert perceived.state_patch == {"place": "kitchen", "door": "north"}
+
+
+class Yard(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+    stones: list[int] = Field(default_factory=list[int])
+
+
+class Meter(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+    battery: int = 10
+
+    @cached_property
+    def low(self) -> bool:
+        return self.battery < 5
+
+
+def context_of(schema: type[BaseModel]) -> CoagContext[Any]:
+    class Context(CoagContext[Any]):
+        @property
+        def perceptual_state_schema(self) -> type[BaseModel]:
+            return schema
+
+    return Context()
+
+
+def test_what_can_be_changed_in_a_state_changes_nothing_in_the_context() -> None:
+    context = context_of(Yard)
+    context.state.stones.append(1)
+    assert context.state == Yard()
+
+
+def test_what_a_state_has_worked_out_is_not_carried_into_the_next_one() -> None:
+    context = context_of(Meter)
+    assert not context.state.low
+    assert context.state.model_copy(update={"battery": 1}).low
+
+
+def test_a_state_that_cannot_change_is_not_copied() -> None:
+    context = RoomContext()
+    assert context.state is context.state
+
+
+def test_foreseeing_an_outcome_commits_nothing() -> None:
+    context = CoagContext[Any]()
+    first, other = (RetrievalOutcome(cycle=1, at=NOW, query=query) for query in ("one", "other"))
+    after = context.foresee(first)
+    assert not context.working_memory.in_cycle
+    context.commit(other)
+    assert context.working_memory.cognitive_state.retrieval == other
+    assert after.cognitive_state.retrieval == first
+
+
+def test_what_was_perceived_since_an_outcome_was_foreseen_is_not_lost() -> None:
+    context, outcome = RoomContext(), RetrievalOutcome(cycle=1, at=NOW, query="")
+    context.foresee(outcome)
+    context.perceive(tool_return({"place": "kitchen"}))
+    context.commit(outcome)
+    assert context.state.place == "kitchen"
+    with pytest.raises(PhaseViolation):
+        context.foresee(outcome)
 
 
 def test_a_field_that_becomes_none_is_removed_by_the_patch() -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Any
@@ -340,3 +341,20 @@ def test_an_earlier_evaluation_in_a_growing_prompt_repeats_no_projection() -> No
     answer = context.build_prompt(Phase.SELECTION, MATERIAL)[2]
     assert '"candidate_id": "c1"' in answer.content
     assert "map" not in answer.content
+
+
+@given(steps=st.lists(st.sampled_from(["hear", "cycle", "other actions"]), max_size=8))
+def test_a_prompt_says_the_same_whatever_was_rendered_before(steps: list[str]) -> None:
+    context, material = CoagContext[Any](), MATERIAL
+    for number, step in enumerate(steps):
+        if step == "hear":
+            hear(context, f"Message {number}.", number)
+        elif step == "cycle":
+            live_one_cycle(context, context.working_memory.cycle + 1)
+        else:
+            look = ActionSpec(name=f"look_{number}", description="Looks.")
+            material = replace(material, actions=(look,))
+        for phase in ASKING:
+            anew = CoagContext[Any]()
+            anew.restore(context.working_memory)
+            assert context.build_prompt(phase, material) == anew.build_prompt(phase, material)
