@@ -238,7 +238,9 @@ class CoagContext(DomainHooks[StateT], ContextComponent, Generic[StateT]):
         Where another context decides what is shown, they are its state.
         """
         messages = [m.model_dump(mode="json") for m in self._transcript.messages()]
-        shown = {} if self.dialogue_source is None else await self.dialogue_source.save_state()
+        shown: Mapping[str, Any] = {}
+        if self.dialogue_source is not None:
+            shown = await self.dialogue_source.save_state()
         own = {"working_memory": self._memory.to_json(), "images": self.images.save()}
         return {"messages": messages, **shown, **{name: held for name, held in own.items() if held}}
 

@@ -15,6 +15,7 @@ class Release:
         self._names = names
         self._held: list[str] = []
         self._open = False
+        self._blank = True
 
     def take(self, piece: str) -> None:
         """Passes the piece on, or keeps it until it is known what the text is."""
@@ -22,9 +23,11 @@ class Release:
             self._pass_on(piece)
             return
         self._held.append(piece)
-        begun = "".join(self._held).lstrip()
-        if begun and begun[0] not in "{[<`":
-            self.release()
+        begun = piece.lstrip() if self._blank else ""
+        if begun:
+            self._blank = False
+            if begun[0] not in "{[<`":
+                self.release()
 
     def release(self) -> None:
         """It is a text: everything that was kept goes out."""

@@ -7,8 +7,9 @@ import re
 from collections.abc import Collection
 from typing import Any, cast
 
-_TAGGED = re.compile(r"<(tool_call|tools?|function_call)>\s*(.*?)\s*</\1>", re.DOTALL)
-_FENCED = re.compile(r"\A```[a-z_]*\s*(.*?)\s*```\Z", re.DOTALL)
+_TAG = re.compile(r"\s*<(tool_call|tools?|function_call)>")
+_FENCE = re.compile(r"```[a-z_]*")
+_BETWEEN = re.compile(r"\s*,?\s*")
 _LONGEST = 50_000
 """Characters of a text beyond which it is no call."""
 
@@ -31,23 +32,40 @@ def calls_in_text(text: str, names: Collection[str]) -> tuple[tuple[str, str], .
 
 
 def _parts(text: str) -> list[str]:
-    tagged = _TAGGED.findall(text)
-    if tagged and not _TAGGED.sub("", text).strip():
-        return [inner for _, inner in tagged]
-    fenced = _FENCED.match(text)
-    return _parts(fenced[1]) if fenced and fenced[1] != text else [text]
+    """What stands in tags, also in a fence, if that is all of the text; else the text itself."""
+    fence = _FENCE.match(text)
+    if fence is not None and text.endswith("```") and len(text) >= fence.end() + len("```"):
+        text = text[fence.end() : -len("```")].strip()
+    return _tagged(text) or [text]
+
+
+def _tagged(text: str) -> list[str]:
+    """What stands in each tag; nothing if anything stands outside. Looks at each letter once."""
+    parts: list[str] = []
+    position, end = 0, len(text.rstrip())
+    while position < end:
+        tag = _TAG.match(text, position)
+        closing = "" if tag is None else f"</{tag[1]}>"
+        close = -1 if tag is None else text.find(closing, tag.end())
+        if tag is None or close < 0:
+            return []
+        parts.append(text[tag.end() : close].strip())
+        position = close + len(closing)
+    return parts
 
 
 def _values(text: str) -> list[Any]:
     """The JSON values that the text is, one after the other; `[None]` if it is something else."""
-    decoder, values, rest = json.JSONDecoder(), list[Any](), text.strip()
-    while rest:
+    decoder, values = json.JSONDecoder(), list[Any]()
+    position, end = 0, len(text)
+    while position < end:
         try:
-            value, end = decoder.raw_decode(rest)
+            value, position = decoder.raw_decode(text, position)
         except (ValueError, RecursionError):
             return [None]
         values += cast("list[Any]", value) if isinstance(value, list) else [value]
-        rest = rest[end:].strip().removeprefix(",").strip()
+        between = _BETWEEN.match(text, position)
+        position = between.end() if between is not None else position
     return values
 
 

@@ -28,7 +28,7 @@ from kits.drop_in import (
     way_name,
     within,
 )
-from kits.planned import PlannedModel
+from kits.planned import Planned, PlannedModel
 
 from coag import CoagAgent
 
@@ -331,14 +331,19 @@ async def test_it_can_be_used_after_a_time_out_of_its_caller() -> None:
 # ---- teams ----
 
 
+def plan_for(where: str, tool: str) -> list[Planned]:
+    """What a model calls that is to be cancelled there."""
+    return [] if where == "model" else [(tool, {})]
+
+
 @pytest.mark.parametrize("where", ["model", "tool"])
 async def test_a_team_is_cancelled_and_can_be_used_again(where: str) -> None:
     """By its token: what a team does when its own task is cancelled is AutoGen's."""
-    model = PlannedModel("FINAL", *([] if where == "model" else [("sleep_long", {})]))
+    model = PlannedModel("FINAL", *plan_for(where, "sleep_long"))
     model.seconds = LONG if where == "model" else 0.0
     agent = CoagAgent("agent", model, tools=[sleep_long], depth="compact")
     team, token = RoundRobinGroupChat([agent], max_turns=1), CancellationToken()
-    task = asyncio.create_task(team.run(task="Go.", cancellation_token=token))
+    task: asyncio.Task[Any] = asyncio.create_task(team.run(task="Go.", cancellation_token=token))
     await until(lambda: bool(model.at_work if where == "model" else model.asked))
     token.cancel()
     await cancelled(task)

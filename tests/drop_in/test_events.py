@@ -30,6 +30,7 @@ from kits.drop_in import (
     run,
     streamed,
     text_message,
+    told,
     usage_in,
     way_name,
     within,
@@ -107,9 +108,9 @@ async def test_run_and_run_stream_tell_the_same(case: str) -> None:
     first, _ = made(case, WAYS[0])
     second, _ = made(case, WAYS[0])
     kept = [type(message) for message in (await run(first)).messages]
-    items = [item async for item in second.run_stream(task="Go on.")]
-    assert [type(item) for item in without_chunks(items[:-1])] == kept
-    assert [type(item) for item in items[-1].messages] == kept
+    items, result = await told(second.run_stream(task="Go on."))
+    assert [type(item) for item in without_chunks(items)] == kept
+    assert [type(item) for item in result.messages] == kept
 
 
 async def test_a_tools_call_comes_before_its_result_and_the_answer_last() -> None:

@@ -27,7 +27,7 @@ from kits.drop_in import (
     way_name,
     within,
 )
-from kits.planned import PlannedModel
+from kits.planned import Planned, PlannedModel
 from PIL import Image as PILImage
 
 from coag import CoagAgent
@@ -106,10 +106,12 @@ async def test_a_state_that_is_saved_while_the_agent_works_can_be_gone_on_with(
         await asyncio.sleep(30)
         return "dug"
 
-    model = PlannedModel("FINAL", *([] if where == "model" else [("dig", {})]))
+    plan: list[Planned] = [] if where == "model" else [("dig", {})]
+    model = PlannedModel("FINAL", *plan)
     model.seconds = 30.0 if where == "model" else 0.0
     first, token = CoagAgent("agent", model, tools=[dig], **way), CancellationToken()
-    task = asyncio.create_task(first.run(task="Dig for 4711.", cancellation_token=token))
+    digging = first.run(task="Dig for 4711.", cancellation_token=token)
+    task: asyncio.Task[Any] = asyncio.create_task(digging)
     await until(lambda: bool(model.at_work) if where == "model" else at_work.is_set())
     state = through_json(await first.save_state())
     token.cancel()
@@ -211,8 +213,8 @@ async def test_a_team_goes_on_in_the_middle_of_its_conversation(mixed: bool) -> 
     def team(*answers: str) -> tuple[RoundRobinGroupChat, list[PlannedModel]]:
         models = [PlannedModel(answer) for answer in answers]
         other: Any = AssistantAgent if mixed else CoagAgent
-        agents = [CoagAgent("one", models[0]), other("two", models[1])]
-        return RoundRobinGroupChat(agents, max_turns=1), models
+        one, two = CoagAgent("one", models[0]), other("two", models[1])
+        return RoundRobinGroupChat([one, two], max_turns=1), models
 
     first, _ = team("ONE-SAYS", "TWO-SAYS")
     await within(first.run(task="Begin 4711."))

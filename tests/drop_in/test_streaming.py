@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from autogen_agentchat.messages import ModelClientStreamingChunkEvent
 from autogen_agentchat.teams import RoundRobinGroupChat
-from kits.drop_in import NATIVE, WAYS, add, streamed, way_name
+from kits.drop_in import NATIVE, WAYS, add, streamed, told, way_name
 from kits.planned import PlannedModel
 
 from coag import CoagAgent
@@ -79,7 +79,7 @@ async def test_a_call_written_as_text_is_not_shown_as_an_answer() -> None:
 async def test_a_team_streams_what_its_agent_streams() -> None:
     agent = CoagAgent("agent", PlannedModel("one two three"), model_client_stream=True)
     team = RoundRobinGroupChat([agent], max_turns=1)
-    items = [item async for item in team.run_stream(task="Go.")]
-    answer = items[-1].messages[-1]
+    items, result = await told(team.run_stream(task="Go."))
+    answer = result.messages[-1]
     assert "".join(pieces_for(items, answer.id)) == "one two three"
-    assert not any(isinstance(m, ModelClientStreamingChunkEvent) for m in items[-1].messages)
+    assert not any(isinstance(m, ModelClientStreamingChunkEvent) for m in result.messages)

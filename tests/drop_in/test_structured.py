@@ -6,10 +6,11 @@ import json
 from typing import Any
 
 import pytest
+from autogen_agentchat.base import ChatAgent, Team
 from autogen_agentchat.conditions import TextMentionTermination
 from autogen_agentchat.messages import StructuredMessage
 from autogen_agentchat.teams import RoundRobinGroupChat
-from kits.drop_in import WAYS, Judgement, Part, Report, add, run, way_name, within
+from kits.drop_in import WAYS, Judgement, Part, Report, add, form_of, run, told, way_name, within
 from kits.planned import PlannedModel
 from pydantic import BaseModel
 
@@ -36,10 +37,9 @@ async def test_the_answer_is_of_the_type(
     model = formed(value, ("add", {"a": 1, "b": 2}), says=says)
     agent = CoagAgent("agent", model, tools=[add], output_content_type=type(value), **way)
     for _ in range(2):
-        answer = (await run(agent)).messages[-1]
-        assert isinstance(answer, StructuredMessage)
+        answer: Any = (await run(agent)).messages[-1]
         assert type(answer).__name__ == f"StructuredMessage[{type(value).__name__}]"
-        assert answer.content == value
+        assert form_of(answer) == value
     assert model.violations == []
 
 
@@ -61,14 +61,12 @@ async def test_a_format_says_how_it_reads(way: dict[str, Any], plan: list[Any]) 
 async def test_a_model_that_knows_no_schema_gives_it_too(way: dict[str, Any]) -> None:
     model = formed(VALUES[0], structured_output=False)
     agent = CoagAgent("agent", model, output_content_type=Judgement, **way)
-    answer = (await run(agent)).messages[-1]
-    assert isinstance(answer, StructuredMessage)
-    assert answer.content == VALUES[0]
+    assert form_of((await run(agent)).messages[-1]) == VALUES[0]
 
 
 async def test_a_team_takes_it_unregistered_and_others_read_it() -> None:
     other = PlannedModel("Read. TERMINATE")
-    agents = [
+    agents: list[ChatAgent | Team] = [
         CoagAgent("one", formed(VALUES[0]), output_content_type=Judgement),
         CoagAgent("two", other),
     ]
@@ -82,8 +80,8 @@ async def test_a_structured_answer_is_streamed_as_what_it_is() -> None:
     agent = CoagAgent(
         "agent", formed(VALUES[0]), output_content_type=Judgement, model_client_stream=True
     )
-    items = [item async for item in agent.run_stream(task="Go.")]
-    answer = items[-1].messages[-1]
+    items, result = await told(agent.run_stream(task="Go."))
+    answer = result.messages[-1]
     pieces = [i for i in items if type(i).__name__ == "ModelClientStreamingChunkEvent"]
     mine = "".join(piece.content for piece in pieces if piece.full_message_id == answer.id)
     assert Judgement.model_validate_json(mine) == VALUES[0]

@@ -32,6 +32,7 @@ from kits.drop_in import (
     multiply,
     results_in,
     run,
+    told,
     way_name,
 )
 from kits.planned import Planned, PlannedModel
@@ -251,9 +252,9 @@ async def test_what_an_agent_as_a_tool_does_is_shown_and_its_pieces_are_not_kept
     )
     model = PlannedModel("OUTER", ("inner", {"task": "token-9"}))
     agent = CoagAgent("outer", model, tools=[AgentTool(inner, return_value_as_last_message=True)])
-    items = [item async for item in agent.run_stream(task="Go.")]
+    items, result = await told(agent.run_stream(task="Go."))
     assert any(getattr(item, "source", "") == "inner" for item in items)
-    kept = items[-1].messages
+    kept = result.messages
     assert not any(type(m).__name__ == "ModelClientStreamingChunkEvent" for m in kept)
     results = [m for m in kept if isinstance(m, ToolCallExecutionEvent) and m.source == "outer"]
     assert [r.content for m in results for r in m.content] == ["ONE TWO THREE"]

@@ -8,7 +8,7 @@ import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from autogen_agentchat.base import Response, TaskResult
 from autogen_agentchat.messages import (
@@ -203,6 +203,20 @@ async def streamed(
     return items, response
 
 
+async def told(stream: AsyncGenerator[Any, None]) -> tuple[list[Any], TaskResult]:
+    """What a stream of an agent or a team shows and, apart, its result."""
+    items: list[Any] = [item async for item in stream]
+    result = items.pop()
+    assert isinstance(result, TaskResult)
+    return items, result
+
+
+def form_of(message: Any) -> Any:
+    """The content of a structured message."""
+    assert isinstance(message, StructuredMessage)
+    return cast("Any", message).content
+
+
 async def run(agent: Any, task: Any = "Go on.", seconds: float = 10.0) -> TaskResult:
     """The result of a run, whose answer is legal."""
     result = await within(agent.run(task=task), seconds, "the run")
@@ -213,11 +227,12 @@ async def run(agent: Any, task: Any = "Go on.", seconds: float = 10.0) -> TaskRe
 def check_event(event: BaseAgentEvent | BaseChatMessage) -> None:
     """A type that every team knows, which survives JSON."""
     factory = MessageFactory()
-    if isinstance(event, StructuredMessage) and not factory.is_registered(type(event)):
-        factory.register(type(event))
+    kind = cast("type[BaseChatMessage]", type(event))
+    if issubclass(kind, StructuredMessage) and not factory.is_registered(kind):
+        factory.register(kind)
     dumped = event.dump()
     again = factory.create(json.loads(json.dumps(dumped)))
-    assert type(again) is type(event)
+    assert type(again) is kind
     assert again.dump() == dumped
     assert all(isinstance(value, str) for value in event.metadata.values())
 
@@ -280,7 +295,10 @@ async def no_strays() -> AsyncGenerator[None]:
 
 @dataclass
 class Pulse:
-    """Measures the longest time for which the event loop did not come round."""
+    """Measures the longest time for which the event loop did not come round.
+
+    By the thread's own clock: other processes on the machine take time, too.
+    """
 
     gaps: list[float] = field(default_factory=list[float])
 
@@ -290,10 +308,10 @@ class Pulse:
         return max(self.gaps, default=0.0)
 
     async def beat(self) -> None:
-        last = time.perf_counter()
+        last = time.thread_time()
         while True:
-            await asyncio.sleep(0.002)
-            now = time.perf_counter()
+            await asyncio.sleep(0.001)
+            now = time.thread_time()
             self.gaps.append(now - last)
             last = now
 

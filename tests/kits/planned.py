@@ -249,14 +249,15 @@ class PlannedModel(ChatCompletionClient, Component[PlannedConfig]):
         """Which of the forms the schema in a prompt is, where the request does not name it."""
         schema = text.partition("JSON Schema:")[2]
         for name, form in self.forms.items():
-            if schema and isinstance(form, Mapping) and all(f'"{key}"' in schema for key in form):
+            keys = cast("dict[str, Any]", form) if isinstance(form, dict) else {"": None}
+            if schema and all(f'"{key}"' in schema for key in keys):
                 return name
         return ""
 
     def _form(self, name: str) -> Any:
         if name in self.forms:
             return self.forms[name]
-        thought = {"situation": "All is calm.", "risks": [], "goal_status": "open"}
+        thought: dict[str, Any] = {"situation": "All is calm.", "risks": [], "goal_status": "open"}
         match name:
             case "ReasoningAnswer":
                 return thought

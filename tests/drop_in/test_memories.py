@@ -1,0 +1,198 @@
+"""Our memory as AutoGen's: what ChromaDBVectorMemory promises, and what it does not keep."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from autogen_agentchat.agents import AssistantAgent
+from autogen_core import CancellationToken
+from autogen_core.memory import Memory, MemoryContent, MemoryMimeType
+from autogen_core.model_context import UnboundedChatCompletionContext
+from autogen_core.models import UserMessage
+from kits.drop_in import run, within
+from kits.planned import PlannedModel
+from numpy.typing import NDArray
+
+from coag import CoagAgent
+from coag.compat import AutoGenMemory
+from coag.memory import LongTermMemory
+from coag.store import HashEmbedder, open_store
+
+FACTS = ("Ada likes apples.", "Bob sails boats.", "Cid paints castles.")
+
+
+def memory(folder: Path | None = None, scope: str = "s", **given: Any) -> AutoGenMemory:
+    store = open_store(folder, embedder=HashEmbedder())
+    return AutoGenMemory(LongTermMemory(store, scope=scope), **given)
+
+
+def text(content: str, **metadata: Any) -> MemoryContent:
+    return MemoryContent(content=content, mime_type=MemoryMimeType.TEXT, metadata=metadata or None)
+
+
+async def filled(folder: Path | None = None, **given: Any) -> AutoGenMemory:
+    made = memory(folder, **given)
+    for fact in FACTS:
+        await made.add(text(fact))
+    return made
+
+
+async def found(given: Memory, query: str) -> list[str]:
+    return [str(r.content) for r in (await within(given.query(query))).results]
+
+
+async def test_what_was_added_is_found_best_first_with_scores_from_0_to_1() -> None:
+    results = (await (await filled()).query("apples that Ada likes")).results
+    assert results[0].content == FACTS[0]
+    scores = [float((r.metadata or {})["score"]) for r in results]
+    assert scores == sorted(scores, reverse=True)
+    assert all(0 <= score <= 1 for score in scores)
+
+
+async def test_what_is_found_can_be_added_again_and_is_kept_once() -> None:
+    made = await filled()
+    (first, *_) = (await made.query("apples that Ada likes")).results
+    await made.add(first)
+    assert (await found(made, "apples that Ada likes")).count(FACTS[0]) == 1
+    assert first.mime_type in (MemoryMimeType.TEXT, "text/plain")
+
+
+@pytest.mark.parametrize("mime_type", [MemoryMimeType.TEXT, "text/plain"])
+async def test_a_type_may_be_given_by_its_name(mime_type: Any) -> None:
+    made = memory()
+    await made.add(MemoryContent(content=FACTS[0], mime_type=mime_type))
+    assert await found(made, "apples that Ada likes") == [FACTS[0]]
+
+
+async def test_json_keeps_its_letters() -> None:
+    made = memory()
+    given = {"Name": "ADA", "likes": ["Apples"]}
+    await made.add(MemoryContent(content=given, mime_type=MemoryMimeType.JSON))
+    (result,) = (await made.query("Ada apples")).results
+    assert result.content == given
+
+
+@pytest.mark.parametrize("metadata", [{"a": None}, {"a": {"b": [1]}}, {"a": "x", "n": 1.5}])
+async def test_any_metadata_comes_back_and_the_callers_is_left_alone(
+    metadata: dict[str, Any],
+) -> None:
+    made, given = memory(), dict(metadata)
+    await made.add(MemoryContent(content=FACTS[0], mime_type=MemoryMimeType.TEXT, metadata=given))
+    assert given == metadata
+    (result,) = (await made.query("apples that Ada likes")).results
+    assert metadata.items() <= (result.metadata or {}).items()
+
+
+async def test_equal_facts_do_not_crowd_out_others() -> None:
+    made = await filled(k=3, min_score=0.0)
+    for _ in range(5):
+        await made.add(text(FACTS[0]))
+    assert set(await found(made, "Ada Bob Cid")) == set(FACTS)
+
+
+async def test_a_cancelled_token_cancels() -> None:
+    made, token = await filled(), CancellationToken()
+    token.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await within(made.query("apples", cancellation_token=token))
+    assert await found(made, "apples that Ada likes")
+
+
+async def test_it_shows_what_it_found_once_and_never_as_instructions() -> None:
+    made, context = await filled(), UnboundedChatCompletionContext()
+    for turn in range(5):
+        said = UserMessage(content=f"{turn}: apples that Ada likes", source="user")
+        await context.add_message(said)
+        shown = await made.update_context(context)
+        assert FACTS[0] in [r.content for r in shown.memories.results]
+    messages = await context.get_messages()
+    assert sum(str(m.content).count(FACTS[0]) for m in messages) == 1
+    assert all(m.type == "UserMessage" for m in messages)
+
+
+@pytest.mark.parametrize("kind", [CoagAgent, AssistantAgent])
+async def test_agents_of_both_kinds_are_told_of_it(kind: Any) -> None:
+    model = PlannedModel()
+    agent = kind("agent", model, memory=[await filled()])
+    for _ in range(3):
+        await run(agent, "What does Ada like? apples?")
+    assert max(asked.text.count(FACTS[0]) for asked in model.asked) == 1
+    assert model.violations == []
+
+
+# ---- on a disk ----
+
+
+async def test_it_lasts_and_its_component_finds_it_again(tmp_path: Path) -> None:
+    pytest.importorskip("chromadb")
+    store = open_store(tmp_path / "memory", embedder=HashEmbedder())
+    made = AutoGenMemory(LongTermMemory(store, scope="s"))
+    await made.add(text(FACTS[0]))
+    dumped = json.loads(made.dump_component().model_dump_json(exclude_none=True))
+    await made.close()
+    await made.close()
+    again = Memory.load_component(dumped)
+    assert isinstance(again, AutoGenMemory)
+    assert await found(again, "apples that Ada likes") == [FACTS[0]]
+    assert json.loads(again.dump_component().model_dump_json(exclude_none=True)) == dumped
+    await again.close()
+
+
+async def test_scopes_of_one_folder_do_not_see_each_other(tmp_path: Path) -> None:
+    pytest.importorskip("chromadb")
+    one, two = memory(tmp_path, "one"), memory(tmp_path, "two")
+    await one.add(text(FACTS[0]))
+    assert await found(two, "apples that Ada likes") == []
+    assert await found(one, "apples that Ada likes") == [FACTS[0]]
+    await one.close()
+    await two.close()
+
+
+@dataclass(frozen=True)
+class SlowEmbedder:
+    """Takes its time, without the loop's."""
+
+    seconds: float = 0.15
+    dimension: int = 64
+    name: str = "slow"
+    minimum_similarity: float = 0.1
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        time.sleep(self.seconds)
+        return HashEmbedder(self.dimension).embed(texts)
+
+    def embed_query(self, text: str) -> NDArray[np.float32]:
+        return self.embed([text])
+
+
+@pytest.mark.parametrize("on_disk", [True, False])
+async def test_a_slow_embedder_does_not_hold_the_loop(on_disk: bool, tmp_path: Path) -> None:
+    store = open_store(tmp_path if on_disk else None, embedder=SlowEmbedder())
+    made = AutoGenMemory(LongTermMemory(store, scope="s"))
+    gaps: list[float] = []
+
+    async def beat() -> None:
+        last = time.perf_counter()
+        while True:
+            await asyncio.sleep(0.005)
+            gaps.append(time.perf_counter() - last)
+            last = time.perf_counter()
+
+    await made.add(text(FACTS[1]))  # what is opened once
+    task = asyncio.create_task(beat())
+    begun = time.perf_counter()
+    await made.add(text(FACTS[0]))
+    await asyncio.gather(*(made.query("apples that Ada likes") for _ in range(4)))
+    assert time.perf_counter() - begun < 1.5
+    task.cancel()
+    await asyncio.wait({task})
+    assert max(gaps) < 0.14
+    await made.close()

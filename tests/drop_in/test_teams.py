@@ -1,0 +1,297 @@
+"""In every team of AutoGen, alone and beside stock agents, and behind a core agent."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from autogen_agentchat.agents import (
+    AssistantAgent,
+    MessageFilterAgent,
+    MessageFilterConfig,
+    PerSourceFilter,
+    SocietyOfMindAgent,
+    UserProxyAgent,
+)
+from autogen_agentchat.conditions import (
+    ExternalTermination,
+    FunctionCallTermination,
+    MaxMessageTermination,
+    SourceMatchTermination,
+    TextMentionTermination,
+    TextMessageTermination,
+    TokenUsageTermination,
+)
+from autogen_agentchat.messages import ToolCallExecutionEvent
+from autogen_agentchat.teams import (
+    DiGraphBuilder,
+    GraphFlow,
+    MagenticOneGroupChat,
+    RoundRobinGroupChat,
+    SelectorGroupChat,
+)
+from autogen_agentchat.tools import AgentTool, TeamTool
+from autogen_core import (
+    AgentId,
+    CancellationToken,
+    FunctionCall,
+    MessageContext,
+    RoutedAgent,
+    SingleThreadedAgentRuntime,
+    message_handler,
+)
+from kits.drop_in import WAYS, add, run, text_message, told, way_name, within
+from kits.planned import PlannedModel
+
+from coag import CoagAgent
+
+all_ways = pytest.mark.parametrize("way", WAYS, ids=way_name)
+
+
+def agent(name: str, answer: str = "", *plan: Any, **given: Any) -> CoagAgent:
+    return CoagAgent(name, PlannedModel(answer or f"{name}-says", *plan), **given)
+
+
+def sources(result: Any) -> list[str]:
+    return [m.source for m in result.messages if hasattr(m, "to_model_message")]
+
+
+@all_ways
+@pytest.mark.parametrize("other", [CoagAgent, AssistantAgent])
+async def test_round_robin(way: dict[str, Any], other: Any) -> None:
+    model, second = PlannedModel("ONE", ("add", {"a": 1, "b": 2})), PlannedModel("TWO")
+    one, two = CoagAgent("one", model, tools=[add], **way), other("two", second)
+    result = await within(RoundRobinGroupChat([one, two], max_turns=4).run(task="Go."))
+    assert sources(result) == ["user", "one", "two", "one", "two"]
+    assert "ONE" in second.heard
+    assert "TWO" in model.heard
+    assert model.violations == second.violations == []
+
+
+async def test_one_agent_goes_on_alone_until_it_says_the_word() -> None:
+    model = PlannedModel("Not yet.")
+
+    async def finish() -> str:
+        """Changes the answer."""
+        model.answer = "Done. TERMINATE"
+        return "ok"
+
+    model.then([("respond", {"text": "Not yet."})], [("finish", {})])
+    one = CoagAgent("one", model, tools=[finish], proposal="json", depth="compact")
+    ends = TextMentionTermination("TERMINATE") | MaxMessageTermination(20)
+    result = await within(RoundRobinGroupChat([one], termination_condition=ends).run(task="Go."))
+    assert result.messages[-1].to_text() == "Done. TERMINATE"
+
+
+async def test_a_selector_selects() -> None:
+    team = SelectorGroupChat([agent("one"), agent("two")], PlannedModel("two"), max_turns=1)
+    assert sources(await within(team.run(task="Go."))) == ["user", "two"]
+
+
+async def test_a_graph_forks_and_joins() -> None:
+    names = ("a", "b", "c", "d")
+    models = {name: PlannedModel(f"{name}-says") for name in names}
+    nodes = {name: CoagAgent(name, models[name]) for name in names}
+    graph = DiGraphBuilder()
+    for node in nodes.values():
+        graph.add_node(node)
+    graph.add_edge(nodes["a"], nodes["b"]).add_edge(nodes["a"], nodes["c"])
+    graph.add_edge(nodes["b"], nodes["d"]).add_edge(nodes["c"], nodes["d"])
+    result = await within(GraphFlow(list(nodes.values()), graph.build()).run(task="Go."))
+    assert {"b-says", "c-says"} <= {t for t in ("b-says", "c-says") if t in models["d"].heard}
+    assert sources(result)[:2] == ["user", "a"]
+    assert set(sources(result)) >= set(names)
+
+
+@pytest.mark.parametrize(("said", "goes"), [("APPROVE", "b"), ("REJECT", "c")])
+async def test_a_graph_goes_by_what_was_said(said: str, goes: str) -> None:
+    a, b, c = agent("a", said), agent("b"), agent("c")
+    graph = DiGraphBuilder().add_node(a).add_node(b).add_node(c)
+    graph.add_edge(a, b, condition="APPROVE").add_edge(a, c, condition="REJECT")
+    result = await within(GraphFlow([a, b, c], graph.build()).run(task="Go."))
+    assert goes in sources(result)
+    assert len({"b", "c"} & set(sources(result))) == 1
+
+
+LEDGER = {
+    "is_request_satisfied": {"reason": "r", "answer": False},
+    "is_progress_being_made": {"reason": "r", "answer": True},
+    "is_in_loop": {"reason": "r", "answer": False},
+    "instruction_or_question": {"reason": "r", "answer": "Do it."},
+    "next_speaker": {"reason": "r", "answer": "one"},
+}
+
+
+async def test_magentic_one_leads_it() -> None:
+    done = {**LEDGER, "is_request_satisfied": {"reason": "r", "answer": True}}
+    ledgers = iter([json.dumps(LEDGER), json.dumps(done)])
+
+    class Leader(PlannedModel):
+        def _content(
+            self, kind: Any, names: Any, json_output: Any, messages: Any
+        ) -> str | list[FunctionCall]:
+            return next(ledgers) if kind == "json" else "PLAN"
+
+    worker = PlannedModel("WORKED")
+    team = MagenticOneGroupChat([CoagAgent("one", worker)], Leader(), max_turns=5)
+    result = await within(team.run(task="token-8"))
+    assert "one" in sources(result)
+    assert "Do it." in worker.heard
+
+
+async def test_it_is_a_tool_and_has_agents_and_teams_as_tools() -> None:
+    team = RoundRobinGroupChat([agent("a"), agent("b")], max_turns=2)
+    duo = TeamTool(team, name="duo", description="d", return_value_as_last_message=True)
+    single = AgentTool(agent("single"), return_value_as_last_message=True)
+    plan = [("duo", {"task": "token-1"}), ("single", {"task": "token-2"})]
+    for outer in (CoagAgent, AssistantAgent):
+        given: dict[str, Any] = {} if outer is CoagAgent else {"max_tool_iterations": 3}
+        one = outer("outer", PlannedModel("OUTER", *plan), tools=[duo, single], **given)
+        result = await within(one.run(task="Go."))
+        events = [m for m in result.messages if isinstance(m, ToolCallExecutionEvent)]
+        own = [r.content for m in events if m.source == "outer" for r in m.content]
+        assert own == ["b-says", "single-says"]
+
+
+async def test_a_society_of_mind_is_made_of_it() -> None:
+    inner = RoundRobinGroupChat([agent("a"), agent("b")], max_turns=2)
+    society = SocietyOfMindAgent("som", team=inner, model_client=PlannedModel("SOM"))
+    for _ in range(2):
+        result = await within(society.run(task="Go."))
+        assert result.messages[-1].to_text() == "SOM"
+
+
+async def test_a_filter_keeps_messages_from_it() -> None:
+    model = PlannedModel()
+    newest = PerSourceFilter(source="user", position="last", count=1)
+    last = MessageFilterConfig(per_source=[newest])
+    filtered = MessageFilterAgent("filter", CoagAgent("one", model), last)
+    messages = [text_message("token-1"), text_message("token-2")]
+    await within(filtered.on_messages(messages, CancellationToken()))
+    assert "token-1" not in model.heard
+    assert "token-2" in model.heard
+
+
+async def test_a_team_within_a_team() -> None:
+    inner = RoundRobinGroupChat([agent("a")], max_turns=1, name="inner")
+    result = await within(RoundRobinGroupChat([inner, agent("b")], max_turns=2).run(task="Go."))
+    assert result.messages[-1].source == "b"
+
+
+async def test_a_person_takes_part() -> None:
+    human = UserProxyAgent("human", input_func=lambda prompt: "Fine. TERMINATE")
+    ends = TextMentionTermination("TERMINATE")
+    team = RoundRobinGroupChat([agent("a"), human], termination_condition=ends)
+    assert sources(await within(team.run(task="Go."))) == ["user", "a", "human"]
+
+
+SUM = ("add", {"a": 1, "b": 2})
+
+
+@pytest.mark.parametrize(
+    ("condition", "plan", "why"),
+    [
+        (lambda: TextMentionTermination("FINAL", sources=["a"]), [], "mentioned"),
+        (lambda: SourceMatchTermination(["a"]), [], "answered"),
+        (lambda: TextMessageTermination("a"), [], "Text message received"),
+        (lambda: TokenUsageTermination(max_total_token=1), [], "Token usage limit"),
+        (lambda: FunctionCallTermination("add"), [SUM], "was executed"),
+        (lambda: MaxMessageTermination(2), [SUM], "Maximum number of messages"),
+    ],
+)
+async def test_terminations_see_what_they_look_for(condition: Any, plan: Any, why: str) -> None:
+    one = agent("a", "FINAL", *plan, tools=[add])
+    team = RoundRobinGroupChat([one], termination_condition=condition(), max_turns=5)
+    result = await within(team.run(task="Go."))
+    assert why in str(result.stop_reason)
+    assert sources(result) == ["user", "a"]
+
+
+async def test_a_team_is_stopped_from_outside() -> None:
+    stop = ExternalTermination()
+    team = RoundRobinGroupChat([agent("a")], termination_condition=stop)
+    stop.set()
+    result = await within(team.run(task="Go."))
+    assert len(result.messages) < 12
+
+
+async def test_a_reset_team_has_forgotten() -> None:
+    model = PlannedModel()
+    team = RoundRobinGroupChat([CoagAgent("a", model)], max_turns=1)
+    await within(team.run(task="token-old"))
+    await team.reset()
+    asked = len(model.asked)
+    await within(team.run(task="token-new"))
+    heard = "".join(one.text for one in model.asked[asked:])
+    assert "token-old" not in heard
+    assert "token-new" in heard
+
+
+async def test_a_runtime_from_outside_serves() -> None:
+    runtime = SingleThreadedAgentRuntime()
+    runtime.start()
+    team = RoundRobinGroupChat([agent("a")], max_turns=1, runtime=runtime)
+    assert sources(await within(team.run(task="Go."))) == ["user", "a"]
+    await runtime.stop()
+
+
+# ---- core ----
+
+
+@dataclass
+class Question:
+    """What a core agent is asked."""
+
+    text: str
+
+
+class Wrapper(RoutedAgent):
+    """A core agent around ours."""
+
+    def __init__(self, inner: CoagAgent) -> None:
+        super().__init__("Wraps.")
+        self._inner = inner
+
+    @message_handler
+    async def on_question(self, message: Question, ctx: MessageContext) -> Question:
+        messages = [text_message(message.text)]
+        response = await self._inner.on_messages(messages, ctx.cancellation_token)
+        return Question(response.chat_message.to_text())
+
+
+async def test_a_core_agent_may_wrap_it() -> None:
+    runtime = SingleThreadedAgentRuntime()
+    model = PlannedModel("FINAL", ("add", {"a": 1, "b": 2}))
+    inner = CoagAgent("inner", model, tools=[add])
+    await Wrapper.register(runtime, "wrapper", lambda: Wrapper(inner))
+    runtime.start()
+    for text in ("One.", "Two."):
+        sent = runtime.send_message(Question(text), AgentId("wrapper", "default"))
+        assert (await within(sent)).text == "FINAL"
+        assert text in model.heard
+    await runtime.stop_when_idle()
+    assert model.violations == []
+
+
+async def test_in_a_team_its_metadata_tells_how_the_turn_ended() -> None:
+    team = RoundRobinGroupChat([agent("a")], max_turns=1)
+    result = await within(team.run(task="Go."))
+    assert result.messages[-1].metadata["ended_by"] == "respond"
+    assert sources(await run_again(team)) == ["a"]
+
+
+async def run_again(team: RoundRobinGroupChat) -> Any:
+    """A team may go on without a task."""
+    return await within(team.run())
+
+
+async def test_alone_and_in_a_team_it_shows_the_same() -> None:
+    def one() -> CoagAgent:
+        return agent("a", "one two three", SUM, tools=[add], model_client_stream=True)
+
+    alone = await run(one(), "Go.")
+    team = RoundRobinGroupChat([one()], max_turns=1)
+    _, result = await told(team.run_stream(task="Go."))
+    assert [type(m) for m in result.messages] == [type(m) for m in alone.messages]
