@@ -109,7 +109,8 @@ def test_a_text_beside_calls_makes_it_a_text(
 def test_one_unknown_name_makes_all_of_it_an_answer(
     calls: list[tuple[str, Any]], writing: Any
 ) -> None:
-    objects = [as_object(call, "arguments") for call in [*calls, ("ghost", {})]]
+    ghost: tuple[str, Any] = ("ghost", {})
+    objects = [as_object(call, "arguments") for call in [*calls, ghost]]
     assert calls_in_text(writing(objects), NAMES) == ()
 
 

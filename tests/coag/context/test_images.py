@@ -1,0 +1,100 @@
+"""The images of a dialogue: few, the newest, and only where they are looked at."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from autogen_agentchat.messages import MultiModalMessage
+from autogen_core import Image
+from autogen_core.model_context import UnboundedChatCompletionContext
+from autogen_core.models import UserMessage
+from hypothesis import given
+from hypothesis import strategies as st
+from PIL import Image as PILImage
+
+from coag.agent._inbox import TOO_LARGE, message_percepts
+from coag.context import CoagContext, named_images
+from coag.context._images import IMAGE_CHARACTERS, IMAGES_KEPT, Images
+from coag.context._working_memory import Utterance, WorkingMemory
+from coag.schema import CountingIds, Phase, PromptMessage, SteppingClock, Trust
+
+PROMPT = (
+    PromptMessage(role="system", content="Be brief."),
+    PromptMessage(role="user", content="Look."),
+    PromptMessage(role="user", content="Well?"),
+)
+
+
+def memory(*shown: tuple[str, ...]) -> WorkingMemory:
+    dialogue = tuple(
+        Utterance(
+            source="user",
+            own=False,
+            trust=Trust.USER,
+            content="Look.",
+            at=datetime(2026, 1, 1, tzinfo=UTC),
+            images=images,
+        )
+        for images in shown
+    )
+    return WorkingMemory(activity="main", dialogue=dialogue)
+
+
+@given(st.lists(st.lists(st.sampled_from("abcdefg"), max_size=3).map(tuple), max_size=6))
+def test_the_newest_of_the_dialogue_are_kept_and_shown(shown: list[tuple[str, ...]]) -> None:
+    images, seen = Images(), list[tuple[str, ...]]()
+    for arrived in shown:
+        seen.append(arrived)
+        images.keep({name: f"uri-{name}" for name in arrived}, memory(*seen))
+    now = memory(*seen)
+    names = list(dict.fromkeys(name for names in seen for name in names))[-IMAGES_KEPT:]
+    assert set(images.save()) <= set(names)
+    prompt = images.put_into(PROMPT, Phase.REASONING, now)
+    assert [message.images for message in prompt if message.role == "system"] == [()]
+    assert prompt[2].images == ()
+    assert set(prompt[1].images) <= {f"uri-{name}" for name in names}
+    assert len(prompt[1].images) <= IMAGES_KEPT
+
+
+@pytest.mark.parametrize("phase", list(Phase))
+def test_only_phases_whose_prompts_hold_the_dialogue_see_them(phase: Phase) -> None:
+    images, now = Images(), memory(("a",))
+    images.keep({"a": "uri-a"}, now)
+    prompt = images.put_into(PROMPT, phase, now)
+    looks = phase in (Phase.REASONING, Phase.PROPOSAL, Phase.EVALUATION)
+    assert bool(prompt[1].images) is looks
+
+
+def test_what_is_kept_comes_back() -> None:
+    images, again = Images(), Images()
+    images.keep({"a": "uri-a"}, memory(("a",)))
+    again.load(images.save())
+    assert again.put_into(PROMPT, Phase.REASONING, memory(("a",)))[1].images == ("uri-a",)
+
+
+def test_equal_images_have_one_name_and_large_ones_none() -> None:
+    assert len(named_images(["uri-a", "uri-a", "uri-b"])) == 2
+    assert named_images(["x" * (IMAGE_CHARACTERS + 1)]) == {}
+
+
+def picture(size: int = 4) -> Image:
+    return Image(PILImage.new("RGB", (size, size)))
+
+
+def test_a_message_brings_its_images_by_hash() -> None:
+    message = MultiModalMessage(content=["Look.", picture(), picture()], source="user")
+    (percept,) = message_percepts([message], SteppingClock(), CountingIds())
+    assert list(percept.images) == list(named_images([picture().data_uri]))
+    assert TOO_LARGE not in percept.content
+
+
+async def test_an_image_that_is_added_or_shown_by_another_context_is_seen() -> None:
+    message = UserMessage(content=["Look.", picture()], source="user")
+    for dialogue in (None, UnboundedChatCompletionContext()):
+        context = CoagContext[Any](dialogue=dialogue)
+        await context.add_message(message)
+        await context.refresh_dialogue()
+        assert context.images.save() == named_images([picture().data_uri])
+        assert context.working_memory.dialogue[-1].images == tuple(context.images.save())

@@ -1,0 +1,226 @@
+"""Candidates from the model's own tool calls, and from its text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
+from kits.minds import TestMind, make_mind, reasoning, scores
+from pydantic import BaseModel
+
+from coag.compat import ToolRunner
+from coag.cycle import GuardedActions, Offered, respond_spec
+from coag.errors import ConfigurationError
+from coag.schema import (
+    ActionSpec,
+    Candidate,
+    ExecutionStatus,
+    Phase,
+    Prompt,
+    TokenUsage,
+    Verdict,
+)
+
+
+class Verdictlike(BaseModel):
+    """A form of answers."""
+
+    answer: str
+    sure: bool = True
+
+
+@dataclass
+class ScriptedOffer:
+    """Answers offers from a list, the last one for ever, and keeps what was offered."""
+
+    answers: list[Offered]
+    offered: list[tuple[Prompt, tuple[str, ...], Phase, bool]] = field(
+        default_factory=list[tuple[Prompt, tuple[str, ...], Phase, bool]]
+    )
+
+    async def __call__(
+        self,
+        prompt: Prompt,
+        actions: Sequence[ActionSpec],
+        /,
+        *,
+        phase: Phase,
+        cycle: int,
+        live: bool,
+    ) -> Offered:
+        self.offered.append((prompt, tuple(spec.name for spec in actions), phase, live))
+        return self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+
+
+async def add(a: int, b: int = 0) -> int:
+    """Adds."""
+    return a + b
+
+
+USAGE = TokenUsage(prompt_tokens=5, completion_tokens=1, calls=1)
+TEXT = Offered(text="All done.", usage=USAGE)
+
+
+def calling(*calls: tuple[str, str], **more: Any) -> Offered:
+    return Offered(calls=calls, usage=USAGE, **more)
+
+
+def native_mind(
+    *answers: Offered, answer_type: type[BaseModel] | None = None, form: Any = None, **given: Any
+) -> tuple[TestMind, ScriptedOffer]:
+    def answered(prompt: Prompt) -> Any:
+        return form if "Give that answer" in prompt[-1].content else reasoning()
+
+    replies: dict[Phase, Any] = {
+        Phase.REASONING: answered,
+        Phase.PROPOSAL: answered,
+        Phase.EVALUATION: scores(0.5, 0.5),
+    }
+    mind = make_mind(replies, proposal="native", **given)
+    offer = ScriptedOffer(list(answers))
+    actions = GuardedActions(ToolRunner([add]), respond=respond_spec(answer_type))
+    mind.deps = replace(mind.deps, offer=offer, answer_type=answer_type, actions=actions)
+    return mind, offer
+
+
+both = pytest.mark.parametrize("depth", ["full", "compact"])
+
+
+@both
+async def test_a_call_becomes_a_candidate_and_a_text_the_answer(depth: str) -> None:
+    mind, _ = native_mind(calling(("add", '{"a": 1, "b": 2}')), TEXT, depth=depth)
+    outcomes, result = await mind.turn()
+    assert result.response == "All done."
+    assert result.answered
+    proposed = [c for o in outcomes if o.phase is Phase.PROPOSAL for c in o.candidates]
+    assert [(c.action, c.batch) for c in proposed] == [("add", None), ("respond", None)]
+    assert len({c.id for c in proposed}) == 2
+
+
+@both
+async def test_calls_of_one_answer_are_one_batch_and_run_in_one_cycle(depth: str) -> None:
+    calls = [("add", '{"a": 1}'), ("add", '{"a": 1}'), ("add", '{"a": 2}')]
+    mind, _ = native_mind(calling(*calls), TEXT, depth=depth)
+    outcomes, result = await mind.turn()
+    (ran, answered) = [o for o in outcomes if o.phase is Phase.EXECUTION]
+    assert [done.result for done in ran.executed] == ["1", "1", "2"]
+    assert len({done.intent_id for done in ran.executed}) == 3
+    assert answered.response == result.response
+    assert len(mind.records("intent")) == len(mind.records("receipt")) == 3
+
+
+async def test_without_parallel_calls_are_alternatives_and_one_is_run() -> None:
+    calls = [("add", '{"a": 1}'), ("add", '{"a": 2}')]
+    mind, _ = native_mind(calling(*calls), TEXT, parallel=False, selection="rank")
+    outcomes, _ = await mind.turn()
+    (ran, _) = [o for o in outcomes if o.phase is Phase.EXECUTION]
+    assert len(ran.executed) == 1
+
+
+async def test_every_action_but_respond_is_offered() -> None:
+    mind, offer = native_mind(TEXT)
+    await mind.turn()
+    ((_, names, phase, _),) = offer.offered
+    assert "add" in names
+    assert "respond" not in names
+    assert phase is Phase.PROPOSAL
+
+
+async def test_compact_offers_in_the_one_call_it_makes() -> None:
+    mind, offer = native_mind(TEXT, depth="compact")
+    await mind.turn()
+    assert [phase for _, _, phase, _ in offer.offered] == [Phase.REASONING]
+    assert mind.asking.asked == []
+
+
+@pytest.mark.parametrize("nothing", ["", "  ", "null", " null\n"])
+async def test_no_arguments_are_an_empty_object(nothing: str) -> None:
+    mind, _ = native_mind(calling(("add", nothing)))
+    outcomes, _ = await mind.turn()
+    proposal = next(o for o in outcomes if o.phase is Phase.PROPOSAL)
+    assert proposal.candidates[0].raw_arguments == "{}"
+
+
+@both
+async def test_neither_call_nor_text_ends_in_impasses_and_is_noted(depth: str) -> None:
+    mind, _ = native_mind(Offered(usage=USAGE), depth=depth)
+    _, result = await mind.turn()
+    assert result.reason == "impasses"
+    assert any("neither called a tool nor answered" in note for note in mind.notes("fallback"))
+
+
+@both
+async def test_usage_thought_and_remarks_are_kept(depth: str) -> None:
+    answer = Offered(text="Hi.", usage=USAGE, thought="Hm.", remarks=("It was odd.",))
+    mind, _ = native_mind(answer, depth=depth)
+    outcomes, result = await mind.turn()
+    assert result.usage.calls == (1 if depth == "compact" else 2)
+    thoughts = [o.thought for o in outcomes if o.phase in (Phase.REASONING, Phase.PROPOSAL)]
+    assert "Hm." in thoughts
+    assert mind.notes("repair") == ["It was odd."]
+
+
+def forbids(candidate: Candidate, state: Any, projection: Any) -> Verdict:
+    del state, projection
+    return Verdict.forbid("no") if candidate.action == "add" else Verdict.allow()
+
+
+async def test_a_text_is_live_only_where_nothing_can_reject_it() -> None:
+    free, offer = native_mind(TEXT)
+    await free.turn()
+    assert offer.offered[0][3]
+    for more in ({"constraints": [forbids]}, {"minimum_score": 0.1}):
+        judged, offer = native_mind(TEXT, **more)
+        await judged.turn()
+        assert not offer.offered[0][3]
+    formed, offer = native_mind(
+        Offered(text='{"answer": "x"}'), answer_type=Verdictlike, form={"answer": "x"}
+    )
+    await formed.turn()
+    assert not offer.offered[0][3]
+
+
+async def test_of_a_batch_only_what_survives_is_run() -> None:
+    mind, _ = native_mind(calling(("add", '{"a": 1}'), ("ghost", "{}"), ("add", '{"b": 1}')), TEXT)
+    outcomes, _ = await mind.turn()
+    ran = next(o for o in outcomes if o.phase is Phase.EXECUTION)
+    assert [(d.action, d.status) for d in ran.executed] == [("add", ExecutionStatus.DONE)]
+
+
+async def test_without_offer_native_cannot_be_done() -> None:
+    mind = make_mind({Phase.REASONING: reasoning()}, proposal="native")
+    with pytest.raises(ConfigurationError, match="needs Deps"):
+        await mind.turn()
+
+
+# ---- the form of answers ----
+
+GOOD = {"answer": "yes", "sure": False}
+
+
+async def test_a_text_of_the_form_is_the_answer_without_asking_again() -> None:
+    text = Offered(text='{"answer": "yes", "sure": false}', usage=USAGE)
+    mind, _ = native_mind(text, answer_type=Verdictlike, form=None)
+    _, result = await mind.turn()
+    assert Verdictlike.model_validate_json(result.response) == Verdictlike(**GOOD)
+    assert [phase for phase, _ in mind.asking.asked] == [Phase.REASONING]
+
+
+@both
+async def test_any_other_text_is_asked_for_again_in_the_form(depth: str) -> None:
+    mind, _ = native_mind(TEXT, answer_type=Verdictlike, form=GOOD, depth=depth)
+    _, result = await mind.turn()
+    assert Verdictlike.model_validate_json(result.response) == Verdictlike(**GOOD)
+    _, prompt = mind.asking.asked[-1]
+    assert [message.role for message in prompt[-2:]] == ["assistant", "user"]
+    assert prompt[-2].content == "All done."
+
+
+async def test_an_answer_that_never_gets_its_form_is_no_answer() -> None:
+    mind, _ = native_mind(TEXT, answer_type=Verdictlike, form=None, depth="compact")
+    _, result = await mind.turn()
+    assert result.reason == "impasses"
+    assert not result.answered
+    assert any("in the form of Verdictlike" in note for note in mind.notes("fallback"))

@@ -1,0 +1,154 @@
+"""Offering a model tools, and reading what comes back."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+import pytest
+from autogen_core import FunctionCall
+from autogen_core.models import SystemMessage
+from kits.drop_in import until
+from kits.planned import BLANK, PROMPT_TOKENS, PlannedModel
+
+from coag.errors import ModelCallError, ModelTimeoutError
+from coag.models import Asker, AskSettings, CallContext, Offered, offer_tools
+from coag.schema import ActionSpec, ModelCall, PromptMessage, Rung
+
+ADD = ActionSpec(name="add", description="Adds.", parameters={"type": "object", "properties": {}})
+PROMPT = (
+    PromptMessage(role="system", content="Be brief."),
+    PromptMessage(role="user", content="1+2?"),
+)
+
+
+async def offer(
+    model: PlannedModel,
+    *,
+    tools: Sequence[ActionSpec] = (ADD,),
+    pieces: list[str] | None = None,
+    settings: AskSettings | None = None,
+) -> tuple[Offered, list[ModelCall]]:
+    told: list[ModelCall] = []
+    got = await offer_tools(
+        Asker(model),
+        PROMPT,
+        tools,
+        context=CallContext(on_call=told.append),
+        settings=settings or AskSettings(),
+        on_chunk=None if pieces is None else pieces.append,
+    )
+    return got, told
+
+
+@pytest.mark.parametrize("streams", [False, True])
+async def test_calls_are_read_in_order(streams: bool) -> None:
+    model = PlannedModel("FINAL", [("add", {"a": 1}), ("add", {"a": 2})], thought="Hm.")
+    got, told = await offer(model, pieces=[] if streams else None)
+    assert [(c.name, c.arguments) for c in got.calls] == [("add", '{"a": 1}'), ("add", '{"a": 2}')]
+    assert (got.text, got.thought, got.repaired) == ("", "Hm.", False)
+    assert [call.rung for call in told] == [Rung.NATIVE]
+    assert [dict(c) for c in told[0].tool_calls] == [
+        {"name": "add", "arguments": '{"a": 1}'},
+        {"name": "add", "arguments": '{"a": 2}'},
+    ]
+
+
+@pytest.mark.parametrize("streams", [False, True])
+async def test_a_text_is_a_text(streams: bool) -> None:
+    pieces: list[str] = []
+    got, told = await offer(PlannedModel("one two"), pieces=pieces if streams else None)
+    assert got.text == told[0].raw == "one two"
+    assert got.calls == ()
+    assert "".join(pieces) == ("one two" if streams else "")
+    assert got.usage.prompt_tokens == PROMPT_TOKENS
+
+
+@pytest.mark.parametrize("streams", [False, True])
+async def test_calls_written_as_text_are_calls_and_not_shown(streams: bool) -> None:
+    pieces: list[str] = []
+    written = '<tool_call>{"name": "add", "arguments": {"a": 1}}</tool_call>'
+    got, told = await offer(PlannedModel(written), pieces=pieces if streams else None)
+    assert [(c.name, c.arguments) for c in got.calls] == [("add", '{"a": 1}')]
+    assert got.repaired
+    assert told[0].repaired
+    assert pieces == []
+
+
+@pytest.mark.parametrize("nothing", ["", BLANK, []])
+async def test_an_empty_answer_is_asked_for_once_more(nothing: str | list[FunctionCall]) -> None:
+    model = PlannedModel("at last").err(nothing)
+    got, told = await offer(model)
+    assert got.text == "at last"
+    assert [call.attempt for call in told] == [1, 2]
+    assert told[0].error == "The answer was empty."
+    assert got.usage.calls == 2
+    assert model.violations == []
+
+
+async def test_an_answer_that_stays_empty_is_unusable() -> None:
+    got, told = await offer(PlannedModel(""))
+    assert not got.usable
+    assert len(told) == 2
+
+
+async def test_no_more_than_sixteen_calls_are_kept() -> None:
+    calls = [FunctionCall(id=f"{n}", name="add", arguments="{}") for n in range(40)]
+    got, _ = await offer(PlannedModel().err(calls))
+    assert (len(got.calls), got.dropped) == (16, 24)
+
+
+async def test_lone_surrogates_are_replaced() -> None:
+    calls = [FunctionCall(id="c", name="add\ud800", arguments='"\ud800"')]
+    got, told = await offer(PlannedModel().err(calls))
+    assert [(c.name, c.arguments) for c in got.calls] == [("add?", '"?"')]
+    told[0].model_dump_json().encode()
+    got, told = await offer(PlannedModel("hm \ud800"))
+    assert got.text == "hm ?"
+
+
+async def test_system_messages_are_sent_as_one_in_front() -> None:
+    model = PlannedModel()
+    await offer(model)
+    messages = model.asked[0].messages
+    assert [isinstance(m, SystemMessage) for m in messages] == [True, False]
+
+
+async def test_without_tools_none_are_sent() -> None:
+    model = PlannedModel(function_calling=False)
+    got, _ = await offer(model, tools=())
+    assert got.text == "FINAL"
+    assert model.asked[0].tools == ()
+
+
+@pytest.mark.parametrize("streams", [False, True])
+async def test_an_error_of_the_client_is_recorded_and_told(streams: bool) -> None:
+    told: list[ModelCall] = []
+    model = PlannedModel().err(RuntimeError("down"))
+    context = CallContext(on_call=told.append)
+    on_chunk = (lambda piece: None) if streams else None
+    with pytest.raises(ModelCallError, match="RuntimeError: down"):
+        await offer_tools(Asker(model), PROMPT, [ADD], context=context, on_chunk=on_chunk)
+    assert told[0].error == "RuntimeError: down"
+
+
+async def test_a_client_that_is_late_is_a_time_out() -> None:
+    model = PlannedModel(seconds=30.0)
+    with pytest.raises(ModelTimeoutError, match=r"no answer within 0\.05 s") as caught:
+        await offer(model, settings=AskSettings(timeout=0.05))
+    assert isinstance(caught.value, TimeoutError)
+    assert isinstance(caught.value, RuntimeError)
+    assert model.at_work == 0
+
+
+async def test_a_cancelled_call_is_recorded_as_that() -> None:
+    told: list[ModelCall] = []
+    model = PlannedModel(seconds=30.0)
+    context = CallContext(on_call=told.append)
+    task = asyncio.create_task(offer_tools(Asker(model), PROMPT, [ADD], context=context))
+    await until(lambda: bool(model.at_work))
+    task.cancel()
+    await asyncio.wait({task})
+    assert task.cancelled()
+    assert [call.error for call in told] == ["cancelled"]
+    assert model.at_work == 0
