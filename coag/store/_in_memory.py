@@ -15,7 +15,7 @@ from ._filters import Condition, Fields, condition_of
 from ._order import best_with_ties, listed, ranked
 from ._search import Search
 from ._supersession import superseded_pair
-from ._vectors import VectorTable, query_vector, text_vectors
+from ._vectors import QueryVectors, VectorTable, text_vectors
 from ._wordllama import WordLlamaEmbedder
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ class InMemoryStore:
 
     def __init__(self, embedder: Embedder | None = None) -> None:
         self.embedder: Embedder = embedder or WordLlamaEmbedder()
+        self._queries = QueryVectors(self.embedder)
         self._shelves: dict[MemoryKind, _Shelf] = {}
         self._closed = False
 
@@ -76,7 +77,12 @@ class InMemoryStore:
             return []
         if search.text is None:
             return listed(shelf.matching(condition), search.k)
-        query = await asyncio.to_thread(query_vector, self.embedder, search.text)
+        known = self._queries.knows(search.text)
+        query = (
+            self._queries.of(search.text)
+            if known
+            else await asyncio.to_thread(self._queries.of, search.text)
+        )
         if query is None:
             return []
         minimum = search.min_score

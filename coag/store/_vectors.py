@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+QUERIES_KEPT = 16
+"""Query vectors that are kept."""
 SCORE_DIGITS = 6
 """Scores are rounded to this many digits, so that noise of single precision breaks no ties."""
 
@@ -34,6 +36,30 @@ def query_vector(embedder: Embedder, text: str) -> NDArray[np.float32] | None:
     """
     row = _unit_rows(embedder.embed_query(text), rows=1, embedder=embedder)[0]
     return row if row.any() else None
+
+
+class QueryVectors:
+    """Vectors of the texts looked for last: a turn asks for the same in every cycle.
+
+    Args:
+        embedder: What makes them.
+    """
+
+    def __init__(self, embedder: Embedder) -> None:
+        self._embedder = embedder
+        self._kept: dict[str, NDArray[np.float32] | None] = {}
+
+    def knows(self, text: str) -> bool:
+        """Whether the text's vector is at hand."""
+        return text in self._kept
+
+    def of(self, text: str) -> NDArray[np.float32] | None:
+        """See `query_vector`; this may take the embedder's time."""
+        if text in self._kept:
+            return self._kept[text]
+        vector = query_vector(self._embedder, text)
+        self._kept = {**dict(list(self._kept.items())[1 - QUERIES_KEPT :]), text: vector}
+        return vector
 
 
 def score_of(similarity: float) -> float:

@@ -32,7 +32,7 @@ from ._filters import Condition
 from ._location import Server
 from ._search import Search
 from ._supersession import superseded_pair
-from ._vectors import query_vector, score_of, text_vectors
+from ._vectors import QueryVectors, score_of, text_vectors
 
 if TYPE_CHECKING:
     import numpy as np
@@ -60,6 +60,7 @@ class ChromaCollections:
     def __init__(self, location: Path | Server, embedder: Embedder, collection: str) -> None:
         self._location = location
         self._embedder = embedder
+        self._queries = QueryVectors(embedder)
         self._collection = collection
         self._client: Client | None = None
         self._collections: dict[MemoryKind, Collection] = {}
@@ -140,7 +141,7 @@ class ChromaCollections:
         are asked for first, and the filter is left to Chroma only if too few of them pass.
         """
         self.connect()
-        vector = query_vector(self._embedder, cast("str", search.text))
+        vector = self._queries.of(cast("str", search.text))
         if vector is None:
             return []
         wanted = search.k + _SPARE

@@ -405,6 +405,33 @@ async def test_related_sentence_is_found_and_unrelated_left_out_by_default(
     ]
 
 
+async def test_the_same_question_is_embedded_once(
+    make_store: Callable[[Embedder], Awaitable[RecordStore]],
+) -> None:
+    embedder = CountingEmbedder(8)
+    store = await make_store(embedder)
+    await store.add([make_record("red apple")])
+    for _ in range(3):
+        assert await texts_found(store, text="apple") == ["red apple"]
+    assert embedder.asked == ["apple"]
+    for number in range(40):
+        await texts_found(store, text=f"apple {number}")
+    await texts_found(store, text="apple")
+    assert embedder.asked.count("apple") == 2
+
+
+class CountingEmbedder(HashEmbedder):
+    """Notes what is asked."""
+
+    def __init__(self, dimension: int) -> None:
+        super().__init__(dimension)
+        self.asked: list[str] = []
+
+    def embed_query(self, text: str) -> NDArray[np.float32]:
+        self.asked.append(text)
+        return super().embed_query(text)
+
+
 class SignEmbedder(HashEmbedder):
     """Two opposite vectors."""
 
