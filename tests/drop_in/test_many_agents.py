@@ -44,7 +44,7 @@ async def test_fifty_agents_with_tools_leave_the_loop_free() -> None:
 
     await turns()  # what is imported and worked out once
     gaps: list[float] = []
-    for _ in range(3):  # the machine's own hiccups do not come three times
+    for _ in range(2):  # the machine's own hiccups do not come twice
         gc.collect()
         async with pulse() as watch:
             await turns()

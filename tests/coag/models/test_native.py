@@ -126,7 +126,8 @@ async def test_an_error_of_the_client_is_recorded_and_told(streams: bool) -> Non
     told: list[ModelCall] = []
     model = PlannedModel().err(RuntimeError("down"))
     context = CallContext(on_call=told.append)
-    on_chunk = (lambda piece: None) if streams else None
+    pieces: list[str] = []
+    on_chunk = pieces.append if streams else None
     with pytest.raises(ModelCallError, match="RuntimeError: down"):
         await offer_tools(Asker(model), PROMPT, [ADD], context=context, on_chunk=on_chunk)
     assert told[0].error == "RuntimeError: down"
