@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from asyncio import CancelledError
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -32,9 +33,11 @@ class NamedConstraint:
                 f"the rule itself raised {type(error).__name__}: {_shown(str, error)}"
             )
         if not isinstance(verdict, Verdict):  # pyright: ignore[reportUnnecessaryIsInstance] - user code
+            if inspect.iscoroutine(verdict):
+                verdict.close()  # it is never awaited, and need not warn of that as well
             verdict = Verdict.forbid(
                 f"the rule returned {_shown(repr, verdict)} instead of a Verdict; "
-                "return Verdict.allow() or Verdict.forbid(reason)"
+                "return Verdict.allow() or Verdict.forbid(reason) from a plain function"
             )
         reason = _capped(well_formed(verdict.reason), REASON)
         return verdict.model_copy(update={"constraint": self.name, "reason": reason})
@@ -59,6 +62,14 @@ def named(constraint: Constraint, name: str | None = None) -> NamedConstraint:
     return NamedConstraint(_capped(name, NAME), constraint)
 
 
+def _is_async(constraint: Constraint) -> bool:
+    """Whether calling it gives no verdict, but something to await."""
+    calls = (constraint, getattr(constraint, "__call__", None))  # noqa: B004 - it is looked into
+    return any(
+        inspect.iscoroutinefunction(call) or inspect.isasyncgenfunction(call) for call in calls
+    )
+
+
 class ConstraintSet:
     """The agent's constraints. A change takes effect from the next cycle (invariant 7).
 
@@ -80,9 +91,14 @@ class ConstraintSet:
         """Puts a constraint in force from the next cycle and returns its name.
 
         Raises:
-            ConfigurationError: Another one has that name.
+            ConfigurationError: Another one has that name, or it is `async`.
         """
         new = named(constraint, name)
+        if _is_async(constraint):
+            raise ConfigurationError(
+                f"The constraint {new.name!r} is async, and rules are plain functions: write "
+                "`def` instead of `async def`, and judge by the state that the context keeps."
+            )
         if new.name in self.names():
             raise ConfigurationError(
                 f"A constraint named {new.name!r} is in force already; give this one a name."

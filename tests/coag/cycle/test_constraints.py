@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import Any
+from functools import partial
+from typing import Any, cast
 
 import pytest
 
@@ -134,3 +135,30 @@ def test_a_constraints_reason_and_name_are_cut() -> None:
     assert verdict.constraint == pinned == rules.names()[0]
     assert len(pinned) == 100
     assert "\n" not in pinned
+
+
+async def awaited(candidate: Candidate, state: Any, projection: Any | None) -> Verdict:
+    return Verdict.allow()
+
+
+class Awaited:
+    async def __call__(self, candidate: Candidate, state: Any, projection: Any | None) -> Verdict:
+        return Verdict.allow()
+
+
+@pytest.mark.parametrize("rule", [awaited, partial(awaited), Awaited()])
+def test_an_async_constraint_is_refused_when_it_is_added(rule: object) -> None:
+    with pytest.raises(ConfigurationError, match="async, and rules are plain functions"):
+        ConstraintSet([cast("Constraint", rule)])
+
+
+def test_an_async_constraint_that_a_source_brings_forbids_without_a_warning() -> None:
+    class Source:
+        def constraints(self) -> Sequence[Constraint]:
+            return [cast("Constraint", awaited)]
+
+    rules = ConstraintSet([], [Source()])
+    rules.pin()
+    (verdict,) = rules.judge(CANDIDATE, None, None)
+    assert not verdict.allowed
+    assert "from a plain function" in verdict.reason
