@@ -137,7 +137,7 @@ class Asker:
             with listening() as heard:
                 result = await self._send(inquiry, request, heard, last=len(ladder) == 1)
             if result is not None:
-                return inquiry.take(request, result, heard.usage(result.usage)), ladder
+                return inquiry.take(request, result, heard), ladder
             ladder = ladder[1:]
 
     async def _send(

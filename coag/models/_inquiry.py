@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Generic
+from typing import Any, Generic
 
 from autogen_core import FunctionCall
-from autogen_core.models import CreateResult, LLMMessage
+from autogen_core.models import LLMMessage
 
 from coag.schema import ModelCall, Prompt, PromptMessage, Rung, TokenUsage
 
-from ._dialogue import sent_messages
+from ._brought import Brought, brought
+from ._dialogue import sent_call, sent_messages, storable
+from ._listen import Heard
 from ._messages import as_sent, with_addition
 from ._parse import Parsed, Problem, parse_answer
 from ._schema import schema_name, schema_text
@@ -63,33 +66,27 @@ class Inquiry(Generic[ModelT]):
             begun=self.context.clock.monotonic(),
         )
 
-    def take(
-        self, request: Request, result: CreateResult, usage: TokenUsage
-    ) -> Parsed[ModelT] | Problem:
-        """Reads what a request brought, and writes the call down."""
-        # A careless client may bring None against its type: `or` makes that an empty answer.
-        content = result.content or ""
-        self.raw = _storable(content) if isinstance(content, str) else ""
-        self.thought = result.thought
-        tool_calls = [call for call in content if isinstance(call, FunctionCall)]
-        truncated = result.finish_reason == "length"
-        found = (
-            _called_tools(tool_calls)
-            if tool_calls
-            else parse_answer(self.raw, self.output_type, truncated=truncated)
-        )
-        if result.finish_reason == "content_filter" and isinstance(found, Problem):
-            found = Problem(f"The answer was withheld by a content filter. {found.text}")
+    def take(self, request: Request, result: object, heard: Heard) -> Parsed[ModelT] | Problem:
+        """Reads what a request brought, and writes the call down.
+
+        Args:
+            request: What was asked.
+            result: What the client gave back, as it came.
+            heard: What the client said beside it.
+        """
+        got = brought(result, self._sent(request))
+        content = got.content
+        self.raw = content if isinstance(content, str) else ""
+        self.thought = got.thought or None
+        found = self._read(got)
         failed = isinstance(found, Problem)
         self._record(
             request,
-            usage=usage,
+            usage=heard.usage(got.usage),
+            usage_estimated=got.usage_estimated,
             raw=self.raw,
-            tool_calls=tuple(
-                {"id": call.id, "name": call.name, "arguments": call.arguments}
-                for call in tool_calls
-            ),
-            finish_reason=result.finish_reason,
+            tool_calls=() if isinstance(content, str) else tuple(map(sent_call, content)),
+            finish_reason=got.finish_reason,
             repaired=not failed and found.repaired,
             error=found.text if failed else None,
         )
@@ -99,6 +96,22 @@ class Inquiry(Generic[ModelT]):
     def fail(self, request: Request, reason: str, usage: TokenUsage) -> None:
         """Writes down a request that brought no answer."""
         self._record(request, usage=usage, raw="", error=reason)
+
+    def _read(self, got: Brought) -> Parsed[ModelT] | Problem:
+        """The answer as its type, or what is wrong with it."""
+        if got.fault:
+            return Problem(got.fault)
+        if not isinstance(got.content, str):
+            return _called_tools(got.content)
+        truncated = got.finish_reason == "length"
+        found = parse_answer(got.content, self.output_type, truncated=truncated)
+        if got.finish_reason == "content_filter" and isinstance(found, Problem):
+            return Problem(f"The answer was withheld by a content filter. {found.text}")
+        return found
+
+    def _sent(self, request: Request) -> tuple[dict[str, Any], ...]:
+        """The messages of a request as they are recorded."""
+        return (*sent_messages(self.dialogue), *as_sent(request.prompt))
 
     def _record(self, request: Request, **outcome: object) -> None:
         call = ModelCall.model_validate(
@@ -111,7 +124,7 @@ class Inquiry(Generic[ModelT]):
                 "expected": schema_name(self.output_type),
                 "rung": request.rung,
                 "attempt": request.attempt,
-                "messages": (*sent_messages(self.dialogue), *as_sent(request.prompt)),
+                "messages": self._sent(request),
                 "seconds": self.context.clock.monotonic() - request.begun,
                 **outcome,
             }
@@ -133,11 +146,8 @@ class Inquiry(Generic[ModelT]):
         return (*prompt, shown, PromptMessage(role="user", content=text))
 
 
-def _called_tools(calls: list[FunctionCall]) -> Problem:
-    names = ", ".join(repr(call.name) for call in calls)
+def _called_tools(calls: Sequence[FunctionCall]) -> Problem:
+    if not calls:
+        return Problem("The answer was empty.")
+    names = ", ".join(repr(storable(call.name)) for call in calls)
     return Problem(f"Instead of text, the answer called {names}; no tools can be called here.")
-
-
-def _storable(text: str) -> str:
-    """The text with lone surrogates replaced: they can be in no UTF-8 file."""
-    return text.encode("utf-8", "replace").decode("utf-8")

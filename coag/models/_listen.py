@@ -39,8 +39,8 @@ class Heard:
         """Takes down what the event tells."""
         response = event.kwargs.get("response")
         self._usage = TokenUsage(
-            prompt_tokens=event.prompt_tokens,
-            completion_tokens=event.completion_tokens,
+            prompt_tokens=_count(event.prompt_tokens),
+            completion_tokens=_count(event.completion_tokens),
             cached_tokens=_cached_tokens(response),
         )
 
@@ -49,12 +49,13 @@ class Heard:
 
         Args:
             told: What the client says; without it (the client raised), what was heard counts.
+                What is no number of tokens counts as 0.
         """
         if told is None:
             return self._usage.model_copy(update={"calls": 1})
         return TokenUsage(
-            prompt_tokens=told.prompt_tokens,
-            completion_tokens=told.completion_tokens,
+            prompt_tokens=_count(told.prompt_tokens),
+            completion_tokens=_count(told.completion_tokens),
             cached_tokens=self._usage.cached_tokens,
             calls=1,
         )
@@ -118,6 +119,11 @@ def listening() -> Generator[Heard]:
     finally:
         _EAR.detach(logger)
         _heard.reset(token)
+
+
+def _count(number: object) -> int:
+    """A number of tokens, as far as it is one: a client may tell anything."""
+    return max(0, number) if isinstance(number, int) else 0
 
 
 def _cached_tokens(response: object) -> int:

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, cast
 
-from autogen_core import FunctionCall
 from autogen_core.models import CreateResult
 from autogen_core.tools import ParametersSchema, ToolSchema
 
@@ -16,18 +15,19 @@ from coag.errors import ModelCallError
 from coag.schema import ActionSpec, ModelCall, Prompt, PromptMessage, Rung, TokenUsage
 
 from ._ask import Asker
+from ._brought import Brought, brought
 from ._clients import limit_arguments
+from ._dialogue import storable
 from ._in_time import in_time
 from ._listen import Heard, listening
 from ._messages import as_sent, one_system_message, to_autogen
 from ._refusals import call_error, reason_of
 from ._release import Release
 from ._settings import AskSettings, CallContext, usage_of
+from ._streamed import ANSWER_CHARACTERS, streamed
 from ._tool_text import calls_in_text
 from ._wording import EMPTY_ANSWER
 
-ANSWER_CHARACTERS = 200_000
-"""Characters of an answer in text that are kept."""
 CALLS = 16
 """Tool calls of one answer that are kept."""
 _DEFAULTS = AskSettings()
@@ -93,8 +93,9 @@ class _Offer:
                 if isinstance(error, Exception):
                     raise call_error(self.asker.name, error) from error
                 raise
-        offered = _read(result, {tool.name for tool in self.tools})
-        self._take(prompt, attempt, at, begun, heard, result, offered)
+        got = brought(result, as_sent(prompt))
+        offered = _read(got, {tool.name for tool in self.tools})
+        self._take(prompt, attempt, at, begun, heard, got, offered)
         return offered
 
     def _prompt(self, attempt: int) -> Prompt:
@@ -109,13 +110,11 @@ class _Offer:
         if self.on_chunk is None:
             return await client.create(messages, tools=tools, extra_create_args=extra)
         release = Release(self.on_chunk, {tool.name for tool in self.tools})
-        heard: list[str] = []
-        async for part in client.create_stream(messages, tools=tools, extra_create_args=extra):
-            if isinstance(part, CreateResult):
-                return _whole(part, heard, release)
-            heard.append(part)
-            release.take(part)
-        raise ModelCallError(self.asker.name, "the stream ended without a result")
+        stream = client.create_stream(messages, tools=tools, extra_create_args=extra)
+        result = await streamed(stream, release)
+        if result is None:
+            raise ModelCallError(self.asker.name, "the stream ended without a result")
+        return result
 
     def _take(
         self,
@@ -124,20 +123,22 @@ class _Offer:
         at: datetime,
         begun: float,
         heard: Heard,
-        result: CreateResult,
+        got: Brought,
         offered: Offered,
     ) -> None:
+        problem = None if offered.usable else got.fault or "The answer was empty."
         self._record(
             prompt,
             attempt,
             at,
             begun,
-            heard.usage(result.usage),
+            heard.usage(got.usage),
+            usage_estimated=got.usage_estimated,
             raw=offered.text or offered.thought,
             tool_calls=tuple({"name": c.name, "arguments": c.arguments} for c in offered.calls),
-            finish_reason=result.finish_reason,
+            finish_reason=got.finish_reason,
             repaired=offered.repaired,
-            error=None if offered.usable else "The answer was empty.",
+            error=problem,
         )
 
     def _record(
@@ -218,30 +219,18 @@ async def offer_tools(
     )
 
 
-def _whole(result: CreateResult, heard: Sequence[str], release: Release) -> CreateResult:
-    """The result; where a client loses the only piece of its stream, the piece."""
-    if not result.content and heard:
-        result = result.model_copy(update={"content": "".join(heard)})
-    if isinstance(result.content, str):
-        release.end(result.content)
-    return result
-
-
-def _read(result: CreateResult, names: set[str]) -> Offered:
-    # A careless client may bring None against its type: `or` makes that an empty answer.
-    content = result.content or ""
-    thought = _storable(result.thought or "")
+def _read(got: Brought, names: set[str]) -> Offered:
+    content, thought = got.content, got.thought
     if isinstance(content, str):
-        text = _storable(content).strip()[:ANSWER_CHARACTERS] and _storable(content)
-        written = calls_in_text(text, names)
+        text = content[:ANSWER_CHARACTERS] if content[:ANSWER_CHARACTERS].strip() else ""
+        written = calls_in_text(content, names)
         if not written:
-            return Offered(text=text[:ANSWER_CHARACTERS], thought=thought)
+            return Offered(text=text, thought=thought)
         calls = tuple(ToolRequest(name=name, arguments=given) for name, given in written)
         return Offered(calls=calls[:CALLS], repaired=True, dropped=max(0, len(calls) - CALLS))
     calls = tuple(
-        ToolRequest(name=_storable(call.name), arguments=_storable(str(call.arguments or "")))
+        ToolRequest(name=storable(call.name), arguments=storable(call.arguments or ""))
         for call in content
-        if isinstance(call, FunctionCall)  # pyright: ignore[reportUnnecessaryIsInstance] - from outside
     )
     return Offered(calls=calls[:CALLS], thought=thought, dropped=max(0, len(calls) - CALLS))
 
@@ -258,8 +247,3 @@ def _schema(tool: ActionSpec) -> ToolSchema:
 
 def _reason(error: BaseException) -> str:
     return reason_of(error) if isinstance(error, Exception) else type(error).__name__
-
-
-def _storable(text: str) -> str:
-    """The text with lone surrogates replaced: they can be in no UTF-8 file."""
-    return text.encode("utf-8", "replace").decode("utf-8")

@@ -47,6 +47,8 @@ class ModelCall(Value):
     tool_calls: tuple[dict[str, Any], ...] = ()
     """The tool calls in the answer: `id`, `name`, `arguments`."""
     usage: TokenUsage
+    usage_estimated: bool = False
+    """True if the client told no usage that can be; the tokens are estimated from the texts."""
     finish_reason: str | None = None
     repaired: bool = False
     """True if the raw answer was no valid JSON and could be repaired."""

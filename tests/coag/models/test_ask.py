@@ -401,6 +401,36 @@ async def test_lone_surrogates_in_an_answer_can_be_recorded() -> None:
     assert answer.calls[0].raw == "?"
 
 
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"content": 5}, "neither a text nor calls but 5"),
+        ({"thought": 7}, "thought no text but 7"),
+        (
+            {"content": [FunctionCall(id="c", name=None, arguments="{}")]},  # pyright: ignore[reportArgumentType] - the fault
+            "names as its tool None",
+        ),
+    ],
+)
+async def test_malformed_result_is_recorded_and_asked_for_once_more(
+    wrong: dict[str, Any], said: str
+) -> None:
+    malformed = CreateResult.model_construct(None, **{**dict(result_of("")), **wrong})
+    answer = await Asker(model_of(malformed, json.dumps(GOOD))).ask(PROMPT, View)
+    assert answer.value.goal is Goal.OPEN
+    assert said in (answer.calls[0].error or "")
+
+
+@pytest.mark.parametrize("tokens", [-5, 1.5])
+async def test_usage_that_cannot_be_is_estimated_and_marked(tokens: Any) -> None:
+    usage = RequestUsage(prompt_tokens=tokens, completion_tokens=tokens)
+    result = result_of(json.dumps(GOOD)).model_copy(update={"usage": usage})
+    answer = await Asker(model_of(result)).ask(PROMPT, View)
+    assert answer.calls[0].usage_estimated
+    assert answer.usage.completion_tokens > 0
+    assert answer.usage.prompt_tokens > 0
+
+
 async def test_questions_at_the_same_time_do_not_mix() -> None:
     async def reply(request: ScriptedRequest) -> dict[str, Any]:
         await asyncio.sleep(0)

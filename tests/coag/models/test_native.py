@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
+from typing import Any
 
 import pytest
 from autogen_core import FunctionCall
-from autogen_core.models import SystemMessage
+from autogen_core.models import CreateResult, RequestUsage, SystemMessage
 from kits.drop_in import until
 from kits.planned import BLANK, PROMPT_TOKENS, PlannedModel
 
@@ -153,3 +154,125 @@ async def test_a_cancelled_call_is_recorded_as_that() -> None:
     assert task.cancelled()
     assert [call.error for call in told] == ["cancelled"]
     assert model.at_work == 0
+
+
+def malformed(**fields: Any) -> CreateResult:
+    """A result that nobody validated."""
+    usage = RequestUsage(prompt_tokens=7, completion_tokens=3)
+    sound: dict[str, Any] = {"finish_reason": "stop", "content": "fine", "usage": usage}
+    return CreateResult.model_construct(None, **{"thought": None, **sound, **fields})
+
+
+class CarelessModel(PlannedModel):
+    """Gives back what it is told to, of whatever type, and then a sound text."""
+
+    def __init__(self, *results: Any) -> None:
+        super().__init__()
+        self.results = [*results, malformed()]
+
+    async def create(self, *args: Any, **kwargs: Any) -> CreateResult:
+        del args, kwargs
+        return self.results.pop(0)
+
+    async def create_stream(
+        self, *args: Any, **kwargs: Any
+    ) -> AsyncGenerator[str | CreateResult, None]:
+        del args, kwargs
+        yield self.results.pop(0)
+
+
+class SpeakingModel(PlannedModel):
+    """Streams pieces without ever waiting, then its result."""
+
+    def __init__(self, piece: str, times: int, result: CreateResult) -> None:
+        super().__init__()
+        self.piece, self.times, self.result = piece, times, result
+        self.given = 0
+
+    async def create_stream(
+        self, *args: Any, **kwargs: Any
+    ) -> AsyncGenerator[str | CreateResult, None]:
+        del args, kwargs
+        for _ in range(self.times):
+            self.given += 1
+            yield self.piece
+        yield self.result
+
+
+@pytest.mark.parametrize("streams", [False, True])
+@pytest.mark.parametrize(
+    ("result", "said"),
+    [
+        (malformed(content=5), "neither a text nor calls but 5"),
+        (malformed(content={"a": 1}), "neither a text nor calls but {'a': 1}"),
+        (malformed(content=b"x"), "neither a text nor calls"),
+        (malformed(content=[1]), "Among the tool calls of the answer was 1"),
+        (malformed(content=[FunctionCall(id="c", name=None, arguments="{}")]), "as its tool None"),  # pyright: ignore[reportArgumentType] - the fault
+        (malformed(content=[FunctionCall(id="c", name=3, arguments="{}")]), "as its tool 3"),  # pyright: ignore[reportArgumentType] - the fault
+        (malformed(thought=7), "thought no text but 7"),
+        (object(), "no result but <object"),
+    ],
+)
+async def test_a_malformed_result_is_recorded_and_asked_for_once_more(
+    result: Any, said: str, streams: bool
+) -> None:
+    got, told = await offer(CarelessModel(result), pieces=[] if streams else None)
+    assert got.text == "fine"
+    assert [call.attempt for call in told] == [1, 2]
+    assert said in (told[0].error or "")
+
+
+async def test_a_model_that_gives_nothing_but_malformed_results_is_unusable() -> None:
+    got, told = await offer(CarelessModel(None, malformed(content=5)))
+    assert not got.usable
+    assert len(told) == 2
+
+
+@pytest.mark.parametrize(
+    "usage",
+    [
+        None,
+        RequestUsage(prompt_tokens=-1000, completion_tokens=-1000),
+        RequestUsage(prompt_tokens=1.5, completion_tokens=2),  # pyright: ignore[reportArgumentType] - the fault
+    ],
+)
+async def test_usage_that_cannot_be_is_estimated_and_marked(usage: Any) -> None:
+    got, told = await offer(CarelessModel(malformed(content="word " * 40, usage=usage)))
+    assert told[0].usage_estimated
+    assert told[0].error is None
+    assert got.usage.completion_tokens == 50
+    assert got.usage.prompt_tokens > 0
+
+
+async def test_usage_that_the_client_told_is_not_marked() -> None:
+    got, told = await offer(CarelessModel(malformed()))
+    assert (got.usage.prompt_tokens, got.usage.completion_tokens) == (7, 3)
+    assert not told[0].usage_estimated
+
+
+async def test_an_endless_stream_is_left_where_the_answer_is_cut() -> None:
+    pieces: list[str] = []
+    model = SpeakingModel("word ", 3_000_000, malformed())
+    got, told = await offer(model, pieces=pieces)
+    assert len(got.text) == 200_000
+    assert "".join(pieces) == got.text
+    assert model.given == 40_001
+    assert told[0].finish_reason == "length"
+    assert told[0].usage_estimated
+    assert got.usage.completion_tokens == 50_000
+
+
+async def test_a_piece_that_is_too_long_is_shown_as_far_as_it_is_kept() -> None:
+    pieces: list[str] = []
+    got, _ = await offer(SpeakingModel("y" * 250_000, 1, malformed()), pieces=pieces)
+    assert got.text == "".join(pieces) == "y" * 200_000
+
+
+async def test_a_stream_that_never_waits_can_be_cancelled() -> None:
+    model = SpeakingModel("", 10_000_000, malformed())
+    asking = asyncio.create_task(offer(model, pieces=[]))
+    await until(lambda: model.given > 0)
+    asking.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asking
+    assert model.given < 10_000

@@ -1,0 +1,66 @@
+"""Reading a streamed answer: bounded, and never without a pause for everybody else."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+
+from autogen_core.models import CreateResult
+
+from ._dialogue import storable
+from ._release import Release
+
+ANSWER_CHARACTERS = 200_000
+"""Characters of an answer in text that are kept, and shown."""
+_AT_ONCE = 32
+"""Pieces after which others may run: a stream that never waits could not be cancelled."""
+
+
+async def streamed(
+    stream: AsyncGenerator[str | CreateResult], release: Release
+) -> CreateResult | None:
+    """The whole answer; None if the stream ended without one.
+
+    A text that grows beyond `ANSWER_CHARACTERS` is cut there, and the stream is left: the
+    result says so (`length`) and has no usage, since the client could not tell it any more.
+    """
+    heard: list[str] = []
+    room = ANSWER_CHARACTERS
+    number = 0
+    async with aclosing(stream):
+        async for part in stream:
+            if not isinstance(part, str):
+                return _whole(part, heard, release)
+            number += 1
+            if number % _AT_ONCE == 0:
+                await asyncio.sleep(0)
+            if piece := storable(part)[:room]:
+                heard.append(piece)
+                room -= len(piece)
+                release.take(piece)
+            if len(part) > len(piece):
+                return _cut("".join(heard), release)
+    return None
+
+
+def _whole(result: CreateResult, heard: list[str], release: Release) -> CreateResult:
+    """The result; where a client loses the only piece of its stream, the piece.
+
+    What came as the result may be anything at all; it is looked at later.
+    """
+    content: object = getattr(result, "content", None)
+    if isinstance(result, CreateResult) and not content and heard:  # pyright: ignore[reportUnnecessaryIsInstance] - from outside
+        content = "".join(heard)
+        result = result.model_copy(update={"content": content})
+    if isinstance(content, str):
+        release.end(content)
+    return result
+
+
+def _cut(text: str, release: Release) -> CreateResult:
+    release.end(text)
+    # Not validated, because its usage is missing: an estimate takes its place.
+    return CreateResult.model_construct(
+        finish_reason="length", content=text, usage=None, cached=False, thought=None, logprobs=None
+    )
