@@ -18,7 +18,7 @@ from autogen_core.memory import (
 from autogen_core.model_context import ChatCompletionContext
 from pydantic import BaseModel
 
-from coag.errors import ConfigurationError, RecordStoreError
+from coag.errors import RecordStoreError
 from coag.memory import LongTermMemory, LongTermMemoryConfig
 from coag.schema import (
     MemoryKind,
@@ -153,15 +153,12 @@ class AutoGenMemory(Memory, Component[AutoGenMemoryConfig]):
         return UpdateContextResult(memories=shown)
 
     async def clear(self) -> None:
-        """Refuses: long-term memory is superseded, never deleted.
+        """Forgets everything of the memory's scope, for good; other scopes stay.
 
         Raises:
-            ConfigurationError: Always; it says what to do instead.
+            RecordStoreError: The store cannot be reached.
         """
-        raise ConfigurationError(
-            f"The long-term memory of scope {self._memory.scope!r} is not emptied: records are "
-            "superseded, never deleted. To begin anew, give a LongTermMemory of another scope."
-        )
+        await self._memory.forget()
 
     async def close(self) -> None:
         """Closes the memory; closing twice does no harm."""

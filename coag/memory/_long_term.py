@@ -223,6 +223,16 @@ class LongTermMemory:
         except RecordStoreError as error:
             return Recall(problems=(f"{search.kind.value} memory: {error}",))
 
+    async def forget(self) -> int:
+        """Removes every record of this scope for good, and says how many there were.
+
+        For whoever owns what is remembered; an agent itself supersedes and never deletes.
+
+        Raises:
+            RecordStoreError: The store cannot be reached.
+        """
+        return await self.store.forget(self.scope)
+
     async def _ask(self, source: RecallSource, query: str, k: int) -> Recall:
         try:
             async with asyncio.timeout(self.source_timeout):

@@ -105,6 +105,10 @@ class ChromaStore:
         """See `RecordStore.count`."""
         return await self._in_thread(self._chroma.count, kind)
 
+    async def forget(self, scope: str) -> int:
+        """See `RecordStore.forget`."""
+        return await self._in_thread(self._chroma.forget, scope)
+
     async def close(self) -> None:
         """See `RecordStore.close`."""
         await self._in_thread(self._chroma.close)

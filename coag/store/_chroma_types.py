@@ -44,6 +44,10 @@ class Collection(Protocol):
         """Stores rows, or writes over them."""
         ...
 
+    def delete(self, *, ids: list[str]) -> object:
+        """Removes rows by id."""
+        ...
+
     def get(self, **what: Any) -> Mapping[str, Any]:
         """Rows by id or filter."""
         ...

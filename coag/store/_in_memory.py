@@ -97,6 +97,13 @@ class InMemoryStore:
         shelf = self._shelves.get(kind)
         return 0 if shelf is None else len(shelf.records)
 
+    async def forget(self, scope: str) -> int:
+        """See `RecordStore.forget`."""
+        self._check_open()
+        before = sum(len(shelf.records) for shelf in self._shelves.values())
+        self._shelves = {kind: shelf.without(scope) for kind, shelf in self._shelves.items()}
+        return before - sum(len(shelf.records) for shelf in self._shelves.values())
+
     async def close(self) -> None:
         """Forgets nothing, but refuses everything from now on."""
         self._closed = True
@@ -133,6 +140,14 @@ class _Shelf:
     def replace(self, record: Record) -> None:
         row = self._rows[record.id]
         self.records[row], self._fields[row] = record, flat_fields(record)
+
+    def without(self, scope: str) -> _Shelf:
+        """A shelf with the records of other scopes."""
+        left = _Shelf(self.vectors.dimension)
+        for row, record in enumerate(self.records):
+            if record.scope != scope:
+                left.append(record, self._fields[row], self.vectors.row(row))
+        return left
 
     def find(self, record_id: str) -> Record | None:
         row = self._rows.get(record_id)

@@ -13,7 +13,8 @@ from ._search import Search
 class RecordStore(Protocol):
     """A place where records rest, found again by similarity.
 
-    Records are added and superseded, never changed or deleted. Every method raises
+    Records are added and superseded, never changed; only a whole scope can be forgotten, by
+    whoever owns it. Every method raises
     `RecordStoreError` if the store cannot be reached or was closed.
     """
 
@@ -59,6 +60,14 @@ class RecordStore(Protocol):
 
     async def count(self, kind: MemoryKind) -> int:
         """How many records of this kind there are, superseded ones included."""
+        ...
+
+    async def forget(self, scope: str) -> int:
+        """Removes every record of a scope for good, superseded ones too.
+
+        Returns:
+            How many there were.
+        """
         ...
 
     async def close(self) -> None:

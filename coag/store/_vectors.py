@@ -73,6 +73,7 @@ class VectorTable:
     def __init__(self, dimension: int) -> None:
         import numpy as np
 
+        self.dimension = dimension
         self._rows: NDArray[np.float32] = np.zeros((64, dimension), dtype=np.float32)
         self._count = 0
 
@@ -84,6 +85,10 @@ class VectorTable:
             self._rows = np.concatenate([self._rows, np.zeros_like(self._rows)])
         self._rows[self._count] = vector
         self._count += 1
+
+    def row(self, number: int) -> NDArray[np.float32]:
+        """The vector of a row."""
+        return self._rows[number]
 
     def best_first(self, query: NDArray[np.float32]) -> Iterator[tuple[int, float]]:
         """Every row's number and score for a query vector, best first."""

@@ -175,6 +175,19 @@ class ChromaCollections:
         with _chroma_errors(self._location):
             return self._collections[kind].count()
 
+    def forget(self, scope: str) -> int:
+        """Deletes the records of a scope from both collections, in batches."""
+        self.connect()
+        gone = 0
+        with self._writing:
+            for kind in MemoryKind:
+                ids = [record.id for record in self._got(kind, where={"scope": scope})]
+                for start in range(0, len(ids), _BATCH):
+                    with _chroma_errors(self._location):
+                        self._collections[kind].delete(ids=ids[start : start + _BATCH])
+                gone += len(ids)
+        return gone
+
     def close(self) -> None:
         """Closes the client; the last one of a folder lets go of its files."""
         with self._writing:

@@ -110,6 +110,22 @@ async def test_kinds_and_scopes_are_kept_apart(store: RecordStore) -> None:
     assert [await store.count(kind) for kind in (EPISODIC, SEMANTIC)] == [2, 1]
 
 
+async def test_a_scope_that_is_forgotten_is_gone_and_others_stay(store: RecordStore) -> None:
+    event, fact = make_record("the lamp"), make_record("the lamp", kind=SEMANTIC)
+    other = make_record("the lamp", scope="bob")
+    await store.add([event, fact, other])
+    await store.supersede(fact.id, make_record("the lamp is broken", kind=SEMANTIC))
+
+    assert await store.forget("alice") == 3
+    assert await store.get([event.id, fact.id]) == []
+    assert await texts_found(store, text="lamp", scopes=("alice",)) == []
+    assert await texts_found(store, text="lamp", scopes=("bob",)) == ["the lamp"]
+    assert [await store.count(kind) for kind in (EPISODIC, SEMANTIC)] == [1, 0]
+    assert await store.forget("alice") == 0
+    assert await store.add([event]) == [event.id]
+    assert await texts_found(store, text="lamp", scopes=("alice",)) == ["the lamp"]
+
+
 async def test_get_keeps_the_order_asked_and_leaves_out_the_unknown(store: RecordStore) -> None:
     one, two = make_record("one"), make_record("two", kind=SEMANTIC)
     await store.add([one, two])

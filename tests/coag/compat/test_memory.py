@@ -25,7 +25,7 @@ from autogen_core.models import (
 
 from coag.compat import AutoGenMemory
 from coag.context import CoagContext
-from coag.errors import ConfigurationError, RecordStoreError
+from coag.errors import RecordStoreError
 from coag.memory import LongTermMemory
 from coag.models import ScriptedModel, ScriptedReply, ScriptedRequest, message_text
 from coag.schema import MemoryKind, RecalledRecord, Trust
@@ -156,9 +156,19 @@ def test_numbers_below_one_are_refused(wrong: dict[str, int]) -> None:
         shelf(**wrong)
 
 
-async def test_it_is_never_emptied_and_says_what_to_do() -> None:
-    with pytest.raises(ConfigurationError, match=r"'clerk' is not emptied.*another scope"):
-        await shelf().clear()
+async def test_clearing_it_forgets_its_own_scope_only() -> None:
+    store = InMemoryStore(HashEmbedder())
+    mine, others = (
+        AutoGenMemory(LongTermMemory(store, scope=scope), min_score=0.0)
+        for scope in ("clerk", "porter")
+    )
+    await mine.add(text("The door is green."))
+    await others.add(text("The door is green."))
+    await mine.clear()
+    assert await found(mine) == []
+    assert len(await found(others)) == 1
+    await mine.add(text("The door is red."))
+    assert [str(content.content) for content in await found(mine)] == ["The door is red."]
 
 
 async def test_closed_it_says_so_and_closing_twice_does_no_harm() -> None:
