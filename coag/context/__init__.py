@@ -15,7 +15,7 @@ from ._parts import from_part, load_context, nested_component, to_part
 from ._rendering import DATA_RULE, PhaseMaterial, Rendering
 from ._secrets import check_public
 from ._sections import render_section, wrap_as_data
-from ._states import AssistantState, dump_state
+from ._states import AssistantState, dump_state, own_copy
 from ._working_memory import (
     CognitiveState,
     Deed,
@@ -42,6 +42,7 @@ __all__ = [
     "DATA_RULE",
     "AssistantState",
     "dump_state",
+    "own_copy",
     "render_section",
     "wrap_as_data",
     "nested_component",

@@ -49,6 +49,16 @@ def load_state(schema: type[StateT], value: Mapping[str, Any]) -> StateT:
         ) from error
 
 
+def own_copy(state: Any) -> Any:
+    """The state for one who may do with it what they like; the same where nothing can be done.
+
+    What is no pydantic model is given as it is.
+    """
+    if not isinstance(state, BaseModel) or cannot_change(state):
+        return state
+    return state.model_copy(deep=True)
+
+
 def cannot_change(state: BaseModel) -> bool:
     """True if nothing in the state can be changed: it may be handed out without a copy."""
     if not _frozen(type(state)) or state.__pydantic_private__ or state.__pydantic_extra__:

@@ -12,12 +12,11 @@ from coag.context import dump_state
 from coag.schema import ActionSpec, Candidate, Evaluation, Verdict
 
 from ._arguments import existence, parse_arguments
+from ._constraints import UNCHANGED_ARGUMENTS
 from ._guard_deps import AnyContext, GuardDeps
 
 PROJECTION = "projection"
 IN_FORCE = "constraints_in_force"
-UNCHANGED = "arguments_unchanged"
-CHANGED = "a rule or the projection changed the arguments that it was to judge"
 _IN_FORCE = Verdict(allowed=True, constraint=IN_FORCE)
 _PROJECTED = Verdict(allowed=True, constraint=PROJECTION)
 
@@ -33,7 +32,7 @@ def check(
     verdicts.append(verdict)
     if arguments is None:
         return Evaluation(candidate_id=candidate.id, arguments=None, verdicts=tuple(verdicts))
-    ready = candidate.model_copy(update={"arguments": deepcopy(arguments)})
+    ready = candidate.model_copy(update={"arguments": arguments})
     verdicts.append(deps.detector.verdict(ready, context.progress_key()))
     projection: Any | None = None
     if verdicts[-1].allowed:
@@ -43,8 +42,6 @@ def check(
         verdicts.append(_in_force(context, deps))
     if verdicts[-1].allowed:
         verdicts += deps.constraints.judge(ready, context.state, projection)
-    if ready.arguments != arguments:
-        verdicts.append(Verdict(allowed=False, constraint=UNCHANGED, reason=CHANGED))
     return Evaluation(
         candidate_id=candidate.id,
         arguments=arguments,
@@ -68,12 +65,15 @@ def _in_force(context: AnyContext, deps: GuardDeps) -> Verdict:
 
 
 def _project(candidate: Candidate, context: AnyContext) -> tuple[Any | None, Verdict]:
+    own = candidate.model_copy(update={"arguments": deepcopy(candidate.arguments)})
     try:
-        projection = context.project(candidate)
+        projection = context.project(own)
     except Exception as error:  # a domain's hook: without its prediction nothing may pass
         reason = f"the domain's projection raised {type(error).__name__}: {error}"
         return None, Verdict(allowed=False, constraint=PROJECTION, reason=reason)
     if projection is not None and not isinstance(projection, BaseModel):
         reason = f"the domain's projection is {projection!r}, not a state or None"
         return None, Verdict(allowed=False, constraint=PROJECTION, reason=reason)
+    if own.arguments != candidate.arguments:
+        return projection, UNCHANGED_ARGUMENTS
     return projection, _PROJECTED

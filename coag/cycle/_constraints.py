@@ -5,9 +5,11 @@ from __future__ import annotations
 import inspect
 from asyncio import CancelledError
 from collections.abc import Callable, Iterable, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
+from coag.context import own_copy
 from coag.errors import ConfigurationError, UnknownNameError
 from coag.schema import Candidate, Constraint, ConstraintSource, Verdict, well_formed
 
@@ -15,6 +17,12 @@ REASON = 500
 """Characters of a constraint's reason that are kept."""
 NAME = 100
 """Characters of a constraint's name that are kept."""
+UNCHANGED_ARGUMENTS = Verdict(
+    allowed=False,
+    constraint="arguments_unchanged",
+    reason="a rule or the projection changed the arguments that it was to judge",
+)
+"""Nobody may change what the others are to judge."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,11 +146,17 @@ class ConstraintSet:
     def judge(
         self, candidate: Candidate, state: Any, projection: Any | None
     ) -> tuple[Verdict, ...]:
-        """Verdicts of the pinned constraints in order, up to the first that forbids."""
+        """Verdicts of the pinned constraints in order, up to the first that forbids.
+
+        Each judges copies of its own: what one changes in the state or in the projection, the
+        next does not see. One that changes the arguments forbids.
+        """
         verdicts: list[Verdict] = []
         for constraint in self._pinned:
-            verdict = constraint.verdict(candidate, state, projection)
-            verdicts.append(verdict)
-            if not verdict.allowed:
+            own = candidate.model_copy(update={"arguments": deepcopy(candidate.arguments)})
+            verdicts.append(constraint.verdict(own, own_copy(state), own_copy(projection)))
+            if own.arguments != candidate.arguments:
+                verdicts.append(UNCHANGED_ARGUMENTS)
+            if not verdicts[-1].allowed:
                 break
         return tuple(verdicts)

@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any, cast
 
 import pytest
+from pydantic import BaseModel
 
 from coag.cycle import ConstraintSet
 from coag.errors import ConfigurationError, UnknownNameError
@@ -162,3 +163,57 @@ def test_an_async_constraint_that_a_source_brings_forbids_without_a_warning() ->
     (verdict,) = rules.judge(CANDIDATE, None, None)
     assert not verdict.allowed
     assert "from a plain function" in verdict.reason
+
+
+class Purse(BaseModel):
+    spent: int = 9
+    bought: list[str] = []
+
+
+def careless(candidate: Candidate, state: Any, projection: Any) -> Verdict:
+    for purse in (state, projection):
+        purse.spent = 0
+        purse.bought.append("air")
+    return Verdict.allow()
+
+
+def honest(candidate: Candidate, state: Any, projection: Any | None) -> Verdict:
+    return Verdict.allow() if state == projection == Purse() else Verdict.forbid("it was changed")
+
+
+def test_what_one_constraint_changes_in_state_or_projection_no_other_one_sees() -> None:
+    rules = ConstraintSet([careless, honest])
+    rules.pin()
+    state, projection = Purse(), Purse()
+    assert all(verdict.allowed for verdict in rules.judge(CANDIDATE, state, projection))
+    assert state == projection == Purse()
+
+
+def test_a_constraint_that_changes_the_arguments_forbids_before_the_next_one_judges() -> None:
+    def cheapens(candidate: Candidate, state: Any, projection: Any | None) -> Verdict:
+        assert candidate.arguments is not None
+        candidate.arguments["price"] = 0
+        return Verdict.allow()
+
+    wanted = CANDIDATE.model_copy(update={"arguments": {"price": 500}})
+    rules = ConstraintSet([cheapens, always])
+    rules.pin()
+    verdicts = rules.judge(wanted, None, None)
+    assert [v.constraint for v in verdicts] == ["cheapens", "arguments_unchanged"]
+    assert wanted.arguments == {"price": 500}
+
+
+def test_a_state_that_cannot_change_is_not_copied_for_constraints() -> None:
+    class Still(BaseModel, frozen=True):
+        spent: int = 0
+
+    seen: list[Any] = []
+
+    def looks(candidate: Candidate, state: Any, projection: Any | None) -> Verdict:
+        seen.append(state)
+        return Verdict.allow()
+
+    rules, state = ConstraintSet([looks]), Still()
+    rules.pin()
+    rules.judge(CANDIDATE, state, None)
+    assert seen[0] is state

@@ -181,6 +181,19 @@ async def test_without_a_prediction_of_a_broken_forward_model_nothing_passes() -
     assert "ZeroDivisionError: no model" in judged.died_of.reason
 
 
+async def test_a_forward_model_that_changes_the_arguments_forbids() -> None:
+    class Context(CoagContext[Any]):
+        def _project(self, candidate: Candidate, state: Any) -> Any:
+            assert candidate.arguments is not None
+            candidate.arguments["far"] = True
+            return state
+
+    mind = make_mind(replies(WAVE), tools=[wave], context=Context())
+    (judged,) = (await live(mind))[Phase.EVALUATION].evaluations
+    assert judged.died_of.constraint == "arguments_unchanged"
+    assert judged.arguments == {}
+
+
 async def test_ranking_takes_the_highest_score() -> None:
     mind = make_mind(
         replies(WAVE, LOOK, judged=scores(0.2, 0.9)), tools=[look, wave], selection="rank"
