@@ -143,6 +143,11 @@ class DomainHooks(Generic[StateT]):
         """The predicted state after a candidate, or None without a forward model."""
         return self._project(candidate, self.state)
 
+    @property
+    def has_forward_model(self) -> bool:
+        """Whether the domain predicts what candidates lead to; its prediction may fail."""
+        return type(self)._project is not DomainHooks._project  # pyright: ignore[reportUnknownMemberType] - of any state
+
     def propose_grounded(self) -> Sequence[Candidate] | None:
         """The legal candidates now, or None where the domain does not list them."""
         return self._propose_grounded(self.state)

@@ -38,7 +38,7 @@ async def propose_natively(phase: Phase, context: AnyContext, deps: Deps) -> Nat
     specs = await deps.actions.specs()
     tools = [spec for spec in specs.values() if spec.name != RESPOND.name]
     cycle = context.working_memory.cycle
-    offered = await deps.offer(prompt, tools, phase=phase, cycle=cycle, live=_live(deps))
+    offered = await deps.offer(prompt, tools, phase=phase, cycle=cycle, live=_live(context, deps))
     for remark in offered.remarks:
         deps.note(context, "repair", remark, phase=phase.value)
     if offered.calls:
@@ -58,11 +58,17 @@ async def propose_natively(phase: Phase, context: AnyContext, deps: Deps) -> Nat
     return NativeProposal((candidate,), usage, offered.thought)
 
 
-def _live(deps: Deps) -> bool:
+def _live(context: AnyContext, deps: Deps) -> bool:
     """Whether a text may be shown while it is written: nothing could still reject it."""
-    asked = deps.approvals is not None and deps.approvals.may_ask_about(RESPOND.name)
-    judged = bool(deps.constraints.pinned) or deps.settings.minimum_score > 0 or asked
-    return not judged and deps.answer_type is None
+    retrieval = context.working_memory.cognitive_state.retrieval
+    return not (
+        deps.constraints.pinned
+        or (retrieval is not None and retrieval.constraints)
+        or context.has_forward_model
+        or deps.settings.minimum_score > 0
+        or (deps.approvals is not None and deps.approvals.may_ask_about(RESPOND.name))
+        or deps.answer_type is not None
+    )
 
 
 def _called(offered: Offered, deps: Deps) -> tuple[Candidate, ...]:

@@ -11,7 +11,8 @@ from kits.minds import TestMind, make_mind, reasoning, scores
 from pydantic import BaseModel
 
 from coag.compat import ToolRunner
-from coag.cycle import GuardedActions, Offered, respond_spec
+from coag.context import CoagContext
+from coag.cycle import GuardedActions, Offered, respond_spec, run_cycle
 from coag.errors import ConfigurationError
 from coag.schema import (
     ActionSpec,
@@ -180,6 +181,33 @@ async def test_a_text_is_live_only_where_nothing_can_reject_it() -> None:
         Offered(text='{"answer": "x"}'), answer_type=Verdictlike, form={"answer": "x"}
     )
     await formed.turn()
+    assert not offer.offered[0][3]
+
+
+class Foreseeing(CoagContext[Any]):
+    """Has a forward model that knows priced actions only."""
+
+    def _project(self, candidate: Candidate, state: Any) -> Any:
+        assert candidate.arguments is not None
+        return state.model_copy(update={"tool_calls": candidate.arguments["price"]})
+
+
+async def test_a_text_that_a_forward_model_may_reject_is_not_live() -> None:
+    mind, offer = native_mind(TEXT, context=Foreseeing())
+    _, result = await mind.turn()
+    assert not result.answered
+    assert not offer.offered[0][3]
+
+
+async def test_a_text_is_not_live_where_a_rule_of_the_cycle_is_missing() -> None:
+    mind, offer = native_mind(TEXT, constraints=[forbids], depth="compact")
+    await mind.hear("Go on.")
+    cycle = run_cycle(mind.context, mind.deps)
+    await anext(cycle)
+    mind.deps.constraints.remove("forbids")
+    mind.deps.constraints.pin()
+    async for _ in cycle:
+        pass
     assert not offer.offered[0][3]
 
 
