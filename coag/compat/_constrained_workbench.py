@@ -44,7 +44,8 @@ class ConstrainedWorkbench(StaticStreamWorkbench):
     raises, since `AssistantAgent` hangs where a workbench does.
 
     Calls of one batch are judged one after the other where constraints or approvals are in force,
-    so that each is judged by the state after the one before.
+    so that each is judged by the state after the one before. It serves one event loop at a time:
+    a call from another thread while one is under way is refused, nothing is done.
 
     With `logs=`, a call that a crash broke off is found when the next run begins: it stands in
     `unfinished`, and is refused once before it can be repeated.
@@ -125,7 +126,9 @@ class ConstrainedWorkbench(StaticStreamWorkbench):
             ),
         )
         self._calls = GuardedCalls(self._run, runner, parallel=parallel)
-        self._offered = OfferedTools(runner.tools, runner.workbenches, timeout, self._run.note)
+        self._offered = OfferedTools(
+            runner.tools, runner.workbenches, runner.names, timeout, self._run.note
+        )
 
     @property
     def context(self) -> CoagContext[Any]:

@@ -9,13 +9,16 @@ from autogen_core.tools import BaseTool, StaticStreamWorkbench, ToolSchema, Work
 
 from coag.cycle import LateError, SelfCancelledError, told, within
 
+from ._tool_listing import GIVEN, ToolNames
+
 
 class OfferedTools:
     """Lists what is offered, unchanged: overrides, `strict` and tools that come and go included.
 
     Args:
         tools: Tools without a workbench; they get a static one.
-        workbenches: In order; of two tools with one name the first is offered.
+        workbenches: In order.
+        names: Whose each name is; nobody else's tool of that name is offered.
         timeout: Seconds that one may take to list its tools.
         note: Is told, about what and in words, where a list from before had to do.
     """
@@ -24,6 +27,7 @@ class OfferedTools:
         self,
         tools: Sequence[BaseTool[Any, Any]],
         workbenches: Sequence[Workbench],
+        names: ToolNames,
         timeout: float,
         note: Callable[[str, str], None],
     ) -> None:
@@ -33,6 +37,9 @@ class OfferedTools:
         own = (StaticStreamWorkbench(list(tools)),) if tools else ()
         self.workbenches: tuple[Workbench, ...] = (*own, *workbenches)
         """All that have a life of their own: the given ones, and the one of the tools."""
+        self._names = names
+        self._first = GIVEN if own else GIVEN + 1
+        self._told: set[tuple[int, str]] = set()
         self._timeout = timeout
         self._note = note
         self._listed: dict[int, list[ToolSchema]] = {}
@@ -47,10 +54,21 @@ class OfferedTools:
             Exception: What a workbench raises that has never listed its tools.
         """
         found: dict[str, ToolSchema] = {}
-        for number, workbench in enumerate(self.workbenches):
+        for number, workbench in enumerate(self.workbenches, start=self._first):
             for schema in await self._list(number, workbench):
-                found.setdefault(schema["name"], schema)
+                name = schema["name"]
+                if name not in found and self._names.belongs(name, number):
+                    found[name] = schema
+                else:
+                    self._tell(number, name)
         return list(found.values())
+
+    def _tell(self, number: int, name: str) -> None:
+        """Notes, once, that a name is another's."""
+        if (number, name) in self._told:
+            return
+        self._told.add((number, name))
+        self._note("tools", f"Two tools are named {name!r}; the one that came first is offered.")
 
     async def _list(self, number: int, workbench: Workbench) -> list[ToolSchema]:
         kind = type(workbench).__name__

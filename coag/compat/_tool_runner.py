@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, cast, runtime_checkable
@@ -13,6 +12,8 @@ from autogen_core.tools import (
     BaseStreamTool,
     BaseTool,
     FunctionTool,
+    StaticWorkbench,
+    ToolOverride,
     ToolResult,
     Workbench,
 )
@@ -20,19 +21,15 @@ from autogen_core.tools import (
 from coag.cycle import RESPOND, LateError, SelfCancelledError, told, within
 from coag.errors import ConfigurationError
 from coag.memory import EPISODIC_ACTION, PROCEDURAL_ACTION, SEMANTIC_ACTION
-from coag.schema import ActionCall, ActionResult, ActionSpec, well_formed
+from coag.schema import ActionCall, ActionResult, ActionSpec
 
 from ._results import OUTPUT_CHARACTERS, read_result
+from ._tool_listing import GIVEN, ToolListing, ToolNames
 
 Tool = BaseTool[Any, Any] | Callable[..., Any]
 """An AutoGen tool, or a function with annotated arguments and a docstring."""
 RESERVED = frozenset({RESPOND.name, EPISODIC_ACTION, SEMANTIC_ACTION, PROCEDURAL_ACTION})
 """Names of the agent's own actions; no tool takes one over."""
-_NAME = re.compile(r"\S{1,128}")
-_PROBLEM = 500
-"""Characters of a problem that are kept."""
-_UNUSABLE = (ValueError, TypeError, KeyError, AttributeError, RecursionError)
-"""What a tool's schema raises that cannot be offered."""
 
 
 @runtime_checkable
@@ -89,75 +86,41 @@ class ToolRunner:
     ) -> None:
         self.tools = tuple(_as_tool(tool) for tool in tools)
         self.workbenches = tuple(workbenches)
-        self.problems: tuple[str, ...] = ()
-        """What the last listing left out, and why."""
         self._by_name = {tool.name: tool for tool in self.tools}
-        self._specs = tuple(_given_spec(tool) for tool in self.tools)
-        self._owners: dict[str, Workbench] = {}
+        self._listing = ToolListing(self.tools, self.workbenches, timeout, reserved)
         self._timeout = timeout
         self._limit = output_characters
         self._on_event = on_event
-        self._reserved = frozenset(reserved)
-        names = [tool.name for tool in self.tools]
-        doubled = sorted({name for name in names if names.count(name) > 1})
-        if doubled:
-            raise ConfigurationError(f"Tool names must be unique; given more than once: {doubled}.")
-        if taken := sorted(self._reserved.intersection(names)):
-            raise ConfigurationError(
-                f"These tools have the names of the agent's own actions: {taken}. Rename them."
-            )
+
+    @property
+    def names(self) -> ToolNames:
+        """Whose each name is."""
+        return self._listing.names
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """What the last listing left out, and why."""
+        return self._listing.problems
 
     async def specs(self) -> Sequence[ActionSpec]:
         """The tools that exist now."""
-        found = list(self._specs)
-        owners: dict[str, Workbench] = {}
-        problems: list[str] = []
-        for workbench in self.workbenches:
-            for spec in await self._offered(workbench, problems):
-                if spec.name in self._by_name or spec.name in owners:
-                    continue
-                owners[spec.name] = workbench
-                found.append(spec)
-        self._owners, self.problems = owners, tuple(problems)
-        return found
-
-    async def _offered(self, workbench: Workbench, problems: list[str]) -> list[ActionSpec]:
-        """What a workbench offers now; what it cannot offer is left out and told."""
-        bench = type(workbench).__name__
-        try:
-            schemas = list(await within(self._timeout, workbench.list_tools))
-        except LateError:
-            problems.append(f"{bench} did not list its tools within {self._timeout:g} s.")
-            return []
-        except SelfCancelledError:
-            problems.append(f"{bench} was cancelled by itself when it was to list its tools.")
-            return []
-        except Exception as error:  # a workbench may raise anything; the turn goes on without it
-            problems.append(f"{bench} could not list its tools: {told(error)}"[:_PROBLEM])
-            return []
-        specs: list[ActionSpec] = []
-        for schema in schemas:
-            try:
-                spec = _spec(schema)
-            except _UNUSABLE as error:
-                problems.append(f"{bench} has a tool that is left out: {told(error)}"[:_PROBLEM])
-                continue
-            if spec.name in self._reserved:
-                problems.append(f"{bench} has a tool {spec.name!r}: the agent's own action stays.")
-                continue
-            specs.append(spec)
-        return specs
+        return await self._listing.specs()
 
     async def execute(self, call: ActionCall) -> ActionResult:
-        """Runs one tool call; every failure is a result, except that this task is cancelled."""
+        """Runs one tool call; every failure is a result, except that this task is cancelled.
+
+        The tool gets arguments of its own, so that what it does to them changes no record.
+        """
+        owner = self.names.owner(call.action)
+        if owner is None:
+            return ActionResult(content=f"There is no tool {call.action!r}.", is_error=True)
         token = CancellationToken()
-        if call.action in self._by_name:
+        call = call.model_copy(deep=True)
+        if owner == GIVEN:
             tool = self._by_name[call.action]
             return await self._guard(lambda: self._run_tool(tool, call, token), call, token)
-        if call.action in self._owners:
-            bench = self._owners[call.action]
-            return await self._guard(lambda: self._run_workbench(bench, call, token), call, token)
-        return ActionResult(content=f"There is no tool {call.action!r}.", is_error=True)
+        bench = self.workbenches[owner - 1]
+        return await self._guard(lambda: self._run_workbench(bench, call, token), call, token)
 
     async def _guard(
         self,
@@ -202,8 +165,12 @@ class ToolRunner:
     async def _run_workbench(
         self, workbench: Workbench, call: ActionCall, token: CancellationToken
     ) -> _Returned:
-        result, streams = None, isinstance(workbench, _Streams)
-        if isinstance(workbench, _Streams):
+        if not isinstance(workbench, _Streams) or _renamed(workbench, call.action):
+            result = await workbench.call_tool(
+                call.action, call.arguments, cancellation_token=token, call_id=call.id
+            )
+        else:
+            result = None
             async for item in workbench.call_tool_stream(
                 call.action, call.arguments, cancellation_token=token, call_id=call.id
             ):
@@ -211,13 +178,8 @@ class ToolRunner:
                     result = item
                 else:
                     self._on_event(item)
-        if result is None and streams:
+        if result is None:
             return _Returned(f"{call.action} ended without a result.", is_error=True)
-        if result is None or _not_found(result, call.action):
-            # AutoGen's StaticStreamWorkbench knows overridden names only when it does not stream.
-            result = await workbench.call_tool(
-                call.action, call.arguments, cancellation_token=token, call_id=call.id
-            )
         return _Returned(
             result.to_text(replace_image="[image]"),
             result.is_error,
@@ -225,8 +187,15 @@ class ToolRunner:
         )
 
 
-def _not_found(result: ToolResult, name: str) -> bool:
-    return result.is_error and result.to_text() == f"Tool {name} not found."
+def _renamed(workbench: Workbench, name: str) -> bool:
+    """Whether a tool has its name from an override.
+
+    AutoGen's StaticStreamWorkbench knows such names only where it does not stream.
+    """
+    if not isinstance(workbench, StaticWorkbench):
+        return False
+    overrides = cast("Mapping[str, ToolOverride]", getattr(workbench, "_tool_overrides", {}))
+    return any(given.name == name != tool for tool, given in overrides.items())
 
 
 def _as_tool(tool: Tool) -> BaseTool[Any, Any]:
@@ -247,36 +216,6 @@ def _as_json(value: Any) -> str | None:
         return json.dumps(value, ensure_ascii=False)
     except (TypeError, ValueError):
         return None
-
-
-def _given_spec(tool: BaseTool[Any, Any]) -> ActionSpec:
-    try:
-        return _spec(tool.schema)
-    except _UNUSABLE as error:
-        raise ConfigurationError(f"Tool {tool.name!r} cannot be offered: {told(error)}") from error
-
-
-def _spec(schema: Mapping[str, Any]) -> ActionSpec:
-    """The tool as an action.
-
-    Raises:
-        ValueError: Its name has no or too many characters or a blank, or its arguments are not
-            described by a JSON Schema of an object. (Or TypeError, KeyError, RecursionError.)
-    """
-    nothing: dict[str, Any] = {"type": "object", "properties": {}}
-    name, parameters = schema["name"], schema.get("parameters") or nothing
-    if not isinstance(name, str) or not _NAME.fullmatch(name):
-        raise ValueError(f"{name!r} is no name of at most 128 characters without blanks.")
-    plain: Any = json.loads(
-        well_formed(json.dumps(parameters, allow_nan=False, ensure_ascii=False))
-    )
-    if not isinstance(plain, dict) or not isinstance(plain.get("properties", {}), dict):  # pyright: ignore[reportUnknownMemberType] - JSON
-        raise ValueError(f"the parameters of {name!r} are no JSON Schema of an object.")
-    return ActionSpec(
-        name=well_formed(name),
-        description=well_formed(str(schema.get("description") or "")),
-        parameters=cast("dict[str, Any]", plain),
-    )
 
 
 def _may_have_happened(error: Exception) -> bool:

@@ -106,7 +106,7 @@ class ModuleSeam:
 
     async def _run(self, source: ActionSource, call: ActionCall) -> ActionResult:
         try:
-            return await within(None, lambda: source.run_action(call))
+            return await within(None, lambda: source.run_action(call.model_copy(deep=True)))
         except CoagError:
             raise
         except SelfCancelledError:

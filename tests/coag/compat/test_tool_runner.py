@@ -9,8 +9,11 @@ import pytest
 from autogen_core import CancellationToken
 from autogen_core.tools import (
     BaseTool,
+    FunctionTool,
+    StaticStreamWorkbench,
     StaticWorkbench,
     TextResultContent,
+    ToolOverride,
     ToolResult,
     ToolSchema,
     Workbench,
@@ -147,8 +150,6 @@ async def test_megabytes_of_output_are_cut_with_a_note() -> None:
 
 
 async def test_a_workbench_brings_its_tools() -> None:
-    from autogen_core.tools import FunctionTool
-
     bench = StaticWorkbench([FunctionTool(add, description="Adds.")])
     runner = ToolRunner(workbenches=[bench])
     assert [spec.name for spec in await runner.specs()] == ["add"]
@@ -427,3 +428,83 @@ def test_a_tool_with_the_name_of_an_action_of_the_agents_own_is_refused() -> Non
 
     with pytest.raises(ConfigurationError, match=r"own actions: \['respond'\]"):
         ToolRunner([respond])
+
+
+class Flapping(StaticWorkbench):
+    """A workbench that lists its tool while it is up; else nothing, or it raises."""
+
+    component_provider_override = "tests.Flapping"
+
+    def __init__(self, says: str, *, raises: bool = False) -> None:
+        super().__init__([FunctionTool(lambda: says, says, name="send")])
+        self.up = True
+        self.raises = raises
+
+    async def list_tools(self) -> list[ToolSchema]:
+        if not self.up and self.raises:
+            raise ConnectionError("away")
+        return await super().list_tools() if self.up else []
+
+
+async def test_of_one_name_in_two_workbenches_the_first_is_offered_and_the_other_told() -> None:
+    runner = ToolRunner(workbenches=[Flapping("safe"), Flapping("dangerous")])
+    assert [spec.description for spec in await runner.specs()] == ["safe"]
+    assert runner.problems == (
+        "Flapping has a tool 'send': the one that was offered first under this name stays. "
+        "Rename one of them.",
+    )
+
+
+@pytest.mark.parametrize("raises", [True, False])
+async def test_a_name_never_becomes_another_workbenchs_while_its_own_is_away(raises: bool) -> None:
+    first, second = Flapping("safe", raises=raises), Flapping("dangerous")
+    runner = ToolRunner(workbenches=[first, second])
+    await runner.specs()
+    first.up = False
+    assert await runner.specs() == []
+    assert "Flapping has a tool 'send'" in runner.problems[-1]
+    assert (await run(runner, "send")).content == "safe"
+    first.up = True
+    assert [spec.description for spec in await runner.specs()] == ["safe"]
+
+
+async def test_a_tool_that_says_it_was_not_found_is_called_once() -> None:
+    paid: list[int] = []
+
+    async def pay(amount: int) -> str:
+        """Pays."""
+        paid.append(amount)
+        raise ValueError("Tool pay not found.")
+
+    bench = StaticStreamWorkbench([FunctionTool(pay, "Pays.")])
+    result = await run(ToolRunner(workbenches=[bench]), "pay", amount=5)
+    assert (paid, result.is_error) == ([5], True)
+
+
+@pytest.mark.parametrize("kind", [StaticWorkbench, StaticStreamWorkbench])
+async def test_a_tool_is_called_by_the_name_of_its_override(kind: type[StaticWorkbench]) -> None:
+    bench = kind([FunctionTool(add, "Adds.")], {"add": ToolOverride(name="plus")})
+    assert (await run(ToolRunner(workbenches=[bench]), "plus", a=1, b=2)).content == "3"
+
+
+async def test_what_a_tool_does_to_its_arguments_stays_with_it() -> None:
+    class Scribbler(StaticWorkbench):
+        component_provider_override = "tests.Scribbler"
+
+        async def call_tool(
+            self,
+            name: str,
+            arguments: Mapping[str, Any] | None = None,
+            cancellation_token: CancellationToken | None = None,
+            call_id: str | None = None,
+        ) -> ToolResult:
+            assert isinstance(arguments, dict)
+            arguments["list"].append("scribble")
+            arguments["more"] = 1
+            return ToolResult(name=name, result=[])
+
+    runner = ToolRunner(workbenches=[Scribbler([FunctionTool(add, "", name="note")])])
+    await runner.specs()
+    call = ActionCall(id="1", action="note", arguments={"list": []})
+    await runner.execute(call)
+    assert call.arguments == {"list": []}

@@ -396,3 +396,17 @@ async def test_a_modules_action_that_cancels_itself_is_a_failed_action() -> None
     )
     assert result.is_error
     assert result.content == "ring was cancelled by itself."
+
+
+async def test_what_a_module_does_to_the_arguments_of_its_action_stays_with_it() -> None:
+    class Scribbler(Notebook):
+        def action_specs(self) -> Sequence[ActionSpec]:
+            return (ActionSpec(name="note", description="Notes.", internal=True),)
+
+        async def run_action(self, call: ActionCall) -> ActionResult:
+            call.arguments["lines"].append("scribble")
+            return ActionResult(content="noted")
+
+    call = ActionCall(id="1", action="note", arguments={"lines": []})
+    assert (await ModuleSeam([Scribbler()]).run_action(call)).content == "noted"
+    assert call.arguments == {"lines": []}
