@@ -7,7 +7,8 @@ import json
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from threading import Lock
 from typing import Any
 
 from coag.cycle import GuardDeps, run_selected, told
@@ -20,6 +21,7 @@ from coag.schema import (
 )
 
 from ._guarded_answers import (
+    NOTHING_DONE,
     GuardedResult,
     answer_of,
     broken,
@@ -31,6 +33,10 @@ from ._guarded_run import GuardedRun
 from ._tool_runner import ToolRunner
 
 Show = Callable[[object], None]
+_ELSEWHERE = (
+    "Another event loop or thread is using this workbench just now. Call it again afterwards, or "
+    "give each thread a workbench of its own."
+)
 _SHOW: ContextVar[Show] = ContextVar("coag_guarded_call_show")
 
 
@@ -52,19 +58,36 @@ class Wanted:
     """Is told what the tool shows while it runs."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Door:
-    """The tools, for one call."""
+    """The tools, for one call: by the definition by which it is judged it is approved and run."""
 
     runner: ToolRunner
     call_id: str | None
+    listed: Mapping[str, ActionSpec] | None = None
 
     async def specs(self) -> Mapping[str, ActionSpec]:
-        return {spec.name: spec for spec in await self.runner.specs()}
+        if self.listed is None:
+            self.listed = {spec.name: spec for spec in await self.runner.specs()}
+        return self.listed
 
     async def execute(self, call: ActionCall) -> ActionResult:
         own_id = call.id if self.call_id is None else self.call_id
         return await self.runner.execute(call.model_copy(update={"id": own_id}))
+
+
+@dataclass(slots=True)
+class _Room:
+    """An event loop in which calls are made."""
+
+    loop: asyncio.AbstractEventLoop
+    calls: int = 0
+    """How many are under way."""
+    in_turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    @property
+    def occupied(self) -> bool:
+        return self.calls > 0 and not self.loop.is_closed()
 
 
 class GuardedCalls:
@@ -83,14 +106,39 @@ class GuardedCalls:
         self._run = run
         self._runner = runner
         self._parallel = parallel
-        self._lock: tuple[asyncio.AbstractEventLoop, asyncio.Lock] | None = None
+        self._gate = Lock()
+        self._room: _Room | None = None
 
     async def call(self, wanted: Wanted) -> GuardedResult:
-        """Makes one call; where rules judge it, after those that came before."""
+        """Makes one call; where rules judge it, after those that came before.
+
+        While calls are under way in another event loop, e.g. of another thread, it is refused:
+        what the rules judge by belongs to one loop at a time.
+        """
+        room = self._enter(asyncio.get_running_loop())
+        if room is None:
+            return said(wanted.name, f"{wanted.name} was not run. {_ELSEWHERE} {NOTHING_DONE}")
+        try:
+            return await self._call(wanted, room)
+        finally:
+            with self._gate:
+                room.calls -= 1
+
+    def _enter(self, loop: asyncio.AbstractEventLoop) -> _Room | None:
+        """The room of this loop with one more call in it; None if another loop is at work."""
+        with self._gate:
+            if self._room is None or (self._room.loop is not loop and not self._room.occupied):
+                self._room = _Room(loop)
+            if self._room.loop is not loop:
+                return None
+            self._room.calls += 1
+            return self._room
+
+    async def _call(self, wanted: Wanted, room: _Room) -> GuardedResult:
         _SHOW.set(wanted.show)
         begun: list[ActionCall] = []
         try:
-            async with self._in_turn():
+            async with self._in_turn(room):
                 await self._run.open()
                 door = _Door(self._runner, wanted.call_id)
                 return await self._guarded(wanted, self._run.deps(door, begun.extend))
@@ -129,16 +177,13 @@ class GuardedCalls:
         )
 
     @asynccontextmanager
-    async def _in_turn(self) -> AsyncGenerator[None]:
+    async def _in_turn(self, room: _Room) -> AsyncGenerator[None]:
         """Waits for the calls before, where what they change is judged by."""
         judged = bool(self._run.constraints.pin()) or self._run.approvals is not None
         if self._parallel or not judged:
             yield
             return
-        loop = asyncio.get_running_loop()
-        if self._lock is None or self._lock[0] is not loop:
-            self._lock = (loop, asyncio.Lock())
-        async with self._lock[1]:
+        async with room.in_turn:
             yield
 
 

@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 import textwrap
+import threading
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -37,7 +38,7 @@ from typer.testing import CliRunner
 from coag.cli import app
 from coag.compat import ConstrainedWorkbench, ScriptedApprover
 from coag.context import CoagContext
-from coag.cycle import ApprovalPolicy
+from coag.cycle import ApprovalPolicy, ApprovalRequest
 from coag.errors import ConfigurationError, StateError
 from coag.models import ScriptedModel, ScriptedReply, scripted_answers
 from coag.schema import (
@@ -216,6 +217,36 @@ async def test_the_workbench_serves_several_event_loops_in_turn() -> None:
     for _ in range(2):
         await asyncio.to_thread(in_a_loop_of_its_own)
     assert bench.context.state == Purse(left=4)
+
+
+def once(candidate: Candidate, state: Any, projection: Any) -> Verdict:
+    return Verdict.forbid("one call is enough") if state.tool_calls else Verdict.allow()
+
+
+async def test_no_two_threads_are_judged_by_one_state() -> None:
+    ran: list[int] = []
+    entered, leave = threading.Event(), threading.Event()
+
+    async def pay() -> str:
+        """Pays."""
+        ran.append(1)
+        entered.set()
+        await asyncio.to_thread(leave.wait)
+        return "paid"
+
+    bench = ConstrainedWorkbench([pay], constraints=[once])
+
+    def in_a_thread() -> str:
+        return asyncio.run(bench.call_tool("pay", {})).to_text()
+
+    first = asyncio.create_task(asyncio.to_thread(in_a_thread))
+    await asyncio.to_thread(entered.wait)
+    others = [await asyncio.to_thread(in_a_thread), (await bench.call_tool("pay", {})).to_text()]
+    leave.set()
+    assert await first == "paid"
+    assert all("pay was not run. Another event loop or thread" in told for told in others)
+    assert "one call is enough" in (await bench.call_tool("pay", {})).to_text()
+    assert ran == [1]
 
 
 async def test_a_call_that_failed_for_good_is_not_repeated() -> None:
@@ -557,6 +588,39 @@ async def test_several_workbenches_and_tools_stand_behind_one_guard() -> None:
     offered = {tool["name"]: tool.get("description") for tool in await bench.list_tools()}
     assert offered == {"triple": "First.", "b": ""}
     assert (await bench.call_tool("b", {"number": 2})).to_text() == "6"
+
+
+class Leaving(StaticWorkbench):
+    """A workbench that cannot be asked for its tools once it is away."""
+
+    component_provider_override = "tests.Leaving"
+    away = False
+
+    async def list_tools(self) -> list[ToolSchema]:
+        if self.away:
+            raise ConnectionError("away")
+        return await super().list_tools()
+
+
+@pytest.mark.parametrize("leaves", ["while it is approved", "afterwards"])
+async def test_what_is_approved_as_one_workbenchs_tool_is_never_run_by_another(
+    leaves: str,
+) -> None:
+    first = Leaving([FunctionTool(lambda: "safe", "Safe.", name="send")])
+    second = StaticWorkbench([FunctionTool(lambda: "dangerous", "Not.", name="send")])
+
+    def approve(request: ApprovalRequest) -> bool:
+        first.away = leaves == "while it is approved"
+        return True
+
+    bench = ConstrainedWorkbench([first, second], approve=approve)
+    assert [tool.get("description") for tool in await bench.list_tools()] == ["Safe."]
+    assert (await bench.call_tool("send", {})).to_text() == "safe"
+    first.away = True
+    assert "there is no action 'send'" in (await bench.call_tool("send", {})).to_text()
+    assert [tool.get("description") for tool in await bench.list_tools()] == ["Safe."]
+    told = [note.details.get("problems", []) for note in notes(bench, "constraint")]
+    assert all("'send': the one that was offered first" in str(one) for one in told)
 
 
 class Count(BaseModel):
