@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +12,7 @@ from pydantic import BaseModel, ConfigDict
 from coag.context import check_public, nested_component
 from coag.cycle import ConstraintSet, NamedConstraint
 from coag.errors import ConfigurationError
-from coag.schema import Candidate, Constraint, Imported, Verdict, from_import_name
+from coag.schema import Candidate, Constraint, Imported, Verdict, check_own_code, from_import_name
 
 Part = str | Imported | ComponentModel
 """An import name, a class with arguments, or an AutoGen component."""
@@ -62,7 +63,9 @@ def get_part(part: Part) -> Any:
         ConfigurationError: There is no such thing any more.
     """
     if isinstance(part, str):
-        return from_import_name(part)
+        found = from_import_name(part)
+        check_own_code(found, part)
+        return found
     if isinstance(part, Imported):
         return part.get()
     return ComponentLoader.load_component(part, expected=object)
@@ -88,7 +91,39 @@ def _own_name(rule: Constraint) -> str:
 
 
 def from_constraint_config(config: ConstraintConfig | Part) -> Any:
-    """The constraint that `constraint_config` was given."""
+    """The constraint that `constraint_config` was given.
+
+    Raises:
+        ConfigurationError: There is no such thing any more, or it is no rule.
+    """
     if isinstance(config, ConstraintConfig):
-        return RuleUnderName(config.name, get_part(config.rule))
-    return get_part(config)
+        return RuleUnderName(config.name, from_constraint_config(config.rule))
+    rule = get_part(config)
+    check_rule(rule)
+    return rule
+
+
+def check_rule(rule: object) -> None:
+    """Refuses what cannot be called as a constraint is.
+
+    Raises:
+        ConfigurationError: It is no function of three arguments, nor an object that is called so.
+    """
+    if callable(rule) and not isinstance(rule, type):
+        try:
+            inspect.signature(rule).bind(None, None, None)
+        except TypeError:
+            pass
+        except ValueError:  # a function that Python cannot look into; whoever calls it will see
+            return
+        else:
+            return
+    raise ConfigurationError(
+        f"{_shown(rule)} is no constraint. Write a function (candidate, state, projection) that "
+        "returns Verdict.allow() or Verdict.forbid(reason), or an object that is called so."
+    )
+
+
+def _shown(value: object) -> str:
+    name = getattr(value, "__qualname__", None)
+    return repr(value)[:80] if name is None else repr(name)

@@ -19,6 +19,7 @@ from pydantic_core import PydanticSerializationError
 from coag.errors import ConfigurationError
 from coag.schema import (
     Imported,
+    check_own_code,
     from_import_name,
     import_name,
     provider_name,
@@ -123,13 +124,21 @@ def from_part(part: Any) -> Any:
     return {key: from_part(item) for key, item in fields.items()}
 
 
+def _read_import(name: str) -> Any:
+    found = from_import_name(name)
+    check_own_code(found, name)
+    return found
+
+
 def _read_build(name: str, arguments: dict[str, Any]) -> Any:
     kind = from_import_name(name)
+    if not isinstance(kind, type) or not issubclass(kind, BaseModel):
+        raise ConfigurationError(f"{name!r} is no pydantic model and is not made from arguments.")
     return kind(**{key: from_part(argument) for key, argument in arguments.items()})
 
 
 _READERS: Mapping[str, Callable[[Any, dict[str, Any]], Any]] = {
-    _IMPORT: lambda name, _: from_import_name(name),
+    _IMPORT: lambda name, _: _read_import(name),
     _MAKE: lambda name, arguments: Imported(name=name, arguments=arguments).get(),
     _BUILD: _read_build,
     _TUPLE: lambda items, _: tuple(from_part(item) for item in items),

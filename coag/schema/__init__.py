@@ -14,7 +14,13 @@ from ._candidates import Candidate, Evaluation, Verdict
 from ._clock import Clock, SteppingClock, SystemClock
 from ._effects import Intent, Receipt, ReceiptStatus
 from ._ids import CountingIds, IdSource, content_id, new_run_id
-from ._import_names import check_provider, from_import_name, import_name, provider_name
+from ._import_names import (
+    check_own_code,
+    check_provider,
+    from_import_name,
+    import_name,
+    provider_name,
+)
 from ._imported import Imported
 from ._json import diff_patch, merge_patch
 from ._model_calls import ModelCall, Rung
@@ -125,6 +131,7 @@ __all__ = [
     "TraceSink",
     "CognitiveModule",
     "import_name",
+    "check_own_code",
     "from_import_name",
     "provider_name",
     "check_provider",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections.abc import Iterator
@@ -13,6 +14,9 @@ from coag.errors import ConfigurationError
 
 _NAME = re.compile(r"(?P<module>[^\W\d][\w.]*):(?P<path>[^\W\d]\w*(?:\.[^\W\d]\w*)*)")
 _MISSING = object()
+_ALLOWED = "AUTOGEN_ALLOWED_PROVIDER_NAMESPACES"
+"""AutoGen's own variable: packages, by comma, from which components may be loaded."""
+_ALWAYS_ALLOWED = ("coag", "autogen_core", "autogen_agentchat", "autogen_ext", "__main__")
 
 
 def import_name(value: object) -> str:
@@ -52,12 +56,16 @@ def import_name(value: object) -> str:
 def from_import_name(name: str) -> Any:
     """What stands under an import name; its module is imported, which runs its code.
 
+    Where the variable `AUTOGEN_ALLOWED_PROVIDER_NAMESPACES` is set, only modules of the packages
+    that it lists, of AutoGen and of coag are imported, and the script itself.
+
     Raises:
-        ConfigurationError: It is no import name, or nothing stands there.
+        ConfigurationError: It is no import name, it is not allowed, or nothing stands there.
     """
     parts = _NAME.fullmatch(name)
     if parts is None:
         raise ConfigurationError(f"{name!r} is no import name: write 'module:name'.")
+    _check_allowed(parts["module"])
     try:
         found = _walk(import_module(parts["module"]), parts["path"])
     except ImportError as error:
@@ -67,6 +75,35 @@ def from_import_name(name: str) -> Any:
             f"{name!r} cannot be imported: {parts['module']} has no {parts['path']!r}."
         )
     return found
+
+
+def _check_allowed(module: str) -> None:
+    listed = os.environ.get(_ALLOWED)
+    if listed is None:
+        return
+    allowed = (*_ALWAYS_ALLOWED, *filter(None, (one.strip() for one in listed.split(","))))
+    if not any(module == one or module.startswith(f"{one}.") for one in allowed):
+        raise ConfigurationError(
+            f"{module!r} is not imported: {_ALLOWED}={listed!r} does not list it. Add its package "
+            "there if you trust it."
+        )
+
+
+def check_own_code(found: object, name: str) -> None:
+    """Refuses functions and classes of Python itself: none of them is a part of an agent.
+
+    A component or a run that was meddled with could else name `os:system` as a rule.
+
+    Raises:
+        ConfigurationError: It is one of them, under whatever name it was found.
+    """
+    home = getattr(found, "__module__", None)
+    modules = [name.partition(":")[0], home if isinstance(home, str) else ""]
+    if callable(found) and any(m.partition(".")[0] in sys.stdlib_module_names for m in modules):
+        raise ConfigurationError(
+            f"{name!r} is Python's own and no part of an agent. Name a function or a class of "
+            "your own modules, or of a package."
+        )
 
 
 def provider_name(component: type) -> str:

@@ -12,7 +12,7 @@ from pydantic_core import PydanticSerializationError
 
 from coag.errors import ConfigurationError
 
-from ._import_names import from_import_name, import_name
+from ._import_names import check_own_code, from_import_name, import_name
 from ._value import Value
 
 _UNFIT = (PydanticUserError, PydanticSerializationError, ValidationError, TypeError, ValueError)
@@ -41,7 +41,8 @@ class Imported(Value):
             ConfigurationError: It cannot be told of so that the same comes back.
         """
         if hasattr(value, "__qualname__"):
-            return cls(name=import_name(value))
+            check_own_code(value, name := import_name(value))
+            return cls(name=name)
         kind = type(value)
         described = cls(name=import_name(kind), arguments=_arguments_of(value))
         made = described.get()
@@ -55,10 +56,15 @@ class Imported(Value):
     def get(self) -> Any:
         """The value; its module is imported, which runs its code.
 
+        Only what `of` tells of is made: a pydantic model, a dataclass, or an object that holds
+        nothing. Any other class would be called with whatever stands in a file.
+
         Raises:
-            ConfigurationError: There is no such thing, or it does not take the arguments.
+            ConfigurationError: There is no such thing, it is Python's own, or it is not made
+                from such arguments.
         """
         found = from_import_name(self.name)
+        check_own_code(found, self.name)
         if self.arguments is None:
             return found
         if not isinstance(found, type):
@@ -74,14 +80,23 @@ class Imported(Value):
 def _make(kind: type[Any], arguments: Mapping[str, Any]) -> Any:
     if issubclass(kind, BaseModel) or dataclasses.is_dataclass(kind):
         return TypeAdapter(kind).validate_python(dict(arguments))
-    return kind(**arguments)
+    if arguments or _built_in(kind):
+        raise TypeError("of classes, only pydantic models and dataclasses are made from arguments")
+    made = kind()
+    if not _holds_nothing(made):
+        raise TypeError(f"a {kind.__name__} holds values of which only itself knows")
+    return made
+
+
+def _built_in(kind: type) -> bool:
+    """Whether a class is, or derives from, one that keeps what no attribute tells of."""
+    return any(not base.__flags__ & _HEAP_TYPE for base in kind.__mro__[:-1])
 
 
 def _holds_nothing(value: object) -> bool:
     """Whether an object of a plain class has no attributes, nor what a built-in class keeps."""
-    builtin = [kind for kind in type(value).__mro__[:-1] if not kind.__flags__ & _HEAP_TYPE]
     slots = getattr(type(value), "__slots__", ())
-    return not builtin and not slots and getattr(value, "__dict__", None) == {}
+    return not _built_in(type(value)) and not slots and getattr(value, "__dict__", None) == {}
 
 
 def _fields_of(value: object) -> dict[str, Any]:

@@ -202,6 +202,22 @@ def test_a_constraint_keeps_the_name_that_it_was_given() -> None:
     assert again(renamed).arguments["constraints"][0].name == "top"
 
 
+@pytest.mark.parametrize(
+    ("rule", "said"),
+    [
+        ({"name": "subprocess:Popen", "arguments": {"args": ["false"]}}, "Python's own"),
+        ("os:system", "Python's own"),
+        ("kits.importable:triple", "'triple' is no constraint"),
+        ("kits.importable:Quiet", "'Quiet' is no constraint"),
+        ({"name": "limit", "rule": "kits.importable:triple"}, "'triple' is no constraint"),
+    ],
+)
+def test_what_is_no_constraint_is_not_loaded_as_one(rule: Any, said: str) -> None:
+    config = to_config(REQUIRED).model_dump(mode="json")
+    with pytest.raises(ConfigurationError, match=said):
+        from_config(CoagAgentConfig.model_validate({**config, "constraints": [rule]}))
+
+
 async def test_a_module_comes_back_without_its_state() -> None:
     module = Observer(name="eye")
     module.seen.append("percept")

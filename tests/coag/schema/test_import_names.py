@@ -116,6 +116,44 @@ def test_arguments_that_do_not_fit_any_more_are_refused() -> None:
         Imported(name="kits.importable:AtMost", arguments={"limit": "many"}).get()
 
 
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("subprocess:Popen", {"args": ["false"]}),
+        ("autogen_core:CancellationToken", {}),
+        ("kits.importable:Counter", {"size": 3}),
+        ("kits.importable:Counter", {}),
+    ],
+)
+def test_only_classes_that_are_told_of_by_their_fields_are_made(
+    name: str, arguments: dict[str, Any]
+) -> None:
+    with pytest.raises(ConfigurationError):
+        Imported(name=name, arguments=arguments).get()
+
+
+@pytest.mark.parametrize("name", ["os:system", "builtins:exec", "kits.importable:Path", "io:open"])
+def test_pythons_own_functions_and_classes_are_no_parts(name: str) -> None:
+    with pytest.raises(ConfigurationError, match="Python's own"):
+        Imported(name=name).get()
+
+
+def test_pythons_own_functions_are_not_told_of_either() -> None:
+    with pytest.raises(ConfigurationError, match="Python's own"):
+        Imported.of(print)
+
+
+def test_only_listed_packages_are_imported_where_a_list_is_given(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("AUTOGEN_ALLOWED_PROVIDER_NAMESPACES", "other, kit")
+    with pytest.raises(ConfigurationError, match=r"'kits\.importable' is not imported"):
+        from_import_name("kits.importable:triple")
+    assert from_import_name("coag.schema:Imported") is Imported
+    monkeypatch.setenv("AUTOGEN_ALLOWED_PROVIDER_NAMESPACES", "other, kits")
+    assert from_import_name("kits.importable:triple") is importable.triple
+
+
 def test_a_function_takes_no_arguments() -> None:
     with pytest.raises(ConfigurationError, match="no class"):
         Imported(name="kits.importable:triple", arguments={"number": 1}).get()
