@@ -43,6 +43,7 @@ class Handoffs:
                 description=handoff.description,
                 parameters=_NO_ARGUMENTS,
                 internal=True,
+                repeatable=True,
             )
             for handoff in self.by_name.values()
         ]

@@ -125,6 +125,7 @@ def make(given: Arguments) -> Made:
         memory=memory,
         procedures=open_procedures(given.memory, given.procedures or {}, context.clock),
         modules=given.modules,
+        action_seconds=given.tool_timeout,
         constraints=given.constraints,
         settings=settings,
         system_message=given.system_message,

@@ -73,6 +73,8 @@ class MindParts:
     memory: LongTermMemory
     procedures: ProceduralMemory
     modules: Sequence[CognitiveModule]
+    action_seconds: float
+    """Time that one action of a module may take."""
     constraints: Sequence[Constraint]
     settings: CycleSettings
     system_message: str | None
@@ -126,7 +128,10 @@ def build_mind(parts: MindParts, run_id: RunName) -> Mind:
         parts.memory, parts.procedures, situation, on_written=note_written
     )
     modules = ModuleSeam(
-        parts.modules, seconds=parts.settings.module_seconds, on_problem=note_problem
+        parts.modules,
+        seconds=parts.settings.module_seconds,
+        action_seconds=parts.action_seconds,
+        on_problem=note_problem,
     )
     face = _model_face(parts, trace)
     deps = Deps(

@@ -202,7 +202,8 @@ def _finish_intents(
         call = ActionCall(id=intent.id, action=intent.action, arguments=intent.arguments)
         result = _result_of(receipts.get(intent.id))
         done.append(_executed(intent, result))
-        queued.append(return_percept(call, result, mind.deps))
+        if not intent.internal or result.outcome_unknown:
+            queued.append(return_percept(call, result, mind.deps))
     first = done[0]
     failed = any(one.status is ExecutionStatus.FAILED for one in done)
     return ExecutionOutcome(
@@ -212,6 +213,7 @@ def _finish_intents(
         candidate_id=first.candidate_id,
         action=first.action,
         arguments=first.arguments,
+        internal=first.internal,
         intent_id=first.intent_id,
         result=first.result,
         batch=tuple(done) if len(done) > 1 else (),
@@ -225,7 +227,8 @@ def _executed(intent: Intent, result: ActionResult) -> Executed:
         action=intent.action,
         arguments=intent.arguments,
         status=ExecutionStatus.FAILED if result.is_error else ExecutionStatus.DONE,
-        intent_id=intent.id,
+        internal=intent.internal,
+        intent_id=None if intent.internal else intent.id,
         result=result.content,
     )
 

@@ -20,6 +20,7 @@ RESPOND = ActionSpec(
         "required": ["text"],
     },
     internal=True,
+    repeatable=True,
 )
 """The internal action that ends a turn with an answer; offered in every Proposal."""
 
@@ -94,7 +95,8 @@ class GuardedActions:
         internal: dict[str, ActionSpec] = {}
         for source in self._sources:
             for spec in source.action_specs():
-                internal.setdefault(spec.name, spec)
+                own = spec if spec.internal else spec.model_copy(update={"internal": True})
+                internal.setdefault(spec.name, own)
         internal.pop(RESPOND.name, None)
         internal[RESPOND.name] = self.respond
         external = {spec.name: spec for spec in await self._external.specs()}

@@ -12,6 +12,7 @@ from typing import Any
 
 from coag.schema import (
     ActionCall,
+    ActionSpec,
     Candidate,
     Evaluation,
     Executed,
@@ -52,7 +53,7 @@ class _Ready:
 
     candidate: Candidate
     arguments: dict[str, Any]
-    internal: bool
+    spec: ActionSpec
 
 
 def _nobody(candidate: Candidate, evaluation: Evaluation) -> None:
@@ -70,8 +71,8 @@ async def run_selected(
 
     First of all code judges each candidate: existence, arguments, progress, projection and the
     pinned constraints; then whoever must approve is asked, after which code judges again. What
-    passes runs between intent and receipt: external actions together, then internal ones in
-    order. One that ends the turn is the last.
+    passes runs: external actions together, then internal ones in order, all but the repeatable
+    ones between intent and receipt. One that ends the turn is the last.
 
     What the actions brought back is not perceived yet: that is left to the caller, who must do it
     before anything is judged by the state again.
@@ -88,7 +89,7 @@ async def run_selected(
     checked = await _check(selected, context, deps, judged)
     ready = await _approved(checked, context, deps, judged)
     ran: list[Ran | None] = [entry if isinstance(entry, Ran) else None for entry in ready]
-    external = [n for n, e in enumerate(ready) if isinstance(e, _Ready) and not e.internal]
+    external = [n for n, e in enumerate(ready) if isinstance(e, _Ready) and not e.spec.internal]
     begun = [_begin(ready[n], context, deps) for n in external]
     deps.announce([call for _, call in begun])
     for n, done in zip(external, await _together(begun, context, deps), strict=True):
@@ -96,12 +97,12 @@ async def run_selected(
     broken = next((done.broken for done in ran if done and done.broken), None)
     ended_by: str | None = None
     for n, entry in enumerate(ready):
-        if not isinstance(entry, _Ready) or not entry.internal:
+        if not isinstance(entry, _Ready) or not entry.spec.internal:
             continue
         if broken is not None or ended_by is not None:
             ran[n] = _left_out(entry.candidate, ended_by or "the cancellation")
             continue
-        ran[n] = done = await run_internal(entry.candidate, entry.arguments, context, deps)
+        ran[n] = done = await _internal(entry, context, deps)
         broken = done.broken
         ended_by = entry.candidate.action if done.response is not None else None
     return Ended(tuple(done for done in ran if done), ended_by, broken)
@@ -119,8 +120,7 @@ async def _check(
         if found.died_of is not None or found.arguments is None:
             entries.append(_refused(candidate, found.died_of or _invalid(), deps))
         else:
-            internal = specs[candidate.action].internal
-            entries.append(_Ready(candidate, found.arguments, internal))
+            entries.append(_Ready(candidate, found.arguments, specs[candidate.action]))
     return entries
 
 
@@ -150,6 +150,15 @@ def _begin(
     if isinstance(entry, Ran):
         raise AssertionError("What was refused is not begun.")
     return entry.candidate, begin(entry.candidate, entry.arguments, context, deps)
+
+
+async def _internal(entry: _Ready, context: AnyContext, deps: GuardDeps) -> Ran:
+    """Runs an action of the agent's own; between intent and receipt unless it is repeatable."""
+    candidate, arguments = entry.candidate, entry.arguments
+    if entry.spec.repeatable:
+        return await run_internal(candidate, arguments, context, deps)
+    call = begin(candidate, arguments, context, deps, internal=True)
+    return await finish(candidate, call, context, deps, internal=True)
 
 
 async def _together(

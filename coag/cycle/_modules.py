@@ -39,7 +39,9 @@ class ModuleSeam:
 
     Args:
         modules: In the order in which their sections stand in prompts.
-        seconds: Time that each has for one call.
+        seconds: Time that each has to observe or to contribute.
+        action_seconds: Time that one of their actions may take; what takes longer may have had
+            its effect, and is told so.
         on_problem: Is told, with the module's name, what went wrong (the trace notes it).
     """
 
@@ -48,10 +50,12 @@ class ModuleSeam:
         modules: Sequence[CognitiveModule] = (),
         *,
         seconds: float = 2.0,
+        action_seconds: float = 60.0,
         on_problem: Callable[[str, str], None] = lambda name, problem: None,
     ) -> None:
         self.modules = tuple(modules)
         self._seconds = seconds
+        self._action_seconds = action_seconds
         self._on_problem = on_problem
         self.failed: set[str] = set()
         """Names of the modules that raised or were late in this turn."""
@@ -106,9 +110,16 @@ class ModuleSeam:
 
     async def _run(self, source: ActionSource, call: ActionCall) -> ActionResult:
         try:
-            return await within(None, lambda: source.run_action(call.model_copy(deep=True)))
+            return await within(
+                self._action_seconds, lambda: source.run_action(call.model_copy(deep=True))
+            )
         except CoagError:
             raise
+        except LateError:
+            late = f"gave no answer within {self._action_seconds:g} s; it may have acted."
+            return ActionResult(
+                content=f"{call.action} {late}", is_error=True, outcome_unknown=True
+            )
         except SelfCancelledError:
             text = f"{call.action} was cancelled by itself."
             return ActionResult(content=text, is_error=True)

@@ -46,7 +46,7 @@ class Ran:
 async def run_internal(
     candidate: Candidate, arguments: dict[str, Any], context: AnyContext, deps: GuardDeps
 ) -> Ran:
-    """Runs an action on the agent's own memory or flow; it needs no intent."""
+    """Runs a repeatable action on the agent's own memory or flow, which needs no intent."""
     call = ActionCall(id=deps.ids("internal"), action=candidate.action, arguments=arguments)
     try:
         result = await deps.actions.execute(call)
@@ -60,7 +60,12 @@ async def run_internal(
 
 
 def begin(
-    candidate: Candidate, arguments: dict[str, Any], context: AnyContext, deps: GuardDeps
+    candidate: Candidate,
+    arguments: dict[str, Any],
+    context: AnyContext,
+    deps: GuardDeps,
+    *,
+    internal: bool = False,
 ) -> ActionCall:
     """Writes down and flushes that the action is about to run."""
     number = ".".join(part for part in (deps.run(), deps.ids("intent")) if part)
@@ -73,6 +78,7 @@ def begin(
             candidate_id=candidate.id,
             action=call.action,
             arguments=arguments,
+            internal=internal,
         )
     )
     deps.trace.flush()
@@ -80,9 +86,17 @@ def begin(
 
 
 async def finish(
-    candidate: Candidate, call: ActionCall, context: AnyContext, deps: GuardDeps
+    candidate: Candidate,
+    call: ActionCall,
+    context: AnyContext,
+    deps: GuardDeps,
+    *,
+    internal: bool = False,
 ) -> Ran:
-    """Runs a begun action and writes its receipt, whatever happens meanwhile."""
+    """Runs a begun action and writes its receipt, whatever happens meanwhile.
+
+    What an internal one returns is no percept; that its outcome is not known, is one.
+    """
     started = deps.clock.monotonic()
     try:
         result = await deps.actions.execute(call)
@@ -91,13 +105,17 @@ async def finish(
         status = ReceiptStatus.CANCELLED if cancelled else ReceiptStatus.UNKNOWN
         _write_receipt(call.id, status, None, started, context, deps)
         unknown = ActionResult(content=CANCELLED, is_error=True, outcome_unknown=True)
-        executed = _executed(candidate, call, unknown, internal=False)
+        executed = _executed(candidate, call, unknown, internal=internal)
         queued = (return_percept(call, unknown, deps),)
         return Ran(executed, unknown, queued=queued, broken=broken)
     _write_receipt(call.id, _status(result), result, started, context, deps)
     _tell_detector(call, result, context, deps)
-    executed = _executed(candidate, call, result, internal=False)
-    return Ran(executed, result, queued=(return_percept(call, result, deps), *result.percepts))
+    executed = _executed(candidate, call, result, internal=internal)
+    queued = result.percepts
+    if not internal or result.outcome_unknown:
+        queued = (return_percept(call, result, deps), *queued)
+    response = result.content if internal and result.ends_turn else None
+    return Ran(executed, result, response=response, queued=queued)
 
 
 def _status(result: ActionResult) -> ReceiptStatus:

@@ -94,12 +94,14 @@ class MemoryActions:
                 description="Remember something that happened and may matter later.",
                 parameters=json_schema(EpisodicArguments),
                 internal=True,
+                repeatable=True,
             ),
             ActionSpec(
                 name=SEMANTIC_ACTION,
                 description="Remember a fact that will still hold later.",
                 parameters=json_schema(SemanticArguments),
                 internal=True,
+                repeatable=True,
             ),
             ActionSpec(
                 name=PROCEDURAL_ACTION,
@@ -108,6 +110,7 @@ class MemoryActions:
                     ProceduralArguments, {"procedure": self._procedural.names()}
                 ),
                 internal=True,
+                repeatable=True,
             ),
         )
 

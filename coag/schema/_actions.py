@@ -19,6 +19,9 @@ class ActionSpec(Value):
     """JSON Schema of the arguments; the root is an object."""
     internal: bool = False
     """True if it touches the agent's own memory or flow, not the environment (CoALA §4.2)."""
+    repeatable: bool = False
+    """True if running it twice does no more than running it once. An internal action that is
+    so runs without an intent, and may be run again after a crash."""
 
 
 class ActionCall(Value):

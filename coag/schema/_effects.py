@@ -1,4 +1,4 @@
-"""Intents and receipts: what brackets an external action, so that it is never run twice."""
+"""Intents and receipts: what brackets an action with an effect, so that it is never run twice."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ._value import Value
 
 
 class Intent(Value):
-    """Written and flushed right before an external action."""
+    """Written and flushed right before an action that must not be run twice."""
 
     record: Literal["intent"] = "intent"
     id: str
@@ -21,6 +21,8 @@ class Intent(Value):
     """The selected candidate; None for a plain agent."""
     action: str
     arguments: dict[str, Any]
+    internal: bool = False
+    """True for an action of a module: its return is no percept, only that it is not known."""
 
 
 class ReceiptStatus(StrEnum):
@@ -36,7 +38,7 @@ class ReceiptStatus(StrEnum):
 
 
 class Receipt(Value):
-    """Written and flushed right after an external action."""
+    """Written and flushed right after an action that had an intent."""
 
     record: Literal["receipt"] = "receipt"
     intent_id: str

@@ -55,7 +55,10 @@ class ActionSpace(Protocol):
 
 @runtime_checkable
 class ActionSource(Protocol):
-    """A module that brings actions of its own; they are internal."""
+    """A module that brings actions of its own; they are internal.
+
+    Unless its spec says `repeatable`, each runs between intent and receipt, as a tool does.
+    """
 
     def action_specs(self) -> Sequence[ActionSpec]:
         """The actions that the module offers now."""

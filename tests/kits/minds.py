@@ -116,6 +116,7 @@ def make_mind(
     procedures: Mapping[str, Procedure] | None = None,
     tool_timeout: float = 5.0,
     module_seconds: float = 0.2,
+    action_seconds: float = 5.0,
     **settings: Any,
 ) -> TestMind:
     """A mind of real parts whose model is a script: one reply per phase."""
@@ -126,6 +127,7 @@ def make_mind(
     seam = ModuleSeam(
         modules,
         seconds=module_seconds,
+        action_seconds=action_seconds,
         on_problem=lambda name, text: problems.append(f"{name} {text}"),
     )
     deps = Deps(

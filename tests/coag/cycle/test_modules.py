@@ -21,6 +21,7 @@ from coag.schema import (
     Constraint,
     Outcome,
     Percept,
+    PerceptKind,
     Phase,
     Prompt,
     RetrievalOutcome,
@@ -306,11 +307,44 @@ def last_deed(mind: TestMind) -> tuple[str, str, str]:
     return deed.action, deed.status.value, deed.result
 
 
-async def test_a_modules_action_is_internal_and_needs_no_intent() -> None:
+async def test_a_modules_action_runs_between_intent_and_receipt_and_is_no_percept() -> None:
     mind = make_mind(answers((RING,), (RESPOND,)), modules=[Bell()])
     await mind.turn()
     assert last_deed(mind) == ("ring", "done", "ding")
+    (intent,), (receipt,) = mind.records("intent"), mind.records("receipt")
+    assert intent.record == "intent"
+    assert receipt.record == "receipt"
+    assert (intent.action, intent.internal) == ("ring", True)
+    assert (receipt.intent_id, receipt.content) == (intent.id, "ding")
+    heard = [one.kind for one in mind.trace.records if isinstance(one, Percept)]
+    assert heard == [PerceptKind.MESSAGE]
+
+
+async def test_a_modules_repeatable_action_needs_no_intent() -> None:
+    class Poster(Bell):
+        def action_specs(self) -> Sequence[ActionSpec]:
+            return [spec.model_copy(update={"repeatable": True}) for spec in super().action_specs()]
+
+    mind = make_mind(answers((RING,), (RESPOND,)), modules=[Poster()])
+    await mind.turn()
+    assert last_deed(mind) == ("ring", "done", "ding")
     assert not mind.records("intent")
+
+
+async def test_a_modules_action_that_never_returns_is_given_up_with_unknown_outcome() -> None:
+    class Hanging(Bell):
+        async def run_action(self, call: ActionCall) -> ActionResult:
+            await asyncio.Event().wait()
+            raise AssertionError
+
+    mind = make_mind(answers((RING,), (RESPOND,)), modules=[Hanging()], action_seconds=0.05)
+    async with asyncio.timeout(5):
+        _, result = await mind.turn()
+    assert result.reason == "respond"
+    deed = ("ring", "failed", "ring gave no answer within 0.05 s; it may have acted.")
+    assert last_deed(mind) == deed
+    heard = [one.kind for one in mind.trace.records if isinstance(one, Percept)]
+    assert heard == [PerceptKind.MESSAGE, PerceptKind.UNKNOWN_OUTCOME]
 
 
 async def test_a_modules_action_that_raises_is_a_failed_action() -> None:
