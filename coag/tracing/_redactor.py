@@ -99,9 +99,13 @@ class Redactor:
         return cleaned
 
     def _clean_field(self, key: str, value: Any) -> Any:
-        if isinstance(value, str) and value and SECRET_FIELD.fullmatch(key):
-            return REDACTED
-        return self._clean_value(value)
+        return self._hidden(value) if SECRET_FIELD.fullmatch(key) else self._clean_value(value)
+
+    def _hidden(self, value: Any) -> Any:
+        """A secret field's value: no text of it stays, nor of its lists; its counts do."""
+        if isinstance(value, list):
+            return [self._hidden(item) for item in cast("list[Any]", value)]
+        return REDACTED if isinstance(value, str) and value else self._clean_value(value)
 
 
 def _in_json(text: str) -> str:

@@ -11,7 +11,7 @@ REDACTED = "[redacted]"
 """What stands in a log in the place of a secret."""
 
 SECRET_VARIABLE = re.compile(
-    r"(?:_|API|^)KEY$|_(?:PAT|PWD)$|(?:_|^)TOKEN$|PASSPHRASE$|CREDENTIALS?$|DATABASE_URL$"
+    r"(?:_|API|^)KEY$|_(?:PAT|PWD)$|(?:_|^)(?:TOKEN|PASS)$|PASSPHRASE$|CREDENTIALS?$|DATABASE_URL$"
     r"|SECRET|PASSWORD|PASSWD",
     re.IGNORECASE,
 )
@@ -91,14 +91,28 @@ _SHAPES: tuple[tuple[str, re.Pattern[str], str | _Change], ...] = (
     ),
 )
 
-_FIELD = re.compile(rf"(\\*)([\"'])(?:{_NAME})\1\2\s*:\s*\1\2")
+_FIELD = re.compile(rf"(\\*)([\"'])(?:{_NAME})\1\2\s*:\s*(?:\[\s*)?\1\2")
 """The beginning of a secret field that stands as text within a text, however often escaped."""
+_NEXT = re.compile(r"(\\*)([\"'])\s*,\s*\1\2")
+"""From one text of a list to the next."""
 _QUOTE = re.compile(r"(\\*)([\"'])|\n")
 _ASSIGNED = re.compile(
     rf"(?<![\w.-])({_NAME}\s?=\s?)(?!\s|=|\[redacted\])"
     r"(?:(\\*[\"'])(?!\[redacted\])[^\"'\\\n]+|[^\s'\"\\&;]+)"
 )
 """`password=…` in a command, an address or a program."""
+_LETTER = r"[^\s'\"\\,;&]"
+_SAID = (
+    re.compile(
+        rf"(?<![\w.-])({_NAME}[ \t]?:[ \t]+)(?!\[redacted\]|[Bb](?:earer|asic)\b)"
+        rf"(?:(\\*[\"'])(?!\[redacted\])[^\"'\\\n]+|(?={_LETTER}*[0-9]){_LETTER}{{5,}})"
+    ),
+    re.compile(
+        r"(?<![\w.-])([\w.-]*(?i:password|passwd|passphrase)[ \t]?:[ \t]+)(?!\[redacted\])()"
+        rf"{_LETTER}{{6,}}(?=[ \t]*(?:[\\\n\"']|\Z))"
+    ),
+)
+"""`token: …` in YAML or prose, quoted or with a digit in it; `password: …` at a line's end."""
 
 _REACH = 80
 """Bytes before the end of a name in which its beginning is looked for."""
@@ -107,7 +121,9 @@ _BEYOND = 10
 _ENDS = tuple(
     (
         start.encode(),
-        re.compile(rf"{start}{rest}(?:\\*[\"']\s*:\s*\\*[\"']|\s?=)".encode()),
+        re.compile(
+            rf"{start}{rest}(?:\\*[\"']\s*:\s*(?:\[\s*)?\\*[\"']|\s?=|[ \t]?:[ \t])".encode()
+        ),
     )
     for start, rest in (
         *(("key", ""), ("token", ""), ("pass", "(?:word|wd|phrase)"), ("pwd", "")),
@@ -132,7 +148,7 @@ def suspicious(text: str) -> bool:
 
 def _names_a_secret(place: bytes) -> bool:
     there = place.decode("utf-8", "replace")
-    return (_FIELD.search(there) or _ASSIGNED.search(there)) is not None
+    return any(shape.search(there) for shape in (_FIELD, _ASSIGNED, *_SAID))
 
 
 def without_secrets(text: str) -> str:
@@ -142,16 +158,23 @@ def without_secrets(text: str) -> str:
     for start, pattern, change in _SHAPES:
         if start in text:
             text = pattern.sub(change, text)
-    return _ASSIGNED.sub(rf"\1\2{REDACTED}", _without_fields(text))
+    text = _ASSIGNED.sub(rf"\1\2{REDACTED}", _without_fields(text))
+    for said in _SAID:
+        text = said.sub(rf"\1\2{REDACTED}", text)
+    return text
 
 
 def _without_fields(text: str) -> str:
     kept: list[str] = []
     at = 0
     while found := _FIELD.search(text, at):
-        end = _end(text, found)
-        kept += (text[at : found.end()], REDACTED if end > found.end() else "")
-        at = end
+        of_list = "[" in found[0][found[0].rindex(":") :]
+        value: re.Match[str] | None = found
+        while value is not None:
+            end = _end(text, value)
+            kept += (text[at : value.end()], REDACTED if end > value.end() else "")
+            at = end
+            value = _NEXT.match(text, at) if of_list else None
     return "".join((*kept, text[at:]))
 
 

@@ -74,7 +74,7 @@ def test_every_line_of_a_secret_of_several_lines_is_gone() -> None:
     [
         *("OPENAI_API_KEY", "HF_TOKEN", "AWS_SECRET_ACCESS_KEY", "DB_PASSWORD", "MY_SECRETS"),
         *("token", "OPENAI_KEY", "GITHUB_PAT", "SSH_PASSPHRASE", "DB_CREDENTIALS", "DATABASE_URL"),
-        *("TEST_DATABASE_URL", "DB_PWD"),
+        *("TEST_DATABASE_URL", "DB_PWD", "DB_PASS", "PASS"),
     ],
 )
 def test_variables_named_like_secrets_are_secrets(name: str) -> None:
@@ -90,6 +90,7 @@ def test_variables_named_like_secrets_are_secrets(name: str) -> None:
         ("KEYBOARD", "x" * 9),
         ("MY_API_KEY", "short"),
         ("TOKENIZERS", "x" * 9),
+        ("COMPASS", "x" * 9),
     ],
 )
 def test_other_variables_and_short_values_are_left_alone(name: str, value: str) -> None:
@@ -130,6 +131,14 @@ def test_other_variables_and_short_values_are_left_alone(name: str, value: str) 
         ('{"password": "with \\\\"}', f'{{"password": "{REDACTED}"}}'),
         ('{"api_key": "abc", "x": 1}', f'{{"api_key": "{REDACTED}", "x": 1}}'),
         ('{"OPENAI_API_KEY":"abc"}', f'{{"OPENAI_API_KEY":"{REDACTED}"}}'),
+        ("the password: hunter2 and", f"the password: {REDACTED} and"),
+        ("db:\n  password: correcthorse\n  port: 80", f"db:\n  password: {REDACTED}\n  port: 80"),
+        ("X-Api-Key: 'abc'", f"X-Api-Key: '{REDACTED}'"),
+        ("api_key: abc123", f"api_key: {REDACTED}"),
+        (
+            "{'password': ['a', 'b'], 'x': ['c']}",
+            f"{{'password': ['{REDACTED}', '{REDACTED}'], 'x': ['c']}}",
+        ),
     ],
 )
 def test_what_looks_like_a_key_is_gone(text: str, expected: str) -> None:
@@ -148,6 +157,9 @@ def test_what_looks_like_a_key_is_gone(text: str, expected: str) -> None:
         '{"token": 5, "max_tokens": 100, "secret": false, "password": "", "monkey": "see"}',
         "max_tokens=100, tokens=5, monkey=see, if token == 5:",
         "see http://host:8080/path and mail ann@host",
+        "token: 42, next token: banana",
+        "The password: ask your administrator for it.",
+        "max_tokens: 100000, prompt_tokens: 123456",
     ],
 )
 def test_ordinary_words_are_left_alone(text: str) -> None:
@@ -164,6 +176,11 @@ def test_ordinary_words_are_left_alone(text: str) -> None:
 )
 def test_a_field_named_like_a_secret_is_blacked_out(field: str) -> None:
     assert cleaned({field: "x", "n": {field: 5}}) == {field: REDACTED, "n": {field: 5}}
+
+
+def test_no_text_of_a_list_in_a_field_named_like_a_secret_stays() -> None:
+    given = {"password": ["one", ["two"], 5, {"type": "string"}]}
+    assert cleaned(given) == {"password": [REDACTED, [REDACTED], 5, {"type": "string"}]}
 
 
 @pytest.mark.parametrize(
