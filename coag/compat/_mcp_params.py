@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from pathlib import PurePath
 from typing import Any
 from urllib.parse import urlsplit
@@ -12,11 +13,15 @@ from urllib.parse import urlsplit
 from autogen_ext.tools.mcp import StdioServerParams, StreamableHttpServerParams
 
 from coag.errors import ConfigurationError
-from coag.tracing import Redactor
+from coag.tracing import REDACTED, Redactor
 
 ServerParams = StdioServerParams | StreamableHttpServerParams
 """How a server is reached: as a process of its own, or by Streamable HTTP."""
 _ONLY_REFERENCE = re.compile(r"(?:(?:Bearer|Basic|[Tt]oken) )?\$\{[A-Za-z_][A-Za-z0-9_]*\}")
+_SECRET_OPTION = re.compile(
+    r"(?i)(?:[_-](?:pass|pwd|pat|credentials?|bearer)|key|token|secret|password|passwd|passphrase)$"
+)
+"""Ends of the names of options whose values are secret: `--token`, `--apikey`."""
 _REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
@@ -26,7 +31,8 @@ def label(params: ServerParams) -> str:
         address = urlsplit(params.url)
         port = f":{address.port}" if address.port else ""
         return f"{address.scheme}://{address.hostname}{port}{address.path}"
-    script = next((arg for arg in params.args if not re.search(r"^-|\s", arg)), "")
+    shown = [after for before, after in pairwise(("", *params.args)) if not _is_secret(before)]
+    script = next((arg for arg in shown if not re.search(r"^-|\s", arg)), "")
     named = " ".join(PurePath(part).name for part in (params.command, script) if part)
     return Redactor().clean_text(named)
 
@@ -65,15 +71,16 @@ def dumpable(params: ServerParams) -> ServerParams:
     `_` for `-`.
 
     Raises:
-        ConfigurationError: An argument or the address seems to hold a secret; it is not told.
+        ConfigurationError: An argument or the address seems to hold a secret, or the address has
+            a user, a query or a fragment that is no reference; what it is, is not told.
     """
     if isinstance(params, StreamableHttpServerParams):
-        _check(params, [params.url])
+        _check(params, [params.url], secret=_has_more_than_a_place(params.url))
         headers = params.headers and {
             name: _by_reference(value, name.upper()) for name, value in params.headers.items()
         }
         return params.model_copy(update={"headers": headers})
-    _check(params, params.args)
+    _check(params, params.args, secret=_has_secret_option(params.args))
     env = params.env and {name: _by_reference(value, name) for name, value in params.env.items()}
     return params.model_copy(update={"env": env})
 
@@ -88,9 +95,32 @@ def _by_reference(value: Any, variable: str) -> str:
     return f"${{{re.sub(r'[^A-Za-z0-9_]', '_', variable)}}}"
 
 
-def _check(params: ServerParams, texts: list[str]) -> None:
-    plain = _REFERENCE.sub("", " ".join(texts))
-    if Redactor().clean_text(plain) != plain:
+def _has_more_than_a_place(url: str) -> bool:
+    """Whether an address says more than where the server is, beside references."""
+    address = urlsplit(_REFERENCE.sub("", url))
+    values = (part.partition("=") for part in address.query.split("&"))
+    told = any(value or not equals for name, equals, value in values if name)
+    return "@" in address.netloc or told or bool(address.fragment)
+
+
+def _has_secret_option(args: Sequence[str]) -> bool:
+    """Whether an option that is named like a secret has a value that is no reference."""
+    for option, after in pairwise((*args, "")):
+        name, equals, value = option.partition("=")
+        if not equals:
+            value = "" if after.startswith("-") else after
+        if value and _is_secret(name) and not _ONLY_REFERENCE.fullmatch(value):
+            return True
+    return False
+
+
+def _is_secret(option: str) -> bool:
+    return option.startswith("-") and _SECRET_OPTION.search(option) is not None
+
+
+def _check(params: ServerParams, texts: Sequence[str], *, secret: bool) -> None:
+    plain = _REFERENCE.sub(REDACTED, " ".join(texts))
+    if secret or Redactor.from_environment().clean_text(plain) != plain:
         raise ConfigurationError(
             f"MCP server {label(params)!r} cannot be dumped: an argument or its address seems to "
             "hold a secret. Write ${NAME} there, the name of an environment variable that has it."

@@ -74,7 +74,16 @@ def test_values_of_variables_and_headers_are_dumped_as_references(
     "params",
     [
         StdioServerParams(command="x", args=["--token=abcdef123456"]),
+        StdioServerParams(command="x", args=["--token", "abcdef123456"]),
+        StdioServerParams(command="x", args=["--ApiKey", "abcdef123456", "-v"]),
+        StdioServerParams(command="x", args=["--db-pass=abcdef123456"]),
+        StdioServerParams(command="x", args=["--header", "X-Api-Key: abcdef123456"]),
+        StdioServerParams(command="x", args=["--token", "${ONE}abcdef123456"]),
         StreamableHttpServerParams(url="http://me:abcdef123456@x/"),
+        StreamableHttpServerParams(url="http://abcdef123456@x/"),
+        StreamableHttpServerParams(url="http://x/mcp?k=abcdef123456"),
+        StreamableHttpServerParams(url="http://x/mcp?abcdef123456"),
+        StreamableHttpServerParams(url="http://x/mcp#abcdef123456"),
     ],
 )
 def test_a_secret_in_an_argument_or_address_is_not_dumped_but_refused(
@@ -83,6 +92,28 @@ def test_a_secret_in_an_argument_or_address_is_not_dumped_but_refused(
     with pytest.raises(ConfigurationError, match="cannot be dumped") as caught:
         PinnedMcpWorkbench(params).dump_component()
     assert "abcdef123456" not in str(caught.value)
+
+
+def test_the_value_of_a_secret_variable_is_not_dumped_as_an_argument(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("SHOP_TOKEN", SECRET)
+    with pytest.raises(ConfigurationError, match="cannot be dumped"):
+        PinnedMcpWorkbench(StdioServerParams(command="x", args=["at", SECRET])).dump_component()
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        StdioServerParams(command="x", args=["--token", "${KEY}", "--verbose"]),
+        StdioServerParams(command="x", args=["--token=${KEY}", "--passes", "3"]),
+        StdioServerParams(command="x", args=["--token", "--verbose"]),
+        StreamableHttpServerParams(url="http://x:80/mcp?key=${KEY}&${MORE}"),
+    ],
+)
+def test_references_in_arguments_and_addresses_are_dumped(params: McpServerParams) -> None:
+    loaded = PinnedMcpWorkbench.load_component(PinnedMcpWorkbench(params).dump_component())
+    assert described(loaded) == described(PinnedMcpWorkbench(params))
 
 
 @pytest.mark.slow
