@@ -14,6 +14,7 @@ from coag.errors import TraceError
 from coag.schema import TRACE_VERSION, Clock
 
 from ._pages import PhasePages, PlainPages
+from ._private import FOLDER, private
 from ._redactor import Redactor
 from ._run import RunInfo
 from ._writer import TraceWriter
@@ -29,7 +30,7 @@ class RunFolder:
 
     @classmethod
     def create(cls, logs: Path, info: RunInfo, *, redactor: Redactor | None = None) -> Self:
-        """Makes the folder of a new run and writes its `run.json`.
+        """Makes the folder of a new run and writes its `run.json`; it is its owner's alone.
 
         Args:
             logs: The folder of all runs; made if it is not there.
@@ -41,7 +42,7 @@ class RunFolder:
         """
         folder = cls(logs / info.id)
         try:
-            folder.path.mkdir(parents=True)
+            folder.path.mkdir(mode=FOLDER, parents=True)
         except FileExistsError as error:
             raise TraceError(folder.path, "exists already; a run needs a new folder") from error
         except OSError as error:
@@ -94,7 +95,8 @@ class RunFolder:
         text = redactor.clean(info.model_dump_json(indent=2), indent=2)
         draft = self.info_path.with_suffix(".json.tmp")
         try:
-            draft.write_text(text + "\n", encoding="utf-8")
+            with open(draft, "w", encoding="utf-8", opener=private) as file:
+                file.write(text + "\n")
             os.replace(draft, self.info_path)
         except OSError as error:
             raise TraceError(self.info_path, f"cannot be written: {_reason(error)}") from error

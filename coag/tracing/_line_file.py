@@ -12,6 +12,8 @@ from pathlib import Path
 
 from coag.errors import TraceError
 
+from ._private import private
+
 if sys.platform != "win32":
     import fcntl
 
@@ -29,7 +31,7 @@ class LineFile:
         self._path = path
         self._place = path.absolute()
         try:
-            self._file = FileIO(path, "ab+")
+            self._file = FileIO(path, "ab+", opener=private)
         except OSError as error:
             raise TraceError(path, f"cannot be opened for writing: {_reason(error)}") from error
         try:
@@ -110,7 +112,7 @@ class LineFile:
         self._file.seek(start)
         tail = self._read(length)
         try:
-            with keep_in.open("ab") as kept:
+            with open(keep_in, "ab", opener=private) as kept:
                 kept.write(tail)
             self._file.truncate(start)
         except OSError as error:

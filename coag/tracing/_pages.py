@@ -26,6 +26,7 @@ from coag.schema import (
 )
 
 from ._as_json import page_text
+from ._private import FOLDER, private
 from ._redactor import Redactor
 
 _OUTCOMES = (
@@ -142,9 +143,10 @@ class _Files:
         text = page_text(page)
         try:
             if cycle != self._made:
-                folder.mkdir(parents=True, exist_ok=True)
+                folder.mkdir(mode=FOLDER, parents=True, exist_ok=True)
                 self._made = cycle
-            (folder / name).write_text(self._redactor.clean(text, indent=2), encoding="utf-8")
+            with open(folder / name, "w", encoding="utf-8", opener=private) as file:
+                file.write(self._redactor.clean(text, indent=2))
         except OSError as error:
             problem = error.strerror or type(error).__name__
             raise TraceError(folder / name, f"cannot be written: {problem}") from error

@@ -324,6 +324,20 @@ def test_secrets_of_the_environment_reach_neither_trace_nor_pages(
     assert "a-very-secret-value" not in written
 
 
+@pytest.mark.skipif(os.name != "posix", reason="Only POSIX has these modes.")
+def test_a_runs_folder_and_its_files_are_their_owners_alone(
+    make_run: Callable[..., RunFolder], cycle_records: Callable[[int], list[TraceRecord]]
+) -> None:
+    folder = make_run()
+    with open_trace(folder) as writer:
+        for record in cycle_records(3):
+            writer.write(record)
+    files = [path for path in folder.path.rglob("*") if path.is_file()]
+    assert len(files) > 2
+    assert folder.path.stat().st_mode & 0o077 == 0
+    assert [path for path in files if path.stat().st_mode & 0o077] == []
+
+
 def test_a_long_run_keeps_nothing_in_memory(
     tmp_path: Path, cycle_records: Callable[[int], list[TraceRecord]]
 ) -> None:
