@@ -74,12 +74,23 @@ class PhaseViolation(CoagError):
 
 
 class TurnInProgressError(CoagError):
-    """An agent was given something while it was in a turn."""
+    """An agent was given something while it was in a turn.
 
-    def __init__(self, agent: str) -> None:
+    Raised to whoever came second; or, with `left`, to the reader of a stream that was left and
+    taken up again when another turn had ended it.
+    """
+
+    def __init__(self, agent: str, *, left: bool = False) -> None:
+        self.left = left
+        if left:
+            super().__init__(
+                f"This stream of agent {agent!r} was left and ended by another turn. One agent "
+                "takes one turn at a time: read a stream to its end before the next call."
+            )
+            return
         super().__init__(
             f"Agent {agent!r} is in a turn already. One agent takes one turn at a time: wait "
-            "for its response, cancel it, or make another agent."
+            "for its response, cancel it, close its stream, or make another agent."
         )
 
 

@@ -90,7 +90,7 @@ class CoagAgent(Inspectable, Declared):
         logs: Folder for run folders; None keeps the trace in RAM.
         recipe: How to build this agent again, for `resume`.
         seed: Seed of the run's random source.
-        tool_timeout: Seconds that one tool call may take.
+        tool_timeout: Seconds that one tool call, or one action of a module, may take.
         models: Models of their own for phases, e.g. `{"evaluation": strong}`; `model_client`
             serves the rest.
         prices: What models cost, by name, for a budget in money.
@@ -164,18 +164,30 @@ class CoagAgent(Inspectable, Declared):
             return response
         raise AssertionError("A turn always ends with a response.")
 
-    async def on_messages_stream(
+    def on_messages_stream(
         self, messages: Sequence[BaseChatMessage], cancellation_token: CancellationToken
     ) -> AsyncGenerator[BaseAgentEvent | BaseChatMessage | Response, None]:
-        """The same, with an event for every phase on the way and the response last."""
-        if cancellation_token.is_cancelled():
+        """The same, with an event for every phase on the way and the response last.
+
+        Read it to its end, or close it: `await stream.aclose()`. One that was left is ended where
+        nobody refers to it any more, or by the next call of whoever read it.
+
+        Raises:
+            TurnInProgressError: Another turn goes on; or this one was left, and ended by another.
+        """
+        return self._turns.hold(self._take_turn(list(messages), cancellation_token))
+
+    async def _take_turn(
+        self, messages: Sequence[BaseChatMessage], token: CancellationToken
+    ) -> AsyncGenerator[BaseAgentEvent | BaseChatMessage | Response, None]:
+        if token.is_cancelled():
             raise asyncio.CancelledError("The turn was cancelled before it began.")
         deps = self._mind.deps
-        await self._turns.end_abandoned()
         self._runs.open(self._mind)
-        messages = self._turns.unheard(messages)
-        percepts = message_percepts(messages, deps.clock, deps.ids)
-        await self._voice.pass_on(messages)
+        await self._turns.pass_on(messages, self._voice.pass_on)
+        percepts = self._turns.arriving(
+            messages, lambda message: message_percepts([message], deps.clock, deps.ids)
+        )
         begun, self._begun = self._begun, None
         if begun is None:
             self._turn += 1
@@ -186,7 +198,7 @@ class CoagAgent(Inspectable, Declared):
         result: TurnResult | None = None
         try:
             while result is None:
-                async with aclosing(self._turns.step(cancellation_token)) as step:
+                async with aclosing(self._turns.step(token)) as step:
                     async for item in step:
                         if isinstance(item, TurnResult):
                             result = item
@@ -272,7 +284,12 @@ class CoagAgent(Inspectable, Declared):
         return agent
 
     async def close(self) -> None:
-        """Ends the run's log and closes the memory that this agent opened itself."""
+        """Ends the run's log and closes the memory that this agent opened itself.
+
+        Raises:
+            TurnInProgressError: A turn still goes on; nothing was closed.
+        """
+        await self._turns.end_left()
         self._runs.end()
         if owns_memory(self._given.memory):
             await self._memory.close()

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
-from collections.abc import AsyncGenerator, Sequence
-from typing import Any
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Sequence
+from typing import Any, TypeVar
 
 from autogen_agentchat.messages import BaseChatMessage
 from autogen_core import CancellationToken
 
 from coag.cycle import TurnResult
 from coag.errors import TurnInProgressError
-from coag.schema import Outcome
+from coag.schema import Outcome, Percept
 
+from ._claim import Claim
+from ._heard import Heard
 from ._live import Live, Shown
+
+ItemT = TypeVar("ItemT")
+
+LEAVING = 20
+"""Rounds of the event loop in which a stream that nobody refers to any more is being ended."""
 
 
 class Turns:
@@ -28,44 +34,94 @@ class Turns:
     def __init__(self, agent: str, live: Live) -> None:
         self._agent = agent
         self._live = live
+        self._claim: Claim | None = None
         self._turn: AsyncGenerator[Outcome | TurnResult] | None = None
-        self._waiting = False
         self._task: asyncio.Task[Any] | None = None
-        self._unanswered: set[str] = set()
+        self._heard = Heard()
+        self._passed_on = Heard()
 
-    async def end_abandoned(self) -> None:
-        """Closes a turn whose stream was left before its end.
+    # ---- one at a time ----
+
+    async def hold(self, stream: AsyncGenerator[ItemT, None]) -> AsyncGenerator[ItemT, None]:
+        """What the stream of a turn gives; until its end nobody else can begin one.
 
         Raises:
-            TurnInProgressError: It still runs.
+            TurnInProgressError: Another turn goes on; or this one was left, and ended by another.
         """
-        if self._turn is None:
-            return
-        if self._waiting:
-            raise TurnInProgressError(self._agent)
-        await self._end_step()
-        await self._turn.aclose()
+        await self.end_left()
+        self._claim = claim = Claim(self._agent, stream, self._release)
+        try:
+            async for item in stream:
+                claim.pause()
+                yield item
+                claim.read()
+        finally:
+            await claim.end()
+
+    async def end_left(self) -> None:
+        """Ends a turn whose stream was left before its end.
+
+        Raises:
+            TurnInProgressError: It still goes on.
+        """
+        rounds = 0
+        while (claim := self._claim) is not None:
+            if claim.loop.is_closed():  # nothing of it goes on; the next turn closes its cycle
+                self._claim = None
+            elif claim.loop is not asyncio.get_running_loop():
+                raise TurnInProgressError(self._agent)
+            elif claim.left:
+                await claim.end()
+            elif claim.paused and rounds < LEAVING:
+                rounds += 1
+                await asyncio.sleep(0)
+            else:
+                raise TurnInProgressError(self._agent)
 
     async def forget(self) -> None:
-        """Closes an abandoned turn, and forgets what was said in turns that broke off.
+        """Ends a turn that was left, and forgets what was said in turns that broke off.
 
         Raises:
-            TurnInProgressError: A turn still runs.
+            TurnInProgressError: A turn still goes on.
         """
-        await self.end_abandoned()
-        self._turn = None
-        self._unanswered.clear()
+        await self.end_left()
+        self._answered()
 
-    def unheard(self, messages: Sequence[BaseChatMessage]) -> list[BaseChatMessage]:
-        """The messages without those that the agent has heard in turns that broke off.
+    def _release(self, claim: Claim) -> None:
+        if self._claim is claim:
+            self._claim = None
 
-        Whoever tries again after an error or a cancellation says the same once more; the agent
-        has taken it in already.
+    # ---- trying again ----
+
+    async def pass_on(
+        self,
+        messages: Sequence[BaseChatMessage],
+        give: Callable[[BaseChatMessage], Awaitable[None]],
+    ) -> None:
+        """Gives the messages on, but not those that a turn that broke off has given on."""
+        for message in self._passed_on.new(messages):
+            await give(message)
+            self._passed_on.note(message)
+
+    def arriving(
+        self,
+        messages: Sequence[BaseChatMessage],
+        percepts: Callable[[BaseChatMessage], Iterable[Percept]],
+    ) -> Iterator[Percept]:
+        """The percepts of the messages, but not of those that the agent has heard already.
+
+        Whoever tries again after an error or a cancellation says the same once more. A message
+        counts as heard once the percept after its last one is asked for: then it is recorded.
         """
-        said = [(_identity(message), message) for message in messages]
-        new = [message for identity, message in said if identity not in self._unanswered]
-        self._unanswered.update(identity for identity, _ in said)
-        return new
+        for message in self._heard.new(messages):
+            yield from percepts(message)
+            self._heard.note(message)
+
+    def _answered(self) -> None:
+        self._heard.forget()
+        self._passed_on.forget()
+
+    # ---- steps ----
 
     def begin(self, turn: AsyncGenerator[Outcome | TurnResult]) -> None:
         """Takes up a turn."""
@@ -84,22 +140,15 @@ class Turns:
         token.link_future(task)
         try:
             while not task.done():
-                await self._wait(task)
+                await self._live.until(task)
                 for event in self._live.take():
                     yield event
             result = task.result()
             if isinstance(result, TurnResult):
-                self._unanswered.clear()
+                self._answered()
             yield result
         finally:
             await self._end_step()
-
-    async def _wait(self, task: asyncio.Task[Any]) -> None:
-        self._waiting = True
-        try:
-            await self._live.until(task)
-        finally:
-            self._waiting = False
 
     async def _end_step(self) -> None:
         """Cancels a step that nobody waits for any more."""
@@ -113,9 +162,3 @@ class Turns:
             return await anext(turn)
         finally:
             self._live.wake()
-
-
-def _identity(message: BaseChatMessage) -> str:
-    """The same for messages of the same kind, sender and content."""
-    told = message.model_dump_json(exclude={"id", "created_at", "metadata", "models_usage"})
-    return hashlib.sha256(told.encode("utf-8", "surrogatepass")).hexdigest()

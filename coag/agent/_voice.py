@@ -125,12 +125,11 @@ class Voice:
             *((HandoffMessage,) if self.handoffs.by_name else ()),
         )
 
-    async def pass_on(self, messages: Sequence[BaseChatMessage]) -> None:
-        """Gives what was heard to the context that decides what of the dialogue is shown."""
+    async def pass_on(self, message: BaseChatMessage) -> None:
+        """Gives what is heard to the context that decides what of the dialogue is shown."""
         foreign = self.context.dialogue_source
         if foreign is not None:
-            for message in messages:
-                await foreign.add_message(message.to_model_message())
+            await foreign.add_message(message.to_model_message())
 
     async def answer(
         self,

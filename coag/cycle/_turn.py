@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from coag.errors import CoagError, TraceError
@@ -84,7 +84,7 @@ class _Tally:
 
 
 async def run_turn(
-    percepts: Sequence[Percept],
+    percepts: Iterable[Percept],
     context: AnyContext,
     deps: Deps,
     *,
@@ -97,7 +97,7 @@ async def run_turn(
     trace itself fails, after which nothing may happen.
 
     Args:
-        percepts: What arrived.
+        percepts: What arrived; the next one is asked for when one is recorded.
         context: Whose turn it is.
         deps: What the phases may call.
         turn: The number of the turn.

@@ -2,76 +2,272 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 from collections.abc import AsyncGenerator
+from datetime import UTC, datetime
 from typing import Any
 
-from autogen_agentchat.messages import MultiModalMessage, TextMessage
-from autogen_core import CancellationToken, Image
-from hypothesis import given
-from hypothesis import strategies as st
-from PIL import Image as PILImage
+import pytest
+from autogen_agentchat.base import TaskResult
+from autogen_agentchat.messages import TextMessage
+from autogen_core import CancellationToken
+from autogen_core.model_context import UnboundedChatCompletionContext
+from autogen_core.models import LLMMessage
+from kits.brains import brain, respond
 
+from coag import CoagAgent
 from coag.agent._live import Live
 from coag.agent._turns import Turns
-from coag.cycle import TurnResult
-from coag.schema import TokenUsage
+from coag.errors import TraceError, TurnInProgressError
+from coag.models import ScriptedModel
+from coag.schema import Intent, Percept, PerceptKind, Receipt, Trust
+from coag.tracing import TraceWriter
 
-
-def said(text: str, source: str = "user") -> TextMessage:
-    return TextMessage(content=text, source=source)
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def turns() -> Turns:
     return Turns("agent", Live("agent"))
 
 
-async def ended(made: Turns) -> None:
-    """A turn that is answered at once."""
-
-    async def turn() -> AsyncGenerator[Any]:
-        yield TurnResult(reason="respond", response="", cycles=1, usage=TokenUsage())
-
-    made.begin(turn())
-    async for _ in made.step(CancellationToken()):
-        pass
-
-
-def test_what_was_heard_in_a_turn_that_broke_off_is_not_heard_again() -> None:
-    made, first = turns(), [said("a"), said("b")]
-    assert made.unheard(first) == first
-    assert made.unheard(first) == []
-    third = said("c")
-    assert made.unheard([said("a"), third, said("b")]) == [third]
+async def numbers(ended: list[str]) -> AsyncGenerator[int, None]:
+    """A turn of three events."""
+    try:
+        for number in range(3):
+            yield number
+            await asyncio.sleep(0)
+    finally:
+        ended.append("ended")
 
 
-def test_of_another_sender_kind_or_picture_it_is_another_message() -> None:
+async def all_of(made: Turns) -> list[int]:
+    return [item async for item in made.hold(numbers([]))]
+
+
+def agent_that(model: ScriptedModel, **more: Any) -> CoagAgent:
+    return CoagAgent("a", model, depth="compact", proposal="json", **more)
+
+
+# ---- one at a time ----
+
+
+async def test_a_stream_whose_reader_is_busy_is_not_ended_by_another_call() -> None:
+    made, ended = turns(), list[str]()
+    paused, go_on = asyncio.Event(), asyncio.Event()
+
+    async def read() -> list[int]:
+        read: list[int] = []
+        async for item in made.hold(numbers(ended)):
+            read.append(item)
+            paused.set()
+            await go_on.wait()
+        return read
+
+    reading = asyncio.create_task(read())
+    await paused.wait()
+    with pytest.raises(TurnInProgressError, match="'agent' is in a turn already"):
+        await all_of(made)
+    with pytest.raises(TurnInProgressError):
+        await made.forget()
+    assert ended == []
+    go_on.set()
+    assert await reading == [0, 1, 2]
+    assert await all_of(made) == [0, 1, 2]
+
+
+async def test_of_two_that_begin_at_once_one_is_refused() -> None:
     made = turns()
-    red, blue = (Image(PILImage.new("RGB", (2, 2), colour)) for colour in ("red", "blue"))
-    messages: list[Any] = [
-        said("a"),
-        said("a", "bob"),
-        MultiModalMessage(content=["a", red], source="user"),
-    ]
-    assert made.unheard(messages) == messages
-    other = MultiModalMessage(content=["a", blue], source="user")
-    assert made.unheard([other, messages[2]]) == [other]
+    both = await asyncio.gather(all_of(made), all_of(made), return_exceptions=True)
+    assert both[0] == [0, 1, 2]
+    assert isinstance(both[1], TurnInProgressError)
 
 
-async def test_after_an_answer_the_same_may_be_said_again() -> None:
+async def test_a_left_stream_is_ended_by_its_readers_next_call_and_says_so() -> None:
+    made, ended = turns(), list[str]()
+    stream = made.hold(numbers(ended))
+    assert await anext(stream) == 0
+    assert await asyncio.wait_for(all_of(made), 1) == [0, 1, 2]
+    assert ended == ["ended"]
+    with pytest.raises(TurnInProgressError, match="was left and ended by another turn"):
+        await anext(stream)
+
+
+async def test_a_stream_whose_readers_task_is_over_was_left() -> None:
+    made, ended = turns(), list[str]()
+    stream = made.hold(numbers(ended))
+
+    async def read_one() -> int:
+        return await anext(stream)
+
+    assert await asyncio.create_task(read_one()) == 0
+    assert await all_of(made) == [0, 1, 2]
+    assert ended == ["ended"]
+    await stream.aclose()
+
+
+async def test_a_stream_that_nobody_refers_to_any_more_was_left() -> None:
+    made, ended = turns(), list[str]()
+    left, stop = asyncio.Event(), asyncio.Event()
+
+    async def leave() -> None:
+        async for _ in made.hold(numbers(ended)):
+            break
+        left.set()
+        await stop.wait()
+
+    leaving = asyncio.create_task(leave())
+    await left.wait()
+    assert await all_of(made) == [0, 1, 2]
+    assert ended == ["ended"]
+    stop.set()
+    await leaving
+
+
+def test_a_turn_of_an_event_loop_that_is_closed_was_left() -> None:
     made = turns()
-    made.unheard([said("a")])
-    await ended(made)
-    assert len(made.unheard([said("a")])) == 1
+    stream = made.hold(numbers([]))
+    loop = asyncio.new_event_loop()
+
+    async def read_one() -> int:
+        return await anext(stream)
+
+    assert loop.run_until_complete(read_one()) == 0
+    loop.close()
+    assert asyncio.run(all_of(made)) == [0, 1, 2]
 
 
-async def test_after_a_reset_too() -> None:
-    made = turns()
-    made.unheard([said("a")])
+async def test_an_agent_that_a_reader_is_busy_with_refuses_a_second_call() -> None:
+    agent = agent_that(brain(respond()))
+    paused, go_on = asyncio.Event(), asyncio.Event()
+
+    async def read() -> list[Any]:
+        read: list[Any] = []
+        async for item in agent.run_stream(task="one"):
+            read.append(item)
+            paused.set()
+            await go_on.wait()
+        return read
+
+    reading = asyncio.create_task(read())
+    await paused.wait()
+    await asyncio.sleep(0)
+    go_on.set()
+    await asyncio.sleep(0)
+    with pytest.raises(TurnInProgressError):
+        await agent.run(task="two")
+    assert isinstance((await reading)[-1], TaskResult)
+    assert (await agent.run(task="two")).messages[-1].to_text() == "Done."
+
+
+async def test_an_agent_in_a_turn_is_not_closed() -> None:
+    acted: list[str] = []
+
+    async def order(pieces: int) -> str:
+        """Orders pieces."""
+        with pytest.raises(TurnInProgressError):
+            await agent.close()
+        acted.append("ordered")
+        return "ordered"
+
+    agent = agent_that(brain(("order", json.dumps({"pieces": 5})), respond()), tools=[order])
+    assert (await agent.run(task="Order.")).messages[-1].to_text() == "Done."
+    records = [type(record) for record in agent.trace]
+    assert (acted, records.count(Intent), records.count(Receipt)) == (["ordered"], 1, 1)
+    await agent.close()
+
+
+# ---- trying again ----
+
+
+def percept(message: TextMessage | Any) -> list[Percept]:
+    """The one percept of a message."""
+    kind, content = PerceptKind.MESSAGE, message.to_text()
+    return [Percept(id="p", at=NOW, kind=kind, source="user", trust=Trust.USER, content=content)]
+
+
+async def test_a_message_is_heard_once_its_percept_is_recorded() -> None:
+    made, messages = turns(), [TextMessage(content="a", source="user")]
+    assert len(list(made.arriving([], percept))) == 0
+    assert next(made.arriving(messages, percept)).content == "a"
+    assert [one.content for one in made.arriving(messages, percept)] == ["a"]
+    assert list(made.arriving(messages, percept)) == []
     await made.forget()
-    assert len(made.unheard([said("a")])) == 1
+    assert len(list(made.arriving(messages, percept))) == 1
 
 
-@given(st.lists(st.text(max_size=3), max_size=6))
-def test_within_one_turn_nothing_is_lost(texts: list[str]) -> None:
-    messages = [said(text) for text in texts]
-    assert turns().unheard(messages) == messages
+class Flaky(UnboundedChatCompletionContext):
+    """Fails to take in the second message that it is given."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.given = 0
+
+    async def add_message(self, message: LLMMessage) -> None:
+        self.given += 1
+        if self.given == 2:
+            raise ConnectionError("away")
+        await super().add_message(message)
+
+
+async def test_a_task_that_its_context_could_not_take_in_is_there_when_it_is_tried_again() -> None:
+    context, model = Flaky(), brain(respond())
+    agent = agent_that(model, model_context=context)
+    said = [TextMessage(content=text, source="user") for text in ("Hello.", "Book flight 17.")]
+    with pytest.raises(ConnectionError):
+        await agent.run(task=said)
+    await agent.run(task=said)
+    told = [message.content for message in await context.get_messages()]
+    assert told == ["Hello.", "Book flight 17.", "Done."]
+    assert model.requests[-1].text.count("Book flight 17.") >= 1
+    assert [one.content for one in agent.context.working_memory.dialogue[:2]] == told[:2]
+
+
+async def test_a_task_that_could_not_be_recorded_is_there_when_it_is_tried_again(
+    tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = brain(respond())
+    agent = agent_that(model, logs=tmp_path)
+    await agent.run(task="Hello.")
+
+    def full(writer: object, record: object) -> None:
+        raise TraceError(tmp_path, f"no room for {record!r}")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(TraceWriter, "write", full)
+        with pytest.raises(TraceError):
+            await agent.run(task="Pay the rent.")
+    await agent.run(task="Pay the rent.")
+    assert "Pay the rent." in model.requests[-1].text
+    await agent.close()
+
+
+async def test_an_order_is_heard_again_after_the_one_that_took_it_back() -> None:
+    patient = brain(respond())
+    asked = asyncio.Event()
+    waits = True
+
+    async def think(request: Any) -> Any:
+        asked.set()
+        if waits:
+            await asyncio.Event().wait()
+        return await patient.create(request.messages, extra_create_args=dict(request.extra))
+
+    agent = agent_that(ScriptedModel(think))
+    for task in ("Delete the file.", "No, stop."):
+        asked.clear()
+        token = CancellationToken()
+        turn = asyncio.create_task(agent.run(task=task, cancellation_token=token))
+        await asked.wait()
+        token.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await turn
+    waits = False
+    await agent.run(task="Delete the file.")
+    heard = [one.content for one in agent.context.working_memory.dialogue if one.source == "user"]
+    assert heard == ["Delete the file.", "No, stop.", "Delete the file."]
+
+
+async def test_a_task_that_utf_8_cannot_carry_is_answered() -> None:
+    agent = agent_that(brain(respond()))
+    assert (await agent.run(task="\ud800 x")).messages[-1].to_text() == "Done."
