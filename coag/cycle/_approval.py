@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Coroutine, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
-from coag.schema import Candidate, Clock, CountingIds, IdSource, SystemClock, Verdict, well_formed
+from coag.schema import Candidate, Clock, CountingIds, IdSource, SystemClock, Verdict
 
 from ._approval_asking import answer_of
 from ._approval_events import ApprovalEvent, ApprovalOccasion, Tell, event_of
@@ -19,16 +18,12 @@ from ._approval_values import (
     ApprovalRequest,
     ApproveFunction,
     NotJsonError,
-    json_copy,
     still_holds,
 )
+from ._approval_wishes import APPROVAL, Decision, Settled, Wish, at_once, denial, verdict_of
 
-APPROVAL = "approval"
-"""The constraint's name in verdicts, and the word that notes are about."""
 KEPT = 256
 """Answers that are kept for reuse; the oldest is dropped first."""
-REASON = 500
-"""Characters of a reason that are kept."""
 
 
 def _nobody(told: ApprovalEvent) -> None:
@@ -99,12 +94,22 @@ class Approvals:
         occasion: ApprovalOccasion,
         tell: Tell = _nobody,
     ) -> tuple[Verdict, ...]:
+        """Whether actions that are to run together may run now; see `decisions`."""
+        return tuple(each.verdict for each in await self.decisions(wanted, occasion, tell))
+
+    async def decisions(
+        self,
+        wanted: Sequence[tuple[Candidate, Mapping[str, Any]]],
+        occasion: ApprovalOccasion,
+        tell: Tell = _nobody,
+    ) -> tuple[Decision, ...]:
         """Whether actions that are to run together may run now; waits for the approver.
 
         They are asked about at once, and each on its own. Where nobody denied it, the verdict
         stands for the moment of the return: nothing is awaited between that and the last look
         at whether every approval still holds. Who waited has to ask the constraints again: the
-        state may be another one by now.
+        state may be another one by now. Whoever waits for anything else before one runs asks
+        its decision whether it still holds.
 
         Args:
             wanted: Each action, with the reason and the effect that the model gives, and what
@@ -112,38 +117,41 @@ class Approvals:
             occasion: Who wants it, and upon which working memory.
             tell: Is told of everything that happens to the requests.
         """
-        wishes = [_Wish(candidate, given, occasion, tell) for candidate, given in wanted]
-        settled: list[_Settled | None] = [None for _ in wishes]
+        wishes = [Wish(candidate, given, occasion, tell) for candidate, given in wanted]
+        settled: list[Settled | None] = [None for _ in wishes]
         lapses, asks = ["" for _ in wishes], self._policy.asks
         for attempt in range(1, asks + 1):
             waiting = [n for n, entry in enumerate(settled) if entry is None]
             looks = [self._settle(wishes[n], attempt, lapses[n]) for n in waiting]
-            for n, entry in zip(waiting, await _at_once(looks), strict=True):
+            for n, entry in zip(waiting, await at_once(looks), strict=True):
                 settled[n] = entry
             for n, entry in enumerate(settled):
                 lapse = self._lapse(entry, wishes[n]) if entry else ""
                 settled[n], lapses[n] = (None, lapse) if lapse else (entry, "")
             if None not in settled:
                 break
-        return tuple(_ended(entry, tell, asks, lapses[n]) for n, entry in enumerate(settled))
+        return tuple(
+            Decision(verdict_of(entry, tell, asks, lapses[n]), self._lapse_of(entry, wishes[n]))
+            for n, entry in enumerate(settled)
+        )
 
-    async def _settle(self, wish: _Wish, attempt: int, lapse: str) -> _Settled:
+    async def _settle(self, wish: Wish, attempt: int, lapse: str) -> Settled:
         """One look at one action: no need, or an answer given before or now."""
         policy = self._policy
         need = policy.need(wish.candidate.action, wish.arguments)
         if need is None:
-            return _Settled(policy)
+            return Settled(policy)
         try:
             request = self._request(wish, policy, need)
         except NotJsonError as error:
-            return _Settled(policy, problem=f"nobody can be asked about its arguments: {error}")
+            return Settled(policy, problem=f"nobody can be asked about its arguments: {error}")
         request = request.model_copy(update={"attempt": attempt, "changed": lapse})
         approval = self._kept(request, wish.tell)
         if approval is None:
             approval = await self._asked(request, policy, wish.tell)
-        return _Settled(policy, request, approval)
+        return Settled(policy, request, approval)
 
-    def _request(self, wish: _Wish, policy: ApprovalPolicy, need: ApprovalNeed) -> ApprovalRequest:
+    def _request(self, wish: Wish, policy: ApprovalPolicy, need: ApprovalNeed) -> ApprovalRequest:
         now = self._clock.now()
         request = ApprovalRequest(
             id=self._ids(APPROVAL),
@@ -193,10 +201,13 @@ class Approvals:
             while len(self._answers) > KEPT:
                 self._answers.popitem(last=False)
         if not approval.granted:
-            tell(event_of("denied", _denial(approval), request, approval))
+            tell(event_of("denied", denial(approval), request, approval))
         return approval
 
-    def _lapse(self, settled: _Settled, wish: _Wish) -> str:
+    def _lapse_of(self, settled: Settled | None, wish: Wish) -> Callable[[], str]:
+        return lambda: self._lapse(settled, wish) if settled else ""
+
+    def _lapse(self, settled: Settled, wish: Wish) -> str:
         """Why what was settled does not hold for what would happen now; empty if it does."""
         request, approval = settled.request, settled.approval
         if request is None or approval is None:
@@ -213,7 +224,7 @@ class Approvals:
         return text
 
     def _changed(
-        self, request: ApprovalRequest, policy: ApprovalPolicy, wish: _Wish
+        self, request: ApprovalRequest, policy: ApprovalPolicy, wish: Wish
     ) -> tuple[str, ...]:
         """Names of the bound parts that are others now."""
         try:
@@ -221,75 +232,3 @@ class Approvals:
         except NotJsonError:
             return ("arguments",)
         return parts or (() if self._policy == policy else ("policy",))
-
-
-@dataclass(frozen=True, slots=True)
-class _Wish:
-    """What `verdict` was asked about."""
-
-    candidate: Candidate
-    arguments: Mapping[str, Any]
-    occasion: ApprovalOccasion
-    tell: Tell
-
-    def bound(self, request: ApprovalRequest, policy: ApprovalPolicy) -> ApprovalRequest:
-        """The request with the parts that an approval is bound to, as they are now."""
-        return request.model_copy(
-            update={
-                "action": self.candidate.action,
-                "arguments": json_copy(self.arguments),
-                "memory_version": self.occasion.memory_version(),
-                "policy": policy.label,
-                "policy_digest": policy.digest(),
-            }
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class _Settled:
-    """What came of one look at one action."""
-
-    policy: ApprovalPolicy
-    """The policy that it was looked at by."""
-    request: ApprovalRequest | None = None
-    """What was asked; None where nobody had to be, or could be, asked."""
-    approval: Approval | None = None
-    problem: str = ""
-    """Why nobody could be asked."""
-
-
-async def _at_once(looks: Sequence[Coroutine[Any, Any, _Settled]]) -> list[_Settled]:
-    """What all of them bring; where one raises, the others are withdrawn and its error stays."""
-    tasks = [asyncio.create_task(look) for look in looks]
-    try:
-        return await asyncio.gather(*tasks)
-    finally:
-        for task in tasks:
-            task.cancel()
-        if tasks:
-            await asyncio.wait(tasks)
-
-
-def _ended(settled: _Settled | None, tell: Tell, asks: int, lapse: str) -> Verdict:
-    """The verdict in the end; None where no answer held until then."""
-    if settled is None:
-        return _verdict(False, f"it was asked about {asks} times, and each time: {lapse}")
-    request, approval = settled.request, settled.approval
-    if request is None or approval is None:
-        return _verdict(not settled.problem, settled.problem)
-    if not approval.granted:
-        return _verdict(False, _denial(approval))
-    tell(event_of("granted", f"{approval.by} approved it", request, approval))
-    return _verdict(True, f"{approval.by} approved it. {approval.reason}".strip())
-
-
-def _denial(approval: Approval) -> str:
-    if not approval.by:
-        return approval.reason
-    return f"{approval.by} denied it: {approval.reason or 'no reason was given'}"
-
-
-def _verdict(allowed: bool, reason: str) -> Verdict:
-    told = well_formed(reason)
-    kept = told if len(told) <= REASON else f"{told[: REASON - 1]}…"
-    return Verdict(allowed=allowed, constraint=APPROVAL, reason=kept)

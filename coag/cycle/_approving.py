@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from coag.errors import ConfigurationError
-from coag.schema import Candidate, Clock, IdSource, Verdict
+from coag.schema import Candidate, Clock, IdSource
 
-from ._approval import APPROVAL, Approvals
+from ._approval import Approvals
 from ._approval_events import ApprovalEvent, ApprovalOccasion
 from ._approval_policy import ApprovalPolicy
 from ._approval_values import ApproveFunction, memory_version
+from ._approval_wishes import APPROVAL, Decision
 from ._guard_deps import AnyContext, GuardDeps
 
 Wanted = tuple[Candidate, Mapping[str, Any]]
 
 
-async def denials(
+async def decided(
     wanted: Sequence[Wanted], context: AnyContext, deps: GuardDeps
-) -> dict[str, Verdict] | None:
-    """The denied ones by candidate; None if nobody had to be asked, and so nobody waited."""
+) -> tuple[Decision, ...] | None:
+    """What was decided about each; None if nobody had to be asked, and so nobody waited."""
     approvals = deps.approvals
     if approvals is None or not any(approvals.need(c.action, given) for c, given in wanted):
         return None
@@ -35,9 +36,18 @@ async def denials(
         cycle=context.working_memory.cycle,
         memory_version=lambda: memory_version(context.working_memory),
     )
-    verdicts = await approvals.verdicts(wanted, occasion, tell)
-    asked = zip(wanted, verdicts, strict=True)
-    return {c.id: verdict for (c, _), verdict in asked if not verdict.allowed}
+    return await approvals.decisions(wanted, occasion, tell)
+
+
+def unasked(wanted: Wanted, deps: GuardDeps) -> Callable[[], str]:
+    """Tells why something that nobody had to approve may not run without any more, if so."""
+    candidate, arguments = wanted
+
+    def lapse() -> str:
+        needed = deps.approvals and deps.approvals.need(candidate.action, arguments)
+        return f"it needs approval by now: {needed.reason}" if needed else ""
+
+    return lapse
 
 
 def approvals_of(

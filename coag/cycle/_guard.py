@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from coag.schema import (
@@ -23,7 +23,8 @@ from coag.schema import (
     Verdict,
 )
 
-from ._approving import denials
+from ._approval_wishes import APPROVAL
+from ._approving import decided, unasked
 from ._arguments import ARGUMENTS
 from ._checking import check
 from ._guard_deps import AnyContext, GuardDeps
@@ -54,6 +55,8 @@ class _Ready:
     candidate: Candidate
     arguments: dict[str, Any]
     spec: ActionSpec
+    lapse: Callable[[], str] = lambda: ""
+    """Tells why its approval does not hold any more; empty as long as it does."""
 
 
 def _nobody(candidate: Candidate, evaluation: Evaluation) -> None:
@@ -71,8 +74,9 @@ async def run_selected(
 
     First of all code judges each candidate: existence, arguments, progress, projection and the
     pinned constraints; then whoever must approve is asked, after which code judges again. What
-    passes runs: external actions together, then internal ones in order, all but the repeatable
-    ones between intent and receipt. One that ends the turn is the last.
+    passes, and whose approval holds right before it begins, runs: external actions together, then
+    internal ones in order, all but the repeatable ones between intent and receipt. One that ends
+    the turn is the last.
 
     What the actions brought back is not perceived yet: that is left to the caller, who must do it
     before anything is judged by the state again.
@@ -87,25 +91,20 @@ async def run_selected(
         TraceError: An intent or a receipt cannot be written.
     """
     checked = await _check(selected, context, deps, judged)
-    ready = await _approved(checked, context, deps, judged)
-    ran: list[Ran | None] = [entry if isinstance(entry, Ran) else None for entry in ready]
-    external = [n for n, e in enumerate(ready) if isinstance(e, _Ready) and not e.spec.internal]
-    begun = [_begin(ready[n], context, deps) for n in external]
-    deps.announce([call for _, call in begun])
-    for n, done in zip(external, await _together(begun, context, deps), strict=True):
-        ran[n] = done
-    broken = next((done.broken for done in ran if done and done.broken), None)
+    entries = await _approved(checked, context, deps, judged)
+    entries = await _run_external(entries, context, deps)
+    broken = next((done.broken for done in entries if isinstance(done, Ran) and done.broken), None)
     ended_by: str | None = None
-    for n, entry in enumerate(ready):
-        if not isinstance(entry, _Ready) or not entry.spec.internal:
+    for n, entry in enumerate(entries):
+        if isinstance(entry, Ran):
             continue
         if broken is not None or ended_by is not None:
-            ran[n] = _left_out(entry.candidate, ended_by or "the cancellation")
+            entries[n] = _left_out(entry.candidate, ended_by or "the cancellation")
             continue
-        ran[n] = done = await _internal(entry, context, deps)
+        entries[n] = done = await _internal(entry, context, deps, judged)
         broken = done.broken
         ended_by = entry.candidate.action if done.response is not None else None
-    return Ended(tuple(done for done in ran if done), ended_by, broken)
+    return Ended(tuple(done for done in entries if isinstance(done, Ran)), ended_by, broken)
 
 
 async def _check(
@@ -133,27 +132,61 @@ async def _approved(
 ) -> list[_Ready | Ran]:
     """The entries after whoever must approve was asked, and the rules once more after a wait."""
     waiting = [entry for entry in entries if isinstance(entry, _Ready)]
-    denied = await denials([(e.candidate, e.arguments) for e in waiting], context, deps)
-    if denied is None:
-        return entries
-    again = await _check([entry.candidate for entry in waiting], context, deps, judged)
-    for n, entry in enumerate(waiting):
-        if entry.candidate.id in denied:
-            again[n] = _refused(entry.candidate, denied[entry.candidate.id], deps)
+    wanted = [(entry.candidate, entry.arguments) for entry in waiting]
+    decisions = await decided(wanted, context, deps)
+    if decisions is None:
+        again: list[_Ready | Ran] = [
+            replace(entry, lapse=unasked(one, deps))
+            for entry, one in zip(waiting, wanted, strict=True)
+        ]
+    else:
+        again = await _check([entry.candidate for entry in waiting], context, deps, judged)
+        for n, (entry, decision) in enumerate(zip(again, decisions, strict=True)):
+            if not decision.verdict.allowed:
+                again[n] = _refused(waiting[n].candidate, decision.verdict, deps)
+            elif isinstance(entry, _Ready):
+                again[n] = replace(entry, lapse=decision.lapse)
     checked = iter(again)
     return [next(checked) if isinstance(entry, _Ready) else entry for entry in entries]
 
 
-def _begin(
-    entry: _Ready | Ran, context: AnyContext, deps: GuardDeps
-) -> tuple[Candidate, ActionCall]:
-    if isinstance(entry, Ran):
-        raise AssertionError("What was refused is not begun.")
-    return entry.candidate, begin(entry.candidate, entry.arguments, context, deps)
+def _in_time(entry: _Ready | Ran, deps: GuardDeps) -> _Ready | Ran:
+    """The entry, refused if its approval does not hold at this moment."""
+    if isinstance(entry, Ran) or not (lapse := entry.lapse()):
+        return entry
+    late = Verdict(allowed=False, constraint=APPROVAL, reason=lapse)
+    return _refused(entry.candidate, late, deps)
 
 
-async def _internal(entry: _Ready, context: AnyContext, deps: GuardDeps) -> Ran:
-    """Runs an action of the agent's own; between intent and receipt unless it is repeatable."""
+async def _run_external(
+    entries: Sequence[_Ready | Ran], context: AnyContext, deps: GuardDeps
+) -> list[_Ready | Ran]:
+    """The entries after the external ones among them have run, together."""
+    ran: list[_Ready | Ran] = []
+    begun: dict[int, tuple[Candidate, ActionCall]] = {}
+    for n, entry in enumerate(entries):
+        internal = isinstance(entry, _Ready) and entry.spec.internal
+        now = entry if internal else _in_time(entry, deps)
+        ran.append(now)
+        if isinstance(now, _Ready) and not internal:
+            begun[n] = now.candidate, begin(now.candidate, now.arguments, context, deps)
+    deps.announce([call for _, call in begun.values()])
+    for n, done in zip(begun, await _together(list(begun.values()), context, deps), strict=True):
+        ran[n] = done
+    return ran
+
+
+async def _internal(entry: _Ready, context: AnyContext, deps: GuardDeps, judged: Judged) -> Ran:
+    """Runs an action of the agent's own; between intent and receipt unless it is repeatable.
+
+    Others have run meanwhile: if its approval does not hold any more, it is asked for again.
+    """
+    if entry.lapse():
+        (asked,) = await _approved([entry], context, deps, judged)
+        now = _in_time(asked, deps)
+        if isinstance(now, Ran):
+            return now
+        entry = now
     candidate, arguments = entry.candidate, entry.arguments
     if entry.spec.repeatable:
         return await run_internal(candidate, arguments, context, deps)

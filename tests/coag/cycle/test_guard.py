@@ -2,11 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
 from kits.importable import AtMost, triple
 from kits.minds import TestMind, make_mind
 
-from coag.cycle import Ended, run_selected
-from coag.schema import Candidate, Evaluation, ExecutionStatus, Phase, RetrievalOutcome
+from coag.context import CoagContext
+from coag.cycle import ApprovalPolicy, ApprovalRequest, Approvals, Ended, GuardDeps, run_selected
+from coag.schema import (
+    ActionCall,
+    ActionResult,
+    ActionSpec,
+    Candidate,
+    Evaluation,
+    ExecutionStatus,
+    Phase,
+    RetrievalOutcome,
+)
+from coag.tracing import MemoryTrace
 
 
 def wish(number: int) -> Candidate:
@@ -48,3 +64,121 @@ async def test_what_the_actions_brought_is_left_to_be_perceived() -> None:
     ended = await run_selected([wish(2)], mind.context, mind.deps)
     assert mind.context.state == before
     assert [percept.content for done in ended.ran for percept in done.queued] == ["6"]
+
+
+# ---- approvals that expire on the way ----
+
+
+class HandClock:
+    """A clock that stands until its hands are moved."""
+
+    def __init__(self) -> None:
+        self.time = datetime(2026, 1, 1, 12, tzinfo=UTC)
+
+    def now(self) -> datetime:
+        return self.time
+
+    def monotonic(self) -> float:
+        return self.time.timestamp()
+
+    def wait(self, seconds: float) -> None:
+        self.time += timedelta(seconds=seconds)
+
+
+class Office:
+    """Actions, of which `listed` and `run` tell what happens meanwhile."""
+
+    def __init__(
+        self,
+        *,
+        internal: Sequence[str] = (),
+        listed: Callable[[], None] = lambda: None,
+        run: Callable[[str], None] = lambda action: None,
+    ) -> None:
+        self.internal = internal
+        self.listed = listed
+        self.run = run
+        self.ran: list[str] = []
+
+    async def specs(self) -> Mapping[str, ActionSpec]:
+        self.listed()
+        return {
+            name: ActionSpec(name=name, description="", internal=name in self.internal)
+            for name in ("pay", "search", "sign")
+        }
+
+    async def execute(self, call: ActionCall) -> ActionResult:
+        self.run(call.action)
+        self.ran.append(call.action)
+        return ActionResult(content="done")
+
+
+def guarded(office: Office, clock: HandClock, approve: Any) -> tuple[CoagContext[Any], GuardDeps]:
+    context = CoagContext[Any](clock=clock)
+    policy = ApprovalPolicy(actions=["pay", "sign"], approval_seconds=10)
+    approvals = Approvals(approve, policy, clock=clock)
+    deps = GuardDeps(
+        actions=office, trace=MemoryTrace(), clock=clock, ids=context.ids, approvals=approvals
+    )
+    return context, deps
+
+
+def batch(*actions: str) -> list[Candidate]:
+    return [Candidate(id=action, action=action, raw_arguments="{}") for action in actions]
+
+
+async def test_an_approval_that_expires_while_tools_are_listed_lets_nothing_run() -> None:
+    clock, asked = HandClock(), list[str]()
+
+    def approve(request: ApprovalRequest) -> bool:
+        asked.append(request.action)
+        return True
+
+    office = Office(listed=lambda: clock.wait(60) if asked else None)
+    context, deps = guarded(office, clock, approve)
+    ended = await run_selected(batch("pay"), context, deps)
+    assert ended.ran[0].refused_by is not None
+    assert "expired before it could run" in ended.ran[0].refused_by.reason
+    assert office.ran == []
+    assert isinstance(deps.trace, MemoryTrace)
+    assert not [record for record in deps.trace.records if record.record == "intent"]
+
+
+@pytest.mark.parametrize("again", [True, False])
+async def test_what_waits_for_others_past_its_approval_is_asked_about_again(again: bool) -> None:
+    clock, answers = HandClock(), [True, again]
+    asked: list[str] = []
+
+    def approve(request: ApprovalRequest) -> bool:
+        asked.append(request.action)
+        return answers.pop(0)
+
+    office = Office(internal=["sign"], run=lambda action: clock.wait(60))
+    context, deps = guarded(office, clock, approve)
+    ended = await run_selected(batch("search", "sign"), context, deps)
+    assert asked == ["sign", "sign"]
+    assert office.ran == (["search", "sign"] if again else ["search"])
+    statuses = [done.executed.status for done in ended.ran]
+    second = ExecutionStatus.DONE if again else ExecutionStatus.REFUSED
+    assert statuses == [ExecutionStatus.DONE, second]
+
+
+async def test_what_comes_to_need_approval_while_others_run_is_asked_about() -> None:
+    clock, asked = HandClock(), list[str]()
+
+    def approve(request: ApprovalRequest) -> bool:
+        asked.append(request.action)
+        return False
+
+    office = Office(internal=["sign"])
+    context, deps = guarded(office, clock, approve)
+    assert deps.approvals is not None
+    deps.approvals.policy = ApprovalPolicy(actions=["pay"])
+
+    def tighten(action: str) -> None:
+        assert deps.approvals is not None
+        deps.approvals.policy = ApprovalPolicy(actions=["sign"])
+
+    office.run = tighten
+    await run_selected(batch("search", "sign"), context, deps)
+    assert (asked, office.ran) == (["sign"], ["search"])
