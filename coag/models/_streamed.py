@@ -27,21 +27,28 @@ async def streamed(
     """
     heard: list[str] = []
     room = ANSWER_CHARACTERS
-    number = 0
+    number, after = 0, 0
+    result: CreateResult | None = None
     async with aclosing(stream):
         async for part in stream:
-            if not isinstance(part, str):
-                return _whole(part, heard, release)
             number += 1
             if number % _AT_ONCE == 0:
                 await asyncio.sleep(0)
+            if result is not None:  # let the client come to its end: it may count or cache there
+                after += 1
+                if after > _AT_ONCE:
+                    break
+                continue
+            if not isinstance(part, str):
+                result = part
+                continue
             if piece := storable(part)[:room]:
                 heard.append(piece)
                 room -= len(piece)
                 release.take(piece)
             if len(part) > len(piece):
                 return _cut("".join(heard), release)
-    return None
+    return None if result is None else _whole(result, heard, release)
 
 
 def _whole(result: CreateResult, heard: list[str], release: Release) -> CreateResult:

@@ -18,8 +18,8 @@ def calls_in_text(text: str, names: Collection[str]) -> tuple[tuple[str, str], .
     """Names and arguments of the calls that the whole text consists of; none if it is a text.
 
     Read are `{"name": ..., "arguments": {...}}` (or `parameters`), a list of those, several
-    one after the other, each also in a code fence or in tags as Qwen and Hermes write them. All
-    of them must name tools that exist: any other JSON may be the answer that was asked for.
+    one after the other, each also in a code fence, in doubled braces, or in tags as Qwen and
+    Hermes write them. All of them must name tools that exist: any other JSON may be the answer that was asked for.
     """
     stripped = text.strip()
     if not names or len(stripped) > _LONGEST or stripped[:1] not in ("{", "[", "<", "`"):
@@ -36,7 +36,12 @@ def _parts(text: str) -> list[str]:
     fence = _FENCE.match(text)
     if fence is not None and text.endswith("```") and len(text) >= fence.end() + len("```"):
         text = text[fence.end() : -len("```")].strip()
-    return _tagged(text) or [text]
+    return [_undoubled(part) for part in _tagged(text) or [text]]
+
+
+def _undoubled(text: str) -> str:
+    """The text without braces that a chat template has doubled around a call: `{{...}}`."""
+    return text[1:-1] if text.startswith("{{") and text.endswith("}}") else text
 
 
 def _tagged(text: str) -> list[str]:

@@ -9,11 +9,21 @@ from typing import Any
 import pytest
 from autogen_core import FunctionCall
 from autogen_core.models import CreateResult, RequestUsage, SystemMessage
+from autogen_ext.models.cache import ChatCompletionCache
+from autogen_ext.models.replay import ReplayChatCompletionClient
 from kits.drop_in import until
 from kits.planned import BLANK, PROMPT_TOKENS, PlannedModel
 
 from coag.errors import ModelCallError, ModelTimeoutError
-from coag.models import Asker, AskSettings, CallContext, Offered, offer_tools
+from coag.models import (
+    Asker,
+    AskSettings,
+    CallContext,
+    Offered,
+    ScriptedModel,
+    offer_tools,
+    scripted_answers,
+)
 from coag.schema import ActionSpec, ModelCall, PromptMessage, Rung
 
 ADD = ActionSpec(name="add", description="Adds.", parameters={"type": "object", "properties": {}})
@@ -276,3 +286,20 @@ async def test_a_stream_that_never_waits_can_be_cancelled() -> None:
     with pytest.raises(asyncio.CancelledError):
         await asking
     assert model.given < 10_000
+
+
+async def test_a_streaming_client_comes_to_its_end() -> None:
+    client = ReplayChatCompletionClient(["one", "two"])
+    asker = Asker(client)
+    told = [
+        (await offer_tools(asker, PROMPT, [], on_chunk=lambda piece: None)).text for _ in range(2)
+    ]
+    assert told == ["one", "two"]
+
+
+async def test_a_streamed_answer_reaches_a_cache() -> None:
+    model = ScriptedModel(scripted_answers(["one"]))
+    asker = Asker(ChatCompletionCache(model))
+    for _ in range(2):
+        assert (await offer_tools(asker, PROMPT, [], on_chunk=lambda piece: None)).text == "one"
+    assert len(model.requests) == 1

@@ -211,3 +211,10 @@ def test_blanks_without_end_are_soon_taken() -> None:
     for _ in range(100_000):
         release.take("\n")
     assert time.thread_time() - begun < 1
+
+
+def test_braces_that_a_template_has_doubled_are_read() -> None:
+    written = '{{"name": "add", "arguments": {"left": 1}}}'
+    assert calls_in_text(written, {"add"}) == (("add", '{"left": 1}'),)
+    assert calls_in_text(f"<tool_call>{written}</tool_call>", {"add"}) == (("add", '{"left": 1}'),)
+    assert calls_in_text("{{mustache}}", {"add"}) == ()
