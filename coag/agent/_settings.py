@@ -8,8 +8,10 @@ from typing import Any, Literal, TypedDict
 
 from autogen_core.memory import Memory
 from autogen_core.models import ModelInfo
+from pydantic import ValidationError
 
 from coag.cycle import Bounds, Budget, CycleSettings
+from coag.errors import ConfigurationError
 from coag.memory import LongTermMemory
 
 MemoryArgument = str | Path | LongTermMemory | Memory | Sequence[Memory]
@@ -45,6 +47,7 @@ def cycle_settings(
 
     Raises:
         TypeError: An argument that nothing has; lists those that exist.
+        ConfigurationError: A setting that cannot be.
     """
     values: dict[str, Any] = dict(given)
     unknown = sorted(set(values) - set(CycleSettings.model_fields) | {"reflect"} & set(values))
@@ -52,13 +55,19 @@ def cycle_settings(
         known = [name for name in CycleSettings.model_fields if name != "reflect"]
         raise TypeError(
             f"CoagAgent has no argument {', '.join(map(repr, unknown))}. Beside AssistantAgent's "
-            f"it has modules, constraints, procedures, logs, recipe, seed, tool_timeout, "
-            f"{', '.join(known)}."
+            f"it has modules, constraints, procedures, logs, recipe, seed, tool_timeout, models, "
+            f"prices, approval, approve, {', '.join(known)}."
         )
     if rounds is not None:
         bounds: Bounds = values.get("bounds") or Bounds()
         values["bounds"] = bounds.model_copy(update={"actions": rounds})
-    settings = CycleSettings.model_validate({**values, "reflect": reflect})
+    try:
+        settings = CycleSettings.model_validate({**values, "reflect": reflect})
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        name = ".".join(str(part) for part in first["loc"])
+        told = f"{name}={first['input']!r}: {first['msg']}. See coag.CycleSettings."
+        raise ConfigurationError(told) from error
     if settings.proposal != "auto":
         return settings
     return settings.model_copy(update={"proposal": _by_model(info, tools)})
