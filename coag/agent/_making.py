@@ -30,6 +30,7 @@ from ._arguments import (
     tool_rounds,
     tool_runner,
 )
+from ._checks import check, check_grounded
 from ._events import Teller
 from ._handoffs import Handoffs
 from ._live import Live
@@ -75,7 +76,12 @@ class Arguments:
 
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> Arguments:
-        """From the names and values of a constructor's arguments; further names are left out."""
+        """From the names and values of a constructor's arguments; further names are left out.
+
+        Raises:
+            ConfigurationError: One of them is nothing that it could be.
+        """
+        check(given)
         return cls(**{field.name: given[field.name] for field in fields(cls)})
 
 
@@ -114,6 +120,7 @@ def make(given: Arguments) -> Made:
         info=given.model_client.model_info,
         tools=bool(tools.tools or tools.workbenches),
     )
+    check_grounded(settings.proposal, context)
     asker, phases = Asker(given.model_client), phase_askers(given.models or {})
     check_prices(settings, given.prices or {}, [asker, *phases.values()])
     memory = open_memory(given.memory, scope=given.name, clock=context.clock)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -30,6 +31,7 @@ from coag.schema import (
     TurnEnd,
     TurnStart,
     Written,
+    check_own_code,
     from_import_name,
 )
 from coag.tracing import REDACTED, Recipe, read_trace
@@ -120,15 +122,23 @@ async def build_from(recipe: Recipe | None, run: Path) -> Any:
     """What the run's recipe makes.
 
     Raises:
-        ResumeError: There is no recipe, or its factory cannot be found.
+        ResumeError: There is no recipe, it held a secret that the run did not keep, or its
+            factory cannot be found.
     """
     if recipe is None:
         raise ResumeError(
             f"{run} has no recipe in its run.json, so its agent cannot be built again. "
             "Give recipe=Recipe(factory='module:function', arguments={...}) to CoagAgent."
         )
+    lost = [name for name, value in recipe.arguments.items() if REDACTED in json.dumps(value)]
+    if lost:
+        raise ResumeError(
+            f"The recipe of {run} held a secret in its argument {lost[0]!r}, which the run did not "
+            "keep. Let the factory take it from the environment, or build the agent in code."
+        )
     try:
         factory = from_import_name(recipe.factory)
+        check_own_code(factory, recipe.factory)
     except ConfigurationError as error:
         raise ResumeError(
             f"The recipe of {run} names {recipe.factory!r}, which cannot be imported: {error}"

@@ -293,6 +293,19 @@ async def test_a_factory_that_is_gone_is_named(factory: str, tmp_path: Path) -> 
         await CoagAgent.resume(folder)
 
 
+async def test_a_factory_of_pythons_own_is_refused(tmp_path: Path) -> None:
+    folder = await run_with(tmp_path, {"factory": "os:system", "arguments": {"command": "false"}})
+    with pytest.raises(ResumeError, match="Python's own"):
+        await CoagAgent.resume(folder)
+
+
+async def test_a_recipe_that_lost_a_secret_is_not_built(tmp_path: Path) -> None:
+    arguments = {"log": "x", "keys": ["[redacted]"]}
+    folder = await run_with(tmp_path, {"factory": "kits.porters:porter", "arguments": arguments})
+    with pytest.raises(ResumeError, match="held a secret in its argument 'keys'"):
+        await CoagAgent.resume(folder)
+
+
 async def test_a_factory_that_makes_something_else_is_refused(tmp_path: Path) -> None:
     folder = await run_with(tmp_path, {"factory": "kits.porters:no_agent", "arguments": {}})
     with pytest.raises(ResumeError, match="makes a str, not a CoagAgent"):
