@@ -16,7 +16,7 @@ from ._component import CoagAgentConfig, from_config, to_config
 from ._making import Arguments
 from ._mind import Mind
 from ._runs import Runs
-from ._state import AgentState, load_agent_state, save_agent_state
+from ._state import load_agent_state, read_agent_state, save_agent_state
 from ._turns import Turns
 
 _ALWAYS = ("name", "model_client", "description", "system_message")
@@ -67,7 +67,12 @@ class Declared(BaseChatAgent, Component[CoagAgentConfig], ABC):
         return (await save_agent_state(self._mind, self._turn)).model_dump(mode="json")
 
     async def load_state(self, state: Mapping[str, Any]) -> None:
-        """Goes on from a saved state; an AssistantAgent's messages become dialogue."""
+        """Goes on from a saved state; an AssistantAgent's messages become dialogue.
+
+        Raises:
+            StateError: It is no agent's state, one of a newer version, or damaged.
+        """
+        read = read_agent_state(state)
         await self._turns.forget()
-        self._turn = await load_agent_state(AgentState.model_validate(state), self._mind)
+        self._turn = await load_agent_state(read, self._mind)
         self._runs.note_state(self._mind)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, cast
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from coag.errors import CoagError, StateError
 from coag.schema import ActionCall
@@ -50,6 +51,28 @@ async def save_agent_state(mind: Mind, turn: int) -> AgentState:
         pending=list(deps.actions.running.values()),
         long_term_memory=memory_location(deps.memory),
     )
+
+
+def read_agent_state(state: object) -> AgentState:
+    """A saved state, with its fields as they must be.
+
+    Raises:
+        StateError: It is none; names the field that cannot be.
+    """
+    if not isinstance(state, Mapping):
+        raise StateError(
+            f"This is no agent's state but a {type(state).__name__}. Give what save_state() gave."
+        )
+    try:
+        return AgentState.model_validate(dict(cast("Mapping[str, Any]", state)))
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(str(part) for part in first["loc"])
+        given = repr(first["input"])[:80]
+        raise StateError(
+            f"This is no agent's state: {where}: {first['msg']} (got {given}). Give what "
+            "save_state() gave."
+        ) from error
 
 
 async def load_agent_state(state: AgentState, mind: Mind) -> int:

@@ -144,6 +144,22 @@ async def test_what_is_no_state_is_refused() -> None:
         await make().load_state({"type": "Something"})
 
 
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (None, "but a NoneType"),
+        ([], "but a list"),
+        ({"llm_context": {"x": 1}, "modules": 5}, r"modules: .* \(got 5\)"),
+        ({"llm_context": {"x": 1}, "turn": "x"}, r"turn: .* \(got 'x'\)"),
+    ],
+)
+async def test_a_state_whose_fields_cannot_be_is_refused_with_the_field(
+    wrong: Any, said: str
+) -> None:
+    with pytest.raises(StateError, match=said):
+        await make().load_state(wrong)
+
+
 async def test_a_reset_forgets_the_dialogue_and_keeps_the_rules() -> None:
     agent = make(("fail", "{}"), ("fail", "{}"), ("fail", "{}"), respond(), ("fail", "{}"))
     change = RuleChange(operation="add", rule="Try twice.")
