@@ -76,8 +76,6 @@ class WorkbenchState(BaseModel):
     """Calls that failed."""
     ids: dict[str, int]
     """How far ids were counted."""
-    stale: str
-    """Why the state is out of date; empty if it is not."""
 
 
 def to_config(offered: OfferedTools, given: Mapping[str, Any]) -> ConstrainedWorkbenchConfig:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from coag.context import CoagContext
 from coag.cycle import (
+    CURRENT_STATE,
     ActionDoor,
     Approvals,
     ConstraintSet,
@@ -32,8 +34,6 @@ from coag.schema import (
 from ._guarded_answers import UNKNOWN
 from ._plain_run import PlainRun
 
-CURRENT_STATE = "state_is_current"
-"""The rule by which nothing runs while the state that the rules judge by is out of date."""
 UNFINISHED = "unfinished_call"
 """The rule by which a call that an earlier run left open is not repeated unseen."""
 _STALE = "Until the workbench is reset, nothing more is run."
@@ -82,8 +82,6 @@ class GuardedRun:
         self.detector = ProgressDetector()
         self.unfinished: tuple[Intent, ...] = ()
         """Calls that earlier runs left open, as found when this run began."""
-        self.stale = ""
-        """Why the state is out of date; empty while it is not."""
         self._unseen: set[tuple[str, str]] = set()
 
     def deps(
@@ -129,11 +127,15 @@ class GuardedRun:
 
     async def perceive(self, percepts: Iterable[Percept]) -> None:
         """Takes in percepts; where a hook cannot read one, nothing more runs on the old state."""
-        try:
+        with suppress(StateError):  # working memory keeps what was raised, and forbids
             await perceive(percepts, self.context, self.deps())
-        except StateError as error:
-            self.stale = f"{error} {_STALE}"
         self.trace.flush()
+
+    @property
+    def stale(self) -> str:
+        """Why the state is out of date; empty while it is not."""
+        problem = self.context.working_memory.stale
+        return f"The perceptual state is out of date: {problem} {_STALE}" if problem else ""
 
     def forbids(self, action: str, arguments: str) -> Verdict | None:
         """What forbids a call before any rule is asked; an unfinished one once only.
@@ -160,7 +162,6 @@ class GuardedRun:
         await self.context.clear()
         self._set_cycle(cycle)
         self.detector.load_state({})
-        self.stale = ""
         self.note("reset", "The workbench was reset.")
         self._note_state()
 
@@ -170,7 +171,6 @@ class GuardedRun:
             "context": dict(await self.context.save_state()),
             "detector": self.detector.save_state(),
             "ids": self.context.ids.save(),
-            "stale": self.stale,
         }
 
     async def load_state(self, state: Mapping[str, Any]) -> None:
@@ -182,7 +182,6 @@ class GuardedRun:
         await self.context.load_state(state["context"])
         self.detector.load_state(state["detector"])
         self.context.ids.load(state["ids"])
-        self.stale = state["stale"]
         self._note_state()
 
     def _set_cycle(self, number: int) -> None:

@@ -76,8 +76,6 @@ class CoagContext(DomainHooks[StateT], ContextComponent, Generic[StateT]):
         self.clock: Clock = clock or SystemClock()
         self.ids = ids or CountingIds()
         self.dialogue_source = dialogue
-        self.hook_problems: list[str] = []
-        """What hooks raised since the cycle last looked; it notes and empties this."""
         self.images = Images()
         """The images of the dialogue that is kept."""
         self._activity = activity
@@ -120,7 +118,11 @@ class CoagContext(DomainHooks[StateT], ContextComponent, Generic[StateT]):
         return typed if may_be_shared else typed.model_copy(deep=True)
 
     def perceive(self, percept: Percept) -> Percept:
-        """Takes in a percept and returns it with the state change that the hook computed."""
+        """Takes in a percept and returns it with the state change that the hook computed.
+
+        Where the hook raises, `hook_problem` says so in the returned percept, and working memory
+        is `stale` from then on.
+        """
         percept = self._perceive(percept)
         if percept.kind is PerceptKind.MESSAGE:
             self._transcript.hear(self._memory.dialogue[-1])
@@ -128,30 +130,31 @@ class CoagContext(DomainHooks[StateT], ContextComponent, Generic[StateT]):
 
     def _perceive(self, percept: Percept) -> Percept:
         if percept.state_patch is None:
-            percept = percept.model_copy(update={"state_patch": self._patch_for(percept)})
+            percept = percept.model_copy(update=self._change_by(percept))
         if percept.kind is PerceptKind.MESSAGE and self._opens_goal(percept):
             percept = percept.model_copy(update={"sets_goal": True})
         self._memory = self._memory.perceive(percept)
         self.images.keep(percept.images, self._memory)
         return percept
 
-    def _patch_for(self, percept: Percept) -> dict[str, Any]:
+    def _change_by(self, percept: Percept) -> dict[str, Any]:
+        """What the hook makes of a percept: its `state_patch`, and a problem where it raised."""
         hook = {
             PerceptKind.TOOL_RETURN: self._update_state_from_function_result,
             PerceptKind.PROPERTY_CHANGE: self._update_state_from_percept,
             PerceptKind.SIGNAL: self._update_state_from_percept,
         }.get(percept.kind)
         if hook is None:
-            return {}
+            return {"state_patch": {}}
         try:
             after = checked_dump(hook(self.state, percept))
-        except Exception as error:
-            self.hook_problems.append(
+        except Exception as error:  # the domain's own code; what it raised stays in the percept
+            problem = (
                 f"{hook.__name__} raised {type(error).__name__}: {error}; "
                 f"percept {percept.id} from {percept.source!r} changed no state."
             )
-            return {}
-        return diff_patch(self._memory.perceptual_state, after)
+            return {"state_patch": {}, "hook_problem": problem}
+        return {"state_patch": diff_patch(self._memory.perceptual_state, after)}
 
     def commit(self, outcome: Outcome) -> None:
         """Takes in a phase's outcome; the next phase reads the result.

@@ -112,6 +112,9 @@ class WorkingMemory(Value):
     """The phase committed last; None before the first cycle."""
     perceptual_state: dict[str, Any] = Field(default_factory=dict)
     """The picture of the environment as JSON without nulls; only percepts change it."""
+    stale: str | None = None
+    """Why the perceptual state is out of date: the domain's hook could not read a percept. None
+    while it is not. No later percept mends it; a reset does, or another state that is loaded."""
     cognitive_state: CognitiveState = CognitiveState()
     spent: Spent = Spent()
     """What the current goal has cost so far."""
@@ -144,6 +147,8 @@ class WorkingMemory(Value):
             "percepts": (*self.percepts, percept)[-PERCEPTS_KEPT:],
             "queued": tuple(waiting for waiting in self.queued if waiting.id != percept.id),
         }
+        if percept.hook_problem is not None:
+            changes["stale"] = self.stale or percept.hook_problem
         if percept.state_patch:
             changes["perceptual_state"] = merge_patch(self.perceptual_state, percept.state_patch)
         if percept.kind is PerceptKind.MESSAGE:

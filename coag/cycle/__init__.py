@@ -31,6 +31,7 @@ from ._approval_values import (
     still_holds,
 )
 from ._approving import approvals_of
+from ._checking import CURRENT_STATE
 from ._constraints import ConstraintSet, NamedConstraint
 from ._cycle import close_cycle, commit, perceive, run_cycle, snapshot
 from ._deps import Asked, AskModel, Deps, OfferActions, Offered, untrusted_texts
@@ -66,6 +67,7 @@ __all__ = [
     "CycleSettings",
     "Bounds",
     "Budget",
+    "CURRENT_STATE",
     "ConstraintSet",
     "NamedConstraint",
     "GuardedActions",

@@ -17,6 +17,8 @@ from ._guard_deps import AnyContext, GuardDeps
 
 PROJECTION = "projection"
 IN_FORCE = "constraints_in_force"
+CURRENT_STATE = "state_is_current"
+"""The rule by which nothing acts while the state that the rules judge by is out of date."""
 _IN_FORCE = Verdict(allowed=True, constraint=IN_FORCE)
 _PROJECTED = Verdict(allowed=True, constraint=PROJECTION)
 
@@ -32,6 +34,10 @@ def check(
     verdicts.append(verdict)
     if arguments is None:
         return Evaluation(candidate_id=candidate.id, arguments=None, verdicts=tuple(verdicts))
+    stale, spec = context.working_memory.stale, specs[candidate.action]
+    if stale is not None and not (spec.internal and spec.repeatable):
+        verdicts.append(_stale(stale))
+        return Evaluation(candidate_id=candidate.id, arguments=arguments, verdicts=tuple(verdicts))
     ready = candidate.model_copy(update={"arguments": arguments})
     verdicts.append(deps.detector.verdict(ready, context.progress_key()))
     projection: Any | None = None
@@ -48,6 +54,11 @@ def check(
         verdicts=tuple(verdicts),
         projection=None if projection is None else dump_state(projection),
     )
+
+
+def _stale(problem: str) -> Verdict:
+    reason = f"the state is out of date, and nothing acts until it is reset: {problem}"
+    return Verdict(allowed=False, constraint=CURRENT_STATE, reason=reason)
 
 
 def _in_force(context: AnyContext, deps: GuardDeps) -> Verdict:

@@ -50,21 +50,21 @@ async def perceive(percepts: Iterable[Percept], context: AnyContext, deps: Guard
 
     Raises:
         StateError: A hook of the domain could not read a percept. All of them are taken in and
-            recorded; but the constraints would judge by a state that is out of date.
+            recorded; but the constraints would judge by a state that is out of date, so nothing
+            acts any more until it is reset.
     """
     problems: list[str] = []
     for percept in percepts:
         perceived = context.perceive(percept)
         deps.trace.write(perceived)
-        for problem in context.hook_problems:
-            deps.note(context, "hook", problem)
-        problems += context.hook_problems
-        context.hook_problems.clear()
+        if perceived.hook_problem is not None:
+            deps.note(context, "hook", perceived.hook_problem)
+            problems.append(perceived.hook_problem)
         await deps.modules.observe(perceived)
     if problems:
         raise StateError(
-            f"{' '.join(problems)} The perceptual state is out of date; let the hook take "
-            "every return of its tools, failed ones too."
+            f"{' '.join(problems)} The perceptual state is out of date: until it is reset, "
+            "nothing acts. Let the hook take every return of its tools, failed ones too."
         )
 
 

@@ -75,3 +75,5 @@ class Percept(Value):
     """For a message: it opens a new goal; decided when it is perceived."""
     state_patch: dict[str, Any] | None = None
     """Change of the perceptual state (JSON merge patch, RFC 7396); None until perceived."""
+    hook_problem: str | None = None
+    """Why the domain's hook could not read it, so that the perceptual state is out of date."""

@@ -15,7 +15,15 @@ from pydantic import BaseModel
 
 from coag import CoagAgent, CoagContext, Verdict
 from coag.errors import ResumeError, StateError, TurnInProgressError
-from coag.schema import Candidate, ExecutionOutcome, Intent, Percept, PerceptKind, Receipt
+from coag.schema import (
+    Candidate,
+    EvaluationOutcome,
+    ExecutionOutcome,
+    Intent,
+    Percept,
+    PerceptKind,
+    Receipt,
+)
 from coag.tracing import Recipe
 
 WISH = ("order", '{"pieces": 5}')
@@ -258,3 +266,42 @@ async def test_a_resumption_that_fails_lets_go_of_the_trace(tmp_path: Path) -> N
     for _ in range(2):
         with pytest.raises(ResumeError, match=r"does not fit 'kits\.shops:open_shop'"):
             await CoagAgent.resume(agent.run_folder.path)
+
+
+class Unreadable(CoagContext[Any]):
+    """Loses its state with the first return of a tool."""
+
+    def _update_state_from_function_result(self, state: Any, percept: Percept) -> Any:
+        raise ValueError(f"no price in {percept.content!r}")
+
+
+def buyer(ordered: list[int]) -> CoagAgent:
+    return CoagAgent(
+        "buyer",
+        brain(WISH, WISH, respond()),
+        tools=[shop(ordered)],
+        model_context=Unreadable(),
+        depth="compact",
+        proposal="json",
+    )
+
+
+async def test_after_its_state_was_lost_an_agent_answers_but_acts_no_more() -> None:
+    ordered: list[int] = []
+    first, second = buyer(ordered), buyer(ordered)
+    with pytest.raises(StateError, match="until it is reset"):
+        await first.run(task="Order.")
+    assert ordered == [5]
+    await second.load_state(await first.save_state())
+    for agent in (first, second):
+        result = await agent.run(task="Order more.")
+        assert result.messages[-1].to_text() == "Done."
+        assert ordered == [5]
+        rejected = {r.constraint for r in agent.context.working_memory.rejections}
+        assert rejected <= {"state_is_current"}
+    died = [
+        e.died_of for r in second.trace if isinstance(r, EvaluationOutcome) for e in r.evaluations
+    ]
+    assert [verdict.constraint for verdict in died if verdict] == ["state_is_current"] * 2
+    await second.on_reset(CancellationToken())
+    assert second.context.working_memory.stale is None

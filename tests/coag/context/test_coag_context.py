@@ -13,7 +13,7 @@ from autogen_core.model_context import (
 from autogen_core.models import AssistantMessage, SystemMessage, UserMessage
 from pydantic import BaseModel, ConfigDict, Field
 
-from coag.context import AssistantState, CoagContext, PhaseMaterial, Rendering
+from coag.context import AssistantState, CoagContext, PhaseMaterial, Rendering, rebuild
 from coag.errors import PhaseViolation, StateError
 from coag.schema import (
     Candidate,
@@ -149,12 +149,27 @@ def test_a_field_that_becomes_none_is_removed_by_the_patch() -> None:
 
 def test_a_hook_that_raises_loses_no_percept_and_is_named() -> None:
     context = RoomContext()
-    context.perceive(tool_return({}, is_error=True))
+    perceived = context.perceive(tool_return({}, is_error=True))
 
     assert context.state == RoomState()
     assert len(context.working_memory.percepts) == 1
-    (problem,) = context.hook_problems
+    problem = perceived.hook_problem or ""
     assert "_update_state_from_function_result raised ValueError: no such place" in problem
+
+
+async def test_a_state_that_a_hook_has_lost_stays_lost_until_it_is_reset() -> None:
+    context = RoomContext()
+    before = context.working_memory
+    bad = context.perceive(tool_return({}, is_error=True))
+    good = context.perceive(tool_return({"place": "kitchen"}))
+    assert good.hook_problem is None
+    assert context.working_memory.stale == bad.hook_problem
+    assert rebuild(before, [bad, good]) == context.working_memory
+    other = RoomContext()
+    await other.load_state(await context.save_state())
+    assert other.working_memory.stale == bad.hook_problem
+    await other.clear()
+    assert other.working_memory.stale is None
 
 
 def test_a_state_that_json_cannot_give_back_is_refused_at_once() -> None:
