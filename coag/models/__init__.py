@@ -10,6 +10,7 @@ client from one word such as `openai:gpt-5-mini`; `ScriptedModel` is a client ov
 The providers' packages are imported only when a spec of theirs is opened.
 """
 
+from ._answers import ScriptedAnswers, scripted_answers
 from ._ask import Asker, ask
 from ._clients import (
     WrapsClient,
@@ -28,7 +29,7 @@ from ._parse import Parsed, Problem, parse_answer
 from ._prices import Price, price_call
 from ._redact import redacted
 from ._refusals import is_refusal, reason_of
-from ._requests import Script, ScriptedReply, ScriptedRequest, message_text, scripted_answers
+from ._requests import Script, ScriptedReply, ScriptedRequest, message_text
 from ._schema import response_format, strict_schema
 from ._scripted import ScriptedModel
 from ._settings import Answer, AskSettings, CallContext, usage_of
@@ -57,6 +58,7 @@ __all__ = [
     "ScriptedReply",
     "Script",
     "scripted_answers",
+    "ScriptedAnswers",
     "message_text",
     "strict_schema",
     "response_format",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, cast
 
@@ -64,29 +64,6 @@ class ScriptedRequest:
 
 Script: TypeAlias = Callable[[ScriptedRequest], ScriptedReply | Awaitable[ScriptedReply]]
 """A scripted model's behaviour; plain or async. What it raises, the client raises."""
-
-
-def scripted_answers(answers: Iterable[ScriptedReply | Exception]) -> Script:
-    """A script that gives these answers in order; an exception among them is raised.
-
-    The script raises `RuntimeError` when there is no answer left, and says what was asked.
-    """
-    remaining = list(answers)
-    total = len(remaining)
-
-    def answer(request: ScriptedRequest) -> ScriptedReply:
-        if not remaining:
-            asked = request.schema_name or "text"
-            raise RuntimeError(
-                f"All {total} scripted answers are used up; asked for {asked} "
-                f"with {request.last_user_text[-200:]!r}."
-            )
-        reply = remaining.pop(0)
-        if isinstance(reply, Exception):
-            raise reply
-        return reply
-
-    return answer
 
 
 def message_text(message: LLMMessage) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from autogen_agentchat.agents import AssistantAgent
-from autogen_core import CancellationToken, FunctionCall
+from autogen_core import CancellationToken, ComponentModel, FunctionCall
 from autogen_core.models import (
     AssistantMessage,
     CreateResult,
@@ -201,6 +201,23 @@ async def test_cancellation_token_ends_an_async_script() -> None:
 def test_scripted_model_with_a_lambda_cannot_be_dumped_and_says_why() -> None:
     with pytest.raises(ConfigurationError, match="lambda"):
         ScriptedModel(lambda _: "").dump_component()
+
+
+async def test_scripted_answers_are_written_down_and_a_loaded_model_begins_with_the_first() -> None:
+    call = FunctionCall(id="1", name="add", arguments="{}")
+    answers = ["one", {"at": [1, None]}, (call,), Pair(left=1, right=2)]
+    model = ScriptedModel(scripted_answers(answers))
+    said_before = [(await model.create(said("a"))).content for _ in answers]
+    component = ComponentModel.model_validate_json(model.dump_component().model_dump_json())
+    loaded = ScriptedModel.load_component(component)
+    assert [(await loaded.create(said("a"))).content for _ in answers] == said_before
+    assert loaded.dump_component() == component
+
+
+def test_an_answer_that_is_no_json_is_named_when_the_model_is_dumped() -> None:
+    model = ScriptedModel(scripted_answers(["one", OSError("broken")]))
+    with pytest.raises(ConfigurationError, match=r"'scripted'.* answer 2 is a OSError, and only"):
+        model.dump_component()
 
 
 @pytest.mark.parametrize("streaming", [False, True])
