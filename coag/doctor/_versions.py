@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from importlib.metadata import PackageNotFoundError, metadata
@@ -157,7 +158,7 @@ class _Asked:
 
 
 def _checked(name: str, facts: Installation) -> PackageCheck:
-    asked = next(_asked(name, facts), _Asked("", SpecifierSet(), optional=True))
+    asked = _foremost(name, facts)
     installed = facts.versions.get(name)
     fit = _fit(installed, asked)
     # The upper bound last, as one writes it.
@@ -172,15 +173,26 @@ def _checked(name: str, facts: Installation) -> PackageCheck:
     )
 
 
-def _asked(name: str, facts: Installation) -> Iterator[_Asked]:
-    """Who asks for a package, and for which versions; coag itself first."""
+def _foremost(name: str, facts: Installation) -> _Asked:
+    """Who asks for a package, and for which versions.
+
+    coag before others; whoever needs it anyway before an extra; a narrow extra before a broad one.
+    """
     for asker in _ASKERS:
-        for text in facts.requirements.get(asker, ()):
-            requirement = Requirement(text)
-            if requirement.name == name:
-                extra = _extra_of(requirement)
-                by = f"{asker}[{extra}]" if extra else asker
-                yield _Asked(by, requirement.specifier, optional=bool(extra))
+        requirements = [Requirement(text) for text in facts.requirements.get(asker, ())]
+        extras = Counter(_extra_of(each) for each in requirements)
+        asking = [each for each in requirements if each.name == name]
+        if asking:
+            first = min(asking, key=lambda each: _breadth(_extra_of(each), extras))
+            extra = _extra_of(first)
+            by = f"{asker}[{extra}]" if extra else asker
+            return _Asked(by, first.specifier, optional=bool(extra))
+    return _Asked("", SpecifierSet(), optional=True)
+
+
+def _breadth(extra: str, extras: Mapping[str, int]) -> int:
+    """How many packages an extra brings; 0 for what is needed without one."""
+    return extras[extra] if extra else 0
 
 
 def _extra_of(requirement: Requirement) -> str:

@@ -11,6 +11,8 @@ from coag.doctor import Fit, Grade, Installation, PackageCheck, VersionReport, c
 OURS = (
     "autogen-core<0.8,>=0.7.5",
     "chromadb<2,>=1.5.9",
+    'anthropic<1,>=0.48; extra == "all"',
+    'mcp<2,>=1.21.2; extra == "all"',
     'mcp<2,>=1.21.2; extra == "mcp"',
     'anthropic<1,>=0.48; extra == "anthropic"',
 )
@@ -77,6 +79,20 @@ def test_a_version_beyond_our_bounds_is_bad_and_says_why(
 def test_our_bounds_count_before_those_of_autogen() -> None:
     check = of(judged({}), "mcp")
     assert (check.asked_by, check.bounds) == ("coag[mcp]", ">=1.21.2,<2")
+
+
+def test_of_several_extras_the_narrowest_is_told() -> None:
+    check = of(judged({}), "anthropic")
+    assert check.asked_by == "coag[anthropic]"
+    assert check.advice == "only if you need it: pip install 'coag[anthropic]'"
+
+
+def test_what_is_needed_without_an_extra_is_not_told_as_one() -> None:
+    requirements = {"coag": ('chromadb<2,>=1.5.9; extra == "disk"', "chromadb<2,>=1.5.9")}
+    installation = Installation(
+        versions={}, requirements=requirements, python="3.11.0", python_bounds="", environment={}
+    )
+    assert of(check_versions(installation), "chromadb").fit is Fit.MISSING
 
 
 def test_a_version_beyond_the_bounds_of_others_alone_is_poor() -> None:
