@@ -12,9 +12,8 @@ from autogen_core.models import ChatCompletionClient
 from autogen_core.tools import Workbench
 from pydantic import BaseModel
 
-from coag.compat import check_rule
 from coag.context import CoagContext
-from coag.cycle import ApprovalPolicy
+from coag.cycle import ApprovalPolicy, check_rule
 from coag.errors import ConfigurationError
 from coag.memory import LongTermMemory, Procedure
 from coag.models import Price

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +9,7 @@ from autogen_core import ComponentLoader, ComponentModel
 from pydantic import BaseModel, ConfigDict
 
 from coag.context import check_public, nested_component
-from coag.cycle import ConstraintSet, NamedConstraint
+from coag.cycle import ConstraintSet, NamedConstraint, check_rule
 from coag.errors import ConfigurationError
 from coag.schema import Candidate, Constraint, Imported, Verdict, check_own_code, from_import_name
 
@@ -101,29 +100,3 @@ def from_constraint_config(config: ConstraintConfig | Part) -> Any:
     rule = get_part(config)
     check_rule(rule)
     return rule
-
-
-def check_rule(rule: object) -> None:
-    """Refuses what cannot be called as a constraint is.
-
-    Raises:
-        ConfigurationError: It is no function of three arguments, nor an object that is called so.
-    """
-    if callable(rule) and not isinstance(rule, type):
-        try:
-            inspect.signature(rule).bind(None, None, None)
-        except TypeError:
-            pass
-        except ValueError:  # a function that Python cannot look into; whoever calls it will see
-            return
-        else:
-            return
-    raise ConfigurationError(
-        f"{_shown(rule)} is no constraint. Write a function (candidate, state, projection) that "
-        "returns Verdict.allow() or Verdict.forbid(reason), or an object that is called so."
-    )
-
-
-def _shown(value: object) -> str:
-    name = getattr(value, "__qualname__", None)
-    return repr(value)[:80] if name is None else repr(name)

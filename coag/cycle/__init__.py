@@ -40,6 +40,7 @@ from ._guard import Ended, run_selected
 from ._guard_deps import ActionDoor, GuardDeps
 from ._modules import ModuleSeam
 from ._returns import return_percept
+from ._rules import check_rule
 from ._running import Ran
 from ._settings import Bounds, Budget, CycleSettings
 from ._threads import in_thread, outcome_of
@@ -70,6 +71,7 @@ __all__ = [
     "CURRENT_STATE",
     "ConstraintSet",
     "NamedConstraint",
+    "check_rule",
     "GuardedActions",
     "NoActions",
     "RESPOND",

@@ -13,6 +13,8 @@ from coag.context import own_copy
 from coag.errors import ConfigurationError, UnknownNameError
 from coag.schema import Candidate, Constraint, ConstraintSource, Verdict, well_formed
 
+from ._rules import check_rule
+
 REASON = 500
 """Characters of a constraint's reason that are kept."""
 NAME = 100
@@ -99,8 +101,10 @@ class ConstraintSet:
         """Puts a constraint in force from the next cycle and returns its name.
 
         Raises:
-            ConfigurationError: Another one has that name, or it is `async`.
+            ConfigurationError: It cannot be called as a constraint is, it is `async`, or another
+                one has that name.
         """
+        check_rule(constraint)
         new = named(constraint, name)
         if _is_async(constraint):
             raise ConfigurationError(

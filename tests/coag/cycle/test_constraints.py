@@ -77,6 +77,39 @@ def test_a_constraint_that_returns_no_verdict_forbids_and_says_what_to_return() 
     assert "returned True instead of a Verdict" in verdict.reason
 
 
+def of_one(candidate: Candidate) -> Verdict:
+    return Verdict.allow()
+
+
+def of_four(candidate: Candidate, state: Any, projection: Any | None, more: Any) -> Verdict:
+    return Verdict.allow()
+
+
+@pytest.mark.parametrize("rule", [of_one, of_four, Careful, "careful"])
+def test_what_cannot_be_called_as_a_constraint_is_refused_when_it_is_added(rule: Any) -> None:
+    rules = ConstraintSet()
+    with pytest.raises(
+        ConfigurationError, match=r"is no constraint. Write a function \(candidate, state, proj"
+    ):
+        rules.add(rule)
+    assert rules.names() == ()
+
+
+def test_a_constraint_may_have_defaults_take_anything_or_be_half_applied() -> None:
+    def limited(most: int, candidate: Candidate, state: Any, projection: Any | None) -> Verdict:
+        return Verdict.allow()
+
+    def anything(*given: Any, **options: Any) -> Verdict:
+        return Verdict.allow()
+
+    def lenient(candidate: Candidate, state: Any = None, projection: Any = None) -> Verdict:
+        return Verdict.allow()
+
+    rules = ConstraintSet([partial(limited, 3), anything, lenient])
+    rules.pin()
+    assert all(verdict.allowed for verdict in rules.judge(CANDIDATE, None, None))
+
+
 def test_two_constraints_cannot_have_one_name() -> None:
     with pytest.raises(ConfigurationError, match="'never' is in force already"):
         ConstraintSet([never, never])
