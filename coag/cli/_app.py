@@ -57,6 +57,13 @@ class Depth(StrEnum):
     FULL = "full"
 
 
+class Proposal(StrEnum):
+    """How the model of `coag chat` proposes."""
+
+    JSON = "json"
+    NATIVE = "native"
+
+
 @app.command()
 def chat(
     model: Annotated[
@@ -74,6 +81,13 @@ def chat(
     depth: Annotated[
         Depth, typer.Option(help="Ask the model once a cycle, or once a phase.")
     ] = Depth.COMPACT,
+    proposal: Annotated[
+        Proposal,
+        typer.Option(
+            help="Candidates written as JSON, which every model can, or the model's own tool "
+            "calls; `coag doctor` says whether a server gives those."
+        ),
+    ] = Proposal.JSON,
     once: Annotated[str | None, typer.Option(help="Say this, show the answer, and leave.")] = None,
 ) -> None:
     """Talks with an agent that deliberates; shows the phases as they happen.
@@ -85,7 +99,13 @@ def chat(
 
     run_chat(
         ChatOptions(
-            model=model, system=system, memory=memory, logs=logs, depth=depth.value, once=once
+            model=model,
+            system=system,
+            memory=memory,
+            logs=logs,
+            depth=depth.value,
+            proposal=proposal.value,
+            once=once,
         )
     )
 

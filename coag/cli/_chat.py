@@ -39,6 +39,8 @@ class ChatOptions:
     logs: Path | None = None
     """A folder for the run's log; None keeps none."""
     depth: Literal["compact", "full"] = "compact"
+    proposal: Literal["json", "native"] = "json"
+    """How the model proposes; `json` works with every one."""
     once: str | None = None
     """The only message; None to read messages from standard input."""
 
@@ -64,6 +66,7 @@ def chat(options: ChatOptions) -> None:
         memory=options.memory,
         logs=options.logs,
         depth=options.depth,
+        proposal=options.proposal,
     )
     shown = Console(stderr=True, highlight=False)
     with asyncio.Runner() as runner:
