@@ -4,6 +4,8 @@ This file is the server, too: with `serve` it speaks MCP over its standard input
 its prices were asked for, it wants to be told more; the changed tool is held back until a person
 has looked at the difference.
 
+It needs the package mcp: `pip install "coag[mcp]"`, or `".[mcp]"` in a checkout.
+
 With a real model: `model = open_model("openai:gpt-5-mini")`, with `open_model` from `coag`.
 """
 
@@ -11,10 +13,8 @@ import asyncio
 import sys
 from typing import Any
 
-from autogen_ext.tools.mcp import StdioServerParams
-
 from coag import CoagAgent, ScriptedModel
-from coag.compat.mcp import PinnedMcpWorkbench
+from coag.compat.mcp import PinnedMcpWorkbench, StdioServerParams
 from coag.models import scripted_answers
 
 

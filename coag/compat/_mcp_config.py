@@ -13,7 +13,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from coag.errors import ConfigurationError
 
 from ._mcp_limits import McpLimits
-from ._mcp_params import ServerParams
+from ._mcp_params import ServerParams, dumpable
+from ._mcp_pins import PinBoard
 
 
 class PinnedMcpConfig(BaseModel):
@@ -33,6 +34,28 @@ class PinnedMcpConfig(BaseModel):
     """Other names and descriptions, by the tools' names at the server."""
     model_client: ComponentModel | dict[str, Any] | None = None
     """The client that answers the server's requests for sampling."""
+
+
+def config_of(
+    params: ServerParams,
+    board: PinBoard,
+    limits: McpLimits,
+    tool_overrides: dict[str, ToolOverride],
+    model_client: ChatCompletionClient | None,
+) -> PinnedMcpConfig:
+    """How a workbench of these parts is written down.
+
+    Raises:
+        ConfigurationError: The parameters hold a secret that cannot be left out.
+    """
+    return PinnedMcpConfig(
+        server_params=dumpable(params),
+        pins=str(board.path) if board.path else None,
+        trust_first_use=board.trust_first_use,
+        limits=limits,
+        tool_overrides=tool_overrides,
+        model_client=model_client.dump_component() if model_client else None,
+    )
 
 
 def settings_of(config: PinnedMcpConfig) -> dict[str, Any]:

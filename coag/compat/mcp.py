@@ -26,7 +26,7 @@ from autogen_core.tools import ToolOverride, ToolSchema
 from ._mcp_version import check_mcp, installed_mcp, unusable_mcp
 
 try:
-    from autogen_ext.tools.mcp import McpServerParams, McpWorkbench, StreamableHttpServerParams
+    from autogen_ext.tools.mcp import McpServerParams, McpWorkbench
     from mcp import ClientSession, McpError
     from mcp import types as mcp_types
     from mcp.client import streamable_http
@@ -38,18 +38,26 @@ else:
     check_mcp(installed_mcp())
 
 # These import autogen_ext.tools.mcp, and so come after the check.
-from ._mcp_config import PinnedMcpConfig, limits_of, settings_of, supported
+from ._mcp_config import PinnedMcpConfig, config_of, limits_of, settings_of, supported
 from ._mcp_definitions import ToolDefinition
 from ._mcp_errors import LostError, McpServerError, NotSentError, RefusedError
 from ._mcp_limits import McpLimits
-from ._mcp_params import ServerParams, dumpable
+from ._mcp_params import ServerParams, StdioServerParams, StreamableHttpServerParams
 from ._mcp_pins import PinBoard, QuarantinedTool
 from ._mcp_results import McpToolResult, Returned
 from ._mcp_server import McpServer
 from ._mcp_stderr import StderrTail
 from ._mcp_tools import ServerTools, cancellable
 
-__all__ = ["PinnedMcpWorkbench", "McpLimits", "McpToolResult", "McpServerError", "QuarantinedTool"]
+__all__ = [
+    "PinnedMcpWorkbench",
+    "StdioServerParams",
+    "StreamableHttpServerParams",
+    "McpLimits",
+    "McpToolResult",
+    "McpServerError",
+    "QuarantinedTool",
+]
 
 _MESSAGE = 500  # characters of a server's error that are kept
 _TERMINATED = 32600
@@ -185,14 +193,8 @@ class PinnedMcpWorkbench(McpWorkbench):
         self._board.load_state(state)
 
     def _to_config(self) -> PinnedMcpConfig:  # pyright: ignore[reportIncompatibleMethodOverride] - ours
-        return PinnedMcpConfig(
-            server_params=dumpable(self._params),
-            pins=str(self._board.path) if self._board.path else None,
-            trust_first_use=self._board.trust_first_use,
-            limits=self._limits,
-            tool_overrides=self._tool_overrides,
-            model_client=self._model_client.dump_component() if self._model_client else None,
-        )
+        client = self._model_client
+        return config_of(self._params, self._board, self._limits, self._tool_overrides, client)
 
     @classmethod
     def _from_config(cls, config: PinnedMcpConfig) -> Self:  # pyright: ignore[reportIncompatibleMethodOverride] - ours
@@ -259,10 +261,7 @@ def _translated() -> Generator[None]:
 
 @asynccontextmanager
 async def _open_session(
-    params: ServerParams,
-    sampling: Any,
-    tools_changed: Callable[[], None],
-    tail: StderrTail,
+    params: ServerParams, sampling: Any, tools_changed: Callable[[], None], tail: StderrTail
 ) -> AsyncGenerator[_SdkSession]:
     """Starts or calls the server, and greets it."""
 

@@ -150,10 +150,13 @@ def test_the_model_client_of_a_given_workbench_is_taken_over() -> None:
     assert isinstance(workbench, McpWorkbench)
 
 
-def imported(tmp_path: Path, code: str) -> str:
+IMPORTS = "import coag.compat\nimport coag.compat.mcp"
+
+
+def imported(tmp_path: Path, code: str, imports: str = IMPORTS) -> str:
     """What a new interpreter says when it imports the module after this code."""
     done = subprocess.run(
-        [sys.executable, "-c", f"{code}\nimport coag.compat\nimport coag.compat.mcp"],
+        [sys.executable, "-c", f"{code}\n{imports}"],
         env={**os.environ, "PYTHONPATH": str(tmp_path)},
         capture_output=True,
         text=True,
@@ -169,16 +172,24 @@ def other_mcp(folder: Path, version: str) -> None:
     (folder / f"mcp-{version}.dist-info" / "METADATA").write_text(told)
 
 
-def test_without_the_mcp_package_the_extra_is_named(tmp_path: Path) -> None:
-    code = (
-        "import sys, importlib.metadata as m\n"
-        "real = m.version\n"
-        "def version(name):\n"
-        "    if name == 'mcp': raise m.PackageNotFoundError(name)\n"
-        "    return real(name)\n"
-        "m.version, sys.modules['mcp'] = version, None"
-    )
-    said = imported(tmp_path, code)
+WITHOUT_MCP = (
+    "import sys, importlib.metadata as m\n"
+    "real = m.version\n"
+    "def version(name):\n"
+    "    if name == 'mcp': raise m.PackageNotFoundError(name)\n"
+    "    return real(name)\n"
+    "m.version, sys.modules['mcp'] = version, None"
+)
+EXAMPLE = Path(__file__).parents[3] / "examples" / "mcp_tools.py"
+
+
+@pytest.mark.parametrize(
+    "imports",
+    [IMPORTS, f"import runpy\nrunpy.run_path({str(EXAMPLE)!r})"],
+    ids=["module", "example"],
+)
+def test_without_the_mcp_package_the_extra_is_named(tmp_path: Path, imports: str) -> None:
+    said = imported(tmp_path, WITHOUT_MCP, imports)
     assert said.startswith("coag.errors.ConfigurationError: Tools of MCP servers need the package")
     assert 'mcp>=1.21.2,<2. Run: pip install "coag[mcp]"' in said
 
