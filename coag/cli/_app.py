@@ -128,15 +128,15 @@ def log(
 ) -> None:
     """Shows a run: what was recalled, proposed, rejected and why, chosen, done.
 
-    Without RUN, lists the runs there are.
+    Without RUN, lists the runs there are; with --cycle or --phase, shows that of the latest.
     """
     from ._log import show_run
     from ._runs import show_runs
 
-    if run is None:
+    if run is None and cycle is None and phase is None:
         show_runs(logs, as_json=as_json)
     else:
-        show_run(run, logs, cycle=cycle, phase=phase, as_json=as_json)
+        show_run(run or "latest", logs, cycle=cycle, phase=phase, as_json=as_json)
 
 
 @app.command()

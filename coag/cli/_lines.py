@@ -19,6 +19,7 @@ from coag.schema import (
     Note,
     Outcome,
     Percept,
+    PerceptKind,
     ProposalOutcome,
     ReasoningOutcome,
     Receipt,
@@ -49,9 +50,13 @@ class RunLines:
 
     It must see every record, also those that are not shown: a later one names the candidates
     of an earlier one by their ids, and what an action brought back is shown once, in its receipt.
+
+    Args:
+        plain: The run is that of a plain agent, which has no cycles and so no impasses either.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, plain: bool = False) -> None:
+        self._plain = plain
         self._actions: dict[str, str] = {}
         self._result = ""
 
@@ -64,7 +69,8 @@ class RunLines:
             case ModelCall():
                 yield from _model_call(record)
             case Percept():
-                yield _percept(record, self._once(record.content))
+                refusal = self._plain and record.kind is PerceptKind.IMPASSE
+                yield _percept(record, self._once(record.content), refusal=refusal)
             case Intent() | Receipt():
                 yield _effect(record)
                 if isinstance(record, Receipt):
@@ -188,9 +194,10 @@ def _model_call(call: ModelCall) -> Iterator[Text]:
         yield _item(f"tool call: {tool_call.get('name')} {tool_call.get('arguments')}")
 
 
-def _percept(percept: Percept, content: str) -> Text:
+def _percept(percept: Percept, content: str, *, refusal: bool) -> Text:
     failed = "failed " if percept.is_error else ""
-    text = f"{failed}{percept.kind} from {percept.source} ({percept.trust}): {content}"
+    what = "refusal" if refusal else f"{failed}{percept.kind} from {percept.source}"
+    text = f"{what} ({percept.trust}): {content}"
     return _line("percept", text, _BAD if percept.is_error else "magenta")
 
 

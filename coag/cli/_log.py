@@ -127,7 +127,8 @@ def _print_run(folder: RunFolder, entries: Iterator[_Shown], *, partly: bool) ->
     info = read_run(folder.path)
     for line in _head(info):
         console.print(line, soft_wrap=True)
-    lines = RunLines()
+    plain = info.kind == "plain"
+    lines = RunLines(plain=plain)
     totals = Totals()
     cycle: int | None = None
     cycles: set[int] = set()
@@ -143,7 +144,7 @@ def _print_run(folder: RunFolder, entries: Iterator[_Shown], *, partly: bool) ->
             console.print(Text(f"\ncycle {cycle}", style="bold"))
         for text in texts:
             console.print(text, soft_wrap=True)
-    if partly and info.kind == "coag":
+    if partly or plain:
         totals = replace(totals, cycles=len(cycles))
     end = f"\n{'shown' if partly else 'total'}: {totals.sentence()}"
     console.print(Text(end, style="bold"), soft_wrap=True)
@@ -151,9 +152,11 @@ def _print_run(folder: RunFolder, entries: Iterator[_Shown], *, partly: bool) ->
 
 def _head(info: RunInfo) -> Iterator[Text]:
     ended = "not finished" if info.ended_at is None else f"ended {info.ended_at:%Y-%m-%d %H:%M:%S}"
-    seed = "" if info.seed is None else f", seed {info.seed}"
+    about = [f"model {info.model}"] if info.model else []
+    about += [] if info.seed is None else [f"seed {info.seed}"]
     yield Text(one_line(f"{info.id}: {info.kind} agent {info.agent}"), style="bold")
-    yield Text(one_line(f"model {info.model}{seed}"))
+    if about:
+        yield Text(one_line(", ".join(about)))
     yield Text(f"started {info.started_at:%Y-%m-%d %H:%M:%S}, {ended}")
 
 

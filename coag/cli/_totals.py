@@ -12,7 +12,8 @@ class Totals:
     """Sums over the records of a run."""
 
     cycles: int = 0
-    """How many cycles came to their end; for a plain agent none do."""
+    """How many cycles came to their end. Those of a plain run leave no record of it; there,
+    count the cycles that records are of."""
     actions: int = 0
     """External actions begun."""
     model_calls: int = 0

@@ -4,13 +4,26 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from autogen_core.tools import FunctionTool
 
-from coag.schema import ENTRY, PHASES, ModelCall
-from coag.tracing import RunFolder, read_trace
+from coag.compat import ConstrainedWorkbench
+from coag.schema import ENTRY, PHASES, Candidate, ModelCall, Verdict
+from coag.tracing import RunFolder, read_run, read_trace
+
+
+def pay(amount: int) -> str:
+    return f"{amount} paid"
+
+
+def at_most_ten(candidate: Candidate, state: Any, projection: Any | None) -> Verdict:
+    arguments = candidate.arguments or {}
+    return Verdict.forbid("too much") if arguments["amount"] > 10 else Verdict.allow()
+
 
 # What `say` gives: the exit code and both streams.
 Say = Callable[..., Any]
@@ -87,9 +100,43 @@ def test_a_plain_run_shows_model_calls_intents_and_receipts(plain_run: RunFolder
         "  receipt    intent-1 failed: a wall",
         "  turn ended respond",
         "",
-        "total: 0 cycles, 1 external action, 1 model call, 1,000 prompt tokens (600 cached), "
+        "total: 1 cycle, 1 external action, 1 model call, 1,000 prompt tokens (600 cached), "
         "40 completion tokens",
     ]
+
+
+async def test_a_run_of_a_guarded_workbench_counts_its_calls_and_has_no_empty_lines(
+    tmp_path: Path, say: Say
+) -> None:
+    async with ConstrainedWorkbench(
+        [FunctionTool(pay, "Pays.")], constraints=[at_most_ten], logs=tmp_path / "logs", name="till"
+    ) as till:
+        await till.call_tool("pay", {"amount": 1})
+        await till.call_tool("pay", {"amount": 20})
+    lines = say("log", "latest").out.splitlines()
+    assert lines[0].endswith(": plain agent till")
+    assert lines[1].startswith("started ")
+    refused = "pay was refused right before it was to run. at_most_ten: too much"
+    assert f"  percept    refusal (untrusted): {refused}" in lines
+    assert lines[-1].startswith("total: 2 cycles, 1 external action, 0 model calls, ")
+    assert say("log", "latest", "--cycle", "2").out.splitlines()[-1].startswith("shown: 1 cycle, 0")
+
+
+def test_a_phase_without_a_run_is_that_of_the_latest(
+    coag_run: RunFolder, plain_run: RunFolder, say: Say
+) -> None:
+    info = read_run(plain_run.path)
+    earlier = info.model_copy(update={"started_at": info.started_at - timedelta(days=1)})
+    plain_run.info_path.write_text(earlier.model_dump_json())
+    for options in (("--phase", "evaluation"), ("--cycle", "2"), ("--cycle", "1", "--json")):
+        assert say("log", *options) == say("log", "run-1", *options)
+
+
+def test_a_phase_without_any_run_is_refused(tmp_path: Path, say: Say) -> None:
+    (tmp_path / "logs").mkdir()
+    said = say("log", "--phase", "evaluation")
+    assert (said.code, said.out) == (2, "")
+    assert "'latest'" in said.err
 
 
 def test_a_phase_of_a_cycle_can_be_shown_alone(coag_run: RunFolder, say: Say) -> None:
