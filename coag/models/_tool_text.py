@@ -19,7 +19,8 @@ def calls_in_text(text: str, names: Collection[str]) -> tuple[tuple[str, str], .
 
     Read are `{"name": ..., "arguments": {...}}` (or `parameters`), a list of those, several
     one after the other, each also in a code fence, in doubled braces, or in tags as Qwen and
-    Hermes write them. All of them must name tools that exist: any other JSON may be the answer that was asked for.
+    Hermes write them. All of them must name tools that exist: any other JSON may be the answer
+    that was asked for.
     """
     stripped = text.strip()
     if not names or len(stripped) > _LONGEST or stripped[:1] not in ("{", "[", "<", "`"):

@@ -104,5 +104,5 @@ async def test_a_phase_can_have_a_model_of_its_own() -> None:
 
 def test_a_model_for_a_phase_that_asks_none_is_refused() -> None:
     model = ScriptedModel(restless)
-    with pytest.raises(UnknownNameError, match="'execution'.* reasoning"):
+    with pytest.raises(UnknownNameError, match=r"'execution'.* reasoning"):
         CoagAgent("mixed", model, models={"execution": model})
