@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import runpy
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -240,6 +241,35 @@ def _local_tools() -> list[tuple[Any, str]]:
 def test_a_tool_whose_source_does_not_stand_alone_is_refused(tool: Any, said: str) -> None:
     with pytest.raises(ConfigurationError, match=said):
         tool_component(tool)
+
+
+SCRIPT = """
+from coag.compat import tool_component
+from coag.errors import ConfigurationError
+
+RATE = 3
+
+def thrice(number: int) -> int:
+    return 3 * number
+
+def rated(number: int) -> int:
+    return RATE * number
+
+alone = tool_component(thrice)
+try:
+    tool_component(rated)
+except ConfigurationError as error:
+    refused = str(error)
+"""
+
+
+def test_a_tool_of_the_script_that_runs_goes_by_its_source_if_that_stands_alone(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "script.py").write_text(SCRIPT)
+    left = runpy.run_path(str(tmp_path / "script.py"), run_name="__main__")
+    assert left["alone"].provider == "coag.compat.SourceTool"
+    assert "uses RATE of its module" in left["refused"]
 
 
 def test_listed_imports_make_a_source_stand_alone() -> None:
