@@ -50,7 +50,7 @@ $(DEV_STAMP):
 	$(call install,requirements/dev.txt)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow test-model matrix check format bench lock clean
+.PHONY: help setup demo test test-slow test-long test-model matrix check format bench lock clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | \
@@ -63,12 +63,15 @@ demo: $(READY_TO_RUN) ## Run both agents through the four scenarios (scripted mo
 
 test: $(READY_TO_WORK) ## Run the tests, with the floor of 95 % coverage of coag
 	@mkdir -p build
-	@$(BIN)/python -m pytest -m "not model" --cov=coag --cov-branch --cov-fail-under=95 \
+	@$(BIN)/python -m pytest -m "not model and not long" --cov=coag --cov-branch --cov-fail-under=95 \
 		--cov-report=term --cov-report=json:build/coverage.json
 	@$(BIN)/python .ci/branch_floor.py build/coverage.json 95
 
 test-slow: $(READY_TO_WORK) ## Run only the tests that take processes and many seconds
 	@$(BIN)/python -m pytest -m slow
+
+test-long: $(READY_TO_WORK) ## Run all tests but those with a real model, with more seeds, kills and examples
+	@HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest -m "not model" -o timeout=300
 
 test-model: $(READY_TO_WORK) ## Run the tests that need a real language model
 	@$(BIN)/python -m pytest -m model

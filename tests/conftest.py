@@ -10,8 +10,9 @@ import pytest
 from hypothesis import settings
 
 # Machines that run the tests differ in speed; a slow example is not a wrong one.
-settings.register_profile("coag", deadline=None)
-settings.load_profile("coag")
+settings.register_profile("coag", deadline=None, max_examples=25)
+settings.register_profile("thorough", deadline=None, max_examples=200)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "coag"))
 
 _LOOPBACK_NAMES = frozenset({"localhost", "ip6-localhost", ""})
 _UNWANTED_ENDINGS = ("_API_KEY", "_API_BASE", "_BASE_URL", "_proxy", "_PROXY")

@@ -56,7 +56,7 @@ def bodies(run: Path) -> list[dict[str, Any]]:
 
 @pytest.mark.slow
 @pytest.mark.timeout(400)
-@pytest.mark.parametrize("deadly", ["even", "odd"])
+@pytest.mark.parametrize("deadly", ["even", pytest.param("odd", marks=pytest.mark.long)])
 async def test_a_run_killed_at_every_intent_receipt_and_record_repeats_and_loses_nothing(
     served_world: tuple[str, dict[str, str]], tmp_path: Path, deadly: str
 ) -> None:

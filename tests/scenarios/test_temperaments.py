@@ -148,11 +148,16 @@ async def test_one_call_a_cycle_is_bound_by_the_same_constraint(tmp_path: Path) 
     assert compact.measures["model_calls"] < full.measures["model_calls"] / 2
 
 
-FIFTY = [range(start, start + 10) for start in range(0, 50, 10)]
+FIFTY = [
+    pytest.param(
+        range(start, start + 10), id=f"from-{start}", marks=[pytest.mark.long] * (start >= 20)
+    )
+    for start in range(0, 50, 10)
+]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seeds", FIFTY, ids=lambda seeds: f"from-{seeds[0]}")
+@pytest.mark.parametrize("seeds", FIFTY)
 async def test_impulsive_over_fifty_seeds(tmp_path: Path, seeds: range) -> None:
     """Memory is left out for speed: nothing in this scenario is remembered."""
     scenario, model = "energy-dilemma", "impulsive"
