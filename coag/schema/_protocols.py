@@ -110,3 +110,29 @@ class CognitiveModule(Protocol):
     def load_state(self, state: Mapping[str, Any]) -> None:
         """Goes on from a saved state."""
         ...
+
+
+class Environment(Protocol):
+    """What an agent acts in, where it can tell its whole state and be put back into it.
+
+    The agent never sees that state: it goes into the trace's snapshots, for replays and forks.
+    """
+
+    async def snapshot(self) -> Any:
+        """The whole state now, as JSON.
+
+        What it raises is noted in the trace; the turn goes on.
+        """
+        ...
+
+    async def restore(self, state: Any) -> None:
+        """Puts the environment into a state that `snapshot` gave.
+
+        Raises:
+            CoagError: It cannot; nothing was changed.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Lets go of what was opened for it; closing twice does no harm."""
+        ...

@@ -3,26 +3,42 @@
 from __future__ import annotations
 
 from datetime import datetime
+from enum import StrEnum
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, TypeAdapter
 
+from ._actions import ActionSpec
 from ._effects import Intent, Receipt
 from ._model_calls import ModelCall
 from ._outcomes import Outcome
 from ._percepts import Percept
 from ._value import Value
 
-TRACE_VERSION = 1
+TRACE_VERSION = 2
 """Version of the trace format; a reader refuses a higher one."""
 
 
+class SnapshotReason(StrEnum):
+    """Why a snapshot was written."""
+
+    OPENED = "opened"
+    """The run begins with this state."""
+    CYCLE = "cycle"
+    """A cycle begins. What was recorded before leads to exactly this state."""
+    LOADED = "loaded"
+    """A saved state took the place of the one before; no percept or outcome led to it."""
+    FORKED = "forked"
+    """The run begins where another one stood; its `run.json` names that one."""
+
+
 class Snapshot(Value):
-    """The state of everything beside working memory, at a cycle's start or a turn's end."""
+    """The whole state of a mind, from which its run can be resumed, replayed and forked."""
 
     record: Literal["snapshot"] = "snapshot"
     at: datetime
     cycle: int
+    reason: SnapshotReason = SnapshotReason.CYCLE
     working_memory: dict[str, Any]
     procedures: dict[str, Any] = Field(default_factory=dict)
     """`versions` in force by name and, where they have changed, the whole `state`."""
@@ -31,7 +47,19 @@ class Snapshot(Value):
     ids: dict[str, int] = Field(default_factory=dict)
     """Counts of the id source, so that a resumed run goes on numbering."""
     random: Any = None
-    """State of the run's random source."""
+    """State of the run's random source, where it has changed since the snapshot before."""
+    environment: Any = None
+    """What the agent's environment gave as its state (JSON), where it gives one and it has
+    changed since the snapshot before; the agent itself never sees it."""
+
+
+class ActionsListed(Value):
+    """The external actions there are: when they are first listed, and when that changes."""
+
+    record: Literal["actions"] = "actions"
+    at: datetime
+    cycle: int
+    specs: tuple[ActionSpec, ...]
 
 
 class Note(Value):
@@ -86,6 +114,7 @@ TraceRecord = Annotated[
     | Intent
     | Receipt
     | Snapshot
+    | ActionsListed
     | Note
     | TurnStart
     | TurnEnd
@@ -101,6 +130,9 @@ class Entry(Value):
     v: int = TRACE_VERSION
     seq: int
     """Position in the trace, from 0, without gaps."""
+    hash: str = ""
+    """SHA-256 (hex) over the hash before, the number and the body as written, so that the lines
+    are a chain; empty in RAM, and in files of version 1."""
     body: TraceRecord
 
 

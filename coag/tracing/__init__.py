@@ -19,12 +19,15 @@ from ._folder import RunFolder, open_trace, read_run
 from ._memory import MemoryTrace
 from ._reader import TraceProblem, cycle_of, read_trace
 from ._redactor import REDACTED, Redactor
-from ._run import Recipe, RunInfo, RunKind, installed_versions
+from ._run import Parent, Rebuild, Recipe, RunInfo, RunKind, Seal, installed_versions
 from ._writer import TraceWriter
 
 __all__ = [
     "RunKind",
     "Recipe",
+    "Rebuild",
+    "Parent",
+    "Seal",
     "RunInfo",
     "installed_versions",
     "RunFolder",

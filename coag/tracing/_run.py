@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from coag.schema import TRACE_VERSION, Value
+from coag.schema import TRACE_VERSION, Phase, Value
 
 RunKind = Literal["coag", "plain"]
 """`coag`: six phases a cycle; `plain`: an agent that calls its tools straight away."""
@@ -24,6 +24,41 @@ class Recipe(Value):
     """`module:function`, found by import."""
     arguments: dict[str, Any] = Field(default_factory=dict)
     """The factory's keyword arguments, as JSON."""
+
+
+class Rebuild(Value):
+    """What a recipe's factory is told, if it takes a keyword `rebuild`, when a run is rebuilt."""
+
+    purpose: Literal["resume", "replay", "fork"]
+    """`resume`: go on in the environment as it is. `replay`: models and actions answer from the
+    trace, so no model and no environment need be opened. `fork`: act in an environment of its
+    own, which is then put into the state it had."""
+    model: str | None = None
+    """The model spec that takes the place of the run's, where one is wanted."""
+
+
+class Parent(Value):
+    """Where a forked run comes from."""
+
+    run: str
+    """Id of the run it was forked from."""
+    path: str
+    """That run's folder, as seen from the fork's folder of logs."""
+    cycle: int
+    phase: Phase
+    """The first phase that was run anew."""
+    seq: int
+    """Number of the first record of the parent that is not part of the fork's past."""
+    changes: tuple[str, ...] = ()
+    """What was changed there, as it was written on the command line."""
+
+
+class Seal(Value):
+    """What a finished trace came to, so that lines missing at its end are found."""
+
+    records: int
+    hash: str
+    """The hash of its last line."""
 
 
 class RunInfo(Value):
@@ -46,7 +81,11 @@ class RunInfo(Value):
     configuration: dict[str, Any] = Field(default_factory=dict)
     """The agent's settings, as JSON."""
     started_at: datetime
+    parent: Parent | None = None
+    """None for a run that was not forked."""
     ended_at: datetime | None = None
+    """None while the run goes on, and after a crash."""
+    seal: Seal | None = None
     """None while the run goes on, and after a crash."""
     result: dict[str, Any] | None = None
     """What whoever ran it found out about the finished run, e.g. its measures."""

@@ -1,0 +1,8 @@
+"""What a trace proves, and what can be done with it: verify, replay, fork, explain, diagnose.
+
+Everything here starts from a run's folder alone. `verify` checks the invariants of deliberation
+on the records, `replay` runs the agent again on what they hold, `fork` goes on from one of their
+phases otherwise, `why` tells what a decision rested on, and `diagnose` what a failure came from.
+"""
+
+__all__: list[str] = []
