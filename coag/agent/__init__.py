@@ -3,6 +3,8 @@
 from ._coag_agent import SYSTEM_MESSAGE, CoagAgent
 from ._component import CoagAgentConfig
 from ._mind import Mind
+from ._rebuild import rebuild, twin
+from ._resume import Remains, read_remains
 from ._settings import Deliberation, MemoryArgument
 from ._talking import Remark, talk
 
@@ -11,6 +13,10 @@ __all__ = [
     "CoagAgentConfig",
     "SYSTEM_MESSAGE",
     "Mind",
+    "rebuild",
+    "twin",
+    "Remains",
+    "read_remains",
     "Deliberation",
     "MemoryArgument",
     "talk",

@@ -21,6 +21,9 @@ from coag.tracing import Recipe, Redactor
 
 Test = Callable[[Any], bool]
 
+_ENVIRONMENT = ("snapshot", "restore", "close")
+"""What every environment can do."""
+
 _MODULE = ("observe", "contribute", "save_state", "load_state")
 """What every cognitive module can do, beside having a name."""
 
@@ -99,6 +102,10 @@ _TAKES: Mapping[str, tuple[Test, str]] = {
     "prices": (_or_none(_mapping_of(Price)), "Price objects by the model's name"),
     "approval": (_or_none(_is(ApprovalPolicy)), "an ApprovalPolicy"),
     "approve": (_or_none(callable), "an approver, or a function from a request to True or False"),
+    "environment": (
+        _or_none(lambda value: all(callable(getattr(value, one, None)) for one in _ENVIRONMENT)),
+        "an object with snapshot(), restore(state) and close()",
+    ),
 }
 """What each argument may be, and how that is told."""
 

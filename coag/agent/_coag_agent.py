@@ -29,12 +29,13 @@ from coag.models import Price
 from coag.schema import (
     CognitiveModule,
     Constraint,
+    Environment,
     Executed,
     ExecutionOutcome,
     Outcome,
     Percept,
 )
-from coag.tracing import Recipe, RunFolder, read_run
+from coag.tracing import Rebuild, Recipe, RunFolder, read_run
 
 from ._arguments import SUMMARY
 from ._declared import Declared
@@ -45,7 +46,8 @@ from ._live import Shown
 from ._making import Arguments, make
 from ._memories import owns_memory
 from ._mind import build_mind
-from ._resume import build_from, read_remains, restore
+from ._recipes import build_from
+from ._resume import read_remains
 from ._runs import Runs
 from ._settings import Deliberation, MemoryArgument
 from ._turns import Turns
@@ -97,6 +99,8 @@ class CoagAgent(Inspectable, Declared):
         approval: Which actions somebody must approve; all but `respond` if only `approve` is
             given.
         approve: Who is asked: an approver, or a function from a request to True or False.
+        environment: What the agent acts in, where it can tell its state: each cycle's snapshot
+            holds it, so that a fork can go on from there.
         **deliberation: See `CycleSettings`: `depth`, `selection`, `proposal`, `bounds`, ...
 
     Raises:
@@ -137,6 +141,7 @@ class CoagAgent(Inspectable, Declared):
         prices: Mapping[str, Price] | None = None,
         approval: ApprovalPolicy | None = None,
         approve: ApproveFunction | None = None,
+        environment: Environment | None = None,
         **deliberation: Unpack[Deliberation],
     ) -> None:
         given = Arguments.of(locals())
@@ -268,19 +273,17 @@ class CoagAgent(Inspectable, Declared):
         folder = RunFolder(Path(run_folder))
         info = read_run(folder.path)
         remains = read_remains(folder.trace_path)
-        agent = await build_from(info.recipe, folder.path)
+        agent = await build_from(info.recipe, folder.path, Rebuild(purpose="resume"))
         if not isinstance(agent, cls):
             raise ResumeError(
                 f"The recipe of {folder.path} makes a {type(agent).__name__}, not a {cls.__name__}."
             )
         agent._runs.attach(folder, agent._mind.trace)
         try:
-            await restore(agent._mind, remains)
+            await agent.take_up(remains)
         except BaseException:
             agent._runs.release()
             raise
-        agent._turn = remains.turn
-        agent._begun = remains.outcomes if remains.turn_open else None
         return agent
 
     async def close(self) -> None:

@@ -10,11 +10,13 @@ from typing import Any, Self
 from autogen_agentchat.agents import BaseChatAgent
 from autogen_core import Component, ComponentModel
 
-from coag.schema import provider_name
+from coag.schema import Outcome, provider_name
+from coag.tracing import Parent
 
 from ._component import CoagAgentConfig, from_config, to_config
 from ._making import Arguments
 from ._mind import Mind
+from ._resume import Remains, restore
 from ._runs import Runs
 from ._state import load_agent_state, read_agent_state, save_agent_state
 from ._turns import Turns
@@ -33,6 +35,7 @@ class Declared(BaseChatAgent, Component[CoagAgentConfig], ABC):
     _runs: Runs
     _turns: Turns
     _turn: int
+    _begun: list[Outcome] | None
 
     def dump_component(self) -> ComponentModel:
         """What the agent was given, as JSON; a subclass dumps as itself.
@@ -65,6 +68,22 @@ class Declared(BaseChatAgent, Component[CoagAgentConfig], ABC):
     async def save_state(self) -> Mapping[str, Any]:
         """The whole mind as JSON: working memory, procedures, modules, detector, counters."""
         return (await save_agent_state(self._mind, self._turn)).model_dump(mode="json")
+
+    async def take_up(self, remains: Remains, parent: Parent | None = None) -> None:
+        """Goes on where a trace says that a run stood; for `resume` and for forks.
+
+        Args:
+            remains: What the trace tells.
+            parent: Where a fork comes from: a run of its own begins there.
+
+        Raises:
+            TraceError: The run's folder cannot be written to.
+        """
+        await restore(self._mind, remains)
+        self._turn = remains.turn
+        self._begun = remains.outcomes if remains.turn_open else None
+        if parent is not None:
+            self._runs.open(self._mind, parent)
 
     async def load_state(self, state: Mapping[str, Any]) -> None:
         """Goes on from a saved state; an AssistantAgent's messages become dialogue.

@@ -11,7 +11,7 @@ from autogen_core.model_context import ChatCompletionContext
 from coag.context import CoagContext
 from coag.cycle import ConstraintSet
 from coag.memory import LongTermMemory, ProceduralMemory
-from coag.schema import Outcome, TraceRecord
+from coag.schema import Environment, Outcome, TraceRecord
 from coag.tracing import RunFolder
 
 from ._making import Arguments
@@ -71,6 +71,21 @@ class Inspectable:
     def trace(self) -> tuple[TraceRecord, ...]:
         """The records of this run: the last 10,000 in RAM, or with `logs` all, read anew."""
         return self._runs.records(self._mind.trace)
+
+    @property
+    def environment(self) -> Environment | None:
+        """What the agent was told that it acts in."""
+        return self._given.environment
+
+    @property
+    def arguments(self) -> Arguments:
+        """What the agent was given."""
+        return self._given
+
+    @property
+    def mind(self) -> Mind:
+        """The parts in working order, for what takes a run up again; no part of a stable API."""
+        return self._mind
 
     @property
     def turn(self) -> int:

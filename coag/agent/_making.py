@@ -19,7 +19,7 @@ from coag.context import CoagContext
 from coag.cycle import ApprovalPolicy, ApproveFunction, approvals_of
 from coag.memory import LongTermMemory, Procedure
 from coag.models import Asker, Price
-from coag.schema import CognitiveModule, Constraint
+from coag.schema import CognitiveModule, Constraint, Environment
 from coag.tracing import Recipe
 
 from ._arguments import (
@@ -72,6 +72,7 @@ class Arguments:
     prices: Mapping[str, Price] | None
     approval: ApprovalPolicy | None
     approve: ApproveFunction | None
+    environment: Environment | None
     deliberation: Deliberation
 
     @classmethod
@@ -144,6 +145,7 @@ def make(given: Arguments) -> Made:
         phases=phases,
         prices=given.prices or {},
         approvals=approvals_of(given.approval, given.approve, context.clock, context.ids),
+        environment=given.environment,
     )
     summary = SummaryForm(given.tool_call_summary_format, given.tool_call_summary_formatter)
     form = AnswerForm(given.output_content_type, given.output_content_type_format)

@@ -26,6 +26,7 @@ from coag.models import Asker, Price
 from coag.schema import (
     CognitiveModule,
     Constraint,
+    Environment,
     LazySink,
     Note,
     Phase,
@@ -88,6 +89,7 @@ class MindParts:
     """Models of their own for some phases."""
     prices: Mapping[str, Price]
     approvals: Approvals | None
+    environment: Environment | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +159,7 @@ def build_mind(parts: MindParts, run_id: RunName) -> Mind:
         random=random.Random(parts.seed),
         run=lambda: run_id.value,
         system_message=parts.system_message or "",
+        environment=parts.environment,
     )
     return Mind(context, deps, trace)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,7 +11,6 @@ from typing import Any
 from coag.compat import read_result
 from coag.context import WorkingMemory
 from coag.cycle import close_cycle, commit, perceive, return_percept
-from coag.errors import ConfigurationError, ResumeError
 from coag.schema import (
     ActionCall,
     ActionResult,
@@ -31,13 +28,12 @@ from coag.schema import (
     TurnEnd,
     TurnStart,
     Written,
-    check_own_code,
-    from_import_name,
 )
-from coag.tracing import REDACTED, Recipe, read_trace
+from coag.tracing import REDACTED, read_trace
 
 from ._mind import Mind
 from ._recovery import recover_memory
+from ._state import set_random
 
 _NUMBERED = re.compile(r"\b([a-z]+)-(\d{6,})\b")
 UNKNOWN = "The run broke off while this ran. It may or may not have had its effect."
@@ -61,6 +57,10 @@ class Remains:
     receipts: dict[str, Receipt] = field(default_factory=dict[str, Receipt])
     """Their receipts by intent, where there are any."""
     ids: dict[str, int] = field(default_factory=dict[str, int])
+    random: Any = None
+    """State of the random source when it was last written."""
+    environment: Any = None
+    """State of the environment when it was last written."""
     written: list[Written] = field(default_factory=list[Written])
     """What went into long-term and procedural memory, from the run's beginning."""
     _told: bool = True
@@ -73,6 +73,9 @@ class Remains:
             case Snapshot():
                 self.snapshot, self.since = record, []
                 self.procedures = record.procedures.get("state", self.procedures)
+                self.random = self.random if record.random is None else record.random
+                if record.environment is not None:
+                    self.environment = record.environment
             case TurnStart():
                 self.turn, self.turn_open, self.outcomes = record.turn, True, []
             case TurnEnd():
@@ -118,40 +121,6 @@ def read_remains(trace: Path) -> Remains:
     return remains
 
 
-async def build_from(recipe: Recipe | None, run: Path) -> Any:
-    """What the run's recipe makes.
-
-    Raises:
-        ResumeError: There is no recipe, it held a secret that the run did not keep, or its
-            factory cannot be found.
-    """
-    if recipe is None:
-        raise ResumeError(
-            f"{run} has no recipe in its run.json, so its agent cannot be built again. "
-            "Give recipe=Recipe(factory='module:function', arguments={...}) to CoagAgent."
-        )
-    lost = [name for name, value in recipe.arguments.items() if REDACTED in json.dumps(value)]
-    if lost:
-        raise ResumeError(
-            f"The recipe of {run} held a secret in its argument {lost[0]!r}, which the run did not "
-            "keep. Let the factory take it from the environment, or build the agent in code."
-        )
-    try:
-        factory = from_import_name(recipe.factory)
-        check_own_code(factory, recipe.factory)
-    except ConfigurationError as error:
-        raise ResumeError(
-            f"The recipe of {run} names {recipe.factory!r}, which cannot be imported: {error}"
-        ) from error
-    try:
-        made = factory(**recipe.arguments)
-    except TypeError as error:
-        raise ResumeError(
-            f"The recipe of {run} does not fit {recipe.factory!r} any more: {error}"
-        ) from error
-    return await made if inspect.isawaitable(made) else made
-
-
 async def restore(mind: Mind, remains: Remains) -> None:
     """Brings a freshly built mind to where the run stood; what it starts with is perceived.
 
@@ -159,6 +128,8 @@ async def restore(mind: Mind, remains: Remains) -> None:
     """
     deps, context = mind.deps, mind.context
     deps.ids.load(remains.ids)
+    if remains.random is not None:
+        set_random(deps.random, remains.random)
     if remains.procedures is not None:
         deps.procedures.load_state(remains.procedures)
     await recover_memory(remains.written, deps.memory, deps.procedures)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from coag.cycle import snapshot
-from coag.schema import TraceRecord, new_run_id
+from coag.cycle import write_snapshot
+from coag.schema import SnapshotReason, TraceRecord, new_run_id
 from coag.tracing import (
     MemoryTrace,
+    Parent,
     Recipe,
     RunFolder,
     RunInfo,
@@ -37,10 +38,10 @@ class Runs:
         self._recipe = recipe
         self._writer: TraceWriter | None = None
 
-    def open(self, mind: Mind) -> None:
+    def open(self, mind: Mind, parent: Parent | None = None) -> None:
         """Starts the run if it has not begun: a new folder where logs are kept, else RAM.
 
-        What the mind holds already, e.g. from a loaded state, is the run's first record.
+        The state that it begins with, e.g. one that was loaded, is its first record.
 
         Raises:
             TraceError: The folder cannot be written to. Nothing has been done yet.
@@ -51,15 +52,15 @@ class Runs:
             mind.trace.sink = MemoryTrace()
             self.name.value = new_run_id(self._parts.context.clock.now(), self._parts.name)
         else:
-            self.attach(RunFolder.create(self._logs, self._info()), mind.trace)
-        memory = mind.context.working_memory
-        if memory.cycle or memory.dialogue:
-            self.note_state(mind)
+            self.attach(RunFolder.create(self._logs, self._info(parent)), mind.trace)
+        mind.deps.told.begin()
+        reason = SnapshotReason.FORKED if parent else SnapshotReason.OPENED
+        write_snapshot(mind.context, mind.deps, reason)
 
     def note_state(self, mind: Mind) -> None:
-        """Writes down a state that no percept or outcome led to; nothing before the run begins."""
+        """Writes down a state that was loaded; before the run begins, `open` will."""
         if self.name.value:
-            mind.deps.trace.write(snapshot(mind.context, mind.deps, whole=True))
+            write_snapshot(mind.context, mind.deps, SnapshotReason.LOADED)
             mind.deps.trace.flush()
 
     def attach(self, folder: RunFolder, trace: SwitchableTrace) -> None:
@@ -67,7 +68,7 @@ class Runs:
         self._writer = open_trace(folder, clock=self._parts.context.clock)
         self.folder, trace.sink, self.name.value = folder, self._writer, folder.path.name
 
-    def _info(self) -> RunInfo:
+    def _info(self, parent: Parent | None) -> RunInfo:
         now = self._parts.context.clock.now()
         return RunInfo(
             id=new_run_id(now, self._parts.name),
@@ -79,6 +80,7 @@ class Runs:
             versions=installed_versions(),
             configuration={"settings": self._parts.settings.model_dump(mode="json")},
             started_at=now,
+            parent=parent,
         )
 
     def release(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Mapping
 from typing import Any, cast
 
@@ -115,9 +116,14 @@ async def _apply(state: AgentState, mind: Mind) -> int:
     deps.actions.running.update({call.id: call for call in state.pending})
     _note_other_memory(state, mind)
     if state.random is not None:
-        version, internal, gauss = state.random
-        deps.random.setstate((version, tuple(internal), gauss))
+        set_random(deps.random, state.random)
     return state.turn
+
+
+def set_random(source: random.Random, state: Any) -> None:
+    """Puts a random source into a state that was kept as JSON."""
+    version, internal, gauss = state
+    source.setstate((version, tuple(internal), gauss))
 
 
 def _note_other_memory(state: AgentState, mind: Mind) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 from rich.text import Text
 
 from coag.schema import (
+    ActionsListed,
     Candidate,
     Evaluation,
     EvaluationOutcome,
@@ -88,7 +89,7 @@ class RunLines:
                 said = self._once(record.response)
                 text = f"{record.reason}: {said}" if said else record.reason
                 yield _line("turn ended", text, "bold")
-            case Snapshot() | TurnStart():
+            case Snapshot() | ActionsListed() | TurnStart():
                 pass
             case _:
                 yield from self._outcome(record)

@@ -27,6 +27,7 @@ from coag.schema import (
     Percept,
     PerceptKind,
     Snapshot,
+    SnapshotReason,
     Trust,
     Verdict,
 )
@@ -197,6 +198,7 @@ class GuardedRun:
             Snapshot(
                 at=self.context.clock.now(),
                 cycle=memory.cycle,
+                reason=SnapshotReason.LOADED,
                 working_memory=memory.to_json(),
                 detector=self.detector.save_state(),
                 ids=self.context.ids.save(),

@@ -33,7 +33,7 @@ from ._approval_values import (
 from ._approving import approvals_of
 from ._checking import CURRENT_STATE
 from ._constraints import ConstraintSet, NamedConstraint
-from ._cycle import close_cycle, commit, perceive, run_cycle, snapshot
+from ._cycle import close_cycle, commit, perceive, run_cycle
 from ._deps import Asked, AskModel, Deps, OfferActions, Offered, untrusted_texts
 from ._detector import ProgressDetector
 from ._guard import Ended, run_selected
@@ -43,6 +43,7 @@ from ._returns import return_percept
 from ._rules import check_rule
 from ._running import Ran
 from ._settings import Bounds, Budget, CycleSettings
+from ._snapshots import write_snapshot
 from ._threads import in_thread, outcome_of
 from ._timed import LateError, SelfCancelledError, told, within
 from ._turn import TurnResult, run_turn
@@ -54,7 +55,7 @@ __all__ = [
     "close_cycle",
     "commit",
     "perceive",
-    "snapshot",
+    "write_snapshot",
     "Deps",
     "run_selected",
     "Ended",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 from datetime import datetime
-from typing import Any
 
 from coag.errors import StateError
 from coag.schema import (
@@ -12,7 +11,6 @@ from coag.schema import (
     EvaluationOutcome,
     ExecutionOutcome,
     ExecutionStatus,
-    LazySink,
     Outcome,
     Percept,
     Phase,
@@ -20,7 +18,6 @@ from coag.schema import (
     ReasoningOutcome,
     RetrievalOutcome,
     SelectionOutcome,
-    Snapshot,
 )
 
 from ._deps import AnyContext, Deps
@@ -31,6 +28,7 @@ from ._proposal import propose
 from ._reasoning import reason
 from ._retrieval import retrieve
 from ._selection import select
+from ._snapshots import list_actions, write_cycle_snapshot
 
 PhaseFunction = Callable[[AnyContext, Deps], Awaitable[Outcome]]
 
@@ -72,13 +70,13 @@ async def run_cycle(context: AnyContext, deps: Deps) -> AsyncGenerator[Outcome]:
     """Runs one cycle, or what is left of a begun one, and yields each committed outcome."""
     memory = context.working_memory
     if not memory.in_cycle:
-        _write_snapshot(context, deps)
+        await write_cycle_snapshot(context, deps)
     done = PHASES.index(memory.phase) + 1 if memory.in_cycle and memory.phase else 0
     try:
         for phase in PHASES[done:]:
             deps.actions.enter(phase)
             if phase is Phase.PROPOSAL:
-                await _note_missing_actions(context, deps)
+                await _list_actions(context, deps)
             outcome = await RUN[phase](context, deps)
             await commit(outcome, context, deps)
             yield outcome
@@ -89,9 +87,9 @@ async def run_cycle(context: AnyContext, deps: Deps) -> AsyncGenerator[Outcome]:
         deps.actions.enter(None)
 
 
-async def _note_missing_actions(context: AnyContext, deps: Deps) -> None:
-    """Says in the trace which actions cannot be offered now, and why."""
-    await deps.actions.specs()
+async def _list_actions(context: AnyContext, deps: Deps) -> None:
+    """Says in the trace which actions there are, and which cannot be offered now, and why."""
+    await list_actions(context, deps)
     for problem in deps.actions.problems:
         deps.note(context, "actions", problem)
 
@@ -106,44 +104,6 @@ async def commit(outcome: Outcome, context: AnyContext, deps: Deps) -> None:
     deps.trace.flush()
     context.commit(outcome)
     await deps.modules.observe(outcome)
-
-
-def snapshot(context: AnyContext, deps: Deps, *, whole: bool = False) -> Snapshot:
-    """The state of the whole mind now, from which a run can be resumed.
-
-    The texts of procedures are written when one has changed since the previous cycle, or where
-    `whole` asks for them.
-    """
-    return _snapshot_of_now(context, deps, whole)()
-
-
-def _write_snapshot(context: AnyContext, deps: Deps) -> None:
-    make = _snapshot_of_now(context, deps, whole=False)
-    if isinstance(deps.trace, LazySink):
-        deps.trace.write_later(make)
-    else:
-        deps.trace.write(make())
-
-
-def _snapshot_of_now(context: AnyContext, deps: Deps, whole: bool) -> Callable[[], Snapshot]:
-    """Makes the snapshot of now, whenever it is called: working memory stays what it is."""
-    memory = context.working_memory
-    before = memory.cognitive_state.retrieval
-    versions = dict(deps.procedures.pin())
-    procedures: dict[str, Any] = {"versions": versions}
-    if whole or before is None or before.procedures != versions:
-        procedures["state"] = deps.procedures.save_state()
-    at, ids = deps.clock.now(), deps.ids.save()
-    modules, detector = deps.modules.save_state(), deps.detector.save_state()
-    return lambda: Snapshot(
-        at=at,
-        cycle=memory.cycle,
-        working_memory=memory.to_json(),
-        procedures=procedures,
-        modules=modules,
-        detector=detector,
-        ids=ids,
-    )
 
 
 async def close_cycle(

@@ -13,6 +13,7 @@ from coag.context import PhaseMaterial
 from coag.memory import LongTermMemory, ProceduralMemory
 from coag.schema import (
     ActionSpec,
+    Environment,
     Evaluation,
     Phase,
     Prompt,
@@ -25,6 +26,7 @@ from coag.schema import (
 from ._actions import GuardedActions
 from ._guard_deps import AnyContext, GuardDeps
 from ._settings import CycleSettings
+from ._told import Told
 
 AnswerT = TypeVar("AnswerT", bound=BaseModel)
 T = TypeVar("T")
@@ -101,6 +103,9 @@ class Deps(GuardDeps):
     settings: CycleSettings = field(default_factory=CycleSettings)
     random: random.Random = field(default_factory=random.Random)
     system_message: str = ""
+    environment: Environment | None = None
+    """Tells its state for the trace's snapshots; phases never look at it."""
+    told: Told = field(default_factory=Told)
 
 
 def situation(context: AnyContext, phase: Phase) -> Situation:

@@ -9,6 +9,7 @@ from typing import Any, cast
 from coag.errors import TraceError
 from coag.schema import (
     PHASES,
+    ActionsListed,
     EvaluationOutcome,
     ExecutionOutcome,
     Intent,
@@ -72,7 +73,7 @@ class PhasePages:
         """
         if isinstance(record, _OUTCOMES):
             self._write(record)
-        elif not isinstance(record, Snapshot | TurnStart | TurnEnd):
+        elif not isinstance(record, Snapshot | ActionsListed | TurnStart | TurnEnd):
             self._since.append(record)
 
     def _write(self, outcome: Outcome) -> None:
