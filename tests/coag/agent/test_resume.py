@@ -225,7 +225,7 @@ async def test_what_was_learned_in_ram_is_given_back_from_every_record(tmp_path:
     await agent.close()
     lines = tuple(agent.run_folder.trace_path.read_bytes().splitlines(keepends=True))
     run = Finished(agent.run_folder.path, lines)
-    for kept in range(2, len(lines) + 1):
+    for kept in range(3, len(lines) + 1):
         folder, _ = broken_off(run, kept, 0, tmp_path / str(kept), log=False)
         again = await CoagAgent.resume(folder)
         if again.in_turn:
