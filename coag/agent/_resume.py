@@ -185,20 +185,8 @@ def _finish_intents(
         done.append(_executed(intent, result))
         if not intent.internal or result.outcome_unknown:
             queued.append(return_percept(call, result, mind.deps))
-    first = done[0]
-    failed = any(one.status is ExecutionStatus.FAILED for one in done)
-    return ExecutionOutcome(
-        cycle=intents[0].cycle,
-        at=mind.deps.clock.now(),
-        status=ExecutionStatus.FAILED if failed else ExecutionStatus.DONE,
-        candidate_id=first.candidate_id,
-        action=first.action,
-        arguments=first.arguments,
-        internal=first.internal,
-        intent_id=first.intent_id,
-        result=first.result,
-        batch=tuple(done) if len(done) > 1 else (),
-        queued=tuple(queued),
+    return ExecutionOutcome.of(
+        done, cycle=intents[0].cycle, at=mind.deps.clock.now(), queued=tuple(queued)
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import logging
 from collections.abc import Mapping
@@ -29,6 +28,7 @@ from coag.schema import (
     provider_name,
 )
 
+from ._cancellable import cancellable
 from ._memory_block import last_request, show_block
 from ._memory_content import metadata_for, metadata_from, text_of, value_of
 
@@ -113,7 +113,7 @@ class AutoGenMemory(Memory, Component[AutoGenMemoryConfig]):
             ),
             metadata=metadata_for(content),
         )
-        await _cancellable(adding, cancellation_token)
+        await cancellable(adding, cancellation_token)
 
     async def query(
         self,
@@ -133,7 +133,7 @@ class AutoGenMemory(Memory, Component[AutoGenMemoryConfig]):
             raise TypeError(f"query takes no further arguments, not {sorted(kwargs)}.")
         text = query if isinstance(query, str) else text_of(query)
         recalling = self._memory.recall(text, k=self._k, min_score=self._min_score)
-        recall = await _cancellable(recalling, cancellation_token)
+        recall = await cancellable(recalling, cancellation_token)
         if recall.problems and not recall.records:
             raise RecordStoreError(" ".join(recall.problems))
         for problem in recall.problems:
@@ -191,13 +191,6 @@ class AutoGenMemory(Memory, Component[AutoGenMemoryConfig]):
             min_score=config.min_score,
             budget=config.budget,
         )
-
-
-async def _cancellable(work: Any, token: CancellationToken | None) -> Any:
-    task = asyncio.ensure_future(work)
-    if token is not None:
-        token.link_future(task)
-    return await task
 
 
 def _content(hit: RecalledRecord) -> MemoryContent:

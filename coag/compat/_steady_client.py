@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncGenerator, Coroutine, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any, Self
 
@@ -23,6 +22,7 @@ from coag.models import Asker, AskSettings, CallContext, is_openai_like, is_refu
 from coag.schema import ModelCall, TokenUsage
 
 from ._answer_repair import ToolChoice
+from ._cancellable import cancellable
 from ._exchange import Asking, Exchange
 from ._legal_dialogue import legal_dialogue
 from ._token_counts import TokenCounts
@@ -133,7 +133,7 @@ class SteadyClient(WrappingClient, Component[SteadyClientConfig]):
         output_type = _output_type(json_output)
         answer = asking.unformed() if output_type is None else asking.formed(output_type)
         try:
-            return await _cancellable(answer, cancellation_token)
+            return await cancellable(answer, cancellation_token)
         finally:
             self.last = asking.exchange
 
@@ -274,12 +274,3 @@ def _output_type(json_output: bool | type[BaseModel] | None) -> type[BaseModel] 
     if isinstance(json_output, type):
         return json_output
     return JsonObject if json_output else None
-
-
-async def _cancellable(
-    answer: Coroutine[Any, Any, CreateResult], token: CancellationToken | None
-) -> CreateResult:
-    task = asyncio.ensure_future(answer)
-    if token is not None:
-        token.link_future(task)
-    return await task

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from coag.schema import Candidate, ExecutionOutcome, ExecutionStatus
 
 from ._deps import AnyContext, Deps
@@ -64,27 +62,11 @@ def _impasse(context: AnyContext, deps: Deps) -> ExecutionOutcome:
 
 def _outcome(ended: Ended, context: AnyContext, deps: Deps) -> ExecutionOutcome:
     ran = ended.ran
-    first = ran[0].executed
-    return ExecutionOutcome(
+    return ExecutionOutcome.of(
+        [done.executed for done in ran],
         cycle=context.working_memory.cycle,
         at=deps.clock.now(),
-        status=_overall([done.executed.status for done in ran]),
-        candidate_id=first.candidate_id,
-        action=first.action,
-        arguments=first.arguments,
-        internal=first.internal,
-        intent_id=first.intent_id,
-        result=first.result,
-        batch=tuple(done.executed for done in ran) if len(ran) > 1 else (),
         response=next((done.response for done in ran if done.response is not None), None),
         ended_by=ended.ended_by,
         queued=tuple(percept for done in ran for percept in done.queued),
     )
-
-
-def _overall(statuses: Sequence[ExecutionStatus]) -> ExecutionStatus:
-    """Failed if anything failed, done if anything was done, else refused."""
-    for status in (ExecutionStatus.FAILED, ExecutionStatus.DONE):
-        if status in statuses:
-            return status
-    return ExecutionStatus.REFUSED

@@ -45,8 +45,11 @@ class TurnResult:
     """Modules that were left out because they raised or were late."""
     last: ExecutionOutcome | None = None
     """The last execution."""
-    answered: bool = False
-    """True if the response is the agent's answer, not what a bound left to say."""
+
+    @property
+    def answered(self) -> bool:
+        """True if the response is the agent's answer, not what a bound left to say."""
+        return self.last is not None and self.last.response is not None
 
 
 @dataclass(slots=True)
@@ -191,7 +194,6 @@ def _finish(reason: str, tally: _Tally, context: AnyContext, deps: Deps, turn: i
         usage=tally.usage,
         failed_modules=tuple(sorted(deps.modules.failed)),
         last=tally.last,
-        answered=tally.last is not None and tally.last.response is not None,
     )
 
 

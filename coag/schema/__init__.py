@@ -12,7 +12,7 @@ Nothing here does input or output, and nothing here knows AutoGen.
 from ._actions import ActionCall, ActionResult, ActionSpec
 from ._candidates import Candidate, Evaluation, Verdict
 from ._clock import Clock, SteppingClock, SystemClock
-from ._effects import Intent, Receipt, ReceiptStatus
+from ._effects import Intent, Receipt, ReceiptStatus, Returned
 from ._ids import CountingIds, IdSource, content_id, new_run_id
 from ._import_names import (
     check_own_code,
@@ -23,7 +23,7 @@ from ._import_names import (
 )
 from ._imported import Imported
 from ._json import diff_patch, merge_patch
-from ._model_calls import ModelCall, Rung
+from ._model_calls import Asked, Given, ModelCall, Rung
 from ._outcomes import (
     DecidedBy,
     EvaluationOutcome,
@@ -67,6 +67,7 @@ from ._trace import (
     Written,
 )
 from ._value import Value
+from ._waiting import end_task
 
 __all__ = [
     "Phase",
@@ -114,10 +115,13 @@ __all__ = [
     "Outcome",
     "Rung",
     "ModelCall",
+    "Asked",
+    "Given",
     "Intent",
     "LazySink",
     "ReceiptStatus",
     "Receipt",
+    "Returned",
     "TRACE_VERSION",
     "Snapshot",
     "SnapshotReason",
@@ -148,4 +152,5 @@ __all__ = [
     "estimate_tokens",
     "cut_to_tokens",
     "well_formed",
+    "end_task",
 ]

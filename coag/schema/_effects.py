@@ -6,6 +6,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, Literal
 
+from pydantic import Field
+
 from ._percepts import Failure
 from ._value import Value
 
@@ -37,6 +39,25 @@ class ReceiptStatus(StrEnum):
     """The turn was cancelled while it ran: it may or may not have had its effect."""
 
 
+class Returned(Value):
+    """What a tool gave back that the text of its receipt does not tell."""
+
+    type: str | None = None
+    """Import name of the result's class; None for AutoGen's `ToolResult`."""
+    name: str | None = None
+    """The tool's name in the result, where it is not the action's."""
+    is_error: bool = False
+    """Whether the result says that it is an error."""
+    parts: tuple[dict[str, Any], ...] | None = None
+    """Each part as `{"text": ...}` or `{"image": ...}` (a data URI); None for one text."""
+    fields: dict[str, Any] = Field(default_factory=dict)
+    """What else a result of this class holds, as JSON."""
+    shown: tuple[dict[str, Any], ...] = ()
+    """What the tool showed while it ran, in order: `{"value": ...}`, with the `type` of models."""
+    raised: str | None = None
+    """The error that was raised in place of a result."""
+
+
 class Receipt(Value):
     """Written and flushed right after an action that had an intent."""
 
@@ -48,3 +69,5 @@ class Receipt(Value):
     content: str
     failure: Failure | None = None
     seconds: float = 0.0
+    returned: Returned | None = None
+    """None where the result is one text, `content`, and an error only if `status` is not `done`."""

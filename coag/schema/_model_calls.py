@@ -6,6 +6,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, Literal
 
+from pydantic import Field
+
 from ._outcomes import TokenUsage
 from ._phase import Phase
 from ._value import Value
@@ -21,6 +23,50 @@ class Rung(StrEnum):
     """Tools were offered; the answer is tool calls or text."""
     TEXT = "text"
     """No form was asked for (plain agents)."""
+
+
+class Asked(Value):
+    """What a request asked for beside its messages, the names of its tools and its answer's type.
+
+    It is what a replay must compare, and no more.
+    """
+
+    tools: tuple[str, ...] = ()
+    """A hash of each tool's schema, in the order of `ModelCall.tools`."""
+    tool_choice: str = "auto"
+    """`auto`, `required`, `none`, or `tool NAME`."""
+    json_output: bool | str | None = None
+    """As it was given; of a type, a hash of its schema."""
+    arguments: dict[str, Any] = Field(default_factory=dict)
+    """The further arguments of the request, as JSON; what is no JSON is told by its type."""
+    stream: bool = False
+    """True if the answer was asked for as a stream."""
+    model_info: dict[str, Any] | None = None
+    """What the client says its model can do: with its first request, and when that changes."""
+
+
+class Given(Value):
+    """What a client gave beside the text, the tool calls, the usage and the finish reason."""
+
+    ended: Literal["text", "calls", "nothing", "raised", "cancelled"]
+    """What the request came to; `nothing` is a stream that ended without a result."""
+    thought: str | None = None
+    """The model's own thought, where its client tells one apart."""
+    cached: bool = False
+    """True if the client says that the answer came out of a cache."""
+    pieces: tuple[int, ...] | None = None
+    """Characters of each piece of the stream, in order; None without a stream. They are cut out
+    of `stream` where that is there, else out of `raw`."""
+    stream: str | None = None
+    """The text of all pieces, where it is not `raw`."""
+    logprobs: list[Any] | None = None
+    """Log probabilities of the answer's tokens, where the client told them."""
+    exact: dict[str, Any] | None = None
+    """`content`, `thought`, `stream` and `logprobs` with half characters (lone surrogates)
+    escaped, where there are any: they can be in no UTF-8 file."""
+    fault: str | None = None
+    """Of what sort an error was: `timeout`, `status NUMBER`, or `refused` for a request that the
+    client itself would not make; None for all others."""
 
 
 class ModelCall(Value):
@@ -39,7 +85,9 @@ class ModelCall(Value):
     attempt: int
     """1 for the first request, 2 for the one that repeats it with the error."""
     messages: tuple[dict[str, Any], ...]
-    """The messages as sent: `role`, `content`, and tool calls for plain agents."""
+    """The messages as sent: `role`, `content`, and for plain agents `source`, `tool_calls`,
+    `thought`, `results` (what each tool result belongs to) and `parts` (of a message with images:
+    the characters of each text and a hash of each image)."""
     raw: str
     """The answer as it came; empty if none came."""
     tools: tuple[str, ...] = ()
@@ -55,3 +103,7 @@ class ModelCall(Value):
     error: str | None = None
     """Why the answer could not be used, or why none came."""
     seconds: float = 0.0
+    asked: Asked | None = None
+    """The rest of the request; None where a phase asked, and in records of version 1."""
+    given: Given | None = None
+    """The rest of the answer; None where there is none to tell, and in records of version 1."""

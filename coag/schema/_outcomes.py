@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Any, Literal
@@ -191,6 +192,35 @@ class ExecutionOutcome(_OutcomeBase):
     queued: tuple[Percept, ...] = ()
     """Percepts that wait to be perceived at the next boundary."""
 
+    @classmethod
+    def of(
+        cls,
+        executed: Sequence[Executed],
+        *,
+        cycle: int,
+        at: datetime,
+        queued: tuple[Percept, ...] = (),
+        response: str | None = None,
+        ended_by: str | None = None,
+    ) -> ExecutionOutcome:
+        """The outcome of at least one action that Execution dealt with."""
+        first = executed[0]
+        return cls(
+            cycle=cycle,
+            at=at,
+            status=_overall([one.status for one in executed]),
+            candidate_id=first.candidate_id,
+            action=first.action,
+            arguments=first.arguments,
+            internal=first.internal,
+            intent_id=first.intent_id,
+            result=first.result,
+            batch=tuple(executed) if len(executed) > 1 else (),
+            response=response,
+            ended_by=ended_by,
+            queued=queued,
+        )
+
     @property
     def executed(self) -> tuple[Executed, ...]:
         """Every action that Execution dealt with; empty at an impasse."""
@@ -207,6 +237,14 @@ class ExecutionOutcome(_OutcomeBase):
                 result=self.result,
             ),
         )
+
+
+def _overall(statuses: Sequence[ExecutionStatus]) -> ExecutionStatus:
+    """Failed if anything failed, done if anything was done, else refused."""
+    for status in (ExecutionStatus.FAILED, ExecutionStatus.DONE):
+        if status in statuses:
+            return status
+    return ExecutionStatus.REFUSED
 
 
 Outcome = Annotated[
