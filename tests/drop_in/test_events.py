@@ -235,7 +235,8 @@ async def test_pausing_and_resuming_do_no_harm() -> None:
     agent = CoagAgent("agent", PlannedModel())
     await agent.on_pause(CancellationToken())
     await agent.on_resume(CancellationToken())
-    await run(agent)
+    result = await run(agent)
+    assert result.messages[-1].source == "agent"
 
 
 async def test_an_endless_wish_for_tools_ends_within_bounds() -> None:

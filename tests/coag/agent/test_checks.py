@@ -70,7 +70,10 @@ def test_grounded_proposals_of_a_domain_are_taken() -> None:
             del state
             return ()
 
-    make(proposal="grounded", model_context=Lift())
+    lift = Lift()
+    made = make(proposal="grounded", model_context=lift)
+    assert made.context is lift
+    assert made.mind.deps.settings.proposal == "grounded"
 
 
 @pytest.mark.parametrize("arguments", [{"api_key": "abcdefgh"}, {"db": "x hushhushhush"}])
