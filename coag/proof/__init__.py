@@ -5,4 +5,8 @@ on the records, `replay` runs the agent again on what they hold, `fork` goes on 
 phases otherwise, `why` tells what a decision rested on, and `diagnose` what a failure came from.
 """
 
-__all__: list[str] = []
+from ._causes import Cause
+from ._verify import Trace, examine, verify
+from ._violation import Examination, Remark, Rule, Violation
+
+__all__ = ["Cause", "verify", "examine", "Trace", "Examination", "Violation", "Remark", "Rule"]

@@ -1,0 +1,37 @@
+"""The fault injector: breaks one component of a running agent and lets the run go on.
+
+A fault is in a component, never in a line of a trace: a sensor lies or is silent, recall leaves
+out a record or changes it, the model's answer of one phase is exchanged, a tool fails, or the
+experimenter changes the world between perception and action. Each runs in a real world behind
+HTTP, with the agent that is sound by itself (`scripted:sound`), at a random but seeded cycle.
+A twin without the fault tells whether it did harm at all; what a diagnosis says of the trace
+plays no part in that.
+
+`Experiment.inject` gives the runs.
+"""
+
+from ._draw import PLAIN_CAUSES, VARIANTS
+from ._experiment import Experiment, Injection
+from ._fault import Breaker, Fault
+from ._stage import STAGES, Stage, stage_of
+from ._tally import Tally, tally_of
+from ._trial import AgentKind, Ground, Trial, open_ground, play
+
+__all__ = [
+    "Experiment",
+    "Injection",
+    "Fault",
+    "Breaker",
+    "VARIANTS",
+    "PLAIN_CAUSES",
+    "Stage",
+    "STAGES",
+    "stage_of",
+    "Trial",
+    "Ground",
+    "AgentKind",
+    "open_ground",
+    "play",
+    "Tally",
+    "tally_of",
+]

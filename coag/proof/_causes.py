@@ -1,0 +1,30 @@
+"""The causes that a failure can have, one per part of the architecture."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Cause(StrEnum):
+    """The part of the architecture that a failure comes from."""
+
+    MISPERCEPTION = "misperception"
+    """A sensor or a tool's return told what was not so."""
+    MISSED_RETRIEVAL = "missed retrieval"
+    """Memory holds a record that fits, and it was not recalled."""
+    WRONG_FACT = "wrong recalled fact"
+    """What was recalled is not so."""
+    FAULTY_REASONING = "faulty reasoning"
+    """The situation as it was worked out contradicts what was perceived."""
+    INVALID_PROPOSAL = "invalid proposal"
+    """What was proposed cannot or must not be done."""
+    FAULTY_EVALUATION = "faulty evaluation"
+    """The scores contradict what the candidates are predicted to bring."""
+    BAD_SELECTION = "bad selection"
+    """A worse candidate was chosen than the scores say."""
+    FAILED_EXECUTION = "failed execution"
+    """A sound action did not work: a tool raised, gave no answer, or did nothing."""
+    CHANGED_ENVIRONMENT = "changed environment"
+    """The world changed, and the agent had no part in it."""
+    UNUSABLE_ANSWER = "model answer unusable"
+    """A model gave nothing that could be read, or none could be asked."""
