@@ -19,6 +19,9 @@ DEV_STAMP := $(VENV)/.dev-$(call fingerprint,requirements/dev.txt)
 READY_TO_RUN := $(if $(wildcard $(DEV_STAMP)),$(DEV_STAMP),$(RUN_STAMP))
 READY_TO_WORK := $(DEV_STAMP)
 
+# Tests run side by side, a process for each core; files stay together, for their shared parts.
+PARALLEL := --numprocesses auto --maxprocesses 4 --dist loadfile
+
 # The first Python that runs and is new enough; PYTHON=... names another.
 find_python = for python in $(if $(PYTHON),$(PYTHON),python3.11 python3 python3.12 python3.13); do \
 	if "$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
@@ -63,7 +66,7 @@ demo: $(READY_TO_RUN) ## Run both agents through the four scenarios (scripted mo
 
 test: $(READY_TO_WORK) ## Run the tests, with the floor of 95 % coverage of coag
 	@mkdir -p build
-	@$(BIN)/python -m pytest -m "not model and not long" --cov=coag --cov-branch --cov-fail-under=95 \
+	@$(BIN)/python -m pytest $(PARALLEL) -m "not model and not long" --cov=coag --cov-branch --cov-fail-under=95 \
 		--cov-report=term --cov-report=json:build/coverage.json
 	@$(BIN)/python .ci/branch_floor.py build/coverage.json 95
 
@@ -71,7 +74,7 @@ test-slow: $(READY_TO_WORK) ## Run only the tests that take processes and many s
 	@$(BIN)/python -m pytest -m slow
 
 test-long: $(READY_TO_WORK) ## Run all tests but those with a real model, with more seeds, kills and examples
-	@HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest -m "not model" -o timeout=300
+	@HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest $(PARALLEL) -m "not model" -o timeout=300
 
 test-model: $(READY_TO_WORK) ## Run the tests that need a real language model
 	@$(BIN)/python -m pytest -m model
