@@ -7,17 +7,20 @@ logs/<run id>/
   cycles/0001/1-retrieval.json one page per phase, for reading; made from the trace's records
 ```
 
-The trace is append-only and numbered without gaps. It is handed to the operating system at
+The trace is append-only and numbered without gaps, and each line holds a hash over its record and
+the line before, so that a change is found (`read_lines`). It is handed to the operating system at
 every phase boundary and around every external action, so that it survives the death of the
 process (not of the machine), and an action is never run whose intent could not be written.
 Secrets are replaced before anything is written. The format is described in
 `docs/log-format.md`.
 """
 
+from ._chain import line_hash
 from ._find import find_run, list_runs
-from ._folder import RunFolder, open_trace, read_run
+from ._folder import RunFolder, open_trace, read_run, seal_of
+from ._lines import ProblemKind, TraceLine, TraceProblem, read_lines
 from ._memory import MemoryTrace
-from ._reader import TraceProblem, cycle_of, read_trace
+from ._reader import cycle_of, read_trace
 from ._redactor import REDACTED, Redactor
 from ._run import Parent, Rebuild, Recipe, RunInfo, RunKind, Seal, installed_versions
 from ._writer import TraceWriter
@@ -37,8 +40,13 @@ __all__ = [
     "TraceWriter",
     "open_trace",
     "MemoryTrace",
+    "ProblemKind",
     "TraceProblem",
     "read_trace",
+    "TraceLine",
+    "read_lines",
+    "line_hash",
+    "seal_of",
     "cycle_of",
     "REDACTED",
     "Redactor",

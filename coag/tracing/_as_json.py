@@ -5,25 +5,32 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from pydantic_core import PydanticSerializationError, to_json, to_jsonable_python
+from pydantic_core import PydanticSerializationError, from_json, to_json, to_jsonable_python
 
-from coag.schema import Entry
+from coag.schema import TraceRecord
+
+_DEEP = 150
+"""Brackets from which it is worth a look whether a text is nested too deeply to be read."""
 
 
-def entry_line(entry: Entry) -> str:
-    """One line of a trace, without its newline.
+def record_text(record: TraceRecord) -> str:
+    """A record as it stands in a trace.
 
     Half characters (lone surrogates), which an answer cut off within an escape gives, cannot
     stand in a file; they are written as `?`.
 
     Raises:
         PydanticSerializationError: If the record holds something that is no JSON.
+        ValueError: If it is nested so deeply that no reader would take it.
     """
     try:
-        return entry.model_dump_json()
+        text = record.model_dump_json()
     except PydanticSerializationError:
-        fields = entry.model_dump(mode="json")
-        return _without_halves(json.dumps(fields, ensure_ascii=False, separators=(",", ":")))
+        fields = record.model_dump(mode="json")
+        text = _without_halves(json.dumps(fields, ensure_ascii=False, separators=(",", ":")))
+    if text.count("{") + text.count("[") >= _DEEP:
+        from_json(f"[{text}]")  # the line around it is one level more
+    return text
 
 
 def page_text(page: dict[str, Any]) -> str:

@@ -5,18 +5,23 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from datetime import datetime
+from io import FileIO
 from pathlib import Path
 from typing import Any, Self
 
 from pydantic import BaseModel, ValidationError
+from pydantic_core import from_json, to_json
 
 from coag.errors import TraceError
 from coag.schema import TRACE_VERSION, Clock
 
+from ._line_file import backwards
 from ._pages import PhasePages, PlainPages
+from ._parse import Unreadable, newer_version, parse_line
 from ._private import FOLDER, private
 from ._redactor import Redactor
-from ._run import RunInfo
+from ._run import RunInfo, Seal
+from ._upgrade import is_older, upgraded_run
 from ._writer import TraceWriter
 
 _INFO = "run.json"
@@ -79,6 +84,9 @@ class RunFolder:
     ) -> RunInfo:
         """Notes in `run.json` that the run ended, and with what; in one step or not at all.
 
+        The trace is closed by now. How many records it has and its last hash are noted as the
+        `seal`, unless it ends in what is no whole line of this version, or is not there.
+
         Args:
             at: When it ended.
             result: What was found out about it, as JSON.
@@ -87,9 +95,25 @@ class RunFolder:
         Raises:
             TraceError: If `run.json` cannot be read or written.
         """
-        info = read_run(self.path).model_copy(update={"ended_at": at, "result": result})
+        info = read_run(self.path).model_copy(
+            update={"ended_at": at, "result": result, "seal": seal_of(self.trace_path)}
+        )
         self._write(info, redactor or Redactor.from_environment())
         return info
+
+    def reopen(self, *, redactor: Redactor | None = None) -> None:
+        """Notes in `run.json` that a run that had ended goes on.
+
+        Args:
+            redactor: Takes secrets out; None for the one that knows this process's environment.
+
+        Raises:
+            TraceError: If `run.json` cannot be read or written.
+        """
+        info = read_run(self.path)
+        if info.ended_at is not None or info.seal is not None:
+            going_on = info.model_copy(update={"ended_at": None, "seal": None})
+            self._write(going_on, redactor or Redactor.from_environment())
 
     def _write(self, info: RunInfo, redactor: Redactor) -> None:
         text = redactor.clean(info.model_dump_json(indent=2), indent=2)
@@ -106,7 +130,8 @@ def read_run(folder: Path) -> RunInfo:
     """What is known about the run in a folder.
 
     Raises:
-        TraceError: If there is no `run.json`, or it is not one of this version of the format.
+        TraceError: If there is no `run.json`, or it is none of this version of the format or of
+            an older one.
     """
     path = folder / _INFO
     try:
@@ -134,18 +159,50 @@ def open_trace(
     redactor = redactor or Redactor.from_environment()
     make = PhasePages if read_run(folder.path).kind == "coag" else PlainPages
     pages = make(folder.cycles_path, redactor)
-    return TraceWriter(folder.trace_path, pages=pages, clock=clock, redactor=redactor)
+    writer = TraceWriter(folder.trace_path, pages=pages, clock=clock, redactor=redactor)
+    try:
+        folder.reopen(redactor=redactor)
+    except BaseException:
+        writer.close()
+        raise
+    return writer
+
+
+def seal_of(trace: Path) -> Seal | None:
+    """What a closed trace came to: how many records it has, and its last hash.
+
+    Args:
+        trace: A run's `trace.jsonl`.
+
+    Returns:
+        The seal; None if there is no trace, or it ends in what is no whole line of this version.
+
+    Raises:
+        TraceError: If the trace cannot be read.
+    """
+    try:
+        with FileIO(trace, "r") as file:
+            lines = backwards(file, os.fstat(file.fileno()).st_size)
+            tail, last = next(lines), next(lines, b"")
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise TraceError(trace, f"cannot be read: {_reason(error)}") from error
+    if not tail and not last:
+        return Seal(records=0, hash="")
+    parsed = parse_line(last)
+    if tail or isinstance(parsed, Unreadable) or not parsed.entry.hash:
+        return None
+    return Seal(records=parsed.entry.seq + 1, hash=parsed.entry.hash)
 
 
 def _parse(text: bytes, path: Path) -> RunInfo:
     try:
         version = _Version.model_validate_json(text).v
         if version > TRACE_VERSION:
-            raise TraceError(
-                path,
-                f"is of version {version} of the format, and this coag reads up to "
-                f"{TRACE_VERSION}. Update coag.",
-            )
+            raise TraceError(path, newer_version(version))
+        if is_older(version):
+            text = to_json(upgraded_run(from_json(text)))
         return RunInfo.model_validate_json(text)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]

@@ -7,6 +7,7 @@ import os
 import stat
 import sys
 from collections.abc import Iterator
+from hashlib import sha256
 from io import FileIO
 from pathlib import Path
 
@@ -92,15 +93,15 @@ class LineFile:
 
         Lines come without their newline. Reads in blocks, so that a long trace is cheap to open.
         """
-        position = self.size
-        rest = b""
-        while position > 0:
-            start = max(0, position - _BLOCK)
-            self._file.seek(start)
-            rest, *whole = (self._read(position - start) + rest).split(b"\n")
-            yield from reversed(whole)
-            position = start
-        yield rest
+        yield from backwards(self._file, self.size)
+
+    def sha256(self) -> str:
+        """SHA-256 of all that is in the file, in hex."""
+        hashed = sha256()
+        self._file.seek(0)
+        while block := self._file.read(_BLOCK):
+            hashed.update(block)
+        return hashed.hexdigest()
 
     def cut_tail(self, length: int, keep_in: Path) -> None:
         """Moves the last `length` bytes to another file.
@@ -110,7 +111,7 @@ class LineFile:
         """
         start = self.size - length
         self._file.seek(start)
-        tail = self._read(length)
+        tail = _read(self._file, length)
         try:
             with open(keep_in, "ab", opener=private) as kept:
                 kept.write(tail)
@@ -124,13 +125,6 @@ class LineFile:
         """Lets go of the file."""
         self._file.close()
 
-    def _read(self, length: int) -> bytes:
-        parts: list[bytes] = []
-        while length > 0 and (part := self._file.read(length)):
-            parts.append(part)
-            length -= len(part)
-        return b"".join(parts)
-
     def _lock(self) -> None:
         if sys.platform == "win32":
             return
@@ -139,6 +133,36 @@ class LineFile:
         except BlockingIOError:
             problem = "another writer holds it: the run still goes on. Stop that one first."
             raise TraceError(self._path, problem) from None
+
+
+def backwards(file: FileIO, size: int) -> Iterator[bytes]:
+    """First what stands behind the last newline (often nothing), then the lines, last first.
+
+    Lines come without their newline. Reads in blocks, so that a long file is cheap.
+
+    Args:
+        file: Open for reading.
+        size: Bytes from the beginning of which the last is the first to be read.
+    """
+    position, block = size, _BLOCK
+    rest = b""
+    while position > 0:
+        start = max(0, position - block)
+        file.seek(start)
+        rest, *whole = (_read(file, position - start) + rest).split(b"\n")
+        yield from reversed(whole)
+        position = start
+        if not whole:  # so that a very long line is not copied for every block of it
+            block *= 2
+    yield rest
+
+
+def _read(file: FileIO, length: int) -> bytes:
+    parts: list[bytes] = []
+    while length > 0 and (part := file.read(length)):
+        parts.append(part)
+        length -= len(part)
+    return b"".join(parts)
 
 
 def _reason(error: OSError) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self
@@ -12,7 +13,6 @@ from pydantic_core import PydanticSerializationError
 from coag.errors import TraceError
 from coag.schema import (
     Clock,
-    Entry,
     EvaluationOutcome,
     ExecutionOutcome,
     Intent,
@@ -28,9 +28,11 @@ from coag.schema import (
     Written,
 )
 
-from ._as_json import entry_line
+from ._as_json import record_text
+from ._chain import chained_line
 from ._line_file import LineFile
-from ._reader import cycle_of, parse_entry
+from ._parse import ParsedLine, Unreadable, parse_line
+from ._reader import cycle_of
 from ._redactor import Redactor
 
 _BOUNDARIES = (
@@ -67,9 +69,10 @@ class Pages(Protocol):
 class TraceWriter:
     """Appends a run's records to its `trace.jsonl`; a `TraceSink`.
 
-    Records are numbered without gaps and held back until the next phase boundary, intent,
-    receipt or turn's end. Nothing that was written is kept in RAM. An existing trace is gone on
-    with; a torn last line is moved to `trace.jsonl.torn-SEQ` and a note says so.
+    Records are numbered without gaps, chained by their hashes, and held back until the next phase
+    boundary, intent, receipt or turn's end. Nothing that was written is kept in RAM. An existing
+    trace is gone on with, one of version 1 too; a torn last line is moved to
+    `trace.jsonl.torn-SEQ` and a note says so.
 
     A writer that failed once refuses everything after, so that no action runs unrecorded. So does
     one whose file was removed, replaced or cut: that is looked after before every intent. The
@@ -102,6 +105,7 @@ class TraceWriter:
         self._held_bytes = 0
         self._failed = False
         self._seq = 0
+        self._head = ""
         self._size = 0
         self._file = LineFile(path)
         try:
@@ -115,6 +119,11 @@ class TraceWriter:
     def count(self) -> int:
         """How many records the trace has, those held back included."""
         return self._seq
+
+    @property
+    def head(self) -> str:
+        """The hash of the last record, one held back included; empty for an empty trace."""
+        return self._head
 
     def write(self, record: TraceRecord) -> None:
         """Appends a record; at boundaries hands all held back to the operating system.
@@ -174,14 +183,14 @@ class TraceWriter:
     def _hold(self, record: TraceRecord) -> None:
         self._refuse_if_failed()
         try:
-            line = entry_line(Entry(seq=self._seq, body=record))
-        except PydanticSerializationError as error:
+            body = self._redactor.clean(record_text(record)).encode()
+        except (PydanticSerializationError, ValueError) as error:
             raise TraceError(
                 self._path, f"a record {record.record!r} cannot be written as JSON: {error}"
             ) from error
-        written = self._redactor.clean(line).encode() + b"\n"
-        self._held.append(written)
-        self._held_bytes += len(written)
+        line, self._head = chained_line(self._head, self._seq, body)
+        self._held.append(line)
+        self._held_bytes += len(line)
         self._seq += 1
 
     def _show(self, pages: Pages, record: TraceRecord) -> None:
@@ -212,31 +221,32 @@ class TraceWriter:
         """Finds where an existing trace ends, and repairs a torn last line."""
         lines = self._file.backwards()
         tail = next(lines)
-        if tail and self._is_whole(tail):
+        if tail and not isinstance(parse_line(tail), Unreadable):  # only the newline is missing
             self._file.append(b"\n")
             lines, tail = self._file.backwards(), b""
             next(lines)
+        cycle, last = self._look_back(lines)
+        kept = self._path.with_name(f"{self._path.name}.torn-{self._seq}")
+        if tail:
+            self._file.cut_tail(len(tail), kept)
+        if last is not None:
+            self._head = last.entry.hash or self._file.sha256()
+        if tail:
+            text = f"The last line was torn; its {len(tail)} bytes were moved to {kept.name}."
+            self._hold(Note(at=self._clock.now(), cycle=cycle, about="repair", text=text))
+            self.flush()
+
+    def _look_back(self, lines: Iterator[bytes]) -> tuple[int, ParsedLine | None]:
+        """The current cycle and the last whole line; takes over the number."""
+        last: ParsedLine | None = None
         cycle: int | None = None
         for back, line in enumerate(lines):
-            entry = parse_entry(line, f"line {back + 1} from the end", self._path)
-            self._seq = max(self._seq, entry.seq + 1)
-            cycle = cycle_of(entry.body)
+            parsed = parse_line(line)
+            if isinstance(parsed, Unreadable):
+                raise TraceError(self._path, f"line {back + 1} from the end {parsed.why}")
+            last = last or parsed
+            self._seq = max(self._seq, parsed.entry.seq + 1)
+            cycle = cycle_of(parsed.entry.body)
             if cycle is not None or back == _LOOK_BACK:
                 break
-        if tail:
-            self._cut(tail, cycle or 0)
-
-    def _is_whole(self, tail: bytes) -> bool:
-        """True if only the newline is missing."""
-        try:
-            parse_entry(tail, "the last line", self._path)
-        except TraceError:
-            return False
-        return True
-
-    def _cut(self, tail: bytes, cycle: int) -> None:
-        kept = self._path.with_name(f"{self._path.name}.torn-{self._seq}")
-        self._file.cut_tail(len(tail), kept)
-        text = f"The last line was torn; its {len(tail)} bytes were moved to {kept.name}."
-        self._hold(Note(at=self._clock.now(), cycle=cycle, about="repair", text=text))
-        self.flush()
+        return cycle or 0, last

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -34,12 +34,13 @@ from coag.schema import (
     TurnStart,
     Verdict,
 )
-from coag.tracing import Recipe, Redactor, RunFolder, RunInfo, RunKind
+from coag.tracing import Recipe, Redactor, RunFolder, RunInfo, RunKind, line_hash
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 
 CycleMaker = Callable[[int], list[TraceRecord]]
 RunMaker = Callable[..., RunFolder]
+LineMaker = Callable[[Iterable[TraceRecord]], list[bytes]]
 
 
 def made_call(cycle: int, phase: Phase | None) -> ModelCall:
@@ -132,3 +133,19 @@ def make_run(tmp_path: Path) -> RunMaker:
         return RunFolder.create(tmp_path / "logs", info, redactor=Redactor())
 
     return make
+
+
+def chained_lines(records: Iterable[TraceRecord]) -> list[bytes]:
+    """Lines as a writer leaves them, with their newlines."""
+    lines: list[bytes] = []
+    before = ""
+    for seq, record in enumerate(records):
+        body = record.model_dump_json()
+        before = line_hash(before, seq, body.encode())
+        lines.append(f'{{"v":2,"seq":{seq},"hash":"{before}","body":{body}}}\n'.encode())
+    return lines
+
+
+@pytest.fixture(scope="session")
+def trace_lines() -> LineMaker:
+    return chained_lines
