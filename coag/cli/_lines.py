@@ -28,6 +28,7 @@ from coag.schema import (
     RetrievalOutcome,
     SelectionOutcome,
     Snapshot,
+    SnapshotReason,
     TraceRecord,
     TurnEnd,
     TurnStart,
@@ -44,6 +45,11 @@ _SHORT = 60
 _RAW = 200
 """Characters shown of an unusable answer."""
 _SEEN = "[the receipt's result]"
+_STATES = {
+    SnapshotReason.LOADED: "a saved state took the place of the one before",
+    SnapshotReason.FORKED: "the run begins where another one stood",
+}
+"""Snapshots of what no record before them led to."""
 
 
 class RunLines:
@@ -62,7 +68,7 @@ class RunLines:
         self._result = ""
 
     def of(self, record: TraceRecord) -> list[Text]:
-        """The record's lines; none for a snapshot or a turn's start."""
+        """The record's lines; none for a turn's start, nor for a snapshot of what came before."""
         return list(self._of(record))
 
     def _of(self, record: TraceRecord) -> Iterator[Text]:
@@ -90,7 +96,8 @@ class RunLines:
                 text = f"{record.reason}: {said}" if said else record.reason
                 yield _line("turn ended", text, "bold")
             case Snapshot() | ActionsListed() | TurnStart():
-                pass
+                if isinstance(record, Snapshot) and record.reason in _STATES:
+                    yield _line("state", _STATES[record.reason], "yellow")
             case _:
                 yield from self._outcome(record)
 

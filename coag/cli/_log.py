@@ -22,18 +22,27 @@ from coag.schema import (
     Written,
 )
 from coag.tracing import (
+    Parent,
+    ProblemKind,
     RunFolder,
     RunInfo,
     TraceProblem,
     cycle_of,
+    entry_of,
     read_run,
     read_trace,
 )
 
+from ._follow import followed
 from ._lines import RunLines
 from ._runs import found_run, runs_below, show_runs
 from ._text import escaped_json, one_line
 from ._totals import Totals
+
+_TOLD = 5
+"""How many problems are told one by one."""
+_MEANS = {ProblemKind.TRUNCATED: ": the run was killed, or still goes on"}
+"""What a problem means for the run, where its sentence does not say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +56,37 @@ class _Shown:
     """True if the options ask for it."""
 
 
-def show_run(name: str, logs: Path, *, cycle: int | None, phase: str | None, as_json: bool) -> None:
+class _Problems:
+    """What is wrong with the trace that is shown, told below it."""
+
+    def __init__(self) -> None:
+        self._first: list[TraceProblem] = []
+        self._count = 0
+
+    def take(self, problem: TraceProblem) -> None:
+        self._count += 1
+        if len(self._first) < _TOLD:
+            self._first.append(problem)
+
+    def show(self) -> None:
+        console = Console(stderr=True)
+        for problem in self._first:
+            means = _MEANS.get(problem.kind, "")
+            console.print(Text(f"{problem.text}{means}.", style="yellow"), soft_wrap=True)
+        if self._count > len(self._first):
+            more = f"… and {self._count - len(self._first)} more lines like that."
+            console.print(Text(more, style="yellow"), soft_wrap=True)
+
+
+def show_run(
+    name: str,
+    logs: Path,
+    *,
+    cycle: int | None,
+    phase: str | None,
+    as_json: bool,
+    follow: bool = False,
+) -> None:
     """Prints one run, or which runs a folder holds.
 
     Args:
@@ -56,6 +95,7 @@ def show_run(name: str, logs: Path, *, cycle: int | None, phase: str | None, as_
         cycle: Only this cycle.
         phase: Only this phase.
         as_json: Print the records themselves, one a line.
+        follow: Show what comes as well, until the run ends or Ctrl-C.
 
     Raises:
         UnknownNameError: If there is no such run or phase.
@@ -65,27 +105,40 @@ def show_run(name: str, logs: Path, *, cycle: int | None, phase: str | None, as_
     wanted = None if phase is None else _phase(phase)
     holder = runs_below(name, logs)
     if holder is not None:
-        if cycle is not None or wanted is not None:
+        if cycle is not None or wanted is not None or follow:
             raise ConfigurationError(
-                f"{str(holder)!r} holds runs and is none itself: name one of them with --cycle "
-                f"and --phase. `coag log {holder}` lists them."
+                f"{str(holder)!r} holds runs and is none itself: name one of them with --cycle, "
+                f"--phase and --follow. `coag log {holder}` lists them."
             )
         show_runs(holder, as_json=as_json)
         return
     folder = found_run(name, logs)
-    if cycle is not None:
+    if cycle is not None and not follow:
         _check_cycle(folder, cycle)
-    problems: list[TraceProblem] = []
-    entries = _select(read_trace(folder.trace_path, problems.append), cycle, wanted)
-    if as_json:
-        for shown in entries:
-            if shown.selected:
-                sys.stdout.write(escaped_json(shown.entry.model_dump_json()) + "\n")
-    else:
-        _print_run(folder, entries, partly=cycle is not None or wanted is not None)
-    for problem in problems:
-        warning = f"{problem.text}: the run was killed, or still goes on."
-        Console(stderr=True).print(Text(warning, style="yellow"), soft_wrap=True)
+    problems = _Problems()
+    entries = _select(_entries(folder, problems, follow=follow), cycle, wanted)
+    try:
+        if as_json:
+            _print_json(entries)
+        else:
+            _print_run(folder, entries, partly=cycle is not None or wanted is not None)
+    except KeyboardInterrupt:
+        if not follow:
+            raise
+    problems.show()
+
+
+def _entries(folder: RunFolder, problems: _Problems, *, follow: bool) -> Iterator[Entry]:
+    if follow:
+        return followed(folder, lambda line: entry_of(line, problems.take))
+    return read_trace(folder.trace_path, problems.take)
+
+
+def _print_json(entries: Iterator[_Shown]) -> None:
+    for shown in entries:
+        if shown.selected:
+            sys.stdout.write(escaped_json(shown.entry.model_dump_json()) + "\n")
+            sys.stdout.flush()
 
 
 def _phase(text: str) -> Phase:
@@ -157,7 +210,14 @@ def _head(info: RunInfo) -> Iterator[Text]:
     yield Text(one_line(f"{info.id}: {info.kind} agent {info.agent}"), style="bold")
     if about:
         yield Text(one_line(", ".join(about)))
+    if info.parent is not None:
+        yield Text(one_line(_origin(info.parent)))
     yield Text(f"started {info.started_at:%Y-%m-%d %H:%M:%S}, {ended}")
+
+
+def _origin(parent: Parent) -> str:
+    changes = "".join(f", {change}" for change in parent.changes)
+    return f"forked from {parent.run} at {parent.cycle}.{parent.phase}{changes}"
 
 
 def _console() -> Console:

@@ -20,9 +20,10 @@ from ._find import find_run, list_runs
 from ._folder import RunFolder, open_trace, read_run, seal_of
 from ._lines import ProblemKind, TraceLine, TraceProblem, read_lines
 from ._memory import MemoryTrace
-from ._reader import cycle_of, read_trace
+from ._reader import cycle_of, entry_of, read_trace
 from ._redactor import REDACTED, Redactor
 from ._run import Parent, Rebuild, Recipe, RunInfo, RunKind, Seal, installed_versions
+from ._tail import TraceTail
 from ._writer import TraceWriter
 
 __all__ = [
@@ -45,6 +46,8 @@ __all__ = [
     "read_trace",
     "TraceLine",
     "read_lines",
+    "TraceTail",
+    "entry_of",
     "line_hash",
     "seal_of",
     "cycle_of",

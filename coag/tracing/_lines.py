@@ -16,8 +16,6 @@ from ._parse import ParsedLine, Unreadable, is_json, parse_line
 
 LONGEST_LINE = 1 << 26
 """Bytes; longer than any record, so that a foreign file cannot fill the memory."""
-_SKIPPED = 1 << 20
-"""Bytes of a longer line that are skipped at once."""
 
 
 class ProblemKind(StrEnum):
@@ -64,6 +62,7 @@ def read_lines(path: Path) -> Iterator[TraceLine]:
 
     Numbers and hashes are measured by the line before, so that one change is told of once. Lines
     that are missing at the end are not seen here: they are found by the `Seal` of `run.json`.
+    What stands behind a line of over 64 MB is not read.
 
     Args:
         path: A run's `trace.jsonl`.
@@ -148,12 +147,11 @@ class LineCheck:
 
 
 def _raw_lines(file: BinaryIO) -> Iterator[bytes]:
-    """The lines with their newlines; of one that is too long only its beginning."""
+    """The lines with their newlines; of one that is too long only its beginning, as the last."""
     while line := file.readline(LONGEST_LINE + 1):
         yield line
-        rest = line
-        while len(line) > LONGEST_LINE and rest and not rest.endswith(b"\n"):
-            rest = file.readline(_SKIPPED)
+        if len(line) > LONGEST_LINE:
+            return
 
 
 def _reason(error: OSError) -> str:

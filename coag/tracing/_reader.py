@@ -8,7 +8,7 @@ from pathlib import Path
 from coag.errors import TraceError
 from coag.schema import Entry, Percept, TraceRecord
 
-from ._lines import ProblemKind, TraceProblem, read_lines
+from ._lines import ProblemKind, TraceLine, TraceProblem, read_lines
 
 _BEARABLE = (ProblemKind.TRUNCATED, ProblemKind.HASH)
 """Problems with which a trace can be read all the same."""
@@ -34,12 +34,29 @@ def read_trace(
             has one of those problems and `on_problem` is None.
     """
     for line in read_lines(path):
-        for problem in line.problems:
-            if on_problem is None or problem.kind not in _BEARABLE:
-                raise TraceError(path, problem.text)
-            on_problem(problem)
-        if line.entry is not None:
-            yield line.entry
+        entry = entry_of(line, on_problem)
+        if entry is not None:
+            yield entry
+
+
+def entry_of(
+    line: TraceLine, on_problem: Callable[[TraceProblem], None] | None = None
+) -> Entry | None:
+    """What a line holds, as `read_trace` takes it; None for a truncated one.
+
+    Args:
+        line: The line, checked.
+        on_problem: Is told of what can be borne; None to have it raised.
+
+    Raises:
+        TraceError: If the line cannot be read, its number does not follow, or it has a problem
+            that can be borne and `on_problem` is None.
+    """
+    for problem in line.problems:
+        if on_problem is None or problem.kind not in _BEARABLE:
+            raise TraceError(problem.path, problem.text)
+        on_problem(problem)
+    return line.entry
 
 
 def cycle_of(record: TraceRecord) -> int | None:
