@@ -124,19 +124,47 @@ def log(
     as_json: Annotated[
         bool, typer.Option("--json", help="The records as JSON, one a line, for programs.")
     ] = False,
+    follow: Annotated[
+        bool,
+        typer.Option("--follow", "-f", help="Show what comes as well, until it ends or Ctrl-C."),
+    ] = False,
     logs: Annotated[Path, typer.Option(help="The folder that holds the runs.")] = Path("logs"),
 ) -> None:
     """Shows a run: what was recalled, proposed, rejected and why, chosen, done.
 
-    Without RUN, lists the runs there are; with --cycle or --phase, shows that of the latest.
+    Without RUN, lists the runs there are; with --cycle, --phase or --follow, shows the latest.
     """
     from ._log import show_run
     from ._runs import show_runs
 
-    if run is None and cycle is None and phase is None:
+    if run is None and cycle is None and phase is None and not follow:
         show_runs(logs, as_json=as_json)
     else:
-        show_run(run or "latest", logs, cycle=cycle, phase=phase, as_json=as_json)
+        show_run(run or "latest", logs, cycle=cycle, phase=phase, as_json=as_json, follow=follow)
+
+
+@app.command()
+def verify(
+    run: Annotated[
+        str,
+        typer.Argument(
+            help="A run's id or the beginning of one, its folder, or `latest`; or a folder of "
+            "runs, for all of them."
+        ),
+    ] = "latest",
+    head: Annotated[
+        str | None,
+        typer.Option(metavar="HASH", help="The trace's last hash, as it was noted down before."),
+    ] = None,
+    logs: Annotated[Path, typer.Option(help="The folder that holds the runs.")] = Path("logs"),
+) -> None:
+    """Checks that a run obeyed its cycle and that nobody changed its trace.
+
+    Exit code 0: all holds; 1: something is violated; 2: wrongly called.
+    """
+    from ._verify import verify_runs
+
+    raise typer.Exit(verify_runs(run, logs, head=head))
 
 
 @app.command()

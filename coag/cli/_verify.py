@@ -1,0 +1,92 @@
+"""`coag verify`: says whether runs obeyed their cycle and whether their traces are untouched."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.text import Text
+
+from coag.errors import ConfigurationError, TraceError
+from coag.proof import Examination, examine
+from coag.tracing import RunFolder, list_runs
+
+from ._runs import found_run, runs_below
+from ._text import one_line
+
+_LISTED = 100
+"""Violations of one run that are printed."""
+_VIOLATED = 1
+"""Exit code where something is violated."""
+
+
+def verify_runs(name: str, logs: Path, *, head: str | None) -> int:
+    """Verifies one run, or all runs of a folder; prints a sentence per violation.
+
+    Args:
+        name: What the user typed for the run, or a folder of runs.
+        logs: The folder of all runs.
+        head: The hash with which the trace must end, as it was noted down before.
+
+    Returns:
+        The exit code: 0 if all holds, 1 if not.
+
+    Raises:
+        UnknownNameError: If there is no such run.
+        ConfigurationError: If several runs may be meant, or a hash is given for several.
+        TraceError: If the run's trace cannot be read.
+    """
+    console = Console(highlight=False, markup=False, emoji=False)
+    holder = runs_below(name, logs)
+    if holder is None:
+        return _verify([found_run(name, logs)], console, head)
+    if head is not None:
+        raise ConfigurationError(
+            f"{str(holder)!r} holds several runs, and --head is the last hash of one: name it."
+        )
+    return _verify(list(list_runs(holder)), console, None)
+
+
+def _verify(runs: Sequence[RunFolder], console: Console, head: str | None) -> int:
+    violated = 0
+    for run in runs:
+        try:
+            found = examine(run, head=head)
+        except TraceError as error:
+            if len(runs) == 1:
+                raise
+            violated += 1
+            console.print(Text(one_line(str(error), 1_000), style="red"), soft_wrap=True)
+            continue
+        violated += not found.holds
+        for line in _lines(run, found):
+            console.print(line, soft_wrap=True)
+    if len(runs) > 1:
+        console.print(_sum(len(runs), violated), soft_wrap=True)
+    return _VIOLATED if violated else 0
+
+
+def _lines(run: RunFolder, found: Examination) -> Iterator[Text]:
+    """What was found in one run, foreign text made harmless."""
+    name = one_line(run.path.name)
+    records = f"{found.records} record{'' if found.records == 1 else 's'}"
+    if found.holds:
+        head = f", head {one_line(found.head)}" if found.head else ""
+        yield Text(f"{name}: verified, {records}{head}", style="green")
+    else:
+        count = len(found.violations)
+        text = f"{name}: {count} violation{'' if count == 1 else 's'} in {records}"
+        yield Text(text, style="bold red")
+    for violation in found.violations[:_LISTED]:
+        yield Text(f"  {one_line(str(violation), 1_000)}", style="red")
+    if len(found.violations) > _LISTED:
+        yield Text(f"  … and {len(found.violations) - _LISTED} more", style="red")
+    for remark in found.remarks[:_LISTED]:
+        yield Text(f"  {one_line(str(remark), 1_000)}", style="yellow")
+
+
+def _sum(runs: int, violated: int) -> Text:
+    if not violated:
+        return Text(f"{runs} runs verified", style="bold green")
+    return Text(f"{violated} of {runs} runs do not hold", style="bold red")

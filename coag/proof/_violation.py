@@ -1,0 +1,103 @@
+"""What checking a trace finds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Rule(StrEnum):
+    """What a trace must hold; the names are stable."""
+
+    LINE = "line"
+    """Every line is a record of the format, written as the format says."""
+    NUMBER = "number"
+    """Lines are numbered from 0 without gaps."""
+    CHAIN = "chain"
+    """Every line's hash follows from the line before it and from its own body."""
+    SEAL = "seal"
+    """The trace ends where `run.json` says that it ended, or where the caller noted it."""
+    PHASE = "phase"
+    """Six outcomes a cycle, in order, in cycles that count up by one."""
+    TURN = "turn"
+    """Turns begin and end in order; cycles are within turns, and answers are the turn's."""
+    SNAPSHOT = "snapshot"
+    """Every cycle begins with a snapshot, and other ones stand only where they may."""
+    MEMORY = "memory"
+    """Percepts and outcomes alone lead to the working memory that a snapshot tells of."""
+    PERCEPT = "percept"
+    """What an execution brought is perceived once and unchanged; nothing returns from nowhere."""
+    CANDIDATE = "candidate"
+    """Every candidate is evaluated, on the arguments that were proposed."""
+    CONSTRAINT = "constraint"
+    """Every constraint that was pinned has judged, and none that was not."""
+    SELECTION = "selection"
+    """A survivor is selected, by whom it says."""
+    INTENT = "intent"
+    """What acts has one intent, and it was selected in this cycle."""
+    RECEIPT = "receipt"
+    """Every intent has one receipt, right after it."""
+    EXECUTION = "execution"
+    """An execution's outcome tells what its intents and receipts tell."""
+    PROCEDURE = "procedure"
+    """Procedures are pinned, count up by one and come into force in the next cycle."""
+    WRITTEN = "written"
+    """What was written to memory was written by an action of this run and cycle."""
+    MODEL_CALL = "model_call"
+    """Models are asked by the phase that was going on."""
+    USAGE = "usage"
+    """An outcome's usage is that of its model calls."""
+    HOOK = "hook"
+    """The domain's hook computes the state change that was recorded."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Violation:
+    """One way in which a trace is not what a run can have left."""
+
+    rule: Rule
+    seq: int | None
+    """Number of the record, from 0; None for the run as a whole."""
+    cycle: int | None
+    """The cycle that was going on; None where that is not known."""
+    text: str
+    """What is wrong, with which values, as a sentence."""
+
+    def __str__(self) -> str:
+        return _placed(self.seq, self.cycle, f"{self.rule}: {self.text}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remark:
+    """What limits a check, or what a reader should know, and is no violation."""
+
+    seq: int | None
+    """Number of the record, from 0; None for the run as a whole."""
+    text: str
+
+    def __str__(self) -> str:
+        return _placed(self.seq, None, self.text)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Examination:
+    """Everything that a check of one trace found."""
+
+    records: int
+    """Records that were read."""
+    head: str
+    """The hash of the last line, which stands for the whole trace: note it down elsewhere, and
+    a later check can be given it. Empty where the trace is no chain."""
+    violations: tuple[Violation, ...] = ()
+    remarks: tuple[Remark, ...] = ()
+
+    @property
+    def holds(self) -> bool:
+        """True if nothing is violated."""
+        return not self.violations
+
+
+def _placed(seq: int | None, cycle: int | None, text: str) -> str:
+    where = [] if seq is None else [f"line {seq + 1}"]
+    where += [f"cycle {cycle}"] if cycle else []
+    return f"{', '.join(where)}: {text}" if where else text
