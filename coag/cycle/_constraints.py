@@ -93,6 +93,7 @@ class ConstraintSet:
     ) -> None:
         self._own: list[NamedConstraint] = []
         self._sources = tuple(sources)
+        self._left_out: set[str] = set()
         self._pinned: tuple[NamedConstraint, ...] = ()
         for constraint in constraints:
             self.add(constraint)
@@ -128,6 +129,10 @@ class ConstraintSet:
             raise UnknownNameError("constraint", name, self.names())
         self._own = [constraint for constraint in self._own if constraint.name != name]
 
+    def leave_out(self, name: str) -> None:
+        """Takes a constraint out of force from the next cycle on for good, whoever brings it."""
+        self._left_out.add(name)
+
     def names(self) -> tuple[str, ...]:
         """Names of the constraints added here; those of sources are not among them."""
         return tuple(constraint.name for constraint in self._own)
@@ -139,7 +144,8 @@ class ConstraintSet:
     def pin(self) -> tuple[str, ...]:
         """Fixes what is in force for this cycle and returns the names in order."""
         brought = [named(rule) for source in self._sources for rule in source.constraints()]
-        self._pinned = (*self._own, *brought)
+        known = (*self._own, *brought)
+        self._pinned = tuple(rule for rule in known if rule.name not in self._left_out)
         return tuple(constraint.name for constraint in self._pinned)
 
     @property

@@ -5,8 +5,28 @@ on the records, `replay` runs the agent again on what they hold, `fork` goes on 
 phases otherwise, `why` tells what a decision rested on, and `diagnose` what a failure came from.
 """
 
+from ._boundary import Boundary
 from ._causes import Cause
+from ._fork import ForkReport, fork
+from ._fork_changes import Changes
+from ._story import Choice, CycleStory, Death
 from ._verify import Trace, examine, verify
 from ._violation import Examination, Remark, Rule, Violation
 
-__all__ = ["Cause", "verify", "examine", "Trace", "Examination", "Violation", "Remark", "Rule"]
+__all__ = [
+    "Cause",
+    "verify",
+    "examine",
+    "Trace",
+    "Examination",
+    "Violation",
+    "Remark",
+    "Rule",
+    "fork",
+    "ForkReport",
+    "Changes",
+    "Boundary",
+    "CycleStory",
+    "Choice",
+    "Death",
+]
