@@ -23,6 +23,7 @@ from ._memory import MemoryTrace
 from ._reader import cycle_of, entry_of, read_trace
 from ._redactor import REDACTED, Redactor
 from ._run import Parent, Rebuild, Recipe, RunInfo, RunKind, Seal, installed_versions
+from ._schemas import log_schemas
 from ._tail import TraceTail
 from ._writer import TraceWriter
 
@@ -49,6 +50,7 @@ __all__ = [
     "TraceTail",
     "entry_of",
     "line_hash",
+    "log_schemas",
     "seal_of",
     "cycle_of",
     "REDACTED",
