@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -63,6 +63,8 @@ class Remains:
     """State of the environment when it was last written."""
     written: list[Written] = field(default_factory=list[Written])
     """What went into long-term and procedural memory, from the run's beginning."""
+    change: Callable[[Mind], None] = field(default=lambda mind: None)
+    """What a fork changes once the mind stands there; it may raise, and then nothing begins."""
     _told: bool = True
     """False right after a turn's start, until something of the turn is known."""
 
@@ -154,6 +156,7 @@ async def restore(mind: Mind, remains: Remains) -> None:
     if context.working_memory.in_cycle and REDACTED in str(context.working_memory.to_json()):
         await close_cycle(context, deps, "The cycle held a secret that the trace does not keep.")
     await perceive(context.working_memory.queued, context, deps)
+    remains.change(mind)
 
 
 def _state_records(remains: Remains) -> Iterator[Percept | Outcome]:
