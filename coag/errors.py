@@ -16,6 +16,8 @@ CoagError
 ├── RecordStoreError        a store of records refused or failed
 ├── TraceError              a trace cannot be written or read
 ├── ResumeError             a run folder cannot be continued
+├── ReplayDivergenceError   something was asked for that the recorded run did not ask for
+├── RecordedToolError       a tool's error, raised again out of a recorded run
 └── RemoteAgentError        an agent on another worker failed or could not be reached
 ```
 
@@ -159,6 +161,46 @@ class TraceError(CoagError):
 
 class ResumeError(CoagError):
     """A run folder cannot be continued."""
+
+
+class ReplayDivergenceError(CoagError):
+    """Something was asked for that the recorded run did not ask for, or not once more.
+
+    Attributes:
+        what: `request` or `tool call`.
+        number: Its number in this replay, from 1.
+        where: The first field that differs from the nearest recorded one that is left; None if
+            there is none to compare it with.
+        recorded: That field as it was recorded, cut.
+        now: That field as it is now, cut.
+    """
+
+    def __init__(
+        self,
+        *,
+        what: str,
+        number: int,
+        problem: str,
+        where: str | None = None,
+        recorded: str = "",
+        now: str = "",
+    ) -> None:
+        self.what = what
+        self.number = number
+        self.where = where
+        self.recorded = recorded
+        self.now = now
+        differs = "" if where is None else f" in {where}: recorded {recorded}, now {now}"
+        super().__init__(f"The replay differs at {what} {number}: {problem}{differs}.")
+
+
+class RecordedToolError(CoagError, RuntimeError):
+    """A tool's error, raised again out of a recorded run; `reason` is as it was recorded."""
+
+    def __init__(self, tool: str, reason: str) -> None:
+        self.tool = tool
+        self.reason = reason
+        super().__init__(f"Tool {tool!r} raised {reason}")
 
 
 class RemoteAgentError(CoagError):

@@ -7,6 +7,6 @@ its system prompt: a new agent that takes over the dialogue.
 
 from ._agent import PlainAgent
 from ._client import OneActionClient
-from ._workbench import RecordingWorkbench
+from ._workbench import WorldWorkbench
 
-__all__ = ["PlainAgent", "OneActionClient", "RecordingWorkbench"]
+__all__ = ["PlainAgent", "OneActionClient", "WorldWorkbench"]

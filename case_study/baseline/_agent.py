@@ -11,13 +11,14 @@ from autogen_agentchat.base import Response
 from autogen_agentchat.messages import TextMessage, ToolCallExecutionEvent, ToolCallRequestEvent
 from autogen_core import CancellationToken
 from autogen_core.models import ChatCompletionClient
-from autogen_core.tools import BaseTool
+from autogen_core.tools import BaseTool, Workbench
 
 from coag.compat import Recorder
+from coag.errors import ModelCallError
 from coag.schema import ReceiptStatus
 
 from ._client import OneActionClient
-from ._workbench import RecordingWorkbench
+from ._workbench import WorldWorkbench
 
 
 class PlainAgent:
@@ -26,7 +27,7 @@ class PlainAgent:
     Args:
         name: The agent's name.
         client: Its model.
-        tools: Its tools.
+        tools: Its tools, or a workbench, such as one that replays a run.
         system_message: Its one prompt.
         recorder: Who writes.
     """
@@ -36,14 +37,14 @@ class PlainAgent:
         name: str,
         client: ChatCompletionClient,
         *,
-        tools: Sequence[BaseTool[Any, Any]],
+        tools: Sequence[BaseTool[Any, Any]] | Workbench,
         system_message: str,
         recorder: Recorder,
     ) -> None:
         self._name = name
         self._recorder = recorder
         self._client = OneActionClient(client, recorder)
-        self._workbench = RecordingWorkbench(tools, recorder)
+        self._workbench = WorldWorkbench(tools, recorder)
         self._system_message = system_message
         self._agent = self._made()
 
@@ -60,6 +61,19 @@ class PlainAgent:
             TraceError: The trace could not be written.
         """
         self._recorder.begin_turn()
+        try:
+            results, answer = await self._turn(text)
+        except ModelCallError as error:
+            self._recorder.end_turn("error", str(error))
+            raise
+        if self._workbench.problem is not None:
+            raise self._workbench.problem
+        self._workbench.ran.clear()
+        self._recorder.end_turn("actions" if results else "respond", answer)
+        return results
+
+    async def _turn(self, text: str) -> tuple[list[str], str]:
+        """Lets the agent act; gives the results of its tool calls, and its answer."""
         results: list[str] = []
         answer = ""
         message = TextMessage(content=text, source="user")
@@ -73,11 +87,7 @@ class PlainAgent:
                     self._record_unrun(result.call_id, result.content, requests)
             elif isinstance(item, Response):
                 answer = item.chat_message.to_model_text()
-        if self._workbench.problem is not None:
-            raise self._workbench.problem
-        self._workbench.ran.clear()
-        self._recorder.end_turn("actions" if results else "respond", answer)
-        return results
+        return results, answer
 
     async def change_prompt(self, addition: str) -> None:
         """Changes the requirements: a new agent with another prompt takes the dialogue over."""

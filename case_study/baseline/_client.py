@@ -10,7 +10,7 @@ from autogen_core.models import ChatCompletionClient, CreateResult, LLMMessage
 from autogen_core.tools import Tool, ToolSchema
 from pydantic import BaseModel
 
-from coag.compat import Recorder, RecordingClient, WrappingClient
+from coag.compat import Recorder, RecordingClient, ReplayingClient, WrappingClient
 from coag.errors import ModelCallError, TraceError
 from coag.models import limit_arguments, limit_name_of, reason_of
 
@@ -32,7 +32,7 @@ class OneActionClient(WrappingClient):
     def __init__(self, client: ChatCompletionClient, recorder: Recorder) -> None:
         super().__init__(RecordingClient(client, recorder))
         self._recorder = recorder
-        self._limit = limit_arguments(client, limit_name_of(client), MAX_TOKENS)
+        self._limit = _limit(client)
 
     async def create(
         self,
@@ -91,3 +91,10 @@ class OneActionClient(WrappingClient):
         text = f"Of {len(result.content)} tool calls in one answer only the first is run."
         self._recorder.note("bound", text)
         return result.model_copy(update={"content": result.content[:1]})
+
+
+def _limit(client: ChatCompletionClient) -> Mapping[str, Any]:
+    """The limit of a completion as this client is told it; in a replay, as it was told then."""
+    if isinstance(client, ReplayingClient):
+        return client.arguments
+    return limit_arguments(client, limit_name_of(client), MAX_TOKENS)

@@ -1,71 +1,48 @@
-"""A workbench whose calls are bracketed by intent and receipt."""
+"""The tools of the plain agent, written down."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing
 from typing import Any
 
 from autogen_core import CancellationToken
-from autogen_core.tools import (
-    BaseTool,
-    StaticWorkbench,
-    TextResultContent,
-    ToolResult,
-)
+from autogen_core.tools import BaseTool, ToolResult, Workbench
 
-from coag.compat import Attempt, Recorder, read_result
-from coag.errors import TraceError
+from coag.compat import Recorder, RecordingWorkbench, status_of
 from coag.schema import ReceiptStatus
 
 
-class RecordingWorkbench(StaticWorkbench):
+class WorldWorkbench(RecordingWorkbench):
     """Runs tools, each action named by its intent, whatever id the model gave to the call.
 
-    AutoGen's `AssistantAgent` waits for ever for a workbench that raises: what goes wrong with
-    the trace is kept in `problem`, for whoever drives the agent to raise.
-
     Args:
-        tools: The tools.
+        tools: The tools, or a workbench.
         recorder: Who writes.
     """
 
-    component_provider_override = "case_study.baseline.RecordingWorkbench"
-
-    def __init__(self, tools: Sequence[BaseTool[Any, Any]], recorder: Recorder) -> None:
-        super().__init__(list(tools))
-        self._recorder = recorder
-        self.problem: TraceError | None = None
-        """Why the trace could not be written; nothing is run any more then."""
+    def __init__(self, tools: Sequence[BaseTool[Any, Any]] | Workbench, recorder: Recorder) -> None:
+        super().__init__(tools, recorder, intent_ids=True, status_of=_status_of)
         self.ran: set[str] = set()
         """Ids of the model's calls that were run, as the model gave them."""
 
-    async def call_tool(
+    async def call_tool_stream(
         self,
         name: str,
         arguments: Mapping[str, Any] | None = None,
         cancellation_token: CancellationToken | None = None,
         call_id: str | None = None,
-    ) -> ToolResult:
-        """Runs a tool between its intent and its receipt."""
+    ) -> AsyncGenerator[Any | ToolResult, None]:
+        """Runs a tool, as `AssistantAgent` does."""
         if call_id is not None:
             self.ran.add(call_id)
-        try:
-            attempt = self._recorder.begin(name, arguments or {})
-        except TraceError as error:
-            self.problem = error
-            text = f"{name} was not run: its intent could not be written."
-            return ToolResult(name=name, result=[TextResultContent(content=text)], is_error=True)
-        result = await super().call_tool(name, arguments, cancellation_token, attempt.intent_id)
-        try:
-            self._end(attempt, result)
-        except TraceError as error:
-            self.problem = error
-        return result
+        items = super().call_tool_stream(name, arguments, cancellation_token, call_id)
+        async with aclosing(items):
+            async for item in items:
+                yield item
 
-    def _end(self, attempt: Attempt, result: ToolResult) -> None:
-        text = result.to_text()
-        read = read_result(text, is_error=result.is_error)
-        status = ReceiptStatus.FAILED if read.is_error else ReceiptStatus.DONE
-        if "may or may not have happened" in text:
-            status = ReceiptStatus.UNKNOWN
-        self._recorder.end(attempt, status, text, read.failure)
+
+def _status_of(result: ToolResult) -> ReceiptStatus:
+    """The status; the world's client says in words that an outcome is not known."""
+    unknown = "may or may not have happened" in result.to_text(replace_image="")
+    return ReceiptStatus.UNKNOWN if unknown else status_of(result)

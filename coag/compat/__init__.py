@@ -4,9 +4,11 @@
 `ConstrainedWorkbench` puts the guard of `CoagAgent` around any tools.
 `AutoGenMemory` is our long-term memory behind AutoGen's `Memory`.
 `SteadyClient` makes the answers of any model client reliable. `record` writes the run of any
-chat agent down as ours are.
+chat agent down as ours are: `RecordingClient` and `RecordingWorkbench` write its model and its
+tools down, and `ReplayingClient` and `ReplayingWorkbench` answer out of such a run.
 """
 
+from ._announced import Attempt
 from ._approvers import ConsoleApprover, ScriptedAnswer, ScriptedApprover
 from ._call_repair import Mended, mend_arguments
 from ._constrained_config import ConstrainedWorkbenchConfig
@@ -24,9 +26,13 @@ from ._exchange import Exchange
 from ._guarded_answers import GuardedResult
 from ._memory import AutoGenMemory
 from ._recorded_agent import RecordedAgent, record
-from ._recorder import Attempt, Recorder
+from ._recorder import Recorder
 from ._recording_client import RecordingClient
+from ._recording_workbench import RecordingWorkbench
+from ._replaying_client import ReplayingClient, ReplayingClientConfig
+from ._replaying_workbench import ReplayingWorkbench, ReplayingWorkbenchConfig
 from ._results import OUTPUT_CHARACTERS, cap_text, read_result
+from ._returned import status_of
 from ._steady_client import SteadyClient
 from ._tool_components import (
     ImportedTool,
@@ -74,6 +80,12 @@ __all__ = [
     "Recorder",
     "RecordedAgent",
     "RecordingClient",
+    "ReplayingClient",
+    "ReplayingClientConfig",
+    "RecordingWorkbench",
+    "ReplayingWorkbench",
+    "ReplayingWorkbenchConfig",
+    "status_of",
     "WrappingClient",
     "Attempt",
 ]

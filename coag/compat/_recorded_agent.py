@@ -23,9 +23,10 @@ from autogen_core import CancellationToken, ComponentModel
 from autogen_core.models import ChatCompletionClient
 
 from coag.models import model_name_of, reason_of
-from coag.schema import ReceiptStatus
+from coag.schema import ReceiptStatus, Returned
 
-from ._recorder import Attempt, Recorder
+from ._announced import Attempt
+from ._recorder import Recorder
 from ._recording_client import RecordingClient
 from ._results import read_result
 
@@ -41,7 +42,8 @@ class RecordedAgent(BaseChatAgent):
     call of an answer; the result it announces is the receipt. Where an intent cannot be written,
     the turn ends there and nothing is run. All other events are notes; pieces of streams are
     left out. Model calls are written by a `RecordingClient`, if the agent was made with one:
-    `record` does both at once.
+    `record` does both at once. Calls of a `RecordingWorkbench` with the same recorder are written
+    once, with all that the workbench knows of their results.
 
     Args:
         agent: The agent; it is closed with this one.
@@ -183,6 +185,7 @@ class _Turn:
                 for call in item.content:
                     attempt = self._recorder.begin(call.name, _arguments(call.arguments))
                     self._open[call.id].append(attempt)
+                    self._recorder.announced.announce(call.id, attempt)
             case ToolCallExecutionEvent() if own:
                 for result in item.content:
                     self._end(result.call_id, result.content, result.is_error is True)
@@ -197,9 +200,10 @@ class _Turn:
 
     def end(self) -> None:
         """Writes down what is left open, and the turn's end."""
-        for attempts in self._open.values():
+        for call_id, attempts in self._open.items():
             for attempt in attempts:
-                self._recorder.end(attempt, self._unended, BROKEN_OFF)
+                if self._recorder.announced.settle(call_id, attempt):
+                    self._recorder.end(attempt, self._unended, BROKEN_OFF)
         self._recorder.end_turn(self._reason, self._response)
 
     def _end(self, call_id: str, content: str, is_error: bool) -> None:
@@ -207,9 +211,13 @@ class _Turn:
         if not attempts:
             self._recorder.note("result", f"A result that belongs to no call: {content}")
             return
+        attempt = attempts.popleft()
+        if not self._recorder.announced.settle(call_id, attempt):
+            return  # a recording workbench has run it and told of its end
         read = read_result(content, is_error=is_error)
         status = ReceiptStatus.FAILED if read.is_error else ReceiptStatus.DONE
-        self._recorder.end(attempts.popleft(), status, content, read.failure)
+        returned = None if read.is_error == is_error else Returned(is_error=is_error)
+        self._recorder.end(attempt, status, content, read.failure, returned)
 
 
 def _arguments(written: str) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ from coag.schema import (
     PerceptKind,
     Receipt,
     ReceiptStatus,
+    Returned,
     SystemClock,
     TraceRecord,
     Trust,
@@ -38,18 +38,11 @@ from coag.tracing import (
     read_trace,
 )
 
+from ._announced import AnnouncedCalls, Attempt
+from ._listed_tools import ListedTools
+
 PERSON = "user"
 """The source of messages from the person whom an agent serves, as AutoGen names it."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Attempt:
-    """A tool call that is being run."""
-
-    intent_id: str
-    """Names it in the trace."""
-    begun: float
-    """The clock's monotonic reading, in seconds."""
 
 
 class Recorder:
@@ -86,6 +79,10 @@ class Recorder:
         self.model = model
         self.turn = 0
         """The turn that is going on, from 1; 0 before the first."""
+        self.announced = AnnouncedCalls()
+        """Calls whose intents are written, and which nobody has begun to run."""
+        self.tools = ListedTools(self.write)
+        """What tools there are, as far as somebody has listed them."""
         self._folder: RunFolder | None = None
         self._trace: TraceWriter | MemoryTrace = MemoryTrace()
         self._closed = False
@@ -159,6 +156,14 @@ class Recorder:
             )
         )
 
+    def write(self, record: TraceRecord) -> None:
+        """Writes any record down.
+
+        Raises:
+            TraceError: It cannot be written.
+        """
+        self._trace.write(record)
+
     def model_call(self, call: ModelCall) -> None:
         """Writes a model call down."""
         self._trace.write(call)
@@ -183,7 +188,7 @@ class Recorder:
             arguments=dict(arguments),
         )
         self._trace.write(intent)
-        return Attempt(intent_id=intent.id, begun=self.clock.monotonic())
+        return Attempt(intent=intent, begun=self.clock.monotonic())
 
     def end(
         self,
@@ -191,8 +196,13 @@ class Recorder:
         status: ReceiptStatus,
         content: str,
         failure: Failure | None = None,
+        returned: Returned | None = None,
     ) -> None:
-        """Writes and flushes the receipt right after it."""
+        """Writes and flushes the receipt right after it.
+
+        Raises:
+            TraceError: It cannot be written.
+        """
         self._trace.write(
             Receipt(
                 intent_id=attempt.intent_id,
@@ -202,6 +212,7 @@ class Recorder:
                 content=well_formed(content),
                 failure=failure,
                 seconds=round(self.clock.monotonic() - attempt.begun, 6),
+                returned=returned,
             )
         )
 

@@ -32,14 +32,14 @@ class TokenCounts:
     def count(self, messages: Sequence[LLMMessage], tools: Sequence[Tool | ToolSchema]) -> int:
         """About how many tokens messages and tools are."""
         counted = self._asked(lambda: self._client.count_tokens(messages, tools=tools))
-        return _estimate(messages, tools) if counted is None else counted
+        return estimated_tokens(messages, tools) if counted is None else counted
 
     def remaining(self, messages: Sequence[LLMMessage], tools: Sequence[Tool | ToolSchema]) -> int:
         """About how many tokens are left of the context."""
         left = self._asked(lambda: self._client.remaining_tokens(messages, tools=tools))
         if left is not None:
             return left
-        return (self._context_tokens or CONTEXT_TOKENS) - _estimate(messages, tools)
+        return (self._context_tokens or CONTEXT_TOKENS) - estimated_tokens(messages, tools)
 
     def _asked(self, counting: Callable[[], int]) -> int | None:
         if not self._asks:
@@ -56,7 +56,8 @@ class TokenCounts:
             return None
 
 
-def _estimate(messages: Sequence[LLMMessage], tools: Sequence[Tool | ToolSchema]) -> int:
+def estimated_tokens(messages: Sequence[LLMMessage], tools: Sequence[Tool | ToolSchema]) -> int:
+    """About how many tokens messages and tools are."""
     offered = [tool.schema if isinstance(tool, Tool) else tool for tool in tools]
     said = sum(estimate_tokens(message_text(message)) for message in messages)
     return said + sum(estimate_tokens(str(schema)) for schema in offered)

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, cast, runtime_checkable
+from typing import Any, cast
 
 from autogen_core import CancellationToken
 from autogen_core.tools import (
     BaseStreamTool,
     BaseTool,
     FunctionTool,
-    StaticWorkbench,
-    ToolOverride,
     ToolResult,
     Workbench,
 )
@@ -24,25 +22,13 @@ from coag.memory import EPISODIC_ACTION, PROCEDURAL_ACTION, SEMANTIC_ACTION
 from coag.schema import ActionCall, ActionResult, ActionSpec
 
 from ._results import OUTPUT_CHARACTERS, read_result
+from ._streams import streams
 from ._tool_listing import GIVEN, ToolListing, ToolNames
 
 Tool = BaseTool[Any, Any] | Callable[..., Any]
 """An AutoGen tool, or a function with annotated arguments and a docstring."""
 RESERVED = frozenset({RESPOND.name, EPISODIC_ACTION, SEMANTIC_ACTION, PROCEDURAL_ACTION})
 """Names of the agent's own actions; no tool takes one over."""
-
-
-@runtime_checkable
-class _Streams(Protocol):
-    """A workbench that shows what its tools do (AutoGen's `StreamWorkbench`, not public)."""
-
-    def call_tool_stream(
-        self,
-        name: str,
-        arguments: Mapping[str, Any] | None = None,
-        cancellation_token: CancellationToken | None = None,
-        call_id: str | None = None,
-    ) -> AsyncGenerator[Any, None]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +70,7 @@ class ToolRunner:
         on_event: Callable[[object], None] = lambda event: None,
         reserved: Collection[str] = RESERVED,
     ) -> None:
-        self.tools = tuple(_as_tool(tool) for tool in tools)
+        self.tools = tuple(as_tool(tool) for tool in tools)
         self.workbenches = tuple(workbenches)
         self._by_name = {tool.name: tool for tool in self.tools}
         self._listing = ToolListing(self.tools, self.workbenches, timeout, reserved)
@@ -165,7 +151,7 @@ class ToolRunner:
     async def _run_workbench(
         self, workbench: Workbench, call: ActionCall, token: CancellationToken
     ) -> _Returned:
-        if not isinstance(workbench, _Streams) or _renamed(workbench, call.action):
+        if not streams(workbench, call.action):
             result = await workbench.call_tool(
                 call.action, call.arguments, cancellation_token=token, call_id=call.id
             )
@@ -187,18 +173,12 @@ class ToolRunner:
         )
 
 
-def _renamed(workbench: Workbench, name: str) -> bool:
-    """Whether a tool has its name from an override.
+def as_tool(tool: Tool) -> BaseTool[Any, Any]:
+    """The tool, or the function as one.
 
-    AutoGen's StaticStreamWorkbench knows such names only where it does not stream.
+    Raises:
+        ConfigurationError: It is neither.
     """
-    if not isinstance(workbench, StaticWorkbench):
-        return False
-    overrides = cast("Mapping[str, ToolOverride]", getattr(workbench, "_tool_overrides", {}))
-    return any(given.name == name != tool for tool, given in overrides.items())
-
-
-def _as_tool(tool: Tool) -> BaseTool[Any, Any]:
     if isinstance(tool, BaseTool):
         return cast("BaseTool[Any, Any]", tool)
     if callable(tool):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -46,7 +47,7 @@ def merged_system(messages: Sequence[LLMMessage]) -> list[LLMMessage]:
 
 
 def sent_messages(messages: Sequence[LLMMessage]) -> tuple[dict[str, Any], ...]:
-    """The messages as they stand in the record of a call; images are left out."""
+    """The messages as they stand in the record of a call; of images there is a hash."""
     return tuple(_sent(message) for message in messages)
 
 
@@ -69,14 +70,53 @@ def _parts(message: UserMessage) -> list[str | Image]:
 
 
 def _sent(message: LLMMessage) -> dict[str, Any]:
-    if isinstance(message, FunctionExecutionResultMessage):
-        return {"role": "tool", "content": storable(message_text(message))}
-    if isinstance(message, AssistantMessage) and not isinstance(message.content, str):
+    match message:
+        case SystemMessage():
+            return {"role": "system", "content": storable(message.content)}
+        case UserMessage():
+            return _said(message)
+        case AssistantMessage():
+            return _answered(message)
+        case FunctionExecutionResultMessage():
+            return _brought_back(message)
+
+
+def _said(message: UserMessage) -> dict[str, Any]:
+    sent = {
+        "role": "user",
+        "content": storable(message_text(message)),
+        "source": storable(message.source),
+    }
+    if isinstance(message.content, str):
+        return sent
+    parts = [len(part) if isinstance(part, str) else _hash(part) for part in message.content]
+    return {**sent, "parts": parts}
+
+
+def _answered(message: AssistantMessage) -> dict[str, Any]:
+    told = {"role": "assistant", "source": storable(message.source)}
+    if not isinstance(message.content, str):
         calls = [sent_call(call) for call in message.content]
-        return {
-            "role": "assistant",
-            "content": storable(message.thought or ""),
-            "tool_calls": calls,
+        return {**told, "content": storable(message.thought or ""), "tool_calls": calls}
+    thought = {} if message.thought is None else {"thought": storable(message.thought)}
+    return {**told, "content": storable(message.content), **thought}
+
+
+def _brought_back(message: FunctionExecutionResultMessage) -> dict[str, Any]:
+    results = [
+        {
+            "id": storable(result.call_id),
+            "name": storable(result.name),
+            "is_error": result.is_error,
+            "characters": len(result.content),
         }
-    role = {"SystemMessage": "system", "UserMessage": "user"}.get(message.type, "assistant")
-    return {"role": role, "content": storable(message_text(message))}
+        for result in message.content
+    ]
+    return {"role": "tool", "content": storable(message_text(message)), "results": results}
+
+
+def _hash(image: Image) -> str:
+    """Tells images apart by their pixels: writing one as PNG would take far longer."""
+    pixels = image.image
+    digest = hashlib.sha256(pixels.tobytes()).hexdigest()[:32]
+    return f"{pixels.width}x{pixels.height} {digest}"

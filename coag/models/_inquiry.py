@@ -10,7 +10,7 @@ from typing import Any, Generic
 from autogen_core import FunctionCall
 from autogen_core.models import LLMMessage
 
-from coag.schema import ModelCall, Prompt, PromptMessage, Rung, TokenUsage
+from coag.schema import Given, ModelCall, Prompt, PromptMessage, Rung, TokenUsage
 
 from ._brought import Brought, brought
 from ._dialogue import sent_call, sent_messages, storable
@@ -89,13 +89,21 @@ class Inquiry(Generic[ModelT]):
             finish_reason=got.finish_reason,
             repaired=not failed and found.repaired,
             error=found.text if failed else None,
+            given=self._given(content),
         )
         self.problem = found if failed else None
         return found
 
     def fail(self, request: Request, reason: str, usage: TokenUsage) -> None:
         """Writes down a request that brought no answer."""
-        self._record(request, usage=usage, raw="", error=reason)
+        ended = "cancelled" if reason == "cancelled" else "raised"
+        self._record(request, usage=usage, raw="", error=reason, given=Given(ended=ended))
+
+    def _given(self, content: object) -> Given | None:
+        """What of the answer its text, or its calls, do not tell."""
+        if self.thought is None:
+            return None
+        return Given(ended="text" if isinstance(content, str) else "calls", thought=self.thought)
 
     def _read(self, got: Brought) -> Parsed[ModelT] | Problem:
         """The answer as its type, or what is wrong with it."""

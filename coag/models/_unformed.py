@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from autogen_core.models import CreateResult, LLMMessage
 from autogen_core.tools import Tool, ToolSchema
 
-from coag.schema import ModelCall, Rung, TokenUsage
+from coag.schema import Asked, Given, ModelCall, Rung, TokenUsage
 
 from ._dialogue import sent_call, sent_messages, storable
 from ._requests import tool_schema
@@ -24,6 +24,7 @@ class UnformedCall:
         context: Who asks, and who is told when the call is over.
         attempt: 1, or more for a request that repeats another one.
         expected: Name of the answer's type, where the agent asks for one.
+        asked: The rest of the request, where it is to be replayed.
     """
 
     def __init__(
@@ -35,6 +36,7 @@ class UnformedCall:
         context: CallContext,
         attempt: int = 1,
         expected: str | None = None,
+        asked: Asked | None = None,
     ) -> None:
         self._messages = sent_messages(messages)
         self._tools = tuple(tool_schema(tool)["name"] for tool in tools)
@@ -42,6 +44,7 @@ class UnformedCall:
         self._context = context
         self._attempt = attempt
         self._expected = expected
+        self._asked = asked
         self._at, self._begun = context.clock.now(), context.clock.monotonic()
 
     def answered(
@@ -51,6 +54,7 @@ class UnformedCall:
         *,
         repaired: bool = False,
         error: str | None = None,
+        given: Given | None = None,
     ) -> ModelCall:
         """Writes down what came: its text, or its thought and its tool calls.
 
@@ -59,6 +63,7 @@ class UnformedCall:
             usage: What the request used.
             repaired: The answer had faults and is used all the same.
             error: Why the answer cannot be used.
+            given: The rest of the answer, where it is to be replayed.
         """
         # A careless client may bring None against its type: `or` makes that an empty answer.
         content = result.content or ""
@@ -71,14 +76,15 @@ class UnformedCall:
                 "finish_reason": result.finish_reason,
                 "repaired": repaired,
                 "error": error,
+                "given": given,
             }
         )
         self._context.on_call(call)
         return call
 
-    def failed(self, reason: str, usage: TokenUsage) -> ModelCall:
+    def failed(self, reason: str, usage: TokenUsage, given: Given | None = None) -> ModelCall:
         """Writes down that no answer came, and why."""
-        call = self._call(usage).model_copy(update={"error": reason})
+        call = self._call(usage).model_copy(update={"error": reason, "given": given})
         self._context.on_call(call)
         return call
 
@@ -97,4 +103,5 @@ class UnformedCall:
             tools=self._tools,
             usage=usage,
             seconds=round(self._context.clock.monotonic() - self._begun, 6),
+            asked=self._asked,
         )

@@ -59,7 +59,7 @@ class Given(Value):
     of `stream` where that is there, else out of `raw`."""
     stream: str | None = None
     """The text of all pieces, where it is not `raw`."""
-    logprobs: list[Any] | None = None
+    logprobs: tuple[Any, ...] | None = None
     """Log probabilities of the answer's tokens, where the client told them."""
     exact: dict[str, Any] | None = None
     """`content`, `thought`, `stream` and `logprobs` with half characters (lone surrogates)

@@ -11,7 +11,7 @@ from autogen_core.models import CreateResult, RequestUsage
 from autogen_core.tools import BaseTool, FunctionTool
 
 from case_study.baseline import PlainAgent
-from coag.compat import Recorder
+from coag.compat import Recorder, ReplayingClient, ReplayingWorkbench
 from coag.errors import ModelCallError, TraceError
 from coag.models import ScriptedModel, ScriptedRequest, scripted_answers
 from coag.schema import Intent, ModelCall, Note, Receipt, ReceiptStatus, TraceRecord, TurnEnd
@@ -54,7 +54,7 @@ async def test_action_stands_between_its_intent_and_its_receipt(tmp_path: Path) 
     records = _records(agent)
     assert json.loads(results[0])["ok"]
     kinds = [record.record for record in records]
-    assert kinds == ["turn_start", "model_call", "intent", "receipt", "turn_end"]
+    assert kinds == ["turn_start", "actions", "model_call", "intent", "receipt", "turn_end"]
     (receipt,) = _only(records, Receipt)
     assert (receipt.intent_id, receipt.status) == ("intent-000001", ReceiptStatus.DONE)
     assert read_run(agent.recorder.folder.path).kind == "plain"
@@ -116,6 +116,29 @@ async def test_thought_beside_a_tool_call_is_the_recorded_text(tmp_path: Path) -
     assert (call.usage.prompt_tokens, call.usage.completion_tokens) == (7, 3)
 
 
+async def test_run_is_replayed_without_model_and_tools(tmp_path: Path) -> None:
+    async def play(agent: PlainAgent) -> list[list[str]]:
+        results = [await agent.say("Go."), await agent.say("Again.")]
+        await agent.close()
+        agent.recorder.close()
+        return results
+
+    calls = [[_call("push", button="green")], [_call("fly")]]
+    first = _agent(tmp_path / "first", ScriptedModel(scripted_answers(calls)))
+    wanted = await play(first)
+    run = first.recorder.folder
+    replayed = PlainAgent(
+        "robot",
+        client := ReplayingClient(run),
+        tools=(workbench := ReplayingWorkbench(run)),
+        system_message="Push!",
+        recorder=Recorder(tmp_path / "second", agent="robot", model="scripted:test"),
+    )
+    assert await play(replayed) == wanted
+    workbench.check()
+    assert (client.unused, workbench.unused) == ((), ())
+
+
 async def test_changed_prompt_keeps_the_dialogue(tmp_path: Path) -> None:
     model = ScriptedModel(scripted_answers(["Hello.", "Well."]))
     agent = _agent(tmp_path, model)
@@ -140,6 +163,7 @@ async def test_model_that_cannot_be_asked_is_recorded_and_raised(tmp_path: Path)
     assert call.error == "ConnectionError: no route"
 
 
+@pytest.mark.broken_trace("its trace ends in the middle of a turn")
 async def test_nothing_runs_where_its_intent_cannot_be_written(tmp_path: Path) -> None:
     pushed: list[str] = []
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from autogen_core import FunctionCall
+import json
+
+from autogen_core import FunctionCall, Image
 from autogen_core.models import (
     AssistantMessage,
     FunctionExecutionResult,
@@ -11,6 +13,7 @@ from autogen_core.models import (
     SystemMessage,
     UserMessage,
 )
+from PIL.Image import new as new_image
 from pydantic import BaseModel
 
 from coag.models import (
@@ -93,6 +96,25 @@ def test_messages_stand_in_records_with_their_calls() -> None:
     assert called == {
         "role": "assistant",
         "content": "I look.",
+        "source": "a",
         "tool_calls": [{"id": "1", "name": "look", "arguments": "{}"}],
     }
-    assert result == {"role": "tool", "content": "a door"}
+    brought = {"id": "1", "name": "look", "is_error": None, "characters": 6}
+    assert result == {"role": "tool", "content": "a door", "results": [brought]}
+
+
+def test_record_of_a_dialogue_tells_apart_who_spoke_what_was_thought_and_each_image() -> None:
+    dark, light = (Image.from_pil(new_image("RGB", (2, 3), color)) for color in ("black", "white"))
+    thinking = AssistantMessage(content="A door.", thought="Hm.", source="a")
+    dialogues: list[list[LLMMessage]] = [
+        [UserMessage(content="Look.", source="user")],
+        [UserMessage(content="Look.", source="ann")],
+        [UserMessage(content=["Look.", dark], source="user")],
+        [UserMessage(content=["Look.", light], source="user")],
+        [UserMessage(content=[dark, "Look."], source="user")],
+        [thinking],
+        [thinking.model_copy(update={"thought": None})],
+    ]
+    recorded = [json.dumps(sent_messages(dialogue)) for dialogue in dialogues]
+    assert len(set(recorded)) == len(dialogues)
+    assert "2x3 " in recorded[2]
