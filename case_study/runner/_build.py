@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import AsyncExitStack
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
@@ -13,12 +14,13 @@ from coag.agent import CoagAgent
 from coag.compat import Recorder
 from coag.errors import ConfigurationError
 from coag.schema import Constraint
-from coag.tracing import Recipe
-from vacuum_world.scenarios import ScenarioSetup, build_scenario
+from coag.tracing import Rebuild, Recipe
+from vacuum_world.scenarios import build_scenario
 from vacuum_world.tools import world_tools
 
+from ._environment import WorldEnvironment, change_is_due
 from ._request import AGENT_KINDS, CaseRequest, model_spec
-from ._worlds import World
+from ._worlds import World, open_world
 
 AGENTS = AGENT_KINDS
 """Kinds of agents."""
@@ -30,17 +32,25 @@ world_at_hand: ContextVar[World | None] = ContextVar("world_at_hand", default=No
 """The world that the runner has opened; a recipe names no token and opens no world itself."""
 
 
-async def build_agent(*, case: str, episode: int, request: Mapping[str, Any]) -> CoagAgent:
+async def build_agent(
+    *, case: str, episode: int, request: Mapping[str, Any], rebuild: Rebuild | None = None
+) -> CoagAgent:
     """The CoAG agent of a run, in the world at hand: what the recipe in `run.json` names.
+
+    A fork gets a world of its own, to be put into the state that the run's had.
 
     Args:
         case: The case's folder.
         episode: Which of its episodes.
         request: What was asked for, as JSON.
+        rebuild: What for, if the agent of a run is built again.
 
     Raises:
         ConfigurationError: No world is at hand; `case-study run --resume CASE` opens it.
     """
+    if rebuild is not None and rebuild.purpose == "fork":
+        asked = CaseRequest.model_validate({**request, "model": rebuild.model or request["model"]})
+        return await _forked(Path(case), episode, asked)
     world = world_at_hand.get()
     if world is None:
         raise ConfigurationError(
@@ -49,11 +59,40 @@ async def build_agent(*, case: str, episode: int, request: Mapping[str, Any]) ->
     return await coag_agent(Path(case), episode, CaseRequest.model_validate(request), world)
 
 
-async def coag_agent(case: Path, episode: int, request: CaseRequest, world: World) -> CoagAgent:
-    """The CoAG agent of an episode, its robot in the world."""
+async def _forked(case: Path, episode: int, request: CaseRequest) -> CoagAgent:
+    """The CoAG agent of an episode in a world of its own, which its environment closes."""
+    start = build_scenario(request.scenario, request.seed, episode=episode).world
+    opened = AsyncExitStack()
+    async with AsyncExitStack() as failing:
+        failing.push_async_callback(opened.aclose)
+        world = await opened.enter_async_context(open_world(start))
+        agent = await coag_agent(case, episode, request, world, opened)
+        failing.pop_all()
+    return agent
+
+
+async def coag_agent(
+    case: Path,
+    episode: int,
+    request: CaseRequest,
+    world: World,
+    opened: AsyncExitStack | None = None,
+) -> CoagAgent:
+    """The CoAG agent of an episode, its robot in the world.
+
+    Args:
+        case: The case's folder.
+        episode: Which of its episodes.
+        request: What was asked for.
+        world: The world that it plays in.
+        opened: What the agent's environment is to close; None if others close the world.
+    """
+    setup = build_scenario(request.scenario, request.seed, episode=episode)
     client = await world.join()
     model = model_spec(request.model).open()
     world.guests.push_async_callback(model.close)
+    environment = WorldEnvironment(world, setup, request.delivery, opened)
+    world.guests.push_async_callback(environment.close)
     return CoagAgent(
         NAME,
         model,
@@ -66,6 +105,7 @@ async def coag_agent(case: Path, episode: int, request: CaseRequest, world: Worl
         logs=case,
         recipe=_recipe(case, episode, request),
         seed=request.seed,
+        environment=environment,
         depth=request.depth,
         proposal="json",
         recall_k=0 if request.without_memory else 5,
@@ -93,12 +133,6 @@ async def _constraints(request: CaseRequest, world: World) -> list[Constraint]:
     if request.delivery == "constraint" and cell and await change_is_due(setup, world):
         rules.append(ForbidCleaning(cell))
     return rules
-
-
-async def change_is_due(setup: ScenarioSetup, world: World) -> bool:
-    """Whether the requirements of `evolution` have changed by now."""
-    after = setup.facts.forbidden_after
-    return after is not None and await world.actions() >= after
 
 
 async def plain_agent(case: Path, episode: int, request: CaseRequest, world: World) -> PlainAgent:

@@ -9,7 +9,7 @@ from case_study.tasks import CONTINUE, task_text
 from vacuum_world.scenarios import ScenarioSetup
 from vacuum_world.world import Reading, last_state_line
 
-from ._build import change_is_due
+from ._environment import change_is_due
 from ._players import Player
 from ._worlds import World
 

@@ -95,9 +95,13 @@ class CaseFolder:
         _write(self.path / _RESULT, result)
 
     def run_of(self, episode: int) -> RunFolder | None:
-        """The latest run of an episode, if one has begun."""
+        """The latest run of an episode, if one has begun; forks of it do not count."""
         begun = [(read_run(run.path), run) for run in list_runs(self.path)]
-        found = [(info.started_at, run) for info, run in begun if _episode_of(info) == episode]
+        found = [
+            (info.started_at, run)
+            for info, run in begun
+            if _episode_of(info) == episode and info.parent is None
+        ]
         return max(found, key=lambda each: each[0])[1] if found else None
 
 

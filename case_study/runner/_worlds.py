@@ -55,14 +55,14 @@ class World:
 
 @asynccontextmanager
 async def open_world(
-    start: WorldState, *, url: str | None, kept: Path, fresh: bool
+    start: WorldState, *, url: str | None = None, kept: Path | None = None, fresh: bool = True
 ) -> AsyncGenerator[World]:
     """A world to play in.
 
     Args:
         start: How it begins.
         url: Where a world is served already; None to serve one here.
-        kept: The file in which a world served here is kept.
+        kept: The file in which a world served here is kept; None keeps it in RAM.
         fresh: Whether to begin anew; otherwise it is found as it was left.
 
     Raises:
@@ -95,7 +95,7 @@ async def _set_up(start: WorldState, url: str, fresh: bool) -> str:
     return token
 
 
-def _started(start: WorldState, kept: Path, fresh: bool) -> WorldServer:
-    if fresh:
+def _started(start: WorldState, kept: Path | None, fresh: bool) -> WorldServer:
+    if fresh and kept is not None:
         kept.unlink(missing_ok=True)
     return WorldServer(start, state_file=kept).start()
