@@ -90,6 +90,8 @@ async def fork(
     if turns is not None and turns < 0:
         raise ConfigurationError(f"turns must be 0 or more, not {turns!r}.")
     past, later = read_past(folder, boundary)
+    if past.info.parent is not None:
+        changes = changes.inheriting(past.info.parent.changes)
     where = folder.path.parent if logs is None else Path(logs)
     async with taken_up(past, later, changes, logs=where) as taken:
         allowed = taken.restored or live

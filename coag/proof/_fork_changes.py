@@ -60,6 +60,25 @@ class Changes(Value):
             settings=dict(_setting(text) for text in settings),
         )
 
+    def inheriting(self, listed: Iterable[str]) -> Self:
+        """These changes on top of a parent's, which its recipe does not know of.
+
+        What a parent was to do without records, procedures and values is in its memory and its
+        state already; its model and its constraints are made by the recipe.
+
+        Args:
+            listed: The parent's changes, as `listed` gave them.
+        """
+        told = [text.partition(" ")[::2] for text in listed]
+        models = [value for option, value in told if option == "--model"]
+        rules = [value for option, value in told if option == "--without-constraint"]
+        return self.model_copy(
+            update={
+                "model": self.model or next(iter(models), None),
+                "without_constraints": tuple(dict.fromkeys([*rules, *self.without_constraints])),
+            }
+        )
+
     def listed(self) -> tuple[str, ...]:
         """Each change as it is written on the command line; texts of procedures are left out."""
         model = () if self.model is None else (f"--model {_public(self.model)}",)
