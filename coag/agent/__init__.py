@@ -3,9 +3,10 @@
 from ._coag_agent import SYSTEM_MESSAGE, CoagAgent
 from ._component import CoagAgentConfig
 from ._mind import Mind
-from ._rebuild import rebuild, twin
+from ._rebuild import Doubles, rebuild, staged, take_up, twin
 from ._resume import Remains, read_remains
 from ._settings import Deliberation, MemoryArgument
+from ._stand_in import Answered, AnswerSource
 from ._talking import Remark, talk
 
 __all__ = [
@@ -15,6 +16,11 @@ __all__ = [
     "Mind",
     "rebuild",
     "twin",
+    "staged",
+    "Doubles",
+    "AnswerSource",
+    "Answered",
+    "take_up",
     "Remains",
     "read_remains",
     "Deliberation",

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
+from coag.compat import ToolRunner
+from coag.cycle import ApproveFunction, Deps
 from coag.errors import ResumeError
-from coag.schema import Clock
+from coag.memory import LongTermMemory
+from coag.schema import ActionCall, ActionSource, ActionSpace, Clock, TraceSink
 from coag.tracing import Rebuild, RunFolder, read_run
 
+from ._asking import ModelFace
 from ._coag_agent import CoagAgent
+from ._making import make
+from ._mind import Mind, RunName, build_mind
 from ._recipes import build_from
+from ._resume import Remains, restore
+from ._stand_in import AnswerSource, StandInAsker
 
 
 async def rebuild(run: RunFolder, told: Rebuild) -> CoagAgent:
@@ -45,3 +54,72 @@ def twin(agent: CoagAgent, *, clock: Clock | None = None, **arguments: Any) -> C
     deliberation = own.pop("deliberation")
     own["model_context"] = own["model_context"] or agent.context
     return CoagAgent(**{**own, **deliberation, **arguments})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Doubles:
+    """What takes the place of everything that is not the agent's own code."""
+
+    run: str
+    """The run's id, which ids of intents begin with."""
+    clock: Clock
+    trace: TraceSink
+    answers: AnswerSource
+    """Answers for all models."""
+    memory: LongTermMemory
+    approve: ApproveFunction
+    """Answers for whoever approves, where the agent has actions approved."""
+    external: Callable[[ActionSpace], ActionSpace]
+    """Makes the environment's actions; is given those that the agent's own code describes."""
+    around: Callable[[ActionSource], ActionSource]
+    """Makes what stands in the place of each source of internal actions."""
+
+
+def staged(agent: CoagAgent, doubles: Doubles) -> Mind:
+    """The mind of an agent that has not begun its run, with doubles around it.
+
+    Nothing of the agent's own is written to, but it shares its context and its modules with
+    that mind, so it may not be used any more.
+    """
+    given, context = agent.arguments, agent.context
+    context.clock = doubles.clock
+    own = replace(
+        given,
+        model_context=context,
+        memory=doubles.memory,
+        approve=None if given.approve is None else doubles.approve,
+        environment=None,
+        logs=None,
+    )
+    made = make(own)
+    mind = build_mind(made.parts, RunName(doubles.run))
+    mind.trace.sink = doubles.trace
+    return replace(
+        mind, deps=_staged(agent, mind.deps, ToolRunner(made.parts.tools.tools), doubles)
+    )
+
+
+def _staged(agent: CoagAgent, deps: Deps, tools: ToolRunner, doubles: Doubles) -> Deps:
+    rules = deps.constraints
+    for rule in agent.constraints.own():
+        if rule.name not in rules.names():
+            rules.add(rule.judge, name=rule.name)
+    if not isinstance(deps.ask, ModelFace):
+        raise AssertionError("An agent's mind asks by a ModelFace.")
+    face = replace(deps.ask, asker=StandInAsker(doubles.answers), phases={}, on_text=None)
+    return replace(
+        deps,
+        ask=face,
+        offer=face.offer,
+        actions=deps.actions.over(doubles.external(tools), doubles.around),
+        announce=_nobody,
+    )
+
+
+def _nobody(calls: Sequence[ActionCall]) -> None:
+    """Nobody is shown what is about to run."""
+
+
+async def take_up(mind: Mind, remains: Remains) -> None:
+    """Brings a staged mind to where a trace says that its run stood, as `resume` does."""
+    await restore(mind, remains)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
 from pydantic import BaseModel
@@ -77,6 +77,17 @@ class GuardedActions:
         self._listed: Mapping[str, ActionSpec] | None = None
         self.problems: tuple[str, ...] = ()
         """What the last listing left out, and why."""
+
+    def over(
+        self, external: ActionSpace, around: Callable[[ActionSource], ActionSource]
+    ) -> GuardedActions:
+        """The same actions in another environment, with something around the internal ones.
+
+        Args:
+            external: The environment's actions.
+            around: Gives what stands in the place of each source of internal actions.
+        """
+        return GuardedActions(external, [around(s) for s in self._sources], respond=self.respond)
 
     def enter(self, phase: Phase | None) -> None:
         """Tells which phase runs now; None between cycles."""
