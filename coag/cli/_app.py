@@ -168,6 +168,79 @@ def verify(
 
 
 @app.command()
+def fork(  # noqa: PLR0913, PLR0917 - a command has as many arguments as options
+    run: Annotated[
+        str, typer.Argument(help="A run's id or the beginning of one, its folder, or `latest`.")
+    ],
+    at: Annotated[
+        str,
+        typer.Option(
+            metavar="CYCLE.PHASE",
+            help="The first phase to run anew, e.g. `3.evaluation`; `3` means its retrieval.",
+        ),
+    ],
+    model: Annotated[
+        str | None, typer.Option(metavar="SPEC", help="Go on with this model.")
+    ] = None,
+    without_record: Annotated[
+        list[str] | None,
+        typer.Option(metavar="ID", help="As if this record had never been written."),
+    ] = None,
+    without_constraint: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="This constraint is not in force.")
+    ] = None,
+    procedure: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=FILE", help="Another text of a procedure, if the gate agrees."),
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="PATH=VALUE",
+            help="A value (JSON) in the perceptual state or in working memory, e.g. `battery=30`.",
+        ),
+    ] = None,
+    turns: Annotated[
+        int | None,
+        typer.Option(min=0, metavar="N", help="Turns after this one; as many as the parent had."),
+    ] = None,
+    live: Annotated[
+        bool,
+        typer.Option("--live", help="Act on the environment as it is, if it cannot be put back."),
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object, for programs.")] = False,
+    logs: Annotated[Path, typer.Option(help="The folder that holds the runs.")] = Path("logs"),
+    into: Annotated[
+        Path | None, typer.Option(help="Folder for the fork's run; else beside its parent.")
+    ] = None,
+) -> None:
+    """Goes on from a phase of a run with something changed, and shows both side by side.
+
+    The run itself, its memory and what it did outside are not touched. The options that change
+    something may be given together, and all but --model several times.
+    """
+    from ._fork import ForkOptions, fork_run
+
+    fork_run(
+        ForkOptions(
+            run=run,
+            at=at,
+            model=model,
+            without_record=without_record or (),
+            without_constraint=without_constraint or (),
+            procedure=procedure or (),
+            settings=settings or (),
+            turns=turns,
+            live=live,
+            as_json=as_json,
+            logs=logs,
+            into=into,
+        )
+    )
+
+
+@app.command()
 def doctor(
     model: Annotated[
         str | None,
@@ -199,6 +272,37 @@ def doctor(
         model=model, context=context, max_tokens=max_tokens, seconds=seconds, as_json=as_json
     )
     raise typer.Exit(run_doctor(options))
+
+
+@app.command()
+def diagnose(
+    run: Annotated[
+        str,
+        typer.Argument(
+            help="A run's id or the beginning of one, its folder, or `latest`; or a folder of "
+            "runs, for all of them."
+        ),
+    ] = "latest",
+    domain: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MODULE:CLASS",
+            help="What is known of the run's domain, e.g. `case_study.faults:VacuumDomain`.",
+        ),
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="One JSON object a failure, for programs.")
+    ] = False,
+    logs: Annotated[Path, typer.Option(help="The folder that holds the runs.")] = Path("logs"),
+) -> None:
+    """Names the cause of every failure of a run, with the records that show it.
+
+    Exit code 0: nothing failed; 1: there are failures; 2: wrongly called.
+    """
+    from ._diagnose import DiagnoseOptions, diagnose_runs
+
+    options = DiagnoseOptions(run=run, logs=logs, domain=domain, as_json=as_json)
+    raise typer.Exit(diagnose_runs(options))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

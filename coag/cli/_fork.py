@@ -1,0 +1,135 @@
+"""`coag fork`: goes on from a phase of a run otherwise, and shows both side by side."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from coag.proof import Changes, CycleStory, ForkReport, fork
+
+from ._runs import found_run
+from ._text import escaped_json, one_line
+
+_SHORT = 80
+"""Characters of a result, or of a reason, that a column shows."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForkOptions:
+    """What `coag fork` was given; see there."""
+
+    run: str
+    at: str
+    model: str | None
+    without_record: Sequence[str]
+    without_constraint: Sequence[str]
+    procedure: Sequence[str]
+    settings: Sequence[str]
+    turns: int | None
+    live: bool
+    as_json: bool
+    logs: Path
+    into: Path | None
+
+
+def fork_run(options: ForkOptions) -> None:
+    """Forks a run and prints what came of it.
+
+    Raises:
+        CoagError: There is no such run or boundary, a change does not fit, or a turn broke off.
+    """
+    changes = Changes.of(
+        model=options.model,
+        without_records=options.without_record,
+        without_constraints=options.without_constraint,
+        procedures=options.procedure,
+        settings=options.settings,
+    )
+    report = asyncio.run(
+        fork(
+            found_run(options.run, options.logs),
+            options.at,
+            changes,
+            turns=options.turns,
+            live=options.live,
+            logs=options.into,
+        )
+    )
+    if options.as_json:
+        sys.stdout.write(escaped_json(report.model_dump_json()) + "\n")
+        return
+    console = Console(highlight=False, markup=False, emoji=False)
+    for part in _shown(report):
+        console.print(part, soft_wrap=isinstance(part, Text))
+
+
+def _shown(report: ForkReport) -> Iterator[Text | Table]:
+    yield Text(f"{one_line(report.parent.name)} forked at {report.at}", style="bold")
+    for change in report.changes:
+        yield Text(f"  {one_line(change)}", style="cyan")
+    for notice in report.notices:
+        yield Text(f"  {one_line(notice)}", style="bright_black")
+    yield _table(report)
+    if report.stopped is not None:
+        yield Text(one_line(report.stopped), style="yellow")
+    if report.parent_end is not None:
+        yield Text(f"parent, before its last cycle: {one_line(report.parent_end)}")
+    if report.fork_end is not None:
+        yield Text(f"fork, at its end: {one_line(report.fork_end)}")
+    yield Text(f"fork: {one_line(str(report.run), 1_000)}", style="bold")
+
+
+def _table(report: ForkReport) -> Table:
+    table = Table(box=None, expand=True, pad_edge=False, padding=(0, 2, 1, 0))
+    table.add_column("cycle", no_wrap=True)
+    for side in ("parent", "fork"):
+        table.add_column(side, ratio=1, overflow="fold")
+    pairs = zip_longest(report.parent_cycles, report.fork_cycles)
+    sides = (_Side(), _Side())
+    for number, pair in enumerate(pairs, report.at.cycle):
+        cells = [side.cell(story) for side, story in zip(sides, pair, strict=True)]
+        table.add_row(Text(str(number)), *cells)
+    return table
+
+
+class _Side:
+    """One run's column; a cycle that only repeats the one before is not told again."""
+
+    def __init__(self) -> None:
+        self._told: CycleStory | None = None
+
+    def cell(self, story: CycleStory | None) -> Text:
+        if story is None:
+            return Text("-", style="bright_black")
+        told = self._told
+        if told is not None and told.model_copy(update={"cycle": story.cycle}) == story:
+            return Text(f"as in cycle {told.cycle}", style="bright_black")
+        self._told = story
+        return _cell(story)
+
+
+def _cell(story: CycleStory) -> Text:
+    cell = Text()
+    if story.chosen is None:
+        cell.append("nothing chosen yet", "bright_black")
+    elif not story.chosen:
+        cell.append("impasse", "red")
+    else:
+        cell.append("; ".join(one_line(str(choice)) for choice in story.chosen), "bold")
+        cell.append(f" (by {story.decided_by})", "bright_black")
+    for death in story.deaths:
+        reason = one_line(death.reason, _SHORT)
+        cell.append(f"\nrejected {one_line(str(death.choice))}: ", "red")
+        cell.append(f"{one_line(death.constraint)}: {reason}", "red")
+    if story.status not in (None, "none"):
+        style = "green" if story.status == "done" else "red"
+        cell.append(f"\n{story.status}: {one_line(story.result, _SHORT)}", style)
+    return cell
