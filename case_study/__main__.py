@@ -21,6 +21,7 @@ from case_study.demo import (
     planned_cases,
     run_demo,
     scripted_note,
+    verification,
 )
 from case_study.measures import CaseResult
 from case_study.runner import CaseFolder, CaseRequest, Progress, checked, resumable, run_case
@@ -30,6 +31,8 @@ from coag.schema import SystemClock, new_run_id
 from vacuum_world.errors import WorldError
 
 ResultT = TypeVar("ResultT")
+_VIOLATED = 1
+"""Exit code where the trace of a run does not hold."""
 
 app = typer.Typer(
     name="case-study",
@@ -126,12 +129,16 @@ def demo(
     with _Live(total=len(requests)) as live:
         results = _await(run_demo(requests, folder, live))
     _print_results(results)
+    runs, violated = verification(folder)
     shown = next((result for result in results if result.agent == "coag"), results[0])
     _print_lines(
         f"Report: {as_typed(folder / REPORT)}",
         f"All runs: {coag_command()} log {as_typed(folder)}",
         *(f"Look at one: {command}" for _, command in _looks(Path(shown.run))[:1]),
+        *(violated or (f"{runs} runs verified",)),
     )
+    if violated:
+        raise typer.Exit(_VIOLATED)
 
 
 class _Live:

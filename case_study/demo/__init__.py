@@ -5,12 +5,13 @@ temperament that falls into its trap, and `sound` as the control. With a model i
 """
 
 from ._plan import planned_cases
-from ._run import REPORT, Show, run_demo
+from ._run import REPORT, Show, run_demo, verification
 from ._table import agent_label, demo_table, report_text, scripted_note
 
 __all__ = [
     "planned_cases",
     "run_demo",
+    "verification",
     "REPORT",
     "Show",
     "agent_label",

@@ -8,6 +8,8 @@ from typing import Protocol
 
 from case_study.measures import CaseResult
 from case_study.runner import CaseFolder, CaseRequest, Progress, checked, resumable, run_case
+from coag.proof import verify
+from coag.tracing import list_runs
 
 from ._table import report_text
 
@@ -51,3 +53,14 @@ async def run_demo(
         show.end(result)
     (logs / REPORT).write_text(report_text(results), encoding="utf-8")
     return tuple(results)
+
+
+def verification(logs: Path) -> tuple[int, tuple[str, ...]]:
+    """How many runs a demo has left, and a sentence for each violation in them.
+
+    Raises:
+        TraceError: A run cannot be read.
+    """
+    runs = list(list_runs(logs))
+    violated = tuple(f"{run.path.name}: {violation}" for run in runs for violation in verify(run))
+    return len(runs), violated

@@ -44,9 +44,9 @@ class PlainTurns:
         }
 
     def end(self, *, finished: bool) -> None:
-        """A finished run has finished its turns."""
+        """An agent that raised has not ended its turn; that is no violation."""
         if finished and self._open:
-            self.book.violate(Rule.TURN, f"The run has ended in the middle of turn {self._turn}.")
+            self.book.remark(f"The run has ended in the middle of turn {self._turn}.")
 
     def _start(self, record: TurnStart) -> None:
         if self._open:
@@ -164,7 +164,7 @@ class PlainEffects:
                     f"A receipt tells of intent {shown(record.intent_id)}, which {told}.",
                 )
             return
-        if record.cycle != intent.cycle:
+        if intent.candidate_id is None and record.cycle != intent.cycle:
             self.book.violate(
                 Rule.RECEIPT,
                 f"The receipt of {shown(intent.id)} is of cycle {record.cycle}, its intent of "

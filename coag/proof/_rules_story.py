@@ -93,8 +93,9 @@ class Story:
         if record.reason is not SnapshotReason.CYCLE:
             self._begin_elsewhere(record, first=first)
             return
-        memory = self.memory
         self._ready = True
+        self._all_perceived("the next cycle")
+        memory = self.memory
         if memory is None or self.shaken:
             self._adopt(record)
             return
@@ -214,7 +215,7 @@ class Story:
             self.book.violate(
                 Rule.PERCEPT, f"Brought by an execution and not perceived before {before}: {ids}."
             )
-        self.memory = memory.model_copy(update={"queued": ()})
+        self.memory, self.shaken = memory.model_copy(update={"queued": ()}), True
 
     def _turn_end(self, record: Any) -> None:
         del record

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, dropwhile
 from pathlib import Path
 from typing import Any
 
@@ -198,18 +198,16 @@ def _examine_records(
     rest = numbered(records)
     before: list[tuple[int, TraceRecord]] = []
     kind = kind_of(rest, before)
-    kept = iter(before)
+    kept = chain(before, rest)
     if kind == "coag":  # what came before the first snapshot may have been dropped
-        at = next((n for n, (_, it) in enumerate(before) if it.record == "snapshot"), len(before))
-        kept = iter(before[at:])
-    seq = before[0][0] if before else 0
+        kept = dropwhile(lambda one: one[1].record != "snapshot", kept)
     first = next(kept, None)
-    cut = kind == "coag" and (seq > 0 or not is_opening(first))
-    checkers = checkers_for(kind, book, TRACE_VERSION, hooks, run=None, cut=cut or seq > 0)
-    read = _Read(records=len(before) if first is None else 0)
+    cut = first is None or first[0] > 0 or (kind == "coag" and not is_opening(first[1]))
+    checkers = checkers_for(kind, book, TRACE_VERSION, hooks, run=None, cut=cut)
+    read = _Read()
     take = steps(checkers, book)
-    for number, record in chain(() if first is None else (first,), kept, rest):
-        book.seq, read.records = number, number - seq + 1
+    for book.seq, record in chain(() if first is None else (first,), kept):
+        read.records += 1
         take(record)
     book.seq = None
     for checker in checkers:

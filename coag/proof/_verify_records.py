@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import cast
 
-from coag.schema import Entry, TraceRecord
+from coag.schema import Entry, SnapshotReason, TraceRecord
 from coag.tracing import RunKind
 
 
-def is_opening(first: tuple[int, TraceRecord] | None) -> bool:
-    return first is not None and getattr(first[1], "reason", "cycle") != "cycle"
+def is_opening(first: TraceRecord) -> bool:
+    """Whether a run begins with this record: a snapshot that says so."""
+    return first.record == "snapshot" and first.reason is not SnapshotReason.CYCLE
 
 
 def numbered(
@@ -32,11 +33,8 @@ def kind_of(
         record = one[1]
         if record.record == "outcome":
             return "coag"
+        if record.record == "note" and record.about == "constraint":
+            return "plain"  # rules judge its calls outside of any cycle
         if record.record == "intent":
-            return "coag" if record.candidate_id and not _guarded(before) else "plain"
+            return "plain" if record.candidate_id is None else "coag"
     return "coag" if any(it.record == "snapshot" for _, it in before) else "plain"
-
-
-def _guarded(before: Iterable[tuple[int, TraceRecord]]) -> bool:
-    """Whether rules have judged a call outside of any cycle, as for plain agents."""
-    return any(it.record == "note" and it.about == "constraint" for _, it in before)

@@ -57,6 +57,7 @@ def test_an_unknown_option_is_a_users_error(say: Say) -> None:
     assert "--nonsense" in said.err
 
 
+@pytest.mark.broken_trace("its run is made up")
 def test_a_closed_pipe_ends_quietly(coag_run: Any) -> None:
     words = ["log", str(coag_run.path), "--json"]
     code = f"from coag.cli import main; main({words!r})"

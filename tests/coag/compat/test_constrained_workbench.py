@@ -827,6 +827,7 @@ async def test_a_trace_that_cannot_be_written_lets_nothing_run(tmp_path: Path) -
     assert shop.bought == []
 
 
+@pytest.mark.broken_trace("the run is ended while its action runs")
 async def test_a_call_whose_end_cannot_be_written_down_leaves_its_outcome_unknown(
     tmp_path: Path,
 ) -> None:
