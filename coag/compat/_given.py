@@ -8,16 +8,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from autogen_core import FunctionCall
-from autogen_core.models import ChatCompletionTokenLogprob, CreateResult, RequestUsage
-from pydantic import TypeAdapter
+from autogen_core.models import (
+    ChatCompletionTokenLogprob,
+    CreateResult,
+    RequestUsage,
+    TopLogprob,
+)
 
 from coag.errors import ModelCallError, ModelTimeoutError
 from coag.models import is_refusal
 from coag.schema import Given, ModelCall, well_formed
+from coag.tracing import Redactor
 
 from ._plain_json import plain_json
 
-_LOGPROBS = TypeAdapter(list[ChatCompletionTokenLogprob])
 _ESCAPED = re.compile(r"\\(\\|u[0-9a-f]{4})")
 
 
@@ -29,26 +33,35 @@ class _StatusError(Exception):
         super().__init__(reason)
 
 
-def given_of(result: CreateResult, pieces: Sequence[str] | None) -> Given:
-    """What of an answer its text, its calls, its usage and its finish reason do not tell."""
-    told: object = result.content
-    content = "" if told is None else result.content  # a careless client may bring None
+def given_of(
+    result: CreateResult, pieces: Sequence[str] | None, redactor: Redactor | None = None
+) -> Given:
+    """What of an answer its text, its calls, its usage and its finish reason do not tell.
+
+    Args:
+        result: The answer.
+        pieces: The pieces of its stream; None without a stream.
+        redactor: Knows secrets; None for the one that knows this process's environment.
+    """
+    content: Any = result.content
+    content = "" if content is None else content  # as a careless client may bring it
     text = "".join(pieces or ())
     whole: dict[str, Any] = {
         "content": content if isinstance(content, str) else [_call(call) for call in content],
         "thought": result.thought,
         "stream": None if pieces is None or text == content else text,
-        "logprobs": None if result.logprobs is None else _LOGPROBS.dump_python(result.logprobs),
+        "logprobs": _told_logprobs(result.logprobs, content, redactor),
     }
     exact = _mapped(whole, _escape) if any(map(_halved, _texts(whole))) else None
     kept = dict.fromkeys(whole) if exact else plain_json(whole)
+    logprobs: list[Any] | None = kept["logprobs"]
     return Given(
         ended="text" if isinstance(content, str) else "calls",
         thought=kept["thought"],
         cached=result.cached,
         pieces=None if pieces is None else tuple(map(len, pieces)),
         stream=kept["stream"],
-        logprobs=None if kept["logprobs"] is None else tuple(kept["logprobs"]),
+        logprobs=logprobs if logprobs is None else tuple(logprobs),
         exact=plain_json(exact),
     )
 
@@ -86,7 +99,7 @@ def result_of(call: ModelCall) -> CreateResult:
             prompt_tokens=usage.prompt_tokens, completion_tokens=usage.completion_tokens
         ),
         cached=given.cached,
-        logprobs=None if logprobs is None else _LOGPROBS.validate_python(list(logprobs)),
+        logprobs=None if logprobs is None else [_logprob(each) for each in logprobs],
         thought=exact.get("thought", given.thought),
     )
 
@@ -147,6 +160,40 @@ def _fault(error: BaseException | None) -> str | None:
         if isinstance(status, int):
             return f"status {status}"
     return "refused" if isinstance(error, Exception) and is_refusal(error) else None
+
+
+def _told_logprobs(
+    logprobs: Sequence[ChatCompletionTokenLogprob] | None,
+    content: object,
+    redactor: Redactor | None,
+) -> list[Any] | None:
+    """Log probabilities as short lists. None of a text with a secret: tokens are its pieces."""
+    if logprobs is None:
+        return None
+    redactor = redactor or Redactor.from_environment()
+    if isinstance(content, str) and redactor.clean_text(content) != content:
+        return None
+    return [
+        [
+            each.token,
+            each.logprob,
+            each.bytes,
+            None
+            if each.top_logprobs is None
+            else [[top.logprob, top.bytes] for top in each.top_logprobs],
+        ]
+        for each in logprobs
+    ]
+
+
+def _logprob(told: Sequence[Any]) -> ChatCompletionTokenLogprob:
+    token, logprob, as_bytes, tops = told
+    return ChatCompletionTokenLogprob(
+        token=token,
+        logprob=float(logprob),
+        bytes=as_bytes,
+        top_logprobs=tops and [TopLogprob(float(top[0]), top[1]) for top in tops],
+    )
 
 
 def _call(call: FunctionCall) -> dict[str, str]:

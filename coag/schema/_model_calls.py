@@ -60,7 +60,8 @@ class Given(Value):
     stream: str | None = None
     """The text of all pieces, where it is not `raw`."""
     logprobs: tuple[Any, ...] | None = None
-    """Log probabilities of the answer's tokens, where the client told them."""
+    """Of each token of the answer its text, log probability, bytes and, as pairs of probability
+    and bytes, its rivals; where the client told them, and the answer holds no secret."""
     exact: dict[str, Any] | None = None
     """`content`, `thought`, `stream` and `logprobs` with half characters (lone surrogates)
     escaped, where there are any: they can be in no UTF-8 file."""

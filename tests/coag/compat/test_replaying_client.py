@@ -11,6 +11,7 @@ import pytest
 from autogen_agentchat.agents import AssistantAgent
 from autogen_core import CancellationToken, FunctionCall, Image
 from autogen_core.models import (
+    AssistantMessage,
     ChatCompletionClient,
     ChatCompletionTokenLogprob,
     CreateResult,
@@ -291,6 +292,31 @@ async def test_divergence_shows_where_two_long_texts_part_and_no_more() -> None:
     assert "red \\x1b[31m" in text
     assert "green" in text
     assert len(text) < 700
+
+
+async def test_dialogue_that_is_longer_or_shorter_is_told_by_its_first_message_too_many() -> None:
+    recorded = recorder()
+    longer = [*HI, UserMessage(content="Now.", source="bob")]
+    model = ScriptedModel(scripted_answers(["a", "b"]))
+    await RecordingClient(model, recorded).create(longer)
+    replayed = ReplayingClient(written(recorded))
+    with pytest.raises(ReplayDivergenceError) as caught:
+        await replayed.create(HI)
+    found = caught.value
+    assert (found.where, found.now) == ("messages[2]", "nothing (2 of them)")
+    with pytest.raises(ReplayDivergenceError) as caught:
+        await replayed.create([*longer, HI[1]])
+    found = caught.value
+    assert (found.where, found.recorded) == ("messages[3]", "nothing (3 of them)")
+    thinking = AssistantMessage(content="Hm.", thought="So.", source="ann")
+    with pytest.raises(ReplayDivergenceError, match=r"messages\[2\]\.content"):
+        await replayed.create([*HI, thinking])
+    await RecordingClient(model, recorded).create([thinking])
+    bare = thinking.model_copy(update={"thought": None})
+    fresh = ReplayingClient(written(recorded))
+    await fresh.create(longer)
+    with pytest.raises(ReplayDivergenceError, match=r"thought: recorded 'So.', now nothing"):
+        await fresh.create([bare])
 
 
 async def test_stream_is_not_the_same_as_a_whole_answer() -> None:

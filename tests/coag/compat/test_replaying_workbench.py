@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import runpy
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -406,6 +407,35 @@ async def test_nothing_runs_whose_intent_cannot_be_written(tmp_path: Path) -> No
     assert pulled == []
 
 
+async def test_stream_that_ends_without_a_result_or_is_left_has_a_receipt() -> None:
+    class Silent(StaticStreamWorkbench):
+        async def call_tool_stream(self, *_args: Any, **_kwargs: Any) -> AsyncGenerator[Any, None]:
+            yield "boom"
+
+    recorded = recorder()
+    workbench = RecordingWorkbench(Silent([Drum()]), recorded)
+    with pytest.raises(RuntimeError, match="ended without a result"):
+        await streamed(workbench, "drum")
+    stream = workbench.call_tool_stream("drum", {})
+    assert await anext(stream) == "boom"
+    await stream.aclose()
+    statuses = [receipt.status for receipt in only(recorded, Receipt)]
+    assert statuses == [ReceiptStatus.FAILED, ReceiptStatus.CANCELLED]
+
+
+async def test_text_that_a_tool_shows_is_shown_again() -> None:
+    class Talking(StaticStreamWorkbench):
+        async def call_tool_stream(self, *_args: Any, **_kwargs: Any) -> AsyncGenerator[Any, None]:
+            yield "boom"
+            yield ToolResult(name="drum", result=[])
+
+    recorded = recorder()
+    items = await streamed(RecordingWorkbench(Talking([Drum()]), recorded), "drum")
+    assert await streamed(ReplayingWorkbench(written(recorded)), "drum") == items
+    other = [item async for item in ReplayingWorkbench(written(recorded)).call_tool_stream("x")]
+    assert [item.is_error for item in other] == [True]
+
+
 async def test_tools_get_the_models_call_id_or_that_of_the_intent() -> None:
     class Ids(Shelf):
         async def call_tool(self, *args: Any, **kwargs: Any) -> ToolResult:
@@ -463,6 +493,14 @@ async def test_recorded_agent_and_workbench_write_each_call_once(tmp_path: Path)
     assert [result.is_error for result in results[0].content] == [False, False, True]
     replayed.check()
     assert (replayed.unused, client.unused) == ((), ())
+
+
+def test_example_replays_a_team_to_the_same_messages(capsys: pytest.CaptureFixture[str]) -> None:
+    example = Path(__file__).parents[3] / "examples" / "replay_team.py"
+    runpy.run_path(str(example), run_name="__main__")
+    shown = capsys.readouterr().out
+    assert "reviewer  APPROVED" in shown
+    assert shown.endswith("the same: True\n")
 
 
 async def test_component_names_the_folder_and_the_tools(tmp_path: Path) -> None:

@@ -1,0 +1,239 @@
+"""AutoGen's real OpenAI client, recorded against a server on this machine, replayed without it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from autogen_core import CancellationToken
+from autogen_core.models import ChatCompletionClient, CreateResult, LLMMessage, UserMessage
+from autogen_core.tools import FunctionTool
+from autogen_ext.models.openai import OpenAIChatCompletionClient
+from kits.fake_server import Behaviour, FakeServer, openai_body, openai_text
+from kits.model_servers import CHUNK, Body, chunk, hang, sound, status
+from pydantic import BaseModel
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+
+from coag.compat import Recorder, RecordingClient, ReplayingClient
+from coag.errors import ModelCallError
+from coag.models import ScriptedModel, scripted_answers
+
+INFO = ScriptedModel(scripted_answers([])).model_info
+
+
+class Tint(BaseModel):
+    tint: str
+
+
+def note_weather(city: str, celsius: int, sky: str) -> str:
+    """Notes the weather."""
+    return "noted"
+
+
+TOOL = FunctionTool(note_weather, description="Notes the weather.", strict=True)
+
+
+@pytest.fixture
+def served() -> Iterator[FakeServer]:
+    fake = FakeServer(sound())
+    fake.start()
+    yield fake
+    fake.stop()
+
+
+@pytest.fixture
+async def live(served: FakeServer) -> AsyncIterator[ChatCompletionClient]:
+    opened = OpenAIChatCompletionClient(
+        model="tiny",
+        base_url=f"{served.url}/v1",
+        api_key="sk-local-secret-0123456789",
+        model_info=INFO,
+        max_retries=0,
+        timeout=0.3,
+    )
+    yield opened
+    await opened.close()
+
+
+Case = tuple[list[LLMMessage], dict[str, Any]]
+
+
+def asked(text: str, **given: Any) -> Case:
+    return [UserMessage(content=text, source="user")], given
+
+
+CASES: dict[str, Case] = {
+    "text": asked("What is water?"),
+    "tool": asked("Note the weather in Lisbon.", tools=[TOOL], tool_choice="required"),
+    "tools": asked("Note the weather in both cities.", tools=[TOOL]),
+    "chosen": asked("Note the weather in Lisbon.", tools=[TOOL], tool_choice=TOOL),
+    "form": asked("A tint?", json_output=Tint),
+    "json": asked("A fruit?", json_output=True),
+    "extra": asked("Count.", extra_create_args={"max_tokens": 3, "temperature": 0}),
+}
+
+
+# The openai package warns of its own type for answers in a form.
+@pytest.mark.filterwarnings("ignore:Pydantic serializer warnings")
+@pytest.mark.parametrize("name", CASES)
+async def test_answer_comes_back_without_the_server(
+    live: ChatCompletionClient, tmp_path: Path, name: str
+) -> None:
+    messages, given = CASES[name]
+    recorder = Recorder(tmp_path, agent="clerk")
+    wanted = await RecordingClient(live, recorder).create(messages, **given)
+    recorder.close()
+    assert wanted.content
+    replayed = ReplayingClient(recorder.folder)
+    assert await replayed.create(messages, **given) == wanted
+    assert replayed.model_info == live.model_info
+    assert replayed.total_usage() == live.total_usage()
+
+
+async def parts_of(client: ChatCompletionClient, messages: list[LLMMessage]) -> list[Any]:
+    extra = {"stream_options": {"include_usage": True}}
+    parts = client.create_stream(messages, extra_create_args=extra)
+    return [part async for part in parts]
+
+
+async def test_stream_comes_back_with_its_usage(live: ChatCompletionClient, tmp_path: Path) -> None:
+    recorder = Recorder(tmp_path, agent="clerk")
+    messages, _ = asked("Count to three hundred.")
+    wanted = await parts_of(RecordingClient(live, recorder), messages)
+    recorder.close()
+    assert isinstance(wanted[-1], CreateResult)
+    assert wanted[-1].usage.prompt_tokens > 0
+    assert len(wanted) > 100
+    assert await parts_of(ReplayingClient(recorder.folder), messages) == wanted
+
+
+def thinking(text: str = "Teal.") -> Behaviour:
+    async def behave(_body: Body, _request: Request) -> Response:
+        said = {"content": text, "reasoning_content": "The sea."}
+        body = openai_body(said, "length", cached=7)
+        token = {"token": "Teal", "logprob": -0.5, "bytes": [84], "top_logprobs": []}
+        body["choices"][0]["logprobs"] = {"content": [token], "refusal": None}
+        return JSONResponse(body)
+
+    return behave
+
+
+async def test_thought_and_log_probabilities_come_back(
+    served: FakeServer, live: ChatCompletionClient, tmp_path: Path
+) -> None:
+    served.behave = thinking()
+    recorder = Recorder(tmp_path, agent="clerk")
+    messages, _ = asked("A tint?")
+    wanted = await RecordingClient(live, recorder).create(messages)
+    recorder.close()
+    assert (wanted.thought, wanted.finish_reason) == ("The sea.", "length")
+    assert wanted.logprobs
+    assert await ReplayingClient(recorder.folder).create(messages) == wanted
+
+
+async def test_log_probabilities_of_a_secret_are_not_written(
+    served: FakeServer,
+    live: ChatCompletionClient,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("TINT_TOKEN", "Teal.Teal")
+    served.behave = thinking("Teal.Teal")
+    recorder = Recorder(tmp_path, agent="clerk")
+    messages, _ = asked("A tint?")
+    await RecordingClient(live, recorder).create(messages)
+    recorder.close()
+    assert "Teal" not in recorder.folder.trace_path.read_text()
+    assert (await ReplayingClient(recorder.folder).create(messages)).logprobs is None
+
+
+def broken_stream() -> Behaviour:
+    """Sends an error in the middle of a stream, as servers do that run out of memory."""
+
+    async def behave(_body: Body, _request: Request) -> Response:
+        async def events() -> AsyncIterator[str]:
+            yield chunk("one ")
+            yield f"data: {json.dumps({**CHUNK, 'error': {'message': 'out of memory'}})}\n\n"
+
+        return StreamingResponse(events(), media_type="text/event-stream")
+
+    return behave
+
+
+async def test_error_in_the_middle_of_a_stream_comes_after_the_same_pieces(
+    served: FakeServer, live: ChatCompletionClient, tmp_path: Path
+) -> None:
+    served.behave = broken_stream()
+    recorder = Recorder(tmp_path, agent="clerk")
+    messages, _ = asked("Count.")
+
+    async def pieces_until_error(client: ChatCompletionClient) -> tuple[list[Any], Exception]:
+        pieces: list[Any] = []
+        try:
+            async for piece in client.create_stream(messages):
+                pieces.append(piece)
+        except Exception as error:  # whatever the client raises is what is compared
+            return pieces, error
+        raise AssertionError("The stream ended well.")
+
+    wanted, _ = await pieces_until_error(RecordingClient(live, recorder))
+    recorder.close()
+    pieces, error = await pieces_until_error(ReplayingClient(recorder.folder))
+    assert pieces == wanted == ["one "]
+    assert isinstance(error, ModelCallError)
+    assert "out of memory" in str(error)
+
+
+async def limited(_body: Body, _request: Request) -> Response:
+    return status(429, "too many requests")
+
+
+@pytest.mark.parametrize(
+    ("behave", "told"), [(limited, "RateLimitError"), (hang, "APITimeoutError")]
+)
+async def test_refused_and_late_requests_fail_again_at_once(
+    served: FakeServer,
+    live: ChatCompletionClient,
+    tmp_path: Path,
+    behave: Behaviour,
+    told: str,
+) -> None:
+    served.behave = behave
+    recorder = Recorder(tmp_path, agent="clerk")
+    messages, _ = asked("Hello?")
+    client = RecordingClient(live, recorder)
+    with pytest.raises(Exception, match=r"too many requests|timed out") as live_error:
+        await client.create(messages)
+    served.behave = openai_text("Hello.")
+    assert (await client.create(messages)).content == "Hello."
+    recorder.close()
+    replayed = ReplayingClient(recorder.folder)
+    with pytest.raises(ModelCallError, match=told) as caught:
+        await replayed.create(messages)
+    number = getattr(live_error.value, "status_code", None)
+    assert getattr(caught.value.__cause__, "status_code", None) == number
+    assert (await replayed.create(messages)).content == "Hello."
+
+
+async def test_cancelled_request_is_cancelled_again(
+    served: FakeServer, live: ChatCompletionClient, tmp_path: Path
+) -> None:
+    served.behave = hang
+    recorder = Recorder(tmp_path, agent="clerk")
+    messages, _ = asked("Hello?")
+    token = CancellationToken()
+    asking = asyncio.create_task(
+        RecordingClient(live, recorder).create(messages, cancellation_token=token)
+    )
+    await asyncio.to_thread(served.arrived.wait, 5)
+    token.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asking
+    recorder.close()
+    with pytest.raises(asyncio.CancelledError):
+        await ReplayingClient(recorder.folder).create(messages)
