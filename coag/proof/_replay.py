@@ -7,9 +7,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from coag.agent import CoagAgent, rebuild
-from coag.errors import ConfigurationError, ResumeError
-from coag.schema import PHASES, Outcome, Phase, TraceRecord
-from coag.tracing import Rebuild, RunFolder, RunInfo, TraceProblem, read_run, read_trace
+from coag.errors import ConfigurationError, ResumeError, TraceError
+from coag.schema import PHASES, TRACE_VERSION, Outcome, Phase, TraceRecord
+from coag.tracing import (
+    Rebuild,
+    RunFolder,
+    RunInfo,
+    TraceProblem,
+    read_lines,
+    read_run,
+    read_trace,
+)
 
 from ._replay_meaning import meaning_of
 from ._replay_run import Builder, Replayed
@@ -86,6 +94,7 @@ async def replay(
     """
     folder = run if isinstance(run, RunFolder) else RunFolder(Path(run))
     info = read_run(folder.path)
+    _check_version(folder)
     remarks: list[str] = []
 
     def records() -> Iterator[TraceRecord]:
@@ -101,6 +110,16 @@ async def replay(
     )
     await replayed.go()
     return _report(info.id, sink, remarks)
+
+
+def _check_version(folder: RunFolder) -> None:
+    first = next(read_lines(folder.trace_path), None)
+    if first is not None and first.version is not None and first.version < TRACE_VERSION:
+        raise TraceError(
+            folder.trace_path,
+            f"is of version {first.version} of the format, which holds too little for a replay; "
+            "it can be read and verified",
+        )
 
 
 def _builder(folder: RunFolder, info: RunInfo, given: CoagAgent | AgentBuilder | None) -> Builder:

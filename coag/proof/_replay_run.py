@@ -22,7 +22,7 @@ from coag.tracing import RunFolder, RunInfo
 
 from ._doubles import TapeMemory
 from ._replay_process import Process, empty_memory
-from ._replay_sink import CheckingSink, ReplayStopped
+from ._replay_sink import CheckingSink, ReplayStopped, is_outside
 
 Builder = Callable[[], Awaitable[CoagAgent]]
 """Builds the agent of the run once more."""
@@ -122,22 +122,24 @@ class Replayed:
         if head is None:
             return
         begins = (SnapshotReason.OPENED, SnapshotReason.FORKED)
-        if not isinstance(head, Snapshot) or head.reason not in begins:
-            raise TraceError(
-                self.run.trace_path,
-                "does not begin with a snapshot, as runs of older versions do not; such a run "
-                "cannot be replayed",
-            )
-        forked = head.reason is SnapshotReason.FORKED
-        self._process = await self._process_of(later=forked)
-        await self._process.begin(head)
+        if isinstance(head, Snapshot) and head.reason in begins:
+            self._process = await self._process_of(later=head.reason is SnapshotReason.FORKED)
+            await self._process.begin(head)
+            return
+        self.sink.remark(
+            "The trace does not begin with a snapshot, as where its first process died at once: "
+            "the run is taken to begin with the agent as it is built."
+        )
+        await self._take_over()
 
     async def _take_over(self) -> None:
         """Another process goes on where the tape is now."""
         remains = Remains()
         records = self.records()
         for _ in range(self.sink.tape.position):
-            remains.take(next(records))
+            record = next(records)
+            if not (isinstance(record, Note) and is_outside(record)):
+                remains.take(record)
         remains.forget_bare_start()
         self._process = await self._process_of(later=True)
         self._turn = remains.turn

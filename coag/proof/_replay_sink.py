@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from coag.errors import TraceError
-from coag.schema import ActionsListed, Note, Outcome, Snapshot, TraceRecord
+from coag.schema import Note, Outcome, Snapshot, TraceRecord
 from coag.tracing import cycle_of
 
-from ._replay_compare import Difference, difference, first_difference, shown
+from ._replay_compare import Difference, difference, shown
 from ._tape import Tape
 
 _OUTSIDE = {
@@ -84,7 +84,6 @@ class CheckingSink:
     _held: list[TraceRecord] | None = None
     _was: _Known = field(default_factory=_Known)
     _now: _Known = field(default_factory=_Known)
-    _actions: ActionsListed | None = None
 
     @property
     def stopped(self) -> bool:
@@ -105,8 +104,6 @@ class CheckingSink:
         head = self.tape.head
         if head is None:
             self.end()
-        if isinstance(head, ActionsListed) and head.record != record.record:
-            head = self._listed_anew(head)
         if _kind(head) != _kind(record):
             self.part("record", _told(head), _told(record))
         found = self._difference(head, record)
@@ -124,7 +121,7 @@ class CheckingSink:
 
     def settle(self) -> None:
         """Passes by what did not come from the agent."""
-        while isinstance(head := self.tape.head, Note) and _is_outside(head):
+        while isinstance(head := self.tape.head, Note) and is_outside(head):
             self.pass_by(f"Not the agent's own: {head.about}: {head.text}")
 
     def pass_by(self, remark: str) -> TraceRecord:
@@ -140,8 +137,6 @@ class CheckingSink:
         self.last = record
         if record.record == "outcome":
             self.last_outcome = record
-        elif isinstance(record, ActionsListed):
-            self._actions = record
         self.on_taken(record)
         return record
 
@@ -186,24 +181,9 @@ class CheckingSink:
             return difference(was, now)
         return difference(self._was.completed(was), self._now.completed(now))
 
-    def _listed_anew(self, head: ActionsListed) -> TraceRecord:
-        """A process that goes on with a run lists the actions once more."""
-        known = self._actions
-        if known is None or first_difference(_specs(known), _specs(head)) is not None:
-            return head
-        self.pass_by("The actions were listed anew, by a process that went on with the run.")
-        self.settle()
-        following = self.tape.head
-        if following is None:
-            self.end()
-        return following
 
-
-def _specs(listed: ActionsListed) -> Any:
-    return [spec.model_dump(mode="json") for spec in listed.specs]
-
-
-def _is_outside(note: Note) -> bool:
+def is_outside(note: Note) -> bool:
+    """Whether a note was not written by the agent's own code."""
     begins = _OUTSIDE.get(note.about)
     return begins is not None and note.text.startswith(begins) and not note.details.get("phase")
 
