@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
-from pydantic_core import PydanticSerializationError, from_json, to_json, to_jsonable_python
+from pydantic_core import PydanticSerializationError, from_json
 
 from coag.schema import TraceRecord
 
@@ -31,15 +30,6 @@ def record_text(record: TraceRecord) -> str:
     if text.count("{") + text.count("[") >= _DEEP:
         from_json(f"[{text}]")  # the line around it is one level more
     return text
-
-
-def page_text(page: dict[str, Any]) -> str:
-    """A page for reading; half characters are written as `?`, as in the trace."""
-    try:
-        return to_json(page, indent=2).decode()
-    except PydanticSerializationError:
-        fields = to_jsonable_python(page)
-        return _without_halves(json.dumps(fields, ensure_ascii=False, indent=2))
 
 
 def _without_halves(text: str) -> str:

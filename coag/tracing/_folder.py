@@ -158,7 +158,7 @@ def open_trace(
     """
     redactor = redactor or Redactor.from_environment()
     make = PhasePages if read_run(folder.path).kind == "coag" else PlainPages
-    pages = make(folder.cycles_path, redactor)
+    pages = make(folder.cycles_path)
     writer = TraceWriter(folder.trace_path, pages=pages, clock=clock, redactor=redactor)
     try:
         folder.reopen(redactor=redactor)

@@ -1,4 +1,4 @@
-"""Pages for reading: one JSON file per phase, made from the trace's records."""
+"""Pages for reading: one JSON file per phase, made from the records as they were written."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from collections import deque
 from pathlib import Path
 from typing import Any, cast
 
+from pydantic_core import from_json, to_json
+
 from coag.errors import TraceError
 from coag.schema import (
     PHASES,
-    ActionsListed,
     EvaluationOutcome,
     ExecutionOutcome,
     Intent,
@@ -20,15 +21,10 @@ from coag.schema import (
     Receipt,
     RetrievalOutcome,
     SelectionOutcome,
-    Snapshot,
     TraceRecord,
-    TurnEnd,
-    TurnStart,
 )
 
-from ._as_json import page_text
 from ._private import FOLDER, private
-from ._redactor import Redactor
 
 _OUTCOMES = (
     RetrievalOutcome
@@ -45,7 +41,9 @@ _GROUPS = {
     "receipt": "receipts",
     "note": "notes",
     "written": "written",
+    "actions": "actions",
 }
+"""Records that a page shows beside its outcome, and under which name."""
 _KEPT = 200
 """How many records one page shows at most, besides its outcome; the trace has them all."""
 
@@ -58,32 +56,32 @@ class PhasePages:
 
     Args:
         folder: Gets one subfolder per cycle.
-        redactor: Takes secrets out.
     """
 
-    def __init__(self, folder: Path, redactor: Redactor) -> None:
-        self._files = _Files(folder, redactor)
-        self._since: deque[TraceRecord] = deque(maxlen=_KEPT)
+    def __init__(self, folder: Path) -> None:
+        self._files = _Files(folder)
+        self._since: deque[str] = deque(maxlen=_KEPT)
 
-    def add(self, record: TraceRecord) -> None:
+    def add(self, record: TraceRecord, text: str) -> None:
         """Takes note of a record; writes the page if it is an outcome.
 
         Raises:
             TraceError: If the page cannot be written.
         """
         if isinstance(record, _OUTCOMES):
-            self._write(record)
-        elif not isinstance(record, Snapshot | ActionsListed | TurnStart | TurnEnd):
-            self._since.append(record)
+            self._write(record, from_json(text))
+        elif record.record in _GROUPS:
+            self._since.append(text)
 
-    def _write(self, outcome: Outcome) -> None:
+    def _write(self, outcome: Outcome, fields: dict[str, Any]) -> None:
         page: dict[str, Any] = {
             "cycle": outcome.cycle,
             "phase": outcome.phase,
-            "outcome": outcome.model_dump(exclude={"record", "cycle", "phase"}),
+            "outcome": _without(fields, "record", "cycle", "phase"),
         }
-        for record in self._since:
-            page.setdefault(_GROUPS[record.record], []).append(_shown(record))
+        for text in self._since:
+            record = from_json(text)
+            page.setdefault(_GROUPS[record["record"]], []).append(_shown(record))
         self._since.clear()
         number = PHASES.index(outcome.phase) + 1
         self._files.write(outcome.cycle, f"{number}-{outcome.phase}.json", page)
@@ -94,32 +92,31 @@ class PlainPages:
 
     Args:
         folder: Gets one subfolder per cycle.
-        redactor: Takes secrets out.
     """
 
-    def __init__(self, folder: Path, redactor: Redactor) -> None:
-        self._files = _Files(folder, redactor)
-        self._intents: dict[str, Intent] = {}
+    def __init__(self, folder: Path) -> None:
+        self._files = _Files(folder)
+        self._intents: dict[str, str] = {}
         self._cycle: int | None = None
         self._number = 0
 
-    def add(self, record: TraceRecord) -> None:
+    def add(self, record: TraceRecord, text: str) -> None:
         """Takes note of a record; writes a page for a model call or a receipt.
 
         Raises:
             TraceError: If the page cannot be written.
         """
         if isinstance(record, Intent):
-            self._intents[record.id] = record
+            self._intents[record.id] = text
         elif isinstance(record, ModelCall):
-            page = {"cycle": record.cycle, "model_call": _shown(record)}
+            page = {"cycle": record.cycle, "model_call": _shown(from_json(text))}
             self._files.write(record.cycle, self._next(record.cycle, "model"), page)
         elif isinstance(record, Receipt):
             intent = self._intents.pop(record.intent_id, None)
             page: dict[str, Any] = {"cycle": record.cycle}
             if intent is not None:
-                page["intent"] = _shown(intent)
-            page["receipt"] = _shown(record)
+                page["intent"] = _shown(from_json(intent))
+            page["receipt"] = _shown(from_json(text))
             self._files.write(record.cycle, self._next(record.cycle, "action"), page)
 
     def _next(self, cycle: int, what: str) -> str:
@@ -133,21 +130,20 @@ class PlainPages:
 class _Files:
     """The page files, one folder per cycle."""
 
-    def __init__(self, folder: Path, redactor: Redactor) -> None:
+    def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._redactor = redactor
         self._made: int | None = None
 
     def write(self, cycle: int, name: str, page: dict[str, Any]) -> None:
         """Writes one page; a page of the same name is replaced."""
         folder = self._of(cycle)
-        text = page_text(page)
+        text = to_json(page, indent=2)
         try:
             if cycle != self._made:
                 folder.mkdir(mode=FOLDER, parents=True, exist_ok=True)
                 self._made = cycle
-            with open(folder / name, "w", encoding="utf-8", opener=private) as file:
-                file.write(self._redactor.clean(text, indent=2))
+            with open(folder / name, "wb", opener=private) as file:
+                file.write(text)
         except OSError as error:
             problem = error.strerror or type(error).__name__
             raise TraceError(folder / name, f"cannot be written: {problem}") from error
@@ -161,14 +157,18 @@ class _Files:
         return self._folder / f"{cycle:04d}"
 
 
-def _shown(record: TraceRecord) -> dict[str, Any]:
+def _shown(record: dict[str, Any]) -> dict[str, Any]:
     """The record's fields for reading: without its tag, long texts of a model call as lines."""
-    if not isinstance(record, ModelCall):
-        return record.model_dump(exclude={"record"})
-    fields = record.model_dump(exclude={"record", "cycle", "phase", "messages", "raw"})
-    fields["messages"] = [_lines_of(message) for message in record.messages]
-    fields["raw"] = _lines(record.raw)
+    if record["record"] != "model_call":
+        return _without(record, "record")
+    fields = _without(record, "record", "cycle", "phase", "messages", "raw")
+    fields["messages"] = [_lines_of(message) for message in record["messages"]]
+    fields["raw"] = _lines(record["raw"])
     return fields
+
+
+def _without(fields: dict[str, Any], *names: str) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if name not in names}
 
 
 def _lines_of(message: dict[str, Any]) -> dict[str, Any]:

@@ -134,8 +134,9 @@ _ENDS = tuple(
 
 def suspicious(text: str) -> bool:
     """Whether a text, or one that stands in it as JSON, may hold a secret; quick, and cautious."""
-    if any(start in text and pattern.search(text) for start, pattern, _ in _SHAPES):
-        return True
+    for start, pattern, _ in _SHAPES:  # a loop: this runs for every record
+        if start in text and pattern.search(text):
+            return True
     as_bytes = text.encode("utf-8", "replace")
     lowered = as_bytes.lower()
     return any(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
-from typing import Protocol, Self
+from typing import Self
 
 from pydantic_core import PydanticSerializationError
 
@@ -29,6 +30,7 @@ from coag.schema import (
 )
 
 from ._as_json import record_text
+from ._behind import Behind, Pages
 from ._chain import chained_line
 from ._line_file import LineFile
 from ._parse import ParsedLine, Unreadable, parse_line
@@ -58,14 +60,6 @@ _LOOK_BACK = 1_000
 """How many records are searched for the current cycle when a torn trace is repaired."""
 
 
-class Pages(Protocol):
-    """Makes pages for reading out of the records of a run."""
-
-    def add(self, record: TraceRecord) -> None:
-        """Is told of every record, after it was written."""
-        ...
-
-
 class TraceWriter:
     """Appends a run's records to its `trace.jsonl`; a `TraceSink`.
 
@@ -76,8 +70,9 @@ class TraceWriter:
 
     A writer that failed once refuses everything after, so that no action runs unrecorded. So does
     one whose file was removed, replaced or cut: that is looked after before every intent. The
-    trace is the truth and pages are for reading: if they fail, a note and a logged warning say so
-    and the run goes on without.
+    trace is the truth and pages are for reading: they are made in a thread of their own, so that
+    the last ones may be missing where the process was killed; if they fail, a note and a logged
+    warning say so and the run goes on without.
 
     Args:
         path: The trace; its folder exists.
@@ -98,7 +93,7 @@ class TraceWriter:
         redactor: Redactor | None = None,
     ) -> None:
         self._path = path
-        self._pages = pages
+        self._pages = None if pages is None else Behind(pages)
         self._clock = clock or SystemClock()
         self._redactor = redactor or Redactor.from_environment()
         self._held: list[bytes] = []
@@ -106,6 +101,7 @@ class TraceWriter:
         self._failed = False
         self._seq = 0
         self._head = ""
+        self._cycle = 0
         self._size = 0
         self._file = LineFile(path)
         try:
@@ -134,11 +130,11 @@ class TraceWriter:
         """
         if isinstance(record, Intent):
             self._check_in_place()
-        self._hold(record)
+        text = self._hold(record)
         if isinstance(record, _BOUNDARIES) or self._held_bytes > _FULL:
             self.flush()
         if self._pages is not None:
-            self._show(self._pages, record)
+            self._show(self._pages, record, text)
 
     def flush(self) -> None:
         """Hands what is held back to the operating system.
@@ -163,6 +159,7 @@ class TraceWriter:
             TraceError: If what is held back cannot be written. The file is let go all the same.
         """
         try:
+            self._finish_pages()
             if self._held and not self._failed:
                 self.flush()
         finally:
@@ -180,29 +177,46 @@ class TraceWriter:
     ) -> None:
         self.close()
 
-    def _hold(self, record: TraceRecord) -> None:
+    def _hold(self, record: TraceRecord) -> str:
+        """Numbers a record and holds it back; its JSON as it will be written."""
         self._refuse_if_failed()
         try:
-            body = self._redactor.clean(record_text(record)).encode()
+            text = self._redactor.clean(record_text(record))
         except (PydanticSerializationError, ValueError) as error:
             raise TraceError(
                 self._path, f"a record {record.record!r} cannot be written as JSON: {error}"
             ) from error
-        line, self._head = chained_line(self._head, self._seq, body)
+        self._cycle = cycle_of(record) or self._cycle
+        line, self._head = chained_line(self._head, self._seq, text.encode())
         self._held.append(line)
         self._held_bytes += len(line)
         self._seq += 1
+        return text
 
-    def _show(self, pages: Pages, record: TraceRecord) -> None:
-        """Tells the pages; gives them up for the rest of the run once they fail."""
+    def _show(self, pages: Behind, record: TraceRecord, text: str) -> None:
         try:
-            pages.add(record)
+            pages.add(record, text)
         except (TraceError, OSError) as error:
-            self._pages = None
-            text = f"No more pages for reading are made; the trace goes on without: {error}"
-            cycle = cycle_of(record) or 0
-            self._hold(Note(at=self._clock.now(), cycle=cycle, about="pages", text=text))
-            _LOG.warning(text)
+            self._give_up_pages(pages, error)
+
+    def _give_up_pages(self, pages: Behind, error: Exception) -> None:
+        """Makes no more of them for the rest of the run, and says so."""
+        self._pages = None
+        text = f"No more pages for reading are made; the trace goes on without: {error}"
+        self._hold(Note(at=self._clock.now(), cycle=self._cycle, about="pages", text=text))
+        _LOG.warning(text)
+        with contextlib.suppress(TraceError, OSError):  # the first failure is the one to tell
+            pages.close()
+
+    def _finish_pages(self) -> None:
+        pages, self._pages = self._pages, None
+        if pages is None:
+            return
+        try:
+            pages.close()
+        except (TraceError, OSError) as error:
+            if not self._failed:
+                self._give_up_pages(pages, error)
 
     def _check_in_place(self) -> None:
         """Nothing may act whose record nobody would find."""

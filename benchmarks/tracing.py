@@ -1,0 +1,282 @@
+"""What it costs to write a run down, and to read and check it.
+
+Writing: the same agent with its trace on disk (`logs=`), in RAM (the default), and with a trace
+that keeps nothing. The three take turns, action by action, so that whatever else the machine does
+falls on all alike; one action is a whole cycle in a turn of its own. Each number is the median of
+the actions, and what recording adds is the median of the differences between neighbours.
+
+Reading: a run on disk of so many records, written by an agent; each way of reading it once.
+
+    python benchmarks/tracing.py [--actions 300] [--slow 60] [--records 100000] [--json]
+
+The exit code is 0 whether the targets are met or not, because a loaded machine proves nothing.
+"""
+
+import argparse
+import asyncio
+import json
+import logging
+import os
+import platform
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from statistics import median, quantiles
+from typing import Any
+
+from autogen_core import EVENT_LOGGER_NAME
+from autogen_core.models import CreateResult, LLMMessage
+from overhead import TASK, InstantModel
+
+from coag import CoagAgent
+from coag.agent import _runs  # nothing of the agent is replaced but where its records go
+from coag.proof import diagnose, verify
+from coag.schema import TraceRecord
+from coag.tracing import MemoryTrace, RunFolder, open_trace, read_lines, read_trace
+
+NONE, RAM, DISK, BARE = "kept nowhere", "in RAM", "on disk", "on disk, no pages"
+CONTENDERS = (NONE, RAM, BARE, DISK)
+WARM_UP = 20
+"""Actions before those that are measured."""
+ADDED_MS = 3.0
+"""What recording on disk may add to a cycle without latency."""
+ADDED_SHARE = 0.03
+"""What it may add of a cycle whose model takes 100 ms."""
+SECONDS = 10.0
+"""What checking 100,000 records may take, and so may diagnosing them."""
+
+
+class NoTrace(MemoryTrace):
+    """Keeps no record."""
+
+    def write(self, record: TraceRecord) -> None:
+        """Forgets it."""
+
+    def write_later(self, make: Callable[[], TraceRecord]) -> None:
+        """Does not even make it."""
+
+
+class SlowModel(InstantModel):
+    """Answers after a while.
+
+    Args:
+        seconds: How long it takes.
+    """
+
+    component_provider_override = "tracing.SlowModel"
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__()
+        self._seconds = seconds
+
+    async def create(self, messages: Sequence[LLMMessage], **arguments: Any) -> CreateResult:  # pyright: ignore[reportIncompatibleMethodOverride] - passed on as they are
+        """The same answer, later."""
+        if self._seconds:
+            await asyncio.sleep(self._seconds)
+        self.sent.clear()
+        return await super().create(messages, **arguments)
+
+
+async def count_stone(number: int) -> str:
+    """Counts one stone."""
+    return f"Stone {number} is counted."
+
+
+def make_agent(logs: Path | None, seconds: float, depth: str) -> CoagAgent:
+    """An agent that does one action a turn."""
+    return CoagAgent(
+        "counter",
+        SlowModel(seconds),
+        tools=[count_stone],
+        logs=logs,
+        depth=depth,  # pyright: ignore[reportArgumentType] - one of two words
+        proposal="json",
+        max_tool_iterations=1,
+        recall_k=0,
+    )
+
+
+async def recorded(name: str, folder: Path, seconds: float, depth: str) -> CoagAgent:
+    """A contender whose run has begun, so that its records go where its name says."""
+    real_memory, real_open = _runs.MemoryTrace, _runs.open_trace
+    if name == NONE:
+        _runs.MemoryTrace = NoTrace
+    if name == BARE:
+        _runs.open_trace = without_pages
+    try:
+        agent = make_agent(folder if name in (DISK, BARE) else None, seconds, depth)
+        await agent.run(task=TASK)
+    finally:
+        _runs.MemoryTrace, _runs.open_trace = real_memory, real_open
+    return agent
+
+
+def without_pages(folder: RunFolder, **options: Any) -> Any:
+    """A run's trace that makes no pages for reading."""
+    trace = open_trace(folder, **options)
+    trace._pages = None  # pyright: ignore[reportPrivateUsage] - measured here, offered nowhere
+    return trace
+
+
+async def cycles(seconds: float, depth: str, actions: int) -> dict[str, list[tuple[float, float]]]:
+    """Wall and CPU milliseconds of each action of every contender, all taking turns."""
+    taken: dict[str, list[tuple[float, float]]] = {name: [] for name in CONTENDERS}
+    with tempfile.TemporaryDirectory() as place:
+        agents = {
+            name: await recorded(name, Path(place) / str(at), seconds, depth)
+            for at, name in enumerate(CONTENDERS)
+        }
+        warm_up = WARM_UP if not seconds else 2
+        for number in range(warm_up + actions):
+            for name in CONTENDERS[number % len(CONTENDERS) :] + CONTENDERS[: number % 4]:
+                wall, cpu = time.perf_counter(), time.process_time()
+                await agents[name].run(task="Continue.")
+                wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+                if number >= warm_up:
+                    taken[name].append((wall * 1e3, cpu * 1e3))
+        for agent in agents.values():
+            await agent.close()
+    return taken
+
+
+def told(taken: Mapping[str, Sequence[tuple[float, float]]]) -> dict[str, dict[str, float]]:
+    """Per contender the medians, and what it adds to keeping nothing with its middle half."""
+    figures: dict[str, dict[str, float]] = {}
+    for name, values in taken.items():
+        added = [one[0] - other[0] for one, other in zip(values, taken[NONE], strict=True)]
+        cpu = [one[1] - other[1] for one, other in zip(values, taken[NONE], strict=True)]
+        low, middle, high = quantiles(added, n=4, method="inclusive")
+        figures[name] = {
+            "wall": median(value[0] for value in values),
+            "cpu": median(value[1] for value in values),
+            "added": middle,
+            "low": low,
+            "high": high,
+            "added cpu": median(cpu),
+        }
+    return figures
+
+
+async def write_run(logs: Path, records: int) -> tuple[RunFolder, float]:
+    """A run of at least so many records, and the seconds it took."""
+    agent = make_agent(logs, 0.0, "full")
+    begun = time.perf_counter()
+    await agent.run(task=TASK)
+    assert agent.run_folder is not None
+    folder = RunFolder(agent.run_folder.path)
+    per_turn = sum(1 for _ in read_trace(folder.trace_path, lambda problem: None))
+    for _ in range(records // max(1, per_turn - 1) + 1):
+        await agent.run(task="Continue.")
+    seconds = time.perf_counter() - begun
+    await agent.close()
+    return folder, seconds
+
+
+def reading(folder: RunFolder) -> dict[str, float]:
+    """Seconds that each way of reading takes."""
+    ways: dict[str, Callable[[], object]] = {
+        "bytes only": lambda: sum(1 for _ in folder.trace_path.open("rb")),
+        "read_trace (numbers and hashes checked)": lambda: sum(
+            1 for _ in read_trace(folder.trace_path)
+        ),
+        "read_lines": lambda: sum(len(line.problems) for line in read_lines(folder.trace_path)),
+        "verify": lambda: verify(folder.path),
+        "diagnose": lambda: diagnose(folder.path),
+    }
+    seconds: dict[str, float] = {}
+    for name, read in ways.items():
+        begun = time.perf_counter()
+        read()
+        seconds[name] = time.perf_counter() - begun
+    return seconds
+
+
+def print_cycles(title: str, figures: Mapping[str, Mapping[str, float]]) -> None:
+    """One Markdown table of cycles."""
+    print(f"\n{title}:\n")
+    print("| trace              | wall ms | CPU ms | added, wall ms (middle half) | CPU ms added |")
+    print("|--------------------|--------:|-------:|-----------------------------:|-------------:|")
+    for name, of in figures.items():
+        added = f"{of['added']:.2f} ({of['low']:.2f} to {of['high']:.2f})"
+        print(
+            f"| {name:<18} | {of['wall']:>7.2f} | {of['cpu']:>6.2f} | {added:>28} "
+            f"| {of['added cpu']:>12.2f} |"
+        )
+
+
+def print_verdicts(all_figures: Mapping[str, Mapping[str, Mapping[str, float]]]) -> None:
+    """Whether recording keeps to what it may cost."""
+    print()
+    for title, figures in all_figures.items():
+        added = figures[DISK]["added"]
+        if "100 ms" in title:
+            share = added / figures[NONE]["wall"]
+            met, said = share <= ADDED_SHARE, f"{share:.1%} of a cycle (at most {ADDED_SHARE:.0%})"
+        else:
+            met, said = added <= ADDED_MS, f"{added:.2f} ms (at most {ADDED_MS:g})"
+        print(f"{'PASS' if met else 'FAIL'}  {title}: recording on disk adds {said}")
+
+
+def print_reading(count: int, size: float, seconds: Mapping[str, float]) -> None:
+    """One Markdown table of ways to read."""
+    print(f"\n{count:,} records, {size:.0f} MB:\n")
+    print("| way                                     |     s | µs a record |")
+    print("|-----------------------------------------|------:|------------:|")
+    for name, taken in seconds.items():
+        print(f"| {name:<39} | {taken:>5.1f} | {taken / count * 1e6:>11.1f} |")
+    print()
+    for name in ("verify", "diagnose"):
+        scaled = seconds[name] / count * 100_000
+        print(f"{'PASS' if scaled < SECONDS else 'FAIL'}  {name}: {scaled:.1f} s for 100,000")
+
+
+def parse() -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(description="What it costs to write a run down and check it.")
+    parser.add_argument("--actions", type=int, default=300, help="actions without latency")
+    parser.add_argument("--slow", type=int, default=60, help="actions with a model of 100 ms")
+    parser.add_argument("--records", type=int, default=100_000, help="records to read; 0: none")
+    parser.add_argument("--json", action="store_true", help="one JSON object")
+    asked = parser.parse_args()
+    if min(asked.actions, asked.slow) < 4 or asked.records < 0:
+        parser.error("--actions and --slow must be at least 4, --records at least 0")
+    return asked
+
+
+async def main() -> None:
+    """Measures and prints."""
+    asked = parse()
+    machine = (
+        f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, "
+        f"Python {platform.python_version()}, {platform.system()} {platform.machine()}"
+    )
+    figures = {
+        "No latency, full": told(await cycles(0.0, "full", asked.actions)),
+        "No latency, compact": told(await cycles(0.0, "compact", asked.actions)),
+        "A model of 100 ms, compact": told(await cycles(0.1, "compact", asked.slow)),
+    }
+    result: dict[str, Any] = {"machine": machine, "cycles": figures}
+    count, size, seconds = 0, 0.0, dict[str, float]()
+    with tempfile.TemporaryDirectory() as place:
+        if asked.records:
+            folder, _ = await write_run(Path(place), asked.records)
+            lines = list(folder.trace_path.open("rb"))
+            count, size = len(lines), sum(map(len, lines)) / 1e6
+            del lines
+            seconds = reading(folder)
+            result["reading"] = {"records": count, "MB": size, "seconds": seconds}
+    if asked.json:
+        print(json.dumps(result, indent=2))
+        return
+    print(f"{asked.actions:,} and {asked.slow:,} actions; {machine}")
+    for title, of in figures.items():
+        print_cycles(title, of)
+    print_verdicts(figures)
+    if asked.records:
+        print_reading(count, size, seconds)
+
+
+if __name__ == "__main__":
+    logging.getLogger(EVENT_LOGGER_NAME).setLevel(logging.WARNING)
+    asyncio.run(main())
