@@ -54,17 +54,17 @@ class Executions:
     def _outcome(self, record: Outcome) -> None:
         if not isinstance(record, ExecutionOutcome):
             return
-        self._check_mirror(record)
+        executed = record.executed
+        self._check_mirror(record, executed)
         if self.story.memory is not None and not self.story.shaken:
-            self._check_chosen(record)
-            for done in record.executed:
+            self._check_chosen(executed)
+            for done in executed:
                 self._check_done(done, record)
-            self._check_all_told(record)
-        self._check_answer(record)
+            self._check_all_told(record, executed)
+        self._check_answer(record, executed)
 
-    def _check_mirror(self, record: ExecutionOutcome) -> None:
+    def _check_mirror(self, record: ExecutionOutcome, done: tuple[Executed, ...]) -> None:
         """Where a batch was run, the single fields tell of its first one."""
-        done = record.executed
         statuses = {one.status for one in done}
         overall = next(
             (s for s in (ExecutionStatus.FAILED, ExecutionStatus.DONE) if s in statuses),
@@ -86,13 +86,13 @@ class Executions:
                 f"first of its batch is {shown(done[0].action)} ({shown(done[0].intent_id)}).",
             )
 
-    def _check_chosen(self, record: ExecutionOutcome) -> None:
+    def _check_chosen(self, executed: tuple[Executed, ...]) -> None:
         memory = self.story.memory
         selection = memory.cognitive_state.selection if memory else None
         if selection is None:
             return
         chosen = iter(selection.chosen)
-        ids = [str(one.candidate_id) for one in record.executed]
+        ids = [str(one.candidate_id) for one in executed]
         if not all(one in chosen for one in ids):  # in the same order, where not all were begun
             self.book.violate(
                 Rule.EXECUTION,
@@ -219,8 +219,8 @@ class Executions:
                     f"{shown(true)}.",
                 )
 
-    def _check_all_told(self, record: ExecutionOutcome) -> None:
-        told = {one.candidate_id for one in record.executed}
+    def _check_all_told(self, record: ExecutionOutcome, executed: tuple[Executed, ...]) -> None:
+        told = {one.candidate_id for one in executed}
         unknown = {
             one.caused_by for one in record.queued if one.kind is PerceptKind.UNKNOWN_OUTCOME
         }
@@ -241,14 +241,14 @@ class Executions:
                     f"{shown(percept.caused_by)}, no intent of this cycle.",
                 )
 
-    def _check_answer(self, record: ExecutionOutcome) -> None:
+    def _check_answer(self, record: ExecutionOutcome, executed: tuple[Executed, ...]) -> None:
         if (record.response is None) is not (record.ended_by is None) and record.ended_by:
             self.book.violate(
                 Rule.EXECUTION, f"{shown(record.ended_by)} ended the turn without an answer."
             )
         if record.response is None:
             return
-        by = [one for one in record.executed if one.status is ExecutionStatus.DONE and one.internal]
+        by = [one for one in executed if one.status is ExecutionStatus.DONE and one.internal]
         if record.ended_by is not None:  # version 1 did not name it at first
             by = [one for one in by if one.action == record.ended_by]
         if not any(_answers(one, record.response) for one in by):

@@ -290,4 +290,4 @@ def _told(value: object) -> str:
 
 def is_closing(outcome: ExecutionOutcome) -> bool:
     """Whether an execution ends a cycle that broke off, and is neither an act nor an impasse."""
-    return not outcome.executed and outcome.result != "impasse"
+    return outcome.action is None and not outcome.batch and outcome.result != "impasse"

@@ -21,6 +21,7 @@ from ._violation import Rule
 
 _ASKING = frozenset({Phase.REASONING, Phase.PROPOSAL, Phase.EVALUATION, Phase.SELECTION})
 """The phases that may ask a model."""
+_NOTHING = TokenUsage()
 
 
 class Turns:
@@ -174,7 +175,7 @@ class Calls:
             self._lost = None
         if self.story.memory is None or self.story.shaken:
             return
-        used = _sum(calls)
+        used = _sum(calls) if calls else _NOTHING
         if record.usage != used and not self._asked_again(record, calls):
             text = f"{record.phase} of cycle {record.cycle} tells of {_told(record.usage)}; its "
             text += f"model calls used {_told(used)}."
@@ -204,7 +205,7 @@ class Calls:
 
 
 def _sum(calls: list[ModelCall]) -> TokenUsage:
-    return sum((call.usage for call in calls), TokenUsage())
+    return sum((call.usage for call in calls), _NOTHING)
 
 
 def _told(usage: TokenUsage) -> str:

@@ -1,0 +1,77 @@
+"""`coag verify`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from kits.tampering import bodies_of, edit, forge, honest_run
+
+from coag.proof import examine
+
+Say = Callable[..., Any]
+BROKEN = pytest.mark.broken_trace("it lies in the trace")
+
+
+async def test_a_run_that_holds_is_verified_and_its_head_is_told(say: Say, tmp_path: Path) -> None:
+    run = await honest_run(tmp_path / "logs")
+    head = examine(run).head
+    said = say("verify", "latest")
+    assert said.code == 0
+    assert said.out == f"{run.name}: verified, {len(bodies_of(run))} records, head {head}\n"
+    assert say("verify", "--head", head).code == 0
+    said = say("verify", run.name, "--head", "0" * 64)
+    assert said.code == 1
+    assert "was to end with the hash" in said.out
+
+
+@BROKEN
+async def test_each_violation_is_a_sentence_and_the_exit_code_is_1(
+    say: Say, tmp_path: Path
+) -> None:
+    run = await honest_run(tmp_path / "logs")
+    edit(run, lambda lines: lines[:-2])
+    said = say("verify", str(run))
+    assert said.code == 1
+    first, *rest = said.out.splitlines()
+    assert "violations in" in first
+    assert any("seal: run.json seals" in line for line in rest)
+
+
+@BROKEN
+async def test_all_runs_of_a_folder_are_verified(say: Say, tmp_path: Path) -> None:
+    run = await honest_run(tmp_path / "logs")
+    await honest_run(tmp_path / "logs")
+    assert say("verify", "logs").out.endswith("2 runs verified\n")
+    assert "name it" in say("verify", "logs", "--head", "0" * 64).err
+    edit(run, lambda lines: lines[:-2])
+    said = say("verify", "logs")
+    assert said.code == 1
+    assert said.out.endswith("1 of 2 runs do not hold\n")
+    (run / "run.json").write_text("{}")
+    assert "describes no run" in say("verify", "logs").out
+
+
+@BROKEN
+async def test_a_hostile_trace_cannot_steer_the_terminal(say: Say, tmp_path: Path) -> None:
+    run = await honest_run(tmp_path / "logs")
+    bodies = bodies_of(run)
+    for body in bodies:
+        if body["record"] == "receipt":
+            body["content"] = "\x1b]0;title\x07\x1b[2J\u202e[bold]" * 1_000
+            body["intent_id"] = "\x1b[31mred"
+    forge(run, bodies)
+    said = say("verify", "latest")
+    assert said.code == 1
+    assert "\x1b" not in said.out
+    assert "\u202e" not in said.out
+    assert max(map(len, said.out.splitlines())) < 1_200
+
+
+def test_a_missing_run_is_said_in_a_line(say: Say, tmp_path: Path) -> None:
+    (tmp_path / "logs").mkdir()
+    said = say("verify", "nothing")
+    assert said.code == 2
+    assert said.err.count("\n") == 1
