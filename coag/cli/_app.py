@@ -241,6 +241,44 @@ def fork(  # noqa: PLR0913, PLR0917 - a command has as many arguments as options
 
 
 @app.command()
+def why(
+    run: Annotated[
+        str, typer.Argument(help="A run's id or the beginning of one, its folder, or `latest`.")
+    ],
+    cycle: Annotated[int, typer.Argument(min=1, help="The cycle; of a plain run the turn.")],
+    counterfactual: Annotated[
+        bool,
+        typer.Option(
+            "--counterfactual",
+            help="Take the decision again without each recalled record in turn; nothing is run.",
+        ),
+    ] = False,
+    model: Annotated[
+        str | None, typer.Option(metavar="SPEC", help="Take it again with this model.")
+    ] = None,
+    repeats: Annotated[
+        int, typer.Option(min=1, metavar="N", help="How often; models may answer differently.")
+    ] = 1,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object, for programs.")] = False,
+    logs: Annotated[Path, typer.Option(help="The folder that holds the runs.")] = Path("logs"),
+) -> None:
+    """Tells what a decision rested on: percepts, memory, procedures, constraints, candidates."""
+    from ._why import WhyOptions, explain
+
+    explain(
+        WhyOptions(
+            run=run,
+            cycle=cycle,
+            counterfactual=counterfactual,
+            model=model,
+            repeats=repeats,
+            as_json=as_json,
+            logs=logs,
+        )
+    )
+
+
+@app.command()
 def doctor(
     model: Annotated[
         str | None,

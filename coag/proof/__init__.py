@@ -6,14 +6,26 @@ phases otherwise, `why` tells what a decision rested on, and `diagnose` what a f
 """
 
 from ._boundary import Boundary
-from ._causes import Cause
+from ._causes import Cause, Diagnosis, Evidence
+from ._counterfactual import Counterfactual, counterfactuals
+from ._diag_domain import Circumstances, Claim, Domain
+from ._diagnose import diagnose, diagnoses
 from ._fork import ForkReport, fork
 from ._fork_changes import Changes
 from ._story import Choice, CycleStory, Death
 from ._verify import Trace, examine, verify
 from ._violation import Examination, Remark, Rule, Violation
+from ._why import why
+from ._why_values import Considered, Explanation, ProcedureUsed
 
 __all__ = [
+    "diagnose",
+    "diagnoses",
+    "Diagnosis",
+    "Evidence",
+    "Domain",
+    "Claim",
+    "Circumstances",
     "Cause",
     "verify",
     "examine",
@@ -29,4 +41,10 @@ __all__ = [
     "CycleStory",
     "Choice",
     "Death",
+    "why",
+    "Explanation",
+    "Considered",
+    "ProcedureUsed",
+    "counterfactuals",
+    "Counterfactual",
 ]

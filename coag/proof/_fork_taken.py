@@ -90,7 +90,8 @@ async def _records(
     held = await records_at(built.long_term_memory, past, later)
     retrieval = past.working_memory.cognitive_state.retrieval
     recalled = {hit.record.id: hit.record for hit in (retrieval.records if retrieval else ())}
-    known = {**recalled, **held, **later.recalled}
+    recalled |= {hit.record.id: hit.record for hit in later.retrieved}
+    known = {**recalled, **held}
     names = [record_named(name, known) for name in changes.without_records]
     return without_records(held, names), {name: known[name] for name in names}
 

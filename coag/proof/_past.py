@@ -14,7 +14,7 @@ from coag.schema import (
     Note,
     Percept,
     PerceptKind,
-    Record,
+    RecalledRecord,
     RetrievalOutcome,
     Snapshot,
     TraceRecord,
@@ -84,7 +84,7 @@ class Later:
     sensed: int = 0
     """Percepts that came on their own, not as messages."""
     written: list[Written] = field(default_factory=list[Written])
-    recalled: dict[str, Record] = field(default_factory=dict[str, Record])
+    retrieved: tuple[RecalledRecord, ...] = ()
     """What the boundary's Retrieval recalled, where it came later."""
     constraints: tuple[str, ...] | None = None
     """Those in force in the boundary's cycle, where its Retrieval came later."""
@@ -110,7 +110,7 @@ class Later:
                 self._input(record)
             case RetrievalOutcome() if self.constraints is None:
                 self.constraints = record.constraints
-                self.recalled = {hit.record.id: hit.record for hit in record.records}
+                self.retrieved = record.records
             case Snapshot() if record.environment is not None:
                 self.environment = record.environment
             case _:

@@ -1,0 +1,191 @@
+"""`coag why`: what a decision rested on."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+from rich.text import Text
+
+from coag.errors import ConfigurationError
+from coag.proof import (
+    Considered,
+    Counterfactual,
+    Explanation,
+    counterfactuals,
+    why,
+)
+from coag.schema import Percept, RecalledRecord
+from coag.tracing import RunFolder
+
+from ._runs import found_run
+from ._text import escaped_json, one_line
+
+_DIM = "bright_black"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WhyOptions:
+    """What `coag why` was given; see there."""
+
+    run: str
+    cycle: int
+    counterfactual: bool
+    model: str | None
+    repeats: int
+    as_json: bool
+    logs: Path
+
+
+def explain(options: WhyOptions) -> None:
+    """Prints what a decision rested on and, if asked for, which records it hung on.
+
+    Raises:
+        CoagError: There is no such run or cycle, or its agent cannot be built again.
+    """
+    if not options.counterfactual and (options.model is not None or options.repeats != 1):
+        raise ConfigurationError("--model and --repeats belong to --counterfactual: add it.")
+    folder = found_run(options.run, options.logs)
+    explanation = why(folder, options.cycle)
+    if options.as_json:
+        told = _all(folder, options) if options.counterfactual else ()
+        whole = {
+            "explanation": explanation.model_dump(mode="json"),
+            "counterfactuals": [each.model_dump(mode="json") for each in told],
+        }
+        sys.stdout.write(escaped_json(json.dumps(whole, ensure_ascii=False)) + "\n")
+        return
+    console = Console(highlight=False, markup=False, emoji=False)
+    for line in _lines(explanation):
+        console.print(line, soft_wrap=True)
+    if options.counterfactual:
+        console.print(_head("taken again"), soft_wrap=True)
+        _all(folder, options, console)
+
+
+def _all(
+    folder: RunFolder, options: WhyOptions, console: Console | None = None
+) -> tuple[Counterfactual, ...]:
+    """Takes the decision again; each result is printed as soon as it is known."""
+
+    def tell(told: Counterfactual) -> None:
+        if console is not None:
+            console.print(_again(told), soft_wrap=True)
+
+    return asyncio.run(
+        counterfactuals(
+            folder, options.cycle, model=options.model, repeats=options.repeats, on_told=tell
+        )
+    )
+
+
+def _lines(told: Explanation) -> Iterator[Text]:
+    what = "cycle" if told.kind == "coag" else "turn"
+    yield Text(f"{one_line(told.run)}, {what} {told.cycle}: {_decision(told)}", style="bold")
+    if told.goal:
+        yield _item(f"goal: {told.goal}")
+    yield from _part("percepts since the last action", map(_percept, told.percepts))
+    yield from _part(f"recalled for {one_line(told.query, 120)!r}", map(_record, told.recalled))
+    yield from _part("procedures", _procedures(told))
+    if told.constraints:
+        yield _head("constraints in force")
+        yield _item(", ".join(told.constraints))
+    if told.situation:
+        yield _head("situation" if told.kind == "coag" else "what the model said")
+        yield _item(told.situation)
+        for risk in told.risks:
+            yield _item(f"risk: {risk}")
+    if told.considered:
+        yield _head("candidates" if told.kind == "coag" else "actions")
+        for one in told.considered:
+            yield from _considered(one)
+    if told.result:
+        yield _head("what came of it")
+        yield _item(f"{told.status}: {told.result}" if told.status else told.result)
+    yield from _part("notes", (_item(note, "yellow") for note in told.notes))
+
+
+def _decision(told: Explanation) -> str:
+    chosen = "; ".join(str(choice) for choice in told.chosen)
+    if not chosen:
+        return "an impasse" if told.status == "none" else "nothing was done"
+    by = f", decided by {told.decided_by}" if told.decided_by else ""
+    reason = f": {told.reason}" if told.reason else ""
+    return one_line(f"{chosen}{by}{reason}")
+
+
+def _part(title: str, lines: Iterator[Text]) -> Iterator[Text]:
+    """A part with its lines, if it has any."""
+    first = next(lines, None)
+    if first is not None:
+        yield _head(title)
+        yield first
+        yield from lines
+
+
+def _percept(percept: Percept) -> Text:
+    failed = "failed " if percept.is_error else ""
+    about = f"{failed}{percept.kind} from {percept.source} ({percept.trust})"
+    return _item(f"{about}: {percept.content}", "magenta")
+
+
+def _record(hit: RecalledRecord) -> Text:
+    record, origin = hit.record, hit.record.provenance
+    source = f"{origin.source}, {origin.trust}, cycle {origin.cycle} of {origin.run}"
+    return _item(f"{hit.score:.2f} {record.kind} {record.id[:12]} {record.text} ({source})", "cyan")
+
+
+def _procedures(told: Explanation) -> Iterator[Text]:
+    for used in told.procedures:
+        by = f" by {used.author}: {used.reason}" if used.version > 1 else ""
+        yield _item(f"{used.name}@{used.version}{by}")
+
+
+def _considered(one: Considered) -> Iterator[Text]:
+    score = "" if one.score is None else f" scored {one.score:.2f}"
+    if one.died_of is not None:
+        fatal = one.died_of
+        yield _item(f"rejected {one.choice}: {fatal.constraint}: {fatal.reason}", "red")
+    else:
+        mark, style = ("chosen", "green") if one.chosen else ("passed over", "")
+        reason = f": {one.judged}" if one.judged else ""
+        yield _item(f"{mark} {one.choice}{score}{reason}", style)
+    if one.because:
+        yield _item(f"proposed because: {one.because}", _DIM, depth=2)
+    passed = [verdict for verdict in one.verdicts if verdict.allowed]
+    if passed:
+        said = (f"{v.constraint} ({v.reason})" if v.reason else v.constraint for v in passed)
+        yield _item(f"allowed by: {', '.join(said)}", _DIM, depth=2)
+
+
+def _again(told: Counterfactual) -> Text:
+    if told.record is None:
+        without = "with everything as it was"
+    else:
+        record = told.record.record
+        without = f"without {record.id[:12]} {one_line(record.text, 100)}"
+    if not told.changed:
+        return _item(f"{without}: the same choice{_times(told)}")
+    others = " or ".join(
+        "; ".join(str(choice) for choice in other) or "an impasse" for other in told.others
+    )
+    return _item(f"{without}: {others}{_times(told)}", "yellow")
+
+
+def _times(told: Counterfactual) -> str:
+    if told.times == 1:
+        return ""
+    return f" ({told.changed} of {told.times} times another one)"
+
+
+def _head(title: str) -> Text:
+    return Text(title, style="bold")
+
+
+def _item(text: str, style: str = "", depth: int = 1) -> Text:
+    return Text(f"{'  ' * depth}{one_line(text)}", style=style)
