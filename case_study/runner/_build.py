@@ -8,25 +8,32 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
+from autogen_core.models import ChatCompletionClient
+
 from case_study.baseline import PlainAgent
 from case_study.robot import CONSTRAINTS, ForbidCleaning, VacuumContext, prompt
 from coag.agent import CoagAgent
 from coag.compat import Recorder
 from coag.errors import ConfigurationError
+from coag.models import ScriptedModel, ScriptedReply, ScriptedRequest
 from coag.schema import Constraint
 from coag.tracing import Rebuild, Recipe
-from vacuum_world.scenarios import build_scenario
+from vacuum_world.client import WorldClient
+from vacuum_world.scenarios import ScenarioSetup, build_scenario
 from vacuum_world.tools import world_tools
+from vacuum_world.world import Reading, join, sense
 
 from ._environment import WorldEnvironment, change_is_due
 from ._request import AGENT_KINDS, CaseRequest, model_spec
-from ._worlds import World, open_world
+from ._worlds import ROBOT, World, open_world
 
 AGENTS = AGENT_KINDS
 """Kinds of agents."""
 
 NAME = "robot"
 FACTORY = "case_study.runner:build_agent"
+_NOWHERE = "http://127.0.0.1:9"
+"""An address at which no world is served."""
 
 world_at_hand: ContextVar[World | None] = ContextVar("world_at_hand", default=None)
 """The world that the runner has opened; a recipe names no token and opens no world itself."""
@@ -37,7 +44,8 @@ async def build_agent(
 ) -> CoagAgent:
     """The CoAG agent of a run, in the world at hand: what the recipe in `run.json` names.
 
-    A fork gets a world of its own, to be put into the state that the run's had.
+    A fork gets a world of its own, to be put into the state that the run's had; a replay none,
+    and no model.
 
     Args:
         case: The case's folder.
@@ -51,6 +59,8 @@ async def build_agent(
     if rebuild is not None and rebuild.purpose == "fork":
         asked = CaseRequest.model_validate({**request, "model": rebuild.model or request["model"]})
         return await _forked(Path(case), episode, asked)
+    if rebuild is not None and rebuild.purpose == "replay":
+        return _replayed(Path(case), episode, CaseRequest.model_validate(request))
     world = world_at_hand.get()
     if world is None:
         raise ConfigurationError(
@@ -93,22 +103,62 @@ async def coag_agent(
     world.guests.push_async_callback(model.close)
     environment = WorldEnvironment(world, setup, request.delivery, opened)
     world.guests.push_async_callback(environment.close)
-    return CoagAgent(
-        NAME,
-        model,
+    return _agent(
+        request,
+        model=model,
         tools=world_tools(client),
         model_context=VacuumContext(reading=await client.sense()),
-        system_message=prompt("robot"),
-        max_tool_iterations=1,
         constraints=await _constraints(request, world),
         memory=None if request.without_memory else case / "memory",
         logs=case,
         recipe=_recipe(case, episode, request),
-        seed=request.seed,
         environment=environment,
+    )
+
+
+def _replayed(case: Path, episode: int, request: CaseRequest) -> CoagAgent:
+    """The CoAG agent of an episode as it is built, in no world and with no model."""
+    setup = build_scenario(request.scenario, request.seed, episode=episode)
+    return _agent(
+        request,
+        model=ScriptedModel(_no_answer, name=model_spec(request.model).public),
+        tools=world_tools(_no_world()),
+        model_context=VacuumContext(reading=first_reading(setup)),
+        constraints=_rules(request),
+        recipe=_recipe(case, episode, request),
+    )
+
+
+def _no_answer(request: ScriptedRequest) -> ScriptedReply:
+    raise ConfigurationError("In a replay the trace answers, and no model is asked.")
+
+
+def _no_world() -> WorldClient:
+    """A client of a world that is nowhere, for tools that are described and not run."""
+    return WorldClient(_NOWHERE, ROBOT, "none")
+
+
+def first_reading(setup: ScenarioSetup) -> Reading:
+    """What the robot senses when it joins the world as it is set up."""
+    joined = join(setup.world, ROBOT)
+    return sense(joined.state, joined.result.id)
+
+
+def _agent(
+    request: CaseRequest, *, model: ChatCompletionClient, recipe: Recipe, **parts: Any
+) -> CoagAgent:
+    """The CoAG agent of a case, whatever it is built for."""
+    return CoagAgent(
+        NAME,
+        model,
+        system_message=prompt("robot"),
+        max_tool_iterations=1,
+        recipe=recipe,
+        seed=request.seed,
         depth=request.depth,
         proposal="json",
         recall_k=0 if request.without_memory else 5,
+        **parts,
     )
 
 
@@ -127,12 +177,17 @@ def _recipe(case: Path, episode: int, request: CaseRequest) -> Recipe:
 
 async def _constraints(request: CaseRequest, world: World) -> list[Constraint]:
     """The rules in force; a forbidden cell too, where it was forbidden before a crash."""
-    rules = [rule for name, rule in CONSTRAINTS.items() if name not in request.without_constraints]
+    rules = _rules(request)
     setup = build_scenario(request.scenario, request.seed)
     cell = setup.facts.forbidden
     if request.delivery == "constraint" and cell and await change_is_due(setup, world):
         rules.append(ForbidCleaning(cell))
     return rules
+
+
+def _rules(request: CaseRequest) -> list[Constraint]:
+    """The rules that are in force from the beginning."""
+    return [rule for name, rule in CONSTRAINTS.items() if name not in request.without_constraints]
 
 
 async def plain_agent(case: Path, episode: int, request: CaseRequest, world: World) -> PlainAgent:

@@ -15,14 +15,14 @@ from coag.errors import ConfigurationError
 from coag.schema import Intent, TraceRecord
 from coag.tracing import RunFolder, read_trace
 from vacuum_world.scenarios import ScenarioSetup, build_scenario, measure
-from vacuum_world.world import Cell, Reading, WorldState, join, sense
+from vacuum_world.world import Cell, WorldState
 
-from ._build import coag_agent, plain_agent, world_at_hand
+from ._build import coag_agent, first_reading, plain_agent, world_at_hand
 from ._episode import EpisodePlay, OnProgress, Progress
 from ._folder import CaseFolder
 from ._players import CoagPlayer, PlainPlayer, Player
 from ._request import CaseRequest, model_spec
-from ._worlds import ROBOT, World, open_world
+from ._worlds import World, open_world
 
 
 def _unheard(progress: Progress) -> None:
@@ -88,7 +88,7 @@ async def _episode(
     goes_on = begun is not None and request.agent == "coag"
     play = EpisodePlay(
         setup=setup,
-        reading=_first_reading(setup),
+        reading=first_reading(setup),
         bound=request.max_actions or setup.max_actions,
         actions=_actions_of(begun) if goes_on and begun is not None else 0,
     )
@@ -117,12 +117,6 @@ async def _player(folder: CaseFolder, request: CaseRequest, number: int, world: 
     else:
         agent = await CoagAgent.resume(begun.path)
     return CoagPlayer(agent, request.delivery)
-
-
-def _first_reading(setup: ScenarioSetup) -> Reading:
-    """What the robot senses when it joins the world as it is set up."""
-    joined = join(setup.world, ROBOT)
-    return sense(joined.state, joined.result.id)
 
 
 def _actions_of(run: RunFolder) -> int:
