@@ -343,6 +343,31 @@ def diagnose(
     raise typer.Exit(diagnose_runs(options))
 
 
+@app.command()
+def replay(
+    runs: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="RUN...",
+            help="Runs, each by its id or the beginning of one, its folder, or `latest`; or "
+            "folders of runs.",
+        ),
+    ],
+    as_json: Annotated[
+        bool, typer.Option("--json", help="One JSON object per run, for programs.")
+    ] = False,
+    logs: Annotated[Path, typer.Option(help="The folder that holds the runs.")] = Path("logs"),
+) -> None:
+    """Runs a run again with no model and no world; says where it first differs, if it does.
+
+    The trace answers for models, tools, approvals and recall. Exit code 0: no divergence; 1: it
+    differs; 2: it cannot be replayed.
+    """
+    from ._replay import replay_runs
+
+    raise typer.Exit(replay_runs(runs, logs, as_json=as_json))
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Runs the command line and leaves the process with its exit code.
 

@@ -12,6 +12,7 @@ from ._diag_domain import Circumstances, Claim, Domain
 from ._diagnose import diagnose, diagnoses
 from ._fork import ForkReport, fork
 from ._fork_changes import Changes
+from ._replay import AgentBuilder, Divergence, ReplayReport, replay
 from ._story import Choice, CycleStory, Death
 from ._verify import Trace, examine, verify
 from ._violation import Examination, Remark, Rule, Violation
@@ -34,6 +35,10 @@ __all__ = [
     "Violation",
     "Remark",
     "Rule",
+    "replay",
+    "ReplayReport",
+    "Divergence",
+    "AgentBuilder",
     "fork",
     "ForkReport",
     "Changes",
