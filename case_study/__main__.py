@@ -10,8 +10,15 @@ from typing import Any, TypeVar
 
 import typer
 from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    SpinnerColumn,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+)
 from rich.progress import Progress as Bar
-from rich.progress import SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 
 from case_study import _options as options
 from case_study.demo import (
@@ -23,6 +30,7 @@ from case_study.demo import (
     scripted_note,
     verification,
 )
+from case_study.faults import measure_both, replaced, tables
 from case_study.measures import CaseResult
 from case_study.runner import CaseFolder, CaseRequest, Progress, checked, resumable, run_case
 from coag.cli import as_typed, coag_command
@@ -139,6 +147,29 @@ def demo(
     )
     if violated:
         raise typer.Exit(_VIOLATED)
+
+
+@app.command()
+def faults(
+    count: options.FaultCount = 300,
+    seed: options.Seed = 0,
+    baseline: options.BaselineCount = 60,
+    write: options.WritePage = None,
+) -> None:
+    """Break components of running agents and see whether their diagnosis names the right one."""
+    console = Console(stderr=True, emoji=False, highlight=False)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    with Bar(*columns, TimeElapsedColumn(), console=console, transient=True) as bar:
+        task = bar.add_task("faults")
+
+        def progress(agent: str, done: int, total: int) -> None:
+            bar.update(task, description=agent, completed=done, total=total)
+
+        text = tables(_await(measure_both(count, baseline, seed=seed, on_progress=progress)))
+    if write is not None:
+        page = replaced(write.read_text(encoding="utf-8"), text)
+        write.write_text(page, encoding="utf-8")
+    typer.echo(text)
 
 
 class _Live:

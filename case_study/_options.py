@@ -59,6 +59,19 @@ MaxActions = Annotated[
         min=1, metavar="N", help="Bound of actions an episode; the scenario's if not given."
     ),
 ]
+FaultCount = Annotated[
+    int,
+    typer.Option(
+        "--count", min=10, metavar="N", help="Faults of the CoAG agent that are to do harm."
+    ),
+]
+BaselineCount = Annotated[
+    int, typer.Option("--baseline", min=0, metavar="N", help="The same of the plain baseline.")
+]
+WritePage = Annotated[
+    Path | None,
+    typer.Option(metavar="PAGE", help="A page whose tables are replaced by these."),
+]
 WorldUrl = Annotated[
     str | None,
     typer.Option(

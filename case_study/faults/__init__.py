@@ -7,17 +7,29 @@ HTTP, with the agent that is sound by itself (`scripted:sound`), at a random but
 A twin without the fault tells whether it did harm at all; what a diagnosis says of the trace
 plays no part in that.
 
-`Experiment.inject` gives the runs.
+`Experiment.inject` gives the runs, `measure_faults` diagnoses them and counts, and `tables`
+shows the confusion matrix. `VacuumDomain` is what this world tells a diagnosis.
 """
 
+from ._domain import VacuumDomain
 from ._draw import PLAIN_CAUSES, VARIANTS
 from ._experiment import Experiment, Injection
 from ._fault import Breaker, Fault
+from ._measure import Attribution, Measured, attributed, measure_both, measure_faults
+from ._report import replaced, tables
 from ._stage import STAGES, Stage, stage_of
 from ._tally import Tally, tally_of
 from ._trial import AgentKind, Ground, Trial, open_ground, play
 
 __all__ = [
+    "measure_both",
+    "measure_faults",
+    "Measured",
+    "Attribution",
+    "attributed",
+    "tables",
+    "replaced",
+    "VacuumDomain",
     "Experiment",
     "Injection",
     "Fault",

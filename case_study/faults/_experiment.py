@@ -58,7 +58,7 @@ class Experiment:
     @property
     def causes(self) -> Sequence[Cause]:
         """The components that this kind of agent has."""
-        return tuple(Cause) if self.agent == "coag" else PLAIN_CAUSES
+        return causes_of(self.agent)
 
     async def inject(self, each: int) -> AsyncGenerator[Injection]:
         """Runs with faults, until each cause had `each` that did harm (or its draws are used up).
@@ -94,3 +94,8 @@ class Experiment:
             found = await play(stage, None, self.ground, self.agent)
             self.twins[name, seed] = found
         return found
+
+
+def causes_of(agent: AgentKind) -> Sequence[Cause]:
+    """The components that a kind of agent has, by the cause that their failures have."""
+    return tuple(Cause) if agent == "coag" else PLAIN_CAUSES

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
+
+from coag.schema import Phase
 
 
 class Cause(StrEnum):
@@ -28,3 +31,36 @@ class Cause(StrEnum):
     """The world changed, and the agent had no part in it."""
     UNUSABLE_ANSWER = "model answer unusable"
     """A model gave nothing that could be read, or none could be asked."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """One record that a diagnosis rests on."""
+
+    seq: int
+    """Number of the record, from 0."""
+    cycle: int
+    phase: Phase | None
+    """The phase it belongs to; None for what was perceived, and in plain runs."""
+    text: str
+    """What it shows, as a sentence."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Diagnosis:
+    """One failure and where it comes from."""
+
+    cycle: int
+    """The cycle in which it can first be seen; of a plain run the turn."""
+    failure: str
+    """What went wrong, as a sentence."""
+    cause: Cause | None
+    """The one part of the architecture that it comes from; None where the trace cannot tell."""
+    reason: str
+    """Why this is the cause, as a sentence."""
+    evidence: tuple[Evidence, ...]
+    """The records that show it, the earliest first; never empty."""
+
+    def __str__(self) -> str:
+        cause = self.cause or "not attributable"
+        return f"cycle {self.cycle}: {cause}: {self.failure} {self.reason}"

@@ -1,0 +1,52 @@
+"""What can be told of a plain agent's failures: it has no phases, no state and no predictions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from coag.schema import Failure, Intent, Receipt, ReceiptStatus
+
+from ._causes import Cause, Diagnosis, Evidence
+from ._diag_domain import Domain
+from ._diag_mind import unusable_answer
+from ._diag_scene import Scene
+from ._diag_story import Story
+
+_UNKNOWN_TOOL = ("not found", "no tool", "unknown tool", "does not exist", "not available")
+_BAD_ARGUMENTS = ("validation error", "unparsed", "invalid argument", "field required")
+
+
+def diagnose_plain(scene: Scene) -> Iterator[Diagnosis]:
+    """The failures of one turn: of its tool calls and of its model."""
+    unusable = unusable_answer(None)(scene, Story(Domain()))
+    if unusable is not None:
+        yield unusable
+    intents = {intent.id: intent for _, intent in scene.intents}
+    for seq, receipt in scene.receipts:
+        if receipt.status is not ReceiptStatus.DONE:
+            intent = intents.get(receipt.intent_id)
+            cause, reason = _cause(receipt, intent)
+            text = f"{intent.action if intent else 'An action'} failed: {receipt.content[:120]!r}."
+            yield Diagnosis(
+                cycle=scene.cycle,
+                failure=text,
+                cause=cause,
+                reason=reason,
+                evidence=(Evidence(seq=seq, cycle=scene.cycle, phase=None, text=text),),
+            )
+
+
+def _cause(receipt: Receipt, intent: Intent | None) -> tuple[Cause | None, str]:
+    told = receipt.content.casefold()
+    if intent is not None and "unparsed" in intent.arguments:
+        return Cause.INVALID_PROPOSAL, "The arguments are no JSON object."
+    if any(words in told for words in _UNKNOWN_TOOL):
+        return Cause.INVALID_PROPOSAL, "There is no such tool."
+    if any(words in told for words in _BAD_ARGUMENTS):
+        return Cause.INVALID_PROPOSAL, "The arguments do not fit the tool."
+    if receipt.status is ReceiptStatus.UNKNOWN or receipt.failure is not Failure.DETERMINISTIC:
+        return Cause.FAILED_EXECUTION, "The tool gave no reason that lies in the world."
+    return None, (
+        "What the agent perceived and expected was not recorded, so a sensor, the memory, the "
+        "reasoning and the world cannot be told apart."
+    )
