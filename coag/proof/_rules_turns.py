@@ -62,6 +62,8 @@ class Turns:
     def _snapshot(self, record: Any) -> None:
         if record.reason == "loaded":
             self._turn = None  # turns are counted on from the loaded state
+        if record.reason == "forked" and self._turn is None:
+            self._open = None  # it goes on with a turn that began in its parent
         self._bare = self._bare and record.reason != "cycle"
 
     def _start(self, record: TurnStart) -> None:
