@@ -151,7 +151,7 @@ def demo(
 
 @app.command()
 def faults(
-    count: options.FaultCount = 300,
+    count: options.FaultCount = 330,
     seed: options.Seed = 0,
     baseline: options.BaselineCount = 60,
     write: options.WritePage = None,

@@ -67,35 +67,7 @@ class Measured:
         return sum(one.right for one in self.attributions)
 
     @property
-    async def measure_both(
-    count: int, baseline: int, *, seed: int, on_progress: Callable[[str, int, int], None]
-) -> tuple[Measured, ...]:
-    """Measures both kinds of agents in one world; the baseline only if any are wanted of it.
-
-    Args:
-        count: Faults of the CoAG agent that are to do harm, shared out over its components.
-        baseline: The same for the plain baseline.
-        seed: What everything is drawn from.
-        on_progress: Is told which agent it is, how many faults are done, and of how many.
-
-    Raises:
-        WorldError: The world failed.
-    """
-    found: list[Measured] = []
-    wanted: tuple[tuple[AgentKind, int], ...] = (("coag", count), ("baseline", baseline))
-    async with open_ground() as ground:
-        for agent, number in wanted:
-            each = -(-number // len(causes_of(agent)))
-            if each:
-                told = partial(on_progress, agent)
-                measured = await measure_faults(
-                    ground, seed=seed, each=each, agent=agent, on_progress=told
-                )
-                found.append(measured)
-    return tuple(found)
-
-
-def attributed(self) -> int:
+    def attributed(self) -> int:
         """Faults to which any cause was found, right or wrong."""
         return sum(one.found not in (NONE, UNTOLD) for one in self.attributions)
 
@@ -137,6 +109,34 @@ async def measure_faults(
         twins=len(twins),
         false_alarms=sum(bool(_earliest(twin)[0] != NONE) for twin in twins),
     )
+
+
+async def measure_both(
+    count: int, baseline: int, *, seed: int, on_progress: Callable[[str, int, int], None]
+) -> tuple[Measured, ...]:
+    """Measures both kinds of agents in one world; the baseline only if any are wanted of it.
+
+    Args:
+        count: Faults of the CoAG agent that are to do harm, shared out over its components.
+        baseline: The same for the plain baseline.
+        seed: What everything is drawn from.
+        on_progress: Is told which agent it is, how many faults are done, and of how many.
+
+    Raises:
+        WorldError: The world failed.
+    """
+    found: list[Measured] = []
+    wanted: tuple[tuple[AgentKind, int], ...] = (("coag", count), ("baseline", baseline))
+    async with open_ground() as ground:
+        for agent, number in wanted:
+            each = -(-number // len(causes_of(agent)))
+            if each:
+                told = partial(on_progress, agent)
+                measured = await measure_faults(
+                    ground, seed=seed, each=each, agent=agent, on_progress=told
+                )
+                found.append(measured)
+    return tuple(found)
 
 
 def attributed(injection: Injection) -> Attribution:

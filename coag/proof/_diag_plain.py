@@ -18,7 +18,7 @@ _BAD_ARGUMENTS = ("validation error", "unparsed", "invalid argument", "field req
 
 def diagnose_plain(scene: Scene) -> Iterator[Diagnosis]:
     """The failures of one turn: of its tool calls and of its model."""
-    unusable = unusable_answer(None)(scene, Story(Domain()))
+    unusable = unusable_answer(None)(scene, Story(Domain())) or _empty(scene)
     if unusable is not None:
         yield unusable
     intents = {intent.id: intent for _, intent in scene.intents}
@@ -34,6 +34,21 @@ def diagnose_plain(scene: Scene) -> Iterator[Diagnosis]:
                 reason=reason,
                 evidence=(Evidence(seq=seq, cycle=scene.cycle, phase=None, text=text),),
             )
+
+
+def _empty(scene: Scene) -> Diagnosis | None:
+    """An answer of nothing at all: neither text nor a call."""
+    for seq, call in scene.calls:
+        if call.error is None and not call.raw.strip() and not call.tool_calls:
+            text = "The model's answer was empty."
+            return Diagnosis(
+                cycle=scene.cycle,
+                failure="The turn got no answer that could be used.",
+                cause=Cause.UNUSABLE_ANSWER,
+                reason=text,
+                evidence=(Evidence(seq=seq, cycle=scene.cycle, phase=None, text=text),),
+            )
+    return None
 
 
 def _cause(receipt: Receipt, intent: Intent | None) -> tuple[Cause | None, str]:
