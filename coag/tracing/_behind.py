@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Protocol
 
-from coag.schema import ModelCall, Receipt, TraceRecord, TurnEnd
+from coag.schema import ExecutionOutcome, ModelCall, Receipt, TraceRecord, TurnEnd
 
 _MOST = 8
 """How many batches wait at most; then the run waits."""
+_PAUSE = 0.05
+"""Seconds between two batches within a cycle, at least."""
 _BATCH = 200
 """How many records are gathered at most before they are handed over."""
 
@@ -24,10 +27,10 @@ class Pages(Protocol):
 
 
 class Behind:
-    """Hands records to pages in a thread of its own, in order.
+    """Hands records to pages in a thread of its own, in order and several at once.
 
-    Most of what a page costs is making its file. What goes wrong there is raised here later, at
-    the next record or at the end.
+    Most of what a page costs is making its file, which others need not wait for. What goes wrong
+    there is raised here later, at the next record or at the end.
 
     Args:
         pages: Makes the pages; is used in that thread only.
@@ -36,6 +39,7 @@ class Behind:
     def __init__(self, pages: Pages) -> None:
         self._pages = pages
         self._thread: ThreadPoolExecutor | None = None
+        self._handed_over = -_PAUSE
         self._gathered: list[tuple[TraceRecord, str]] = []
         self._waiting: deque[Future[None]] = deque()
 
@@ -47,8 +51,7 @@ class Behind:
             OSError: The same.
         """
         self._gathered.append((record, text))
-        ends_page = isinstance(record, ModelCall | Receipt | TurnEnd) or record.record == "outcome"
-        if ends_page or len(self._gathered) >= _BATCH:
+        if self._is_time(record) or len(self._gathered) >= _BATCH:
             self._hand_over()
 
     def close(self) -> None:
@@ -67,6 +70,17 @@ class Behind:
             if self._thread is not None:
                 self._thread.shutdown()
 
+    def _is_time(self, record: TraceRecord) -> bool:
+        """At the end of a cycle or turn; where a page is due, also if some time has passed.
+
+        So a person sees each phase of a real model as it ends, and a run without latency is
+        not interrupted for each.
+        """
+        if isinstance(record, ExecutionOutcome | TurnEnd):
+            return True
+        due = isinstance(record, ModelCall | Receipt) or record.record == "outcome"
+        return due and time.monotonic() - self._handed_over > _PAUSE
+
     def _hand_over(self) -> None:
         while self._waiting and (self._waiting[0].done() or len(self._waiting) >= _MOST):
             self._waiting.popleft().result()
@@ -74,6 +88,7 @@ class Behind:
             return
         if self._thread is None:
             self._thread = ThreadPoolExecutor(1, thread_name_prefix="coag-pages")
+        self._handed_over = time.monotonic()
         batch, self._gathered = self._gathered, []
         self._waiting.append(self._thread.submit(self._add_all, batch))
 

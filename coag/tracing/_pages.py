@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from pathlib import Path
 from typing import Any, cast
@@ -44,6 +45,8 @@ _GROUPS = {
     "actions": "actions",
 }
 """Records that a page shows beside its outcome, and under which name."""
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_BINARY", 0)
+"""Opened without Python's file objects, whose calls each cost the run a moment."""
 _KEPT = 200
 """How many records one page shows at most, besides its outcome; the trace has them all."""
 
@@ -142,8 +145,11 @@ class _Files:
             if cycle != self._made:
                 folder.mkdir(mode=FOLDER, parents=True, exist_ok=True)
                 self._made = cycle
-            with open(folder / name, "wb", opener=private) as file:
-                file.write(text)
+            file = private(f"{folder}/{name}", _NEW)
+            try:
+                _write_all(file, text)
+            finally:
+                os.close(file)
         except OSError as error:
             problem = error.strerror or type(error).__name__
             raise TraceError(folder / name, f"cannot be written: {problem}") from error
@@ -165,6 +171,12 @@ def _shown(record: dict[str, Any]) -> dict[str, Any]:
     fields["messages"] = [_lines_of(message) for message in record["messages"]]
     fields["raw"] = _lines(record["raw"])
     return fields
+
+
+def _write_all(file: int, text: bytes) -> None:
+    rest = memoryview(text)
+    while rest:
+        rest = rest[os.write(file, rest) :]
 
 
 def _without(fields: dict[str, Any], *names: str) -> dict[str, Any]:
