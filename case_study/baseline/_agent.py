@@ -20,6 +20,8 @@ from coag.schema import ReceiptStatus
 from ._client import OneActionClient
 from ._workbench import WorldWorkbench
 
+_CHANGED = "The system prompt was changed: "
+
 
 class PlainAgent:
     """AutoGen's `AssistantAgent` with one action a turn and its default context.
@@ -95,7 +97,14 @@ class PlainAgent:
         self._system_message = f"{self._system_message}\n{addition}"
         self._agent = self._made()
         await self._agent.load_state(state)
-        self._recorder.note("prompt", f"The system prompt was changed: {addition}")
+        self._recorder.note("prompt", f"{_CHANGED}{addition}")
+
+    async def repeat(self, about: str, text: str) -> bool:
+        """Does once more, in a replay, what was noted between turns; False if it cannot."""
+        if about != "prompt" or not text.startswith(_CHANGED):
+            return False
+        await self.change_prompt(text.removeprefix(_CHANGED))
+        return True
 
     async def close(self) -> None:
         """Closes the model; the recorder stays open."""

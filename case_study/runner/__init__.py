@@ -15,7 +15,7 @@ LOGS/<case id>/
 """
 
 from ._broken import BrokenOffError, resumable
-from ._build import AGENTS, build_agent
+from ._build import AGENTS, build_agent, build_plain_agent
 from ._case import run_case
 from ._episode import OnProgress, Progress
 from ._folder import CaseFolder
@@ -35,6 +35,7 @@ __all__ = [
     "CaseFolder",
     "AGENTS",
     "build_agent",
+    "build_plain_agent",
     "World",
     "open_world",
     "CONTROL_TOKEN",

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
 from autogen_core.models import ChatCompletionClient
+from autogen_core.tools import BaseTool, Workbench
 
 from case_study.baseline import PlainAgent
 from case_study.robot import CONSTRAINTS, ForbidCleaning, VacuumContext, prompt
@@ -32,6 +33,7 @@ AGENTS = AGENT_KINDS
 
 NAME = "robot"
 FACTORY = "case_study.runner:build_agent"
+PLAIN_FACTORY = "case_study.runner:build_plain_agent"
 _NOWHERE = "http://127.0.0.1:9"
 """An address at which no world is served."""
 
@@ -162,11 +164,11 @@ def _agent(
     )
 
 
-def _recipe(case: Path, episode: int, request: CaseRequest) -> Recipe:
+def _recipe(case: Path, episode: int, request: CaseRequest, factory: str = FACTORY) -> Recipe:
     """How to build the agent again; no token is in it."""
     asked = request.model_dump(mode="json")
     return Recipe(
-        factory=FACTORY,
+        factory=factory,
         arguments={
             "case": str(case.resolve()),
             "episode": episode,
@@ -200,11 +202,38 @@ async def plain_agent(case: Path, episode: int, request: CaseRequest, world: Wor
         model=spec.public,
         seed=request.seed,
         configuration={"scenario": request.scenario, "episode": episode},
+        recipe=_recipe(case, episode, request, PLAIN_FACTORY),
     )
+    return _plain(spec.open(), world_tools(client), recorder)
+
+
+def build_plain_agent(
+    *, case: str, episode: int, request: Mapping[str, Any], rebuild: Rebuild | None = None
+) -> Callable[[ChatCompletionClient, Workbench, Recorder], PlainAgent]:
+    """What makes the baseline of a run again, for a replay: what its recipe names.
+
+    Args:
+        case: The case's folder.
+        episode: Which of its episodes.
+        request: What was asked for, as JSON.
+        rebuild: What for.
+
+    Raises:
+        ConfigurationError: It is not for a replay.
+    """
+    del episode, request
+    if rebuild is None or rebuild.purpose != "replay":
+        raise ConfigurationError(
+            f"The baseline has no state to go on from. Run the case anew, or see it: {case}"
+        )
+    return _plain
+
+
+def _plain(
+    client: ChatCompletionClient,
+    tools: Sequence[BaseTool[Any, Any]] | Workbench,
+    recorder: Recorder,
+) -> PlainAgent:
     return PlainAgent(
-        NAME,
-        spec.open(),
-        tools=world_tools(client),
-        system_message=prompt("utility"),
-        recorder=recorder,
+        NAME, client, tools=tools, system_message=prompt("utility"), recorder=recorder
     )

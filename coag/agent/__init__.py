@@ -3,7 +3,7 @@
 from ._coag_agent import SYSTEM_MESSAGE, CoagAgent
 from ._component import CoagAgentConfig
 from ._mind import Mind
-from ._rebuild import Doubles, rebuild, staged, take_up, twin
+from ._rebuild import Doubles, build_again, rebuild, staged, take_up, twin
 from ._resume import Remains, read_remains
 from ._settings import Deliberation, MemoryArgument
 from ._stand_in import Answered, AnswerSource
@@ -14,6 +14,7 @@ __all__ = [
     "CoagAgentConfig",
     "SYSTEM_MESSAGE",
     "Mind",
+    "build_again",
     "rebuild",
     "twin",
     "staged",

@@ -22,6 +22,16 @@ from ._resume import Remains, restore
 from ._stand_in import AnswerSource, StandInAsker
 
 
+async def build_again(run: RunFolder, told: Rebuild) -> Any:
+    """What the recipe of a run makes.
+
+    Raises:
+        ResumeError: The run cannot be built again.
+        TraceError: There is no run in the folder.
+    """
+    return await build_from(read_run(run.path).recipe, run.path, told)
+
+
 async def rebuild(run: RunFolder, told: Rebuild) -> CoagAgent:
     """The agent of a run as its recipe makes it, without what the run did.
 
@@ -29,7 +39,7 @@ async def rebuild(run: RunFolder, told: Rebuild) -> CoagAgent:
         ResumeError: The run cannot be built again.
         TraceError: There is no run in the folder.
     """
-    made = await build_from(read_run(run.path).recipe, run.path, told)
+    made = await build_again(run, told)
     if not isinstance(made, CoagAgent):
         raise ResumeError(
             f"The recipe of {run.path} makes a {type(made).__name__}, not a CoagAgent."

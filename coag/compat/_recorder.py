@@ -22,6 +22,7 @@ from coag.schema import (
     Returned,
     SystemClock,
     TraceRecord,
+    TraceSink,
     Trust,
     TurnEnd,
     TurnStart,
@@ -30,6 +31,7 @@ from coag.schema import (
 )
 from coag.tracing import (
     MemoryTrace,
+    Recipe,
     RunFolder,
     RunInfo,
     TraceWriter,
@@ -59,6 +61,8 @@ class Recorder:
         seed: The seed of what the agent is put into.
         configuration: The agent's settings, as JSON.
         clock: Dates the records.
+        recipe: How to build the agent again, for a replay.
+        trace: Where the records go instead, without `logs`.
 
     Raises:
         TraceError: The folder cannot be written to.
@@ -73,6 +77,8 @@ class Recorder:
         seed: int | None = None,
         configuration: Mapping[str, Any] | None = None,
         clock: Clock | None = None,
+        recipe: Recipe | None = None,
+        trace: TraceSink | None = None,
     ) -> None:
         self.clock: Clock = clock or SystemClock()
         self.ids = CountingIds()
@@ -84,7 +90,7 @@ class Recorder:
         self.tools = ListedTools(self.write)
         """What tools there are, as far as somebody has listed them."""
         self._folder: RunFolder | None = None
-        self._trace: TraceWriter | MemoryTrace = MemoryTrace()
+        self._trace: TraceSink = trace or MemoryTrace()
         self._closed = False
         if logs is None:
             return
@@ -94,6 +100,7 @@ class Recorder:
             kind="plain",
             agent=agent,
             model=model,
+            recipe=recipe,
             seed=seed,
             versions=installed_versions(),
             configuration=dict(configuration or {}),

@@ -20,6 +20,7 @@ from coag.tracing import (
 )
 
 from ._replay_meaning import meaning_of
+from ._replay_plain import PlainSink, replay_plain
 from ._replay_run import Builder, Replayed
 from ._replay_sink import CheckingSink, Parting
 from ._tape import Tape
@@ -104,6 +105,10 @@ async def replay(
 
         return (entry.body for entry in read_trace(folder.trace_path, torn))
 
+    if info.kind == "plain":
+        plain = PlainSink(Tape(records()))
+        await replay_plain(folder, _with_recipe(folder, info), plain, records)
+        return _report(info.id, plain, remarks)
     sink = CheckingSink(Tape(records()))
     replayed = Replayed(
         run=folder, info=info, build=_builder(folder, info, agent), records=records, sink=sink
@@ -128,13 +133,18 @@ def _builder(folder: RunFolder, info: RunInfo, given: CoagAgent | AgentBuilder |
         return _Once(given).build
     if given is not None:
         return lambda: _made(given)
+    _with_recipe(folder, info)
+    return lambda: rebuild(folder, Rebuild(purpose="replay"))
+
+
+def _with_recipe(folder: RunFolder, info: RunInfo) -> RunInfo:
     if info.recipe is None:
         raise ResumeError(
             f"{folder.path} has no recipe in its run.json, so its agent cannot be built again. "
             "Give the agent, `replay(run, agent=...)`, or let the next run have one: "
             "CoagAgent(..., recipe=Recipe(factory='module:function', arguments={...}))."
         )
-    return lambda: rebuild(folder, Rebuild(purpose="replay"))
+    return info
 
 
 async def _made(given: AgentBuilder) -> CoagAgent:
