@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from typing import Any
+from typing import Any, cast
 
 from coag.schema import (
     Intent,
@@ -131,7 +131,8 @@ class PlainEffects:
     def _note(self, record: Note) -> None:
         call, verdicts = record.details.get("call"), record.details.get("verdicts")
         if record.about == "constraint" and isinstance(call, str) and isinstance(verdicts, list):
-            self._allowed[call] = all(verdict.get("allowed") is True for verdict in verdicts)  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType, reportUnknownArgumentType] - JSON
+            given = cast("list[object]", verdicts)
+            self._allowed[call] = all(_allows(verdict) for verdict in given)
 
     def _intent(self, record: Intent) -> None:
         named = f"Intent {shown(record.id)} ({record.action})"
@@ -194,6 +195,10 @@ class PlainEffects:
                     f"The receipt of {shown(receipt.intent_id)} says {receipt.status}, "
                     f"{shown(receipt.content)}; what is perceived of it {shown(record.content)}.",
                 )
+
+
+def _allows(verdict: object) -> bool:
+    return isinstance(verdict, dict) and cast("dict[str, object]", verdict).get("allowed") is True
 
 
 def _wish(action: str, arguments: object) -> str:

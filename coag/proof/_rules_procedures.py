@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from pydantic import ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from coag.schema import (
     Phase,
@@ -22,6 +22,16 @@ from coag.tracing import REDACTED
 from ._rules_story import Story
 from ._verify_book import Book, Taking, difference, shown
 from ._violation import Rule
+
+
+class _State(BaseModel):
+    """What a snapshot tells of the texts of procedures, as far as it is needed here."""
+
+    procedures: dict[str, list[dict[str, Any]]] = {}
+
+
+_VERSIONS: TypeAdapter[dict[str, int]] = TypeAdapter(dict[str, int])
+_STATE: TypeAdapter[_State | None] = TypeAdapter(_State | None)
 
 
 class Procedures:
@@ -55,7 +65,19 @@ class Procedures:
             )
 
     def _snapshot(self, record: Snapshot) -> None:
-        told = cast("dict[str, int]", record.procedures.get("versions", {}))
+        try:
+            told = _VERSIONS.validate_python(record.procedures.get("versions", {}))
+            state = _STATE.validate_python(record.procedures.get("state"))
+        except ValidationError as error:
+            found = error.errors(include_url=False)[0]
+            where = ".".join(map(str, found["loc"]))
+            self.book.violate(
+                Rule.PROCEDURE,
+                f"What the snapshot tells of procedures cannot be read: {shown(where)}: "
+                f"{found['msg']}.",
+            )
+            self._in_force = None
+            return
         if record.reason is not SnapshotReason.CYCLE:
             self._in_force, self._ahead, self._written = None, {}, {}
             self._texts, self._fresh = {}, {}
@@ -67,7 +89,6 @@ class Procedures:
                     f"Procedure {shown(name)} is in version {told.get(name)} now, and was in "
                     f"version {version} before.",
                 )
-        state = record.procedures.get("state")
         if self._in_force not in (None, told) and state is None:
             self.book.violate(
                 Rule.PROCEDURE,
@@ -75,12 +96,13 @@ class Procedures:
                 "texts are not told.",
             )
         self._in_force, self._ahead, self._written = dict(told), {}, {}
-        if isinstance(state, dict):
-            self._check_texts(cast("dict[str, Any]", state), told)
+        if state is not None:
+            self._check_texts(state.procedures, told)
 
-    def _check_texts(self, state: Mapping[str, Any], told: Mapping[str, int]) -> None:
+    def _check_texts(
+        self, histories: Mapping[str, Sequence[Mapping[str, Any]]], told: Mapping[str, int]
+    ) -> None:
         """Every version stays: the histories only grow."""
-        histories = cast("Mapping[str, Sequence[Mapping[str, Any]]]", state.get("procedures", {}))
         for name, history in histories.items():
             numbers = [version.get("version") for version in history]
             if numbers != list(range(1, len(history) + 1)):
@@ -141,14 +163,13 @@ class Procedures:
             return
         name, _, number = record.id.rpartition("@")
         before = {**(self._in_force or {}), **self._ahead, **self._written}.get(name)
-        if not number.isdecimal() or record.content.get("version") != int(number):
+        version = record.content.get("version")
+        if not isinstance(version, int) or str(version) != number:
             self.book.violate(
                 Rule.PROCEDURE,
-                f"{shown(record.id)} was written with the version "
-                f"{shown(record.content.get('version'))}.",
+                f"{shown(record.id)} was written with the version {shown(version)}.",
             )
             return
-        version = int(number)
         if before is not None and version <= before and not self._repeats(name, record):
             self.book.violate(
                 Rule.PROCEDURE,

@@ -240,7 +240,24 @@ class Story:
                 )
         self._ready = self._ready and record.phase is not Phase.RETRIEVAL
         memory = self._in_order(record, self.memory)
+        if isinstance(record, ExecutionOutcome):
+            memory = self._without_strangers(memory)
         self.memory = memory.commit(record)
+
+    def _without_strangers(self, memory: WorkingMemory) -> WorkingMemory:
+        """The memory without evaluations of what was not proposed, which `Ancestry` tells of."""
+        cognitive = memory.cognitive_state
+        if cognitive.proposal is None or cognitive.evaluation is None:
+            return memory
+        known = {one.id for one in cognitive.proposal.candidates}
+        judged = cognitive.evaluation.evaluations
+        if all(one.candidate_id in known for one in judged):
+            return memory
+        self.shaken = True
+        kept = tuple(one for one in judged if one.candidate_id in known)
+        evaluation = cognitive.evaluation.model_copy(update={"evaluations": kept})
+        changed = cognitive.model_copy(update={"evaluation": evaluation})
+        return memory.model_copy(update={"cognitive_state": changed})
 
     def _in_order(self, record: Outcome, memory: WorkingMemory) -> WorkingMemory:
         """The memory to which the outcome can be committed; says so if that is another one."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from autogen_agentchat.messages import TextMessage
@@ -206,3 +206,39 @@ async def test_what_a_sensor_tells_between_turns_is_no_violation(tmp_path: Path)
     assert agent.run_folder is not None
     assert "has not ended" in remarks(agent.run_folder.path)
     await agent.close()
+
+
+@BROKEN
+async def test_whatever_a_record_says_a_check_ends_in_sentences(tmp_path: Path) -> None:
+    run = await honest_run(tmp_path)
+    honest = bodies_of(run)
+    places = [place for n, body in enumerate(honest) for place in _places(body, (n,))]
+    values = st.one_of(
+        st.none(), st.integers(-1, 9), st.text(max_size=3), st.just([]), st.just([1]), st.just({})
+    )
+
+    @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @given(place=st.sampled_from(places), value=values)
+    def said(place: tuple[Any, ...], value: Any) -> None:
+        bodies: Any = json.loads(json.dumps(honest))
+        *way, last = place
+        at: Any = bodies
+        for step in way:
+            at = at[step]
+        at[last] = value
+        forge(run, bodies)
+        assert all(violation.text.endswith(".") for violation in verify(run))
+
+    said()
+
+
+def _places(value: Any, way: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+    """The ways to everything within a JSON value."""
+    if not isinstance(value, dict | list):
+        return []
+    inside = cast("dict[Any, Any] | list[Any]", value)
+    inner = inside.items() if isinstance(inside, dict) else enumerate(inside)
+    places: list[tuple[Any, ...]] = []
+    for step, item in inner:
+        places += [(*way, step), *_places(item, (*way, step))]
+    return places
