@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
-from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Container, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
 from pathlib import Path
@@ -65,7 +65,20 @@ async def records_at(memory: LongTermMemory, past: Past, later: Later) -> dict[s
         held = await _all(store, memory.scope)
     after = [line for line in later.written if line.what == "record"]
     held = without_later(held, before, after, past.at, past.info.id)
-    return with_written(held, [line for line in before if line.id not in held])
+    shown = _shown(past, later, {line.id for line in (*before, *after)})
+    return with_written({**shown, **held}, [line for line in before if line.id not in held])
+
+
+def _shown(past: Past, later: Later, written: Container[str]) -> dict[str, Record]:
+    """What the trace shows to have been in memory before the run: it was recalled."""
+    hits = {**later.recalled, **past.recalled}.values()
+    return {
+        hit.record.id: hit.record
+        for hit in hits
+        if hit.record.id not in written
+        and hit.record.provenance.source_kind != "memory"  # of a further source of recall
+        and (past.at is None or hit.record.created_at <= past.at)
+    }
 
 
 def without_later(

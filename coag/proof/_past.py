@@ -45,6 +45,8 @@ class Past:
     """What the run's agent is taken up from."""
     at: datetime | None = None
     """When its last record was made."""
+    recalled: dict[str, RecalledRecord] = field(default_factory=dict[str, RecalledRecord])
+    """What was recalled so far, by the record's id."""
     knows_environment: bool = False
     """True if `remains.environment` is the environment's state as the cycle began."""
 
@@ -52,6 +54,9 @@ class Past:
         """Takes in the next record of the past."""
         self.remains.take(record)
         match record:
+            case RetrievalOutcome():
+                self.at = record.at
+                self.recalled |= {hit.record.id: hit for hit in record.records}
             case Note(about="environment"):
                 self.knows_environment, self.remains.environment = False, None
             case Snapshot():
@@ -84,6 +89,8 @@ class Later:
     sensed: int = 0
     """Percepts that came on their own, not as messages."""
     written: list[Written] = field(default_factory=list[Written])
+    recalled: dict[str, RecalledRecord] = field(default_factory=dict[str, RecalledRecord])
+    """What its cycles recalled, by the record's id."""
     retrieved: tuple[RecalledRecord, ...] = ()
     """What the boundary's Retrieval recalled, where it came later."""
     constraints: tuple[str, ...] | None = None
@@ -108,9 +115,10 @@ class Later:
                 self.inputs.append([])
             case Percept() if record.caused_by is None:
                 self._input(record)
-            case RetrievalOutcome() if self.constraints is None:
-                self.constraints = record.constraints
-                self.retrieved = record.records
+            case RetrievalOutcome():
+                self.recalled |= {hit.record.id: hit for hit in record.records}
+                if self.constraints is None:
+                    self.constraints, self.retrieved = record.constraints, record.records
             case Snapshot() if record.environment is not None:
                 self.environment = record.environment
             case _:
