@@ -13,6 +13,7 @@ from case_study.demo import (
     report_text,
     run_demo,
     scripted_note,
+    verification,
 )
 from case_study.measures import CaseResult
 from case_study.runner import BrokenOffError, CaseRequest, Progress
@@ -68,6 +69,7 @@ async def test_demo_ends_in_a_table_and_a_report(tmp_path: Path) -> None:
     assert "Trap: there is dirt underfoot" in screen
     assert "coag, scripted:impulsive: rejected by keep_charge_to_reach_charger" in screen
     assert max(len(line.rstrip()) for line in screen.splitlines()) <= 80
+    assert verification(tmp_path) == (2, ())
 
 
 def _result(scenario: str, **measures: object) -> CaseResult:
