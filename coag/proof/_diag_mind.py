@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from math import inf
 
-from coag.schema import DecidedBy, Evaluation, GoalStatus, ModelCall, Phase
+from coag.schema import DecidedBy, Evaluation, GoalStatus, Phase
 
 from ._causes import Cause, Diagnosis, Evidence
 from ._diag_progress import DETOUR, remaining, too_early
-from ._diag_scene import Scene
+from ._diag_scene import Call, Scene
 from ._diag_story import Story
 
 Rule = Callable[[Scene, Story], Diagnosis | None]
@@ -34,9 +34,7 @@ def unusable_answer(phase: Phase | None) -> Rule:
     return rule
 
 
-def _unusable(
-    scene: Scene, phase: Phase | None, calls: Sequence[tuple[int, ModelCall]]
-) -> Diagnosis:
+def _unusable(scene: Scene, phase: Phase | None, calls: Sequence[tuple[int, Call]]) -> Diagnosis:
     named = str(phase) if phase else "The turn"
     return Diagnosis(
         cycle=scene.cycle,

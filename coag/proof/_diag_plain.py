@@ -39,7 +39,7 @@ def diagnose_plain(scene: Scene) -> Iterator[Diagnosis]:
 def _empty(scene: Scene) -> Diagnosis | None:
     """An answer of nothing at all: neither text nor a call."""
     for seq, call in scene.calls:
-        if call.error is None and not call.raw.strip() and not call.tool_calls:
+        if call.error is None and call.empty:
             text = "The model's answer was empty."
             return Diagnosis(
                 cycle=scene.cycle,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, cast
 
 from coag.schema import (
     Candidate,
@@ -35,7 +35,21 @@ from coag.schema import (
 
 from ._causes import Evidence
 
-OutcomeT = TypeVar("OutcomeT", bound=Outcome)
+RAW = 200
+"""Characters of a model's answer that are kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A model call without its messages."""
+
+    phase: Phase | None
+    attempt: int
+    error: str | None
+    raw: str
+    """The beginning of the answer."""
+    empty: bool
+    """True if the answer holds neither text nor tool calls."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +76,7 @@ class Scene:
         default_factory=dict[Phase, tuple[int, Outcome]]
     )
     """Each phase's outcome with its number."""
-    calls: list[tuple[int, ModelCall]] = field(default_factory=list[tuple[int, ModelCall]])
-    """Model calls; their messages are not kept."""
+    calls: list[tuple[int, Call]] = field(default_factory=list[tuple[int, Call]])
     notes: list[tuple[int, Note]] = field(default_factory=list[tuple[int, Note]])
     intents: list[tuple[int, Intent]] = field(default_factory=list[tuple[int, Intent]])
     receipts: list[tuple[int, Receipt]] = field(default_factory=list[tuple[int, Receipt]])
@@ -72,33 +85,41 @@ class Scene:
     end: tuple[int, TurnEnd] | None = None
     """The end of its turn, where it was the last cycle of one."""
 
-    def outcome(self, kind: type[OutcomeT]) -> OutcomeT | None:
-        """The outcome of a phase, by its type."""
-        return next((one for _, one in self.outcomes.values() if isinstance(one, kind)), None)
-
     @property
     def retrieval(self) -> RetrievalOutcome | None:
-        return self.outcome(RetrievalOutcome)
+        """What Retrieval gave."""
+        found = self.outcomes.get(Phase.RETRIEVAL)
+        return cast("RetrievalOutcome", found[1]) if found else None
 
     @property
     def reasoning(self) -> ReasoningOutcome | None:
-        return self.outcome(ReasoningOutcome)
+        """What Reasoning gave."""
+        found = self.outcomes.get(Phase.REASONING)
+        return cast("ReasoningOutcome", found[1]) if found else None
 
     @property
     def proposal(self) -> ProposalOutcome | None:
-        return self.outcome(ProposalOutcome)
+        """What Proposal gave."""
+        found = self.outcomes.get(Phase.PROPOSAL)
+        return cast("ProposalOutcome", found[1]) if found else None
 
     @property
     def evaluation(self) -> EvaluationOutcome | None:
-        return self.outcome(EvaluationOutcome)
+        """What Evaluation gave."""
+        found = self.outcomes.get(Phase.EVALUATION)
+        return cast("EvaluationOutcome", found[1]) if found else None
 
     @property
     def selection(self) -> SelectionOutcome | None:
-        return self.outcome(SelectionOutcome)
+        """What Selection gave."""
+        found = self.outcomes.get(Phase.SELECTION)
+        return cast("SelectionOutcome", found[1]) if found else None
 
     @property
     def execution(self) -> ExecutionOutcome | None:
-        return self.outcome(ExecutionOutcome)
+        """What Execution gave."""
+        found = self.outcomes.get(Phase.EXECUTION)
+        return cast("ExecutionOutcome", found[1]) if found else None
 
     @property
     def executed(self) -> tuple[Executed, ...]:
@@ -182,7 +203,9 @@ class Scenes:
         if scene is None:
             return
         if isinstance(record, ModelCall):
-            scene.calls.append((seq, record.model_copy(update={"messages": ()})))
+            empty = not record.raw.strip() and not record.tool_calls
+            call = Call(record.phase, record.attempt, record.error, record.raw[:RAW], empty)
+            scene.calls.append((seq, call))
         elif isinstance(record, TurnEnd):
             scene.end = (seq, record)
         elif isinstance(record, Written):

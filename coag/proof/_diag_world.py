@@ -13,6 +13,9 @@ from ._diag_progress import no_nearer
 from ._diag_scene import Return, Scene
 from ._diag_story import Seen, Story
 
+APPROVAL = "approval"
+"""The name under which somebody who approves refuses."""
+
 
 def contradictory_return(scene: Scene, story: Story) -> Diagnosis | None:
     """One and the same return says two things: its structured part and the state it led to."""
@@ -119,6 +122,39 @@ def refuted_belief(scene: Scene, story: Story) -> Diagnosis | None:
                 evidence=(before, _seen(returned, scene, text)),
             )
     return None
+
+
+def refused_at_last(scene: Scene, story: Story) -> Diagnosis | None:
+    """What Evaluation had allowed was forbidden, or not approved, right before it was to run."""
+    for done in scene.executed:
+        if done.status is ExecutionStatus.REFUSED and not done.internal:
+            unapproved = f" {APPROVAL}: " in done.result
+            return Diagnosis(
+                cycle=scene.cycle,
+                failure=done.result[:160],
+                cause=Cause.INVALID_PROPOSAL if unapproved else Cause.CHANGED_ENVIRONMENT,
+                reason=(
+                    "Whoever approves did not want it."
+                    if unapproved
+                    else "It was allowed in Evaluation: what the rule looks at changed since."
+                ),
+                evidence=(scene.at(Phase.EXECUTION, done.result[:160]),),
+            )
+    return None
+
+
+def broken_turn(scene: Scene, story: Story) -> Diagnosis | None:
+    """The turn broke off, and no record says why."""
+    if scene.end is None or scene.end[1].reason != "error":
+        return None
+    seq, end = scene.end
+    return Diagnosis(
+        cycle=scene.cycle,
+        failure="The turn broke off.",
+        cause=None,
+        reason="No record of this cycle shows what it came from.",
+        evidence=(Evidence(seq=seq, cycle=scene.cycle, phase=None, text=end.response[:160]),),
+    )
 
 
 def _lonely(story: Story, scene: Scene, returned: Return) -> Diagnosis | None:

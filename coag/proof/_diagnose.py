@@ -23,7 +23,14 @@ from ._diag_mind import (
 from ._diag_plain import diagnose_plain
 from ._diag_scene import Scene, Scenes
 from ._diag_story import AHEAD, Story
-from ._diag_world import broken_tool, contradictory_return, refused_by_the_world, refuted_belief
+from ._diag_world import (
+    broken_tool,
+    broken_turn,
+    contradictory_return,
+    refused_at_last,
+    refused_by_the_world,
+    refuted_belief,
+)
 from ._verify import Trace
 
 RULES: Sequence[Rule] = (
@@ -39,10 +46,12 @@ RULES: Sequence[Rule] = (
     unusable_answer(Phase.SELECTION),
     bad_selection,
     early_answer,
+    refused_at_last,
     contradictory_return,
     broken_tool,
     refuted_belief,
     refused_by_the_world,
+    broken_turn,
 )
 """In the order in which the parts of a cycle work: the first that applies is the cause, what
 comes behind it are its consequences."""
