@@ -1,0 +1,140 @@
+"""What a decision rested on, and which records it hung on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from autogen_core import CancellationToken
+from autogen_core.models import UserMessage
+from autogen_ext.models.replay import ReplayChatCompletionClient
+from kits.foragers import BITTER, calls, foraged
+
+from coag.compat import Recorder, RecordingClient
+from coag.errors import ConfigurationError
+from coag.proof import Changes, Choice, counterfactuals, fork, why
+from coag.schema import PerceptKind
+from coag.tracing import RunFolder, list_runs
+
+OTHER = "Bears like honey."
+
+
+async def test_an_explanation_holds_all_that_the_decision_rested_on(tmp_path: Path) -> None:
+    run = await foraged(tmp_path)
+    told = why(run, 3)
+    assert [(p.kind, p.source) for p in told.percepts] == [(PerceptKind.TOOL_RETURN, "pick")]
+    assert [hit.record.text for hit in told.recalled] == [BITTER]
+    assert told.constraints == ("two_are_enough", "nothing_green")
+    assert [used.name for used in told.procedures] == ["reasoning", "proposal"]
+    assert {(used.version, used.author) for used in told.procedures} == {(1, "seed")}
+    assert all(used.text for used in told.procedures)
+    rejected, chosen = told.considered
+    assert rejected.died_of is not None
+    assert (rejected.died_of.constraint, rejected.died_of.reason) == (
+        "two_are_enough",
+        "it holds 2",
+    )
+    assert (chosen.chosen, chosen.choice.action, told.decided_by) == (
+        True,
+        "respond",
+        "only_survivor",
+    )
+    assert [verdict.constraint for verdict in chosen.verdicts][-2:] == list(told.constraints)
+    assert (told.status, told.result) == ("done", "I have 2.")
+    assert told.chosen == (chosen.choice,)
+
+
+async def test_the_first_percept_is_the_task_and_later_ones_are_since_the_last_action(
+    tmp_path: Path,
+) -> None:
+    run = await foraged(tmp_path)
+    assert [p.source for p in why(run, 1).percepts] == ["user"]
+    assert [p.source for p in why(run, 2).percepts] == ["pick"]
+    assert [p.content for p in why(run, 4).percepts] == ["Go on."]
+
+
+@pytest.mark.parametrize("depth", ["full", "compact"])
+async def test_a_fork_is_explained_like_its_parent(depth: str, tmp_path: Path) -> None:
+    run = await foraged(tmp_path, depth=depth)
+    forked = await fork(run, "2.evaluation")
+    mine, theirs = why(forked.run, 2), why(run, 2)
+    assert mine.considered == theirs.considered
+    assert mine.recalled == theirs.recalled
+    assert [p.id for p in mine.percepts] == [p.id for p in theirs.percepts]
+    assert mine.goal == theirs.goal == "Fill the basket with berries."
+
+
+async def test_compact_deliberation_rests_on_its_own_procedure(tmp_path: Path) -> None:
+    run = await foraged(tmp_path, depth="compact")
+    assert [used.name for used in why(run, 1).procedures] == ["deliberation"]
+
+
+async def test_a_cycle_that_is_not_there_is_named_with_what_is(tmp_path: Path) -> None:
+    run = await foraged(tmp_path)
+    with pytest.raises(ConfigurationError, match="cycles up to 4: no cycle 9"):
+        why(run, 9)
+
+
+async def test_a_plain_run_is_explained_as_far_as_it_goes(tmp_path: Path) -> None:
+    recorder = Recorder(tmp_path / "logs", agent="plain")
+    client = RecordingClient(ReplayChatCompletionClient(["Yes."]), recorder)
+    recorder.message("user", "Is it?")
+    recorder.begin_turn()
+    said = UserMessage(content="Is it?", source="user")
+    await client.create([said], cancellation_token=CancellationToken())
+    recorder.end_turn("respond", "Yes.")
+    await client.close()
+    recorder.close()
+    (run,) = list_runs(tmp_path / "logs")
+    told = why(run, 1)
+    assert (told.kind, told.situation, told.result) == ("plain", "Yes.", "Yes.")
+    assert [percept.content for percept in told.percepts] == ["Is it?"]
+    assert any("neither what was remembered" in note for note in told.notes)
+    with pytest.raises(ConfigurationError, match="turns up to 1: no 2"):
+        why(run, 2)
+
+
+# ---- counterfactuals ----
+
+
+async def noted(run: RunFolder, cycle: int) -> dict[str, tuple[int, int]]:
+    """How often the choice was another one, and of how many times, by the record left out."""
+    told = await counterfactuals(run, cycle)
+    return {
+        "" if one.record is None else one.record.record.text: (one.changed, one.times)
+        for one in told
+    }
+
+
+async def test_the_record_that_a_choice_hung_on_is_found_and_nothing_is_run(
+    tmp_path: Path,
+) -> None:
+    run = await foraged(tmp_path, told=(BITTER, f"{BITTER} {OTHER}"))
+    assert {hit.record.text for hit in why(run, 1).recalled} == {BITTER, f"{BITTER} {OTHER}"}
+    assert await noted(run, 1) == {"": (0, 1), BITTER: (0, 1), f"{BITTER} {OTHER}": (0, 1)}
+    assert calls(tmp_path) == ["blue", "blue"]
+    assert [path.name for path in (tmp_path / "logs").iterdir()] == [run.path.name]
+
+
+async def test_without_the_record_the_other_choice_is_told(tmp_path: Path) -> None:
+    run = await foraged(tmp_path)
+    control, without = await counterfactuals(run, 2, repeats=2)
+    assert (control.record, control.changed, control.others) == (None, 0, ())
+    assert (without.changed, without.times) == (2, 2)
+    assert without.others == ((Choice(action="pick", arguments='{"colour": "red"}'),),)
+    assert calls(tmp_path) == ["blue", "blue"]
+
+
+async def test_counterfactuals_of_a_fork_keep_its_changes(tmp_path: Path) -> None:
+    run = await foraged(tmp_path)
+    forked = await fork(run, "3", Changes(without_constraints=("two_are_enough",)))
+    control, _ = await counterfactuals(forked.run, 3)
+    assert control.changed == 0
+
+
+async def test_what_was_not_decided_cannot_be_decided_again(tmp_path: Path) -> None:
+    run = await foraged(tmp_path)
+    with pytest.raises(ConfigurationError, match="9"):
+        await counterfactuals(run, 9)
+    with pytest.raises(ConfigurationError, match="repeats"):
+        await counterfactuals(run, 1, repeats=0)
