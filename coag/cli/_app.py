@@ -156,6 +156,14 @@ def verify(
         str | None,
         typer.Option(metavar="HASH", help="The trace's last hash, as it was noted down before."),
     ] = None,
+    hooks: Annotated[
+        bool,
+        typer.Option(
+            "--hooks",
+            help="Build the run's agent again by its recipe, and have its domain's code compute "
+            "every change of state once more. This runs the code that run.json names.",
+        ),
+    ] = False,
     logs: Annotated[Path, typer.Option(help="The folder that holds the runs.")] = Path("logs"),
 ) -> None:
     """Checks that a run obeyed its cycle and that nobody changed its trace.
@@ -164,7 +172,7 @@ def verify(
     """
     from ._verify import verify_runs
 
-    raise typer.Exit(verify_runs(run, logs, head=head))
+    raise typer.Exit(verify_runs(run, logs, head=head, hooks=hooks))
 
 
 @app.command()

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from rich.console import Console
 from rich.text import Text
 
+from coag.agent import rebuild
 from coag.errors import ConfigurationError, TraceError
 from coag.proof import Examination, examine
-from coag.tracing import RunFolder, list_runs
+from coag.tracing import Rebuild, RunFolder, list_runs, read_run
 
 from ._runs import found_run, runs_below
 from ._text import one_line
@@ -21,13 +23,14 @@ _VIOLATED = 1
 """Exit code where something is violated."""
 
 
-def verify_runs(name: str, logs: Path, *, head: str | None) -> int:
+def verify_runs(name: str, logs: Path, *, head: str | None, hooks: bool = False) -> int:
     """Verifies one run, or all runs of a folder; prints a sentence per violation.
 
     Args:
         name: What the user typed for the run, or a folder of runs.
         logs: The folder of all runs.
         head: The hash with which the trace must end, as it was noted down before.
+        hooks: Have each run's agent, built again by its recipe, compute all changes of state.
 
     Returns:
         The exit code: 0 if all holds, 1 if not.
@@ -36,23 +39,24 @@ def verify_runs(name: str, logs: Path, *, head: str | None) -> int:
         UnknownNameError: If there is no such run.
         ConfigurationError: If several runs may be meant, or a hash is given for several.
         TraceError: If the run's trace cannot be read.
+        ResumeError: With `hooks`, if a run's agent cannot be built again.
     """
     console = Console(highlight=False, markup=False, emoji=False)
     holder = runs_below(name, logs)
     if holder is None:
-        return _verify([found_run(name, logs)], console, head)
+        return _verify([found_run(name, logs)], console, head, hooks=hooks)
     if head is not None:
         raise ConfigurationError(
             f"{str(holder)!r} holds several runs, and --head is the last hash of one: name it."
         )
-    return _verify(list(list_runs(holder)), console, None)
+    return _verify(list(list_runs(holder)), console, None, hooks=hooks)
 
 
-def _verify(runs: Sequence[RunFolder], console: Console, head: str | None) -> int:
+def _verify(runs: Sequence[RunFolder], console: Console, head: str | None, *, hooks: bool) -> int:
     violated = 0
     for run in runs:
         try:
-            found = examine(run, head=head)
+            found = asyncio.run(_with_hooks(run, head)) if hooks else examine(run, head=head)
         except TraceError as error:
             if len(runs) == 1:
                 raise
@@ -65,6 +69,17 @@ def _verify(runs: Sequence[RunFolder], console: Console, head: str | None) -> in
     if len(runs) > 1:
         console.print(_sum(len(runs), violated), soft_wrap=True)
     return _VIOLATED if violated else 0
+
+
+async def _with_hooks(run: RunFolder, head: str | None) -> Examination:
+    """The same, with the domain's own code; a plain agent has none."""
+    if read_run(run.path).kind == "plain":
+        return examine(run, head=head)
+    agent = await rebuild(run, Rebuild(purpose="replay"))
+    try:
+        return examine(run, hooks=agent.context, head=head)
+    finally:
+        await agent.close()
 
 
 def _lines(run: RunFolder, found: Examination) -> Iterator[Text]:

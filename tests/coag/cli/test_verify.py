@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from kits.shops import open_shop
 from kits.tampering import bodies_of, edit, forge, honest_run
 
 from coag.proof import examine
+from coag.tracing import Recipe
 
 Say = Callable[..., Any]
 BROKEN = pytest.mark.broken_trace("it lies in the trace")
@@ -75,3 +79,27 @@ def test_a_missing_run_is_said_in_a_line(say: Say, tmp_path: Path) -> None:
     said = say("verify", "nothing")
     assert said.code == 2
     assert said.err.count("\n") == 1
+
+
+def test_with_hooks_the_runs_own_code_computes_the_changes_again(say: Say, tmp_path: Path) -> None:
+    orders = str(tmp_path / "orders.txt")
+    recipe = Recipe(factory="kits.shops:open_shop", arguments={"orders": orders})
+
+    async def shop() -> Path:
+        agent = open_shop(orders, logs=tmp_path / "logs", recipe=recipe)
+        await agent.run(task="Please order.")
+        folder = agent.run_folder
+        await agent.close()
+        assert folder is not None
+        return folder.path
+
+    run = asyncio.run(shop())
+    ordered = Path(orders).read_text()
+    said = say("verify", "latest", "--hooks")
+    assert said.code == 0, said.out
+    assert Path(orders).read_text() == ordered
+    info = json.loads((run / "run.json").read_text())
+    (run / "run.json").write_text(json.dumps({**info, "recipe": None}))
+    said = say("verify", "latest", "--hooks")
+    assert said.code == 2
+    assert "no recipe" in said.err
