@@ -1,13 +1,14 @@
 """What it costs to write a run down, and to read and check it.
 
-Writing: the same agent with its trace on disk (`logs=`), in RAM (the default), and with a trace
-that keeps nothing. The three take turns, action by action, so that whatever else the machine does
-falls on all alike; one action is a whole cycle in a turn of its own. Each number is the median of
-the actions, and what recording adds is the median of the differences between neighbours.
+Writing: the same agent with its trace on disk (`logs=`), on disk without the pages for reading,
+in RAM (the default), and with a trace that keeps nothing. One action is a whole cycle in a turn of
+its own. They take turns in blocks of 50 actions (5 with latency), long enough that the pages, which
+are made a moment later, fall into the block that they are of. Each number is the median of the
+blocks, and what recording adds is the median of the differences between neighbours.
 
 Reading: a run on disk of so many records, written by an agent; each way of reading it once.
 
-    python benchmarks/tracing.py [--actions 300] [--slow 60] [--records 100000] [--json]
+    python benchmarks/tracing.py [--actions 1000] [--slow 60] [--records 100000] [--json]
 
 The exit code is 0 whether the targets are met or not, because a loaded machine proves nothing.
 """
@@ -40,8 +41,10 @@ CONTENDERS = (NONE, RAM, BARE, DISK)
 WALL, LOOP, ALL = "wall ms", "loop CPU", "all CPU"
 MEASURES = (WALL, LOOP, ALL)
 """Wall clock, CPU of the thread of the event loop, and CPU of all threads."""
-WARM_UP = 20
-"""Actions before those that are measured."""
+BLOCK, SLOW_BLOCK = 50, 5
+"""Actions that a contender does before it is another's turn, without and with latency."""
+SETTLED = 0.1
+"""Seconds between two blocks, so that the pages of one are not made in the time of the next."""
 ADDED_MS = 3.0
 """What recording on disk may add to a cycle without latency."""
 ADDED_SHARE = 0.03
@@ -128,21 +131,25 @@ def clocks() -> tuple[float, float, float]:
 
 
 async def cycles(seconds: float, depth: str, actions: int) -> dict[str, list[list[float]]]:
-    """Milliseconds of each action of every contender by each measure, all taking turns."""
+    """Milliseconds an action, block by block, of every contender by each measure."""
     taken: dict[str, list[list[float]]] = {name: [] for name in CONTENDERS}
+    block = SLOW_BLOCK if seconds else BLOCK
     with tempfile.TemporaryDirectory() as place:
         agents = {
             name: await recorded(name, Path(place) / str(at), seconds, depth)
             for at, name in enumerate(CONTENDERS)
         }
-        warm_up = WARM_UP if not seconds else 2
-        for number in range(warm_up + actions):
-            for name in CONTENDERS[number % len(CONTENDERS) :] + CONTENDERS[: number % 4]:
+        for number in range(1 + max(2, actions // block)):
+            first = number % len(CONTENDERS)
+            for name in CONTENDERS[first:] + CONTENDERS[:first]:
                 before = clocks()
-                await agents[name].run(task="Continue.")
+                for _ in range(block):
+                    await agents[name].run(task="Continue.")
                 after = clocks()
-                if number >= warm_up:
-                    taken[name].append([(b - a) * 1e3 for a, b in zip(before, after, strict=True)])
+                each = [(b - a) * 1e3 / block for a, b in zip(before, after, strict=True)]
+                if number:  # the first block is for imports and caches
+                    taken[name].append(each)
+                await asyncio.sleep(SETTLED)
         for agent in agents.values():
             await agent.close()
     return taken
@@ -241,13 +248,13 @@ def print_reading(count: int, size: float, seconds: Mapping[str, float]) -> None
 def parse() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description="What it costs to write a run down and check it.")
-    parser.add_argument("--actions", type=int, default=300, help="actions without latency")
+    parser.add_argument("--actions", type=int, default=1_000, help="actions without latency")
     parser.add_argument("--slow", type=int, default=60, help="actions with a model of 100 ms")
     parser.add_argument("--records", type=int, default=100_000, help="records to read; 0: none")
     parser.add_argument("--json", action="store_true", help="one JSON object")
     asked = parser.parse_args()
-    if min(asked.actions, asked.slow) < 4 or asked.records < 0:
-        parser.error("--actions and --slow must be at least 4, --records at least 0")
+    if min(asked.actions, asked.slow) < 1 or asked.records < 0:
+        parser.error("--actions and --slow must be at least 1, --records at least 0")
     return asked
 
 
