@@ -19,6 +19,25 @@ import typer
 
 from coag.errors import CoagError
 
+from ._options import (
+    AsJson,
+    At,
+    Counterfactual,
+    Cycle,
+    DecideWith,
+    GoOnWith,
+    Into,
+    Live,
+    Logs,
+    MoreTurns,
+    ProcedureText,
+    Repeats,
+    Run,
+    Set,
+    WithoutConstraint,
+    WithoutRecord,
+)
+
 app = typer.Typer(
     name="coag",
     help="AutoGen agents with a mind that can be inspected.",
@@ -177,51 +196,18 @@ def verify(
 
 @app.command()
 def fork(  # noqa: PLR0913, PLR0917 - a command has as many arguments as options
-    run: Annotated[
-        str, typer.Argument(help="A run's id or the beginning of one, its folder, or `latest`.")
-    ],
-    at: Annotated[
-        str,
-        typer.Option(
-            metavar="CYCLE.PHASE",
-            help="The first phase to run anew, e.g. `3.evaluation`; `3` means its retrieval.",
-        ),
-    ],
-    model: Annotated[
-        str | None, typer.Option(metavar="SPEC", help="Go on with this model.")
-    ] = None,
-    without_record: Annotated[
-        list[str] | None,
-        typer.Option(metavar="ID", help="As if this record had never been written."),
-    ] = None,
-    without_constraint: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="This constraint is not in force.")
-    ] = None,
-    procedure: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME=FILE", help="Another text of a procedure, if the gate agrees."),
-    ] = None,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="PATH=VALUE",
-            help="A value (JSON) in the perceptual state or in working memory, e.g. `battery=30`.",
-        ),
-    ] = None,
-    turns: Annotated[
-        int | None,
-        typer.Option(min=0, metavar="N", help="Turns after this one; as many as the parent had."),
-    ] = None,
-    live: Annotated[
-        bool,
-        typer.Option("--live", help="Act on the environment as it is, if it cannot be put back."),
-    ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object, for programs.")] = False,
-    logs: Annotated[Path, typer.Option(help="The folder that holds the runs.")] = Path("logs"),
-    into: Annotated[
-        Path | None, typer.Option(help="Folder for the fork's run; else beside its parent.")
-    ] = None,
+    run: Run,
+    at: At,
+    model: GoOnWith = None,
+    without_record: WithoutRecord = None,
+    without_constraint: WithoutConstraint = None,
+    procedure: ProcedureText = None,
+    settings: Set = None,
+    turns: MoreTurns = None,
+    live: Live = False,
+    as_json: AsJson = False,
+    logs: Logs = Path("logs"),
+    into: Into = None,
 ) -> None:
     """Goes on from a phase of a run with something changed, and shows both side by side.
 
@@ -230,60 +216,46 @@ def fork(  # noqa: PLR0913, PLR0917 - a command has as many arguments as options
     """
     from ._fork import ForkOptions, fork_run
 
-    fork_run(
-        ForkOptions(
-            run=run,
-            at=at,
-            model=model,
-            without_record=without_record or (),
-            without_constraint=without_constraint or (),
-            procedure=procedure or (),
-            settings=settings or (),
-            turns=turns,
-            live=live,
-            as_json=as_json,
-            logs=logs,
-            into=into,
-        )
+    options = ForkOptions(
+        run=run,
+        at=at,
+        model=model,
+        without_record=without_record or (),
+        without_constraint=without_constraint or (),
+        procedure=procedure or (),
+        settings=settings or (),
+        turns=turns,
+        live=live,
+        as_json=as_json,
+        logs=logs,
+        into=into,
     )
+    fork_run(options)
 
 
 @app.command()
 def why(
-    run: Annotated[
-        str, typer.Argument(help="A run's id or the beginning of one, its folder, or `latest`.")
-    ],
-    cycle: Annotated[int, typer.Argument(min=1, help="The cycle; of a plain run the turn.")],
-    counterfactual: Annotated[
-        bool,
-        typer.Option(
-            "--counterfactual",
-            help="Take the decision again without each recalled record in turn; nothing is run.",
-        ),
-    ] = False,
-    model: Annotated[
-        str | None, typer.Option(metavar="SPEC", help="Take it again with this model.")
-    ] = None,
-    repeats: Annotated[
-        int, typer.Option(min=1, metavar="N", help="How often; models may answer differently.")
-    ] = 1,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object, for programs.")] = False,
-    logs: Annotated[Path, typer.Option(help="The folder that holds the runs.")] = Path("logs"),
+    run: Run,
+    cycle: Cycle,
+    counterfactual: Counterfactual = False,
+    model: DecideWith = None,
+    repeats: Repeats = 1,
+    as_json: AsJson = False,
+    logs: Logs = Path("logs"),
 ) -> None:
     """Tells what a decision rested on: percepts, memory, procedures, constraints, candidates."""
     from ._why import WhyOptions, explain
 
-    explain(
-        WhyOptions(
-            run=run,
-            cycle=cycle,
-            counterfactual=counterfactual,
-            model=model,
-            repeats=repeats,
-            as_json=as_json,
-            logs=logs,
-        )
+    options = WhyOptions(
+        run=run,
+        cycle=cycle,
+        counterfactual=counterfactual,
+        model=model,
+        repeats=repeats,
+        as_json=as_json,
+        logs=logs,
     )
+    explain(options)
 
 
 @app.command()

@@ -6,16 +6,15 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
-from coag.context import WorkingMemory
 from coag.errors import ConfigurationError
-from coag.schema import Outcome, Percept, SelectionOutcome, Value
+from coag.schema import Percept, SelectionOutcome, Value
 from coag.tracing import RunFolder
 
 from ._boundary import Boundary
 from ._fork_changes import Changes
 from ._fork_taken import TakenUp, taken_up
 from ._fork_turns import Play, acts
-from ._past import Later, Past, read_past
+from ._past import Later, Past, outcomes_of, read_past
 from ._story import CycleStory, Stories
 
 NOTHING = Changes()
@@ -168,15 +167,6 @@ def _cycles(taken: TakenUp, boundary: Boundary) -> tuple[CycleStory, ...]:
     for record in taken.agent.trace:
         stories.take(record)
     return stories.told()
-
-
-def outcomes_of(memory: WorkingMemory) -> Iterator[Outcome]:
-    """The outcomes of the cycle that a working memory stands in the middle of."""
-    if memory.in_cycle:
-        for name in type(memory.cognitive_state).model_fields:
-            outcome = getattr(memory.cognitive_state, name)
-            if outcome is not None:
-                yield outcome
 
 
 def _described(taken: TakenUp, state: object) -> str | None:

@@ -6,12 +6,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from pydantic import ValidationError
+
 from coag.agent import Remains
 from coag.context import WorkingMemory, rebuild
 from coag.errors import ConfigurationError
 from coag.schema import (
     Entry,
     Note,
+    Outcome,
     Percept,
     PerceptKind,
     RecalledRecord,
@@ -76,8 +79,7 @@ class Past:
         """The working memory as it was there."""
         if self.remains.snapshot is None:
             raise AssertionError("A boundary comes after a snapshot.")
-        start = WorkingMemory.model_validate(self.remains.snapshot.working_memory)
-        return rebuild(start, self.remains.since)
+        return rebuild(memory_of(self.remains.snapshot), self.remains.since)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -201,3 +203,29 @@ def _check(past: Past) -> None:
 def _entries(run: RunFolder) -> Iterator[Entry]:
     """The lines of a trace; of one that a crash cut off, those that are whole."""
     return read_trace(run.trace_path, lambda problem: None)
+
+
+def memory_of(snapshot: Snapshot) -> WorkingMemory:
+    """The working memory that a snapshot holds.
+
+    Raises:
+        ConfigurationError: It holds none that can be read.
+    """
+    try:
+        return WorkingMemory.model_validate(snapshot.working_memory)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise ConfigurationError(
+            f"The working memory in the trace's snapshot of cycle {snapshot.cycle} cannot be read: "
+            f"{where}: {first['msg']}."
+        ) from error
+
+
+def outcomes_of(memory: WorkingMemory) -> Iterator[Outcome]:
+    """The outcomes of the cycle that a working memory stands in the middle of."""
+    if memory.in_cycle:
+        for name in type(memory.cognitive_state).model_fields:
+            outcome = getattr(memory.cognitive_state, name)
+            if outcome is not None:
+                yield outcome

@@ -6,8 +6,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from coag.context import WorkingMemory
+from pydantic import TypeAdapter, ValidationError
+
 from coag.errors import ConfigurationError
+from coag.memory import ProcedureVersion
 from coag.schema import (
     Candidate,
     EvaluationOutcome,
@@ -28,10 +30,14 @@ from coag.schema import (
 )
 from coag.tracing import RunFolder, RunInfo, cycle_of, read_run, read_trace
 
-from ._fork import outcomes_of
+from ._past import memory_of, outcomes_of
 from ._story import Choice
 from ._why_plain import explain_plain
 from ._why_values import Considered, Explanation, ProcedureUsed
+
+_HISTORIES: TypeAdapter[dict[str, tuple[ProcedureVersion, ...]]] = TypeAdapter(
+    dict[str, tuple[ProcedureVersion, ...]]
+)
 
 
 def why(run: RunFolder | Path | str, cycle: int) -> Explanation:
@@ -73,7 +79,7 @@ class _Seen:
         self._cycle = cycle
         self._goal = ""
         self._percepts: list[Percept] = []
-        self._histories: Mapping[str, Any] = {}
+        self._histories: Mapping[str, tuple[ProcedureVersion, ...]] = {}
         self._calls: list[ModelCall] = []
         self._notes: list[str] = []
 
@@ -108,13 +114,13 @@ class _Seen:
         return False
 
     def _snapshot(self, snapshot: Snapshot) -> None:
-        self._histories = snapshot.procedures.get("state", {}).get("procedures", self._histories)
+        self._histories = _histories(snapshot) or self._histories
         if self.outcomes:
             return
         self._goal = snapshot.working_memory.get("goal", "")
         if snapshot.reason is SnapshotReason.CYCLE:
             return
-        memory = WorkingMemory.model_validate(snapshot.working_memory)
+        memory = memory_of(snapshot)
         self._percepts = list(memory.percepts)
         if memory.in_cycle and memory.cycle == self._cycle:
             self.outcomes = {outcome.phase: outcome for outcome in outcomes_of(memory)}
@@ -147,10 +153,13 @@ class _Seen:
         return tuple(self._used(name, pinned[name]) for name in names if name in pinned)
 
     def _used(self, name: str, version: int) -> ProcedureUsed:
-        history = self._histories.get(name, [])
-        text: dict[str, Any] = history[version - 1] if 0 < version <= len(history) else {}
-        known = {part: text[part] for part in ("author", "reason", "text") if part in text}
-        return ProcedureUsed.model_validate({"name": name, "version": version, **known})
+        history = self._histories.get(name, ())
+        if not 0 < version <= len(history):
+            return ProcedureUsed(name=name, version=version)
+        told = history[version - 1]
+        return ProcedureUsed(
+            name=name, version=version, author=told.author, reason=told.reason, text=told.text
+        )
 
     def _considered(self) -> tuple[Considered, ...]:
         proposal = self.outcomes.get(Phase.PROPOSAL)
@@ -160,6 +169,15 @@ class _Seen:
         judged = evaluation if isinstance(evaluation, EvaluationOutcome) else None
         candidates = proposal.candidates if isinstance(proposal, ProposalOutcome) else ()
         return tuple(_considered(one, judged, one.id in chosen) for one in candidates)
+
+
+def _histories(snapshot: Snapshot) -> Mapping[str, tuple[ProcedureVersion, ...]]:
+    """Every version of each procedure, where the snapshot holds them and they can be read."""
+    state = snapshot.procedures.get("state")
+    try:
+        return _HISTORIES.validate_python(state["procedures"] if state else {})
+    except (ValidationError, KeyError, TypeError):  # a trace may hold anything
+        return {}
 
 
 def _considered(

@@ -1,0 +1,91 @@
+"""`coag why` at the terminal."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Protocol
+
+import pytest
+from kits.foragers import BITTER, foraged
+
+from coag.tracing import RunFolder
+
+
+class Said(Protocol):
+    """What a command left behind."""
+
+    code: int
+    out: str
+    err: str
+
+
+Say = Callable[..., Said]
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> RunFolder:
+    return asyncio.run(foraged(tmp_path))
+
+
+def test_a_decision_is_told_with_all_it_rested_on(run: RunFolder, say: Say) -> None:
+    said = say("why", "latest", "3")
+    assert said.code == 0
+    for told in (
+        f'{run.path.name}, cycle 3: respond {{"text": "I have 2."}}, decided by only_survivor',
+        "percepts since the last action",
+        "tool_return from pick (untrusted)",
+        f"{BITTER} (friend, user, cycle 0 of )",
+        "proposal@1",
+        "two_are_enough, nothing_green",
+        'rejected pick {"colour": "blue"}: two_are_enough: it holds 2',
+        "done: I have 2.",
+    ):
+        assert told in said.out
+    assert "\x1b" not in said.out
+
+
+def test_counterfactuals_say_which_record_the_choice_hung_on(run: RunFolder, say: Say) -> None:
+    said = say("why", run.path.name, "1", "--counterfactual", "--repeats", "2")
+    lines = said.out.splitlines()
+    assert "  with everything as it was: the same choice (0 of 2 times another one)" in lines
+    assert f'{BITTER}: pick {{"colour": "red"}} (2 of 2 times another one)' in lines[-1]
+    alone = say("why", run.path.name, "1", "--repeats", "2")
+    assert (alone.code, "--counterfactual" in alone.err) == (2, True)
+
+
+def test_json_holds_explanation_and_counterfactuals(run: RunFolder, say: Say) -> None:
+    said = json.loads(say("why", run.path.name, "1", "--json").out)
+    assert said["explanation"]["recalled"][0]["record"]["text"] == BITTER
+    assert said["counterfactuals"] == []
+    said = json.loads(say("why", run.path.name, "1", "--json", "--counterfactual").out)
+    assert [one["changed"] for one in said["counterfactuals"]] == [0, 1]
+
+
+@pytest.mark.broken_trace("its records are made up")
+def test_a_cycle_and_a_plain_run_are_explained(
+    coag_run: RunFolder, plain_run: RunFolder, say: Say
+) -> None:
+    shown = say("why", coag_run.path.name, "1")
+    assert "rejected fly {}: tool_exists: There is no such tool." in shown.out
+    assert "fallback: No usable candidates." in say("why", coag_run.path.name, "2").out
+    plain = say("why", plain_run.path.name, "1")
+    assert "chosen move" in plain.out
+    assert "neither what was remembered nor what else was considered" in plain.out
+
+
+def test_a_hostile_log_does_no_harm(hostile_run: RunFolder, say: Say) -> None:
+    said = say("why", hostile_run.path.name, "1")
+    assert said.code == 2
+    assert "\x1b" not in said.out + said.err
+
+
+@pytest.mark.broken_trace("its records are made up")
+@pytest.mark.parametrize(("cycle", "told"), [("9", "cycles up to"), ("0", "Invalid value")])
+def test_a_cycle_that_is_not_there_is_said(
+    cycle: str, told: str, coag_run: RunFolder, say: Say
+) -> None:
+    said = say("why", coag_run.path.name, cycle)
+    assert (said.code, told in said.err) == (2, True)
