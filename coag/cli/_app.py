@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from enum import StrEnum
 from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any
@@ -22,18 +21,43 @@ from coag.errors import CoagError
 from ._options import (
     AsJson,
     At,
+    ChatModel,
     Counterfactual,
     Cycle,
     DecideWith,
+    Depth,
+    Domain,
+    Examined,
+    FailuresAsJson,
+    Follow,
     GoOnWith,
+    Head,
+    Hooks,
+    HowDeep,
+    HowProposed,
     Into,
     Live,
     Logs,
+    LongestAnswer,
+    LongestPrompt,
+    MemoryFolder,
     MoreTurns,
+    Once,
+    OnlyCycle,
+    OnlyPhase,
+    OwnLogs,
     ProcedureText,
+    Proposal,
+    RecordsAsJson,
     Repeats,
     Run,
+    RunOrFolder,
+    RunOrRuns,
+    RunsAsJson,
+    Seconds,
     Set,
+    SeveralRuns,
+    System,
     WithoutConstraint,
     WithoutRecord,
 )
@@ -69,45 +93,15 @@ def coag(
     """AutoGen agents with a mind that can be inspected."""
 
 
-class Depth(StrEnum):
-    """How often the model is asked."""
-
-    COMPACT = "compact"
-    FULL = "full"
-
-
-class Proposal(StrEnum):
-    """How the model of `coag chat` proposes."""
-
-    JSON = "json"
-    NATIVE = "native"
-
-
 @app.command()
 def chat(
-    model: Annotated[
-        str,
-        typer.Option(
-            help="`openai:NAME`, `ollama:NAME`, `anthropic:NAME`, `URL#NAME` for a server that "
-            "speaks OpenAI's API, or an AutoGen component file."
-        ),
-    ],
-    system: Annotated[str | None, typer.Option(help="Instructions to the agent.")] = None,
-    memory: Annotated[
-        str | None, typer.Option(help="A folder in which it remembers; without one, in RAM.")
-    ] = None,
-    logs: Annotated[Path | None, typer.Option(help="A folder for a log of what it did.")] = None,
-    depth: Annotated[
-        Depth, typer.Option(help="Ask the model once a cycle, or once a phase.")
-    ] = Depth.COMPACT,
-    proposal: Annotated[
-        Proposal,
-        typer.Option(
-            help="Candidates written as JSON, which every model can, or the model's own tool "
-            "calls; `coag doctor` says whether a server gives those."
-        ),
-    ] = Proposal.JSON,
-    once: Annotated[str | None, typer.Option(help="Say this, show the answer, and leave.")] = None,
+    model: ChatModel,
+    system: System = None,
+    memory: MemoryFolder = None,
+    logs: OwnLogs = None,
+    depth: HowDeep = Depth.COMPACT,
+    proposal: HowProposed = Proposal.JSON,
+    once: Once = None,
 ) -> None:
     """Talks with an agent that deliberates; shows the phases as they happen.
 
@@ -131,23 +125,12 @@ def chat(
 
 @app.command()
 def log(
-    run: Annotated[
-        str | None,
-        typer.Argument(
-            help="A run's id or the beginning of one, its folder, or `latest`; or a folder of "
-            "runs, to list them."
-        ),
-    ] = None,
-    cycle: Annotated[int | None, typer.Option(min=0, metavar="N", help="Only this cycle.")] = None,
-    phase: Annotated[str | None, typer.Option(help="Only this phase, e.g. `evaluation`.")] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="The records as JSON, one a line, for programs.")
-    ] = False,
-    follow: Annotated[
-        bool,
-        typer.Option("--follow", "-f", help="Show what comes as well, until it ends or Ctrl-C."),
-    ] = False,
-    logs: Annotated[Path, typer.Option(help="The folder that holds the runs.")] = Path("logs"),
+    run: RunOrFolder = None,
+    cycle: OnlyCycle = None,
+    phase: OnlyPhase = None,
+    as_json: RecordsAsJson = False,
+    follow: Follow = False,
+    logs: Logs = Path("logs"),
 ) -> None:
     """Shows a run: what was recalled, proposed, rejected and why, chosen, done.
 
@@ -164,26 +147,10 @@ def log(
 
 @app.command()
 def verify(
-    run: Annotated[
-        str,
-        typer.Argument(
-            help="A run's id or the beginning of one, its folder, or `latest`; or a folder of "
-            "runs, for all of them."
-        ),
-    ] = "latest",
-    head: Annotated[
-        str | None,
-        typer.Option(metavar="HASH", help="The trace's last hash, as it was noted down before."),
-    ] = None,
-    hooks: Annotated[
-        bool,
-        typer.Option(
-            "--hooks",
-            help="Build the run's agent again by its recipe, and have its domain's code compute "
-            "every change of state once more. This runs the code that run.json names.",
-        ),
-    ] = False,
-    logs: Annotated[Path, typer.Option(help="The folder that holds the runs.")] = Path("logs"),
+    run: RunOrRuns = "latest",
+    head: Head = None,
+    hooks: Hooks = False,
+    logs: Logs = Path("logs"),
 ) -> None:
     """Checks that a run obeyed its cycle and that nobody changed its trace.
 
@@ -260,24 +227,11 @@ def why(
 
 @app.command()
 def doctor(
-    model: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="SPEC",
-            help="`openai:NAME`, `ollama:NAME`, `anthropic:NAME`, `URL#NAME`, or an AutoGen "
-            "component file; without one, what is installed is checked.",
-        ),
-    ] = None,
-    context: Annotated[
-        int, typer.Option(min=256, metavar="N", help="Longest prompt to try, in tokens.")
-    ] = 4_096,
-    max_tokens: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Longest answer; more for models that think.")
-    ] = 256,
-    seconds: Annotated[
-        float, typer.Option(min=0.1, metavar="S", help="Time for each request.")
-    ] = 60.0,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object, for programs.")] = False,
+    model: Examined = None,
+    context: LongestPrompt = 4_096,
+    max_tokens: LongestAnswer = 256,
+    seconds: Seconds = 60.0,
+    as_json: AsJson = False,
 ) -> None:
     """Examines a model server, or without SPEC what is installed; says what to do.
 
@@ -294,24 +248,10 @@ def doctor(
 
 @app.command()
 def diagnose(
-    run: Annotated[
-        str,
-        typer.Argument(
-            help="A run's id or the beginning of one, its folder, or `latest`; or a folder of "
-            "runs, for all of them."
-        ),
-    ] = "latest",
-    domain: Annotated[
-        str | None,
-        typer.Option(
-            metavar="MODULE:CLASS",
-            help="What is known of the run's domain, e.g. `case_study.faults:VacuumDomain`.",
-        ),
-    ] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="One JSON object a failure, for programs.")
-    ] = False,
-    logs: Annotated[Path, typer.Option(help="The folder that holds the runs.")] = Path("logs"),
+    run: RunOrRuns = "latest",
+    domain: Domain = None,
+    as_json: FailuresAsJson = False,
+    logs: Logs = Path("logs"),
 ) -> None:
     """Names the cause of every failure of a run, with the records that show it.
 
@@ -325,18 +265,9 @@ def diagnose(
 
 @app.command()
 def replay(
-    runs: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="RUN...",
-            help="Runs, each by its id or the beginning of one, its folder, or `latest`; or "
-            "folders of runs.",
-        ),
-    ],
-    as_json: Annotated[
-        bool, typer.Option("--json", help="One JSON object per run, for programs.")
-    ] = False,
-    logs: Annotated[Path, typer.Option(help="The folder that holds the runs.")] = Path("logs"),
+    runs: SeveralRuns,
+    as_json: RunsAsJson = False,
+    logs: Logs = Path("logs"),
 ) -> None:
     """Runs a run again with no model and no world; says where it first differs, if it does.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -70,3 +71,126 @@ DecideWith = Annotated[
 Repeats = Annotated[
     int, typer.Option(min=1, metavar="N", help="How often; models may answer differently.")
 ]
+
+# ---- of `chat` ----
+
+
+class Depth(StrEnum):
+    """How often the model is asked."""
+
+    COMPACT = "compact"
+    FULL = "full"
+
+
+class Proposal(StrEnum):
+    """How the model of `coag chat` proposes."""
+
+    JSON = "json"
+    NATIVE = "native"
+
+
+ChatModel = Annotated[
+    str,
+    typer.Option(
+        help="`openai:NAME`, `ollama:NAME`, `anthropic:NAME`, `URL#NAME` for a server that "
+        "speaks OpenAI's API, or an AutoGen component file."
+    ),
+]
+System = Annotated[str | None, typer.Option(help="Instructions to the agent.")]
+MemoryFolder = Annotated[
+    str | None, typer.Option(help="A folder in which it remembers; without one, in RAM.")
+]
+OwnLogs = Annotated[Path | None, typer.Option(help="A folder for a log of what it did.")]
+HowDeep = Annotated[Depth, typer.Option(help="Ask the model once a cycle, or once a phase.")]
+HowProposed = Annotated[
+    Proposal,
+    typer.Option(
+        help="Candidates written as JSON, which every model can, or the model's own tool "
+        "calls; `coag doctor` says whether a server gives those."
+    ),
+]
+Once = Annotated[str | None, typer.Option(help="Say this, show the answer, and leave.")]
+
+# ---- of `log` ----
+
+RunOrFolder = Annotated[
+    str | None,
+    typer.Argument(
+        help="A run's id or the beginning of one, its folder, or `latest`; or a folder of "
+        "runs, to list them."
+    ),
+]
+OnlyCycle = Annotated[int | None, typer.Option(min=0, metavar="N", help="Only this cycle.")]
+OnlyPhase = Annotated[str | None, typer.Option(help="Only this phase, e.g. `evaluation`.")]
+RecordsAsJson = Annotated[
+    bool, typer.Option("--json", help="The records as JSON, one a line, for programs.")
+]
+Follow = Annotated[
+    bool,
+    typer.Option("--follow", "-f", help="Show what comes as well, until it ends or Ctrl-C."),
+]
+
+# ---- of `verify` ----
+
+RunOrRuns = Annotated[
+    str,
+    typer.Argument(
+        help="A run's id or the beginning of one, its folder, or `latest`; or a folder of "
+        "runs, for all of them."
+    ),
+]
+Head = Annotated[
+    str | None,
+    typer.Option(metavar="HASH", help="The trace's last hash, as it was noted down before."),
+]
+Hooks = Annotated[
+    bool,
+    typer.Option(
+        "--hooks",
+        help="Build the run's agent again by its recipe, and have its domain's code compute "
+        "every change of state once more. This runs the code that run.json names.",
+    ),
+]
+
+# ---- of `doctor` ----
+
+Examined = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="SPEC",
+        help="`openai:NAME`, `ollama:NAME`, `anthropic:NAME`, `URL#NAME`, or an AutoGen "
+        "component file; without one, what is installed is checked.",
+    ),
+]
+LongestPrompt = Annotated[
+    int, typer.Option(min=256, metavar="N", help="Longest prompt to try, in tokens.")
+]
+LongestAnswer = Annotated[
+    int, typer.Option(min=1, metavar="N", help="Longest answer; more for models that think.")
+]
+Seconds = Annotated[float, typer.Option(min=0.1, metavar="S", help="Time for each request.")]
+
+# ---- of `diagnose` ----
+
+Domain = Annotated[
+    str | None,
+    typer.Option(
+        metavar="MODULE:CLASS",
+        help="What is known of the run's domain, e.g. `case_study.faults:VacuumDomain`.",
+    ),
+]
+FailuresAsJson = Annotated[
+    bool, typer.Option("--json", help="One JSON object a failure, for programs.")
+]
+
+# ---- of `replay` ----
+
+SeveralRuns = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="RUN...",
+        help="Runs, each by its id or the beginning of one, its folder, or `latest`; or "
+        "folders of runs.",
+    ),
+]
+RunsAsJson = Annotated[bool, typer.Option("--json", help="One JSON object per run, for programs.")]
