@@ -20,7 +20,8 @@ from coag.schema import (
     phase_after,
 )
 
-from ._verify_book import Book, Taking, difference, fields_but, same_json, shown
+from ._verify_book import Book, Taking, fields_but, same_json, shown
+from ._verify_memory import memory_difference
 from ._violation import Rule
 
 _BEFORE = {phase: PHASES[n - 1] if n else Phase.EXECUTION for n, phase in enumerate(PHASES)}
@@ -105,7 +106,7 @@ class Story:
                 f"A snapshot says that a cycle begins, but cycle {memory.cycle} has only come to "
                 f"{memory.phase}.",
             )
-        found = _differs(memory, record, old=self._old)
+        found = memory_difference(memory, record, old=self._old)
         if found is not None:
             where, ours, theirs = found
             self.book.violate(
@@ -280,25 +281,6 @@ class Story:
         if record.cycle != memory.cycle:
             changes["cognitive_state"] = CognitiveState()
         return memory.model_copy(update=changes)
-
-
-def _differs(
-    memory: WorkingMemory, record: Snapshot, *, old: bool
-) -> tuple[str, object, object] | None:
-    """The first difference between a rebuilt memory and the recorded one."""
-    ours, theirs = memory.to_json(), record.working_memory
-    if ours == theirs:
-        return None
-    if old:  # fields that came later are not in it
-        ours = {name: held for name, held in ours.items() if name in theirs}
-    found = difference(ours, theirs)
-    if found is None:
-        return None
-    try:  # fields within that came later have their defaults
-        read = WorkingMemory.model_validate(theirs).to_json()
-    except ValidationError:
-        return found
-    return difference(ours, {name: held for name, held in read.items() if name in ours})
 
 
 def _told(value: object) -> str:
