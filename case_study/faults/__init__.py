@@ -17,7 +17,7 @@ from ._experiment import Experiment, Injection
 from ._fault import Breaker, Fault
 from ._measure import Attribution, Measured, attributed, measure_both, measure_faults
 from ._report import replaced, tables
-from ._stage import STAGES, Stage, stage_of
+from ._stage import STAGES, Stage, StageName, stage_of
 from ._tally import Tally, tally_of
 from ._trial import AgentKind, Ground, Trial, open_ground, play
 
@@ -38,6 +38,7 @@ __all__ = [
     "PLAIN_CAUSES",
     "Stage",
     "STAGES",
+    "StageName",
     "stage_of",
     "Trial",
     "Ground",

@@ -48,6 +48,8 @@ ANY_DIRT = "any dirt"
 class VacuumDomain(Domain):
     """Facts are what the sensors say now; ways are counted in moves and cleanings."""
 
+    complete = True
+
     def facts(self, state: Mapping[str, Any]) -> Mapping[str, Any]:
         """Place, charge, dirt underfoot and next door, what is felt, and a bump."""
         here = _cell(state.get("position"))

@@ -48,6 +48,10 @@ class Domain:
     compared, and how far the goal is cannot be told.
     """
 
+    complete: bool = False
+    """Whether a fact that a projection leaves as it is stays so, unless the world changes. Where
+    it is False, only what a projection predicts is compared with what is perceived."""
+
     def facts(self, state: Mapping[str, Any]) -> Facts:
         """What a state says was perceived now; what is only remembered in it is left out."""
         return dict(flat(state))

@@ -98,7 +98,7 @@ def refuted_belief(scene: Scene, story: Story) -> Diagnosis | None:
     """What is perceived now is not what was believed, and no own action explains it."""
     for returned in scene.returns:
         expected = story.expected(scene, returned)
-        lonely = _lonely(story, scene, returned)
+        lonely = _lonely(story, scene, returned) if story.domain.complete else None
         if lonely is not None:
             return lonely
         for name, new, old in _surprises(story, returned, expected):
@@ -217,7 +217,7 @@ def _surprises(story: Story, returned: Return, expected: Facts) -> Sequence[tupl
     found: list[tuple[str, Any, Seen]] = []
     for name, value in story.domain.facts(returned.after).items():
         history = story.history(name)
-        if not history:
+        if not history or not (story.domain.complete or name in expected):
             continue
         believed = expected[name] if name in expected else history[-1].value
         if value != believed:

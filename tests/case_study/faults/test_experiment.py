@@ -14,6 +14,7 @@ from case_study.faults import (
     Ground,
     Injection,
     Tally,
+    Trial,
     play,
     stage_of,
 )
@@ -29,13 +30,6 @@ async def test_without_a_fault_nothing_goes_wrong(ground: Ground) -> None:
         trial = await play(stage_of(name, 5), None, ground)
         assert trial.tally.harm(Tally(actions=99, idle_turns=2)) == ()
         assert trial.struck == ()
-
-
-@pytest.mark.parametrize("cause", list(Cause))
-async def test_a_broken_component_strikes(ground: Ground, cause: Cause) -> None:
-    fault = Fault(cause=cause, variant=VARIANTS[cause][0], cycle=1, cycles=2, seed=7)
-    trial = await play(stage_of("sudden-wall", 3), fault, ground)
-    assert trial.struck
 
 
 @pytest.mark.long
@@ -64,6 +58,10 @@ async def test_the_trace_does_not_name_the_fault(ground: Ground, cause: Cause) -
         fault = Fault(cause=cause, variant=variant, cycle=1, cycles=9, seed=7)
         trial = await play(stage_of("sudden-wall", 3), fault, ground)
         assert trial.struck
-        text = "".join(record.model_dump_json() for record in trial.records)
-        assert variant not in text
+        text, sound = _text(trial), _text(await play(stage_of("sudden-wall", 3), None, ground))
+        assert variant not in text or variant in sound
         assert cause.value not in text
+
+
+def _text(trial: Trial) -> str:
+    return "".join(record.model_dump_json() for record in trial.records)

@@ -1,0 +1,145 @@
+"""The diagnosis of a run names the component that was broken in it."""
+
+from __future__ import annotations
+
+import pytest
+
+from case_study.faults import (
+    Fault,
+    Ground,
+    Injection,
+    Measured,
+    StageName,
+    attributed,
+    measure_faults,
+    play,
+    replaced,
+    stage_of,
+    tables,
+)
+from coag.proof import Cause
+
+Broken = tuple[Cause, str, StageName, int, int, int, int]
+"""Cause, variant, stage and its seed, first cycle, cycles, seed of the details."""
+
+SOME: list[Broken] = [
+    (Cause.MISSED_RETRIEVAL, "needed record left out", "sudden-wall", 2034, 1, 1, 757537476),
+    (Cause.WRONG_FACT, "cell shifted", "evolution", 2024, 7, 4, 691509781),
+    (Cause.FAULTY_REASONING, "wrong place", "evolution", 2024, 2, 2, 190448084),
+    (Cause.FAULTY_EVALUATION, "upside down", "sudden-wall", 2000, 1, 2, 443910485),
+    (Cause.BAD_SELECTION, "the worst", "sudden-wall", 2006, 5, 1, 394402699),
+    (Cause.FAILED_EXECUTION, "raises", "phantom-object", 2003, 4, 1, 134750134),
+    (Cause.BAD_SELECTION, "the second", "phantom-object", 2039, 3, 1, 339020179),
+    (Cause.CHANGED_ENVIRONMENT, "hidden wall in the way", "phantom-object", 2031, 5, 1, 571392055),
+    (Cause.UNUSABLE_ANSWER, "prose", "energy-dilemma", 2021, 7, 1, 908115656),
+    (Cause.MISPERCEPTION, "stale reading", "evolution", 2006, 4, 2, 753151004),
+    (Cause.MISSED_RETRIEVAL, "episodes not asked", "evolution", 2017, 9, 1, 303184945),
+    (Cause.FAULTY_REASONING, "overlooks dirt", "energy-dilemma", 2002, 7, 1, 372361853),
+    (Cause.INVALID_PROPOSAL, "wrong value", "evolution", 2025, 4, 2, 407864550),
+    (Cause.MISPERCEPTION, "dirt underfoot flipped", "phantom-object", 2016, 2, 1, 335711958),
+    (Cause.WRONG_FACT, "false rule", "evolution", 2017, 2, 4, 538941583),
+    (Cause.FAULTY_EVALUATION, "drawn by lot", "phantom-object", 2008, 1, 1, 516945930),
+    (Cause.INVALID_PROPOSAL, "into a wall", "phantom-object", 2003, 2, 1, 997735487),
+    (Cause.FAILED_EXECUTION, "does nothing", "evolution", 2001, 2, 2, 64768184),
+    (Cause.CHANGED_ENVIRONMENT, "dirt returns", "phantom-object", 2028, 2, 1, 616047865),
+    (Cause.UNUSABLE_ANSWER, "no answer", "sudden-wall", 2038, 4, 1, 38281066),
+]
+OTHERS: list[Broken] = [
+    (Cause.MISPERCEPTION, "battery gauge off", "phantom-object", 2037, 2, 1, 360382611),
+    (Cause.INVALID_PROPOSAL, "unknown action", "sudden-wall", 2038, 2, 1, 327677037),
+    (Cause.CHANGED_ENVIRONMENT, "wall in the way", "sudden-wall", 2007, 2, 2, 1047276130),
+    (Cause.UNUSABLE_ANSWER, "empty", "phantom-object", 2015, 1, 1, 1057754269),
+    (Cause.MISPERCEPTION, "located next door", "evolution", 2020, 6, 2, 423439955),
+    (Cause.MISSED_RETRIEVAL, "nothing comes", "evolution", 2023, 7, 2, 212988484),
+    (Cause.WRONG_FACT, "negated", "evolution", 2018, 9, 4, 420147152),
+    (Cause.FAULTY_REASONING, "wrong charge", "phantom-object", 2017, 3, 1, 658906401),
+    (
+        Cause.INVALID_PROPOSAL,
+        "missing or foreign arguments",
+        "energy-dilemma",
+        2014,
+        1,
+        1,
+        364336766,
+    ),
+    (Cause.FAULTY_EVALUATION, "in reverse", "evolution", 2002, 6, 1, 993147928),
+    (Cause.FAILED_EXECUTION, "hangs", "energy-dilemma", 2027, 8, 1, 395502063),
+    (Cause.WRONG_FACT, "false dirt", "evolution", 2015, 2, 99, 731116567),
+    (Cause.FAULTY_EVALUATION, "best gets nothing", "phantom-object", 2009, 5, 1, 213214093),
+    (Cause.BAD_SELECTION, "the last", "evolution", 2001, 1, 1, 682639813),
+    (Cause.FAILED_EXECUTION, "fails without a reason", "phantom-object", 2008, 2, 1, 1058978222),
+    (Cause.CHANGED_ENVIRONMENT, "battery drained", "sudden-wall", 2020, 2, 1, 792225441),
+    (Cause.UNUSABLE_ANSWER, "cut off", "evolution", 2010, 5, 1, 75121689),
+    (Cause.MISSED_RETRIEVAL, "memory out of reach", "evolution", 2001, 3, 99, 958797203),
+    (Cause.FAULTY_REASONING, "imagines dirt", "sudden-wall", 2006, 6, 1, 14253209),
+    (Cause.INVALID_PROPOSAL, "torn arguments", "phantom-object", 2033, 5, 1, 159834018),
+    (Cause.FAULTY_EVALUATION, "favours the last", "evolution", 2014, 1, 2, 402934444),
+    (Cause.BAD_SELECTION, "any but the best", "sudden-wall", 2024, 2, 2, 672078901),
+    (Cause.FAILED_EXECUTION, "world out of reach", "phantom-object", 2028, 2, 2, 891886583),
+    (Cause.CHANGED_ENVIRONMENT, "carried off", "sudden-wall", 2019, 5, 2, 131627491),
+    (Cause.UNUSABLE_ANSWER, "another form", "sudden-wall", 2039, 3, 1, 1015708681),
+    (Cause.MISPERCEPTION, "dirt next door flipped", "phantom-object", 2029, 2, 3, 34198354),
+    (Cause.FAULTY_REASONING, "imagines a wall", "evolution", 2027, 1, 2, 336297986),
+    (Cause.INVALID_PROPOSAL, "nothing proposed", "energy-dilemma", 2020, 1, 1, 1059768632),
+    (Cause.FAILED_EXECUTION, "line lost", "phantom-object", 2027, 2, 2, 888021357),
+    (Cause.CHANGED_ENVIRONMENT, "somebody cleans", "energy-dilemma", 2020, 1, 1, 139149509),
+    (Cause.UNUSABLE_ANSWER, "noise", "energy-dilemma", 2030, 6, 1, 310441104),
+    (Cause.MISPERCEPTION, "blind to dirt", "evolution", 2031, 3, 3, 1021370682),
+    (Cause.WRONG_FACT, "walled in", "sudden-wall", 2009, 7, 4, 360424872),
+    (Cause.FAULTY_REASONING, "imagines a rule", "sudden-wall", 2015, 3, 1, 580334817),
+    (Cause.MISPERCEPTION, "proximity flipped", "phantom-object", 2034, 2, 1, 731042997),
+    (Cause.FAULTY_REASONING, "thinks it is done", "evolution", 2018, 1, 2, 566833194),
+    (Cause.FAILED_EXECUTION, "worn brush", "sudden-wall", 2029, 5, 1, 527215428),
+    (Cause.MISPERCEPTION, "no reading", "energy-dilemma", 2008, 3, 1, 303926592),
+    (Cause.FAULTY_REASONING, "gives up", "sudden-wall", 2010, 5, 2, 574167565),
+]
+
+
+async def _injected(broken: Broken, ground: Ground) -> Injection:
+    cause, variant, name, place, cycle, cycles, seed = broken
+    fault = Fault(cause=cause, variant=variant, cycle=cycle, cycles=cycles, seed=seed)
+    stage = stage_of(name, place)
+    twin = await play(stage, None, ground)
+    trial = await play(stage, fault, ground)
+    return Injection(trial=trial, harm=trial.tally.harm(twin.tally))
+
+
+@pytest.mark.parametrize("broken", SOME, ids=lambda broken: f"{broken[0]}, {broken[1]}")
+async def test_the_broken_component_is_named(broken: Broken, ground: Ground) -> None:
+    injection = await _injected(broken, ground)
+    found = attributed(injection)
+    assert injection.harm
+    assert found.right, found.told
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("broken", OTHERS, ids=lambda broken: f"{broken[0]}, {broken[1]}")
+async def test_it_is_named_in_whichever_way_it_breaks(broken: Broken, ground: Ground) -> None:
+    found = attributed(await _injected(broken, ground))
+    assert found.right, found.told
+
+
+@pytest.mark.long
+@pytest.mark.timeout(300)
+async def test_most_of_the_faults_of_a_fresh_seed_are_named(ground: Ground) -> None:
+    seen: list[tuple[int, int]] = []
+    measured = await measure_faults(
+        ground, seed=77, each=2, agent="coag", on_progress=lambda done, of: seen.append((done, of))
+    )
+    assert seen[-1][1] == 2 * len(Cause)
+    assert measured.false_alarms == 0
+    assert measured.right >= 0.9 * len(measured.attributions)
+
+
+async def test_the_tables_show_what_was_found_and_what_was_lost(ground: Ground) -> None:
+    found = attributed(await _injected(SOME[0], ground))
+    measured = Measured(agent="coag", seed=3, attributions=(found,), twins=1)
+    text = tables([measured])
+    assert f"| {found.fault.cause} | 1 | 100.0 % |" in text
+    assert "lost" not in text
+    page = "Above.\n<!-- faults: begin -->\nold\n<!-- faults: end -->\nBelow.\n"
+    assert replaced(page, "new") == (
+        "Above.\n<!-- faults: begin -->\n\nnew\n<!-- faults: end -->\nBelow.\n"
+    )
+    with pytest.raises(ValueError, match="to write between"):
+        replaced("nothing", "new")

@@ -1,0 +1,238 @@
+"""Every failure of a run has one cause: the earliest part that is at fault."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from autogen_agentchat.messages import TextMessage
+from autogen_core import CancellationToken
+
+from coag.agent import CoagAgent
+from coag.context import AssistantState, CoagContext
+from coag.errors import CoagError
+from coag.models import ScriptedModel, ScriptedReply, ScriptedRequest
+from coag.proof import Cause, Claim, Diagnosis, Domain, diagnose
+from coag.schema import (
+    Candidate,
+    EvaluationOutcome,
+    Percept,
+    PerceptKind,
+    Phase,
+    ProposalOutcome,
+    RetrievalOutcome,
+    TraceRecord,
+    Verdict,
+)
+
+Answers = Mapping[str, ScriptedReply]
+"""What a model says, by the field that tells the phases' forms apart."""
+FIELDS = ("situation", "candidates", "evaluations", "choice")
+
+
+def candidate(action: str, arguments: str = "{}") -> dict[str, str]:
+    """A candidate in a model's answer."""
+    return {"reason": "", "action": action, "arguments": arguments, "expected_effect": ""}
+
+
+SOUND: Answers = {
+    "situation": {"situation": "All is well.", "risks": [], "goal_status": "open"},
+    "candidates": {
+        "candidates": [candidate("look"), candidate("respond", json.dumps({"text": "Done."}))]
+    },
+    "evaluations": {
+        "evaluations": [
+            {"candidate": 1, "reason": "", "score": 0.9},
+            {"candidate": 2, "reason": "", "score": 0.2},
+        ]
+    },
+    "choice": {"reason": "", "choice": 1},
+}
+
+
+def look() -> str:
+    """Looks around."""
+    return "nothing new"
+
+
+async def run(
+    tool: Callable[..., Any] = look, context: CoagContext[Any] | None = None, **said: ScriptedReply
+) -> tuple[TraceRecord, ...]:
+    """One turn of one action of an agent whose model says what is sound, but for `said`."""
+    answers = {**SOUND, **said}
+
+    def script(request: ScriptedRequest) -> ScriptedReply:
+        asked = (request.schema or {}).get("properties", {})
+        return answers[next(name for name in FIELDS if name in asked)]
+
+    agent = CoagAgent(
+        "walker",
+        ScriptedModel(script),
+        tools=[tool],
+        model_context=context,
+        max_tool_iterations=1,
+        depth="full",
+        proposal="json",
+    )
+    try:
+        message = TextMessage(content="Look around.", source="user")
+        await agent.on_messages([message], CancellationToken())
+    except CoagError:
+        pass  # the turn broke off; the trace says so
+    trace = agent.trace
+    await agent.close()
+    return trace
+
+
+def first(trace: Sequence[TraceRecord], **how: Any) -> Diagnosis:
+    """The diagnosis of the earliest failure; what follows it may fail, too."""
+    return diagnose(trace, **how)[0]
+
+
+async def test_a_run_without_failure_has_no_diagnosis() -> None:
+    assert diagnose(await run()) == []
+    assert diagnose(()) == []
+
+
+async def test_a_phase_without_a_usable_answer_is_the_models() -> None:
+    mute = "I would rather not say."
+    for trace, phase in (
+        (await run(situation=mute), Phase.REASONING),
+        (await run(candidates=mute), Phase.PROPOSAL),
+        (await run(choice=mute), Phase.SELECTION),
+    ):
+        found = first(trace)
+        assert found.cause is Cause.UNUSABLE_ANSWER
+        assert [evidence.phase for evidence in found.evidence] == [phase, phase]
+        assert found.cycle == 1
+
+
+async def test_the_earliest_part_at_fault_is_the_cause() -> None:
+    bad: ScriptedReply = {"candidates": [candidate("fly")]}
+    found = first(await run(situation="Hm.", candidates=bad))
+    assert found.cause is Cause.UNUSABLE_ANSWER
+    assert first(await run(candidates=bad)).cause is Cause.INVALID_PROPOSAL
+
+
+async def test_a_candidate_that_dies_of_a_check_is_an_invalid_proposal() -> None:
+    found = first(await run(candidates={"candidates": [candidate("look", '{"far": 1')]}))
+    assert found.cause is Cause.INVALID_PROPOSAL
+    assert "look" in found.failure
+
+
+async def test_no_candidate_at_all_is_an_invalid_proposal() -> None:
+    assert first(await run(candidates={"candidates": []})).cause is Cause.INVALID_PROPOSAL
+
+
+async def test_choosing_a_lower_score_is_a_bad_selection() -> None:
+    found = first(await run(choice={"reason": "", "choice": 2}))
+    assert found.cause is Cause.BAD_SELECTION
+    assert {evidence.phase for evidence in found.evidence} == {Phase.EVALUATION, Phase.SELECTION}
+
+
+async def test_a_tool_that_raises_is_a_failed_execution() -> None:
+    def look() -> str:
+        """Looks around."""
+        raise OSError("no such device")
+
+    found = first(await run(look))
+    assert found.cause is Cause.FAILED_EXECUTION
+    assert "no such device" in found.failure
+    assert found.evidence[0].seq > 0
+
+
+async def test_a_failure_that_lies_in_the_world_is_a_changed_environment() -> None:
+    def look() -> str:
+        """Looks around."""
+        return '{"ok": false, "failure": "deterministic", "reason": "the door was shut"}'
+
+    found = first(await run(look))
+    assert found.cause is Cause.CHANGED_ENVIRONMENT
+    assert "the door was shut" in found.failure
+
+
+class Door(CoagContext[AssistantState]):
+    """A hook that reads a number out of every return, and may read it wrongly."""
+
+    def _update_state_from_function_result(
+        self, state: AssistantState, percept: Percept
+    ) -> AssistantState:
+        return state.model_copy(update={"tool_calls": 7})
+
+    @property
+    def perceptual_state_schema(self) -> type[AssistantState]:
+        return AssistantState
+
+
+async def test_a_return_that_contradicts_the_state_it_leads_to_is_a_misperception() -> None:
+    def look() -> str:
+        """Looks around."""
+        return '{"ok": true, "tool_calls": 3}'
+
+    found = first(await run(look, Door()))
+    assert found.cause is Cause.MISPERCEPTION
+    assert "3" in found.reason
+    assert "7" in found.reason
+
+
+class Oven(Domain):
+    """Knows one sentence."""
+
+    def claims(self, text: str) -> Sequence[Claim]:
+        """What it says of the tools."""
+        said = "no tool was called" in text
+        return [Claim(fact="tool_calls", value=0, text=text)] if said else []
+
+
+async def test_a_domain_lets_reasoning_be_compared_with_the_state() -> None:
+    said: ScriptedReply = {"situation": "So far no tool was called.", "risks": []}
+    trace = await run(situation=said)
+    assert diagnose(trace, domain=Oven()) == []
+    began = next(i for i, record in enumerate(trace) if isinstance(record, RetrievalOutcome))
+    percept = Percept(
+        id="percept-000009",
+        at=trace[0].at,
+        kind=PerceptKind.PROPERTY_CHANGE,
+        source="counter",
+        trust="untrusted",  # pyright: ignore[reportArgumentType] - pydantic reads it
+        content="",
+        state_patch={"tool_calls": 4},
+    )
+    counted = (*trace[:began], percept, *trace[began:])
+    found = first(counted, domain=Oven())
+    assert found.cause is Cause.FAULTY_REASONING
+    assert diagnose(counted) == []
+
+
+async def test_what_a_constraint_forbids_is_an_invalid_proposal() -> None:
+    trace = list(await run())
+    index = next(i for i, r in enumerate(trace) if isinstance(r, EvaluationOutcome))
+    evaluation = trace[index]
+    assert isinstance(evaluation, EvaluationOutcome)
+    dead = evaluation.evaluations[0].model_copy(
+        update={"verdicts": (Verdict(allowed=False, constraint="quiet", reason="it is night"),)}
+    )
+    trace[index] = evaluation.model_copy(
+        update={"evaluations": (dead, *evaluation.evaluations[1:])}
+    )
+    found = first(trace)
+    assert found.cause is Cause.INVALID_PROPOSAL
+    assert "it is night" in found.failure
+
+
+async def test_a_trace_that_begins_or_ends_in_the_middle_is_read() -> None:
+    trace = await run()
+    for cut in range(len(trace)):
+        assert all(found.evidence for found in diagnose(trace[cut:]))
+        assert all(found.evidence for found in diagnose(trace[:cut]))
+
+
+def test_a_proposal_without_what_follows_is_no_failure(  # a run that was killed
+) -> None:
+    at = "2026-11-21T12:00:00Z"
+    retrieval = RetrievalOutcome.model_validate({"cycle": 1, "at": at, "query": ""})
+    proposal = ProposalOutcome.model_validate({"cycle": 1, "at": at}).model_copy(
+        update={"candidates": (Candidate(id="c1", action="look"),)}
+    )
+    assert diagnose((retrieval, proposal)) == []
