@@ -101,7 +101,11 @@ async def run_selected(
         if broken is not None or ended_by is not None:
             entries[n] = _left_out(entry.candidate, ended_by or "the cancellation")
             continue
-        entries[n] = done = await _internal(entry, context, deps, judged)
+        try:
+            entries[n] = done = await _internal(entry, context, deps, judged)
+        except asyncio.CancelledError as cancelled:  # while somebody was asked; others have run
+            broken, entries[n] = cancelled, _left_out(entry.candidate, "the cancellation")
+            continue
         broken = done.broken
         ended_by = entry.candidate.action if done.response is not None else None
     return Ended(tuple(done for done in entries if isinstance(done, Ran)), ended_by, broken)

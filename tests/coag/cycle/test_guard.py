@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -161,6 +162,27 @@ async def test_what_waits_for_others_past_its_approval_is_asked_about_again(agai
     statuses = [done.executed.status for done in ended.ran]
     second = ExecutionStatus.DONE if again else ExecutionStatus.REFUSED
     assert statuses == [ExecutionStatus.DONE, second]
+
+
+async def test_what_ran_is_told_where_the_wait_for_another_is_cancelled() -> None:
+    clock, asked = HandClock(), list[str]()
+
+    async def approve(request: ApprovalRequest) -> bool:
+        asked.append(request.action)
+        if len(asked) > 1:
+            task.cancel()
+            await asyncio.Event().wait()
+        return True
+
+    office = Office(internal=["sign"], run=lambda action: clock.wait(60))
+    context, deps = guarded(office, clock, approve)
+    task = asyncio.create_task(run_selected(batch("search", "sign"), context, deps))
+    ended = await task
+    assert asked == ["sign", "sign"]
+    assert office.ran == ["search"]
+    assert isinstance(ended.broken, asyncio.CancelledError)
+    statuses = [done.executed.status for done in ended.ran]
+    assert statuses == [ExecutionStatus.DONE, ExecutionStatus.REFUSED]
 
 
 async def test_what_comes_to_need_approval_while_others_run_is_asked_about() -> None:
