@@ -27,6 +27,7 @@ _BATTERY = re.compile(
 _NO_DIRT = re.compile(
     r"no dirt (?:is )?left|nothing is dirty|all (?:the )?cells are clean", re.IGNORECASE
 )
+_WISH = re.compile(r"\b(?:goal|task|asked|needs? to|should|wants? to)\b", re.IGNORECASE)
 _FORBIDDEN = re.compile(r"forbidden|must not|never clean|do not clean", re.IGNORECASE)
 _LIST = r"((?:cells? )?\(\d+, ?\d+\)(?:(?:, and |, | and )\(\d+, ?\d+\))*)"
 _DIRTY = (
@@ -171,6 +172,8 @@ def _of_cells(sentence: str) -> list[Claim]:
         return [Claim(fact=ANY_DIRT, value=False, text=sentence)]
     if _FORBIDDEN.search(sentence) and "clean" in sentence.lower():
         return [Claim(fact=f"forbidden {cell}", text=sentence) for cell in _cells_in(sentence)]
+    if _WISH.search(sentence):
+        return []  # what is wanted, not what is
     found: list[Claim] = []
     for kind, patterns in (("dirty", _DIRTY), ("blocked", _BLOCKED)):
         listed = [told[1] for pattern in patterns for told in pattern.finditer(sentence)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from coag.schema import Failure, Intent, Receipt, ReceiptStatus
@@ -12,12 +13,22 @@ from ._diag_mind import unusable_answer
 from ._diag_scene import Scene
 from ._diag_story import Story
 
+_NUMBER = re.compile(r"\d+")
+_SHAPE = 400
+"""Characters by which failures are compared."""
+_REMEMBERED = 100
+"""Failed calls that are remembered."""
 _UNKNOWN_TOOL = ("not found", "no tool", "unknown tool", "does not exist", "not available")
 _BAD_ARGUMENTS = ("validation error", "unparsed", "invalid argument", "field required")
 
 
-def diagnose_plain(scene: Scene) -> Iterator[Diagnosis]:
-    """The failures of one turn: of its tool calls and of its model."""
+def diagnose_plain(scene: Scene, failed: dict[str, str]) -> Iterator[Diagnosis]:
+    """The failures of one turn: of its tool calls and of its model.
+
+    Args:
+        scene: The turn.
+        failed: Why calls failed so far, by the call; it is kept up to date.
+    """
     unusable = unusable_answer(None)(scene, Story(Domain())) or _empty(scene)
     if unusable is not None:
         yield unusable
@@ -26,6 +37,13 @@ def diagnose_plain(scene: Scene) -> Iterator[Diagnosis]:
         if receipt.status is not ReceiptStatus.DONE:
             intent = intents.get(receipt.intent_id)
             cause, reason = _cause(receipt, intent)
+            call = f"{intent.action} {intent.arguments}" if intent else ""
+            if cause is None and failed.get(call) == _shape(receipt.content):
+                cause = Cause.INVALID_PROPOSAL
+                reason = "The same call had failed in the same way, and it was told so."
+            failed[call] = _shape(receipt.content)
+            while len(failed) > _REMEMBERED:
+                del failed[next(iter(failed))]
             text = f"{intent.action if intent else 'An action'} failed: {receipt.content[:120]!r}."
             yield Diagnosis(
                 cycle=scene.cycle,
@@ -34,6 +52,11 @@ def diagnose_plain(scene: Scene) -> Iterator[Diagnosis]:
                 reason=reason,
                 evidence=(Evidence(seq=seq, cycle=scene.cycle, phase=None, text=text),),
             )
+
+
+def _shape(content: str) -> str:
+    """A failure's text without its numbers, which tell of the moment."""
+    return _NUMBER.sub("#", content)[:_SHAPE]
 
 
 def _empty(scene: Scene) -> Diagnosis | None:

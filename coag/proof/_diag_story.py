@@ -46,6 +46,8 @@ class Story:
     """Records that exist: number and cycle where the trace first shows each, and the record."""
     recalled_before: dict[str, float] = field(default_factory=dict[str, float])
     """The latest score of each recalled record."""
+    failed_calls: dict[str, str] = field(default_factory=dict[str, str])
+    """For plain runs: why calls failed, by the call."""
     achieved: set[str] = field(default_factory=set[str])
     """Facts that own actions changed."""
     _seen: OrderedDict[str, deque[Seen]] = field(default_factory=OrderedDict[str, deque[Seen]])

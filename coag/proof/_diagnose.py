@@ -95,7 +95,7 @@ def diagnoses(
 
 def _judge(scene: Scene, story: Story) -> Iterator[Diagnosis]:
     if not scene.outcomes:
-        yield from diagnose_plain(scene)
+        yield from diagnose_plain(scene, story.failed_calls)
         return
     story.begin(scene)
     for rule in RULES:

@@ -42,6 +42,7 @@ def test_facts_are_what_the_sensors_say_now() -> None:
         ("Dirty cells: (1, 3), (2, 2).", ["dirty (1, 3)", "dirty (2, 2)"]),
         ("It is dirty in (3, 4), but clean in (2, 3).", ["dirty (3, 4)"]),
         ("The robot likes (0, 0), and dirty cells come first.", []),
+        ("The goal is to clean all cells with dirt: (2, 1), (2, 2).", []),
         ("All cells are clean now.", ["any dirt"]),
     ],
 )

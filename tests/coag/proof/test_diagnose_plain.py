@@ -48,6 +48,16 @@ def test_a_failure_that_lies_in_the_world_cannot_be_attributed() -> None:
     assert "not attributable" in str(found)
 
 
+def test_repeating_what_failed_is_an_invalid_proposal() -> None:
+    recorder = Recorder(None, agent="plain")
+    for content in ("blocked, battery 50", "blocked, battery 45", "drained"):
+        recorder.begin_turn()
+        attempt = recorder.begin("move", {"to": "north"})
+        recorder.end(attempt, ReceiptStatus.FAILED, content, Failure.DETERMINISTIC)
+    causes = [found.cause for found in diagnose(recorder.records)]
+    assert causes == [None, Cause.INVALID_PROPOSAL, None]
+
+
 def test_an_empty_answer_is_the_models() -> None:
     recorder = Recorder(None, agent="plain")
     recorder.begin_turn()
