@@ -31,6 +31,8 @@ from ._tape_answers import TapeAnswers
 from ._tape_rules import TapeRules
 
 _NUMBER = re.compile(r"([a-z]+)-(\d{6,})$")
+IMAGES_KEPT = 4
+"""Images of a dialogue that a context shows; a snapshot names them, and does not hold them."""
 _LEFT = "The cycle that selected this was left in the middle."
 
 
@@ -198,7 +200,11 @@ class Process:
 
     def _restore(self, snapshot: Snapshot) -> None:
         deps, context = self.mind.deps, self.mind.context
-        context.restore(WorkingMemory.model_validate(snapshot.working_memory))
+        memory = WorkingMemory.model_validate(snapshot.working_memory)
+        context.restore(memory)
+        if snapshot.reason is not SnapshotReason.FORKED:
+            named = (name for said in memory.dialogue for name in said.images)
+            context.images.load(dict.fromkeys(list(dict.fromkeys(named))[-IMAGES_KEPT:], "data:"))
         if (state := snapshot.procedures.get("state")) is not None:
             deps.procedures.load_state(state)
         deps.modules.load_state(snapshot.modules)
