@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Any
@@ -19,71 +19,16 @@ from coag.schema import (
     ActionSpec,
     Executed,
     ExecutionStatus,
-    Failure,
     Note,
     Percept,
-    PerceptKind,
-    Receipt,
-    ReceiptStatus,
     Record,
     RetrievalOutcome,
-    Snapshot,
     TraceRecord,
-    TurnEnd,
     Written,
 )
 
-from ._replay_sink import CheckingSink
-
-CANCELLED = "It was cancelled while it ran."
-"""How the result of an action begins that was broken off."""
-_BROKEN = "The turn broke off: "
-_PATIENCE = 2_000
-"""Rounds of the event loop in which a record that must come first may come."""
-
-Perceive = Callable[[Percept], Awaitable[None]]
-"""Takes in a percept that came from outside in the middle of a turn."""
-
-
-class Stage:
-    """What the doubles share: the tape, and what arrives from outside meanwhile.
-
-    Args:
-        sink: Compares what is written.
-        perceive: Takes in what came from outside.
-        queued: Ids of the percepts that executions brought and that are yet to be perceived.
-    """
-
-    def __init__(
-        self, sink: CheckingSink, perceive: Perceive, queued: Callable[[], set[str]]
-    ) -> None:
-        self.sink = sink
-        self.tape = sink.tape
-        self._perceive = perceive
-        self._queued = queued
-
-    async def pause(self) -> None:
-        """Waits as the original waited: others run, and what arrives meanwhile is perceived."""
-        await asyncio.sleep(0)
-        self.sink.check()
-        self.sink.settle()
-        while self.is_input(head := self.tape.head) and isinstance(head, Percept):
-            await self._perceive(head)
-            self.sink.settle()
-
-    def is_input(self, record: TraceRecord | None) -> bool:
-        """Whether it is a percept that no execution brought."""
-        return isinstance(record, Percept) and record.id not in self._queued()
-
-    async def until(self, due: Callable[[TraceRecord | None], bool], what: str) -> None:
-        """Waits until what is next on the tape is due, because others come before."""
-        for _ in range(_PATIENCE):
-            await self.pause()
-            if due(self.tape.head):
-                return
-        head = self.tape.head
-        told = "the end" if head is None else head.record
-        self.sink.part("record", told, f"{what}, which is not next on the tape")
+from ._doubles_results import CANCELLED, answered, executed_as, failure_of
+from ._doubles_stage import Stage
 
 
 class TapeMemory(LongTermMemory):
@@ -190,7 +135,7 @@ class TapeSource:
             result = await answered(self._stage, call)
             self._on_answered(call, result.percepts)
             return result
-        was = _executed(self._stage, call)
+        was = executed_as(self._stage, call)
         if was is not None and was.result.startswith(CANCELLED):
             raise asyncio.CancelledError
         if call.action in (EPISODIC_ACTION, SEMANTIC_ACTION):
@@ -222,7 +167,7 @@ class TapeSource:
             with suppress(ValueError):
                 await self._memory.keep([Record.model_validate(record.content)])
         failed = was.status is ExecutionStatus.FAILED
-        failure = _failure(self._stage, was) if failed else None
+        failure = failure_of(self._stage, was) if failed else None
         return ActionResult(content=was.result, is_error=failed, failure=failure)
 
 
@@ -271,89 +216,6 @@ class TapeApprover:
             ),
             None,
         )
-
-
-async def answered(stage: Stage, call: ActionCall) -> ActionResult:
-    """What a begun action brought back then; raises what broke it off."""
-    receipt = _receipt(stage, call)
-    if receipt is None:
-        await stage.until(lambda head: not isinstance(head, Receipt), "a receipt")
-        stage.sink.part("record", "no receipt", f"the receipt of {call.action} ({call.id})")
-    await stage.until(lambda head: head is receipt, f"the receipt of {call.action}")
-    _break_off(stage, call, receipt)
-    queued = _queued(stage, call)
-    returned = queued[0] if queued and queued[0].caused_by == call.id else None
-    ended = stage.tape.execution()
-    ends = ended is not None and ended.ended_by == call.action
-    was = _executed(stage, call)
-    failed = was.status is ExecutionStatus.FAILED if was else receipt.failure is not None
-    return ActionResult(
-        content=receipt.content,
-        data=returned.data if returned else None,
-        is_error=returned.is_error if returned else failed,
-        failure=receipt.failure,
-        outcome_unknown=receipt.status is ReceiptStatus.UNKNOWN,
-        percepts=tuple(queued[1:] if returned else queued),
-        ends_turn=ends,
-    )
-
-
-def _receipt(stage: Stage, call: ActionCall) -> Receipt | None:
-    found = (r for r in stage.tape.in_cycle() if isinstance(r, Receipt))
-    return next((each for each in found if each.intent_id == call.id), None)
-
-
-def _break_off(stage: Stage, call: ActionCall, receipt: Receipt) -> None:
-    """Raises what broke an action off, where something did."""
-    if receipt.status is ReceiptStatus.CANCELLED:
-        raise asyncio.CancelledError
-    was = _executed(stage, call)
-    if was is None or not was.result.startswith(CANCELLED):
-        return
-    end = next((r for r in stage.tape.in_turn() if isinstance(r, TurnEnd)), None)
-    told = end.response.removeprefix(_BROKEN) if end is not None else "KeyboardInterrupt: "
-    name, _, text = told.partition(": ")
-    raise type(name if name.isidentifier() else "BrokenOff", (BaseException,), {})(text)
-
-
-def _executed(stage: Stage, call: ActionCall) -> Executed | None:
-    """How the recorded execution tells of a call."""
-    outcome = stage.tape.execution()
-    done = outcome.executed if outcome is not None else ()
-    by_id = [each for each in done if each.intent_id == call.id]
-    alike = [e for e in done if e.action == call.action and e.arguments == call.arguments]
-    return next(iter(by_id or alike), None)
-
-
-def _failure(stage: Stage, was: Executed) -> Failure:
-    """Whether repeating a failed action could have helped: the next snapshot tells."""
-    snapshots = (r for r in stage.tape.ahead() if isinstance(r, Snapshot))
-    following = next(snapshots, None)
-    failed = following.detector.values() if following is not None else ()
-    told = (each["failure"] for each in failed if each["text"] == was.result[:200])
-    return Failure(next(told, Failure.DETERMINISTIC))
-
-
-def _queued(stage: Stage, call: ActionCall) -> list[Percept]:
-    """The percepts that a call brought: its return, if that is one, and what came with it."""
-    outcome = stage.tape.execution()
-    if outcome is None:
-        return []
-    own: list[Percept] = []
-    others = {each.intent_id for each in outcome.executed} - {call.id, None}
-    mine = len(outcome.executed) == 1
-    for percept in outcome.queued:
-        if percept.caused_by == call.id and _is_return(percept):
-            mine = True
-        elif percept.caused_by in others or percept.kind is PerceptKind.IMPASSE:
-            mine = False
-        if mine:
-            own.append(percept)
-    return own
-
-
-def _is_return(percept: Percept) -> bool:
-    return percept.kind in (PerceptKind.TOOL_RETURN, PerceptKind.UNKNOWN_OUTCOME)
 
 
 def _run_of(records: Iterable[TraceRecord], kind: type[Written]) -> list[Written]:

@@ -23,7 +23,8 @@ from coag.schema import (
 )
 from coag.store import HashEmbedder, open_store
 
-from ._doubles import Stage, TapeActions, TapeApprover, TapeMemory, TapeSource
+from ._doubles import TapeActions, TapeApprover, TapeMemory, TapeSource
+from ._doubles_stage import Stage
 from ._replay_sink import CheckingSink
 from ._replay_turn import Cancellation, queued_ids
 from ._tape import TapeClock

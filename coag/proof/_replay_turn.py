@@ -20,7 +20,7 @@ from coag.schema import (
     TurnEnd,
 )
 
-from ._doubles import CANCELLED
+from ._doubles_results import CANCELLED
 from ._replay_sink import CheckingSink
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from coag.agent import Answered
 from coag.schema import ModelCall, Note, ProposalOutcome, ReasoningOutcome
 
-from ._doubles import Stage
+from ._doubles_stage import Stage
 
 _DROPPED = re.compile(r"(\d+) tool calls of one answer were too many")
 

@@ -17,7 +17,7 @@ from coag.tracing import RunFolder, list_runs, read_trace
 
 
 async def runs_of(logs: Path, **asked: Any) -> list[RunFolder]:
-    request = CaseRequest(**{"model": "scripted:sound", "max_actions": 6, **asked})
+    request = CaseRequest.model_validate({"model": "scripted:sound", "max_actions": 6, **asked})
     folder = CaseFolder.create(logs, request)
     await run_case(folder)
     return list(list_runs(folder.path))
@@ -38,7 +38,7 @@ async def test_a_change_of_requirements_comes_again(agent: str, tmp_path: Path) 
 
 
 async def test_a_change_by_procedures_comes_again(tmp_path: Path) -> None:
-    asked = {"scenario": "evolution", "agent": "coag", "delivery": "procedure"}
+    asked: dict[str, Any] = {"scenario": "evolution", "agent": "coag", "delivery": "procedure"}
     (run,) = await runs_of(tmp_path, depth="compact", **asked)
     assert "proposal@2 was written from outside, by developer" in " ".join(await check_same(run))
 
@@ -74,7 +74,7 @@ async def test_a_plain_run_without_a_recipe_is_refused(tmp_path: Path) -> None:
 def test_the_command_tells_of_each_run_in_a_line(tmp_path: Path) -> None:
     import asyncio
 
-    asked = {"scenario": "energy-dilemma", "max_actions": 2}
+    asked: dict[str, Any] = {"scenario": "energy-dilemma", "max_actions": 2}
     for agent in ("coag", "baseline"):
         asyncio.run(runs_of(tmp_path, agent=agent, **asked))
     runs = [str(run.path) for run in list_runs(tmp_path)]
