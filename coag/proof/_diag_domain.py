@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from coag.schema import Record
 
@@ -54,7 +54,7 @@ class Domain:
 
     def facts(self, state: Mapping[str, Any]) -> Facts:
         """What a state says was perceived now; what is only remembered in it is left out."""
-        return dict(flat(state))
+        return dict(flat(dict(state)))
 
     def expected(self, before: Mapping[str, Any], projection: Mapping[str, Any]) -> Facts:
         """The facts that a projection says an action brings about."""
@@ -108,9 +108,9 @@ class Domain:
 
 def flat(value: Any, name: str = "") -> list[tuple[str, Any]]:
     """The scalars in a JSON value, each with its dotted path; lists stand for themselves."""
-    if not isinstance(value, Mapping):
+    if not isinstance(value, dict):
         return [(name, value)]
     items: list[tuple[str, Any]] = []
-    for key, item in value.items():  # pyright: ignore[reportUnknownVariableType] - JSON
-        items += flat(item, f"{name}.{key}" if name else str(key))  # pyright: ignore[reportUnknownArgumentType] - JSON
+    for key, item in cast("dict[str, Any]", value).items():
+        items += flat(item, f"{name}.{key}" if name else key)
     return items

@@ -73,10 +73,11 @@ class Story:
         """Takes in what a judged scene brought."""
         for returned in scene.returns:
             expected = self.expected(scene, returned)
+            before: Facts = self.domain.facts(returned.before) if expected else {}
             for name, value in self.domain.facts(returned.after).items():
                 own = _own(name, value, expected, returned)
                 self._note(name, Seen(scene.cycle, returned.seq, value, own=own))
-                if own and self.domain.facts(returned.before).get(name) != value:
+                if own and before.get(name) != value:
                     self.achieved.add(name)
         retrieval = scene.retrieval
         for hit in retrieval.records if retrieval else ():
