@@ -46,7 +46,7 @@ from ._live import Shown
 from ._making import Arguments, make
 from ._memories import owns_memory
 from ._mind import build_mind
-from ._recipes import build_from
+from ._recipes import build_from, refuse_fork
 from ._resume import read_remains
 from ._runs import Runs
 from ._settings import Deliberation, MemoryArgument
@@ -272,6 +272,7 @@ class CoagAgent(Inspectable, Declared):
         """
         folder = RunFolder(Path(run_folder))
         info = read_run(folder.path)
+        refuse_fork(info, folder.path)
         remains = read_remains(folder.trace_path)
         agent = await build_from(info.recipe, folder.path, Rebuild(purpose="resume"))
         if not isinstance(agent, cls):

@@ -79,6 +79,8 @@ class Declared(BaseChatAgent, Component[CoagAgentConfig], ABC):
         Raises:
             TraceError: The run's folder cannot be written to.
         """
+        if parent is None:
+            self._runs.note_resumed(self._mind, begun=remains.begun)
         await restore(self._mind, remains)
         self._turn = remains.turn
         self._begun = remains.outcomes if remains.turn_open else None

@@ -115,19 +115,11 @@ def build_mind(parts: MindParts, run_id: RunName) -> Mind:
         cycle = context.working_memory.cycle
         trace.write(Note(at=clock.now(), cycle=cycle, about="module", text=text))
 
-    def situation() -> MemorySituation:
-        memory = context.working_memory
-        return MemorySituation(
-            run=run_id.value,
-            activity=memory.activity,
-            cycle=memory.cycle,
-            agent=parts.name,
-            metadata=context.memory_metadata(),
-            untrusted=untrusted_texts(context),
-        )
-
     memory_actions = MemoryActions(
-        parts.memory, parts.procedures, situation, on_written=note_written
+        parts.memory,
+        parts.procedures,
+        lambda: _situation(parts, run_id.value),
+        on_written=note_written,
     )
     modules = ModuleSeam(
         parts.modules,
@@ -162,6 +154,19 @@ def build_mind(parts: MindParts, run_id: RunName) -> Mind:
         environment=parts.environment,
     )
     return Mind(context, deps, trace)
+
+
+def _situation(parts: MindParts, run: str) -> MemorySituation:
+    """What a memory action is told of the moment."""
+    memory = parts.context.working_memory
+    return MemorySituation(
+        run=run,
+        activity=memory.activity,
+        cycle=memory.cycle,
+        agent=parts.name,
+        metadata=parts.context.memory_metadata(),
+        untrusted=untrusted_texts(parts.context),
+    )
 
 
 def _model_face(parts: MindParts, trace: TraceSink) -> ModelFace:

@@ -10,7 +10,7 @@ from typing import Any
 
 from coag.errors import ConfigurationError, ResumeError
 from coag.schema import check_own_code, from_import_name
-from coag.tracing import REDACTED, Rebuild, Recipe
+from coag.tracing import REDACTED, Rebuild, Recipe, RunInfo
 
 
 async def build_from(recipe: Recipe | None, run: Path, rebuild: Rebuild) -> Any:
@@ -51,6 +51,19 @@ async def build_from(recipe: Recipe | None, run: Path, rebuild: Rebuild) -> Any:
             f"The recipe of {run} does not fit {recipe.factory!r} any more: {error}"
         ) from error
     return await made if inspect.isawaitable(made) else made
+
+
+def refuse_fork(info: RunInfo, run: Path) -> None:
+    """Refuses to resume a fork: its recipe would open its parent's memory.
+
+    Raises:
+        ResumeError: The run is a fork.
+    """
+    if info.parent is not None:
+        raise ResumeError(
+            f"{run} is a fork of {info.parent.run}; its memory was its own, so it cannot be "
+            f"resumed. Fork it where it stood instead: coag fork {run.name} --at CYCLE.PHASE."
+        )
 
 
 def _takes(factory: Callable[..., Any], name: str) -> bool:

@@ -12,6 +12,7 @@ from coag.compat import read_result
 from coag.context import WorkingMemory
 from coag.cycle import close_cycle, commit, perceive, return_percept
 from coag.schema import (
+    RESUMED,
     ActionCall,
     ActionResult,
     Executed,
@@ -19,6 +20,7 @@ from coag.schema import (
     ExecutionStatus,
     Failure,
     Intent,
+    Note,
     Outcome,
     Percept,
     Receipt,
@@ -65,19 +67,18 @@ class Remains:
     """What went into long-term and procedural memory, from the run's beginning."""
     change: Callable[[Mind], None] = field(default=lambda mind: None)
     """What a fork changes once the mind stands there; it may raise, and then nothing begins."""
+    begun: bool = False
+    """True if there is any record."""
     _told: bool = True
     """False right after a turn's start, until something of the turn is known."""
 
     def take(self, record: TraceRecord) -> None:
         """Takes in the next record."""
-        self._told = not isinstance(record, TurnStart)
+        self.begun = True
+        self._told = not isinstance(record, TurnStart) and (self._told or not _is_resuming(record))
         match record:
             case Snapshot():
-                self.snapshot, self.since = record, []
-                self.procedures = record.procedures.get("state", self.procedures)
-                self.random = self.random if record.random is None else record.random
-                if record.environment is not None:
-                    self.environment = record.environment
+                self._begin_with(record)
             case TurnStart():
                 self.turn, self.turn_open, self.outcomes = record.turn, True, []
             case TurnEnd():
@@ -96,6 +97,13 @@ class Remains:
                     self.intents, self.receipts = [], {}
         self._count_ids(record)
 
+    def _begin_with(self, snapshot: Snapshot) -> None:
+        self.snapshot, self.since = snapshot, []
+        self.procedures = snapshot.procedures.get("state", self.procedures)
+        self.random = self.random if snapshot.random is None else snapshot.random
+        if snapshot.environment is not None:
+            self.environment = snapshot.environment
+
     def forget_bare_start(self) -> None:
         """A turn of which only the start is known has not begun: its messages are not here."""
         if not self._told:
@@ -107,6 +115,10 @@ class Remains:
             return
         for kind, number in _NUMBERED.findall(record.model_dump_json(exclude={"messages"})):
             self.ids[kind] = max(int(number), self.ids.get(kind, 0))
+
+
+def _is_resuming(record: TraceRecord) -> bool:
+    return isinstance(record, Note) and record.about == RESUMED
 
 
 def read_remains(trace: Path) -> Remains:

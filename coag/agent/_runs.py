@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from coag.cycle import write_snapshot
-from coag.schema import SnapshotReason, TraceRecord, new_run_id
+from coag.schema import RESUMED, Note, SnapshotReason, TraceRecord, new_run_id
 from coag.tracing import (
     MemoryTrace,
     Parent,
@@ -19,6 +19,8 @@ from coag.tracing import (
 )
 
 from ._mind import Mind, MindParts, RunName, SwitchableTrace
+
+RESUMED_TEXT = "Another process goes on with the run from here."
 
 
 class Runs:
@@ -62,6 +64,15 @@ class Runs:
         if self.name.value:
             write_snapshot(mind.context, mind.deps, SnapshotReason.LOADED)
             mind.deps.trace.flush()
+
+    def note_resumed(self, mind: Mind, *, begun: bool) -> None:
+        """Says that another process goes on with the run, or begins it if none had."""
+        if not begun:
+            write_snapshot(mind.context, mind.deps, SnapshotReason.OPENED)
+            return
+        at = self._parts.context.clock.now()
+        cycle = mind.context.working_memory.cycle
+        mind.deps.trace.write(Note(at=at, cycle=cycle, about=RESUMED, text=RESUMED_TEXT))
 
     def attach(self, folder: RunFolder, trace: SwitchableTrace) -> None:
         """Goes on writing in a run's folder."""

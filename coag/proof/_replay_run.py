@@ -34,9 +34,7 @@ Records = Callable[[], Iterator[TraceRecord]]
 class Replayed:
     """A run that is being run again.
 
-    Where the replay differs, the run may have been broken off and taken up there by another
-    process: then that one is replayed from there on. Only if it differs at once, too, the
-    replay has found a divergence.
+    Where another process had taken the run up, that one is replayed from there on.
     """
 
     run: RunFolder
@@ -53,26 +51,22 @@ class Replayed:
 
     async def go(self) -> None:
         """Replays as far as the tape goes, or to where the replay differs."""
-        tried = -1
         await self._guarded(self._begin)
-        while not self.sink.ended and (self.sink.parting or self.sink.tape.head is not None):
-            parting = self.sink.parting
-            if parting is None:
+        while not self.sink.ended and (self.sink.resumes or self.sink.tape.head is not None):
+            if self.sink.resumes:
+                await self._guarded(self._resume)
+            elif self.sink.parting is not None:
+                return
+            else:
                 await self._guarded(self._step)
-                continue
-            if parting.seq <= max(tried, 0):
-                return
-            tried = parting.seq
-            self.sink.go_on()
-            await self._guarded(self._take_over)
-            if self.sink.parting is not None:
-                self.sink.parting = parting
-                return
-            await self._guarded(self._step)
-            if self.sink.parting is not None and self.sink.tape.position == parting.seq:
-                self.sink.parting = parting
-                return
-            self.sink.remark(f"Another process went on with the run at record {parting.seq + 1}.")
+
+    async def _resume(self) -> None:
+        """Another process goes on where the tape is now."""
+        self.sink.pass_by(
+            f"Another process went on with the run at record {self.sink.tape.position}."
+        )
+        self.sink.go_on()
+        await self._take_over()
 
     async def _guarded(self, step: Callable[[], Awaitable[None]]) -> None:
         """Takes a step; what stopped it is in the sink, what it raised stands on the tape."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from coag.errors import TraceError
-from coag.schema import Note, Outcome, Snapshot, TraceRecord
+from coag.schema import RESUMED, Note, Outcome, Snapshot, TraceRecord
 from coag.tracing import cycle_of
 
 from ._replay_compare import Difference, difference, shown
@@ -20,6 +20,7 @@ _OUTSIDE = {
     "pages": "",
     "environment": "",
     "fork": "",
+    RESUMED: "",
     "memory": "The state was saved by an agent",
 }
 """Notes that no code of the agent's turn writes: what they are about, and how they begin."""
@@ -120,9 +121,22 @@ class CheckingSink:
             raise ReplayStopped
 
     def settle(self) -> None:
-        """Passes by what did not come from the agent."""
+        """Passes by what did not come from the agent.
+
+        Raises:
+            ReplayStopped: Another process goes on from here.
+        """
+        if self.resumes:
+            self.part("record", "another process goes on", "this one")
+
+    @property
+    def resumes(self) -> bool:
+        """Whether another process went on with the run right here."""
         while isinstance(head := self.tape.head, Note) and is_outside(head):
+            if head.about == RESUMED:
+                return True
             self.pass_by(f"Not the agent's own: {head.about}: {head.text}")
+        return False
 
     def pass_by(self, remark: str) -> TraceRecord:
         """Takes the tape's next record as it is, and says why."""

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from coag.schema import (
+    RESUMED,
     ExecutionOutcome,
     ModelCall,
+    Note,
     Outcome,
     Phase,
     TokenUsage,
@@ -139,9 +141,10 @@ class Turns:
 class Calls:
     """Models are asked by the phase that goes on, and what that uses is in its outcome."""
 
-    def __init__(self, book: Book, story: Story) -> None:
+    def __init__(self, book: Book, story: Story, version: int) -> None:
         self.book = book
         self.story = story
+        self._tells_of_resuming = version > 1
         self._calls: list[ModelCall] = []
         """Those since the last outcome."""
         self._lost: tuple[int | None, str] | None = None
@@ -149,7 +152,12 @@ class Calls:
     @property
     def takes(self) -> Taking:
         """Model calls, and what sums them up."""
-        return {"model_call": self._call, "outcome": self._outcome, "snapshot": self._snapshot}
+        return {
+            "model_call": self._call,
+            "outcome": self._outcome,
+            "snapshot": self._snapshot,
+            "note": self._note,
+        }
 
     def end(self, *, finished: bool) -> None:
         """Calls of an outcome that was not reached are nobody's."""
@@ -157,6 +165,10 @@ class Calls:
     def _snapshot(self, record: Any) -> None:
         del record
         self._calls = []
+
+    def _note(self, record: Note) -> None:
+        if record.about == RESUMED:
+            self._calls = []  # of a phase that was broken off, and is begun again
 
     def _call(self, record: ModelCall) -> None:
         memory = self.story.memory
@@ -195,7 +207,12 @@ class Calls:
                 self.book.seq = here
 
     def _asked_again(self, record: Outcome, calls: list[ModelCall]) -> bool:
-        """Whether a crash broke the phase off, so that its first calls are in no outcome."""
+        """Whether a crash broke the phase off, so that its first calls are in no outcome.
+
+        Traces of version 1 do not tell that a run was resumed.
+        """
+        if self._tells_of_resuming:
+            return False
         for number, call in enumerate(calls[1:], start=1):
             if call.attempt == 1 and _sum(calls[number:]) == record.usage:
                 self.book.remark(

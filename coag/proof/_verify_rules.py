@@ -41,7 +41,7 @@ def checkers_for(
         effects,
         Procedures(book, story),
         Writes(book, story, run),
-        Calls(book, story),
+        Calls(book, story, version),
         story,
     )
 

@@ -55,6 +55,7 @@ from ._sections import Prompt, PromptMessage, Section, Situation
 from ._tokens import BYTES_PER_TOKEN, cut_to_tokens, estimate_tokens, well_formed
 from ._trace import (
     ENTRY,
+    RESUMED,
     TRACE_VERSION,
     ActionsListed,
     Entry,
@@ -127,6 +128,7 @@ __all__ = [
     "SnapshotReason",
     "ActionsListed",
     "Note",
+    "RESUMED",
     "TurnStart",
     "TurnEnd",
     "Written",

@@ -62,6 +62,10 @@ class ActionsListed(Value):
     specs: tuple[ActionSpec, ...]
 
 
+RESUMED = "resume"
+"""What the note is about with which a further process goes on with a run."""
+
+
 class Note(Value):
     """Something the run did that is neither percept nor outcome: a fallback, a repair, a cut."""
 
