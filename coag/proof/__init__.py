@@ -5,19 +5,30 @@ on the records, `replay` runs the agent again on what they hold, `fork` goes on 
 phases otherwise, `why` tells what a decision rested on, and `diagnose` what a failure came from.
 """
 
-from ._boundary import Boundary
-from ._causes import Cause, Diagnosis, Evidence
-from ._counterfactual import Counterfactual, counterfactuals
-from ._diag_domain import Circumstances, Claim, Domain
-from ._diagnose import diagnose, diagnoses
-from ._fork import ForkReport, fork
-from ._fork_changes import Changes
-from ._replay import AgentBuilder, Divergence, ReplayReport, replay
-from ._story import Choice, CycleStory, Death
-from ._verify import Trace, examine, verify
-from ._violation import Examination, Remark, Rule, Violation
-from ._why import why
-from ._why_values import Considered, Explanation, ProcedureUsed
+from .diagnosing import (
+    Cause,
+    Circumstances,
+    Claim,
+    Diagnosis,
+    Domain,
+    Evidence,
+    diagnose,
+    diagnoses,
+)
+from .explaining import Considered, Explanation, ProcedureUsed, why
+from .forking import (
+    Boundary,
+    Changes,
+    Choice,
+    Counterfactual,
+    CycleStory,
+    Death,
+    ForkReport,
+    counterfactuals,
+    fork,
+)
+from .replaying import AgentBuilder, Divergence, ReplayReport, replay
+from .verifying import Examination, Remark, Rule, Trace, Violation, examine, verify
 
 __all__ = [
     "diagnose",

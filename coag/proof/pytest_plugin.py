@@ -19,9 +19,8 @@ from pathlib import Path
 import pytest
 
 from coag.errors import TraceError
+from coag.proof.verifying import examine
 from coag.tracing import RunFolder
-
-from ._verify import examine
 
 MARKER = "broken_trace"
 

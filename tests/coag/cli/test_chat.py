@@ -12,7 +12,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import pytest
 from kits.fake_server import FakeServer, openai_body, openai_text
@@ -245,51 +245,67 @@ def test_a_log_that_cannot_be_kept_stops_before_the_model_is_asked(
 # ---- at a terminal ----
 
 
-def at_terminal(words: list[str]) -> tuple[subprocess.Popen[bytes], int]:
-    """Runs `coag` at a terminal of its own, where Ctrl-C is heard.
+class Terminal:
+    """Runs `coag` at a terminal of its own, where Ctrl-C is heard; ended with the block.
 
     Whoever runs the tests in the background may have it ignored, and children inherit that.
     """
-    leader, follower = pty.openpty()
-    heard = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
-    code = f"{heard}; from coag.cli import main; main({words!r})"
-    process = subprocess.Popen(
-        [sys.executable, "-c", code],
-        cwd=ROOT,
-        stdin=follower,
-        stdout=follower,
-        stderr=follower,
-        start_new_session=True,
-        env={**os.environ, "TERM": "dumb", "COLUMNS": "200"},
-    )
-    os.close(follower)
-    return process, leader
 
+    def __init__(self, words: list[str]) -> None:
+        self._leader, follower = pty.openpty()
+        self._unread = ""
+        heard = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+        code = f"{heard}; from coag.cli import main; main({words!r})"
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", code],
+            cwd=ROOT,
+            stdin=follower,
+            stdout=follower,
+            stderr=follower,
+            start_new_session=True,
+            env={**os.environ, "TERM": "dumb", "COLUMNS": "200"},
+        )
+        os.close(follower)
 
-def read_until(leader: int, wanted: str) -> str:
-    seen = ""
-    while wanted not in seen:
-        try:
-            part = os.read(leader, 4_096)
-        except OSError:
-            break
-        if not part:
-            break
-        seen += part.decode()
-    return seen
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.process.kill()
+        self.process.wait()
+        os.close(self._leader)
+
+    def type(self, keys: bytes) -> None:
+        os.write(self._leader, keys)
+
+    def until(self, wanted: str) -> str:
+        """What is shown up to and with the wanted text, or until nothing more comes."""
+        while wanted not in self._unread:
+            try:
+                part = os.read(self._leader, 4_096)
+            except OSError:
+                break
+            if not part:
+                break
+            self._unread += part.decode()
+        seen, found, self._unread = self._unread.partition(wanted)
+        return seen + found
+
+    def ends(self) -> tuple[int, str]:
+        """Its exit code and the rest of what it shows."""
+        rest = self.until("\0")
+        return self.process.wait(timeout=30), rest
 
 
 def test_ctrl_d_leaves_cleanly(model_server: FakeServer) -> None:
-    process, leader = at_terminal(["chat", "--model", spec(model_server)])
-    with process:
-        read_until(leader, "> ")
-        os.write(leader, b"Hello.\n")
-        assert "You said: Hello." in read_until(leader, "You said: Hello.")
-        read_until(leader, "> ")
-        os.write(leader, b"\x04")
-        rest = read_until(leader, "\0")
-    os.close(leader)
-    assert process.returncode == 0
+    with Terminal(["chat", "--model", spec(model_server)]) as terminal:
+        terminal.until("> ")
+        terminal.type(b"Hello.\n")
+        assert "You said: Hello." in terminal.until("You said: Hello.")
+        terminal.until("> ")
+        terminal.type(b"\x04")
+        code, rest = terminal.ends()
+    assert code == 0
     assert "Traceback" not in rest
 
 
@@ -302,15 +318,13 @@ def test_ctrl_c_leaves_cleanly_while_the_model_thinks(
 
     model_server.behave = think
     logs = str(tmp_path / "runs")
-    process, leader = at_terminal(["chat", "--model", spec(model_server), "--logs", logs])
-    with process:
-        read_until(leader, "> ")
-        os.write(leader, b"Hello.\n")
+    with Terminal(["chat", "--model", spec(model_server), "--logs", logs]) as terminal:
+        terminal.until("> ")
+        terminal.type(b"Hello.\n")
         assert model_server.arrived.wait(timeout=30)
-        process.send_signal(signal.SIGINT)
-        rest = read_until(leader, "\0")
-    os.close(leader)
-    assert process.returncode == 0
+        terminal.process.send_signal(signal.SIGINT)
+        code, rest = terminal.ends()
+    assert code == 0
     assert "Stopped." in rest
     assert "Traceback" not in rest
     (trace,) = (tmp_path / "runs").glob("*/trace.jsonl")

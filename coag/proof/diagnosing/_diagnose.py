@@ -1,0 +1,114 @@
+"""Diagnosing a run: every failure, and the one part of the architecture it comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from coag.proof.verifying import Trace
+from coag.schema import Entry, Phase, Record, TraceRecord
+from coag.tracing import RunFolder, read_trace
+
+from ._causes import Diagnosis
+from ._domain import Domain
+from ._memory import changed_record, missed_record, untrue_record
+from ._mind import (
+    Rule,
+    bad_selection,
+    early_answer,
+    false_situation,
+    faulty_evaluation,
+    invalid_proposal,
+    unusable_answer,
+)
+from ._plain import diagnose_plain
+from ._scene import Scene, Scenes
+from ._story import AHEAD, Story
+from ._world import (
+    broken_tool,
+    broken_turn,
+    contradictory_return,
+    refused_at_last,
+    refused_by_the_world,
+    refuted_belief,
+)
+
+RULES: Sequence[Rule] = (
+    changed_record,
+    missed_record,
+    untrue_record,
+    unusable_answer(Phase.REASONING),
+    false_situation,
+    unusable_answer(Phase.PROPOSAL),
+    invalid_proposal,
+    unusable_answer(Phase.EVALUATION),
+    faulty_evaluation,
+    unusable_answer(Phase.SELECTION),
+    bad_selection,
+    early_answer,
+    refused_at_last,
+    contradictory_return,
+    broken_tool,
+    refuted_belief,
+    refused_by_the_world,
+    broken_turn,
+)
+"""In the order in which the parts of a cycle work: the first that applies is the cause, what
+comes behind it are its consequences."""
+
+
+def diagnose(
+    trace: Trace, *, domain: Domain | None = None, memory: Iterable[Record] = ()
+) -> list[Diagnosis]:
+    """Every failure in a trace, each with its cause; at most one a cycle.
+
+    See `diagnoses`, which gives them one by one.
+
+    Raises:
+        TraceError: There is no run in the folder, or its trace cannot be read.
+    """
+    return list(diagnoses(trace, domain=domain, memory=memory))
+
+
+def diagnoses(
+    trace: Trace, *, domain: Domain | None = None, memory: Iterable[Record] = ()
+) -> Iterator[Diagnosis]:
+    """Every failure in a trace, as it is found, in bounded memory.
+
+    Args:
+        trace: A run's folder, or the records of one run in order.
+        domain: What is known of the run's domain; None for what JSON shows of any.
+        memory: Records that long-term memory holds, besides those that the trace shows.
+
+    Raises:
+        TraceError: There is no run in the folder, or its trace cannot be read.
+    """
+    story = Story(domain or Domain())
+    story.know(memory)
+    for scene in Scenes().of(_entries(trace)):
+        story.ahead.append(scene)
+        if len(story.ahead) > AHEAD:
+            yield from _judge(story.ahead.popleft(), story)
+    while story.ahead:
+        yield from _judge(story.ahead.popleft(), story)
+
+
+def _judge(scene: Scene, story: Story) -> Iterator[Diagnosis]:
+    if not scene.outcomes:
+        yield from diagnose_plain(scene, story.failed_calls)
+        return
+    story.begin(scene)
+    for rule in RULES:
+        found = rule(scene, story)
+        if found is not None:
+            yield found
+            break
+    story.end(scene)
+
+
+def _entries(trace: Trace) -> Iterable[Entry | TraceRecord]:
+    if isinstance(trace, RunFolder):
+        return read_trace(trace.trace_path, lambda problem: None)
+    if isinstance(trace, Path | str):
+        return read_trace(RunFolder(Path(trace)).trace_path, lambda problem: None)
+    return trace

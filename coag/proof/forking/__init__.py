@@ -1,0 +1,28 @@
+"""Taking a run back to one of its phases and going on from there otherwise.
+
+The past is read up to a boundary; a twin of the agent stands there with a memory of its own, in
+an environment that is put back where it can be; then the changes are made, and the turn goes on.
+Nothing of the past is done again, and the parent's folder stays as it was. A counterfactual is a
+fork that ends with the decision.
+"""
+
+from ._boundary import Boundary
+from ._changes import Changes
+from ._counterfactual import Counterfactual, counterfactuals
+from ._fork import ForkReport, fork
+from ._past import memory_of, outcomes_of
+from ._story import Choice, CycleStory, Death
+
+__all__ = [
+    "Boundary",
+    "Changes",
+    "Choice",
+    "Counterfactual",
+    "CycleStory",
+    "Death",
+    "ForkReport",
+    "counterfactuals",
+    "fork",
+    "memory_of",
+    "outcomes_of",
+]

@@ -1,0 +1,233 @@
+"""One process of a run, as a replay runs it again: from its start, or from where it took over."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from coag.agent import CoagAgent, Doubles, Mind, Remains, staged, take_up
+from coag.context import WorkingMemory
+from coag.cycle import perceive, run_turn, write_snapshot
+from coag.schema import (
+    ActionCall,
+    ActionSource,
+    ActionSpace,
+    ActionSpec,
+    Outcome,
+    Percept,
+    PerceptKind,
+    Snapshot,
+    SnapshotReason,
+    TraceRecord,
+)
+from coag.store import HashEmbedder, open_store
+
+from ._doubles import TapeActions, TapeApprover, TapeMemory, TapeSource
+from ._sink import CheckingSink
+from ._stage import Stage
+from ._tape import TapeClock
+from ._tape_answers import TapeAnswers
+from ._tape_rules import TapeRules
+from ._turn import Cancellation, queued_ids
+
+_NUMBER = re.compile(r"([a-z]+)-(\d{6,})$")
+IMAGES_KEPT = 4
+"""Images of a dialogue that a context shows; a snapshot names them, and does not hold them."""
+_LEFT = "The cycle that selected this was left in the middle."
+
+
+class Process:
+    """The mind of a run behind doubles.
+
+    Args:
+        agent: The agent as its recipe builds it; it is used up.
+        run: The run's id.
+        sink: Compares what is written.
+        memory: The memory of the replay.
+        listed: The external actions that were listed last.
+        later: Whether another process was there before.
+    """
+
+    def __init__(
+        self,
+        agent: CoagAgent,
+        run: str,
+        sink: CheckingSink,
+        *,
+        memory: TapeMemory,
+        listed: list[ActionSpec],
+        later: bool,
+    ) -> None:
+        self._sink = sink
+        self._listed = listed
+        self._answered_by_tape = False
+        self.stage = memory.stage = Stage(sink, self._hear, self._queued)
+        clock = TapeClock(sink.tape, sink.settle)
+        self._memory = memory
+        memory.clock = clock
+        mind = staged(
+            agent,
+            Doubles(
+                run=run,
+                clock=clock,
+                trace=sink,
+                answers=TapeAnswers(self.stage),
+                memory=memory,
+                approve=TapeApprover(self.stage, clock.once),
+                external=self._actions,
+                around=self._around,
+            ),
+        )
+        rules = TapeRules(mind.deps.constraints, sink, from_outside=later)
+        self.mind: Mind = replace(mind, deps=replace(mind.deps, constraints=rules))
+        self.cancellation = Cancellation(sink)
+        sink.on_taken = self._on_taken
+
+    # ---- doubles ----
+
+    def _actions(self, own: ActionSpace) -> ActionSpace:
+        return TapeActions(self.stage, own, self._count, self._listed)
+
+    def _around(self, source: ActionSource) -> ActionSource:
+        return TapeSource(source, self.stage, self._memory, self._on_answered)
+
+    def _on_answered(self, call: ActionCall, percepts: Iterable[Percept]) -> None:
+        """A module did not act, so its state is not what it became."""
+        self._count(percepts)
+        self._answered_by_tape = True
+        self._sink.remark(
+            f"What {call.action} of a module did in cycle {self._sink.cycle}, and the states of "
+            "modules after it."
+        )
+
+    def _count(self, percepts: Iterable[Percept]) -> None:
+        """Keeps the counters of ids in step with what came from outside."""
+        for percept in percepts:
+            if found := _NUMBER.fullmatch(percept.id):
+                self.mind.deps.ids.load({found[1]: int(found[2])})
+
+    def _queued(self) -> set[str]:
+        return queued_ids(self.mind.context.working_memory.queued)
+
+    async def _hear(self, percept: Percept) -> None:
+        """Takes in a percept that came from outside."""
+        self._count([percept])
+        await perceive([bare(percept)], self.mind.context, self.mind.deps)
+
+    # ---- what came from outside between records ----
+
+    def _on_taken(self, record: TraceRecord) -> None:
+        self.cancellation.note()
+        self._sink.settle()
+        head = self._sink.tape.head
+        if isinstance(head, Snapshot) and head.reason is SnapshotReason.CYCLE:
+            self.before_cycle(head)
+
+    def before_cycle(self, snapshot: Snapshot) -> None:
+        """Takes over changes from outside that the cycle's snapshot shows."""
+        deps = self.mind.deps
+        if self._answered_by_tape:
+            self._answered_by_tape = False
+            deps.modules.load_state(snapshot.modules)
+        mine, state = deps.procedures.pin(), snapshot.procedures.get("state")
+        now: dict[str, int] = snapshot.procedures.get("versions", {})
+        newer = [name for name, version in now.items() if version > mine.get(name, version)]
+        if state is None or not newer:
+            return
+        deps.procedures.load_state(state)
+        for name in newer:
+            author = deps.procedures.get(name).author
+            self._sink.remark(
+                f"{name}@{now[name]} was written from outside, by {author}, before cycle "
+                f"{snapshot.cycle + 1}."
+            )
+
+    # ---- what the process does ----
+
+    async def begin(self, snapshot: Snapshot) -> None:
+        """Starts with the state that the run began with."""
+        self._restore(snapshot)
+        self.mind.deps.told.begin()
+        if snapshot.reason is SnapshotReason.FORKED:
+            self.mind.deps.constraints.pin()
+        write_snapshot(self.mind.context, self.mind.deps, snapshot.reason)
+
+    def load(self, snapshot: Snapshot) -> None:
+        """Takes over a state that was loaded."""
+        self._restore(snapshot)
+        self._sink.remark("A saved state that was loaded: it is what the trace tells of it.")
+        write_snapshot(self.mind.context, self.mind.deps, snapshot.reason)
+
+    async def take_over(self, remains: Remains) -> None:
+        """Goes on where another process had stood."""
+        await take_up(self.mind, remains)
+
+    async def perceive(self, percept: Percept) -> None:
+        """Takes in what came between turns."""
+        await self._hear(percept)
+
+    async def turn(self, number: int, begun: Sequence[Outcome] | None) -> None:
+        """Runs a turn, or what is left of one."""
+        self._note_running()
+        turn = run_turn(
+            self._arriving(), self.mind.context, self.mind.deps, turn=number, begun=begun
+        )
+        await self.cancellation.run(turn)
+
+    def _arriving(self) -> Iterator[Percept]:
+        """The percepts of the turn that are next on the tape, one when it is asked for."""
+        while True:
+            self._sink.settle()
+            head = self._sink.tape.head
+            if not isinstance(head, Percept) or not self.stage.is_input(head):
+                return
+            self._count([head])
+            yield bare(head)
+
+    def _note_running(self) -> None:
+        """What a loaded state was saved in the middle of; no snapshot tells it."""
+        if not self.mind.context.working_memory.in_cycle:
+            return
+        outcome = self._sink.tape.execution()
+        for percept in outcome.queued if outcome is not None else ():
+            if percept.content.startswith(_LEFT) and percept.caused_by is not None:
+                call = ActionCall(
+                    id=percept.caused_by,
+                    action=percept.source,
+                    arguments=percept.arguments or {},
+                )
+                self.mind.deps.actions.running[call.id] = call
+
+    def _restore(self, snapshot: Snapshot) -> None:
+        deps, context = self.mind.deps, self.mind.context
+        memory = WorkingMemory.model_validate(snapshot.working_memory)
+        context.restore(memory)
+        if snapshot.reason is not SnapshotReason.FORKED:
+            named = (name for said in memory.dialogue for name in said.images)
+            context.images.load(dict.fromkeys(list(dict.fromkeys(named))[-IMAGES_KEPT:], "data:"))
+        if (state := snapshot.procedures.get("state")) is not None:
+            deps.procedures.load_state(state)
+        deps.modules.load_state(snapshot.modules)
+        deps.detector.load_state(snapshot.detector)
+        deps.ids.load(snapshot.ids)
+        if snapshot.random is not None:
+            version, internal, gauss = snapshot.random
+            deps.random.setstate((version, tuple(internal), gauss))
+
+
+def bare(percept: Percept) -> Percept:
+    """A percept as it came, without what perceiving it adds."""
+    hooked = percept.kind in (
+        PerceptKind.TOOL_RETURN,
+        PerceptKind.PROPERTY_CHANGE,
+        PerceptKind.SIGNAL,
+    )
+    patch = percept.state_patch if not hooked and percept.state_patch else None
+    changes = {"state_patch": patch, "sets_goal": False, "hook_problem": None}
+    return percept.model_copy(update=changes)
+
+
+def empty_memory(agent: CoagAgent) -> TapeMemory:
+    """A memory in RAM that knows nothing yet."""
+    return TapeMemory(open_store(None, embedder=HashEmbedder(8)), scope=agent.name)

@@ -1,0 +1,217 @@
+"""Where the records of a replay go: each is compared with the tape's next one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NoReturn
+
+from coag.errors import TraceError
+from coag.schema import RESUMED, Note, Outcome, Snapshot, TraceRecord
+from coag.tracing import cycle_of
+
+from ._compare import Difference, difference, shown
+from ._tape import Tape
+
+_OUTSIDE = {
+    "repair": "The last line was torn",
+    "pages": "",
+    "environment": "",
+    "fork": "",
+    RESUMED: "",
+    "memory": "The state was saved by an agent",
+}
+"""Notes that no code of the agent's turn writes: what they are about, and how they begin."""
+
+
+class ReplayStopped(TraceError):
+    """The replay goes no further: it differs, or the tape is at its end.
+
+    A `TraceError`, so that nothing is done after it.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(Path("trace.jsonl"), "is not replayed any further")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parting:
+    """Where a replay left the tape."""
+
+    seq: int
+    cycle: int
+    kind: str
+    difference: Difference
+
+
+@dataclass(slots=True)
+class _Known:
+    """What snapshots told last of what they tell only where it has changed."""
+
+    procedures: Any = None
+    random: Any = None
+
+    def completed(self, snapshot: Snapshot) -> Snapshot:
+        """The snapshot with what it left out."""
+        told = dict(snapshot.procedures)
+        self.procedures = told.get("state", self.procedures)
+        self.random = self.random if snapshot.random is None else snapshot.random
+        told["state"] = self.procedures
+        return snapshot.model_copy(update={"procedures": told, "random": self.random})
+
+
+@dataclass(slots=True)
+class CheckingSink:
+    """A trace that is not written: each record must be the one that is next on the tape."""
+
+    tape: Tape
+    on_taken: Callable[[TraceRecord], None] = field(default=lambda record: None)
+    """Is told of each record that was found alike."""
+    parting: Parting | None = None
+    """Where the replay differed first."""
+    ended: bool = False
+    """True once something was to be written behind the tape's end."""
+    compared: int = 0
+    """Records that were found alike."""
+    remarks: dict[str, None] = field(default_factory=dict[str, None])
+    """What was taken from the tape though code of the agent's may have made it, in order."""
+    cycle: int = 0
+    last: TraceRecord | None = None
+    """The record that was taken last."""
+    last_outcome: Outcome | None = None
+    """The outcome that was taken last."""
+    _held: list[TraceRecord] | None = None
+    _was: _Known = field(default_factory=_Known)
+    _now: _Known = field(default_factory=_Known)
+
+    @property
+    def stopped(self) -> bool:
+        """True once nothing more is replayed."""
+        return self.ended or self.parting is not None
+
+    def write(self, record: TraceRecord) -> None:
+        """Compares a record with the tape's next one.
+
+        Raises:
+            ReplayStopped: They differ, or did before; or the tape is at its end.
+        """
+        self.check()
+        if self._held is not None:
+            self._held.append(record)
+            return
+        self.settle()
+        head = self.tape.head
+        if head is None:
+            self.end()
+        if _kind(head) != _kind(record):
+            self.part("record", _told(head), _told(record))
+        found = self._difference(head, record)
+        if found is not None:
+            self._part(found, head)
+        self.accept()
+
+    def flush(self) -> None:
+        """Nothing is kept."""
+
+    def check(self) -> None:
+        """Raises `ReplayStopped` where nothing more is replayed."""
+        if self.stopped:
+            raise ReplayStopped
+
+    def settle(self) -> None:
+        """Passes by what did not come from the agent.
+
+        Raises:
+            ReplayStopped: Another process goes on from here.
+        """
+        if self.resumes:
+            self.part("record", "another process goes on", "this one")
+
+    @property
+    def resumes(self) -> bool:
+        """Whether another process went on with the run right here."""
+        while isinstance(head := self.tape.head, Note) and is_outside(head):
+            if head.about == RESUMED:
+                return True
+            self.pass_by(f"Not the agent's own: {head.about}: {head.text}")
+        return False
+
+    def pass_by(self, remark: str) -> TraceRecord:
+        """Takes the tape's next record as it is, and says why."""
+        self.remark(remark)
+        return self.tape.take()
+
+    def accept(self) -> TraceRecord:
+        """Takes the tape's next record, which is as it should be."""
+        record = self.tape.take()
+        self.compared += 1
+        self.cycle = cycle_of(record) or self.cycle
+        self.last = record
+        if record.record == "outcome":
+            self.last_outcome = record
+        self.on_taken(record)
+        return record
+
+    def remark(self, text: str) -> None:
+        """Notes what was taken from the tape; the same thing is told once."""
+        self.remarks.setdefault(text)
+
+    @contextmanager
+    def holding(self) -> Generator[list[TraceRecord]]:
+        """Keeps what is written instead of comparing it."""
+        self._held = held = list[TraceRecord]()
+        try:
+            yield held
+        finally:
+            self._held = None
+
+    def end(self) -> NoReturn:
+        """The tape is at its end; always raises `ReplayStopped`."""
+        self.ended = True
+        raise ReplayStopped
+
+    def part(self, field: str, recorded: str, replayed: str) -> NoReturn:
+        """Notes that the replay differs from the tape's head; always raises `ReplayStopped`."""
+        head = self.tape.head
+        if head is None:
+            self.end()
+        self._part(Difference(field, recorded, replayed), head)
+
+    def go_on(self) -> None:
+        """The replay begins anew where it left the tape."""
+        self.parting = None
+        self._now = _Known()
+
+    def _part(self, found: Difference, head: TraceRecord | None) -> NoReturn:
+        cycle = (cycle_of(head) if head else None) or self.cycle
+        kind = _kind(head) if head else "end"
+        self.parting = Parting(seq=self.tape.position, cycle=cycle, kind=kind, difference=found)
+        raise ReplayStopped
+
+    def _difference(self, was: TraceRecord, now: TraceRecord) -> Difference | None:
+        if not isinstance(was, Snapshot) or not isinstance(now, Snapshot):
+            return difference(was, now)
+        return difference(self._was.completed(was), self._now.completed(now))
+
+
+def is_outside(note: Note) -> bool:
+    """Whether a note was not written by the agent's own code."""
+    begins = _OUTSIDE.get(note.about)
+    return begins is not None and note.text.startswith(begins) and not note.details.get("phase")
+
+
+def _kind(record: TraceRecord | None) -> str:
+    """What sort of record it is; of an outcome its phase."""
+    if record is None:
+        return "end"
+    return record.phase.value if record.record == "outcome" else record.record
+
+
+def _told(record: TraceRecord | None) -> str:
+    """A record in a few words."""
+    if record is None:
+        return "the end"
+    body = record.model_dump(mode="json", exclude={"record", "at", "messages", "working_memory"})
+    return f"{_kind(record)} {shown(body)}"

@@ -1,0 +1,156 @@
+"""Intents and receipts: nothing acts but what was selected, once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from coag.schema import Intent, Outcome, Percept, Phase, Receipt
+
+from ._book import Book, Taking, same_json, shown
+from ._rules_story import Story
+from ._violation import Rule
+
+
+@dataclass(slots=True)
+class Begun:
+    """What was begun in the Execution that is going on."""
+
+    intents: dict[str, Intent] = field(default_factory=dict[str, Intent])
+    receipts: dict[str, Receipt] = field(default_factory=dict[str, Receipt])
+
+
+class Effects:
+    """Nothing acts but what was selected, once, between intent and receipt."""
+
+    def __init__(self, book: Book, story: Story) -> None:
+        self.book = book
+        self.story = story
+        self.begun = Begun()
+        self._known: set[str] = set()
+
+    @property
+    def takes(self) -> Taking:
+        """What brackets actions, and what is told of them."""
+        return {
+            "intent": self._intent,
+            "receipt": self._receipt,
+            "outcome": self._outcome,
+            "percept": self._percept,
+            "snapshot": self._snapshot,
+        }
+
+    def end(self, *, finished: bool) -> None:
+        """What was begun and never told of may have had its effect."""
+        for intent in self.begun.intents.values():
+            text = (
+                f"Intent {shown(intent.id)} ({intent.action}) is the last that is known: whether "
+                "it had its effect, is not."
+            )
+            if finished:
+                self.book.violate(Rule.EXECUTION, text)
+            else:
+                self.book.remark(text)
+
+    def _snapshot(self, record: Any) -> None:
+        if record.reason != "cycle":  # the cycle that they belonged to is not gone on with
+            self.begun = Begun()
+
+    # ---- intents ----
+
+    def _intent(self, record: Intent) -> None:
+        if record.id in self._known:
+            self.book.violate(Rule.INTENT, f"There are two intents {shown(record.id)}.")
+        self._known.add(record.id)
+        self.begun.intents[record.id] = record
+        memory = self.story.memory
+        if memory is None or self.story.shaken:
+            return
+        if memory.phase is not Phase.SELECTION or record.cycle != memory.cycle:
+            self.book.violate(
+                Rule.INTENT,
+                f"Intent {shown(record.id)} of cycle {record.cycle} stands after {memory.phase} of "
+                f"cycle {memory.cycle}; actions run in Execution only.",
+            )
+            return
+        self._check_selected(record)
+        again = [
+            one.id
+            for one in self.begun.intents.values()
+            if one.candidate_id == record.candidate_id and one.id != record.id
+        ]
+        if again:
+            self.book.violate(
+                Rule.INTENT,
+                f"Candidate {shown(record.candidate_id)} was run twice: by {shown(again[0])} and "
+                f"by {shown(record.id)}.",
+            )
+
+    def _check_selected(self, record: Intent) -> None:
+        memory = self.story.memory
+        cognitive = memory.cognitive_state if memory else None
+        if not (cognitive and cognitive.selection and cognitive.proposal and cognitive.evaluation):
+            return
+        named = f"Intent {shown(record.id)} ({record.action})"
+        if record.candidate_id not in cognitive.selection.chosen:
+            self.book.violate(
+                Rule.INTENT,
+                f"{named} is of candidate {shown(record.candidate_id)}, which was not selected.",
+            )
+            return
+        for candidate in cognitive.proposal.candidates:
+            if candidate.id == record.candidate_id and candidate.action != record.action:
+                self.book.violate(
+                    Rule.INTENT, f"{named} runs what was proposed as {shown(candidate.action)}."
+                )
+        for judged in cognitive.evaluation.evaluations:
+            if judged.candidate_id == record.candidate_id and not same_json(
+                judged.arguments, record.arguments
+            ):
+                self.book.violate(
+                    Rule.INTENT,
+                    f"{named} runs with {shown(record.arguments)}; what was judged had "
+                    f"{shown(judged.arguments)}.",
+                )
+
+    # ---- receipts ----
+
+    def _receipt(self, record: Receipt) -> None:
+        intent = self.begun.intents.get(record.intent_id)
+        if intent is None:
+            self.book.violate(
+                Rule.RECEIPT, f"A receipt tells of {shown(record.intent_id)}, which is not running."
+            )
+            return
+        if record.intent_id in self.begun.receipts:
+            self.book.violate(
+                Rule.RECEIPT, f"Intent {shown(record.intent_id)} has a second receipt."
+            )
+        if record.cycle != intent.cycle:
+            self.book.violate(
+                Rule.RECEIPT,
+                f"The receipt of {shown(intent.id)} is of cycle {record.cycle}, its intent of "
+                f"cycle {intent.cycle}.",
+            )
+        self.begun.receipts[record.intent_id] = record
+
+    def _outcome(self, record: Outcome) -> None:
+        """An execution tells of all that was begun in it; see `Executions`."""
+        if record.phase is Phase.RETRIEVAL and self.begun.intents and not self.story.shaken:
+            first = next(iter(self.begun.intents.values()))
+            self.book.violate(
+                Rule.EXECUTION,
+                f"No execution tells of intent {shown(first.id)} of cycle {first.cycle}.",
+            )
+        if record.phase in (Phase.RETRIEVAL, Phase.EXECUTION):
+            self.begun = Begun()
+
+    def _percept(self, record: Percept) -> None:
+        if record.caused_by is None or record.caused_by in self._known or self.story.foreign:
+            return
+        if self.story.memory is not None and not self.story.shaken:
+            self.book.violate(
+                Rule.PERCEPT,
+                f"Percept {shown(record.id)} is said to be caused by {shown(record.caused_by)}, "
+                "no intent of this run.",
+            )

@@ -1,0 +1,216 @@
+"""Checking that a trace is what a run can have left."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from itertools import chain, dropwhile
+from pathlib import Path
+from typing import Any
+
+from coag.context import CoagContext
+from coag.schema import TRACE_VERSION, Entry, TraceRecord
+from coag.tracing import (
+    ProblemKind,
+    RunFolder,
+    RunInfo,
+    TraceLine,
+    read_lines,
+    read_run,
+)
+
+from ._book import FOUND_KEPT, Book, Checker, shown
+from ._records import is_opening, kind_of, numbered
+from ._rules import checkers_for, steps
+from ._rules_story import Story
+from ._violation import Examination, Rule, Violation
+
+Trace = Path | str | RunFolder | Iterable[Entry] | Iterable[TraceRecord]
+"""A run's folder, or the records of a run in RAM, e.g. `agent.trace`."""
+
+_BROKEN = {
+    ProblemKind.UNREADABLE: Rule.LINE,
+    ProblemKind.NUMBER: Rule.NUMBER,
+    ProblemKind.HASH: Rule.CHAIN,
+}
+
+
+def verify(
+    trace: Trace, *, hooks: CoagContext[Any] | None = None, head: str | None = None
+) -> list[Violation]:
+    """Every way in which a trace is not what a run can have left; empty if it holds.
+
+    See `examine`, which tells more.
+    """
+    return list(examine(trace, hooks=hooks, head=head).violations)
+
+
+def examine(
+    trace: Trace, *, hooks: CoagContext[Any] | None = None, head: str | None = None
+) -> Examination:
+    """Checks a trace against the invariants of deliberation, record by record.
+
+    A folder is read line by line, however large it is, and its chain of hashes is checked.
+    Records in RAM are no chain, and their first ones may have been dropped: checking starts at
+    the first snapshot.
+
+    Args:
+        trace: A run's folder, or the records of one run in order.
+        hooks: A context of the run's domain, as new: its hook computes every change of the
+            perceptual state again. It is used up. None to take the changes from the records.
+        head: The hash of the last line as it was noted down before; None to compare nothing.
+
+    Raises:
+        TraceError: There is no run in the folder, or its trace cannot be read at all.
+    """
+    book = Book()
+    if isinstance(trace, Path | str | RunFolder):
+        return _examine_folder(_folder(trace), book, hooks, head)
+    return _examine_records(trace, book, hooks, head)
+
+
+def _folder(trace: Path | str | RunFolder) -> RunFolder:
+    return trace if isinstance(trace, RunFolder) else RunFolder(Path(trace))
+
+
+# ---- a run's folder ----
+
+
+@dataclass(slots=True)
+class _Read:
+    """What was read of a file."""
+
+    records: int = 0
+    head: str = ""
+
+
+def _examine_folder(
+    folder: RunFolder, book: Book, hooks: CoagContext[Any] | None, head: str | None
+) -> Examination:
+    info = read_run(folder.path)
+    if not folder.trace_path.is_file():
+        return _without_trace(info, book, head)
+    lines = read_lines(folder.trace_path)
+    first = next(lines, None)
+    version = (first and first.version) or TRACE_VERSION
+    if version < TRACE_VERSION:
+        book.remark(f"The trace is of version {version}: its lines are not chained by hashes.")
+    checkers = checkers_for(info.kind, book, version, hooks, run=info.id, cut=False)
+    read = _Read()
+    finished = info.ended_at is not None
+    take = steps(checkers, book)
+    for line in chain(() if first is None else (first,), lines):
+        _take_line(line, read, book, take, checkers)
+    book.seq = None
+    if not finished:
+        book.remark("The run has not ended: it goes on, or it broke off.")
+    for checker in checkers:
+        checker.end(finished=finished)
+    _check_seal(info, read, book)
+    _check_head(head, read, book)
+    return _examination(read, book)
+
+
+def _without_trace(info: RunInfo, book: Book, head: str | None) -> Examination:
+    read = _Read()
+    if info.seal is not None or info.ended_at is not None:
+        _check_seal(info, read, book)
+        book.remark("There is no trace: nothing was recorded, or it was removed.")
+    else:
+        book.remark("There is no trace yet.")
+    _check_head(head, read, book)
+    return _examination(read, book)
+
+
+def _take_line(
+    line: TraceLine,
+    read: _Read,
+    book: Book,
+    take: Callable[[TraceRecord], None],
+    checkers: Iterable[Checker],
+) -> None:
+    book.seq = line.number - 1
+    for problem in line.problems:
+        rule = _BROKEN.get(problem.kind)
+        text = f"{problem.text[:1].upper()}{problem.text[1:]}."
+        if rule is None:
+            book.remark(f"{text} All before it was read.")
+        else:
+            book.violate(rule, text)
+        if problem.kind in (ProblemKind.UNREADABLE, ProblemKind.NUMBER):
+            _shake(checkers)
+    if line.entry is not None:
+        read.records, read.head = line.number, line.entry.hash
+        take(line.entry.body)
+
+
+def _shake(checkers: Iterable[Checker]) -> None:
+    """What stood there is not known: rules that need it wait for the next snapshot."""
+    for checker in checkers:
+        if isinstance(checker, Story):
+            checker.shaken = True
+
+
+def _check_seal(info: RunInfo, read: _Read, book: Book) -> None:
+    seal = info.seal
+    if seal is None or (seal.records, seal.hash) == (read.records, read.head):
+        return
+    book.violate(
+        Rule.SEAL,
+        f"run.json seals {seal.records} records that end with the hash {shown(seal.hash)}; the "
+        f"trace has {read.records} and ends with {shown(read.head)}.",
+    )
+
+
+def _check_head(head: str | None, read: _Read, book: Book) -> None:
+    if head is not None and head != read.head:
+        book.violate(
+            Rule.SEAL,
+            f"The trace was to end with the hash {shown(head)}; it ends with {shown(read.head)}.",
+        )
+
+
+def _examination(read: _Read, book: Book) -> Examination:
+    if book.unlisted:
+        book.seq = None
+        book.remark(f"{book.unlisted} more violations than the first {FOUND_KEPT} were found.")
+    return Examination(
+        records=read.records,
+        head=read.head,
+        violations=tuple(sorted(book.violations, key=_place)),
+        remarks=tuple(book.remarks),
+    )
+
+
+def _place(violation: Violation) -> float:
+    return float("inf") if violation.seq is None else violation.seq
+
+
+# ---- records in RAM ----
+
+
+def _examine_records(
+    records: Iterable[Entry] | Iterable[TraceRecord],
+    book: Book,
+    hooks: CoagContext[Any] | None,
+    head: str | None,
+) -> Examination:
+    rest = numbered(records)
+    before: list[tuple[int, TraceRecord]] = []
+    kind = kind_of(rest, before)
+    kept = chain(before, rest)
+    if kind == "coag":  # what came before the first snapshot may have been dropped
+        kept = dropwhile(lambda one: one[1].record != "snapshot", kept)
+    first = next(kept, None)
+    cut = first is None or first[0] > 0 or (kind == "coag" and not is_opening(first[1]))
+    checkers = checkers_for(kind, book, TRACE_VERSION, hooks, run=None, cut=cut)
+    read = _Read()
+    take = steps(checkers, book)
+    for book.seq, record in chain(() if first is None else (first,), kept):
+        read.records += 1
+        take(record)
+    book.seq = None
+    for checker in checkers:
+        checker.end(finished=False)
+    _check_head(head, read, book)
+    return _examination(read, book)
