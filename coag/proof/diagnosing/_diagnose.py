@@ -9,6 +9,7 @@ from coag.proof.verifying import Trace
 from coag.schema import Entry, Phase, Record, TraceRecord
 from coag.tracing import RunFolder, read_trace
 
+from ._belief import refuted_belief
 from ._causes import Diagnosis
 from ._domain import Domain
 from ._memory import changed_record, missed_record, untrue_record
@@ -30,7 +31,6 @@ from ._world import (
     contradictory_return,
     refused_at_last,
     refused_by_the_world,
-    refuted_belief,
 )
 
 RULES: Sequence[Rule] = (

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, cast
-
 from coag.schema import ExecutionStatus, Failure, PerceptKind, Phase
 
 from ._causes import Cause, Diagnosis, Evidence
-from ._domain import Facts
 from ._progress import no_nearer
+from ._returned import seen_in, told, why_failed
 from ._scene import Return, Scene
-from ._story import Seen, Story
+from ._story import Story
 
 APPROVAL = "approval"
 """The name under which somebody who approves refuses."""
@@ -20,8 +17,8 @@ APPROVAL = "approval"
 def contradictory_return(scene: Scene, story: Story) -> Diagnosis | None:
     """One and the same return says two things: its structured part and the state it led to."""
     for returned in scene.returns:
-        told = _told(returned)
-        for name, value in told.items():
+        said = told(returned)
+        for name, value in said.items():
             if name in returned.after and returned.after[name] != value:
                 text = (
                     f"The return of {returned.percept.source} says {name} {value!r}, and the "
@@ -32,7 +29,7 @@ def contradictory_return(scene: Scene, story: Story) -> Diagnosis | None:
                     failure=f"What was perceived of {name} is not so.",
                     cause=Cause.MISPERCEPTION,
                     reason=text,
-                    evidence=(_seen(returned, scene, text),),
+                    evidence=(seen_in(returned, scene, text),),
                 )
     return None
 
@@ -75,7 +72,7 @@ def _not_executed(scene: Scene, text: str, returned: Return) -> Diagnosis:
         failure=text,
         cause=Cause.FAILED_EXECUTION,
         reason="Nothing that was perceived speaks against the action: the tool did not do it.",
-        evidence=(_seen(returned, scene, text),),
+        evidence=(seen_in(returned, scene, text),),
     )
 
 
@@ -92,36 +89,6 @@ def _did_nothing(scene: Scene, story: Story, returned: Return) -> bool:
             if before.get(name) != value
         )
     )
-
-
-def refuted_belief(scene: Scene, story: Story) -> Diagnosis | None:
-    """What is perceived now is not what was believed, and no own action explains it."""
-    for returned in scene.returns:
-        expected = story.expected(scene, returned)
-        lonely = _lonely(story, scene, returned) if story.domain.complete else None
-        if lonely is not None:
-            return lonely
-        for name, new, old in _surprises(story, returned, expected):
-            cause, reason = _judged(name, new, old, scene, story, returned, expected)
-            if cause is None:
-                continue
-            text = f"{name} was {old.value!r} and is perceived as {new!r}."
-            failure = (
-                f"{returned.percept.source} failed: {_why(returned)}."
-                if returned.percept.is_error
-                else f"What is perceived is not what was expected: {text}"
-            )
-            before = Evidence(
-                seq=old.seq, cycle=old.cycle, phase=None, text=f"{name} was {old.value!r}."
-            )
-            return Diagnosis(
-                cycle=scene.cycle,
-                failure=failure,
-                cause=cause,
-                reason=f"{text} {reason}",
-                evidence=(before, _seen(returned, scene, text)),
-            )
-    return None
 
 
 def refused_at_last(scene: Scene, story: Story) -> Diagnosis | None:
@@ -157,36 +124,13 @@ def broken_turn(scene: Scene, story: Story) -> Diagnosis | None:
     )
 
 
-def _lonely(story: Story, scene: Scene, returned: Return) -> Diagnosis | None:
-    """A fact's first reading that every later one contradicts, and none of the agent's deeds."""
-    for name, value in story.domain.facts(returned.after).items():
-        later = [] if story.history(name) else story.later(name, scene, returned.seq)
-        if not later or later[0].failed or any(s.own or s.value == value for s in later):
-            continue
-        text = f"{name} is read as {value!r}."
-        return Diagnosis(
-            cycle=scene.cycle,
-            failure=f"What was perceived of {name} is not so.",
-            cause=Cause.MISPERCEPTION,
-            reason=f"{text} Every later reading says {later[0].value!r}.",
-            evidence=(
-                _seen(returned, scene, text),
-                Evidence(
-                    seq=later[0].seq,
-                    cycle=later[0].cycle,
-                    phase=None,
-                    text=f"{name} is {later[0].value!r}.",
-                ),
-            ),
-        )
-    return None
-
-
 def refused_by_the_world(scene: Scene, story: Story) -> Diagnosis | None:
     """An action failed for a reason in the world that nothing that was known told of."""
     for returned in scene.returns:
         if returned.percept.is_error:
-            text = f"{returned.percept.source} failed: {_why(returned)}."
+            text = f"{returned.percept.source} failed: {why_failed(returned)}."
+            if _foreseen(scene, story, returned):
+                return _scored_badly(scene, returned, text)
             if no_nearer(scene, story, story.recalled_claims(scene)):
                 return _pointless(scene, returned, text)
             return Diagnosis(
@@ -194,9 +138,31 @@ def refused_by_the_world(scene: Scene, story: Story) -> Diagnosis | None:
                 failure=text,
                 cause=Cause.CHANGED_ENVIRONMENT,
                 reason="By what was perceived and remembered it should have worked.",
-                evidence=(_seen(returned, scene, text),),
+                evidence=(seen_in(returned, scene, text),),
             )
     return None
+
+
+def _foreseen(scene: Scene, story: Story, returned: Return) -> bool:
+    """Whether what came of a failed action is just what its projection had said."""
+    expected = story.expected(scene, returned)
+    before, after = story.domain.facts(returned.before), story.domain.facts(returned.after)
+    return any(before.get(name) != value for name, value in expected.items()) and all(
+        after.get(name) == value for name, value in expected.items()
+    )
+
+
+def _scored_badly(scene: Scene, returned: Return, text: str) -> Diagnosis:
+    return Diagnosis(
+        cycle=scene.cycle,
+        failure=text,
+        cause=Cause.FAULTY_EVALUATION,
+        reason="Its projection said what would come of it, and it was valued all the same.",
+        evidence=(
+            scene.at(Phase.EVALUATION, "Here it survived, with its projection."),
+            seen_in(returned, scene, text),
+        ),
+    )
 
 
 def _pointless(scene: Scene, returned: Return, text: str) -> Diagnosis:
@@ -207,89 +173,6 @@ def _pointless(scene: Scene, returned: Return, text: str) -> Diagnosis:
         reason="The state showed already that it would bring nothing.",
         evidence=(
             scene.at(Phase.PROPOSAL, "Here it was proposed."),
-            _seen(returned, scene, text),
+            seen_in(returned, scene, text),
         ),
     )
-
-
-def _surprises(story: Story, returned: Return, expected: Facts) -> Sequence[tuple[str, Any, Seen]]:
-    """Facts that are perceived otherwise than they were, and not because of the action."""
-    found: list[tuple[str, Any, Seen]] = []
-    for name, value in story.domain.facts(returned.after).items():
-        history = story.history(name)
-        if not history or not (story.domain.complete or name in expected):
-            continue
-        believed = expected[name] if name in expected else history[-1].value
-        if value != believed:
-            old = Seen(history[-1].cycle, history[-1].seq, believed, own=name in expected)
-            found.append((name, value, old))
-    return found
-
-
-def _judged(
-    name: str,
-    new: Any,
-    old: Seen,
-    scene: Scene,
-    story: Story,
-    returned: Return,
-    expected: Facts,
-) -> tuple[Cause | None, str]:
-    """Whether a sensor lied, then or now, or the world has changed."""
-    history = [seen for seen in story.history(name)]
-    later = story.later(name, scene, returned.seq)
-    before = history[-1].value
-    if _told(returned).get(name) == new:
-        return Cause.CHANGED_ENVIRONMENT, "The action's own result says so too."
-    odd_now = _returns_to(old.value, new, later)
-    if odd_now:
-        return Cause.MISPERCEPTION, "Later readings say again what was believed before."
-    if old.own and name in expected and before == new:
-        return Cause.FAILED_EXECUTION, "The action did not bring about what it was to bring."
-    if _was_odd(new, before, history):
-        return Cause.MISPERCEPTION, "The reading before is the odd one among those around it."
-    if _unconfirmed(before, history) and later and not returned.percept.is_error:
-        return Cause.MISPERCEPTION, "One reading alone said otherwise, and none says so again."
-    achieved = name in story.achieved
-    if not story.domain.may_change(name, before, new, achieved):
-        return Cause.MISPERCEPTION, "That does not change so by itself."
-    return Cause.CHANGED_ENVIRONMENT, "Nothing that the agent did explains it, and it stays so."
-
-
-def _returns_to(believed: Any, new: Any, later: Sequence[Seen]) -> bool:
-    """Whether what follows says the old again, without an own action that brought it back."""
-    for seen in later:
-        if seen.value == new:
-            continue
-        return seen.value == believed and not seen.own
-    return False
-
-
-def _was_odd(new: Any, believed: Any, history: Sequence[Seen]) -> bool:
-    """Whether an earlier observation agrees with the new one, and only few between them do not."""
-    run = 0
-    for seen in reversed(history):
-        if seen.value == believed and not seen.own:
-            run += 1
-            continue
-        return seen.value == new and run <= 3
-    return False
-
-
-def _unconfirmed(believed: Any, history: Sequence[Seen]) -> bool:
-    """Whether a belief rests on one reading alone, the first of its fact."""
-    return len(history) == 1 and history[0].value == believed and not history[0].own
-
-
-def _told(returned: Return) -> Mapping[str, Any]:
-    data: Any = returned.percept.data
-    return cast("Mapping[str, Any]", data) if isinstance(data, dict) else {}
-
-
-def _why(returned: Return) -> str:
-    reason = _told(returned).get("reason")
-    return str(reason or returned.percept.content)[:160]
-
-
-def _seen(returned: Return, scene: Scene, text: str) -> Evidence:
-    return Evidence(seq=returned.seq, cycle=scene.cycle, phase=Phase.EXECUTION, text=text)

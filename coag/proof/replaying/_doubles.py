@@ -26,6 +26,7 @@ from coag.schema import (
     TraceRecord,
     Written,
 )
+from coag.store import short_id
 
 from ._results import CANCELLED, answered, executed_as, failure_of
 from ._stage import Stage
@@ -151,10 +152,10 @@ class TapeSource:
         with sink.holding() as held:
             result = await self._source.run_action(call)
         sink.settle()
-        written = [r for r in _run_of(self._stage.tape.ahead(), Written)]
+        written = None if was is None else _written_by(was, self._stage.tape.head)
+        theirs = [] if written is None else [written.id]
         ours = [record.id for record in held if isinstance(record, Written)]
-        same = [record.id for record in written] == ours
-        if was is None or (same and (ours or was.result == result.content)):
+        if was is None or (theirs == ours and (ours or was.result == result.content)):
             for record in held:
                 sink.write(record)
             return result
@@ -162,10 +163,10 @@ class TapeSource:
             f"The result of {call.action} in cycle {sink.cycle}: it rests on records of long-term "
             "memory that the trace does not show."
         )
-        for record in written:
+        if written is not None:
             sink.accept()
             with suppress(ValueError):
-                await self._memory.keep([Record.model_validate(record.content)])
+                await self._memory.keep([Record.model_validate(written.content)])
         failed = was.status is ExecutionStatus.FAILED
         failure = failure_of(self._stage, was) if failed else None
         return ActionResult(content=was.result, is_error=failed, failure=failure)
@@ -218,11 +219,8 @@ class TapeApprover:
         )
 
 
-def _run_of(records: Iterable[TraceRecord], kind: type[Written]) -> list[Written]:
-    """The records of a kind at the beginning."""
-    found: list[Written] = []
-    for record in records:
-        if not isinstance(record, kind):
-            break
-        found.append(record)
-    return found
+def _written_by(was: Executed, head: TraceRecord | None) -> Written | None:
+    """The next record if it tells what a memory action wrote, whose result names it."""
+    if not isinstance(head, Written) or head.what != "record":
+        return None
+    return head if f" id {short_id(head.id)})" in was.result else None

@@ -8,6 +8,7 @@ from typing import Any
 
 from autogen_agentchat.messages import TextMessage
 from autogen_core import CancellationToken
+from pydantic import BaseModel, ConfigDict
 
 from coag.agent import CoagAgent
 from coag.context import AssistantState, CoagContext
@@ -174,6 +175,63 @@ async def test_a_return_that_contradicts_the_state_it_leads_to_is_a_misperceptio
     assert found.cause is Cause.MISPERCEPTION
     assert "3" in found.reason
     assert "7" in found.reason
+
+
+class Tank(BaseModel):
+    """What is known of a car."""
+
+    model_config = ConfigDict(frozen=True)
+
+    fuel: int = 5
+    dry: bool = False
+    rain: bool = True
+    seen: tuple[str, ...] = ("bridge",)
+
+
+class Car(CoagContext[Tank]):
+    """Drives on, of which its forward model knows the fuel, and one thing that will be seen."""
+
+    @property
+    def perceptual_state_schema(self) -> type[Tank]:
+        return Tank
+
+    def _update_state_from_function_result(self, state: Tank, percept: Percept) -> Tank:
+        return Tank.model_validate({**state.model_dump(), **json.loads(percept.content)["now"]})
+
+    def _project(self, candidate: Candidate, state: Tank) -> Tank | None:
+        if candidate.action != "look":
+            return None
+        return state.model_copy(
+            update={"fuel": 0, "dry": True, "rain": False, "seen": (*state.seen, "lake")}
+        )
+
+
+def told(ok: bool, **now: Any) -> Callable[[], str]:
+    """A tool that tells what is the case now."""
+
+    def look() -> str:
+        """Drives on, and looks."""
+        failure = {} if ok else {"failure": "deterministic", "reason": "no fuel"}
+        return json.dumps({"ok": ok, **failure, "now": now})
+
+    return look
+
+
+async def test_a_failure_that_the_projection_had_shown_is_a_faulty_evaluation() -> None:
+    seen = ["bridge", "lake"]
+    found = first(await run(told(False, fuel=0, dry=True, rain=False, seen=seen), Car()))
+    assert found.cause is Cause.FAULTY_EVALUATION
+    assert "Its projection said what would come of it" in found.reason
+
+
+async def test_knowledge_that_grows_and_what_was_only_reset_are_no_failures() -> None:
+    seen = ["bridge", "hill", "lake"]
+    assert diagnose(await run(told(True, fuel=0, dry=True, rain=True, seen=seen), Car())) == []
+
+
+async def test_a_thing_that_was_to_be_seen_and_is_not_is_a_failure() -> None:
+    found = first(await run(told(True, fuel=0, dry=True, rain=False, seen=["bridge"]), Car()))
+    assert "seen was" in found.reason
 
 
 class Oven(Domain):
