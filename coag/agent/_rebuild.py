@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, cast
 
 from coag.compat import ToolRunner
 from coag.cycle import ApproveFunction, Deps
@@ -19,6 +19,7 @@ from ._making import make
 from ._mind import Mind, RunName, build_mind
 from ._recipes import build_from
 from ._resume import Remains, restore
+from ._settings import Deliberation
 from ._stand_in import AnswerSource, StandInAsker
 
 
@@ -83,6 +84,8 @@ class Doubles:
     """Makes the environment's actions; is given those that the agent's own code describes."""
     around: Callable[[ActionSource], ActionSource]
     """Makes what stands in the place of each source of internal actions."""
+    proposal: str | None = None
+    """What `proposal="auto"` came to, by a model that is not here; None if that is not known."""
 
 
 def staged(agent: CoagAgent, doubles: Doubles) -> Mind:
@@ -100,6 +103,7 @@ def staged(agent: CoagAgent, doubles: Doubles) -> Mind:
         approve=None if given.approve is None else doubles.approve,
         environment=None,
         logs=None,
+        deliberation=_decided(given.deliberation, doubles.proposal),
     )
     made = make(own)
     mind = build_mind(made.parts, RunName(doubles.run))
@@ -124,6 +128,12 @@ def _staged(agent: CoagAgent, deps: Deps, tools: ToolRunner, doubles: Doubles) -
         actions=deps.actions.over(doubles.external(tools), doubles.around),
         announce=_nobody,
     )
+
+
+def _decided(given: Deliberation, proposal: str | None) -> Deliberation:
+    if proposal is None or given.get("proposal", "auto") != "auto":
+        return given
+    return cast("Deliberation", {**given, "proposal": proposal})
 
 
 def _nobody(calls: Sequence[ActionCall]) -> None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from coag.agent import CoagAgent, Doubles, Mind, Remains, staged, take_up
 from coag.context import WorkingMemory
-from coag.cycle import perceive, run_turn, write_snapshot
+from coag.cycle import close_cycle, perceive, run_turn, write_snapshot
 from coag.schema import (
     ActionCall,
     ActionSource,
@@ -17,9 +17,12 @@ from coag.schema import (
     Outcome,
     Percept,
     PerceptKind,
+    Phase,
+    Record,
     Snapshot,
     SnapshotReason,
     TraceRecord,
+    TurnEnd,
 )
 from coag.store import HashEmbedder, open_store
 
@@ -47,6 +50,8 @@ class Process:
         memory: The memory of the replay.
         listed: The external actions that were listed last.
         later: Whether another process was there before.
+        proposal: How the run's model proposed, where the agent leaves that to its model.
+        left_out: Names of constraints that a fork goes on without.
     """
 
     def __init__(
@@ -58,6 +63,8 @@ class Process:
         memory: TapeMemory,
         listed: list[ActionSpec],
         later: bool,
+        proposal: str | None = None,
+        left_out: Sequence[str] = (),
     ) -> None:
         self._sink = sink
         self._listed = listed
@@ -77,9 +84,11 @@ class Process:
                 approve=TapeApprover(self.stage, clock.once),
                 external=self._actions,
                 around=self._around,
+                proposal=proposal,
             ),
         )
-        rules = TapeRules(mind.deps.constraints, sink, from_outside=later)
+        rules = TapeRules(mind.deps.constraints, sink, from_outside=later, left_out=left_out)
+        self._rules = rules
         self.mind: Mind = replace(mind, deps=replace(mind.deps, constraints=rules))
         self.cancellation = Cancellation(sink)
         sink.on_taken = self._on_taken
@@ -145,12 +154,14 @@ class Process:
 
     # ---- what the process does ----
 
-    async def begin(self, snapshot: Snapshot) -> None:
-        """Starts with the state that the run began with."""
+    async def begin(self, snapshot: Snapshot, remembered: Iterable[Record] = ()) -> None:
+        """Starts with the state that the run began with, and with a fork's memory."""
+        await self._memory.keep(remembered)
         self._restore(snapshot)
         self.mind.deps.told.begin()
         if snapshot.reason is SnapshotReason.FORKED:
-            self.mind.deps.constraints.pin()
+            memory = self.mind.context.working_memory
+            self._rules.go_on(memory.cognitive_state.retrieval if memory.in_cycle else None)
         write_snapshot(self.mind.context, self.mind.deps, snapshot.reason)
 
     def load(self, snapshot: Snapshot) -> None:
@@ -162,6 +173,20 @@ class Process:
     async def take_over(self, remains: Remains) -> None:
         """Goes on where another process had stood."""
         await take_up(self.mind, remains)
+
+    @property
+    def has_selected(self) -> bool:
+        """Whether it stands right before an Execution."""
+        memory = self.mind.context.working_memory
+        return memory.in_cycle and memory.phase is Phase.SELECTION
+
+    async def stop(self, number: int, why: str) -> None:
+        """Ends the cycle and its turn before an Execution that a fork does not run."""
+        context, deps = self.mind.context, self.mind.deps
+        await close_cycle(context, deps, why)
+        cycle = context.working_memory.cycle
+        at = deps.clock.now()
+        deps.trace.write(TurnEnd(at=at, turn=number, cycle=cycle, reason="cancelled", response=why))
 
     async def perceive(self, percept: Percept) -> None:
         """Takes in what came between turns."""

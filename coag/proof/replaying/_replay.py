@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from coag.agent import CoagAgent, rebuild
-from coag.errors import ConfigurationError, ResumeError, TraceError
+from coag.errors import CoagError, ConfigurationError, ResumeError, TraceError
 from coag.schema import PHASES, TRACE_VERSION, Outcome, Phase, TraceRecord
 from coag.tracing import (
     Rebuild,
@@ -19,6 +19,7 @@ from coag.tracing import (
     read_trace,
 )
 
+from ._fork import model_of
 from ._meaning import meaning_of
 from ._plain import PlainSink, replay_plain
 from ._run import Builder, Replayed
@@ -110,9 +111,8 @@ async def replay(
         await replay_plain(folder, _with_recipe(folder, info), plain, records)
         return _report(info.id, plain, remarks)
     sink = CheckingSink(Tape(records()))
-    replayed = Replayed(
-        run=folder, info=info, build=_builder(folder, info, agent), records=records, sink=sink
-    )
+    build = _builder(folder, info, agent, sink)
+    replayed = Replayed(run=folder, info=info, build=build, records=records, sink=sink)
     await replayed.go()
     return _report(info.id, sink, remarks)
 
@@ -127,14 +127,29 @@ def _check_version(folder: RunFolder) -> None:
         )
 
 
-def _builder(folder: RunFolder, info: RunInfo, given: CoagAgent | AgentBuilder | None) -> Builder:
+def _builder(
+    folder: RunFolder,
+    info: RunInfo,
+    given: CoagAgent | AgentBuilder | None,
+    sink: CheckingSink,
+) -> Builder:
     """How to build the agent, as often as it is needed."""
     if isinstance(given, CoagAgent):
         return _Once(given).build
     if given is not None:
         return lambda: _made(given)
     _with_recipe(folder, info)
-    return lambda: rebuild(folder, Rebuild(purpose="replay"))
+    model = model_of(info.parent)
+
+    async def build() -> CoagAgent:
+        if model is not None:
+            try:
+                return await rebuild(folder, Rebuild(purpose="replay", model=model))
+            except CoagError as error:
+                sink.remark(f"The agent was built with the run's first model: {error}")
+        return await rebuild(folder, Rebuild(purpose="replay"))
+
+    return build
 
 
 def _with_recipe(folder: RunFolder, info: RunInfo) -> RunInfo:

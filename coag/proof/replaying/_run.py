@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from coag.agent import CoagAgent, Remains
@@ -11,6 +11,7 @@ from coag.errors import CoagError, TraceError
 from coag.schema import (
     ActionSpec,
     Note,
+    Outcome,
     Percept,
     Snapshot,
     SnapshotReason,
@@ -21,6 +22,7 @@ from coag.schema import (
 from coag.tracing import RunFolder, RunInfo
 
 from ._doubles import TapeMemory
+from ._fork import before_fork, constraints_left_out, remembered_in, stop_ahead, tell_of
 from ._process import Process, empty_memory
 from ._sink import CheckingSink, ReplayStopped, is_outside
 
@@ -46,8 +48,10 @@ class Replayed:
     _memory: TapeMemory | None = None
     _listed: list[ActionSpec] = field(default_factory=list[ActionSpec])
     _turn: int = 0
-    _begun: Remains | None = None
-    """What a process that has taken over knows of the turn that it is in."""
+    _begun: Sequence[Outcome] | None = None
+    """For a process that began in the middle of a turn: the outcomes that it had had."""
+    _stop: str | None = None
+    """Why a fork stopped at once."""
 
     async def go(self) -> None:
         """Replays as far as the tape goes, or to where the replay differs."""
@@ -102,6 +106,7 @@ class Replayed:
     async def _process_of(self, *, later: bool) -> Process:
         agent = await self.build()
         self._memory = self._memory or empty_memory(agent)
+        proposal = self.info.configuration.get("settings", {}).get("proposal")
         return Process(
             agent,
             self.info.id,
@@ -109,22 +114,41 @@ class Replayed:
             memory=self._memory,
             listed=self._listed,
             later=later,
+            proposal=proposal,
+            left_out=constraints_left_out(self.info.parent),
         )
 
     async def _begin(self) -> None:
         head = self.sink.tape.head
         if head is None:
             return
-        begins = (SnapshotReason.OPENED, SnapshotReason.FORKED)
-        if isinstance(head, Snapshot) and head.reason in begins:
-            self._process = await self._process_of(later=head.reason is SnapshotReason.FORKED)
+        if isinstance(head, Snapshot) and head.reason is SnapshotReason.OPENED:
+            self._process = await self._process_of(later=False)
             await self._process.begin(head)
+            return
+        if isinstance(head, Snapshot) and head.reason is SnapshotReason.FORKED:
+            await self._begin_fork(head)
             return
         self.sink.remark(
             "The trace does not begin with a snapshot, as where its first process died at once: "
             "the run is taken to begin with the agent as it is built."
         )
         await self._take_over()
+
+    async def _begin_fork(self, head: Snapshot) -> None:
+        """A fork begins where its parent stood, in the middle of a turn."""
+        if self.info.parent is None:
+            raise TraceError(
+                self.run.info_path, "names no parent, though the trace begins as a fork"
+            )
+        before = before_fork(self.run, self.info.parent, self.sink.tape)
+        tell_of(before, self.sink.remark)
+        self._listed[:] = before.listed
+        self._turn = before.turn or 0
+        self._begun = before.outcomes if before.turn_open else None
+        self._stop = stop_ahead(self.sink.tape)
+        self._process = await self._process_of(later=True)
+        await self._process.begin(head, remembered_in(self.run))
 
     async def _take_over(self) -> None:
         """Another process goes on where the tape is now."""
@@ -138,7 +162,7 @@ class Replayed:
         self._process = await self._process_of(later=True)
         self._turn = remains.turn
         await self._process.take_over(remains)
-        self._begun = remains if remains.turn_open else None
+        self._begun = remains.outcomes if remains.turn_open else None
 
     async def _step(self) -> None:
         """What comes next between turns."""
@@ -146,8 +170,11 @@ class Replayed:
         if process is None or head is None:
             return
         if self._begun is not None:
-            remains, self._begun = self._begun, None
-            await process.turn(remains.turn, remains.outcomes)
+            begun, self._begun = self._begun, None
+            if process.has_selected and self._stop is not None:
+                await process.stop(self._turn, self._stop)
+            else:
+                await process.turn(self._turn, begun)
             return
         match head:
             case TurnStart():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from coag.cycle import ConstraintSet
@@ -66,11 +67,22 @@ class TapeRules(ConstraintSet):
         rules: The agent's own.
         sink: Knows what is next on the tape.
         from_outside: Whether constraints of the first cycle may have come from outside.
+        left_out: Names of those that a fork goes on without.
     """
 
-    def __init__(self, rules: ConstraintSet, sink: CheckingSink, *, from_outside: bool) -> None:
+    def __init__(
+        self,
+        rules: ConstraintSet,
+        sink: CheckingSink,
+        *,
+        from_outside: bool,
+        left_out: Iterable[str] = (),
+    ) -> None:
         super().__init__()
         self._rules = rules
+        self._gone = frozenset(left_out)
+        for name in self._gone:
+            rules.leave_out(name)
         self._sink = sink
         self._from_outside = from_outside
 
@@ -88,9 +100,17 @@ class TapeRules(ConstraintSet):
             return pinned
         return self._adapted(pinned, was)
 
+    def go_on(self, retrieval: RetrievalOutcome | None) -> None:
+        """Fixes what is in force where a fork begins, in the middle of a cycle or before one."""
+        if retrieval is None:
+            self._rules.pin()
+        else:
+            self._adapted(self._rules.pin(), retrieval)
+
     def _adapted(self, pinned: tuple[str, ...], was: RetrievalOutcome) -> tuple[str, ...]:
         lacking = [name for name in was.constraints if name not in pinned]
-        gone = [name for name in self._rules.names() if name not in was.constraints]
+        own = [name for name in self._rules.names() if name not in self._gone]
+        gone = [name for name in own if name not in was.constraints]
         for name in lacking:
             self._rules.add(RecordedRule(name, self._sink.tape), name=name)
             self._sink.remark(
