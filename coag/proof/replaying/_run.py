@@ -119,8 +119,7 @@ class Replayed:
         )
 
     async def _begin(self) -> None:
-        head = self.sink.tape.head
-        if head is None:
+        if self.sink.resumes or (head := self.sink.tape.head) is None:
             return
         if isinstance(head, Snapshot) and head.reason is SnapshotReason.OPENED:
             self._process = await self._process_of(later=False)
