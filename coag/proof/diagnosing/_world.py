@@ -5,7 +5,7 @@ from __future__ import annotations
 from coag.schema import ExecutionStatus, Failure, PerceptKind, Phase
 
 from ._causes import Cause, Diagnosis, Evidence
-from ._progress import no_nearer
+from ._progress import chosen_projection, no_nearer, remaining
 from ._returned import seen_in, told, why_failed
 from ._scene import Return, Scene
 from ._story import Story
@@ -144,7 +144,14 @@ def refused_by_the_world(scene: Scene, story: Story) -> Diagnosis | None:
 
 
 def _foreseen(scene: Scene, story: Story, returned: Return) -> bool:
-    """Whether what came of a failed action is just what its projection had said."""
+    """Whether what came of a failed action is just what its projection had said.
+
+    A projection that was to bring the goal nearer did not say so: somebody else had been there.
+    """
+    claims, projection = story.recalled_claims(scene), chosen_projection(scene)
+    left, after_it = (remaining(scene, story, claims, state) for state in (None, projection))
+    if left is not None and after_it is not None and after_it < left:
+        return False
     expected = story.expected(scene, returned)
     before, after = story.domain.facts(returned.before), story.domain.facts(returned.after)
     return any(before.get(name) != value for name, value in expected.items()) and all(
