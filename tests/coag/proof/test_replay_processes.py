@@ -101,6 +101,37 @@ async def test_the_report_tells_where_another_process_went_on(tmp_path: Path) ->
     assert f"Another process went on with the run at record {kept}." in report.remarks
 
 
+async def resumed_once(run: RunFolder, *, goes_on: bool) -> None:
+    agent = await CoagAgent.resume(run.path)
+    if goes_on and agent.in_turn:
+        await say(agent)
+    elif goes_on:
+        await say(agent, *SAID[agent.turn : agent.turn + 1])
+    await agent.close()
+    info = json.loads(run.info_path.read_text())
+    run.info_path.write_text(json.dumps({**info, "ended_at": None, "seal": None}))
+
+
+def cut(run: RunFolder, kept: int, *, torn: bool) -> None:
+    lines = run.trace_path.read_bytes().splitlines(keepends=True)
+    half = lines[kept][: len(lines[kept]) // 2] if torn else b""
+    run.trace_path.write_bytes(b"".join(lines[:kept]) + half)
+
+
+@pytest.mark.broken_trace("it breaks runs off")
+async def test_a_run_is_replayed_that_was_resumed_again_and_again(tmp_path: Path) -> None:
+    whole = await whole_run(tmp_path / "whole", "compact")
+    for kept, torn in ((0, True), (1, False), (9, True), (17, False), (length(whole), False)):
+        run = broken_off(whole, kept, torn and kept < length(whole), tmp_path / str(kept))
+        await resumed_once(run, goes_on=False)
+        await resumed_once(run, goes_on=False)  # right after a resume
+        await resumed_once(run, goes_on=True)
+        cut(run, length(run) - 2, torn=True)
+        await resumed_once(run, goes_on=True)
+        report = await replay(run)
+        assert report.divergence is None, f"broken off after {kept}: {report.divergence}"
+
+
 @pytest.mark.broken_trace("it breaks a run off and changes what came after")
 async def test_a_difference_after_a_break_is_found(tmp_path: Path) -> None:
     run = await whole_run(tmp_path / "whole", "compact")

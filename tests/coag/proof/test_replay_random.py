@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from autogen_agentchat.messages import TextMessage
 from autogen_core import CancellationToken, FunctionCall
-from hypothesis import HealthCheck, Phase, assume, given, settings
+from hypothesis import HealthCheck, Phase, assume, example, given, settings
 from hypothesis import strategies as st
 
 from coag.agent import CoagAgent
@@ -116,6 +116,7 @@ QUICK = settings(
 
 
 @QUICK
+@example(choices=[39], kind=("full", "native"))  # a fact and a rule of one answer
 @given(choices=CHOICES, kind=KINDS)
 def test_the_replay_of_a_random_run_never_diverges(
     choices: list[int], kind: tuple[str, str]
