@@ -2,9 +2,10 @@
 
 Writing: the same agent with its trace on disk (`logs=`), on disk without the pages for reading,
 in RAM (the default), and with a trace that keeps nothing. One action is a whole cycle in a turn of
-its own. They take turns in blocks of 50 actions (5 with latency), long enough that the pages, which
-are made a moment later, fall into the block that they are of. Each number is the median of the
-blocks, and what recording adds is the median of the differences between neighbours.
+its own. They take turns in blocks of 50 actions (5 with latency). Pages are made in a thread, where
+the run itself waits for something: wall time and the loop's CPU end with the last action of a
+block, the CPU of all threads with its last page. Each number is the median of the blocks, and what
+recording adds is the median of the differences between neighbours.
 
 Reading: a run on disk of so many records, written by an agent; each way of reading it once.
 
@@ -125,6 +126,13 @@ def without_pages(folder: RunFolder, **options: Any) -> Any:
     return trace
 
 
+def unfinished(agent: CoagAgent) -> bool:
+    """Whether pages of the agent's run are still to be made."""
+    pages = getattr(agent.mind.trace.sink, "_pages", None)
+    job = getattr(pages, "_job", None)
+    return job is not None and not job.done()
+
+
 def clocks() -> tuple[float, float, float]:
     """What is measured: see `MEASURES`."""
     return time.perf_counter(), time.thread_time(), time.process_time()
@@ -145,7 +153,10 @@ async def cycles(seconds: float, depth: str, actions: int) -> dict[str, list[lis
                 before = clocks()
                 for _ in range(block):
                     await agents[name].run(task="Continue.")
-                after = clocks()
+                wall, loop, _ = clocks()
+                while unfinished(agents[name]):  # noqa: ASYNC110 - a thread, which sets no event
+                    await asyncio.sleep(SETTLED / 10)
+                after = (wall, loop, time.process_time())
                 each = [(b - a) * 1e3 / block for a, b in zip(before, after, strict=True)]
                 if number:  # the first block is for imports and caches
                     taken[name].append(each)

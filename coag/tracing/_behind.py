@@ -12,7 +12,9 @@ from coag.schema import ModelCall, Receipt, TraceRecord
 _MOST = 2_000
 """How many records wait at most; then the run waits."""
 _PAUSE = 0.02
-"""Seconds that a batch is held back, so that the run first gets to where it waits itself."""
+"""Seconds without a new record after which the run is taken to wait for something itself."""
+_PAUSES = 50
+"""So many such times at most, a batch is held back: a run that never waits gets its pages too."""
 
 
 class Pages(Protocol):
@@ -78,6 +80,14 @@ class Behind:
         job.result()
 
     def _add_waiting(self) -> None:
-        self._hurry.wait(_PAUSE)
+        self._wait_for_a_pause()
         while self._waiting:
             self._pages.add(*self._waiting.popleft())
+
+    def _wait_for_a_pause(self) -> None:
+        """Holds back until nothing has come for a moment, for a second at most."""
+        known = -1
+        for _ in range(_PAUSES):
+            if self._hurry.wait(_PAUSE) or len(self._waiting) == known:
+                return
+            known = len(self._waiting)
