@@ -1,7 +1,8 @@
 """What a run came to, as the experimenter counts it: from the world's own log and the records.
 
 This is not what a diagnosis sees: it tells whether a fault did harm at all, by comparison with
-the same run without the fault.
+the same run without the fault. A rejected candidate is no harm by itself: Evaluation is there to
+reject. It is, where nothing could be done (an impasse), or something useless was (actions).
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
 from coag.schema import (
-    EvaluationOutcome,
     Note,
     Receipt,
     ReceiptStatus,
@@ -36,8 +36,6 @@ class Tally:
     """Tool calls that failed or whose outcome is not known."""
     world_failures: int = 0
     """Actions that the world's own log says were without success."""
-    rejected: int = 0
-    """Candidates that Evaluation rejected."""
     impasses: int = 0
     """Cycles in which nothing could be done."""
     without_answer: int = 0
@@ -65,12 +63,6 @@ def tally_of(setup: ScenarioSetup, world: WorldState, records: Sequence[TraceRec
             for record in records
         ),
         world_failures=sum(not line.result.ok for line in world.log),
-        rejected=sum(
-            not judged.survived
-            for record in records
-            if isinstance(record, EvaluationOutcome)
-            for judged in record.evaluations
-        ),
         impasses=sum(isinstance(record, SelectionOutcome) and record.impasse for record in records),
         without_answer=sum(
             isinstance(record, Note) and record.about == "fallback" for record in records

@@ -6,11 +6,17 @@ import json
 from collections.abc import Sequence
 from typing import Any, cast
 
+from coag.schema import Phase
+
 from ._causes import Cause, Diagnosis, Evidence
 from ._domain import Facts
 from ._returned import seen_in, told, why_failed
 from ._scene import Return, Scene
 from ._story import Seen, Story
+from ._words import ended, shown
+
+_DOUBT = "If not that, then the projection is wrong, or the tool."
+"""What is said of every prediction that did not come true: the trace cannot tell these apart."""
 
 
 def refuted_belief(scene: Scene, story: Story) -> Diagnosis | None:
@@ -22,25 +28,46 @@ def refuted_belief(scene: Scene, story: Story) -> Diagnosis | None:
             return lonely
         for name, new, old in _surprises(story, returned, expected):
             cause, reason = _judged(name, new, old, scene, story, returned, expected)
-            if cause is None:
-                continue
-            text = f"{name} was {old.value!r} and is perceived as {new!r}."
-            failure = (
-                f"{returned.percept.source} failed: {why_failed(returned)}."
-                if returned.percept.is_error
-                else f"What is perceived is not what was expected: {text}"
-            )
-            before = Evidence(
-                seq=old.seq, cycle=old.cycle, phase=None, text=f"{name} was {old.value!r}."
-            )
-            return Diagnosis(
-                cycle=scene.cycle,
-                failure=failure,
-                cause=cause,
-                reason=f"{text} {reason}",
-                evidence=(before, seen_in(returned, scene, text)),
-            )
+            if cause is not None:
+                predicted = name in expected
+                before = _predicted(name, old, scene, story) if predicted else _was(name, old)
+                doubted = predicted and cause is not Cause.MISPERCEPTION
+                why = f"{reason} {_DOUBT}" if doubted and not returned.percept.is_error else reason
+                belief = "was expected to be" if predicted else "was"
+                text = f"{name} {belief} {shown(old.value)} and is perceived as {shown(new)}."
+                return _refuted(scene, returned, cause, (text, why), before)
     return None
+
+
+def _refuted(
+    scene: Scene, returned: Return, cause: Cause, told: tuple[str, str], before: Evidence
+) -> Diagnosis:
+    """The diagnosis of a belief: what was told of it, and why."""
+    text, why = told
+    failure = text
+    if returned.percept.is_error:
+        failure = ended(f"{returned.percept.source} failed: {why_failed(returned)}")
+        why = f"{text} {why}"
+    return Diagnosis(
+        cycle=scene.cycle,
+        failure=failure,
+        cause=cause,
+        reason=why,
+        evidence=(before, seen_in(returned, scene, text)),
+    )
+
+
+def _was(name: str, old: Seen) -> Evidence:
+    text = f"{name} was {shown(old.value)}."
+    return Evidence(seq=old.seq, cycle=old.cycle, phase=None, text=text)
+
+
+def _predicted(name: str, old: Seen, scene: Scene, story: Story) -> Evidence:
+    """The record of the evaluation that holds the projection, with what was seen before."""
+    before = story.history(name)[-1].value
+    unless = f"; it was {shown(before)}" if before != old.value else ""
+    text = f"The projection of what was chosen: {name} {shown(old.value)}{unless}."
+    return scene.at(Phase.EVALUATION, text)
 
 
 def _lonely(story: Story, scene: Scene, returned: Return) -> Diagnosis | None:
@@ -49,19 +76,19 @@ def _lonely(story: Story, scene: Scene, returned: Return) -> Diagnosis | None:
         later = [] if story.history(name) else story.later(name, scene, returned.seq)
         if not later or later[0].failed or any(s.own or s.value == value for s in later):
             continue
-        text = f"{name} is read as {value!r}."
+        text = f"{name} is read as {shown(value)}."
         return Diagnosis(
             cycle=scene.cycle,
             failure=f"What was perceived of {name} is not so.",
             cause=Cause.MISPERCEPTION,
-            reason=f"{text} Every later reading says {later[0].value!r}.",
+            reason=f"{text} Every later reading says {shown(later[0].value)}.",
             evidence=(
                 seen_in(returned, scene, text),
                 Evidence(
                     seq=later[0].seq,
                     cycle=later[0].cycle,
                     phase=None,
-                    text=f"{name} is {later[0].value!r}.",
+                    text=f"{name} is {shown(later[0].value)}.",
                 ),
             ),
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from coag.proof.verifying import Trace
@@ -19,12 +20,13 @@ from ._mind import (
     early_answer,
     false_situation,
     faulty_evaluation,
-    invalid_proposal,
     unusable_answer,
 )
 from ._plain import diagnose_plain
+from ._rejection import invalid_proposal
 from ._scene import Scene, Scenes
 from ._story import AHEAD, Story
+from ._words import short
 from ._world import (
     broken_tool,
     broken_turn,
@@ -88,9 +90,16 @@ def diagnoses(
     for scene in Scenes().of(_entries(trace)):
         story.ahead.append(scene)
         if len(story.ahead) > AHEAD:
-            yield from _judge(story.ahead.popleft(), story)
+            yield from map(_bounded, _judge(story.ahead.popleft(), story))
     while story.ahead:
-        yield from _judge(story.ahead.popleft(), story)
+        yield from map(_bounded, _judge(story.ahead.popleft(), story))
+
+
+def _bounded(found: Diagnosis) -> Diagnosis:
+    """A diagnosis whose sentences are short, whatever the trace and a domain hold."""
+    evidence = tuple(replace(one, text=short(one.text)) for one in found.evidence)
+    failure, reason = short(found.failure), short(found.reason)
+    return replace(found, failure=failure, reason=reason, evidence=evidence)
 
 
 def _judge(scene: Scene, story: Story) -> Iterator[Diagnosis]:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from coag.schema import Evaluation, Phase, Record, RetrievalOutcome, record_id
+from coag.schema import Phase, Record, RetrievalOutcome, record_id
 
 from ._causes import Cause, Diagnosis, Evidence
 from ._domain import Claim
 from ._progress import makes_sense_unruled, misled, wasted
+from ._rejection import harm_of_rejection, rejected
 from ._scene import Scene
 from ._story import Story
+from ._words import ended, quoted, short
 
 
 def changed_record(scene: Scene, story: Story) -> Diagnosis | None:
@@ -22,9 +24,13 @@ def changed_record(scene: Scene, story: Story) -> Diagnosis | None:
         foreign = not record.provenance.run or "[redacted]" in record.text
         if before == record.text or foreign or (before is None and own):
             continue
-        evidence = [scene.at(Phase.RETRIEVAL, f"Record {record.id[:8]} came as {record.text!r}.")]
+        evidence = [
+            scene.at(
+                Phase.RETRIEVAL, ended(f"Record {record.id[:8]} came as {quoted(record.text)}")
+            )
+        ]
         if known is not None:
-            evidence.insert(0, _existing(known, f"Record {record.id[:8]} says {before!r}."))
+            evidence.insert(0, _existing(known))
         return Diagnosis(
             cycle=scene.cycle,
             failure=f"Recall brought record {record.id[:8]} with a content that is not its own.",
@@ -54,7 +60,11 @@ def untrue_record(scene: Scene, story: Story) -> Diagnosis | None:
         (said, "Without it there is a way to the goal, and no percept confirms it."),
     ):
         wrong = [claim for _, claim in suspects]
-        vetoed = suspects is refuted and any(_vetoed(claim, scene, story) for claim in wrong)
+        vetoed = (
+            suspects is refuted
+            and any(_vetoed(claim, scene, story) for claim in wrong)
+            and bool(harm_of_rejection(scene, story, _without(claims, wrong)))
+        )
         if vetoed or (wrong and misled(scene, story, claims, wrong, gave_up=suspects is said)):
             record = suspects[0][0]
             return Diagnosis(
@@ -63,7 +73,7 @@ def untrue_record(scene: Scene, story: Story) -> Diagnosis | None:
                 cause=Cause.WRONG_FACT,
                 reason=f"It followed record {record.id[:8]}. {why}",
                 evidence=(
-                    scene.at(Phase.RETRIEVAL, f"Recalled: {record.text!r}."),
+                    scene.at(Phase.RETRIEVAL, ended(f"Recalled: {quoted(record.text)}")),
                     scene.at(Phase.EXECUTION, _what_it_did(scene)),
                 ),
             )
@@ -98,10 +108,11 @@ def _missed(
         cause=Cause.MISSED_RETRIEVAL,
         reason=f"Record {record.id[:8]} tells of it, and it was not recalled.{why}",
         evidence=(
-            _existing(known, f"Record {record.id[:8]} says {record.text!r}."),
+            _existing(known),
             scene.at(
                 Phase.RETRIEVAL,
-                f"{len(retrieval.records)} records came for {retrieval.query[:80]!r}, not this.",
+                f"{len(retrieval.records)} records came, not this one; the query was "
+                f"{quoted(retrieval.query, 80)}.",
             ),
         ),
     )
@@ -112,14 +123,14 @@ def _for_want_of(claim: Claim, scene: Scene, story: Story) -> str:
     now = story.circumstances(scene, scene.state, ())
     if story.domain.holds(claim, now, remembered=True) is False:
         return ""
+    recalled = story.recalled_claims(scene)
     vetoed = _vetoed(claim, scene, story)
-    if vetoed:
-        return f"A candidate was rejected: {vetoed}."
+    if vetoed and harm_of_rejection(scene, story, [*recalled, claim]):
+        return ended(f"A candidate was rejected: {short(vetoed, 240)}")
     for returned in scene.returns:
         after = story.domain.facts(returned.after)
         if returned.percept.is_error and after.get(claim.fact) == claim.value:
             return f"{returned.percept.source} failed."
-    recalled = story.recalled_claims(scene)
     if wasted(scene, story, [*recalled, claim]) and makes_sense_unruled(scene, story, recalled):
         return f"{_what_it_did(scene)} That leads away from the goal."
     return ""
@@ -127,7 +138,7 @@ def _for_want_of(claim: Claim, scene: Scene, story: Story) -> str:
 
 def _vetoed(claim: Claim, scene: Scene, story: Story) -> str:
     """Why a candidate was rejected, if for what a claim says; else empty."""
-    for judged in _vetoes(scene):
+    for judged in rejected(scene):
         died = judged.died_of
         told = story.domain.claims(died.reason) if died else ()
         if died and any((one.fact, one.value) == (claim.fact, claim.value) for one in told):
@@ -140,17 +151,22 @@ def _recalled(scene: Scene) -> Iterator[Record]:
     yield from (hit.record for hit in retrieval.records) if retrieval else ()
 
 
-def _vetoes(scene: Scene) -> Sequence[Evaluation]:
-    judged = scene.evaluation.evaluations if scene.evaluation else ()
-    return [one for one in judged if not one.survived]
+def _without(claims: Sequence[Claim], wrong: Sequence[Claim]) -> Sequence[Claim]:
+    return [claim for claim in claims if claim not in wrong]
 
 
-def _existing(known: tuple[int, int, Record], text: str) -> Evidence:
+def _existing(known: tuple[int, int, Record]) -> Evidence:
+    record = known[2]
+    text = ended(f"Record {record.id[:8]} says {quoted(record.text)}")
     return Evidence(seq=known[0], cycle=known[1], phase=Phase.RETRIEVAL, text=text)
 
 
 def _what_it_did(scene: Scene) -> str:
     done = scene.executed
     if scene.execution is not None and scene.execution.response is not None:
-        return f"It answered {scene.execution.response[:80]!r} and ended the turn."
-    return f"It did {done[0].action} {done[0].arguments or ''}." if done else "It did nothing."
+        return f"It answered {quoted(scene.execution.response, 80)} and ended the turn."
+    return (
+        ended(f"It did {done[0].action} {done[0].arguments or ''}".rstrip())
+        if done
+        else "It did nothing."
+    )

@@ -1,4 +1,4 @@
-"""Rules about what the model gave: no answer, a false situation, bad candidates, scores, choice."""
+"""Rules about what the model gave: no answer, a false situation, bad scores, a bad choice."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from ._causes import Cause, Diagnosis, Evidence
 from ._progress import DETOUR, remaining, too_early
 from ._scene import Call, Scene
 from ._story import Story
+from ._words import ended, quoted, short
 
 Rule = Callable[[Scene, Story], Diagnosis | None]
 """From a scene and the run around it to a failure and its cause, or None."""
 
-FORM_CHECKS = ("action_exists", "arguments")
-"""Checks of Evaluation that a candidate dies of whose form is wrong."""
-PROGRESS = "progress"
+_CALL = 240
+"""Characters of a candidate that are told."""
 _TOLERANCE = 0.01
 """Scores that differ by less are the same."""
 
@@ -40,13 +40,15 @@ def _unusable(scene: Scene, phase: Phase | None, calls: Sequence[tuple[int, Call
         cycle=scene.cycle,
         failure=f"{named.capitalize()} got no answer that could be used.",
         cause=Cause.UNUSABLE_ANSWER,
-        reason=f"{len(calls)} model call(s) failed, the last one: {calls[-1][1].error}.",
+        reason=ended(f"{len(calls)} model call(s) failed, the last one: {calls[-1][1].error}"),
         evidence=tuple(
             Evidence(
                 seq=seq,
                 cycle=scene.cycle,
                 phase=phase,
-                text=f"Attempt {call.attempt}: {call.error}; the answer was {call.raw[:60]!r}.",
+                text=ended(
+                    f"Attempt {call.attempt}: {call.error}; the answer: {quoted(call.raw, 60)}"
+                ),
             )
             for seq, call in calls
         ),
@@ -56,12 +58,13 @@ def _unusable(scene: Scene, phase: Phase | None, calls: Sequence[tuple[int, Call
 def false_situation(scene: Scene, story: Story) -> Diagnosis | None:
     """Reasoning says what the state, the goal or the memory contradict."""
     reasoning = scene.reasoning
-    if reasoning is None or _without_answer(scene, Phase.REASONING):
+    if reasoning is None or scene.unanswered(Phase.REASONING):
         return None
     now = story.circumstances(scene, scene.state)
     for claim in story.domain.claims(reasoning.situation):
         if story.domain.holds(claim, now, remembered=False) is False:
-            return _faulty(scene, f"It says {claim.text!r}, and what it was shown does not.")
+            text = f"It says {quoted(claim.text)}, and what it was shown does not."
+            return _faulty(scene, text)
     left = remaining(scene, story, now.recalled)
     if reasoning.goal_status is not GoalStatus.OPEN and left is not None and 0 < left < inf:
         text = f"It calls the goal {reasoning.goal_status}; {left:g} actions would reach it."
@@ -70,44 +73,13 @@ def false_situation(scene: Scene, story: Story) -> Diagnosis | None:
 
 
 def _faulty(scene: Scene, text: str) -> Diagnosis:
-    situation = scene.reasoning.situation if scene.reasoning else ""
+    situation = quoted(scene.reasoning.situation if scene.reasoning else "")
     return Diagnosis(
         cycle=scene.cycle,
         failure="The situation was misunderstood.",
         cause=Cause.FAULTY_REASONING,
         reason=text,
-        evidence=(scene.at(Phase.REASONING, f"The situation it gave: {situation[:160]!r}."),),
-    )
-
-
-def invalid_proposal(scene: Scene, story: Story) -> Diagnosis | None:
-    """Nothing was proposed, or what cannot or must not be done."""
-    proposal = scene.proposal
-    if proposal is None or _without_answer(scene, Phase.PROPOSAL):
-        return None
-    if not proposal.candidates and proposal.proposed_by in ("model", "native"):
-        return _invalid(scene, "Nothing was proposed.", "The answer holds no candidate.")
-    for judged in scene.evaluation.evaluations if scene.evaluation else ():
-        died, candidate = judged.died_of, scene.candidate(judged.candidate_id)
-        if died is None or candidate is None:
-            continue
-        formed = died.constraint not in FORM_CHECKS
-        why = "The rule was in force." if formed else "No such call can be made."
-        asked = f"{candidate.action} {candidate.raw_arguments}"
-        return _invalid(scene, f"{asked} was rejected by {died.constraint}: {died.reason}.", why)
-    return None
-
-
-def _invalid(scene: Scene, failure: str, why: str) -> Diagnosis:
-    return Diagnosis(
-        cycle=scene.cycle,
-        failure=failure,
-        cause=Cause.INVALID_PROPOSAL,
-        reason=why,
-        evidence=(
-            scene.at(Phase.PROPOSAL, "Here it was proposed."),
-            scene.at(Phase.EVALUATION, failure),
-        ),
+        evidence=(scene.at(Phase.REASONING, ended(f"The situation it gave: {situation}")),),
     )
 
 
@@ -115,7 +87,7 @@ def faulty_evaluation(scene: Scene, story: Story) -> Diagnosis | None:
     """The best score went to a candidate that is predicted to be worse than another one."""
     scored = _scored(scene)
     chosen = scene.selection.candidate_id if scene.selection else None
-    if len(scored) < 2 or _answerless(scene):
+    if len(scored) < 2 or scene.unanswered(Phase.EVALUATION):
         return None
     top = max(scored, key=lambda one: (one.score or 0.0, one.candidate_id == chosen))
     ways = {one.candidate_id: _way(one, scene, story) for one in scored}
@@ -202,13 +174,6 @@ def _way(judged: Evaluation, scene: Scene, story: Story) -> float | None:
 
 def _named(judged: Evaluation, scene: Scene) -> str:
     candidate = scene.candidate(judged.candidate_id)
-    return f"{candidate.action} {candidate.raw_arguments}" if candidate else judged.candidate_id
-
-
-def _without_answer(scene: Scene, phase: Phase) -> bool:
-    calls = [call for _, call in scene.calls if call.phase is phase]
-    return bool(calls) and calls[-1].error is not None
-
-
-def _answerless(scene: Scene) -> bool:
-    return _without_answer(scene, Phase.EVALUATION)
+    if candidate is None:
+        return judged.candidate_id
+    return short(f"{candidate.action} {candidate.raw_arguments}", _CALL)

@@ -12,6 +12,7 @@ from ._domain import Domain
 from ._mind import unusable_answer
 from ._scene import Scene
 from ._story import Story
+from ._words import ended, quoted
 
 _NUMBER = re.compile(r"\d+")
 _SHAPE = 400
@@ -44,7 +45,8 @@ def diagnose_plain(scene: Scene, failed: dict[str, str]) -> Iterator[Diagnosis]:
             failed[call] = _shape(receipt.content)
             while len(failed) > _REMEMBERED:
                 del failed[next(iter(failed))]
-            text = f"{intent.action if intent else 'An action'} failed: {receipt.content[:120]!r}."
+            named = intent.action if intent else "An action"
+            text = ended(f"{named} failed: {quoted(receipt.content)}")
             yield Diagnosis(
                 cycle=scene.cycle,
                 failure=text,

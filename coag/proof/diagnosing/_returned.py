@@ -9,6 +9,10 @@ from coag.schema import Phase
 
 from ._causes import Evidence
 from ._scene import Return, Scene
+from ._words import short
+
+_REASON = 240
+"""Characters of a reason that are told."""
 
 
 def told(returned: Return) -> Mapping[str, Any]:
@@ -18,7 +22,7 @@ def told(returned: Return) -> Mapping[str, Any]:
 
 def why_failed(returned: Return) -> str:
     reason = told(returned).get("reason")
-    return str(reason or returned.percept.content)[:160]
+    return short(str(reason or returned.percept.content), _REASON)
 
 
 def seen_in(returned: Return, scene: Scene, text: str) -> Evidence:

@@ -141,6 +141,11 @@ class Scene:
         seq = self.outcomes[phase][0] if phase in self.outcomes else self.first
         return Evidence(seq=seq, cycle=self.cycle, phase=phase, text=text)
 
+    def unanswered(self, phase: Phase) -> bool:
+        """Whether a phase had to do without the model's answer: its last call failed."""
+        calls = [call for _, call in self.calls if call.phase is phase]
+        return bool(calls) and calls[-1].error is not None
+
     @property
     def first(self) -> int:
         """Number of its earliest record."""

@@ -33,6 +33,16 @@ class Seen:
     """True if it came with an action that failed."""
 
 
+@dataclass(frozen=True, slots=True)
+class Deed:
+    """What a cycle came to, in a form that can be compared with another cycle's."""
+
+    rejected: frozenset[tuple[str, str, str]]
+    """Action, arguments and fatal constraint of each rejected candidate."""
+    done: tuple[tuple[str, str, str], ...]
+    """Action, arguments and result of what was executed."""
+
+
 @dataclass(slots=True)
 class Story:
     """The run so far and a few cycles ahead, as far as rules need it."""
@@ -53,6 +63,8 @@ class Story:
     _seen: OrderedDict[str, deque[Seen]] = field(default_factory=OrderedDict[str, deque[Seen]])
     _latest: dict[str, Any] = field(default_factory=dict[str, Any])
     _goal: str = ""
+    _before: Deed | None = None
+    """What the cycle before came to; None where it ended its turn."""
 
     def know(self, records: Iterable[Record]) -> None:
         """Takes in records that are known to exist, besides those of the trace."""
@@ -71,6 +83,7 @@ class Story:
 
     def end(self, scene: Scene) -> None:
         """Takes in what a judged scene brought."""
+        self._before = _deed(scene) if scene.end is None else None
         for returned in scene.returns:
             expected = self.expected(scene, returned)
             before: Facts = self.domain.facts(returned.before) if expected else {}
@@ -118,6 +131,16 @@ class Story:
                     )
         return found
 
+    def recurs(self, scene: Scene) -> bool:
+        """Whether a cycle repeats the one before it, in its turn, a rejection included."""
+        before, now = self._before, _deed(scene)
+        return (
+            before is not None
+            and bool(now.done)
+            and before.done == now.done
+            and bool(before.rejected & now.rejected)
+        )
+
     def circumstances(
         self, scene: Scene, state: Mapping[str, Any], claims: Sequence[Claim] | None = None
     ) -> Circumstances:
@@ -149,6 +172,16 @@ class Story:
         while len(self._seen) > FACTS_KEPT:
             gone, _ = self._seen.popitem(last=False)
             self._latest.pop(gone, None)
+
+
+def _deed(scene: Scene) -> Deed:
+    rejected: list[tuple[str, str, str]] = []
+    for judged in scene.evaluation.evaluations if scene.evaluation else ():
+        candidate, died = scene.candidate(judged.candidate_id), judged.died_of
+        if candidate is not None and died is not None:
+            rejected.append((candidate.action, candidate.raw_arguments, died.constraint))
+    done = tuple((one.action, str(one.arguments), one.result) for one in scene.executed)
+    return Deed(frozenset(rejected), done)
 
 
 def _own(fact: str, value: Any, expected: Facts, returned: Return) -> bool:

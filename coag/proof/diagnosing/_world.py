@@ -9,6 +9,7 @@ from ._progress import chosen_projection, no_nearer, remaining
 from ._returned import seen_in, told, why_failed
 from ._scene import Return, Scene
 from ._story import Story
+from ._words import ended, quoted, short, shown
 
 APPROVAL = "approval"
 """The name under which somebody who approves refuses."""
@@ -21,8 +22,8 @@ def contradictory_return(scene: Scene, story: Story) -> Diagnosis | None:
         for name, value in said.items():
             if name in returned.after and returned.after[name] != value:
                 text = (
-                    f"The return of {returned.percept.source} says {name} {value!r}, and the "
-                    f"state that came of it {returned.after[name]!r}."
+                    f"The return of {returned.percept.source} says {name} {shown(value)}, and "
+                    f"the state that came of it {shown(returned.after[name])}."
                 )
                 return Diagnosis(
                     cycle=scene.cycle,
@@ -39,10 +40,10 @@ def broken_tool(scene: Scene, story: Story) -> Diagnosis | None:
     for returned in scene.returns:
         percept = returned.percept
         if percept.kind is PerceptKind.UNKNOWN_OUTCOME:
-            text = f"{percept.source} gave no answer: {percept.content[:120]!r}."
+            text = ended(f"{percept.source} gave no answer: {quoted(percept.content)}")
             return _not_executed(scene, text, returned)
         if percept.is_error and percept.failure is not Failure.DETERMINISTIC:
-            text = f"{percept.source} failed: {percept.content[:120]!r}."
+            text = ended(f"{percept.source} failed: {quoted(percept.content)}")
             return _not_executed(scene, text, returned)
         if not percept.is_error and _did_nothing(scene, story, returned):
             text = f"{percept.source} reported success, and nothing changed."
@@ -59,10 +60,10 @@ def broken_tool(scene: Scene, story: Story) -> Diagnosis | None:
         return None
     return Diagnosis(
         cycle=scene.cycle,
-        failure=f"{internal.action} failed: {internal.result[:120]!r}.",
+        failure=ended(f"{internal.action} failed: {quoted(internal.result)}"),
         cause=Cause.INVALID_PROPOSAL,
         reason="An action on the agent's own memory was called in a way that it refuses.",
-        evidence=(scene.at(Phase.EXECUTION, internal.result[:120]),),
+        evidence=(scene.at(Phase.EXECUTION, ended(short(internal.result))),),
     )
 
 
@@ -98,14 +99,14 @@ def refused_at_last(scene: Scene, story: Story) -> Diagnosis | None:
             unapproved = f" {APPROVAL}: " in done.result
             return Diagnosis(
                 cycle=scene.cycle,
-                failure=done.result[:160],
+                failure=ended(short(done.result)),
                 cause=Cause.INVALID_PROPOSAL if unapproved else Cause.CHANGED_ENVIRONMENT,
                 reason=(
                     "Whoever approves did not want it."
                     if unapproved
                     else "It was allowed in Evaluation: what the rule looks at changed since."
                 ),
-                evidence=(scene.at(Phase.EXECUTION, done.result[:160]),),
+                evidence=(scene.at(Phase.EXECUTION, ended(short(done.result))),),
             )
     return None
 
@@ -120,7 +121,7 @@ def broken_turn(scene: Scene, story: Story) -> Diagnosis | None:
         failure="The turn broke off.",
         cause=None,
         reason="No record of this cycle shows what it came from.",
-        evidence=(Evidence(seq=seq, cycle=scene.cycle, phase=None, text=end.response[:160]),),
+        evidence=(Evidence(seq=seq, cycle=scene.cycle, phase=None, text=short(end.response)),),
     )
 
 
@@ -128,7 +129,7 @@ def refused_by_the_world(scene: Scene, story: Story) -> Diagnosis | None:
     """An action failed for a reason in the world that nothing that was known told of."""
     for returned in scene.returns:
         if returned.percept.is_error:
-            text = f"{returned.percept.source} failed: {why_failed(returned)}."
+            text = ended(f"{returned.percept.source} failed: {why_failed(returned)}")
             if _foreseen(scene, story, returned):
                 return _scored_badly(scene, returned, text)
             if no_nearer(scene, story, story.recalled_claims(scene)):

@@ -39,7 +39,7 @@ SOME: list[Broken] = [
     (Cause.MISPERCEPTION, "dirt underfoot flipped", "phantom-object", 2016, 2, 1, 335711958),
     (Cause.WRONG_FACT, "false rule", "evolution", 2017, 2, 4, 538941583),
     (Cause.FAULTY_EVALUATION, "drawn by lot", "phantom-object", 2008, 1, 1, 516945930),
-    (Cause.INVALID_PROPOSAL, "into a wall", "phantom-object", 2003, 2, 1, 997735487),
+    (Cause.INVALID_PROPOSAL, "into a wall", "energy-dilemma", 2002, 2, 1, 249616888),
     (Cause.FAILED_EXECUTION, "does nothing", "evolution", 2001, 2, 2, 64768184),
     (Cause.CHANGED_ENVIRONMENT, "dirt returns", "phantom-object", 2028, 2, 1, 616047865),
     (Cause.UNUSABLE_ANSWER, "no answer", "sudden-wall", 2038, 4, 1, 38281066),
@@ -56,11 +56,11 @@ OTHERS: list[Broken] = [
     (
         Cause.INVALID_PROPOSAL,
         "missing or foreign arguments",
-        "energy-dilemma",
-        2014,
-        1,
-        1,
-        364336766,
+        "phantom-object",
+        2017,
+        4,
+        2,
+        634108559,
     ),
     (Cause.FAULTY_EVALUATION, "in reverse", "evolution", 2002, 6, 1, 993147928),
     (Cause.FAILED_EXECUTION, "hangs", "energy-dilemma", 2027, 8, 1, 395502063),
@@ -85,7 +85,7 @@ OTHERS: list[Broken] = [
     (Cause.CHANGED_ENVIRONMENT, "somebody cleans", "energy-dilemma", 2020, 1, 1, 139149509),
     (Cause.UNUSABLE_ANSWER, "noise", "energy-dilemma", 2030, 6, 1, 310441104),
     (Cause.MISPERCEPTION, "blind to dirt", "evolution", 2031, 3, 3, 1021370682),
-    (Cause.WRONG_FACT, "walled in", "sudden-wall", 2009, 7, 4, 360424872),
+    (Cause.WRONG_FACT, "walled in", "evolution", 2003, 4, 4, 980266244),
     (Cause.FAULTY_REASONING, "imagines a rule", "sudden-wall", 2015, 3, 1, 580334817),
     (Cause.MISPERCEPTION, "proximity flipped", "phantom-object", 2034, 2, 1, 731042997),
     (Cause.FAULTY_REASONING, "thinks it is done", "evolution", 2018, 1, 2, 566833194),
@@ -102,6 +102,16 @@ async def _injected(broken: Broken, ground: Ground) -> Injection:
     twin = await play(stage, None, ground)
     trial = await play(stage, fault, ground)
     return Injection(trial=trial, harm=trial.tally.harm(twin.tally))
+
+
+async def test_a_rejection_beside_a_sound_action_is_neither_harm_nor_a_failure(
+    ground: Ground,
+) -> None:
+    broken = (Cause.INVALID_PROPOSAL, "into a wall", "phantom-object", 2003, 2, 1, 997735487)
+    injection = await _injected(broken, ground)
+    assert injection.trial.struck
+    assert injection.harm == ()
+    assert attributed(injection).found == "none"
 
 
 @pytest.mark.parametrize("broken", SOME, ids=lambda broken: f"{broken[0]}, {broken[1]}")

@@ -14,7 +14,7 @@ from coag.agent import CoagAgent
 from coag.context import AssistantState, CoagContext
 from coag.errors import CoagError
 from coag.models import ScriptedModel, ScriptedReply, ScriptedRequest
-from coag.proof import Cause, Claim, Diagnosis, Domain, diagnose
+from coag.proof import Cause, Circumstances, Claim, Diagnosis, Domain, diagnose
 from coag.schema import (
     Candidate,
     EvaluationOutcome,
@@ -58,9 +58,13 @@ def look() -> str:
 
 
 async def run(
-    tool: Callable[..., Any] = look, context: CoagContext[Any] | None = None, **said: ScriptedReply
+    tool: Callable[..., Any] = look,
+    context: CoagContext[Any] | None = None,
+    rules: Sequence[Any] = (),
+    actions: int = 1,
+    **said: ScriptedReply,
 ) -> tuple[TraceRecord, ...]:
-    """One turn of one action of an agent whose model says what is sound, but for `said`."""
+    """A turn of so many actions of an agent whose model says what is sound, but for `said`."""
     answers = {**SOUND, **said}
 
     def script(request: ScriptedRequest) -> ScriptedReply:
@@ -72,7 +76,8 @@ async def run(
         ScriptedModel(script),
         tools=[tool],
         model_context=context,
-        max_tool_iterations=1,
+        max_tool_iterations=actions,
+        constraints=rules,
         depth="full",
         proposal="json",
     )
@@ -231,7 +236,17 @@ async def test_knowledge_that_grows_and_what_was_only_reset_are_no_failures() ->
 
 async def test_a_thing_that_was_to_be_seen_and_is_not_is_a_failure() -> None:
     found = first(await run(told(True, fuel=0, dry=True, rain=False, seen=["bridge"]), Car()))
-    assert "seen was" in found.reason
+    assert "seen was expected to be" in found.failure
+
+
+async def test_a_prediction_that_fails_is_told_with_the_record_that_made_it() -> None:
+    trace = await run(told(True, fuel=3, dry=True, rain=False, seen=["bridge", "lake"]), Car())
+    found = first(trace)
+    assert found.failure == "fuel was expected to be 0 and is perceived as 3."
+    assert "projection is wrong, or the tool" in found.reason
+    before = found.evidence[0]
+    assert isinstance(trace[before.seq], EvaluationOutcome)
+    assert "fuel 0; it was 5" in before.text
 
 
 class Oven(Domain):
@@ -263,20 +278,94 @@ async def test_a_domain_lets_reasoning_be_compared_with_the_state() -> None:
     assert diagnose(counted) == []
 
 
-async def test_what_a_constraint_forbids_is_an_invalid_proposal() -> None:
-    trace = list(await run())
-    index = next(i for i, r in enumerate(trace) if isinstance(r, EvaluationOutcome))
-    evaluation = trace[index]
-    assert isinstance(evaluation, EvaluationOutcome)
-    dead = evaluation.evaluations[0].model_copy(
-        update={"verdicts": (Verdict(allowed=False, constraint="quiet", reason="it is night"),)}
-    )
-    trace[index] = evaluation.model_copy(
-        update={"evaluations": (dead, *evaluation.evaluations[1:])}
-    )
-    found = first(trace)
+def night(candidate: Candidate, state: BaseModel, projection: BaseModel | None) -> Verdict:
+    """Be quiet."""
+    loud = "loud" in candidate.raw_arguments or candidate.action == "sing"
+    return Verdict.forbid("it is night") if loud else Verdict.allow()
+
+
+SING = json.dumps({"text": "Sing loudly!"})
+WISHES: ScriptedReply = {
+    "candidates": [candidate("look"), candidate("respond", SING), candidate("respond", "{}")]
+}
+SCORES: ScriptedReply = {"evaluations": [{"candidate": 1, "reason": "", "score": 0.9}]}
+
+
+async def test_a_rejected_candidate_beside_one_that_was_done_well_is_no_failure() -> None:
+    trace = await run(rules=[night], candidates=WISHES, evaluations=SCORES)
+    died = [one for r in trace if isinstance(r, EvaluationOutcome) for one in r.evaluations]
+    assert [one.survived for one in died] == [True, False, False]
+    assert diagnose(trace) == []
+
+
+async def test_where_the_action_beside_a_rejection_failed_that_is_the_failure() -> None:
+    def look() -> str:
+        """Looks around."""
+        raise OSError("the lamp is broken")
+
+    (found,) = diagnose(await run(look, rules=[night], candidates=WISHES, evaluations=SCORES))
+    assert found.cause is Cause.FAILED_EXECUTION
+    assert "the lamp is broken" in found.failure
+
+
+async def test_where_nothing_survives_the_rejection_is_the_failure() -> None:
+    found = first(await run(rules=[night], candidates={"candidates": [candidate("respond", SING)]}))
     assert found.cause is Cause.INVALID_PROPOSAL
     assert "it is night" in found.failure
+    assert found.reason == "The rule was in force. Nothing survived."
+
+
+async def test_a_rejection_that_recurs_while_the_run_stands_still_is_a_failure() -> None:
+    trace = await run(rules=[night], candidates=WISHES, evaluations=SCORES, actions=3)
+    assert [(one.cycle, one.cause) for one in diagnose(trace)] == [
+        (2, Cause.INVALID_PROPOSAL),
+        (3, Cause.INVALID_PROPOSAL),
+    ]
+    assert "comes no further" in first(trace).reason
+
+
+async def test_a_rejection_that_recurs_while_the_run_goes_on_is_none() -> None:
+    count = iter(range(9))
+
+    def look() -> str:
+        """Looks around."""
+        return f"saw tree {next(count)}"
+
+    trace = await run(look, rules=[night], candidates=WISHES, evaluations=SCORES, actions=3)
+    assert diagnose(trace) == []
+
+
+class Way(Domain):
+    """Knows that looking around leads nowhere."""
+
+    def remaining(self, now: Circumstances) -> float | None:
+        """As many actions as ever."""
+        return 4
+
+
+async def test_a_domain_tells_whether_the_action_beside_a_rejection_was_of_use() -> None:
+    car = Car()
+    trace = await run(
+        told(True, fuel=0, dry=True, rain=False, seen=["bridge", "lake"]),
+        car,
+        rules=[night],
+        candidates=WISHES,
+        evaluations=SCORES,
+    )
+    assert diagnose(trace) == []
+    found = first(trace, domain=Way())
+    assert found.cause is Cause.INVALID_PROPOSAL
+    assert "no nearer" in found.reason
+
+
+async def test_sentences_are_cut_at_a_word_and_end_once() -> None:
+    def look() -> str:
+        """Looks around."""
+        raise OSError("a long story " * 400)
+
+    failure = first(await run(look)).failure
+    assert failure.endswith(("story…'", "long…'", " a…'"))
+    assert len(failure) < 300
 
 
 async def test_a_trace_that_begins_or_ends_in_the_middle_is_read() -> None:
