@@ -4,6 +4,7 @@ from ._coag_agent import SYSTEM_MESSAGE, CoagAgent
 from ._component import CoagAgentConfig
 from ._mind import Mind
 from ._rebuild import Doubles, build_again, rebuild, staged, take_up, twin
+from ._recipes import load_factory
 from ._resume import Remains, read_remains
 from ._settings import Deliberation, MemoryArgument
 from ._stand_in import Answered, AnswerSource
@@ -15,6 +16,7 @@ __all__ = [
     "SYSTEM_MESSAGE",
     "Mind",
     "build_again",
+    "load_factory",
     "rebuild",
     "twin",
     "staged",

@@ -203,14 +203,17 @@ def fork(  # noqa: PLR0913, PLR0917 - a command has as many arguments as options
 @app.command()
 def why(
     run: Run,
-    cycle: Cycle,
+    cycle: Cycle = None,
     counterfactual: Counterfactual = False,
     model: DecideWith = None,
     repeats: Repeats = 1,
     as_json: AsJson = False,
     logs: Logs = Path("logs"),
 ) -> None:
-    """Tells what a decision rested on: percepts, memory, procedures, constraints, candidates."""
+    """Tells what a decision rested on: percepts, memory, procedures, constraints, candidates.
+
+    Without CYCLE, lists what was decided in each.
+    """
     from ._why import WhyOptions, explain
 
     options = WhyOptions(

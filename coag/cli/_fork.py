@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -13,13 +14,19 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from coag.agent import load_factory
 from coag.proof import Changes, CycleStory, ForkReport, fork
+from coag.tracing import read_run
 
-from ._runs import found_run
+from ._results import result_beside
+from ._runs import found_run, warn_if_changed
 from ._text import escaped_json, one_line
 
+_DIM = "bright_black"
 _SHORT = 80
-"""Characters of a result, or of a reason, that a column shows."""
+"""Characters of a reason that a column shows."""
+_WIDTH = 120
+"""Columns where there is no terminal that has some."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,9 +60,13 @@ def fork_run(options: ForkOptions) -> None:
         procedures=options.procedure,
         settings=options.settings,
     )
+    folder = found_run(options.run, options.logs)
+    warn_if_changed(folder)
+    if read_run(folder.path).kind == "coag":
+        load_factory(folder)
     report = asyncio.run(
         fork(
-            found_run(options.run, options.logs),
+            folder,
             options.at,
             changes,
             turns=options.turns,
@@ -67,6 +78,8 @@ def fork_run(options: ForkOptions) -> None:
         sys.stdout.write(escaped_json(report.model_dump_json()) + "\n")
         return
     console = Console(highlight=False, markup=False, emoji=False)
+    if not console.is_terminal and "COLUMNS" not in os.environ:
+        console.width = _WIDTH
     for part in _shown(report):
         console.print(part, soft_wrap=isinstance(part, Text))
 
@@ -76,7 +89,7 @@ def _shown(report: ForkReport) -> Iterator[Text | Table]:
     for change in report.changes:
         yield Text(f"  {one_line(change)}", style="cyan")
     for notice in report.notices:
-        yield Text(f"  {one_line(notice)}", style="bright_black")
+        yield Text(f"  {one_line(notice)}", style=_DIM)
     yield _table(report)
     if report.stopped is not None:
         yield Text(one_line(report.stopped), style="yellow")
@@ -93,10 +106,13 @@ def _table(report: ForkReport) -> Table:
     for side in ("parent", "fork"):
         table.add_column(side, ratio=1, overflow="fold")
     pairs = zip_longest(report.parent_cycles, report.fork_cycles)
-    sides = (_Side(), _Side())
-    for number, pair in enumerate(pairs, report.at.cycle):
-        cells = [side.cell(story) for side, story in zip(sides, pair, strict=True)]
-        table.add_row(Text(str(number)), *cells)
+    parent, own = _Side(), _Side()
+    for number, (was, now) in enumerate(pairs, report.at.cycle):
+        left = parent.cell(was, now)
+        right = own.cell(now, was)
+        if now is not None and now == was:
+            right = Text("as in the parent", style=_DIM)
+        table.add_row(Text(str(number)), left, right)
     return table
 
 
@@ -106,30 +122,32 @@ class _Side:
     def __init__(self) -> None:
         self._told: CycleStory | None = None
 
-    def cell(self, story: CycleStory | None) -> Text:
+    def cell(self, story: CycleStory | None, other: CycleStory | None) -> Text:
+        """The story beside that of the same cycle in the other run."""
         if story is None:
-            return Text("-", style="bright_black")
+            return Text("-", style=_DIM)
         told = self._told
         if told is not None and told.model_copy(update={"cycle": story.cycle}) == story:
-            return Text(f"as in cycle {told.cycle}", style="bright_black")
+            return Text(f"as in cycle {told.cycle}", style=_DIM)
         self._told = story
-        return _cell(story)
+        return _cell(story, other)
 
 
-def _cell(story: CycleStory) -> Text:
+def _cell(story: CycleStory, other: CycleStory | None) -> Text:
     cell = Text()
     if story.chosen is None:
-        cell.append("nothing chosen yet", "bright_black")
+        cell.append("nothing chosen yet", _DIM)
     elif not story.chosen:
         cell.append("impasse", "red")
     else:
         cell.append("; ".join(one_line(str(choice)) for choice in story.chosen), "bold")
-        cell.append(f" (by {story.decided_by})", "bright_black")
+        cell.append(f" (by {story.decided_by})", _DIM)
     for death in story.deaths:
         reason = one_line(death.reason, _SHORT)
         cell.append(f"\nrejected {one_line(str(death.choice))}: ", "red")
         cell.append(f"{one_line(death.constraint)}: {reason}", "red")
     if story.status not in (None, "none"):
         style = "green" if story.status == "done" else "red"
-        cell.append(f"\n{story.status}: {one_line(story.result, _SHORT)}", style)
+        told = result_beside(story.result, other.result if other else "")
+        cell.append(f"\n{story.status}: {told}", style)
     return cell

@@ -29,6 +29,7 @@ from coag.tracing import (
     TraceProblem,
     cycle_of,
     entry_of,
+    known_cycles,
     read_run,
     read_trace,
 )
@@ -148,11 +149,13 @@ def _phase(text: str) -> Phase:
 
 
 def _check_cycle(folder: RunFolder, cycle: int) -> None:
+    info = read_run(folder.path)
     entries = read_trace(folder.trace_path, lambda problem: None)
     last = max((cycle_of(entry.body) or 0 for entry in entries), default=0)
-    if cycle > last:
-        cycles = "1 cycle" if last == 1 else f"{last} cycles"
-        raise ConfigurationError(f"Run {folder.path.name!r} has {cycles}: no cycle {cycle}.")
+    first = 0 if info.parent is None else info.parent.cycle
+    if not first <= cycle <= last:
+        known = known_cycles(info, last)
+        raise ConfigurationError(f"Run {info.id!r} has {known}: no cycle {cycle}.")
 
 
 def _select(entries: Iterator[Entry], cycle: int | None, phase: Phase | None) -> Iterator[_Shown]:
@@ -199,7 +202,8 @@ def _print_run(folder: RunFolder, entries: Iterator[_Shown], *, partly: bool) ->
             console.print(text, soft_wrap=True)
     if partly or plain:
         totals = replace(totals, cycles=len(cycles))
-    end = f"\n{'shown' if partly else 'total'}: {totals.sentence()}"
+    summed = f"shown: {totals.shown()}" if partly else f"total: {totals.sentence()}"
+    end = f"\n{summed}"
     console.print(Text(end, style="bold"), soft_wrap=True)
 
 

@@ -49,7 +49,7 @@ MoreTurns = Annotated[
 ]
 Live = Annotated[
     bool,
-    typer.Option("--live", help="Act on the environment as it is, if it cannot be put back."),
+    typer.Option("--live", help="Act on what the factory built, if it cannot be put back."),
 ]
 Into = Annotated[
     Path | None, typer.Option(help="Folder for the fork's run; else beside its parent.")
@@ -57,7 +57,10 @@ Into = Annotated[
 
 # ---- of `why` ----
 
-Cycle = Annotated[int, typer.Argument(min=1, help="The cycle; of a plain run the turn.")]
+Cycle = Annotated[
+    int | None,
+    typer.Argument(min=1, help="The cycle; of a plain run the turn. Without one, lists them."),
+]
 Counterfactual = Annotated[
     bool,
     typer.Option(

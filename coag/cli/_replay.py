@@ -13,6 +13,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
+from coag.agent import load_factory
 from coag.errors import CoagError
 from coag.proof import ReplayReport, replay
 from coag.tracing import RunFolder, list_runs
@@ -48,6 +49,7 @@ def replay_runs(names: Sequence[str], logs: Path, *, as_json: bool) -> int:
     differing = 0
     for run in runs:
         try:
+            load_factory(run)
             report = asyncio.run(replay(run))
         except CoagError as error:
             if len(runs) == 1:

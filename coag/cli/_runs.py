@@ -11,12 +11,23 @@ from rich.console import Console
 from rich.text import Text
 
 from coag.errors import ConfigurationError, TraceError, UnknownNameError
-from coag.tracing import RunFolder, find_run, list_runs, read_run
+from coag.tracing import (
+    ProblemKind,
+    RunFolder,
+    TraceProblem,
+    find_run,
+    list_runs,
+    read_run,
+    read_trace,
+)
 
+from ._command import as_typed, coag_command
 from ._text import cleaned, escaped_json, one_line
 
 _NAMED = 10
 """How many runs an error names at most."""
+_CHANGED = 2
+"""Changed lines after which no more are looked for."""
 _LONGEST_MODEL = 25
 """Characters of a model's name; with an id of ours, a line keeps within 80."""
 
@@ -62,6 +73,8 @@ def runs_below(name: str, logs: Path) -> Path | None:
 def found_run(name: str, logs: Path) -> RunFolder:
     """The run that a person means, as `coag.tracing.find_run` finds it.
 
+    Where `latest` is a fork, says so on standard error: it may not be the run that is meant.
+
     Raises:
         UnknownNameError: If no run is meant.
         ConfigurationError: If several are meant (tells where each lies), or there is no folder
@@ -69,13 +82,18 @@ def found_run(name: str, logs: Path) -> RunFolder:
         TraceError: For `latest`, if a run's `run.json` is damaged.
     """
     try:
-        return find_run(name, logs)
+        found = find_run(name, logs)
+        if name == "latest":
+            _tell_fork(found)
+        return found
     except UnknownNameError:
         raise
     except ConfigurationError as error:
         if not logs.is_dir():
             raise
         several = [run.path for run in list_runs(logs) if run.path.name.startswith(name)]
+        if not several:
+            raise
         named = [str(path.relative_to(logs)) for path in several[-_NAMED:]]
         if len(several) > _NAMED:
             named.append(f"… and {len(several) - _NAMED} others")
@@ -83,6 +101,48 @@ def found_run(name: str, logs: Path) -> RunFolder:
             f"Several runs in {str(logs)!r} begin with {name!r}: {', '.join(named)}. "
             "Give more of the name, or the run's folder."
         ) from error
+
+
+def _tell_fork(folder: RunFolder) -> None:
+    parent = read_run(folder.path).parent
+    if parent is not None:
+        told = f"latest is {folder.path.name}, a fork of {parent.run} at {parent.cycle}."
+        _warn(f"{told}{parent.phase}.")
+
+
+def warn_if_changed(folder: RunFolder) -> None:
+    """Says on standard error, in one line, that a trace was changed, or that it is torn.
+
+    Raises:
+        TraceError: If the trace cannot be read.
+    """
+    changed: list[TraceProblem] = []
+    torn: list[TraceProblem] = []
+
+    def take(problem: TraceProblem) -> None:
+        if problem.kind is ProblemKind.TRUNCATED:
+            torn.append(problem)
+        elif len(changed) < _CHANGED:
+            changed.append(problem)
+
+    for _ in read_trace(folder.trace_path, take):
+        if len(changed) == _CHANGED:
+            break
+    if changed:
+        one = f"line {changed[0].line} does not fit its hash"
+        several = f"line {changed[0].line} and others do not fit their hashes"
+        _warn(
+            f"The trace was changed: {several if len(changed) == _CHANGED else one}. "
+            f"All about that: {coag_command()} verify {as_typed(folder.path)}"
+        )
+    elif torn:
+        _warn(f"{torn[0].text}: the run was killed, or still goes on.")
+
+
+def _warn(text: str) -> None:
+    Console(stderr=True, highlight=False).print(
+        Text(one_line(text, 1_000), style="yellow"), soft_wrap=True
+    )
 
 
 def _listing(runs: Sequence[RunFolder], logs: Path) -> Iterator[Text]:

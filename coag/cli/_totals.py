@@ -31,11 +31,23 @@ class Totals:
         return self
 
     def sentence(self) -> str:
-        """The sums for a person."""
-        usage = self.usage
+        """The sums of a whole run for a person."""
         return (
             f"{_count(self.cycles, 'cycle')}, {_count(self.actions, 'external action')}, "
-            f"{_count(self.model_calls, 'model call')}, "
+            f"{_count(self.model_calls, 'model call')}, {self._tokens()}"
+        )
+
+    def shown(self) -> str:
+        """The sums of a part of a run: what it does not hold is left out, as it says nothing."""
+        told = [_count(self.cycles, "cycle")]
+        told += [_count(self.actions, "external action")] if self.actions else []
+        if self.model_calls:
+            told += [_count(self.model_calls, "model call"), self._tokens()]
+        return ", ".join(told)
+
+    def _tokens(self) -> str:
+        usage = self.usage
+        return (
             f"{usage.prompt_tokens:,} prompt tokens ({usage.cached_tokens:,} cached), "
             f"{usage.completion_tokens:,} completion tokens"
         )

@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from rich.console import Console
 from rich.text import Text
 
-from coag.agent import rebuild
+from coag.agent import load_factory, rebuild
 from coag.errors import ConfigurationError, TraceError
-from coag.proof import Examination, examine
+from coag.proof import Examination, Remark, examine
+from coag.proof.verifying import folded
 from coag.tracing import Rebuild, RunFolder, list_runs, read_run
 
 from ._runs import found_run, runs_below
 from ._text import one_line
 
 _LISTED = 100
-"""Violations of one run that are printed."""
+"""Sentences about one run's violations that are printed."""
+_NO_HOOKS = Remark(
+    seq=None, text="--hooks did nothing here: a plain agent's run has no hooks of a domain."
+)
 _VIOLATED = 1
 """Exit code where something is violated."""
 
@@ -74,7 +79,9 @@ def _verify(runs: Sequence[RunFolder], console: Console, head: str | None, *, ho
 async def _with_hooks(run: RunFolder, head: str | None) -> Examination:
     """The same, with the domain's own code; a plain agent has none."""
     if read_run(run.path).kind == "plain":
-        return examine(run, head=head)
+        found = examine(run, head=head)
+        return replace(found, remarks=(*found.remarks, _NO_HOOKS))
+    load_factory(run)
     agent = await rebuild(run, Rebuild(purpose="replay"))
     try:
         return examine(run, hooks=agent.context, head=head)
@@ -93,10 +100,11 @@ def _lines(run: RunFolder, found: Examination) -> Iterator[Text]:
         count = len(found.violations)
         text = f"{name}: {count} violation{'' if count == 1 else 's'} in {records}"
         yield Text(text, style="bold red")
-    for violation in found.violations[:_LISTED]:
-        yield Text(f"  {one_line(str(violation), 1_000)}", style="red")
-    if len(found.violations) > _LISTED:
-        yield Text(f"  … and {len(found.violations) - _LISTED} more", style="red")
+    told = folded(found.violations)
+    for sentence in told[:_LISTED]:
+        yield Text(f"  {one_line(sentence, 1_000)}", style="red")
+    if len(told) > _LISTED:
+        yield Text(f"  … and {len(told) - _LISTED} more", style="red")
     for remark in found.remarks[:_LISTED]:
         yield Text(f"  {one_line(str(remark), 1_000)}", style="yellow")
 

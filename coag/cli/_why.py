@@ -12,6 +12,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
+from coag.agent import load_factory
 from coag.errors import ConfigurationError
 from coag.proof import (
     Considered,
@@ -23,7 +24,9 @@ from coag.proof import (
 from coag.schema import Percept, RecalledRecord
 from coag.tracing import RunFolder
 
-from ._runs import found_run
+from ._command import coag_command
+from ._decisions import show_decisions
+from ._runs import found_run, warn_if_changed
 from ._text import escaped_json, one_line
 
 _DIM = "bright_black"
@@ -34,7 +37,8 @@ class WhyOptions:
     """What `coag why` was given; see there."""
 
     run: str
-    cycle: int
+    cycle: int | None
+    """None to list what was decided in each."""
     counterfactual: bool
     model: str | None
     repeats: int
@@ -51,9 +55,21 @@ def explain(options: WhyOptions) -> None:
     if not options.counterfactual and (options.model is not None or options.repeats != 1):
         raise ConfigurationError("--model and --repeats belong to --counterfactual: add it.")
     folder = found_run(options.run, options.logs)
+    if options.cycle is None:
+        if options.counterfactual or options.as_json:
+            raise ConfigurationError(f"Which cycle? {coag_command()} why {options.run} lists them.")
+        show_decisions(folder)
+        return
     explanation = why(folder, options.cycle)
+    warn_if_changed(folder)
+    _show(folder, options, options.cycle, explanation)
+
+
+def _show(folder: RunFolder, options: WhyOptions, cycle: int, explanation: Explanation) -> None:
+    if options.counterfactual:
+        load_factory(folder)
     if options.as_json:
-        told = _all(folder, options) if options.counterfactual else ()
+        told = _all(folder, options, cycle) if options.counterfactual else ()
         whole = {
             "explanation": explanation.model_dump(mode="json"),
             "counterfactuals": [each.model_dump(mode="json") for each in told],
@@ -65,11 +81,11 @@ def explain(options: WhyOptions) -> None:
         console.print(line, soft_wrap=True)
     if options.counterfactual:
         console.print(_head("taken again"), soft_wrap=True)
-        _all(folder, options, console)
+        _all(folder, options, cycle, console)
 
 
 def _all(
-    folder: RunFolder, options: WhyOptions, console: Console | None = None
+    folder: RunFolder, options: WhyOptions, cycle: int, console: Console | None = None
 ) -> tuple[Counterfactual, ...]:
     """Takes the decision again; each result is printed as soon as it is known."""
 
@@ -78,9 +94,7 @@ def _all(
             console.print(_again(told), soft_wrap=True)
 
     return asyncio.run(
-        counterfactuals(
-            folder, options.cycle, model=options.model, repeats=options.repeats, on_told=tell
-        )
+        counterfactuals(folder, cycle, model=options.model, repeats=options.repeats, on_told=tell)
     )
 
 

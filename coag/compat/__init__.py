@@ -34,6 +34,7 @@ from ._replaying_workbench import ReplayingWorkbench, ReplayingWorkbenchConfig
 from ._results import OUTPUT_CHARACTERS, cap_text, read_result
 from ._returned import status_of
 from ._steady_client import SteadyClient
+from ._stock_run import StockRun, stock_run
 from ._tool_components import (
     ImportedTool,
     SourceTool,
@@ -77,6 +78,8 @@ __all__ = [
     "mend_arguments",
     "Mended",
     "record",
+    "StockRun",
+    "stock_run",
     "Recorder",
     "RecordedAgent",
     "RecordingClient",

@@ -22,6 +22,7 @@ from autogen_agentchat.messages import (
 from autogen_core import CancellationToken, ComponentModel
 from autogen_core.models import ChatCompletionClient
 
+from coag.errors import ConfigurationError
 from coag.models import model_name_of, reason_of
 from coag.schema import ReceiptStatus, Returned
 
@@ -140,6 +141,7 @@ def record(
     model_client: ChatCompletionClient,
     *,
     logs: Path | str | None = None,
+    recorder: Recorder | None = None,
     **arguments: Any,
 ) -> RecordedAgent:
     """Makes an agent whose run is written down: `record(AssistantAgent, "a", client, tools=...)`.
@@ -149,12 +151,19 @@ def record(
         name: The agent's name.
         model_client: Its model.
         logs: The folder of all runs, which gets the run's folder; None keeps the trace in RAM.
+        recorder: Who writes, in the place of one for `logs`; e.g. one that a `RecordingWorkbench`
+            among the arguments shares, or one with a recipe. It is closed with the agent.
         arguments: The agent's further arguments.
 
     Raises:
         TraceError: The folder cannot be written to.
+        ConfigurationError: Both `logs` and `recorder` are given.
     """
-    recorder = Recorder(logs, agent=name, model=model_name_of(model_client))
+    if recorder is not None and logs is not None:
+        raise ConfigurationError(
+            "record() takes either logs= or recorder=: a recorder has its own folder of logs."
+        )
+    recorder = recorder or Recorder(logs, agent=name, model=model_name_of(model_client))
     try:
         agent = make(name, RecordingClient(model_client, recorder), **arguments)
     except BaseException:

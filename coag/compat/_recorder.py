@@ -61,7 +61,8 @@ class Recorder:
         seed: The seed of what the agent is put into.
         configuration: The agent's settings, as JSON.
         clock: Dates the records.
-        recipe: How to build the agent again, for a replay.
+        recipe: How to build the agent again, for `coag replay`: its factory gives a function of a
+            client, a workbench and a recorder, which makes the agent over them.
         trace: Where the records go instead, without `logs`.
 
     Raises:

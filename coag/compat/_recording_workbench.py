@@ -16,7 +16,7 @@ from autogen_core.tools import (
     Workbench,
 )
 
-from coag.errors import TraceError
+from coag.errors import ConfigurationError, TraceError
 from coag.models import reason_of
 from coag.schema import ReceiptStatus, Returned
 
@@ -209,7 +209,14 @@ class RecordingWorkbench(StaticStreamWorkbench):
 
 
 def _tools(inner: Workbench | Sequence[Tool]) -> Sequence[Tool]:
-    return () if isinstance(inner, Workbench) else inner
+    if isinstance(inner, Workbench):
+        return ()
+    if not isinstance(inner, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance] - by users
+        raise ConfigurationError(
+            f"RecordingWorkbench takes a workbench or a list of tools, not {inner!r}: write "
+            "RecordingWorkbench([tool], recorder)."
+        )
+    return inner
 
 
 def _not_run(name: str) -> ToolResult:

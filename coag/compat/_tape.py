@@ -13,7 +13,7 @@ from autogen_core.models import ModelInfo
 
 from coag.errors import ConfigurationError, ReplayDivergenceError
 from coag.schema import ModelCall, TraceRecord
-from coag.tracing import Redactor, RunFolder, read_trace
+from coag.tracing import Redactor, RunFolder, list_runs, read_trace
 
 from ._asked import ModelRequest, compared, redacted_alike, shown, without_rest
 from ._differences import first_difference
@@ -30,11 +30,18 @@ def records_of(run: Run) -> Iterator[TraceRecord]:
 
     Raises:
         TraceError: There is no run, or its trace cannot be read.
+        ConfigurationError: The folder holds runs and is none itself.
     """
     folder = folder_of(run)
     if folder is None:
         yield from cast("Iterable[TraceRecord]", run)
         return
+    if folder.is_dir() and not RunFolder(folder).exists:
+        held = next(list_runs(folder), None)
+        if held is not None:
+            raise ConfigurationError(
+                f"{str(folder)!r} is a folder of runs: give one of them, e.g. {str(held.path)!r}."
+            )
     for entry in read_trace(RunFolder(folder).trace_path, lambda torn: None):
         yield entry.body
 

@@ -1,7 +1,7 @@
 """A pytest plugin: whatever your agents do in a test, their runs are verified at its end.
 
 ```python
-# conftest.py of your tests
+# the conftest.py at the top, where pytest is started: it takes plugins from no other
 pytest_plugins = ["coag.proof.pytest_plugin"]
 ```
 
@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from coag.errors import TraceError
-from coag.proof.verifying import examine
+from coag.proof.verifying import examine, folded
 from coag.tracing import RunFolder
 
 MARKER = "broken_trace"
@@ -44,7 +44,7 @@ def check_runs(folder: Path) -> int:
         except TraceError as error:
             problems.append(f"{run.path.name}: {error}")
         else:
-            problems += [f"{run.path.name}: {violation}" for violation in violations]
+            problems += [f"{run.path.name}: {sentence}" for sentence in folded(violations)]
     if problems:
         raise BrokenTraceError("\n".join(("The runs of this test do not hold:", *problems)))
     return count
@@ -71,9 +71,20 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, o
     """Verifies what a test has left, once its body has passed."""
     result = yield
     place = pyfuncitem.funcargs.get("tmp_path")
-    if isinstance(place, Path) and not exempt(pyfuncitem):
-        check_runs(place)
+    problem = _problem(pyfuncitem, place) if isinstance(place, Path) else None
+    if problem is not None:
+        pytest.fail(problem, pytrace=False)
     return result
+
+
+def _problem(item: pytest.Function, place: Path) -> str | None:
+    """What a test fails of, beside its own assertions; None if its runs hold."""
+    try:
+        if not exempt(item):
+            check_runs(place)
+    except (BrokenTraceError, pytest.UsageError) as error:
+        return str(error)
+    return None
 
 
 def exempt(item: pytest.Item) -> bool:

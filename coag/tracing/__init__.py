@@ -16,7 +16,7 @@ Secrets are replaced before anything is written. The format is described in
 """
 
 from ._chain import line_hash
-from ._find import find_run, list_runs
+from ._find import find_run, known_cycles, list_runs
 from ._folder import RunFolder, open_trace, read_run, seal_of
 from ._lines import ProblemKind, TraceLine, TraceProblem, read_lines
 from ._memory import MemoryTrace
@@ -38,6 +38,7 @@ __all__ = [
     "RunFolder",
     "read_run",
     "find_run",
+    "known_cycles",
     "list_runs",
     "TraceWriter",
     "open_trace",

@@ -8,6 +8,7 @@ from pathlib import Path
 from coag.errors import ConfigurationError, UnknownNameError
 
 from ._folder import RunFolder, read_run
+from ._run import RunInfo
 
 _DEPTH = 3
 """Folders that runs may lie below the folder of logs: a demo's, a case's, the run's own."""
@@ -26,7 +27,8 @@ def list_runs(logs: Path) -> Iterator[RunFolder]:
     """
     if not logs.is_dir():
         raise ConfigurationError(
-            f"There is no folder of logs at {str(logs)!r}. Name the one that holds the runs."
+            f"There is no folder of logs at {str(logs)!r}. Name the one that holds the runs: "
+            "--logs DIR."
         )
     yield from _runs_below(logs, _DEPTH)
 
@@ -50,18 +52,24 @@ def find_run(text: str, logs: Path) -> RunFolder:
         logs: The folder of all runs.
 
     Raises:
-        UnknownNameError: If no run is meant; lists the runs there are.
-        ConfigurationError: If several are meant, or there is no folder of logs.
+        UnknownNameError: If no run is meant; lists the runs there are, of a path those beside it.
+        ConfigurationError: If several are meant, the text is a file's path, or there is no folder
+            of logs.
         TraceError: For `latest`, if a run's `run.json` is damaged.
     """
     direct = RunFolder(Path(text))
     if direct.exists:
         return direct
+    if direct.path.is_file():
+        raise ConfigurationError(_of_a_file(direct.path))
+    name = text
+    if len(direct.path.parts) > 1:
+        logs, name = direct.path.parent, direct.path.name
     runs = list(list_runs(logs))
-    if text == "latest" and runs:
+    if name == "latest" and runs:
         return max(runs, key=lambda run: read_run(run.path).started_at)
-    meant = [run for run in runs if run.path.name == text]
-    meant = meant or [run for run in runs if text and run.path.name.startswith(text)]
+    meant = [run for run in runs if run.path.name == name]
+    meant = meant or [run for run in runs if name and run.path.name.startswith(name)]
     names = [run.path.name for run in meant or runs]
     if len(names) > _LISTED:
         names = [*names[-_LISTED:], f"… and {len(names) - _LISTED} older ones"]
@@ -70,3 +78,27 @@ def find_run(text: str, logs: Path) -> RunFolder:
     if len(meant) > 1:
         raise ConfigurationError(f"Several runs begin with {text!r}: {', '.join(names)}.")
     return meant[0]
+
+
+def _of_a_file(path: Path) -> str:
+    """What to say where a file is given for a run."""
+    folder = RunFolder(path.parent)
+    if folder.exists:
+        return f"{str(path)!r} is a file of a run. Give the run's folder: {path.parent}"
+    return f"{str(path)!r} is a file. Give a run's folder or its id; `coag log` lists the runs."
+
+
+def known_cycles(info: RunInfo, last: int) -> str:
+    """Which cycles a run has, as words of a sentence, and of a fork whose the earlier ones are.
+
+    Args:
+        info: The run.
+        last: The last cycle in its trace; 0 for none.
+    """
+    first = 1 if info.parent is None else info.parent.cycle
+    if last < first:
+        return "no cycle yet"
+    if info.parent is None or first == 1:
+        return "cycle 1" if last == 1 else f"cycles up to {last}"
+    own = f"cycle {last}" if first == last else f"cycles {first} to {last}"
+    return f"{own} (the earlier ones are its parent's, {info.parent.run!r})"

@@ -24,12 +24,18 @@ def explain_plain(info: RunInfo, records: Iterable[TraceRecord], turn: int) -> E
     Raises:
         ConfigurationError: The run has no such turn.
     """
-    last = 0
+    last, acted = 0, False
     of_turn: list[TraceRecord] = []
     for current, record in _by_turn(records):
         last = max(last, current)
+        acted = acted or isinstance(record, ModelCall | Intent)
         if current == turn:
             of_turn.append(record)
+    if last == 0 and acted:
+        raise ConfigurationError(
+            f"Run {info.id!r} is a plain agent's and was written down without turns. `coag log` "
+            "shows it; a RecordedAgent around the agent writes its turns, too."
+        )
     if not of_turn or turn < 1:
         what = "no turn yet" if last == 0 else f"turns up to {last}"
         raise ConfigurationError(f"Run {info.id!r} is a plain agent's and has {what}: no {turn}.")

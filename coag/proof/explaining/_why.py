@@ -10,7 +10,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from coag.errors import ConfigurationError
 from coag.memory import ProcedureVersion
-from coag.proof.forking import Choice, memory_of, outcomes_of
+from coag.proof.forking import Choice, memory_of, outcomes_of, procedure_of
 from coag.schema import (
     Candidate,
     EvaluationOutcome,
@@ -23,13 +23,12 @@ from coag.schema import (
     ProposalOutcome,
     ReasoningOutcome,
     RetrievalOutcome,
-    Rung,
     SelectionOutcome,
     Snapshot,
     SnapshotReason,
     TraceRecord,
 )
-from coag.tracing import RunFolder, RunInfo, cycle_of, read_run, read_trace
+from coag.tracing import RunFolder, RunInfo, cycle_of, known_cycles, read_run, read_trace
 
 from ._plain import explain_plain
 from ._values import Considered, Explanation, ProcedureUsed
@@ -59,8 +58,8 @@ def why(run: RunFolder | Path | str, cycle: int) -> Explanation:
         if seen.take(record):
             break
     if not seen.outcomes:
-        what = "no cycle yet" if seen.last == 0 else f"cycles up to {seen.last}"
-        raise ConfigurationError(f"Run {info.id!r} has {what}: no cycle {cycle}.")
+        known = known_cycles(info, seen.last)
+        raise ConfigurationError(f"Run {info.id!r} has {known}: no cycle {cycle}.")
     return seen.explained(info)
 
 
@@ -148,7 +147,7 @@ class _Seen:
     def _procedures(self) -> tuple[ProcedureUsed, ...]:
         retrieval = self.outcomes.get(Phase.RETRIEVAL)
         pinned = retrieval.procedures if isinstance(retrieval, RetrievalOutcome) else {}
-        names = dict.fromkeys(_procedure_of(call) for call in self._calls)
+        names = dict.fromkeys(procedure_of(call) for call in self._calls)
         return tuple(self._used(name, pinned[name]) for name in names if name in pinned)
 
     def _used(self, name: str, version: int) -> ProcedureUsed:
@@ -222,12 +221,3 @@ def _told(outcome: Outcome) -> dict[str, Any]:
             return {"status": outcome.status.value, "result": result}
         case _:
             return {}
-
-
-def _procedure_of(call: ModelCall) -> str:
-    """The procedure by which a model was asked."""
-    if call.expected == "DeliberationAnswer":
-        return "deliberation"
-    if call.rung is Rung.NATIVE:
-        return "native"
-    return call.phase.value if call.phase else ""

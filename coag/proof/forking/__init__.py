@@ -11,7 +11,7 @@ from ._changes import Changes
 from ._counterfactual import Counterfactual, counterfactuals
 from ._fork import ForkReport, fork
 from ._past import memory_of, outcomes_of
-from ._story import Choice, CycleStory, Death
+from ._story import Choice, CycleStory, Death, Stories, procedure_of
 
 __all__ = [
     "Boundary",
@@ -21,8 +21,10 @@ __all__ = [
     "CycleStory",
     "Death",
     "ForkReport",
+    "Stories",
     "counterfactuals",
     "fork",
     "memory_of",
     "outcomes_of",
+    "procedure_of",
 ]

@@ -10,6 +10,7 @@ from pydantic import Field
 
 from coag.errors import ConfigurationError, UnknownNameError
 from coag.schema import PHASES, Entry, Phase, RetrievalOutcome, Snapshot, SnapshotReason, Value
+from coag.tracing import RunInfo, known_cycles
 
 _FORM = re.compile(r"\s*(\d{1,9})(?:\.(\w+))?\s*")
 
@@ -48,12 +49,12 @@ class Boundary(Value):
         number = PHASES.index(self.phase)
         return PHASES[number - 1] if number else None
 
-    def seq_in(self, entries: Iterable[Entry], run: str) -> int:
+    def seq_in(self, entries: Iterable[Entry], run: RunInfo) -> int:
         """The number of the first record of a trace that is not part of the past.
 
         Args:
             entries: The trace.
-            run: The run's name, for errors.
+            run: The run, for errors.
 
         Raises:
             ConfigurationError: The trace has no such cycle, or did not come so far in it.
@@ -89,19 +90,18 @@ class _Seen:
             self.seq = entry.seq + 1
         return self.seq is not None
 
-    def problem(self, run: str) -> str:
+    def problem(self, run: RunInfo) -> str:
         """Why the boundary is not there."""
         boundary = self._boundary
         if self._last is None:
-            return f"Run {run!r} has no cycle yet."
+            return f"Run {run.id!r} has no cycle yet."
         cycle, phase = self._last
         if cycle == boundary.cycle and boundary.before is not None:
             return (
-                f"Cycle {cycle} of run {run!r} came as far as {phase.value}: "
+                f"Cycle {cycle} of run {run.id!r} came as far as {phase.value}: "
                 f"{boundary.phase.value} cannot be run anew there."
             )
-        cycles = "cycle 1" if cycle == 1 else f"cycles up to {cycle}"
-        return f"Run {run!r} has {cycles}: {boundary} is not in its trace."
+        return f"Run {run.id!r} has {known_cycles(run, cycle)}: {boundary} is not in its trace."
 
 
 def _is_at(snapshot: Snapshot, boundary: Boundary) -> bool:

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from coag.errors import ConfigurationError
-from coag.schema import Percept, SelectionOutcome, Value
+from coag.schema import ModelCall, Percept, SelectionOutcome, Value
 from coag.tracing import RunFolder
 
 from ._boundary import Boundary
 from ._changes import Changes
 from ._past import Later, Past, outcomes_of, read_past
-from ._story import CycleStory, Stories
+from ._story import CycleStory, Stories, procedure_of
 from ._taken import TakenUp, taken_up
 from ._turns import Play, acts
 
@@ -76,7 +76,8 @@ async def fork(
         changes: What to do otherwise.
         turns: How many turns to take after the one that it is in, with the parent's later
             messages; None for as many as the parent took.
-        live: Lets it act on the environment as it is now, where it cannot be put back.
+        live: Lets it act on what the recipe's factory built, as that is, where the environment
+            cannot be put back.
         logs: Folder for the fork's run folder; None for the one that the parent's lies in.
 
     Raises:
@@ -127,7 +128,8 @@ def _stop(taken: TakenUp, *, allowed: bool) -> Any:
             return None
         return (
             f"Stopped before the Execution of {', '.join(names)}: the trace does not know how the "
-            "environment stood there, so it would act on it as it is now. With --live it may."
+            "environment stood there. Give CoagAgent(environment=...) one that tells its state "
+            "(snapshot, restore, close). With --live it acts on what the recipe's factory built."
         )
 
     return stop
@@ -140,7 +142,7 @@ def _notices(
         cycle = past.boundary.cycle
         yield f"The environment was put back to where it stood when cycle {cycle} began."
     elif live:
-        yield "It acts on the environment as it is now."
+        yield "It acts on what the recipe's factory built, as that is now."
     for record in taken.gone:
         if past.working_memory.in_cycle and _was_recalled(past, record.id):
             yield (
@@ -149,10 +151,24 @@ def _notices(
             )
     if turns is not None and turns > len(later.inputs):
         yield f"The parent took {len(later.inputs)} later turns: so many can be taken, not {turns}."
+    yield from _unused(taken, past.boundary)
     if later.sensed:
         yield f"{later.sensed} percepts that reached the parent on their own are left out."
     if taken.agent.context.dialogue_source is not None:
         yield "The context that selects its dialogue keeps a state that the trace does not hold."
+
+
+def _unused(taken: TakenUp, boundary: Boundary) -> Iterator[str]:
+    """Texts of procedures that no model was given, as in a turn that asks by another procedure."""
+    calls = [record for record in taken.agent.trace if isinstance(record, ModelCall)]
+    asked = dict.fromkeys(procedure_of(call) for call in calls if call.cycle >= boundary.cycle)
+    for name in taken.procedures:
+        if name not in asked:
+            others = ", ".join(filter(None, asked)) or "none"
+            yield (
+                f"No model was asked by procedure {name!r}, so its new text changed nothing. "
+                f"Those that were used: {others}."
+            )
 
 
 def _was_recalled(past: Past, record: str) -> bool:

@@ -144,10 +144,10 @@ def read_past(run: RunFolder, boundary: Boundary) -> tuple[Past, Later]:
     info = read_run(run.path)
     if info.kind != "coag":
         raise ConfigurationError(
-            f"Run {info.id!r} is a plain agent's: it has no phases to go back to. `coag why` and "
-            "`coag log` tell what it did."
+            f"Run {info.id!r} is a plain agent's: it has no phases to go back to. `coag log` shows "
+            "what it did."
         )
-    seq = boundary.seq_in(_entries(run), run.path.name)
+    seq = boundary.seq_in(_entries(run), info)
     past = Past(run=run, info=info, boundary=boundary, seq=seq)
     inherit(past)
     later = Later(stories=Stories(first=boundary.cycle))

@@ -9,9 +9,11 @@ from coag.schema import (
     Candidate,
     EvaluationOutcome,
     ExecutionOutcome,
+    ModelCall,
     Outcome,
     Phase,
     ProposalOutcome,
+    Rung,
     SelectionOutcome,
     TraceRecord,
     Value,
@@ -120,6 +122,15 @@ def deaths(evaluation: EvaluationOutcome, candidates: dict[str, Candidate]) -> t
         for judged in evaluation.evaluations
         if judged.died_of is not None and judged.candidate_id in candidates
     )
+
+
+def procedure_of(call: ModelCall) -> str:
+    """The procedure by which a model was asked; empty if there was none."""
+    if call.expected == "DeliberationAnswer":
+        return "deliberation"
+    if call.rung is Rung.NATIVE:
+        return "native"
+    return call.phase.value if call.phase else ""
 
 
 def _one_form(raw: str) -> str:

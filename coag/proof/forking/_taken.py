@@ -12,7 +12,7 @@ from typing import Any
 
 from coag.agent import CoagAgent, Mind, Remains, rebuild, twin
 from coag.context import WorkingMemory
-from coag.errors import TraceError
+from coag.errors import ConfigurationError, TraceError
 from coag.models import open_model
 from coag.schema import Record, from_import_name
 from coag.tracing import Parent, Rebuild, Recipe
@@ -36,6 +36,8 @@ class TakenUp:
     """True if its environment is as it was there."""
     gone: tuple[Record, ...]
     """The records that it goes on without."""
+    procedures: tuple[str, ...]
+    """The procedures that have another text."""
 
 
 @asynccontextmanager
@@ -80,6 +82,7 @@ async def taken_up(
             stands=agent.context.working_memory,
             restored=restored,
             gone=tuple(gone.values()),
+            procedures=tuple(changes.procedures),
         )
 
 
@@ -111,7 +114,13 @@ async def _model(
     """The arguments that put another model in place; a factory that is told does it itself."""
     if spec is None or recipe is None or _is_told(recipe):
         return {}
-    client = open_model(spec)
+    try:
+        client = open_model(spec)
+    except ConfigurationError as error:
+        raise ConfigurationError(
+            f"{error} For a spec of the run's own, the recipe's factory {recipe.factory!r} must "
+            "take a keyword rebuild and open rebuild.model."
+        ) from error
     opened.push_async_callback(client.close)
     return {"model_client": client, "models": None}
 

@@ -12,6 +12,9 @@ from coag.tracing import RunFolder
 
 from ._sink import CheckingSink
 
+_WRITTEN_BY_DOUBLES = ("model_call", "actions")
+"""Records that are written by what is put around a model client and around tools."""
+
 
 def driven(
     made: object,
@@ -45,18 +48,20 @@ def driven(
 def check_written(
     sink: CheckingSink, run: RunFolder, records: Callable[[], Iterable[TraceRecord]]
 ) -> None:
-    """Refuses an agent that writes no model calls down, with which nothing can be compared.
+    """Refuses an agent that does not write all down, with which nothing can be compared.
 
     Raises:
-        ResumeError: Where the run first asked its model, the replay wrote no request.
+        ResumeError: The replay left the tape before its first model call came or as it was due,
+            where a client or a workbench would have written.
     """
     found = sink.parting
     if found is None or found.difference.field != "record":
         return
-    first = next((n for n, one in enumerate(records()) if isinstance(one, ModelCall)), None)
-    if found.seq == first:
+    first = next((n for n, one in enumerate(records()) if isinstance(one, ModelCall)), -1)
+    if found.seq <= first and found.kind in _WRITTEN_BY_DOUBLES:
         raise ResumeError(
-            f"The agent that the recipe of {run.path} makes wrote no request to its model down. "
+            f"The agent that the recipe of {run.path} makes does not write down what it asks its "
+            "model, or which tools it lists. "
             "The function must make it over RecordingClient(client, recorder) and "
             "RecordingWorkbench(workbench, recorder), as when it was recorded."
         )

@@ -7,7 +7,7 @@ what and where.
 """
 
 from ._verify import Trace, examine, verify
-from ._violation import Examination, Remark, Rule, Violation
+from ._violation import Examination, Remark, Rule, Violation, folded
 
 __all__ = [
     "Examination",
@@ -16,5 +16,6 @@ __all__ = [
     "Trace",
     "Violation",
     "examine",
+    "folded",
     "verify",
 ]

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
+
+_NAMED = 10
+"""Lines that a folded sentence names."""
 
 
 class Rule(StrEnum):
@@ -95,6 +99,28 @@ class Examination:
     def holds(self) -> bool:
         """True if nothing is violated."""
         return not self.violations
+
+
+def folded(violations: Iterable[Violation]) -> list[str]:
+    """Sentences for a person: of lines that do not fit their hashes the first, and how many more.
+
+    Whoever changes a word throughout a trace leaves such a line in every place.
+    """
+    told: list[str] = []
+    first: int | None = None
+    others: list[int] = []
+    for violation in violations:
+        if violation.rule is Rule.CHAIN and violation.seq is not None:
+            if first is not None:
+                others.append(violation.seq + 1)
+                continue
+            first = len(told)
+        told.append(str(violation))
+    if first is not None and others:
+        lines = ", ".join(map(str, others[:_NAMED]))
+        more = f" and {len(others) - _NAMED} more" if len(others) > _NAMED else ""
+        told[first] += f" The same holds for {len(others)} further lines: {lines}{more}."
+    return told
 
 
 def _placed(seq: int | None, cycle: int | None, text: str) -> str:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
@@ -11,6 +13,7 @@ from typing import Protocol
 import pytest
 from kits.foragers import foraged
 
+from coag.cli._results import result_beside
 from coag.tracing import RunFolder
 
 
@@ -59,7 +62,88 @@ def test_a_fork_can_be_shown_and_forked_and_lies_where_it_is_wanted(
 
 def test_what_repeats_itself_is_told_once(run: RunFolder, say: Say) -> None:
     said = say("fork", "latest", "--at", "3", "--set", "held=2")
-    assert said.out.count("as in cycle 3") == 2
+    assert said.out.count("as in cycle 3") == 1
+    assert said.out.count("as in the parent") == 2
+
+
+def test_latest_says_which_run_it_is_where_it_is_a_fork_and_whose_its_cycles_are(
+    run: RunFolder, say: Say
+) -> None:
+    assert say("fork", "latest", "--at", "3").err == ""
+    said = say("why", "latest", "1")
+    assert said.code == 2
+    first, last = said.err.splitlines()
+    assert first.startswith("latest is ")
+    assert first.endswith(f", a fork of {run.path.name} at 3.retrieval.")
+    assert f"has cycles 3 to 4 (the earlier ones are its parent's, '{run.path.name}')" in last
+    for words in (("log", "latest", "--cycle", "1"), ("fork", "latest", "--at", "1")):
+        said = say(*words)
+        assert (said.code, "the earlier ones are its parent's" in said.err) == (2, True)
+
+
+@pytest.mark.broken_trace("it changes a word in the log")
+def test_a_changed_trace_is_told_of_in_a_line(run: RunFolder, say: Say) -> None:
+    run.trace_path.write_bytes(run.trace_path.read_bytes().replace(b"I have 2.", b"I have 9."))
+    for words in (("fork", "latest", "--at", "3"), ("why", run.path.name, "3")):
+        said = say(*words)
+        assert said.code == 0
+        (line,) = said.err.splitlines()
+        assert line.startswith("The trace was changed: line ")
+        assert f"verify logs/{run.path.name}" in line
+
+
+def test_a_text_of_a_procedure_that_nothing_uses_is_told_of(tmp_path: Path, say: Say) -> None:
+    compact = asyncio.run(foraged(tmp_path, depth="compact"))
+    Path("new.md").write_text("Propose what you like. Answer as JSON.")
+    said = say("fork", compact.path.name, "--at", "3", "--procedure", "reasoning=new.md")
+    assert said.code == 0
+    assert "No model was asked by procedure 'reasoning'" in said.out
+    assert "Those that were used: deliberation." in said.out
+
+
+def test_without_an_environment_it_says_how_to_give_one(tmp_path: Path, say: Say) -> None:
+    blind = asyncio.run(foraged(tmp_path, world=False))
+    said = say("fork", blind.path.name, "--at", "2")
+    assert "Give CoagAgent(environment=...) one that tells its state" in said.out
+
+
+def test_the_recipes_module_is_looked_for_in_the_current_folder_first(
+    run: RunFolder, say: Say, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    info = json.loads(run.info_path.read_text())
+    recipe = {**info["recipe"], "factory": "patch_of_berries:forager"}
+    run.info_path.write_text(json.dumps({**info, "recipe": recipe}))
+    for words in (("fork", "latest", "--at", "3"), ("replay", "latest")):
+        said = say(*words)
+        assert said.code == 2
+        assert said.err.count("patch_of_berries") == 2
+        assert f"neither in the current folder ({Path.cwd()}) nor" in said.err
+        assert "PYTHONPATH" in said.err
+    Path("patch_of_berries.py").write_text("from kits.foragers import forager\n")
+    before = list(sys.path)
+    importlib.invalidate_caches()
+    assert say("replay", "latest").code == 0
+    assert sys.path == before
+    monkeypatch.delitem(sys.modules, "patch_of_berries")
+
+
+@pytest.mark.parametrize(
+    ("result", "other", "shown"),
+    [
+        ('{"ok": true}', '{"ok": false}', '{"ok": true}'),
+        (
+            json.dumps({"a": "x" * 200, "b": {"c": 1, "d": 2}}),
+            json.dumps({"a": "x" * 200, "b": {"c": 1, "d": 3}}),
+            "b.d: 2",
+        ),
+        (json.dumps({"a": "x" * 200, "end": 5}), "", '"end": 5}'),
+        ("word " * 100, "", "word word"),
+    ],
+)
+def test_of_long_results_it_shows_what_differs(result: str, other: str, shown: str) -> None:
+    told = result_beside(result, other)
+    assert shown in told
+    assert len(told) < 200
 
 
 @pytest.mark.parametrize(

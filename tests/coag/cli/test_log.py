@@ -121,7 +121,7 @@ async def test_a_run_of_a_guarded_workbench_counts_its_calls_and_has_no_empty_li
     refused = "pay was refused right before it was to run. at_most_ten: too much"
     assert f"  percept    refusal (untrusted): {refused}" in lines
     assert lines[-1].startswith("total: 2 cycles, 1 external action, 0 model calls, ")
-    assert say("log", "latest", "--cycle", "2").out.splitlines()[-1].startswith("shown: 1 cycle, 0")
+    assert say("log", "latest", "--cycle", "2").out.splitlines()[-1] == "shown: 1 cycle"
 
 
 def test_a_phase_without_a_run_is_that_of_the_latest(
@@ -149,8 +149,7 @@ def test_a_phase_of_a_cycle_can_be_shown_alone(coag_run: RunFolder, say: Say) ->
         '             survived c1 move {"direction": "east"} scored 0.80: short',
         "             rejected c2 fly {}: tool_exists: There is no such tool.",
         "",
-        "shown: 1 cycle, 0 external actions, 0 model calls, 0 prompt tokens (0 cached), "
-        "0 completion tokens",
+        "shown: 1 cycle",
     ]
 
 
@@ -293,7 +292,7 @@ def test_runs_of_the_same_beginning_are_told_with_their_folders(cases: Path, say
 def test_a_cycle_that_there_is_not_tells_how_many_there_are(coag_run: RunFolder, say: Say) -> None:
     said = say("log", "run-1", "--cycle", "99")
     assert (said.code, said.out) == (2, "")
-    assert said.err == "Run 'run-1' has 3 cycles: no cycle 99.\n"
+    assert said.err == "Run 'run-1' has cycles up to 3: no cycle 99.\n"
 
 
 def test_the_case_of_a_phase_does_not_matter(coag_run: RunFolder, say: Say) -> None:

@@ -83,6 +83,20 @@ def test_a_hostile_log_does_no_harm(hostile_run: RunFolder, say: Say) -> None:
 
 
 @pytest.mark.broken_trace("its records are made up")
+def test_without_a_cycle_they_are_listed(
+    coag_run: RunFolder, plain_run: RunFolder, say: Say
+) -> None:
+    said = say("why", coag_run.path.name)
+    assert said.out.splitlines()[:3] == [
+        "run-1: which cycle?",
+        '  1 move {"direction": "east"}',
+        "  2 an impasse",
+    ]
+    assert say("why", plain_run.path.name).out.splitlines()[1] == "  1 move"
+    assert say("why", plain_run.path.name, "--json").code == 2
+
+
+@pytest.mark.broken_trace("its records are made up")
 @pytest.mark.parametrize(("cycle", "told"), [("9", "cycles up to"), ("0", "Invalid value")])
 def test_a_cycle_that_is_not_there_is_said(
     cycle: str, told: str, coag_run: RunFolder, say: Say

@@ -7,7 +7,7 @@ import json
 import os
 from collections.abc import AsyncGenerator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from autogen_agentchat.agents import AssistantAgent, BaseChatAgent
@@ -21,7 +21,15 @@ from autogen_ext.models.openai import OpenAIChatCompletionClient
 from typer.testing import CliRunner
 
 from coag.cli import app
-from coag.compat import RecordedAgent, Recorder, RecordingClient, SteadyClient, record
+from coag.compat import (
+    RecordedAgent,
+    Recorder,
+    RecordingClient,
+    RecordingWorkbench,
+    ReplayingClient,
+    SteadyClient,
+    record,
+)
 from coag.errors import ConfigurationError, TraceError
 from coag.models import ScriptedModel, ScriptedReply, scripted_answers
 from coag.schema import (
@@ -349,3 +357,40 @@ def test_run_of_an_agent_that_cannot_be_made_is_ended(tmp_path: Path) -> None:
         record(AssistantAgent, "no name", model(), logs=tmp_path)
     (folder,) = tmp_path.iterdir()
     assert read_run(folder).ended_at is not None
+
+
+async def test_a_workbench_may_write_to_the_same_recorder(tmp_path: Path) -> None:
+    recorder = Recorder(tmp_path, agent="clerk")
+    agent = record(
+        AssistantAgent,
+        "clerk",
+        model("Yes."),
+        recorder=recorder,
+        workbench=RecordingWorkbench([], recorder),
+    )
+    await agent.run(task="Is it?")
+    await agent.close()
+    assert [each.record for each in recorder.records if each.record != "actions"] == [
+        "turn_start",
+        "percept",
+        "model_call",
+        "turn_end",
+    ]
+    with pytest.raises(ConfigurationError, match="either logs= or recorder="):
+        record(AssistantAgent, "c", model(), logs="x", recorder=recorder)
+
+
+def test_what_is_no_list_of_tools_is_refused() -> None:
+    def tool() -> str:
+        """A tool."""
+        return ""
+
+    with pytest.raises(ConfigurationError, match=r"write RecordingWorkbench\(\[tool\], recorder\)"):
+        RecordingWorkbench(cast("Any", tool), Recorder(agent="clerk"))
+
+
+def test_a_folder_of_runs_is_no_run_to_replay(tmp_path: Path) -> None:
+    recorder = Recorder(tmp_path, agent="clerk")
+    recorder.close()
+    with pytest.raises(ConfigurationError, match="is a folder of runs: give one of them"):
+        ReplayingClient(tmp_path)

@@ -190,7 +190,7 @@ async def test_another_model_takes_over(tmp_path: Path) -> None:
     assert picked(report)[0] == 'respond {"text": "I rest."}'
     again = await fork(report.run, "2")
     assert picked(again)[0] == 'respond {"text": "I rest."}'
-    with pytest.raises(UnknownNameError, match="openai:NAME"):
+    with pytest.raises(ConfigurationError, match=r"openai:NAME.*must take a keyword rebuild"):
         await fork(run, "1", Changes(model="nothing:known"))
 
 

@@ -63,3 +63,15 @@ async def test_a_test_fails_that_leaves_a_broken_run_and_does_not_say_why(
     result = pytester.runpytest_subprocess("-p", "no:cacheprovider")
     result.assert_outcomes(passed=1, failed=2)
     result.stdout.fnmatch_lines(["*seal: run.json seals*", "*broken_trace needs a reason*"])
+    result.stdout.no_fnmatch_line("*pytest_plugin.py*")
+
+
+@BROKEN
+async def test_a_word_that_was_changed_in_many_places_is_told_of_once(tmp_path: Path) -> None:
+    run = await honest_run(tmp_path)
+    trace = run / "trace.jsonl"
+    trace.write_bytes(trace.read_bytes().replace(b'"at":"20', b'"at":"19'))
+    with pytest.raises(BrokenTraceError) as caught:
+        check_runs(tmp_path)
+    assert str(caught.value).count(": chain: ") == 1
+    assert "The same holds for" in str(caught.value)

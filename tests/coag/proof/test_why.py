@@ -94,6 +94,16 @@ async def test_a_plain_run_is_explained_as_far_as_it_goes(tmp_path: Path) -> Non
         why(run, 2)
 
 
+async def test_a_plain_run_without_turns_says_how_to_get_some(tmp_path: Path) -> None:
+    recorder = Recorder(tmp_path / "logs", agent="clerk")
+    client = RecordingClient(ReplayChatCompletionClient(["Yes."]), recorder)
+    await client.create([UserMessage(content="Is it?", source="user")])
+    await client.close()
+    recorder.close()
+    with pytest.raises(ConfigurationError, match=r"written down without turns.*RecordedAgent"):
+        why(recorder.folder, 1)
+
+
 # ---- counterfactuals ----
 
 

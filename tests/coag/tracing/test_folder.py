@@ -165,3 +165,18 @@ def test_without_runs_there_is_no_latest_one(tmp_path: Path) -> None:
         find_run("latest", tmp_path)
     with pytest.raises(ConfigurationError, match="no folder of logs"):
         find_run("latest", tmp_path / "nowhere")
+
+
+def test_a_path_names_a_run_by_its_folder_and_lists_those_beside_it(
+    make_run: RunMaker, tmp_path: Path
+) -> None:
+    run = make_run("robot-1")
+    logs, nowhere = run.path.parent, tmp_path / "nowhere"
+    assert find_run(str(logs / "robot"), nowhere) == run
+    with pytest.raises(UnknownNameError, match="Known: robot-1"):
+        find_run(str(logs / "cat"), nowhere)
+    with pytest.raises(ConfigurationError, match=f"file of a run.*folder: {run.path}"):
+        find_run(str(run.info_path), logs)
+    (tmp_path / "shop.py").write_text("")
+    with pytest.raises(ConfigurationError, match=r"is a file\. Give a run's folder"):
+        find_run(str(tmp_path / "shop.py"), logs)
