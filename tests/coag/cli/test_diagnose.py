@@ -7,19 +7,22 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from coag.compat import Recorder
 from coag.schema import Failure, ReceiptStatus
 
 Say = Callable[..., Any]
 
 
-def _run(logs: Path, content: str | None) -> str:
+def _run(logs: Path, *contents: str | None) -> str:
     recorder = Recorder(logs, agent="plain")
-    recorder.begin_turn()
-    attempt = recorder.begin("look", {})
-    status = ReceiptStatus.DONE if content is None else ReceiptStatus.FAILED
-    recorder.end(attempt, status, content or "fine", (content and Failure.TRANSIENT) or None)
-    recorder.end_turn("respond", "Done.")
+    for content in contents:
+        recorder.begin_turn()
+        attempt = recorder.begin("look", {})
+        status = ReceiptStatus.DONE if content is None else ReceiptStatus.FAILED
+        recorder.end(attempt, status, content or "fine", (content and Failure.TRANSIENT) or None)
+        recorder.end_turn("respond", "Done.")
     recorder.close()
     return recorder.folder.path.name
 
@@ -28,17 +31,49 @@ def test_a_run_without_failure_ends_with_0(say: Say, tmp_path: Path) -> None:
     name = _run(tmp_path / "logs", None)
     said = say("diagnose")
     assert said.code == 0
-    assert said.out == f"{name}\nno failure\n"
+    assert said.out == f"{name}: no failure\n"
 
 
 def test_a_failure_is_a_paragraph_and_the_exit_code_is_1(say: Say, tmp_path: Path) -> None:
-    _run(tmp_path / "logs", "lost \x1b[2Jthe line")
+    name = _run(tmp_path / "logs", "lost \x1b[2Jthe line")
     said = say("diagnose", "latest")
     assert said.code == 1
     assert "cycle 1: failed execution" in said.out
     assert "look failed: 'lost" in said.out
     assert "\x1b" not in said.out
-    assert said.out.endswith("1 failure: 1 failed execution\n")
+    assert said.out.startswith(f"{name}: 1 failure: 1 failed execution\n")
+
+
+def test_the_same_failure_in_neighbouring_cycles_is_told_once(say: Say, tmp_path: Path) -> None:
+    _run(tmp_path / "logs", "lost 1", "lost 2", "lost 3", None, "lost 4")
+    said = say("diagnose", "latest")
+    assert "4 failures: 4 failed execution" in said.out.splitlines()[0]
+    assert "cycles 1 to 3: failed execution, 3 times; the first:" in said.out
+    assert "cycle 5: failed execution\n" in said.out
+    assert said.out.count("look failed:") == 2
+
+
+def test_of_very_many_failures_the_first_are_told(say: Say, tmp_path: Path) -> None:
+    _run(tmp_path / "logs", *["lost " + ("a" if number % 2 else "") for number in range(203)])
+    said = say("diagnose", "latest")
+    assert said.out.startswith(said.out.split(":")[0] + ": 203 failures")
+    assert "… and 3 more: --json tells all" in said.out
+
+
+@pytest.mark.broken_trace("it changes a word in the log, and tears its last line")
+def test_a_changed_or_torn_trace_is_told_in_a_line(say: Say, tmp_path: Path) -> None:
+    name = _run(tmp_path / "logs", None)
+    trace = tmp_path / "logs" / name / "trace.jsonl"
+    whole = trace.read_text("utf-8")
+    trace.write_text(whole.replace("fine", "well"), "utf-8")
+    said = say("diagnose")
+    assert said.code == 0
+    assert said.err.count("\n") == 1
+    assert "does not fit its hash" in said.err
+    trace.write_text(whole[:-9], "utf-8")
+    said = say("diagnose")
+    assert said.err.count("\n") == 1
+    assert "the last one, is truncated" in said.err
 
 
 def test_programs_get_a_json_object_a_failure(say: Say, tmp_path: Path) -> None:
@@ -58,6 +93,7 @@ def test_all_runs_of_a_folder_are_diagnosed(say: Say, tmp_path: Path) -> None:
     assert said.code == 1
     assert "no failure" in said.out
     assert "failed execution" in said.out
+    assert said.out.endswith("1 of 2 runs with a failure\n")
 
 
 def test_a_domain_is_named_by_import(say: Say, tmp_path: Path) -> None:
