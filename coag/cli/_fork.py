@@ -130,10 +130,10 @@ class _Side:
         if told is not None and told.model_copy(update={"cycle": story.cycle}) == story:
             return Text(f"as in cycle {told.cycle}", style=_DIM)
         self._told = story
-        return _cell(story, other)
+        return _cell(story, [one.result for one in (other, told) if one is not None])
 
 
-def _cell(story: CycleStory, other: CycleStory | None) -> Text:
+def _cell(story: CycleStory, others: Sequence[str]) -> Text:
     cell = Text()
     if story.chosen is None:
         cell.append("nothing chosen yet", _DIM)
@@ -148,6 +148,6 @@ def _cell(story: CycleStory, other: CycleStory | None) -> Text:
         cell.append(f"{one_line(death.constraint)}: {reason}", "red")
     if story.status not in (None, "none"):
         style = "green" if story.status == "done" else "red"
-        told = result_beside(story.result, other.result if other else "")
+        told = result_beside(story.result, *others)
         cell.append(f"\n{story.status}: {told}", style)
     return cell

@@ -11,36 +11,35 @@ _LONGEST = 160
 """Characters of a result that are shown."""
 
 
-def result_beside(result: str, other: str) -> str:
-    """A result, cleaned and cut, beside the one that the other run got.
+def result_beside(result: str, *others: str) -> str:
+    """A result, cleaned and cut, beside others that it is compared with.
 
-    Of two JSON objects, the fields in which this one differs; of an object that has no other one
-    beside it the end, as the beginning is mostly alike; of a text the beginning.
+    Of a JSON object, the fields in which it differs from the first of the others that is one and
+    differs; where there is none, its end, as the beginning is mostly alike. What stands behind an
+    object is left out. Of a text the beginning.
 
     Args:
         result: What came back.
-        other: What came back in the other run; empty if nothing did.
+        others: What came back elsewhere: in the other run, in the cycle before.
     """
-    if len(result) <= _LONGEST:
-        return one_line(result)
-    ours, theirs = _object(result), _object(other)
+    ours = None if len(result) <= _LONGEST else _object(result)
     if ours is None:
         return one_line(result, _LONGEST)
-    if theirs is not None:
+    for theirs in filter(None, map(_object, others)):
         different = [
-            f"{name}: {value}" for name, value in ours.items() if theirs.get(name, "") != value
+            f"{name}: {value}" for name, value in ours.items() if theirs.get(name) != value
         ]
         if different:
             return one_line(", ".join(different), _LONGEST)
-    line = one_line(result, len(result))
+    line = one_line(", ".join(f"{name}: {value}" for name, value in ours.items()), len(result) * 2)
     cut = len(line) - _LONGEST
-    return line if cut <= 0 else f"[{cut} … ] {line[-_LONGEST:]}"
+    return line if cut <= 0 else f"[{cut} more …] {line[-_LONGEST:]}"
 
 
 def _object(text: str) -> dict[str, str] | None:
-    """The fields of a JSON object by their paths, each as JSON; None for anything else."""
+    """The fields of the JSON object that a text begins with, each as JSON; None without one."""
     try:
-        parsed: Any = json.loads(text)
+        parsed, _ = json.JSONDecoder().raw_decode(text.lstrip())
     except (ValueError, RecursionError):
         return None
     return _fields(cast("dict[str, Any]", parsed)) if isinstance(parsed, dict) else None
