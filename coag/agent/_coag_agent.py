@@ -90,7 +90,7 @@ class CoagAgent(Inspectable, Declared):
         constraints: Hard rules in code; see also `agent.constraints`.
         procedures: Prompts that take the place of the seeds of the same name.
         logs: Folder for run folders; None keeps the trace in RAM.
-        recipe: How to build this agent again, for `resume`.
+        recipe: How to build this agent again, for `resume`, replays and forks; see docs/recipes.md.
         seed: Seed of the run's random source.
         tool_timeout: Seconds that one tool call, or one action of a module, may take.
         models: Models of their own for phases, e.g. `{"evaluation": strong}`; `model_client`
