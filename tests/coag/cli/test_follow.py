@@ -79,7 +79,9 @@ def until(stream: IO[str] | None, wanted: str) -> list[str]:
 
 
 def following(run: RunFolder) -> tuple[str, ...]:
-    return ("-c", "from coag.cli import main; main()", "log", str(run.path), "--follow")
+    """The command, in which Ctrl-C is heard: whoever runs the tests may have it ignored."""
+    heard = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+    return ("-c", f"{heard}; from coag.cli import main; main()", "log", str(run.path), "--follow")
 
 
 @pytest.mark.slow

@@ -163,7 +163,10 @@ def test_a_random_change_of_what_code_computed_is_found(
         run.trace_path.write_text("".join(json.dumps(line) + "\n" for line in lines))
         report = replayed(run, kind)
     assert report.divergence is not None
-    assert report.divergence.seq <= place
+    # A result that rests on memory the trace does not show is taken from the tape; what came of
+    # it in working memory then shows the difference.
+    taken = body.get("phase") == "execution" and last == "result"
+    assert taken or report.divergence.seq <= place
 
 
 _WORDS = (
