@@ -7,8 +7,10 @@ from hashlib import sha256
 
 from coag.schema import TRACE_VERSION
 
-_FORM = re.compile(rb'\{"v":\d+,"seq":(\d+),"hash":"([0-9a-f]{64})","body":')
+_FORM = re.compile(rb'\{"v":%d,"seq":(\d+),"hash":"([0-9a-f]{64})","body":' % TRACE_VERSION)
 """The beginning of a line as a writer leaves it, byte for byte."""
+_HEAD = 40
+"""Bytes in which the `hash` of a line begins; lines of version 1 have none."""
 
 
 def line_hash(before: str, seq: int, body: bytes) -> str:
@@ -71,7 +73,7 @@ class Chain:
         if not self._begun:
             self._older.update(line)
             self._before = None
-            return version is None or version == 1
+            return version is None or (version == 1 and b'"hash":' not in line[:_HEAD])
         self._before = None
         return version is None
 

@@ -57,7 +57,9 @@ def newer_version(version: int) -> str:
 
 def _older(line: bytes) -> ParsedLine | Unreadable:
     fields: dict[str, Any] = from_json(line)
-    version: int = fields["v"]
+    version: object = fields["v"]
+    if not isinstance(version, int) or isinstance(version, bool):
+        return Unreadable(f"has the version {version!r}, which is no number")
     if version > TRACE_VERSION:
         return Unreadable(newer_version(version))
     if not is_older(version):

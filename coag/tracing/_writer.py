@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
@@ -93,6 +94,7 @@ class TraceWriter:
         redactor: Redactor | None = None,
     ) -> None:
         self._path = path
+        self._process = os.getpid()
         self._pages = None if pages is None else Behind(pages)
         self._clock = clock or SystemClock()
         self._redactor = redactor or Redactor.from_environment()
@@ -180,6 +182,11 @@ class TraceWriter:
     def _hold(self, record: TraceRecord) -> str:
         """Numbers a record and holds it back; its JSON as it will be written."""
         self._refuse_if_failed()
+        if os.getpid() != self._process:
+            raise TraceError(
+                self._path,
+                "belongs to the process that this one was forked from: build an agent of its own",
+            )
         try:
             text = self._redactor.clean(record_text(record))
         except (PydanticSerializationError, ValueError) as error:
@@ -196,7 +203,7 @@ class TraceWriter:
     def _show(self, pages: Behind, record: TraceRecord, text: str) -> None:
         try:
             pages.add(record, text)
-        except (TraceError, OSError) as error:
+        except (TraceError, OSError, RuntimeError) as error:  # no thread starts at exit
             self._give_up_pages(pages, error)
 
     def _give_up_pages(self, pages: Behind, error: Exception) -> None:

@@ -82,6 +82,9 @@ class _Read:
 
     records: int = 0
     head: str = ""
+    version: int = TRACE_VERSION
+    whole: bool = True
+    """False if it ends in what is no whole line."""
 
 
 def _examine_folder(
@@ -96,7 +99,7 @@ def _examine_folder(
     if version < TRACE_VERSION:
         book.remark(f"The trace is of version {version}: its lines are not chained by hashes.")
     checkers = checkers_for(info.kind, book, version, hooks, run=info.id, cut=False)
-    read = _Read()
+    read = _Read(version=version)
     finished = info.ended_at is not None
     take = steps(checkers, book)
     for line in chain(() if first is None else (first,), lines):
@@ -114,7 +117,8 @@ def _examine_folder(
 def _without_trace(info: RunInfo, book: Book, head: str | None) -> Examination:
     read = _Read()
     if info.seal is not None or info.ended_at is not None:
-        _check_seal(info, read, book)
+        if info.seal is not None:
+            _check_seal(info, read, book)
         book.remark("There is no trace: nothing was recorded, or it was removed.")
     else:
         book.remark("There is no trace yet.")
@@ -131,6 +135,7 @@ def _take_line(
 ) -> None:
     book.seq = line.number - 1
     for problem in line.problems:
+        read.whole = read.whole and problem.kind is not ProblemKind.TRUNCATED
         rule = _BROKEN.get(problem.kind)
         text = f"{problem.text[:1].upper()}{problem.text[1:]}."
         if rule is None:
@@ -153,6 +158,13 @@ def _shake(checkers: Iterable[Checker]) -> None:
 
 def _check_seal(info: RunInfo, read: _Read, book: Book) -> None:
     seal = info.seal
+    if seal is None and info.ended_at is not None and read.version > 1 and read.whole:
+        book.violate(
+            Rule.SEAL,
+            "The run has ended, and run.json seals no trace: what its end was cannot be told.",
+        )
+    if seal is not None and not read.whole:
+        book.violate(Rule.SEAL, "Something was put behind the last line of a sealed trace.")
     if seal is None or (seal.records, seal.hash) == (read.records, read.head):
         return
     book.violate(

@@ -357,3 +357,15 @@ def test_a_long_run_keeps_nothing_in_memory(
         tracemalloc.stop()
     assert os.path.getsize(tmp_path / "trace.jsonl") > 200_000
     assert sizes[-1] - sizes[9] < 50_000
+
+
+def test_a_process_that_was_forked_off_does_not_write_into_the_trace(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "trace.jsonl"
+    with TraceWriter(path, redactor=Redactor()) as writer:
+        writer.write(NOTE)
+        with monkeypatch.context() as child, pytest.raises(TraceError, match="agent of its own"):
+            child.setattr(os, "getpid", lambda: -1)
+            writer.write(NOTE)
+    assert len(list(read_trace(path))) == 1
