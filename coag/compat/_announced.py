@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from coag.schema import Intent
 
@@ -23,6 +24,17 @@ class Attempt:
     def intent_id(self) -> str:
         """Names it in the trace."""
         return self.intent.id
+
+
+UNPARSED = "unparsed"
+"""Stands for arguments that are no JSON object: under it they are recorded as they were written."""
+
+
+def in_form(arguments: object) -> dict[str, Any]:
+    """A call's arguments as they are recorded; models write others than objects, too."""
+    if isinstance(arguments, Mapping):
+        return dict(cast("Mapping[str, Any]", arguments))
+    return {} if arguments is None else {UNPARSED: json.dumps(arguments, default=str)}
 
 
 class AnnouncedCalls:
@@ -44,7 +56,9 @@ class AnnouncedCalls:
     ) -> Attempt | None:
         """Takes over a call in order to run it; None if nobody announced such a one."""
         for attempt in self._waiting.get(call_id or "", ()):
-            if (attempt.intent.action, attempt.intent.arguments) == (action, dict(arguments)):
+            known = attempt.intent.arguments
+            alike = known == dict(arguments) or (UNPARSED in known and UNPARSED in arguments)
+            if attempt.intent.action == action and alike:
                 self.settle(call_id or "", attempt)
                 return attempt
         return None

@@ -20,7 +20,7 @@ from coag.errors import ConfigurationError, TraceError
 from coag.models import reason_of
 from coag.schema import ReceiptStatus, Returned
 
-from ._announced import Attempt
+from ._announced import Attempt, in_form
 from ._recorder import Recorder
 from ._results import read_result
 from ._returned import returned_of, status_of, text_of
@@ -164,9 +164,10 @@ class RecordingWorkbench(StaticStreamWorkbench):
         self, name: str, arguments: Mapping[str, Any] | None, call_id: str | None
     ) -> Attempt | None:
         """The call with its intent written, by us or by who announced it; None if it cannot be."""
+        given = in_form(arguments)
         try:
-            announced = self._recorder.announced.claim(call_id, name, arguments or {})
-            return announced or self._recorder.begin(name, arguments or {})
+            announced = self._recorder.announced.claim(call_id, name, given)
+            return announced or self._recorder.begin(name, given)
         except TraceError as error:
             self.problem = error
             return None

@@ -17,6 +17,7 @@ from coag.schema import (
     SelectionOutcome,
     TraceRecord,
     Value,
+    well_formed,
 )
 
 
@@ -136,6 +137,6 @@ def procedure_of(call: ModelCall) -> str:
 def _one_form(raw: str) -> str:
     """JSON in one form, so that spaces make no difference; what is no JSON as it is."""
     try:
-        return json.dumps(json.loads(raw), ensure_ascii=False, sort_keys=True)
+        return well_formed(json.dumps(json.loads(raw), ensure_ascii=False, sort_keys=True))
     except (ValueError, RecursionError):
         return raw

@@ -11,7 +11,11 @@ from typing import Any
 
 import pytest
 from autogen_agentchat.agents import AssistantAgent
-from autogen_agentchat.messages import ToolCallExecutionEvent, ToolCallSummaryMessage
+from autogen_agentchat.messages import (
+    TextMessage,
+    ToolCallExecutionEvent,
+    ToolCallSummaryMessage,
+)
 from autogen_core import CancellationToken, FunctionCall, Image
 from autogen_core.tools import (
     BaseStreamTool,
@@ -547,3 +551,22 @@ async def test_class_of_a_result_that_is_nowhere_is_refused_before_anything_runs
     ]
     with pytest.raises(ConfigurationError, match="no ToolResult"):
         ReplayingWorkbench(records)
+
+
+@pytest.mark.parametrize("written", ['["a"]', '"a"', "3", "true"])
+@pytest.mark.parametrize("told", [True, False])
+async def test_arguments_that_are_no_object_hang_no_stock_agent(written: str, told: bool) -> None:
+    def look(place: str = "") -> str:
+        """Looks around."""
+        return f"nothing at {place}"
+
+    call = FunctionCall(id="1", name="look", arguments=written)
+    recorder = Recorder(agent="a")
+    model = RecordingClient(ScriptedModel(scripted_answers([[call], "done"])), recorder)
+    agent = AssistantAgent("a", model, workbench=RecordingWorkbench([look], recorder))
+    whole = RecordedAgent(agent, recorder) if told else agent
+    message = TextMessage(content="Look.", source="user")
+    async with asyncio.timeout(20):
+        await whole.on_messages([message], CancellationToken())
+    (intent,) = [record for record in recorder.records if isinstance(record, Intent)]
+    assert intent.arguments == {"unparsed": written}
