@@ -30,12 +30,12 @@ from coag.schema import (
     TurnEnd,
     TurnStart,
     Written,
+    set_random,
 )
 from coag.tracing import REDACTED, read_trace
 
 from ._mind import Mind
 from ._recovery import recover_memory
-from ._state import set_random
 
 _NUMBERED = re.compile(r"\b([a-z]+)-(\d{6,})\b")
 UNKNOWN = "The run broke off while this ran. It may or may not have had its effect."

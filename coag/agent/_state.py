@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Mapping
 from typing import Any, cast
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from coag.errors import CoagError, StateError
-from coag.schema import ActionCall
+from coag.schema import ActionCall, random_state, set_random
 
 from ._memories import memory_location
 from ._mind import Mind
@@ -40,14 +39,13 @@ class AgentState(BaseModel):
 async def save_agent_state(mind: Mind, turn: int) -> AgentState:
     """Everything that the mind holds besides its long-term memory, which lasts by itself."""
     deps = mind.deps
-    version, internal, gauss = deps.random.getstate()
     return AgentState(
         llm_context=dict(await mind.context.save_state()),
         procedures=dict(deps.procedures.save_state()),
         modules=deps.modules.save_state(),
         detector=deps.detector.save_state(),
         ids=deps.ids.save(),
-        random=[version, list(internal), gauss],
+        random=random_state(deps.random),
         turn=turn,
         pending=list(deps.actions.running.values()),
         long_term_memory=memory_location(deps.memory),
@@ -118,12 +116,6 @@ async def _apply(state: AgentState, mind: Mind) -> int:
     if state.random is not None:
         set_random(deps.random, state.random)
     return state.turn
-
-
-def set_random(source: random.Random, state: Any) -> None:
-    """Puts a random source into a state that was kept as JSON."""
-    version, internal, gauss = state
-    source.setstate((version, tuple(internal), gauss))
 
 
 def _note_other_memory(state: AgentState, mind: Mind) -> None:

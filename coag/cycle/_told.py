@@ -7,7 +7,7 @@ import random
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from coag.schema import ActionSpec, content_id
+from coag.schema import ActionSpec, content_id, random_state
 
 
 class Told:
@@ -30,11 +30,8 @@ class Told:
     def new_random(self, source: random.Random) -> Any:
         """The random source's state as JSON, if it has changed; else None."""
         state = source.getstate()
-        if state == self._random:
-            return None
-        self._random = state
-        version, internal, gauss = state
-        return [version, list(internal), gauss]
+        known, self._random = self._random, state
+        return None if known == state else random_state(source)
 
     def new_environment(self, state: Any) -> bool:
         """Whether this state differs from the one that was told last."""

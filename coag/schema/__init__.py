@@ -50,6 +50,7 @@ from ._protocols import (
     LazySink,
     TraceSink,
 )
+from ._random import random_state, set_random
 from ._records import MemoryKind, Provenance, RecalledRecord, Record, Scalar, record_id
 from ._sections import Prompt, PromptMessage, Section, Situation
 from ._tokens import BYTES_PER_TOKEN, cut_to_tokens, estimate_tokens, well_formed
@@ -148,6 +149,8 @@ __all__ = [
     "provider_name",
     "check_provider",
     "Imported",
+    "random_state",
+    "set_random",
     "merge_patch",
     "diff_patch",
     "BYTES_PER_TOKEN",

@@ -23,6 +23,7 @@ from coag.schema import (
     SnapshotReason,
     TraceRecord,
     TurnEnd,
+    set_random,
 )
 from coag.store import HashEmbedder, open_store
 
@@ -237,8 +238,7 @@ class Process:
         deps.detector.load_state(snapshot.detector)
         deps.ids.load(snapshot.ids)
         if snapshot.random is not None:
-            version, internal, gauss = snapshot.random
-            deps.random.setstate((version, tuple(internal), gauss))
+            set_random(deps.random, snapshot.random)
 
 
 def bare(percept: Percept) -> Percept:
