@@ -13,7 +13,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import from_json, to_json
 
 from coag.errors import TraceError
-from coag.schema import TRACE_VERSION, Clock
+from coag.schema import TRACE_VERSION, Clock, Record
 
 from ._line_file import backwards
 from ._pages import PhasePages, PlainPages
@@ -71,9 +71,26 @@ class RunFolder:
         return self.path / "cycles"
 
     @property
+    def remembered_path(self) -> Path:
+        """Of a fork: the records that its memory began with, one a line."""
+        return self.path / "remembered.jsonl"
+
+    @property
     def exists(self) -> bool:
         """True if there is a run here."""
         return self.info_path.is_file()
+
+    def remembered(self) -> tuple[Record, ...]:
+        """The records that a fork's memory began with.
+
+        Raises:
+            TraceError: If they are not there, or cannot be read.
+        """
+        path = self.remembered_path
+        try:
+            return tuple(map(Record.model_validate_json, path.read_bytes().splitlines()))
+        except (OSError, ValidationError) as error:
+            raise TraceError(path, f"holds no records of a fork's memory: {error}") from error
 
     def finish(
         self,

@@ -16,8 +16,6 @@ from datetime import datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from pydantic import ValidationError
-
 from coag.errors import ConfigurationError, RecordStoreError, TraceError, UnknownNameError
 from coag.memory import LongTermMemory, RecallSource
 from coag.schema import MemoryKind, RecalledRecord, Record, Written
@@ -26,8 +24,6 @@ from coag.tracing import Redactor, RunFolder
 
 from ._past import Later, Past
 
-KEPT = "remembered.jsonl"
-"""File of a fork's run folder with the records that its memory began with, one a line."""
 _ALL = 1_000_000_000
 _NAMED = 10
 """Records that an error names."""
@@ -60,7 +56,8 @@ async def records_at(memory: LongTermMemory, past: Past, later: Later) -> dict[s
     """
     before = [line for line in past.remains.written if line.what == "record"]
     if past.info.parent is not None:
-        return with_written(kept_in(past.run), before)
+        kept = {record.id: record for record in past.run.remembered()}
+        return with_written(kept, before)
     async with _readable(memory.store) as store:
         held = await _all(store, memory.scope)
     after = [line for line in later.written if line.what == "record"]
@@ -183,28 +180,13 @@ def keep(run: RunFolder, records: Iterable[Record]) -> None:
         TraceError: It cannot be written.
     """
     redactor = Redactor.from_environment()
-    path = run.path / KEPT
+    path = run.remembered_path
     text = "".join(redactor.clean(record.model_dump_json()) + "\n" for record in records)
     try:
         with open(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600), "w", encoding="utf-8") as file:
             file.write(text)
     except OSError as error:
         raise TraceError(path, f"cannot be written: {error.strerror}") from error
-
-
-def kept_in(run: RunFolder) -> dict[str, Record]:
-    """What a fork's memory began with, by id.
-
-    Raises:
-        TraceError: It cannot be read.
-    """
-    path = run.path / KEPT
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-        records = [Record.model_validate_json(line) for line in lines]
-    except (OSError, UnicodeDecodeError, ValidationError) as error:
-        raise TraceError(path, f"holds no records of a fork's memory: {error}") from error
-    return {record.id: record for record in records}
 
 
 def _made_by(record: Record, run: str, at: datetime | None) -> bool:

@@ -6,9 +6,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 
-from pydantic import ValidationError
-
-from coag.errors import TraceError
 from coag.schema import (
     ActionsListed,
     ActionSpec,
@@ -23,8 +20,6 @@ from coag.tracing import Parent, RunFolder, read_run, read_trace
 
 from ._tape import Tape
 
-_REMEMBERED = "remembered.jsonl"
-"""File of a fork's folder with the records that its memory began with, one a line."""
 _GENERATIONS = 100
 """Forks of forks that are followed back; a trace may be hostile."""
 _NO_BOUNDS = ("respond", "cancelled", "error")
@@ -116,14 +111,7 @@ def remembered_in(run: RunFolder) -> tuple[Record, ...]:
     Raises:
         TraceError: They cannot be read.
     """
-    path = run.path / _REMEMBERED
-    if not path.is_file():
-        return ()
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-        return tuple(Record.model_validate_json(line) for line in lines)
-    except (OSError, UnicodeDecodeError, ValidationError) as error:
-        raise TraceError(path, f"holds no records of a fork's memory: {error}") from error
+    return run.remembered() if run.remembered_path.is_file() else ()
 
 
 def tell_of(before: Before, remark: Callable[[str], None]) -> None:

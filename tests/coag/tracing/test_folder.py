@@ -10,7 +10,7 @@ import pytest
 from pydantic import ValidationError
 
 from coag.errors import ConfigurationError, TraceError, UnknownNameError
-from coag.schema import SteppingClock
+from coag.schema import MemoryKind, Provenance, Record, SteppingClock, Trust
 from coag.tracing import (
     Recipe,
     Redactor,
@@ -45,6 +45,36 @@ def test_finishing_adds_the_end_and_the_result(make_run: RunMaker) -> None:
     assert read_run(folder.path) == finished
     assert finished == before.model_copy(update={"ended_at": NOW, "result": {"success": True}})
     assert [path.name for path in folder.path.iterdir()] == ["run.json"]
+
+
+def test_what_a_fork_remembers_is_read_line_by_line_whatever_its_texts_hold(
+    make_run: RunMaker,
+) -> None:
+    folder = make_run()
+    origin = Provenance(
+        run="r", activity="a", cycle=1, source="a", source_kind="agent", trust=Trust.USER
+    )
+    texts = ("one line", "a\u2028b\x85c\nd")
+    given = tuple(
+        Record(
+            id=str(number),
+            kind=MemoryKind.SEMANTIC,
+            text=text,
+            scope="a",
+            created_at=NOW,
+            provenance=origin,
+        )
+        for number, text in enumerate(texts)
+    )
+    lines = [record.model_dump_json() + "\n" for record in given]
+    folder.remembered_path.write_text("".join(lines), encoding="utf-8")
+    assert folder.remembered() == given
+    folder.remembered_path.write_bytes(b"\xff\n")
+    with pytest.raises(TraceError, match="no records of a fork's memory"):
+        folder.remembered()
+    folder.remembered_path.unlink()
+    with pytest.raises(TraceError, match="No such file"):
+        folder.remembered()
 
 
 def test_secrets_do_not_reach_run_json(tmp_path: Path) -> None:
