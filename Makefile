@@ -66,7 +66,7 @@ demo: $(READY_TO_RUN) ## Run both agents through the four scenarios (scripted mo
 
 test: $(READY_TO_WORK) ## Run the tests, with the floor of 95 % coverage of coag
 	@mkdir -p build
-	@$(BIN)/python -m pytest $(PARALLEL) -m "not model and not long" --cov=coag --cov-branch --cov-fail-under=95 \
+	@$(BIN)/python -m pytest $(PARALLEL) -m "not model and not long and not browser" --cov=coag --cov-branch --cov-fail-under=95 \
 		--cov-report=term --cov-report=json:build/coverage.json
 	@$(BIN)/python .ci/branch_floor.py build/coverage.json 95
 
@@ -74,7 +74,7 @@ test-slow: $(READY_TO_WORK) ## Run only the tests that take processes and many s
 	@$(BIN)/python -m pytest -m slow
 
 test-long: $(READY_TO_WORK) ## Run all tests but those with a real model, with more seeds, kills and examples
-	@HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest $(PARALLEL) -m "not model" -o timeout=300
+	@HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest $(PARALLEL) -m "not model and not browser" -o timeout=300
 
 test-model: $(READY_TO_WORK) ## Run the tests that need a real language model
 	@$(BIN)/python -m pytest -m model

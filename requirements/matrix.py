@@ -31,7 +31,7 @@ BEHIND_EXTRAS = (
 # releases use what their newer neighbours deprecate, which is no fault of ours; every other
 # warning stays an error. The plug-in of anyio is not used, and some versions of it warn at import.
 TESTS = (
-    "-m", "not slow and not model", "--ignore=tests/architecture",
+    "-m", "not slow and not model and not browser", "--ignore=tests/architecture",
     "-p", "no:cacheprovider", "-p", "no:anyio",
     "-W", "default::DeprecationWarning", "-W", "default::PendingDeprecationWarning",
     "--disable-warnings",

@@ -18,6 +18,7 @@ Secrets are replaced before anything is written. The format is described in
 from ._chain import line_hash
 from ._find import find_run, known_cycles, list_runs
 from ._folder import RunFolder, open_trace, read_run, seal_of
+from ._index import RecordKind, Stretch, TraceIndex
 from ._lines import ProblemKind, TraceLine, TraceProblem, read_lines
 from ._memory import MemoryTrace
 from ._reader import cycle_of, entry_of, read_trace
@@ -49,6 +50,9 @@ __all__ = [
     "TraceLine",
     "read_lines",
     "TraceTail",
+    "TraceIndex",
+    "Stretch",
+    "RecordKind",
     "entry_of",
     "line_hash",
     "log_schemas",

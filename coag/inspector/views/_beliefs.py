@@ -1,0 +1,44 @@
+"""What the agent held to be so beside what was so."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BeliefPoint:
+    """One field at the beginning of one cycle."""
+
+    cycle: int
+    believed: Any
+    """A scalar, or a short list of numbers such as a position; None where it is not held."""
+    true: Any = None
+    """The same of the environment; None where it does not tell."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BeliefTrack:
+    """One field of the perceptual state over time."""
+
+    path: str
+    """Dotted, within the perceptual state."""
+    true_path: str
+    """The field of the environment that it was paired with; empty for none."""
+    points: tuple[BeliefPoint, ...]
+    numeric: bool
+    """True if it can be drawn as a line (for a position: a line for each part)."""
+    wrong: int = 0
+    """At how many points belief and truth differ."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Belief:
+    """All fields that can be followed."""
+
+    tracks: tuple[BeliefTrack, ...] = ()
+    """Those with a truth to compare first."""
+    told: bool = False
+    """True if the environment tells its state in this trace."""
+    every: int = 1
+    """Of a long run every how-many-eth cycle is shown."""

@@ -1,0 +1,311 @@
+"""Where each record of a trace stands, so that any cycle of a long one is read by itself."""
+
+from __future__ import annotations
+
+import re
+from array import array
+from bisect import bisect_right
+from collections.abc import Container, Iterator, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from pathlib import Path
+from threading import Lock
+from typing import Any, BinaryIO, cast
+
+from pydantic_core import from_json
+
+from coag.errors import TraceError
+
+from ._lines import LONGEST_LINE, ProblemKind, TraceLine, TraceProblem
+from ._parse import Unreadable, parse_line
+
+_HEAD = 400
+"""Bytes of a line in which a writer has said what it is and which cycle it is of."""
+_RECORD = re.compile(rb'^\{"v":\d+,"seq":\d+,(?:"hash":"\w*",)?"body":\{"record":"(\w+)"')
+_CYCLE = re.compile(rb'"cycle":(\d{1,9})[,}]')
+_REASON = re.compile(rb'"cycle":\d+,"reason":"cycle"')
+
+
+class RecordKind(IntEnum):
+    """What a line holds, as `record` says it; in the order of `coag.schema.TraceRecord`."""
+
+    UNREADABLE = 0
+    """No record that this version knows."""
+    OUTCOME = 1
+    PERCEPT = 2
+    MODEL_CALL = 3
+    INTENT = 4
+    RECEIPT = 5
+    SNAPSHOT = 6
+    ACTIONS = 7
+    NOTE = 8
+    TURN_START = 9
+    TURN_END = 10
+    WRITTEN = 11
+
+
+_KINDS = {kind.name.lower().encode(): kind for kind in RecordKind if kind}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stretch:
+    """Neighbouring lines that belong to one cycle, or of a plain run to one turn.
+
+    It begins with the turn's start or the cycle's snapshot and ends before the next one's, so
+    that what an action brought back stands in the cycle that ran it.
+    """
+
+    cycle: int
+    """The cycle, of a plain run the turn; 0 for what stands before the first."""
+    first: int
+    """Position of its first line, from 0."""
+    count: int
+    """How many lines it has so far."""
+
+
+class TraceIndex:
+    """Finds the lines of a trace by cycle and by kind, without keeping what they hold.
+
+    The trace is scanned piece by piece (`extend`), also while it grows; about 13 bytes a line are
+    kept. Lines are parsed when they are asked for, one cycle at a time. It may be used from
+    several threads.
+
+    Args:
+        path: A run's `trace.jsonl`; it need not be there yet.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._lock = Lock()
+        self._offsets = array("Q", [0])
+        """Where each line begins, and last where the next one will."""
+        self._kinds = array("B")
+        self._firsts = array("Q")
+        """The first line of each stretch."""
+        self._cycles = array("Q")
+        """The cycle of each stretch."""
+        self._acted = False
+        """True once the last stretch holds more than what a turn begins with."""
+        self._torn = 0
+        """Bytes after the last whole line."""
+
+    # ---- scanning ----
+
+    def extend(self, limit: int = 1 << 25) -> bool:
+        """Scans on, where there is more.
+
+        Args:
+            limit: Bytes after which it stops, at the end of a line.
+
+        Returns:
+            True if there is more to scan now; call again.
+
+        Raises:
+            TraceError: If the file cannot be read, is no file, holds a line that is longer than
+                any record, or is shorter than what was scanned of it.
+        """
+        with self._lock:
+            try:
+                with self._open() as file:
+                    return self._scan(file, limit)
+            except FileNotFoundError:
+                return False
+            except OSError as error:
+                raise TraceError(self.path, f"cannot be read: {error.strerror}") from error
+
+    def _open(self) -> BinaryIO:
+        if self.path.exists() and not self.path.is_file():
+            raise TraceError(self.path, "is no regular file, so this is no trace of coag")
+        return self.path.open("rb")
+
+    def _scan(self, file: BinaryIO, limit: int) -> bool:
+        begin = at = self._offsets[-1]
+        if file.seek(0, 2) < begin:
+            raise TraceError(self.path, "was cut while it was read")
+        file.seek(begin)
+        self._torn = 0
+        while line := file.readline(LONGEST_LINE + 1):
+            if not line.endswith(b"\n"):
+                if len(line) > LONGEST_LINE:
+                    where = f"line {len(self._kinds) + 1} is over {LONGEST_LINE:,} bytes"
+                    raise TraceError(self.path, f"{where}, so this is no trace of coag")
+                self._torn = len(line)
+                return False
+            at += len(line)
+            self._take(line)
+            self._offsets.append(at)
+            if at - begin >= limit:
+                return file.read(1) != b""
+        return False
+
+    def _take(self, line: bytes) -> None:
+        head = line[:_HEAD]
+        kind, cycle = _told(head, line)
+        begins = kind is RecordKind.TURN_START or (
+            kind is RecordKind.SNAPSHOT and _REASON.search(head) is not None
+        )
+        if not self._firsts or (begins and self._acted):
+            self._firsts.append(len(self._kinds))
+            self._cycles.append(0)
+            self._acted = False
+        self._kinds.append(kind)
+        if kind is RecordKind.TURN_START or kind is RecordKind.PERCEPT:
+            return
+        if kind is RecordKind.SNAPSHOT and begins:
+            return
+        self._acted = True
+        if kind not in (RecordKind.SNAPSHOT, RecordKind.TURN_END, RecordKind.UNREADABLE):
+            self._cycles[-1] = max(self._cycles[-1], cycle)
+
+    # ---- what is there ----
+
+    @property
+    def scanned(self) -> int:
+        """Bytes scanned so far."""
+        return self._offsets[-1]
+
+    @property
+    def size(self) -> int:
+        """Bytes of the file now; 0 where there is none."""
+        try:
+            return self.path.stat().st_size
+        except FileNotFoundError:
+            return 0
+
+    @property
+    def torn(self) -> int:
+        """Bytes after the last whole line when it was last scanned.
+
+        They are half a line: it is being written, or was left by a run that was killed.
+        """
+        return self._torn
+
+    @property
+    def lines(self) -> int:
+        """How many lines were scanned."""
+        return len(self._kinds)
+
+    @property
+    def stretches(self) -> int:
+        """How many stretches were met."""
+        return len(self._firsts)
+
+    def stretch(self, number: int) -> Stretch:
+        """One stretch.
+
+        Args:
+            number: Its position, from 0; negative ones count from the end.
+
+        Raises:
+            IndexError: If there is none.
+        """
+        number = range(len(self._firsts))[number]
+        first = self._firsts[number]
+        end = self._firsts[number + 1] if number + 1 < len(self._firsts) else len(self._kinds)
+        return Stretch(cycle=self._cycles[number], first=first, count=end - first)
+
+    def of_cycle(self, cycle: int) -> list[int]:
+        """The positions of the stretches of one cycle: one, or several where a turn broke off."""
+        return [at for at, of in enumerate(self._cycles) if of == cycle]
+
+    @property
+    def last_cycle(self) -> int:
+        """The highest cycle met; 0 for none."""
+        return max(self._cycles, default=0)
+
+    def stretch_of(self, line: int) -> int:
+        """The position of the stretch that a line belongs to."""
+        return bisect_right(self._firsts, line) - 1
+
+    def count(self, kind: RecordKind) -> int:
+        """How many lines of a kind were scanned."""
+        return self._kinds.count(kind)
+
+    def positions(self, *kinds: RecordKind) -> Iterator[int]:
+        """The positions of all lines of some kinds, in order."""
+        wanted = frozenset(kinds)
+        for position in range(len(self._kinds)):
+            if self._kinds[position] in wanted:
+                yield position
+
+    def kind(self, position: int) -> RecordKind:
+        """What the line at a position holds."""
+        return RecordKind(self._kinds[position])
+
+    def length(self, position: int) -> int:
+        """Bytes of the line at a position."""
+        return self._offsets[position + 1] - self._offsets[position]
+
+    # ---- reading ----
+
+    def read(self, positions: Sequence[int]) -> list[TraceLine]:
+        """The lines at some positions, parsed, in the order asked for.
+
+        Their hashes are not checked (`coag.proof.verify` does); a line that cannot be read has
+        a problem in place of an entry.
+
+        Raises:
+            TraceError: If the file cannot be read.
+        """
+        try:
+            with self.path.open("rb") as file:
+                return [self._line(file, position) for position in positions]
+        except OSError as error:
+            raise TraceError(self.path, f"cannot be read: {error.strerror}") from error
+
+    def read_stretch(
+        self, number: int, kinds: Container[RecordKind] | None = None
+    ) -> list[TraceLine]:
+        """The lines of one stretch, parsed.
+
+        Args:
+            number: The stretch's position.
+            kinds: Only lines of these kinds are read; None for all.
+
+        Raises:
+            IndexError: If there is no such stretch.
+            TraceError: If the file cannot be read.
+        """
+        stretch = self.stretch(number)
+        positions = range(stretch.first, stretch.first + stretch.count)
+        if kinds is None:
+            return self.read(positions)
+        return self.read([at for at in positions if RecordKind(self._kinds[at]) in kinds])
+
+    def _line(self, file: BinaryIO, position: int) -> TraceLine:
+        file.seek(self._offsets[position])
+        parsed = parse_line(file.read(self.length(position)))
+        number = position + 1
+        if not isinstance(parsed, Unreadable):
+            return TraceLine(number=number, entry=parsed.entry, version=parsed.version)
+        problem = TraceProblem(
+            path=self.path,
+            line=number,
+            kind=ProblemKind.UNREADABLE,
+            text=f"line {number} {parsed.why}",
+        )
+        return TraceLine(number=number, entry=None, version=None, problems=(problem,))
+
+
+def _told(head: bytes, line: bytes) -> tuple[RecordKind, int]:
+    """What a line says it is, and which cycle it names; 0 for none."""
+    found = _RECORD.match(head)
+    if found is None:
+        return _told_otherwise(line)
+    cycle = _CYCLE.search(head)
+    return _KINDS.get(found[1], RecordKind.UNREADABLE), int(cycle[1]) if cycle else 0
+
+
+def _told_otherwise(line: bytes) -> tuple[RecordKind, int]:
+    """The same of a line that was not written as a writer does it."""
+    try:
+        found: Any = from_json(line)
+    except ValueError:
+        return RecordKind.UNREADABLE, 0
+    body: Any = cast("dict[str, Any]", found).get("body") if isinstance(found, dict) else None
+    if not isinstance(body, dict):
+        return RecordKind.UNREADABLE, 0
+    fields = cast("dict[str, Any]", body)
+    cycle = fields.get("cycle")
+    kind = _KINDS.get(str(fields.get("record")).encode(), RecordKind.UNREADABLE)
+    return kind, cycle if isinstance(cycle, int) and 0 <= cycle < 10**9 else 0
