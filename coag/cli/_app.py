@@ -293,7 +293,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         app(**options, prog_name="coag")
     except CoagError as error:
         # Messages may quote what a stranger wrote into a log.
-        from ._text import cleaned
+        from coag.schema import cleaned
 
         typer.secho(" ".join(cleaned(str(error)).split()), fg=typer.colors.RED, err=True)
         sys.exit(_USER_ERROR)

@@ -16,10 +16,10 @@ from rich.text import Text
 from coag.agent import SYSTEM_MESSAGE, CoagAgent, talk
 from coag.errors import ConfigurationError, ModelCallError
 from coag.models import ModelSpec
+from coag.schema import cleaned, one_line
 
 from ._command import as_typed, coag_command
 from ._hints import what_to_check
-from ._text import cleaned, one_line
 
 _DIM = "dim"
 _UNUSABLE = "The model gave no usable answer:"

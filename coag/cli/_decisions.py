@@ -8,10 +8,8 @@ from rich.console import Console
 from rich.text import Text
 
 from coag.proof.forking import CycleStory, Stories
-from coag.schema import Intent, TraceRecord
+from coag.schema import Intent, TraceRecord, one_line
 from coag.tracing import RunFolder, cycle_of, read_run, read_trace
-
-from ._text import one_line
 
 _LINE = 160
 """Characters of a decision that are printed."""

@@ -16,11 +16,10 @@ from rich.text import Text
 
 from coag.errors import ConfigurationError, TraceError
 from coag.proof import Diagnosis, Domain, Evidence, diagnoses
-from coag.schema import Imported
+from coag.schema import Imported, cleaned, escaped_json, one_line
 from coag.tracing import RunFolder, list_runs
 
 from ._runs import found_run, runs_below, warn_if_changed
-from ._text import cleaned, escaped_json, one_line
 
 _FAILED = 1
 """Exit code where there is a failure."""

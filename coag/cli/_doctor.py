@@ -28,8 +28,7 @@ from coag.doctor import (
     examine,
 )
 from coag.models import ModelSpec
-
-from ._text import cleaned, escaped_json, one_line
+from coag.schema import cleaned, escaped_json, one_line
 
 _SOUND = 0
 _UNSOUND = 1

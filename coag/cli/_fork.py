@@ -16,11 +16,11 @@ from rich.text import Text
 
 from coag.agent import load_factory
 from coag.proof import Changes, CycleStory, ForkReport, fork
+from coag.schema import escaped_json, one_line
 from coag.tracing import read_run
 
 from ._results import result_beside
 from ._runs import found_run, warn_if_changed
-from ._text import escaped_json, one_line
 
 _DIM = "bright_black"
 _SHORT = 80

@@ -33,9 +33,8 @@ from coag.schema import (
     TurnEnd,
     TurnStart,
     Written,
+    one_line,
 )
-
-from ._text import one_line
 
 _DIM = "bright_black"
 _BAD = "red"

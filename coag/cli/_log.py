@@ -20,6 +20,8 @@ from coag.schema import (
     Receipt,
     TraceRecord,
     Written,
+    escaped_json,
+    one_line,
 )
 from coag.tracing import (
     Parent,
@@ -37,7 +39,6 @@ from coag.tracing import (
 from ._follow import followed
 from ._lines import RunLines
 from ._runs import found_run, runs_below, show_runs
-from ._text import escaped_json, one_line
 from ._totals import Totals
 
 _TOLD = 5

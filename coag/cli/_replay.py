@@ -16,10 +16,10 @@ from rich.text import Text
 from coag.agent import load_factory
 from coag.errors import CoagError
 from coag.proof import ReplayReport, replay
+from coag.schema import escaped_json, one_line
 from coag.tracing import RunFolder, list_runs
 
 from ._runs import found_run, runs_below
-from ._text import escaped_json, one_line
 
 _DIVERGED = 1
 """Exit code where a replay differs, or a run of several cannot be replayed."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, cast
 
-from ._text import one_line
+from coag.schema import one_line
 
 _LONGEST = 160
 """Characters of a result that are shown."""

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from coag.errors import ConfigurationError, TraceError, UnknownNameError
+from coag.schema import cleaned, escaped_json, one_line
 from coag.tracing import (
     ProblemKind,
     RunFolder,
@@ -22,7 +23,6 @@ from coag.tracing import (
 )
 
 from ._command import as_typed, coag_command
-from ._text import cleaned, escaped_json, one_line
 
 _NAMED = 10
 """How many runs an error names at most."""

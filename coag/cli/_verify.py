@@ -14,10 +14,10 @@ from coag.agent import load_factory, rebuild
 from coag.errors import ConfigurationError, TraceError
 from coag.proof import Examination, Remark, examine
 from coag.proof.verifying import folded
+from coag.schema import one_line
 from coag.tracing import Rebuild, RunFolder, list_runs, read_run
 
 from ._runs import found_run, runs_below
-from ._text import one_line
 
 _LISTED = 100
 """Sentences about one run's violations that are printed."""

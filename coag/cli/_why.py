@@ -21,13 +21,12 @@ from coag.proof import (
     counterfactuals,
     why,
 )
-from coag.schema import Percept, RecalledRecord
+from coag.schema import Percept, RecalledRecord, escaped_json, one_line
 from coag.tracing import RunFolder
 
 from ._command import coag_command
 from ._decisions import show_decisions
 from ._runs import found_run, warn_if_changed
-from ._text import escaped_json, one_line
 
 _DIM = "bright_black"
 

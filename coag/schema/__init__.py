@@ -12,7 +12,7 @@ Nothing here does input or output, and nothing here knows AutoGen.
 from ._actions import ActionCall, ActionResult, ActionSpec
 from ._candidates import Candidate, Evaluation, Verdict
 from ._clock import Clock, SteppingClock, SystemClock
-from ._effects import Intent, Receipt, ReceiptStatus, Returned
+from ._effects import UNPARSED, Intent, Receipt, ReceiptStatus, Returned, parsed_arguments
 from ._ids import CountingIds, IdSource, content_id, new_run_id
 from ._import_names import (
     check_own_code,
@@ -53,6 +53,7 @@ from ._protocols import (
 from ._random import random_state, set_random
 from ._records import MemoryKind, Provenance, RecalledRecord, Record, Scalar, record_id
 from ._sections import Prompt, PromptMessage, Section, Situation
+from ._text import cleaned, escaped_json, one_line
 from ._tokens import BYTES_PER_TOKEN, cut_to_tokens, estimate_tokens, well_formed
 from ._trace import (
     ENTRY,
@@ -120,6 +121,8 @@ __all__ = [
     "Asked",
     "Given",
     "Intent",
+    "UNPARSED",
+    "parsed_arguments",
     "LazySink",
     "ReceiptStatus",
     "Receipt",
@@ -157,5 +160,8 @@ __all__ = [
     "estimate_tokens",
     "cut_to_tokens",
     "well_formed",
+    "cleaned",
+    "one_line",
+    "escaped_json",
     "end_task",
 ]

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-# What the commands print is made safe in one private module; nothing public shows all of it.
-from coag.cli._text import cleaned, escaped_json, one_line  # pyright: ignore[reportPrivateUsage]
+from coag.schema import cleaned, escaped_json, one_line
 
 STEERING = set(map(chr, [*range(0x09), *range(0x0B, 0x20), *range(0x7F, 0xA0)])) | set(
     "\u200e\u200f\u202a\u202e\u2066\u2069"

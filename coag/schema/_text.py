@@ -1,4 +1,4 @@
-"""Making foreign text safe for a terminal."""
+"""Making foreign text safe for a terminal, and short."""
 
 from __future__ import annotations
 
