@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,7 +14,7 @@ from autogen_core.tools import BaseTool, Workbench
 
 from coag.compat import Recorder
 from coag.errors import ModelCallError
-from coag.schema import ReceiptStatus
+from coag.schema import ReceiptStatus, parsed_arguments
 
 from ._client import OneActionClient
 from ._workbench import WorldWorkbench
@@ -127,14 +126,5 @@ class PlainAgent:
         if call_id in self._workbench.ran:
             return
         name, written = requests.get(call_id, ("", ""))
-        attempt = self._recorder.begin(name, _arguments(written))
+        attempt = self._recorder.begin(name, parsed_arguments(written))
         self._recorder.end(attempt, ReceiptStatus.FAILED, content)
-
-
-def _arguments(written: str) -> dict[str, Any]:
-    """The arguments of a call, or what stands in their place."""
-    try:
-        parsed: Any = json.loads(written)
-    except json.JSONDecodeError:
-        return {"unparsed": written}
-    return parsed if isinstance(parsed, dict) else {"unparsed": written}  # pyright: ignore[reportUnknownVariableType] - JSON

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
-from coag.schema import Intent
+from coag.schema import UNPARSED, Intent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,10 +24,6 @@ class Attempt:
     def intent_id(self) -> str:
         """Names it in the trace."""
         return self.intent.id
-
-
-UNPARSED = "unparsed"
-"""Stands for arguments that are no JSON object: under it they are recorded as they were written."""
 
 
 def in_form(arguments: object) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections import defaultdict, deque
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from pathlib import Path
@@ -24,7 +23,7 @@ from autogen_core.models import ChatCompletionClient
 
 from coag.errors import ConfigurationError
 from coag.models import model_name_of, reason_of
-from coag.schema import ReceiptStatus, Returned
+from coag.schema import ReceiptStatus, Returned, parsed_arguments
 
 from ._announced import Attempt
 from ._recorder import Recorder
@@ -192,7 +191,7 @@ class _Turn:
                 self._response = item.chat_message.to_model_text()
             case ToolCallRequestEvent() if own:
                 for call in item.content:
-                    attempt = self._recorder.begin(call.name, _arguments(call.arguments))
+                    attempt = self._recorder.begin(call.name, parsed_arguments(call.arguments))
                     self._open[call.id].append(attempt)
                     self._recorder.announced.announce(call.id, attempt)
             case ToolCallExecutionEvent() if own:
@@ -227,12 +226,3 @@ class _Turn:
         status = ReceiptStatus.FAILED if read.is_error else ReceiptStatus.DONE
         returned = None if read.is_error == is_error else Returned(is_error=is_error)
         self._recorder.end(attempt, status, content, read.failure, returned)
-
-
-def _arguments(written: str) -> dict[str, Any]:
-    """The arguments of a call, or what stands in their place."""
-    try:
-        parsed: Any = json.loads(written)
-    except (ValueError, RecursionError):
-        return {"unparsed": written}
-    return cast("dict[str, Any]", parsed) if isinstance(parsed, dict) else {"unparsed": written}

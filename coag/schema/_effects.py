@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
+import json
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from pydantic import Field
 
 from ._percepts import Failure
 from ._value import Value
+
+UNPARSED = "unparsed"
+"""Stands for arguments that are no JSON object: under it they are recorded as they were written."""
+
+
+def parsed_arguments(written: str) -> dict[str, Any]:
+    """The arguments of a call that a model wrote, as an intent records them."""
+    try:
+        parsed: object = json.loads(written)
+    except (ValueError, RecursionError):
+        return {UNPARSED: written}
+    return cast("dict[str, Any]", parsed) if isinstance(parsed, dict) else {UNPARSED: written}
 
 
 class Intent(Value):
@@ -23,6 +36,7 @@ class Intent(Value):
     """The selected candidate; None for a plain agent."""
     action: str
     arguments: dict[str, Any]
+    """With the one key `UNPARSED` where a model wrote no JSON object."""
     internal: bool = False
     """True for an action of a module: its return is no percept, only that it is not known."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from coag.schema import Failure, Intent, Receipt, ReceiptStatus
+from coag.schema import UNPARSED, Failure, Intent, Receipt, ReceiptStatus
 
 from ._causes import Cause, Diagnosis, Evidence
 from ._domain import Domain
@@ -78,7 +78,7 @@ def _empty(scene: Scene) -> Diagnosis | None:
 
 def _cause(receipt: Receipt, intent: Intent | None) -> tuple[Cause | None, str]:
     told = receipt.content.casefold()
-    if intent is not None and "unparsed" in intent.arguments:
+    if intent is not None and UNPARSED in intent.arguments:
         return Cause.INVALID_PROPOSAL, "The arguments are no JSON object."
     if any(words in told for words in _UNKNOWN_TOOL):
         return Cause.INVALID_PROPOSAL, "There is no such tool."

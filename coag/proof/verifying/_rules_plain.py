@@ -16,6 +16,7 @@ from coag.schema import (
     ReceiptStatus,
     TurnEnd,
     TurnStart,
+    parsed_arguments,
 )
 
 from ._book import Book, Taking, same, shown
@@ -203,12 +204,5 @@ def _allows(verdict: object) -> bool:
 
 def _wish(action: str, arguments: object) -> str:
     """A call as it can be compared, however it is written."""
-    given = arguments
-    if isinstance(arguments, str):
-        try:
-            given = json.loads(arguments)
-        except (ValueError, RecursionError):
-            given = {"unparsed": arguments}
-        if not isinstance(given, dict):
-            given = {"unparsed": arguments}
+    given = parsed_arguments(arguments) if isinstance(arguments, str) else arguments
     return f"{action} {json.dumps(given, sort_keys=True)}"
