@@ -36,7 +36,7 @@ class Intent(Value):
     """The selected candidate; None for a plain agent."""
     action: str
     arguments: dict[str, Any]
-    """With the one key `UNPARSED` where a model wrote no JSON object."""
+    """With the one key `unparsed` where a model wrote no JSON object."""
     internal: bool = False
     """True for an action of a module: its return is no percept, only that it is not known."""
 
