@@ -13,9 +13,9 @@ from typing import Self
 
 from coag.cycle import ApprovalAnswer, ApprovalRequest, outcome_of
 from coag.errors import ConfigurationError
+from coag.serving import Served, ServingError
 
 from ._approval_app import approval_app, base_path
-from ._served import Served, ServingError
 from ._waiting import Waiting
 
 __all__ = ["WebApprover", "ServingError"]

@@ -1,0 +1,19 @@
+"""Small web applications on this machine: how they are served, and what keeps their pages safe.
+
+Nothing here knows what is shown. A page loads nothing from elsewhere, runs nothing but the
+scripts that come with the application, and on a loopback address answers only who names it.
+"""
+
+from ._safety import PAGE_POLICY, SafeHeaders, allowed_hosts
+from ._served import Served, ServingError, listen, serve_until_stopped, url_of
+
+__all__ = [
+    "Served",
+    "ServingError",
+    "serve_until_stopped",
+    "listen",
+    "url_of",
+    "SafeHeaders",
+    "PAGE_POLICY",
+    "allowed_hosts",
+]
