@@ -17,9 +17,9 @@ from rich.text import Text
 from coag.errors import ConfigurationError, TraceError
 from coag.proof import Diagnosis, Domain, Evidence, diagnoses
 from coag.schema import Imported, cleaned, escaped_json, one_line
-from coag.tracing import RunFolder, list_runs
+from coag.tracing import RunFolder, list_runs, read_trace
 
-from ._runs import found_run, runs_below, warn_if_changed
+from ._runs import Damage, found_run, runs_below
 
 _FAILED = 1
 """Exit code where there is a failure."""
@@ -72,12 +72,16 @@ def diagnose_runs(options: DiagnoseOptions) -> int:
 
 def _show(run: RunFolder, domain: Domain | None, *, as_json: bool) -> int:
     """Prints the failures of a run, what they come to first; how many there are."""
-    warn_if_changed(run)
+    damage = Damage(run)
+    found = diagnoses(read_trace(run.trace_path, damage.take), domain=domain)
     if as_json:
-        return _write(run, domain)
+        count = _write(run, found)
+        damage.warn()
+        return count
     told = _Told()
-    for diagnosis in diagnoses(run, domain=domain):
+    for diagnosis in found:
         told.take(diagnosis)
+    damage.warn()
     console = Console(highlight=False, markup=False, emoji=False)
     summary = f"{one_line(run.path.name)}: {told.summary()}"
     console.print(Text(summary, style="bold"), soft_wrap=True)
@@ -88,10 +92,10 @@ def _show(run: RunFolder, domain: Domain | None, *, as_json: bool) -> int:
     return told.count
 
 
-def _write(run: RunFolder, domain: Domain | None) -> int:
+def _write(run: RunFolder, found: Iterator[Diagnosis]) -> int:
     """Writes the failures as JSON one by one, as they are found; how many there are."""
     count = 0
-    for diagnosis in diagnoses(run, domain=domain):
+    for diagnosis in found:
         count += 1
         sys.stdout.write(escaped_json(json.dumps(_as_json(run, diagnosis))) + "\n")
     return count

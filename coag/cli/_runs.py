@@ -116,27 +116,49 @@ def warn_if_changed(folder: RunFolder) -> None:
     Raises:
         TraceError: If the trace cannot be read.
     """
-    changed: list[TraceProblem] = []
-    torn: list[TraceProblem] = []
-
-    def take(problem: TraceProblem) -> None:
-        if problem.kind is ProblemKind.TRUNCATED:
-            torn.append(problem)
-        elif len(changed) < _CHANGED:
-            changed.append(problem)
-
-    for _ in read_trace(folder.trace_path, take):
-        if len(changed) == _CHANGED:
+    damage = Damage(folder)
+    for _ in read_trace(folder.trace_path, damage.take):
+        if damage.is_certain:
             break
-    if changed:
-        one = f"line {changed[0].line} does not fit its hash"
-        several = f"line {changed[0].line} and others do not fit their hashes"
-        _warn(
-            f"The trace was changed: {several if len(changed) == _CHANGED else one}. "
-            f"All about that: {coag_command()} verify {as_typed(folder.path)}"
-        )
-    elif torn:
-        _warn(f"{torn[0].text}: the run was killed, or still goes on.")
+    damage.warn()
+
+
+class Damage:
+    """What is wrong with a trace and can be borne, as it is found while it is read.
+
+    Args:
+        folder: The run.
+    """
+
+    def __init__(self, folder: RunFolder) -> None:
+        self._folder = folder
+        self._changed: list[TraceProblem] = []
+        self._torn: TraceProblem | None = None
+
+    def take(self, problem: TraceProblem) -> None:
+        """For `read_trace`."""
+        if problem.kind is ProblemKind.TRUNCATED:
+            self._torn = problem
+        elif not self.is_certain:
+            self._changed.append(problem)
+
+    @property
+    def is_certain(self) -> bool:
+        """True if what further lines hold does not change what is said."""
+        return len(self._changed) == _CHANGED
+
+    def warn(self) -> None:
+        """Says on standard error, in one line, that the trace was changed, or that it is torn."""
+        if self._changed:
+            first = f"line {self._changed[0].line}"
+            one = f"{first} does not fit its hash"
+            several = f"{first} and others do not fit their hashes"
+            _warn(
+                f"The trace was changed: {several if self.is_certain else one}. "
+                f"All about that: {coag_command()} verify {as_typed(self._folder.path)}"
+            )
+        elif self._torn is not None:
+            _warn(f"{self._torn.text}: the run was killed, or still goes on.")
 
 
 def _warn(text: str) -> None:
