@@ -53,7 +53,7 @@ $(DEV_STAMP):
 	$(call install,requirements/dev.txt)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow test-long test-model matrix check format bench lock clean
+.PHONY: help setup demo test test-slow test-long test-browser test-model matrix check format bench lock clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | \
@@ -75,6 +75,9 @@ test-slow: $(READY_TO_WORK) ## Run only the tests that take processes and many s
 
 test-long: $(READY_TO_WORK) ## Run all tests but those with a real model, with more seeds, kills and examples
 	@HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest $(PARALLEL) -m "not model and not browser" -o timeout=300
+
+test-browser: $(READY_TO_WORK) ## Run the tests of the pages in a real Chromium
+	@.ci/browser.sh
 
 test-model: $(READY_TO_WORK) ## Run the tests that need a real language model
 	@$(BIN)/python -m pytest -m model
