@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from coag.schema import Intent, Outcome, Percept, Phase, Receipt
+from coag.schema import Executed, Intent, Outcome, Percept, Phase, Receipt
 
 from ._book import Book, Taking, same_json, shown
 from ._rules_story import Story
@@ -18,6 +18,35 @@ class Begun:
 
     intents: dict[str, Intent] = field(default_factory=dict[str, Intent])
     receipts: dict[str, Receipt] = field(default_factory=dict[str, Receipt])
+
+
+def check_as_judged(
+    done: Intent | Executed, named: str, story: Story, book: Book, rule: Rule
+) -> None:
+    """What is run must be what was proposed, with the arguments that were judged.
+
+    Args:
+        done: What is run, as its intent or its execution tells.
+        named: What it is called in a sentence.
+        story: The cycle so far.
+        book: Takes the violations.
+        rule: The rule that they break.
+    """
+    cognitive = story.memory.cognitive_state if story.memory else None
+    if not (cognitive and cognitive.proposal and cognitive.evaluation):
+        return
+    for candidate in cognitive.proposal.candidates:
+        if candidate.id == done.candidate_id and candidate.action != done.action:
+            book.violate(rule, f"{named} was proposed as {shown(candidate.action)}.")
+    for judged in cognitive.evaluation.evaluations:
+        if judged.candidate_id == done.candidate_id and not same_json(
+            judged.arguments, done.arguments
+        ):
+            book.violate(
+                rule,
+                f"{named} was executed with {shown(done.arguments)}, and judged with "
+                f"{shown(judged.arguments)}.",
+            )
 
 
 class Effects:
@@ -89,7 +118,7 @@ class Effects:
     def _check_selected(self, record: Intent) -> None:
         memory = self.story.memory
         cognitive = memory.cognitive_state if memory else None
-        if not (cognitive and cognitive.selection and cognitive.proposal and cognitive.evaluation):
+        if cognitive is None or cognitive.selection is None:
             return
         named = f"Intent {shown(record.id)} ({record.action})"
         if record.candidate_id not in cognitive.selection.chosen:
@@ -98,20 +127,7 @@ class Effects:
                 f"{named} is of candidate {shown(record.candidate_id)}, which was not selected.",
             )
             return
-        for candidate in cognitive.proposal.candidates:
-            if candidate.id == record.candidate_id and candidate.action != record.action:
-                self.book.violate(
-                    Rule.INTENT, f"{named} runs what was proposed as {shown(candidate.action)}."
-                )
-        for judged in cognitive.evaluation.evaluations:
-            if judged.candidate_id == record.candidate_id and not same_json(
-                judged.arguments, record.arguments
-            ):
-                self.book.violate(
-                    Rule.INTENT,
-                    f"{named} runs with {shown(record.arguments)}; what was judged had "
-                    f"{shown(judged.arguments)}.",
-                )
+        check_as_judged(record, named, self.story, self.book, Rule.INTENT)
 
     # ---- receipts ----
 

@@ -19,7 +19,7 @@ from coag.schema import (
 )
 
 from ._book import Book, Taking, same, same_json, shown
-from ._rules_effects import Effects
+from ._rules_effects import Effects, check_as_judged
 from ._rules_story import Story
 from ._violation import Rule
 
@@ -112,7 +112,7 @@ class Executions:
                     Rule.EXECUTION, f"{named} was refused, and yet has an intent: it was begun."
                 )
             return
-        self._check_arguments(done, named)
+        check_as_judged(done, named, self.story, self.book, Rule.EXECUTION)
         if done.internal and done.action in self._external:
             self.book.violate(
                 Rule.EXECUTION, f"{named} is told of as internal; it is an external action."
@@ -133,26 +133,6 @@ class Executions:
                 f"{named} is {_inner(done.internal)}, its intent {_inner(intent.internal)}.",
             )
         self._check_receipt(done, intent, record)
-
-    def _check_arguments(self, done: Executed, named: str) -> None:
-        memory = self.story.memory
-        cognitive = memory.cognitive_state if memory else None
-        if not (cognitive and cognitive.proposal and cognitive.evaluation):
-            return
-        for candidate in cognitive.proposal.candidates:
-            if candidate.id == done.candidate_id and candidate.action != done.action:
-                self.book.violate(
-                    Rule.EXECUTION, f"{named} was proposed as {shown(candidate.action)}."
-                )
-        for judged in cognitive.evaluation.evaluations:
-            if judged.candidate_id == done.candidate_id and not same_json(
-                judged.arguments, done.arguments
-            ):
-                self.book.violate(
-                    Rule.EXECUTION,
-                    f"{named} was executed with {shown(done.arguments)}, and judged with "
-                    f"{shown(judged.arguments)}.",
-                )
 
     def _check_receipt(self, done: Executed, intent: Intent, record: ExecutionOutcome) -> None:
         receipt = self.effects.begun.receipts.get(intent.id)
