@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
+from coag.errors import ReplayDivergenceError
+
 _SHOWN = 160
 """Characters of a value that are shown."""
 _BEFORE = 40
@@ -38,6 +40,35 @@ def first_difference(
         if recorded[key] != now[key]:
             return _between(recorded[key], now[key], at)
     return Difference(where, _cut(recorded), _cut(now))
+
+
+def nearest_differs(
+    what: str, number: int, nearest: int, recorded: Mapping[str, Any], now: Mapping[str, Any]
+) -> ReplayDivergenceError:
+    """The error where something is asked for that was not recorded.
+
+    Args:
+        what: `request` or `tool call`.
+        number: Its number in this replay.
+        nearest: Number of the recorded one that is most like it.
+        recorded: That one.
+        now: What is asked for.
+    """
+    found = first_difference(recorded, now)
+    return ReplayDivergenceError(
+        what=what,
+        number=number,
+        problem=f"the nearest recorded one that is left, {what} {nearest}, differs",
+        where=found.where,
+        recorded=found.recorded,
+        now=found.now,
+    )
+
+
+def none_left(what: str, number: int, total: int) -> ReplayDivergenceError:
+    """The error where more is asked for than was recorded."""
+    problem = f"all {total} recorded {what}s have been answered"
+    return ReplayDivergenceError(what=what, number=number, problem=problem)
 
 
 def _between(recorded: Any, now: Any, at: str) -> Difference:

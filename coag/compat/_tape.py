@@ -16,7 +16,7 @@ from coag.schema import ModelCall, TraceRecord
 from coag.tracing import Redactor, RunFolder, list_runs, read_trace
 
 from ._asked import ModelRequest, compared, redacted_alike, shown, without_rest
-from ._differences import first_difference
+from ._differences import nearest_differs, none_left
 from ._plain_json import canonical, hash_of
 
 Run = Path | str | RunFolder | Iterable[TraceRecord]
@@ -128,22 +128,12 @@ class ModelTape:
     def _divergence(self, now: dict[str, Any]) -> ReplayDivergenceError:
         left = [recorded for recorded in self._requests if not recorded.used][:_LOOKED_AT]
         if not left:
-            total = len(self._requests)
-            problem = f"all {total} recorded requests have been answered"
-            return ReplayDivergenceError(what="request", number=self._count, problem=problem)
+            return none_left("request", self._count, len(self._requests))
         best = max(left, key=lambda recorded: _likeness(self._compared(recorded), now))
         was = self._compared(best)
         if "asked" not in was:
             now = without_rest(now)
-        found = first_difference(shown(was), shown(now))
-        return ReplayDivergenceError(
-            what="request",
-            number=self._count,
-            problem=f"the nearest recorded one that is left, request {best.number}, differs",
-            where=found.where,
-            recorded=found.recorded,
-            now=found.now,
-        )
+        return nearest_differs("request", self._count, best.number, shown(was), shown(now))
 
 
 def _likeness(was: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[int, int]:

@@ -14,7 +14,7 @@ from coag.errors import ConfigurationError, ReplayDivergenceError
 from coag.schema import ActionsListed, Intent, Note, Receipt, ReceiptStatus
 from coag.tracing import Redactor
 
-from ._differences import first_difference
+from ._differences import nearest_differs, none_left
 from ._listed_tools import SCHEMAS_NOTE, schemas_of
 from ._plain_json import canonical, hash_of, plain_json
 from ._returned import result_of, shown_of
@@ -169,16 +169,6 @@ class ToolTape:
     def _divergence(self, now: dict[str, Any]) -> ReplayDivergenceError:
         left = [call for call in self._calls if not call.used]
         if not left:
-            total = len(self._calls)
-            problem = f"all {total} recorded tool calls have been answered"
-            return ReplayDivergenceError(what="tool call", number=self._count, problem=problem)
+            return none_left("tool call", self._count, len(self._calls))
         best = next((call for call in left if call.intent.action == now["action"]), left[0])
-        found = first_difference(self._recorded(best), now)
-        return ReplayDivergenceError(
-            what="tool call",
-            number=self._count,
-            problem=f"the nearest recorded one that is left, call {best.number}, differs",
-            where=found.where,
-            recorded=found.recorded,
-            now=found.now,
-        )
+        return nearest_differs("tool call", self._count, best.number, self._recorded(best), now)
