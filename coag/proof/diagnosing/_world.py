@@ -68,12 +68,20 @@ def broken_tool(scene: Scene, story: Story) -> Diagnosis | None:
 
 
 def _not_executed(scene: Scene, text: str, returned: Return) -> Diagnosis:
+    reason = "Nothing that was perceived speaks against the action: the tool did not do it."
+    return _failed(scene, returned, text, Cause.FAILED_EXECUTION, reason)
+
+
+def _failed(
+    scene: Scene, returned: Return, text: str, cause: Cause, reason: str, *before: Evidence
+) -> Diagnosis:
+    """An action failed, as its return shows; `before` is what shows the cause."""
     return Diagnosis(
         cycle=scene.cycle,
         failure=text,
-        cause=Cause.FAILED_EXECUTION,
-        reason="Nothing that was perceived speaks against the action: the tool did not do it.",
-        evidence=(seen_in(returned, scene, text),),
+        cause=cause,
+        reason=reason,
+        evidence=(*before, seen_in(returned, scene, text)),
     )
 
 
@@ -134,13 +142,8 @@ def refused_by_the_world(scene: Scene, story: Story) -> Diagnosis | None:
                 return _scored_badly(scene, returned, text)
             if no_nearer(scene, story, story.recalled_claims(scene)):
                 return _pointless(scene, returned, text)
-            return Diagnosis(
-                cycle=scene.cycle,
-                failure=text,
-                cause=Cause.CHANGED_ENVIRONMENT,
-                reason="By what was perceived and remembered it should have worked.",
-                evidence=(seen_in(returned, scene, text),),
-            )
+            reason = "By what was perceived and remembered it should have worked."
+            return _failed(scene, returned, text, Cause.CHANGED_ENVIRONMENT, reason)
     return None
 
 
@@ -161,26 +164,12 @@ def _foreseen(scene: Scene, story: Story, returned: Return) -> bool:
 
 
 def _scored_badly(scene: Scene, returned: Return, text: str) -> Diagnosis:
-    return Diagnosis(
-        cycle=scene.cycle,
-        failure=text,
-        cause=Cause.FAULTY_EVALUATION,
-        reason="Its projection said what would come of it, and it was valued all the same.",
-        evidence=(
-            scene.at(Phase.EVALUATION, "Here it survived, with its projection."),
-            seen_in(returned, scene, text),
-        ),
-    )
+    reason = "Its projection said what would come of it, and it was valued all the same."
+    survived = scene.at(Phase.EVALUATION, "Here it survived, with its projection.")
+    return _failed(scene, returned, text, Cause.FAULTY_EVALUATION, reason, survived)
 
 
 def _pointless(scene: Scene, returned: Return, text: str) -> Diagnosis:
-    return Diagnosis(
-        cycle=scene.cycle,
-        failure=text,
-        cause=Cause.INVALID_PROPOSAL,
-        reason="The state showed already that it would bring nothing.",
-        evidence=(
-            scene.at(Phase.PROPOSAL, "Here it was proposed."),
-            seen_in(returned, scene, text),
-        ),
-    )
+    reason = "The state showed already that it would bring nothing."
+    proposed = scene.at(Phase.PROPOSAL, "Here it was proposed.")
+    return _failed(scene, returned, text, Cause.INVALID_PROPOSAL, reason, proposed)
