@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from autogen_agentchat.messages import BaseChatMessage
@@ -11,7 +11,7 @@ from autogen_core.model_context import ChatCompletionContext
 from coag.context import CoagContext
 from coag.cycle import ConstraintSet
 from coag.memory import LongTermMemory, ProceduralMemory
-from coag.schema import Environment, Outcome, TraceRecord
+from coag.schema import Environment, Outcome, TraceRecord, TraceSink
 from coag.tracing import RunFolder
 
 from ._making import Arguments
@@ -71,6 +71,17 @@ class Inspectable:
     def trace(self) -> tuple[TraceRecord, ...]:
         """The records of this run: the last 10,000 in RAM, or with `logs` all, read anew."""
         return self._runs.records(self._mind.trace)
+
+    def watch(self, watcher: TraceSink) -> Callable[[], None]:
+        """Tells a further sink of every record from now on, once it is in the trace.
+
+        Secrets are still in them. The watcher must be quick and must not raise: what it raises
+        ends the turn. A `LazySink` is asked for late records, snapshots, by `write_later`.
+
+        Returns:
+            What ends the watching.
+        """
+        return self._mind.trace.watch(watcher)
 
     @property
     def environment(self) -> Environment | None:

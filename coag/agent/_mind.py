@@ -46,17 +46,31 @@ class SwitchableTrace:
 
     def __init__(self) -> None:
         self.sink: TraceSink = MemoryTrace()
+        self.watchers: tuple[TraceSink, ...] = ()
+        """Told of every record once the sink has it."""
 
     def write(self, record: TraceRecord) -> None:
         """Appends to the current sink."""
         self.sink.write(record)
+        for watcher in self.watchers:
+            watcher.write(record)
 
     def write_later(self, make: Callable[[], TraceRecord]) -> None:
-        """Appends a record, made now only if the sink wants it now."""
-        if isinstance(self.sink, LazySink):
-            self.sink.write_later(make)
-        else:
-            self.sink.write(make())
+        """Appends a record, made now only if somebody wants it now."""
+        for sink in (self.sink, *self.watchers):
+            if isinstance(sink, LazySink):
+                sink.write_later(make)
+            else:
+                sink.write(make())
+
+    def watch(self, watcher: TraceSink) -> Callable[[], None]:
+        """Tells a further sink of every record from now on; calling the result ends it."""
+        self.watchers = (*self.watchers, watcher)
+
+        def leave() -> None:
+            self.watchers = tuple(one for one in self.watchers if one is not watcher)
+
+        return leave
 
     def flush(self) -> None:
         """Flushes the current sink."""

@@ -27,6 +27,7 @@ from ._options import (
     DecideWith,
     Depth,
     Domain,
+    Endpoint,
     Examined,
     FailuresAsJson,
     Follow,
@@ -58,6 +59,7 @@ from ._options import (
     Set,
     SeveralRuns,
     System,
+    WithContent,
     WithoutConstraint,
     WithoutRecord,
 )
@@ -280,6 +282,23 @@ def replay(
     from ._replay import replay_runs
 
     raise typer.Exit(replay_runs(runs, logs, as_json=as_json))
+
+
+@app.command()
+def otel(
+    run: RunOrRuns = "latest",
+    endpoint: Endpoint = None,
+    with_content: WithContent = False,
+    logs: Logs = Path("logs"),
+) -> None:
+    """Sends a run to a tracing tool, as OpenTelemetry's spans over OTLP/HTTP.
+
+    The variables OTEL_EXPORTER_OTLP_* and OTEL_SERVICE_NAME hold. Without --with-content no
+    dialogue, prompt, argument or result is sent.
+    """
+    from ._otel import OtelOptions, send_runs
+
+    send_runs(OtelOptions(run=run, logs=logs, endpoint=endpoint, with_content=with_content))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -197,3 +197,20 @@ SeveralRuns = Annotated[
     ),
 ]
 RunsAsJson = Annotated[bool, typer.Option("--json", help="One JSON object per run, for programs.")]
+
+# ---- of `otel` ----
+
+Endpoint = Annotated[
+    str | None,
+    typer.Option(
+        metavar="URL",
+        help="The collector; else OTEL_EXPORTER_OTLP_ENDPOINT, else http://127.0.0.1:4318.",
+    ),
+]
+WithContent = Annotated[
+    bool,
+    typer.Option(
+        "--with-content",
+        help="Send dialogue, prompts, arguments and results, too; without secrets.",
+    ),
+]
