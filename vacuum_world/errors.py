@@ -6,7 +6,9 @@ WorldError
 │   ├── UnknownRobotError
 │   ├── NameTakenError
 │   ├── WorldFullError
-│   └── ImpossibleInterventionError
+│   ├── ImpossibleInterventionError
+│   └── NotPausedError             a step of a world that goes on by itself
+├── OutsideGridError           a report names a cell that the grid does not have
 ├── UnknownScenarioError       no scenario of that name
 ├── StateFileError             the file of a kept world cannot be read
 ├── ControlTokenError          the experimenter's token is unusable
@@ -58,6 +60,20 @@ class WorldFullError(RuleError):
 
 class ImpossibleInterventionError(RuleError):
     """An intervention would break the world, for example an obstacle on a robot."""
+
+
+class NotPausedError(RuleError):
+    """A step was asked for in a world that goes on by itself."""
+
+    def __init__(self) -> None:
+        super().__init__("the world is not paused, so it needs no steps; pause it first")
+
+
+class OutsideGridError(WorldError):
+    """A report names a cell that the grid does not have."""
+
+    def __init__(self, cell: tuple[int, int], grid: tuple[int, int]) -> None:
+        super().__init__(f"belief: cell {cell} lies outside the grid {grid}; report only its cells")
 
 
 class UnknownScenarioError(WorldError):

@@ -6,6 +6,7 @@ from typing import Self
 
 from pydantic import BaseModel, ConfigDict, RootModel
 
+from vacuum_world.showing import Pace, PaceChange
 from vacuum_world.world import Intervention, WorldEvent, WorldState
 
 from ._http import WorldHttp
@@ -67,6 +68,21 @@ class WorldControl:
     async def remove(self, robot_id: str) -> None:
         """Take a robot out of the world."""
         await self._http.delete(f"/api/agents/{robot_id}")
+
+    async def pace(self) -> Pace:
+        """Whether the world is paused, who waits, and how fast its clock goes."""
+        return await self._http.get("/api/pace", Pace)
+
+    async def change_pace(
+        self, *, paused: bool | None = None, interval: float | None = None
+    ) -> Pace:
+        """Pause or go on, or set the seconds between ticks of the clock; None leaves it."""
+        wish = PaceChange(paused=paused, interval=interval)
+        return Pace.model_validate_json((await self._http.put("/api/pace", wish)).content)
+
+    async def step(self, count: int = 1) -> Pace:
+        """While paused, let so many actions through; by the clock, as many ticks pass too."""
+        return await self._http.post("/api/pace/step", Pace, _Count(count=count))
 
     async def close(self) -> None:
         """Give the connections back."""

@@ -56,6 +56,10 @@ class WorldHttp:
         """Have something done."""
         return self._read(await self._send("POST", path, body, headers), gives)
 
+    async def put(self, path: str, body: BaseModel) -> httpx.Response:
+        """Have something put in place; the answer as it came."""
+        return await self._send("PUT", path, body)
+
     async def delete(self, path: str) -> None:
         """Have something removed."""
         await self._send("DELETE", path)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Self
 
 from pydantic import BaseModel, ConfigDict
 
+from vacuum_world.errors import WorldRefusedError
+from vacuum_world.showing import Report
 from vacuum_world.world import (
     ActionResult,
     BatteryReading,
@@ -18,6 +21,9 @@ from vacuum_world.world import (
 )
 
 from ._http import WorldHttp
+
+_PAUSE = 0.2
+"""Seconds between two questions of a client that is too impatient to wait in one."""
 
 
 class _Name(BaseModel):
@@ -50,7 +56,8 @@ class WorldClient:
 
     Every method may raise `WorldUnreachableError` (nothing was sent), `OutcomeUnknownError`
     (sent, but no usable answer: it may have happened), `WorldRefusedError` (the world said no
-    and why) or, for actions, `RobotStrandedError`.
+    and why) or, for actions, `RobotStrandedError`. While the world is paused, an action waits,
+    without end: bound it where you call it.
 
     Args:
         url: Where the world is served.
@@ -63,6 +70,7 @@ class WorldClient:
         self.robot_id = robot_id
         """The robot that is driven."""
         self._http = WorldHttp(url, token, timeout)
+        self._wait = int(timeout / 2)
 
     @classmethod
     async def join(
@@ -80,11 +88,30 @@ class WorldClient:
     async def move(self, direction: Direction, action_id: str | None = None) -> ActionResult:
         """Move one cell."""
         body = _Direction(direction=direction)
-        return await self._http.post("/api/agent/move", ActionResult, body, _named(action_id))
+        return await self._act("/api/agent/move", body, action_id)
 
     async def clean(self, action_id: str | None = None) -> ActionResult:
         """Clean the robot's cell."""
-        return await self._http.post("/api/env/clean", ActionResult, None, _named(action_id))
+        return await self._act("/api/env/clean", None, action_id)
+
+    async def report(self, report: Report) -> None:
+        """Show those who watch what the robot's agent thinks and believes.
+
+        The world stays as it is. A report takes the place of the one before.
+        """
+        await self._http.put(f"/api/agents/{self.robot_id}/report", report)
+
+    async def _act(self, path: str, body: BaseModel | None, action_id: str | None) -> ActionResult:
+        """Asks again for as long as the world is paused: then nothing was done."""
+        headers = _named(action_id) | {"Prefer": f"wait={self._wait}"}
+        while True:
+            try:
+                return await self._http.post(path, ActionResult, body, headers)
+            except WorldRefusedError as refused:
+                if refused.error != "paused":
+                    raise
+            if not self._wait:
+                await asyncio.sleep(_PAUSE)
 
     async def sense(self) -> Reading:
         """All sensors at one moment."""

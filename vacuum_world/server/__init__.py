@@ -8,6 +8,7 @@ its own. Nothing is sent anywhere.
 """
 
 from ._app import create_app
+from ._gate import Gate
 from ._hub import WorldHub
 from ._messages import Happened, Joined, ProblemBody, StrandedBody
 from ._openapi import openapi
@@ -15,11 +16,12 @@ from ._running import WorldServer, listen, open_world, serve_until_stopped, url_
 from ._statefile import KeptWorld, StateFile
 from ._table import ENDPOINTS, Endpoint
 from ._tokens import Tokens
-from ._views import Change, WorldView
+from ._views import Change, Reported, Scene, WorldView
 
 __all__ = [
     "WorldServer",
     "WorldHub",
+    "Gate",
     "create_app",
     "open_world",
     "listen",
@@ -37,4 +39,6 @@ __all__ = [
     "StrandedBody",
     "WorldView",
     "Change",
+    "Scene",
+    "Reported",
 ]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 
@@ -12,12 +11,11 @@ from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.routing import Route
 
+from ._clock import tick_by_clock
 from ._hub import WorldHub
 from ._openapi import show_openapi
 from ._problems import HANDLERS
 from ._table import ENDPOINTS
-
-_log = logging.getLogger("vacuum_world.server")
 
 
 def create_app(
@@ -40,13 +38,14 @@ def create_app(
     async def lifespan(app: Starlette) -> AsyncGenerator[None]:
         if on_start:
             on_start()
-        clock = asyncio.ensure_future(_tick_by_clock(hub, interval))
+        clock = asyncio.ensure_future(tick_by_clock(hub))
         try:
             yield
         finally:
             clock.cancel()
             await asyncio.wait([clock])
 
+    hub.gate.interval = interval
     loopback = host in ("127.0.0.1", "::1", "localhost")
     allowed = ["127.0.0.1", "localhost", "[::1]"] if loopback else ["*"]
     routes = [Route(e.path, e.run, methods=[e.method]) for e in ENDPOINTS]
@@ -58,13 +57,3 @@ def create_app(
     )
     app.state.hub = hub
     return app
-
-
-async def _tick_by_clock(hub: WorldHub, interval: float) -> None:
-    while True:
-        await asyncio.sleep(interval)
-        if hub.state.ticks == "clock":
-            try:
-                hub.tick()
-            except OSError as error:
-                _log.warning("a tick was left out, the world could not be kept: %s", error)

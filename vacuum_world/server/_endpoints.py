@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from functools import partial
 
 from pydantic import BaseModel
 from sse_starlette import EventSourceResponse, ServerSentEvent
 from starlette.requests import Request
 from starlette.responses import Response
 
+from vacuum_world.showing import PaceChange, Report
 from vacuum_world.world import (
     LoggedAction,
     WorldState,
@@ -19,6 +21,7 @@ from vacuum_world.world import (
     sense_proximity,
 )
 
+from ._holding import pass_gate
 from ._hub import WorldHub
 from ._messages import (
     Happened,
@@ -26,6 +29,7 @@ from ._messages import (
     Joined,
     JoinRequest,
     MoveRequest,
+    StepRequest,
     StrandedBody,
     TickRequest,
 )
@@ -40,7 +44,7 @@ from ._requests import (
     known_caller,
     need_control,
 )
-from ._views import Change, view_of
+from ._views import Change, Reported, view_of
 
 
 def answer(value: BaseModel, status: int = 200) -> Response:
@@ -80,13 +84,16 @@ async def move_robot(request: Request) -> Response:
     robot = calling_robot(request)
     action_id = action_id_of(request)
     wish = await body_of(request, MoveRequest)
-    return _outcome(hub_of(request).move(robot, wish.direction, action_id))
+    hub = hub_of(request)
+    act = partial(hub.move, robot, wish.direction, action_id)
+    return _outcome(await pass_gate(request, robot, act))
 
 
 async def clean_cell(request: Request) -> Response:
     """Clean the robot's cell."""
     robot = calling_robot(request)
-    return _outcome(hub_of(request).clean(robot, action_id_of(request)))
+    act = partial(hub_of(request).clean, robot, action_id_of(request))
+    return _outcome(await pass_gate(request, robot, act))
 
 
 def _outcome(line: LoggedAction) -> Response:
@@ -157,6 +164,38 @@ async def restore_snapshot(request: Request) -> Response:
     return answer(Happened(events=(), tick=hub.state.tick))
 
 
+async def report_mind(request: Request) -> Response:
+    """Show watchers what the robot's agent thinks and believes; changes nothing in the world."""
+    robot = calling_robot(request)
+    if request.path_params["id"] != robot:
+        raise forbidden(f"robot {request.path_params['id']!r} is somebody else's")
+    hub_of(request).report(robot, await body_of(request, Report))
+    return Response(status_code=204)
+
+
+async def show_pace(request: Request) -> Response:
+    """Whether the world is paused, who waits, and how fast its clock goes."""
+    return answer(hub_of(request).gate.pace)
+
+
+async def change_pace(request: Request) -> Response:
+    """Pause, go on, or change the clock's speed."""
+    need_control(request)
+    wish = await body_of(request, PaceChange)
+    gate = hub_of(request).gate
+    gate.change(wish)
+    return answer(gate.pace)
+
+
+async def step_world(request: Request) -> Response:
+    """While paused, let the next action through; by the clock, a tick passes too."""
+    need_control(request)
+    wish = await body_of(request, StepRequest)
+    hub = hub_of(request)
+    hub.step(wish.count)
+    return answer(hub.gate.pace)
+
+
 async def stream_events(request: Request) -> Response:
     """Every change as it happens; with the control token, hidden things too."""
     caller = caller_of(request)
@@ -168,8 +207,15 @@ async def stream_events(request: Request) -> Response:
 
 
 async def _changes(hub: WorldHub, secrets: bool) -> AsyncIterator[ServerSentEvent]:
-    async for moment in hub.watchers.watch(hub.state):
+    async for moment in hub.watchers.watch(hub.scene):
         events = tuple(event for event in moment.events if secrets or not event.secret)
-        view = view_of(moment.state, secrets=secrets)
-        change = Change(number=moment.number, view=view, events=events)
+        scene = moment.scene
+        told = (Reported(robot=robot, report=each) for robot, each in scene.reports.items())
+        change = Change(
+            number=moment.number,
+            view=view_of(scene.state, secrets=secrets),
+            events=events,
+            pace=scene.pace,
+            reports=tuple(told),
+        )
         yield ServerSentEvent(change.model_dump_json(), event="world", id=str(moment.number))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TypeVar
 
+from vacuum_world.errors import NotPausedError, OutsideGridError, UnknownRobotError
+from vacuum_world.showing import Report
 from vacuum_world.world import (
     Direction,
     Intervention,
@@ -20,15 +22,17 @@ from vacuum_world.world import (
     tick,
 )
 
+from ._gate import Gate
 from ._statefile import KeptWorld, StateFile
 from ._tokens import Tokens, new_token
+from ._views import Scene
 from ._watchers import Watchers
 
 ResultT = TypeVar("ResultT")
 
 
 class WorldHub:
-    """A world, its tokens and its watchers.
+    """A world, its tokens, its pace and its watchers.
 
     Every change is written to the state file (where there is one) before it counts: if that
     fails with an `OSError`, nothing has changed.
@@ -39,6 +43,9 @@ class WorldHub:
         self._file = file
         self.watchers = Watchers()
         """Those who are told of every change."""
+        self.gate = Gate(self._show)
+        """What actions pass, and what pauses them."""
+        self._reports: dict[str, Report] = {}
         if file:
             file.save(kept)
 
@@ -51,6 +58,11 @@ class WorldHub:
     def tokens(self) -> Tokens:
         """The tokens in force."""
         return self._kept.tokens
+
+    @property
+    def scene(self) -> Scene:
+        """What there is to be seen now."""
+        return Scene(state=self.state, pace=self.gate.pace, reports=dict(self._reports))
 
     def join(self, name: str) -> tuple[Robot, str]:
         """Let a new robot in and give it a token.
@@ -89,6 +101,8 @@ class WorldHub:
         """
         step = leave(self.state, robot_id)
         self._commit(step.state, self.tokens.revoked(robot_id), step.events)
+        self._reports.pop(robot_id, None)
+        self._show()
 
     def move(self, robot_id: str, direction: Direction, action_id: str | None) -> LoggedAction:
         """Move a robot; see `vacuum_world.world.move`."""
@@ -108,6 +122,18 @@ class WorldHub:
         self._commit(state, self.tokens, tuple(events))
         return tuple(events)
 
+    def step(self, count: int = 1) -> None:
+        """While paused, let `count` actions through; by the clock, as many ticks pass first.
+
+        Raises:
+            NotPausedError: The world goes on by itself.
+        """
+        if not self.gate.pace.paused:
+            raise NotPausedError
+        if self.state.ticks == "clock":
+            self.tick(count)
+        self.gate.step(count)
+
     def intervene(self, intervention: Intervention) -> tuple[WorldEvent, ...]:
         """Apply an intervention; see `vacuum_world.world.intervene`."""
         step = intervene(self.state, intervention)
@@ -119,7 +145,36 @@ class WorldHub:
         here = {(robot.id, robot.name) for robot in state.robots}
         text = f"another world was restored, at tick {state.tick}"
         event = WorldEvent(kind="changed", tick=state.tick, text=text)
+        self._reports.clear()
         self._commit(state, self.tokens.limited_to(here), (event,))
+
+    def report(self, robot_id: str, report: Report) -> None:
+        """Show watchers what an agent tells of itself; the world stays as it is.
+
+        Raises:
+            UnknownRobotError: No robot has this id.
+            OutsideGridError: The report names a cell that the grid does not have.
+        """
+        if all(robot.id != robot_id for robot in self.state.robots):
+            raise UnknownRobotError(robot_id, (robot.id for robot in self.state.robots))
+        outside = report.belief.outside(self.state.grid) if report.belief else None
+        if outside is not None:
+            raise OutsideGridError(outside, self.state.grid)
+        self._reports[robot_id] = report
+        self._show()
+
+    def open(self) -> None:
+        """Let streams begin and actions wait (again, after `close`)."""
+        self.watchers.open()
+        self.gate.open()
+
+    def close(self) -> None:
+        """End every stream and every wait; only in the event loop that serves them."""
+        self.watchers.close()
+        self.gate.close()
+
+    def _show(self) -> None:
+        self.watchers.publish(self.scene)
 
     def _apply(self, step: Step[ResultT]) -> ResultT:
         self._commit(step.state, self.tokens, step.events)
@@ -130,4 +185,4 @@ class WorldHub:
         if self._file:
             self._file.save(kept)
         self._kept = kept
-        self.watchers.publish(state, events)
+        self.watchers.publish(self.scene, events)

@@ -53,6 +53,13 @@ class TickRequest(Value):
     """How many ticks."""
 
 
+class StepRequest(Value):
+    """A wish to go on by some steps."""
+
+    count: Annotated[int, Field(ge=1, le=1000)] = 1
+    """How many."""
+
+
 class InterventionRequest(RootModel[Intervention]):
     """One intervention; `kind` tells which."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from http import HTTPStatus
 from typing import Any
@@ -58,9 +59,9 @@ def _responses(endpoint: Endpoint) -> dict[str, Any]:
 
 def _parameters(endpoint: Endpoint) -> list[dict[str, Any]]:
     parameters: list[dict[str, Any]] = []
-    if "{id}" in endpoint.path:
+    for name in re.findall(r"{(\w+)}", endpoint.path):
         schema = {"type": "string"}
-        parameters.append({"name": "id", "in": "path", "required": True, "schema": schema})
+        parameters.append({"name": name, "in": "path", "required": True, "schema": schema})
     if endpoint.action:
         parameters.append(
             {
@@ -69,6 +70,15 @@ def _parameters(endpoint: Endpoint) -> list[dict[str, Any]]:
                 "description": "The caller's own name for this action; a repeated one is logged "
                 "as such (the action is carried out all the same).",
                 "schema": {"type": "string", "minLength": 1, "maxLength": 200},
+            }
+        )
+        parameters.append(
+            {
+                "name": "Prefer",
+                "in": "header",
+                "description": "`wait=SECONDS`: how long to wait where the world is paused (5 "
+                "unless told); after that it is 503 `paused`, and nothing was done.",
+                "schema": {"type": "string"},
             }
         )
     return parameters

@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import ExceptionHandler
 
-from vacuum_world.errors import RuleError, UnknownRobotError
+from vacuum_world.errors import OutsideGridError, RuleError, UnknownRobotError
 
 from ._messages import ProblemBody
 
@@ -58,6 +58,10 @@ def _on_rule(request: Request, error: Exception) -> Response:
     return _answer(404 if missing else 409, "not_found" if missing else "conflict", str(error))
 
 
+def _on_outside(request: Request, error: Exception) -> Response:
+    return _answer(422, "invalid", str(error))
+
+
 def _on_disk(request: Request, error: Exception) -> Response:
     detail = f"the world could not be kept on disk ({error}); nothing has changed"
     return _answer(503, "not_kept", detail)
@@ -73,6 +77,7 @@ def _on_http(request: Request, error: Exception) -> Response:
 HANDLERS: dict[int | type[Exception], ExceptionHandler] = {
     Problem: _on_problem,
     RuleError: _on_rule,
+    OutsideGridError: _on_outside,
     OSError: _on_disk,
     HTTPException: _on_http,
 }

@@ -33,7 +33,7 @@ class _Uvicorn(uvicorn.Server):
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         super().handle_exit(sig, frame)
-        self._hub.watchers.close()
+        self._hub.close()
 
 
 def open_world(
@@ -125,14 +125,14 @@ class _Running:
 
     def _on_start(self) -> None:
         self._loop = asyncio.get_running_loop()
-        self._hub.watchers.open()
+        self._hub.open()
         self.started.set()
 
     def stopped(self) -> bool:
         """Stop it; whether it did in time."""
         self._server.should_exit = True
         if self._loop is not None and self._thread.is_alive():
-            self._loop.call_soon_threadsafe(self._hub.watchers.close)
+            self._loop.call_soon_threadsafe(self._hub.close)
         self._thread.join(_STOP_TIMEOUT)
         return not self._thread.is_alive()
 

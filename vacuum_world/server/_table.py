@@ -10,6 +10,7 @@ from pydantic import BaseModel
 from starlette.requests import Request
 from starlette.responses import Response
 
+from vacuum_world.showing import Pace, PaceChange, Report
 from vacuum_world.world import (
     ActionResult,
     BatteryReading,
@@ -27,9 +28,10 @@ from ._messages import (
     Joined,
     JoinRequest,
     MoveRequest,
+    StepRequest,
     TickRequest,
 )
-from ._page import page_script, page_style, show_page
+from ._page import page_part, page_script, page_style, show_page
 from ._views import Change
 
 Access = Literal["open", "robot", "control", "robot or control", "open or control"]
@@ -39,7 +41,7 @@ Access = Literal["open", "robot", "control", "robot or control", "open or contro
 class Endpoint:
     """One kind of request."""
 
-    method: Literal["GET", "POST", "DELETE"]
+    method: Literal["GET", "POST", "PUT", "DELETE"]
     """HTTP method."""
     path: str
     """Path, parameters in braces."""
@@ -84,8 +86,13 @@ def _control(
     )
 
 
-def _asset(path: str, run: Callable[[Request], Awaitable[Response]], media: str) -> Endpoint:
-    return Endpoint(method="GET", path=path, run=run, access="open", media=media)
+def _asset(
+    path: str,
+    run: Callable[[Request], Awaitable[Response]],
+    media: str,
+    errors: tuple[int, ...] = (),
+) -> Endpoint:
+    return Endpoint(method="GET", path=path, run=run, access="open", media=media, errors=errors)
 
 
 ENDPOINTS: tuple[Endpoint, ...] = (
@@ -126,6 +133,15 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         errors=(404, 409, 422, 503),
         action=True,
     ),
+    Endpoint(
+        method="PUT",
+        path="/api/agents/{id}/report",
+        run=do.report_mind,
+        access="robot",
+        takes=Report,
+        status=204,
+        errors=(404, 413, 422),
+    ),
     _sensor("position", do.read_position, PositionReading),
     _sensor("dirty", do.read_dirty, DirtReading),
     _sensor("proximity", do.read_proximity, ProximityReading),
@@ -142,6 +158,25 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     _control("interventions", do.change_world, InterventionRequest, Happened, (404, 409, 422, 503)),
     _control("snapshot", do.take_snapshot, None, WorldState, ()),
     _control("restore", do.restore_snapshot, WorldState, Happened),
+    Endpoint(method="GET", path="/api/pace", run=do.show_pace, access="open", gives=Pace),
+    Endpoint(
+        method="PUT",
+        path="/api/pace",
+        run=do.change_pace,
+        access="control",
+        takes=PaceChange,
+        gives=Pace,
+        errors=(422,),
+    ),
+    Endpoint(
+        method="POST",
+        path="/api/pace/step",
+        run=do.step_world,
+        access="control",
+        takes=StepRequest,
+        gives=Pace,
+        errors=(409, 422, 503),
+    ),
     Endpoint(
         method="GET",
         path="/api/events",
@@ -153,5 +188,6 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     _asset("/", show_page, "text/html"),
     _asset("/page.css", page_style, "text/css"),
     _asset("/page.js", page_script, "text/javascript"),
+    _asset("/page/{name}", page_part, "text/javascript", (404,)),
 )
 """Every request but `/openapi.json` itself."""

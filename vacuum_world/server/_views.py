@@ -2,16 +2,57 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from vacuum_world.showing import Pace, Report
 from vacuum_world.world import (
     Cell,
     Counters,
+    Dynamics,
+    LoggedAction,
     Obstacle,
     Robot,
     TickMode,
+    Trigger,
     Value,
     WorldEvent,
     WorldState,
 )
+
+TRAIL = 60
+"""Cells of a robot's way that are shown."""
+_LOOKED_THROUGH = 600
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scene:
+    """All that can be seen at one moment."""
+
+    state: WorldState
+    """The world."""
+    pace: Pace
+    """Whether and how fast it goes on."""
+    reports: Mapping[str, Report]
+    """What agents tell of themselves, by the id of their robot."""
+
+
+class Trail(Value):
+    """The latest part of the way that a robot has gone by itself."""
+
+    robot: str
+    """Its id."""
+    cells: tuple[Cell, ...]
+    """Cells in the order in which it was on them, the present one last."""
+
+
+class Reported(Value):
+    """What the driver of a robot tells of its agent."""
+
+    robot: str
+    """The robot's id."""
+    report: Report
+    """What is told; text of others, to be shown and not to be believed."""
 
 
 class WorldView(Value):
@@ -35,17 +76,27 @@ class WorldView(Value):
     """Forbidden cells, for the experimenter only."""
     counters: Counters | None
     """Totals, for the experimenter only."""
+    dynamics: Dynamics | None
+    """What changes by itself, for the experimenter only."""
+    triggers: tuple[Trigger, ...] | None
+    """What is armed, for the experimenter only."""
+    trails: tuple[Trail, ...]
+    """The way of each robot."""
 
 
 class Change(Value):
     """One message of the event stream."""
 
     number: int
-    """Counts the changes since the server started."""
+    """Counts the messages since the server started."""
     view: WorldView
     """The world after the change."""
     events: tuple[WorldEvent, ...]
     """What happened."""
+    pace: Pace
+    """Whether and how fast the world goes on."""
+    reports: tuple[Reported, ...]
+    """What agents tell of themselves; nothing of it is part of the world."""
 
 
 def view_of(state: WorldState, *, secrets: bool) -> WorldView:
@@ -60,4 +111,20 @@ def view_of(state: WorldState, *, secrets: bool) -> WorldView:
         robots=state.robots,
         forbidden=state.forbidden if secrets else None,
         counters=state.counters if secrets else None,
+        dynamics=state.dynamics if secrets else None,
+        triggers=state.triggers if secrets else None,
+        trails=tuple(_trail(robot, state.log[-_LOOKED_THROUGH:]) for robot in state.robots),
     )
+
+
+def _trail(robot: Robot, log: tuple[LoggedAction, ...]) -> Trail:
+    """The way of a robot since it was last put somewhere by hand."""
+    way: list[Cell] = []
+    for line in log:
+        if line.robot == robot.id:
+            way = way if way and way[-1] == line.position_before else [line.position_before]
+            if line.result.position != way[-1]:
+                way.append(line.result.position)
+    if not way or way[-1] != robot.position:
+        way = [robot.position]
+    return Trail(robot=robot.id, cells=tuple(way[-TRAIL:]))

@@ -7,7 +7,9 @@ from collections import deque
 from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass
 
-from vacuum_world.world import WorldEvent, WorldState
+from vacuum_world.world import WorldEvent
+
+from ._views import Scene
 
 _WAITING = 256
 _RECENT = 50
@@ -19,8 +21,8 @@ class Moment:
 
     number: int
     """Counts the changes since the server started."""
-    state: WorldState
-    """The world afterwards."""
+    scene: Scene
+    """What there is to be seen afterwards."""
     events: tuple[WorldEvent, ...]
     """What happened."""
 
@@ -34,9 +36,9 @@ class Watchers:
         self._number = 0
         self._closed = False
 
-    def publish(self, state: WorldState, events: Iterable[WorldEvent]) -> None:
+    def publish(self, scene: Scene, events: Iterable[WorldEvent] = ()) -> None:
         """Tell everybody."""
-        moment = Moment(number=self._number + 1, state=state, events=tuple(events))
+        moment = Moment(number=self._number + 1, scene=scene, events=tuple(events))
         self._number = moment.number
         self._recent.extend(moment.events)
         for queue in tuple(self._queues):
@@ -56,14 +58,14 @@ class Watchers:
         for queue in self._queues:
             queue.put_nowait(None)
 
-    async def watch(self, now: WorldState) -> AsyncIterator[Moment]:
+    async def watch(self, now: Scene) -> AsyncIterator[Moment]:
         """The present with the latest events, then every change until `close`."""
         if self._closed:
             return
         queue: asyncio.Queue[Moment | None] = asyncio.Queue()
         self._queues.add(queue)
         try:
-            yield Moment(number=self._number, state=now, events=tuple(self._recent))
+            yield Moment(number=self._number, scene=now, events=tuple(self._recent))
             while (moment := await queue.get()) is not None:
                 yield moment
         finally:

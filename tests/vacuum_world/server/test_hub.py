@@ -8,7 +8,7 @@ from vacuum_world.world import create_world
 
 async def test_a_watcher_that_falls_too_far_behind_is_let_go() -> None:
     hub, _ = open_world(create_world(0), None, None)
-    watching = hub.watchers.watch(hub.state)
+    watching = hub.watchers.watch(hub.scene)
     assert (await anext(watching)).number == 0
     for _ in range(400):
         hub.tick()
@@ -19,7 +19,7 @@ async def test_a_watcher_that_falls_too_far_behind_is_let_go() -> None:
 async def test_who_comes_after_the_end_watches_nothing() -> None:
     hub, _ = open_world(create_world(0), None, None)
     hub.watchers.close()
-    assert [moment async for moment in hub.watchers.watch(hub.state)] == []
+    assert [moment async for moment in hub.watchers.watch(hub.scene)] == []
 
 
 def test_a_given_control_token_takes_the_place_of_the_kept_one(tmp_path: Path) -> None:
