@@ -63,6 +63,7 @@ from ._options import (
     WithoutConstraint,
     WithoutRecord,
 )
+from ._unread import unread_output
 
 app = typer.Typer(
     name="coag",
@@ -308,11 +309,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
         arguments: The words behind `coag`; None for those of this process.
     """
     options: dict[str, Any] = {} if arguments is None else {"args": list(arguments)}
-    try:
-        app(**options, prog_name="coag")
-    except CoagError as error:
-        # Messages may quote what a stranger wrote into a log.
-        from coag.schema import cleaned
+    with unread_output():
+        try:
+            app(**options, prog_name="coag")
+        except CoagError as error:
+            # Messages may quote what a stranger wrote into a log.
+            from coag.schema import cleaned
 
-        typer.secho(" ".join(cleaned(str(error)).split()), fg=typer.colors.RED, err=True)
-        sys.exit(_USER_ERROR)
+            typer.secho(" ".join(cleaned(str(error)).split()), fg=typer.colors.RED, err=True)
+            sys.exit(_USER_ERROR)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable
@@ -12,6 +14,7 @@ import pytest
 
 import coag
 from coag.cli import coag_command
+from coag.tracing import RunFolder
 
 Say = Callable[..., Any]
 ROOT = Path(coag.__file__).parents[1]
@@ -49,6 +52,29 @@ def test_declaring_the_commands_imports_nothing_heavy() -> None:
     loaded = subprocess.run(run, cwd=ROOT, check=True, capture_output=True, text=True).stdout
     heavy = {"pydantic", "autogen_core", "autogen_agentchat", "chromadb", "wordllama", "numpy"}
     assert not heavy & set(loaded.split())
+
+
+def test_it_is_run_as_a_module_too() -> None:
+    run = [sys.executable, "-m", "coag", "--version"]
+    told = subprocess.run(run, cwd=ROOT, check=True, capture_output=True, text=True)
+    assert told.stdout == f"coag {coag.__version__}\n"
+
+
+def piped(folder: Path, redirection: str) -> subprocess.CompletedProcess[str]:
+    """Lists the runs of a folder as JSON where nobody reads it."""
+    words = [sys.executable, "-m", "coag", "log", "--json", "--logs", str(folder)]
+    line = f"{shlex.join(words)} {redirection}"
+    own = {**os.environ, "PYTHONUNBUFFERED": ""}
+    shell = ["bash", "-o", "pipefail", "-c", line]
+    return subprocess.run(shell, check=False, cwd=ROOT, env=own, capture_output=True, text=True)
+
+
+@pytest.mark.broken_trace("its run is made up")
+def test_a_command_whose_output_nobody_reads_ends_quietly(coag_run: RunFolder) -> None:
+    left = piped(coag_run.path.parent, "| exec 0<&-")
+    assert (left.returncode, left.stderr) == (1, "")
+    closed = piped(coag_run.path.parent, ">&-")
+    assert (closed.returncode, closed.stderr) == (0, "")
 
 
 def test_an_unknown_option_is_a_users_error(say: Say) -> None:
