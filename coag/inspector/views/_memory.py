@@ -40,3 +40,5 @@ class MemoryPage:
     recalls_total: int = 0
     page: int = 1
     pages: int = 1
+    unreadable: int = 0
+    """How many of what was written on this page are no records."""

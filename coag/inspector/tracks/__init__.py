@@ -1,0 +1,12 @@
+"""What runs through a whole run, or through two: belief, memory, procedures, checks, comparisons.
+
+Everything is read by an index of the trace, a piece at a time, and what it costs is bounded; the
+checks, which must read all of it, run in a process of their own.
+"""
+
+from ._belief import belief
+from ._diffs import diff
+from ._memory import MemoryScan, memory_page
+from ._procedures import procedures
+
+__all__ = ["belief", "memory_page", "MemoryScan", "procedures", "diff"]
