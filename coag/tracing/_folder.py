@@ -20,6 +20,7 @@ from ._pages import PhasePages, PlainPages
 from ._parse import Unreadable, newer_version, parse_line
 from ._private import FOLDER, private
 from ._redactor import Redactor
+from ._regular import regular
 from ._run import RunInfo, Seal
 from ._upgrade import is_older, upgraded_run
 from ._writer import TraceWriter
@@ -88,7 +89,8 @@ class RunFolder:
         """
         path = self.remembered_path
         try:
-            return tuple(map(Record.model_validate_json, path.read_bytes().splitlines()))
+            with open(path, "rb", opener=regular) as file:
+                return tuple(map(Record.model_validate_json, file.read().splitlines()))
         except (OSError, ValidationError) as error:
             raise TraceError(path, f"holds no records of a fork's memory: {error}") from error
 
@@ -152,7 +154,8 @@ def read_run(folder: Path) -> RunInfo:
     """
     path = folder / _INFO
     try:
-        text = path.read_bytes()
+        with open(path, "rb", opener=regular) as file:
+            text = file.read()
     except FileNotFoundError as error:
         raise TraceError(folder, f"is no run's folder: it holds no {_INFO}") from error
     except OSError as error:
@@ -198,7 +201,7 @@ def seal_of(trace: Path) -> Seal | None:
         TraceError: If the trace cannot be read.
     """
     try:
-        with FileIO(trace, "r") as file:
+        with FileIO(trace, "r", opener=regular) as file:
             lines = backwards(file, os.fstat(file.fileno()).st_size)
             tail, last = next(lines), next(lines, b"")
     except FileNotFoundError:

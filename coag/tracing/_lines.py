@@ -13,6 +13,7 @@ from coag.schema import Entry
 
 from ._chain import Chain
 from ._parse import ParsedLine, Unreadable, is_json, parse_line
+from ._regular import regular
 
 LONGEST_LINE = 1 << 26
 """Bytes; longer than any record, so that a foreign file cannot fill the memory."""
@@ -70,17 +71,13 @@ def read_lines(path: Path) -> Iterator[TraceLine]:
     Raises:
         TraceError: If the file cannot be read at all.
     """
-    try:
-        file = path.open("rb")
-    except OSError as error:
-        raise TraceError(path, f"cannot be read: {_reason(error)}") from error
     check = LineCheck(path)
-    with file:
-        try:
+    try:
+        with open(path, "rb", opener=regular) as file:
             for line in _raw_lines(file):
                 yield check.line(line)
-        except OSError as error:
-            raise TraceError(path, f"cannot be read: {_reason(error)}") from error
+    except OSError as error:
+        raise TraceError(path, f"cannot be read: {_reason(error)}") from error
 
 
 class LineCheck:

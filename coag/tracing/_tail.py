@@ -8,6 +8,7 @@ from pathlib import Path
 from coag.errors import TraceError
 
 from ._lines import LONGEST_LINE, LineCheck, TraceLine
+from ._regular import regular
 
 
 class TraceTail:
@@ -32,7 +33,7 @@ class TraceTail:
             TraceError: If the file cannot be read, or is shorter than what was read of it.
         """
         try:
-            with self._path.open("rb") as file:
+            with open(self._path, "rb", opener=regular) as file:
                 if file.seek(0, 2) < self._read:
                     raise TraceError(self._path, "was cut while it was read")
                 file.seek(self._read)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tracemalloc
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -11,7 +12,17 @@ import pytest
 
 from coag.errors import TraceError
 from coag.schema import Note, SteppingClock, TraceRecord
-from coag.tracing import ProblemKind, Redactor, TraceWriter, read_lines, read_trace
+from coag.tracing import (
+    ProblemKind,
+    Redactor,
+    RunFolder,
+    TraceTail,
+    TraceWriter,
+    read_lines,
+    read_run,
+    read_trace,
+    seal_of,
+)
 
 pytestmark = pytest.mark.broken_trace("its records are made up")
 LineMaker = Callable[[Iterable[TraceRecord]], list[bytes]]
@@ -52,6 +63,37 @@ def test_a_hostile_end_is_no_place_to_go_on_from(tmp_path: Path, what: str) -> N
     path.write_bytes(UNREADABLE[what])
     with pytest.raises(TraceError):
         TraceWriter(path, redactor=Redactor())
+
+
+READERS: dict[str, Callable[[Path], object]] = {
+    "trace.jsonl": lambda path: list(read_lines(path)),
+    "tail/trace.jsonl": lambda path: list(TraceTail(path).lines()),
+    "seal/trace.jsonl": seal_of,
+    "run.json": lambda path: read_run(path.parent),
+    "remembered.jsonl": lambda path: RunFolder(path.parent).remembered(),
+}
+"""What reads a file of a run's folder, by the name of that file."""
+
+
+@pytest.mark.parametrize("name", READERS)
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+def test_a_pipe_or_a_device_in_the_place_of_a_file_is_refused_at_once(
+    tmp_path: Path, name: str
+) -> None:
+    path = tmp_path / name
+    path.parent.mkdir(exist_ok=True)
+    os.mkfifo(path)
+    with pytest.raises(TraceError, match="not a regular file"):
+        READERS[name](path)
+    path.unlink()
+    path.symlink_to("/dev/zero")
+    with pytest.raises(TraceError, match="not a regular file"):
+        READERS[name](path)
+    path.unlink()
+    path.mkdir()
+    with pytest.raises(TraceError):
+        READERS[name](path)
+    path.rmdir()
 
 
 def test_a_large_trace_is_read_in_bounded_memory(tmp_path: Path, trace_lines: LineMaker) -> None:
