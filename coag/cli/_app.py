@@ -18,51 +18,7 @@ import typer
 
 from coag.errors import CoagError
 
-from ._options import (
-    AsJson,
-    At,
-    ChatModel,
-    Counterfactual,
-    Cycle,
-    DecideWith,
-    Depth,
-    Domain,
-    Endpoint,
-    Examined,
-    FailuresAsJson,
-    Follow,
-    GoOnWith,
-    Head,
-    Hooks,
-    HowDeep,
-    HowProposed,
-    Into,
-    Live,
-    Logs,
-    LongestAnswer,
-    LongestPrompt,
-    MemoryFolder,
-    MoreTurns,
-    Once,
-    OnlyCycle,
-    OnlyPhase,
-    OwnLogs,
-    ProcedureText,
-    Proposal,
-    RecordsAsJson,
-    Repeats,
-    Run,
-    RunOrFolder,
-    RunOrRuns,
-    RunsAsJson,
-    Seconds,
-    Set,
-    SeveralRuns,
-    System,
-    WithContent,
-    WithoutConstraint,
-    WithoutRecord,
-)
+from . import _options as given
 from ._unread import unread_output
 
 app = typer.Typer(
@@ -98,13 +54,13 @@ def coag(
 
 @app.command()
 def chat(
-    model: ChatModel,
-    system: System = None,
-    memory: MemoryFolder = None,
-    logs: OwnLogs = None,
-    depth: HowDeep = Depth.COMPACT,
-    proposal: HowProposed = Proposal.JSON,
-    once: Once = None,
+    model: given.ChatModel,
+    system: given.System = None,
+    memory: given.MemoryFolder = None,
+    logs: given.OwnLogs = None,
+    depth: given.HowDeep = given.Depth.COMPACT,
+    proposal: given.HowProposed = given.Proposal.JSON,
+    once: given.Once = None,
 ) -> None:
     """Talks with an agent that deliberates; shows the phases as they happen.
 
@@ -128,12 +84,12 @@ def chat(
 
 @app.command()
 def log(
-    run: RunOrFolder = None,
-    cycle: OnlyCycle = None,
-    phase: OnlyPhase = None,
-    as_json: RecordsAsJson = False,
-    follow: Follow = False,
-    logs: Logs = Path("logs"),
+    run: given.RunOrFolder = None,
+    cycle: given.OnlyCycle = None,
+    phase: given.OnlyPhase = None,
+    as_json: given.RecordsAsJson = False,
+    follow: given.Follow = False,
+    logs: given.Logs = Path("logs"),
 ) -> None:
     """Shows a run: what was recalled, proposed, rejected and why, chosen, done.
 
@@ -150,10 +106,10 @@ def log(
 
 @app.command()
 def verify(
-    run: RunOrRuns = "latest",
-    head: Head = None,
-    hooks: Hooks = False,
-    logs: Logs = Path("logs"),
+    run: given.RunOrRuns = "latest",
+    head: given.Head = None,
+    hooks: given.Hooks = False,
+    logs: given.Logs = Path("logs"),
 ) -> None:
     """Checks that a run obeyed its cycle and that nobody changed its trace.
 
@@ -166,18 +122,18 @@ def verify(
 
 @app.command()
 def fork(  # noqa: PLR0913, PLR0917 - a command has as many arguments as options
-    run: Run,
-    at: At,
-    model: GoOnWith = None,
-    without_record: WithoutRecord = None,
-    without_constraint: WithoutConstraint = None,
-    procedure: ProcedureText = None,
-    settings: Set = None,
-    turns: MoreTurns = None,
-    live: Live = False,
-    as_json: AsJson = False,
-    logs: Logs = Path("logs"),
-    into: Into = None,
+    run: given.Run,
+    at: given.At,
+    model: given.GoOnWith = None,
+    without_record: given.WithoutRecord = None,
+    without_constraint: given.WithoutConstraint = None,
+    procedure: given.ProcedureText = None,
+    settings: given.Set = None,
+    turns: given.MoreTurns = None,
+    live: given.Live = False,
+    as_json: given.AsJson = False,
+    logs: given.Logs = Path("logs"),
+    into: given.Into = None,
 ) -> None:
     """Goes on from a phase of a run with something changed, and shows both side by side.
 
@@ -205,13 +161,13 @@ def fork(  # noqa: PLR0913, PLR0917 - a command has as many arguments as options
 
 @app.command()
 def why(
-    run: Run,
-    cycle: Cycle = None,
-    counterfactual: Counterfactual = False,
-    model: DecideWith = None,
-    repeats: Repeats = 1,
-    as_json: AsJson = False,
-    logs: Logs = Path("logs"),
+    run: given.Run,
+    cycle: given.Cycle = None,
+    counterfactual: given.Counterfactual = False,
+    model: given.DecideWith = None,
+    repeats: given.Repeats = 1,
+    as_json: given.AsJson = False,
+    logs: given.Logs = Path("logs"),
 ) -> None:
     """Tells what a decision rested on: percepts, memory, procedures, constraints, candidates.
 
@@ -233,11 +189,11 @@ def why(
 
 @app.command()
 def doctor(
-    model: Examined = None,
-    context: LongestPrompt = 4_096,
-    max_tokens: LongestAnswer = 256,
-    seconds: Seconds = 60.0,
-    as_json: AsJson = False,
+    model: given.Examined = None,
+    context: given.LongestPrompt = 4_096,
+    max_tokens: given.LongestAnswer = 256,
+    seconds: given.Seconds = 60.0,
+    as_json: given.AsJson = False,
 ) -> None:
     """Examines a model server, or without SPEC what is installed; says what to do.
 
@@ -254,10 +210,10 @@ def doctor(
 
 @app.command()
 def diagnose(
-    run: RunOrRuns = "latest",
-    domain: Domain = None,
-    as_json: FailuresAsJson = False,
-    logs: Logs = Path("logs"),
+    run: given.RunOrRuns = "latest",
+    domain: given.Domain = None,
+    as_json: given.FailuresAsJson = False,
+    logs: given.Logs = Path("logs"),
 ) -> None:
     """Names the cause of every failure of a run, with the records that show it.
 
@@ -271,9 +227,9 @@ def diagnose(
 
 @app.command()
 def replay(
-    runs: SeveralRuns,
-    as_json: RunsAsJson = False,
-    logs: Logs = Path("logs"),
+    runs: given.SeveralRuns,
+    as_json: given.RunsAsJson = False,
+    logs: given.Logs = Path("logs"),
 ) -> None:
     """Runs a run again with no model and no world; says where it first differs, if it does.
 
@@ -287,10 +243,10 @@ def replay(
 
 @app.command()
 def otel(
-    run: RunOrRuns = "latest",
-    endpoint: Endpoint = None,
-    with_content: WithContent = False,
-    logs: Logs = Path("logs"),
+    run: given.RunOrRuns = "latest",
+    endpoint: given.Endpoint = None,
+    with_content: given.WithContent = False,
+    logs: given.Logs = Path("logs"),
 ) -> None:
     """Sends a run to a tracing tool, as OpenTelemetry's spans over OTLP/HTTP.
 
@@ -300,6 +256,27 @@ def otel(
     from ._otel import OtelOptions, send_runs
 
     send_runs(OtelOptions(run=run, logs=logs, endpoint=endpoint, with_content=with_content))
+
+
+@app.command()
+def top(
+    run: given.RunOrWatched = None,
+    once: given.OnceAndGo = False,
+    logs: given.Logs = Path("logs"),
+) -> None:
+    """Shows live how runs stand: phase, tokens, cost, last decision, vetoes.
+
+    Without RUN, all in the folder of logs, new ones as they begin. Needs the extra `ui`, but for
+    --once.
+    """
+    if once:
+        from ._top import show_once
+
+        show_once(run, logs)
+        return
+    from ._top_live import watch
+
+    watch(run, logs)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -214,3 +214,15 @@ WithContent = Annotated[
         help="Send dialogue, prompts, arguments and results, too; without secrets.",
     ),
 ]
+
+# ---- of `top` ----
+
+RunOrWatched = Annotated[
+    str | None,
+    typer.Argument(
+        help="A run's id or the beginning of one, its folder, or `latest`; or a folder of runs.",
+    ),
+]
+OnceAndGo = Annotated[
+    bool, typer.Option("--once", help="Print how they stand as plain text, and end.")
+]

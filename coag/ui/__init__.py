@@ -1,0 +1,30 @@
+"""Faces for the terminal: a console for streams, and a live view of runs.
+
+Who wants to know why an agent acts as it does should see it think, while it thinks.
+`PhaseConsole` shows a stream of AutoGen's events phase by phase, where its `Console` shows
+messages. `Board` follows the traces of many runs, of whatever process, and keeps how each stands;
+`snapshot` tells that as text, and `coag.ui.top` shows it live (it alone needs textual, and so is
+imported by its own name).
+
+All that is shown here was written by models, tools and strangers: it passes through
+`coag.schema.cleaned`, is never read as markup, and is short however long it is. Colour never
+tells what the words do not.
+"""
+
+from ._board import Board, held_files
+from ._phase_console import PhaseConsole
+from ._snapshot import snapshot
+from ._status import CandidateStatus, Decision, RunStatus
+from ._watch import RunState, RunView
+
+__all__ = [
+    "PhaseConsole",
+    "Board",
+    "held_files",
+    "snapshot",
+    "RunState",
+    "RunView",
+    "RunStatus",
+    "CandidateStatus",
+    "Decision",
+]
