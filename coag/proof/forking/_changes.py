@@ -14,6 +14,9 @@ from coag.memory import parse_procedure
 from coag.models import ModelSpec
 from coag.schema import Value
 
+_FENCE, _YAML_FENCE = "+++", "---"
+"""The line before and after front matter, and that of other programs' files."""
+
 
 class Changes(Value):
     """The changes of a fork; none of them by default."""
@@ -109,7 +112,25 @@ def _procedure(text: str) -> tuple[str, str]:
         raise ConfigurationError(f"Procedure {name!r} cannot be read: {error}") from error
     if not source.strip():
         raise ConfigurationError(f"{file!r} is empty, and procedure {name!r} needs a text.")
-    return name, parse_procedure(name, source).text
+    procedure = parse_procedure(name, source)
+    _check_fences(procedure.text, file)
+    return name, procedure.text
+
+
+def _check_fences(text: str, file: str) -> None:
+    """Front matter that is not read as such would be told to the model.
+
+    Raises:
+        ConfigurationError: The text holds what was meant as front matter.
+    """
+    lines = [line.strip() for line in text.splitlines()]
+    meant = [line for line in lines if line == _FENCE]
+    meant += [lines[0]] if lines[0].startswith(_FENCE) or lines[0] == _YAML_FENCE else []
+    if meant:
+        raise ConfigurationError(
+            f"{file!r} has a line {meant[0]!r} in its text: front matter is TOML between two lines "
+            f"{_FENCE!r}, of which the first is the file's first line. Mend it, or leave it out."
+        )
 
 
 def _setting(text: str) -> tuple[str, JsonValue]:

@@ -251,6 +251,36 @@ def test_a_change_in_another_form_is_refused(given: dict[str, list[str]]) -> Non
         Changes.of(**given)  # pyright: ignore[reportArgumentType] - each is one of its arguments
 
 
+@pytest.mark.parametrize(
+    "source",
+    [
+        "+++\ndescription = 'x'\nGuess.\n",
+        "+++\nplaceholders = [\n+++\nGuess.\n",
+        "+++\ncolour = 'red'\n+++\nGuess.\n",
+        "+++\nplaceholders = ['situation']\n+++\nGuess.\n",
+        "\n+++\ndescription = 'x'\n+++\nGuess.\n",
+        "++++\ndescription = 'x'\n++++\nGuess.\n",
+        "description = 'x'\n+++\nGuess.\n",
+        "---\ndescription: x\n---\nGuess.\n",
+        "+++\n+++\n",
+    ],
+)
+def test_a_text_of_a_procedure_with_broken_front_matter_is_refused(
+    tmp_path: Path, source: str
+) -> None:
+    file = tmp_path / "text.md"
+    file.write_text(source)
+    with pytest.raises(ConfigurationError, match=r"proposal|text\.md"):
+        Changes.of(procedures=[f"proposal={file}"])
+
+
+def test_a_text_of_a_procedure_may_hold_any_other_lines(tmp_path: Path) -> None:
+    file = tmp_path / "text.md"
+    file.write_text("+++\ndescription = 'x'\n+++\nGuess.\n---\n+ more +++\n")
+    changes = Changes.of(procedures=[f"proposal={file}"])
+    assert changes.procedures == {"proposal": "Guess.\n---\n+ more +++"}
+
+
 # ---- memory ----
 
 
