@@ -18,7 +18,8 @@ Secrets are replaced before anything is written. The format is described in
 from ._chain import line_hash
 from ._find import find_run, known_cycles, list_runs
 from ._folder import RunFolder, open_trace, read_run, seal_of
-from ._index import RecordKind, Stretch, TraceIndex
+from ._heads import RecordKind
+from ._index import Stretch, TraceIndex
 from ._lines import ProblemKind, TraceLine, TraceProblem, read_lines
 from ._memory import MemoryTrace
 from ._reader import cycle_of, entry_of, read_trace

@@ -2,49 +2,25 @@
 
 from __future__ import annotations
 
-import re
 from array import array
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
-from enum import IntEnum
+from datetime import datetime
 from pathlib import Path
 from threading import Lock
-from typing import Any, BinaryIO, cast
-
-from pydantic_core import from_json
+from typing import BinaryIO
 
 from coag.errors import TraceError
 
+from ._heads import HEAD, NO_ENVIRONMENT, RecordKind, time_of, told
 from ._lines import LONGEST_LINE, ProblemKind, TraceLine, TraceProblem
 from ._parse import Unreadable, parse_line
 
-_HEAD = 400
-"""Bytes of a line in which a writer has said what it is and which cycle it is of."""
-_RECORD = re.compile(rb'^\{"v":\d+,"seq":\d+,(?:"hash":"\w*",)?"body":\{"record":"(\w+)"')
-_CYCLE = re.compile(rb'"cycle":(\d{1,9})[,}]')
-_REASON = re.compile(rb'"cycle":\d+,"reason":"cycle"')
-
-
-class RecordKind(IntEnum):
-    """What a line holds, as `record` says it; in the order of `coag.schema.TraceRecord`."""
-
-    UNREADABLE = 0
-    """No record that this version knows."""
-    OUTCOME = 1
-    PERCEPT = 2
-    MODEL_CALL = 3
-    INTENT = 4
-    RECEIPT = 5
-    SNAPSHOT = 6
-    ACTIONS = 7
-    NOTE = 8
-    TURN_START = 9
-    TURN_END = 10
-    WRITTEN = 11
-
-
-_KINDS = {kind.name.lower().encode(): kind for kind in RecordKind if kind}
+_ACTS = frozenset({RecordKind.OUTCOME, RecordKind.MODEL_CALL, RecordKind.INTENT})
+"""Records that are of the cycle that they name, wherever they stand."""
+_STANDS_BEFORE = frozenset({RecordKind.SNAPSHOT, RecordKind.TURN_END, RecordKind.UNREADABLE})
+"""Records that do not tell which cycle a stretch is of."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +28,8 @@ class Stretch:
     """Neighbouring lines that belong to one cycle, or of a plain run to one turn.
 
     It begins with the turn's start or the cycle's snapshot and ends before the next one's, so
-    that what an action brought back stands in the cycle that ran it.
+    that what an action brought back stands in the cycle that ran it. Where neither was written,
+    it begins with the first outcome, request or intent of a later cycle.
     """
 
     cycle: int
@@ -84,6 +61,8 @@ class TraceIndex:
         """The first line of each stretch."""
         self._cycles = array("Q")
         """The cycle of each stretch."""
+        self._environments = array("Q")
+        """Snapshots that may hold the state of the environment."""
         self._acted = False
         """True once the last stretch holds more than what a turn begins with."""
         self._torn = 0
@@ -132,29 +111,28 @@ class TraceIndex:
                 self._torn = len(line)
                 return False
             at += len(line)
-            self._take(line)
             self._offsets.append(at)
+            self._take(line)
             if at - begin >= limit:
                 return file.read(1) != b""
         return False
 
     def _take(self, line: bytes) -> None:
-        head = line[:_HEAD]
-        kind, cycle = _told(head, line)
-        begins = kind is RecordKind.TURN_START or (
-            kind is RecordKind.SNAPSHOT and _REASON.search(head) is not None
-        )
-        if not self._firsts or (begins and self._acted):
-            self._firsts.append(len(self._kinds))
-            self._cycles.append(0)
-            self._acted = False
+        """Notes one line. What is told of last is what makes it be seen by other threads."""
+        kind, cycle, begins = told(line)
+        position = len(self._kinds)
         self._kinds.append(kind)
-        if kind is RecordKind.TURN_START or kind is RecordKind.PERCEPT:
-            return
-        if kind is RecordKind.SNAPSHOT and begins:
+        later = kind in _ACTS and bool(self._cycles) and 0 < self._cycles[-1] < cycle
+        if not self._firsts or (begins and self._acted) or later:
+            self._cycles.append(0)
+            self._firsts.append(position)
+            self._acted = False
+        if kind is RecordKind.SNAPSHOT and not line.endswith(NO_ENVIRONMENT):
+            self._environments.append(position)
+        if begins or kind is RecordKind.PERCEPT:
             return
         self._acted = True
-        if kind not in (RecordKind.SNAPSHOT, RecordKind.TURN_END, RecordKind.UNREADABLE):
+        if kind not in _STANDS_BEFORE:
             self._cycles[-1] = max(self._cycles[-1], cycle)
 
     # ---- what is there ----
@@ -236,7 +214,35 @@ class TraceIndex:
         """Bytes of the line at a position."""
         return self._offsets[position + 1] - self._offsets[position]
 
+    def environments(self, before: int) -> Iterator[int]:
+        """Snapshots that stand before a position and may hold the environment, newest first.
+
+        The state of the environment is written where it has changed, so the first one that holds
+        it is how the environment was then. Those of other writers may turn out to hold none.
+        """
+        end = bisect_left(self._environments, before)
+        return reversed(self._environments[:end])
+
     # ---- reading ----
+
+    def times(self, positions: Sequence[int]) -> list[datetime | None]:
+        """When the lines at some positions were recorded, without reading more than their heads.
+
+        Returns:
+            One for each; None where the head of the line does not tell.
+
+        Raises:
+            TraceError: If the file cannot be read.
+        """
+        try:
+            with self._open() as file:
+                return [self._time(file, position) for position in positions]
+        except OSError as error:
+            raise TraceError(self.path, f"cannot be read: {error.strerror}") from error
+
+    def _time(self, file: BinaryIO, position: int) -> datetime | None:
+        file.seek(self._offsets[position])
+        return time_of(file.read(min(HEAD, self.length(position))))
 
     def read(self, positions: Sequence[int]) -> list[TraceLine]:
         """The lines at some positions, parsed, in the order asked for.
@@ -285,27 +291,3 @@ class TraceIndex:
             text=f"line {number} {parsed.why}",
         )
         return TraceLine(number=number, entry=None, version=None, problems=(problem,))
-
-
-def _told(head: bytes, line: bytes) -> tuple[RecordKind, int]:
-    """What a line says it is, and which cycle it names; 0 for none."""
-    found = _RECORD.match(head)
-    if found is None:
-        return _told_otherwise(line)
-    cycle = _CYCLE.search(head)
-    return _KINDS.get(found[1], RecordKind.UNREADABLE), int(cycle[1]) if cycle else 0
-
-
-def _told_otherwise(line: bytes) -> tuple[RecordKind, int]:
-    """The same of a line that was not written as a writer does it."""
-    try:
-        found: Any = from_json(line)
-    except ValueError:
-        return RecordKind.UNREADABLE, 0
-    body: Any = cast("dict[str, Any]", found).get("body") if isinstance(found, dict) else None
-    if not isinstance(body, dict):
-        return RecordKind.UNREADABLE, 0
-    fields = cast("dict[str, Any]", body)
-    cycle = fields.get("cycle")
-    kind = _KINDS.get(str(fields.get("record")).encode(), RecordKind.UNREADABLE)
-    return kind, cycle if isinstance(cycle, int) and 0 <= cycle < 10**9 else 0
