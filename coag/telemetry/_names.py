@@ -34,6 +34,10 @@ EXECUTE_TOOL = "execute_tool"
 OTHER = "_OTHER"
 """OpenTelemetry's word for what has no name of its own."""
 
+SPAN_KIND = "openinference.span.kind"
+"""How Phoenix is told what to show; it knows the kinds of OpenTelemetry's operations itself."""
+CHAIN = "CHAIN"
+
 RUN_ID = "coag.run.id"
 RUN_KIND = "coag.run.kind"
 RUN_PARENT = "coag.run.parent"

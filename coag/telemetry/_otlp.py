@@ -149,36 +149,42 @@ class _Overheard(logging.Handler):
 
 
 def _traces_url(endpoint: str | None) -> str:
-    """Where to send to, as the environment says it or somebody typed it."""
-    if endpoint is None:
-        traces, base = (os.environ.get(variable, "") for variable in _ENDPOINTS)
-        if traces:
-            return traces
-        endpoint = base or DEFAULT_ENDPOINT
-        return f"{endpoint.removesuffix('/')}{_PATH}"
-    if urlsplit(endpoint).scheme not in ("http", "https"):
+    """Where to send to, as the environment says it or somebody typed it.
+
+    Raises:
+        ConfigurationError: It is no URL of HTTP.
+    """
+    traces, base = (os.environ.get(variable, "") for variable in _ENDPOINTS)
+    if endpoint is None and traces:
+        url = traces
+    else:
+        given = endpoint or base or DEFAULT_ENDPOINT
+        url = given if given.endswith(_PATH) else f"{given.removesuffix('/')}{_PATH}"
+    try:
+        parts = urlsplit(url)
+        valid = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        valid = False
+    if not valid:
+        given = endpoint or traces or base
         raise ConfigurationError(
-            f"{endpoint!r} is no collector's URL. Give one like {DEFAULT_ENDPOINT}."
+            f"{given!r} is no collector's URL. Give one like {DEFAULT_ENDPOINT}."
         )
-    return endpoint if endpoint.endswith(_PATH) else f"{endpoint.removesuffix('/')}{_PATH}"
+    return url
 
 
 def _check_here(url: str) -> None:
     """Says at once that nobody listens on this machine, instead of trying for ten seconds.
 
     Raises:
-        ConfigurationError: Nobody does, or the URL is none.
+        ConfigurationError: Nobody does.
     """
-    try:
-        parts = urlsplit(url)
-        host, port = parts.hostname, parts.port
-    except ValueError as error:
-        raise ConfigurationError(f"{url!r} is no collector's URL: {error}.") from error
-    if host not in _HERE:
+    parts = urlsplit(url)
+    if parts.hostname not in _HERE:
         return
+    port = parts.port or (443 if parts.scheme == "https" else 80)
     try:
-        port = port or (443 if parts.scheme == "https" else 80)
-        socket.create_connection((host, port), _SECONDS).close()
+        socket.create_connection((parts.hostname, port), _SECONDS).close()
     except OSError as error:
         raise ConfigurationError(
             f"No collector answers at {url!r}: {error.strerror or error}. Start one there, or "

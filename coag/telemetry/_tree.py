@@ -104,7 +104,10 @@ class Tree:
         if self.cycle is None or self.cycle.number != number:
             self.close_cycle()
             turn = self.in_turn()
-            attributes: Attributes = {names.CYCLE: count(number)}
+            attributes: Attributes = {
+                names.SPAN_KIND: names.CHAIN,
+                names.CYCLE: count(number),
+            }
             label = f"cycle {count(number)}"
             self.cycle = self.child(label, turn, self.edge, attributes, client=False)
             self.cycle.number = number
@@ -115,7 +118,11 @@ class Tree:
         cycle = self.in_cycle(number)
         if self.phase is None or self.phase.phase is not phase:
             self.close_phase()
-            attributes: Attributes = {names.CYCLE: count(number), names.PHASE: phase.value}
+            attributes: Attributes = {
+                names.SPAN_KIND: names.CHAIN,
+                names.CYCLE: count(number),
+                names.PHASE: phase.value,
+            }
             self.phase = self.child(phase.value, cycle, self.edge, attributes, client=False)
             self.phase.phase = phase
         return self.phase
@@ -181,6 +188,7 @@ class Tree:
         if self.run is None:
             attributes = present(
                 {
+                    names.SPAN_KIND: names.CHAIN,
                     names.AGENT_NAME: name(self.subject.agent),
                     names.CONVERSATION_ID: name(self.subject.run) or None,
                     names.RUN_ID: name(self.subject.run) or None,
