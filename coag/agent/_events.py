@@ -3,6 +3,10 @@
 The text of an event is our own sentence (names, verdicts, counts), never the model's: teams
 end on words they find in events. What the model wrote is in the metadata. A thought that the
 client itself tells apart is the exception: it is shown as it is, as AssistantAgent does.
+
+Names of tools and constraints may come from elsewhere (an MCP server, say). In a sentence they
+are short, without control characters, and without square brackets: `RichConsole` takes those for
+markup and may raise.
 """
 
 from __future__ import annotations
@@ -36,12 +40,17 @@ from coag.schema import (
     ReasoningOutcome,
     RetrievalOutcome,
     SelectionOutcome,
+    one_line,
 )
 
 from ._calls import execution_result, function_call
 
 _EVENTS = logging.getLogger(EVENT_LOGGER_NAME)
 METADATA_CHARACTERS = 4_000
+_NAME = 80
+"""Characters of a name in a sentence."""
+_UNKNOWN = "an unknown action"
+_BRACKETS = str.maketrans("[]", "()")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,7 +201,7 @@ def _sentence(outcome: Outcome, memory: WorkingMemory, known: Collection[str]) -
             action = ", ".join(_action_of(one, memory, known) for one in outcome.chosen)
             return f"Selection: {action}, decided by {outcome.decided_by.value}.", outcome.reason
         case ExecutionOutcome():
-            names = [done.action for done in outcome.executed if done.action in known]
+            names = [_plain(done.action) for done in outcome.executed if done.action in known]
             action = ", ".join(names) or "nothing"
             return f"Execution: {action}, {outcome.status.value}.", outcome.result
 
@@ -203,7 +212,7 @@ def _evaluation_sentence(
     survivors = sum(e.survived for e in outcome.evaluations)
     text = f"Evaluation: {survivors} of {len(outcome.evaluations)} candidate(s) survived"
     deaths = [
-        f"{_action_of(e.candidate_id, memory, known)} rejected by {e.died_of.constraint}"
+        f"{_action_of(e.candidate_id, memory, known)} rejected by {_plain(e.died_of.constraint)}"
         for e in outcome.evaluations
         if e.died_of is not None
     ]
@@ -212,7 +221,7 @@ def _evaluation_sentence(
 
 
 def _names(candidates: Sequence[Candidate], known: Collection[str]) -> str:
-    names = [c.action if c.action in known else "an unknown action" for c in candidates]
+    names = [_plain(c.action) if c.action in known else _UNKNOWN for c in candidates]
     return f": {', '.join(names)}" if names else ""
 
 
@@ -220,8 +229,13 @@ def _action_of(candidate_id: str | None, memory: WorkingMemory, known: Collectio
     proposal = memory.cognitive_state.proposal
     for candidate in proposal.candidates if proposal else ():
         if candidate.id == candidate_id:
-            return candidate.action if candidate.action in known else "an unknown action"
+            return _plain(candidate.action) if candidate.action in known else _UNKNOWN
     return "nothing"
+
+
+def _plain(name: str) -> str:
+    """A name as a sentence takes it."""
+    return one_line(name, _NAME).translate(_BRACKETS)
 
 
 def log_event(event: BaseAgentEvent | BaseChatMessage) -> None:
