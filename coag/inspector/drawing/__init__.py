@@ -1,0 +1,13 @@
+"""Pictures: a view in, SVG out, to be put into a page as it is.
+
+What comes out holds no script, no style, no link to elsewhere and no id that another drawing
+has, so that it may stand in a page whose security policy forbids all of them, and in a file by
+itself. Foreign text in it is cleaned and short. Colours are the page's: `currentColor` and the
+custom properties in `PROPERTIES`. matplotlib is imported here and nowhere else.
+"""
+
+from ._belief import belief_svg
+from ._cost import cost_svg
+from ._ink import PROPERTIES
+
+__all__ = ["belief_svg", "cost_svg", "PROPERTIES"]
