@@ -5,10 +5,10 @@ from ._component import CoagAgentConfig
 from ._mind import Mind
 from ._rebuild import Doubles, build_again, rebuild, staged, take_up, twin
 from ._recipes import load_factory
+from ._recorded import taking_up
 from ._resume import Remains, read_remains
 from ._settings import Deliberation, MemoryArgument
 from ._stand_in import Answered, AnswerSource
-from ._talking import Remark, talk
 
 __all__ = [
     "CoagAgent",
@@ -25,9 +25,8 @@ __all__ = [
     "Answered",
     "take_up",
     "Remains",
+    "taking_up",
     "read_remains",
     "Deliberation",
     "MemoryArgument",
-    "talk",
-    "Remark",
 ]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Iterator
-from contextlib import aclosing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TextIO
@@ -13,10 +12,11 @@ from typing import Literal, TextIO
 from rich.console import Console
 from rich.text import Text
 
-from coag.agent import SYSTEM_MESSAGE, CoagAgent, talk
+from coag.agent import SYSTEM_MESSAGE, CoagAgent
 from coag.errors import ConfigurationError, ModelCallError
 from coag.models import ModelSpec
-from coag.schema import cleaned, one_line
+from coag.schema import Phase, cleaned, one_line
+from coag.ui import PhaseConsole
 
 from ._command import as_typed, coag_command
 from ._hints import what_to_check
@@ -131,25 +131,18 @@ class _Conversation:
             self.shown.print(Text(one_line(told, 600), style="red"), soft_wrap=True)
 
     async def _turn(self, message: str) -> None:
-        async with aclosing(talk(self.agent, message)) as remarks:
-            async for remark in remarks:
-                if remark.ended_by is None:
-                    self._dim(cleaned(remark.text))
-                    if remark.text.startswith("Reasoning:"):
-                        self._tell_unusable()
-                    continue
-                Console(highlight=False).print(Text(cleaned(remark.text)), soft_wrap=True)
-                if remark.ended_by != "respond":
-                    self._dim(f"(ended by its bound on {remark.ended_by})")
-
-    def _tell_unusable(self) -> None:
-        reasoning = self.agent.context.working_memory.cognitive_state.reasoning
-        if reasoning is None or not reasoning.situation.startswith(_UNUSABLE):
-            return
-        self.unusable += 1
-        problem = one_line(reasoning.situation.removeprefix(_UNUSABLE))
-        told = f"  The model's answer was unusable: {problem}"
-        self.shown.print(Text(told, style="yellow"), soft_wrap=True)
+        result = await PhaseConsole(
+            self.agent.run_stream(task=message), output=sys.stderr, messages=False
+        )
+        for item in result.messages:
+            thought = item.metadata.get("detail", "")
+            if item.metadata.get("phase") == Phase.REASONING and thought.startswith(_UNUSABLE):
+                self.unusable += 1
+        said = result.messages[-1]
+        Console(highlight=False).print(Text(cleaned(said.to_text())), soft_wrap=True)
+        ended_by = said.metadata.get("ended_by", "respond")
+        if ended_by != "respond":
+            self._dim(f"(ended by its bound on {ended_by})")
 
     def _dim(self, text: str) -> None:
         self.shown.print(Text(f"  {text}", style=_DIM), soft_wrap=True)

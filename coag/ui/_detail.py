@@ -44,7 +44,7 @@ def head(view: RunView) -> Text:
     """Which run it is: agent, id, model."""
     text = Text(view.agent, style="bold")
     text.append(f"  {view.name}", style="not bold dim")
-    model = "" if view.info is None else short(view.info.model, 60)
+    model = "" if view.info is None else short(view.info.model, 30)
     return text.append(f"  {model}", style="not bold dim")
 
 

@@ -78,7 +78,7 @@ class TopApp(App[None]):
     #detail { height: 1fr; padding: 0 1; border-top: solid $primary 60%;
               scrollbar-size-vertical: 1; }
     #detail:focus { border-top: heavy $accent; }
-    .whole #runs { display: none; }
+    .whole #runs, .nothing #runs { display: none; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("q", "quit", "Quit"),
@@ -137,6 +137,8 @@ class TopApp(App[None]):
     def action_explain(self) -> None:
         """Shows what the keys and columns mean, or goes back."""
         self._explains = not self._explains
+        self.screen.set_class(self._explains, "whole")
+        (self.query_one("#detail") if self._explains else self._table).focus()
         self._show_detail()
 
     async def _follow(self) -> None:
@@ -166,6 +168,7 @@ class TopApp(App[None]):
         if self._only_going_on:
             line.append("  (only those going on)", style="not bold dim")
         self.query_one("#place", Static).update(line)
+        self.screen.set_class(not self._views, "nothing")
         self._fill(views)
         self._show_detail()
 
@@ -184,7 +187,9 @@ class TopApp(App[None]):
             return
         for key, view in zip(keys, views, strict=True):
             for column in self._columns:
-                table.update_cell(key, column.title, column.text(view))
+                text = column.text(view)
+                if table.get_cell(key, column.title) != text:
+                    table.update_cell(key, column.title, text)
 
     def _chosen(self) -> RunView | None:
         """The run that the cursor is at."""

@@ -21,6 +21,7 @@ from starlette.responses import JSONResponse, Response
 
 import coag
 from coag.cli import coag_command
+from coag.schema import PHASES
 
 Say = Callable[..., Any]
 ROOT = Path(coag.__file__).parents[1]
@@ -73,14 +74,11 @@ def test_one_message_gets_one_answer_on_standard_output(model_server: FakeServer
 
 def test_the_phases_are_shown_as_they_happen(model_server: FakeServer, say: Say) -> None:
     said = say("chat", "--model", spec(model_server), "--once", "Hello.")
-    assert said.err.splitlines() == [
-        "  Retrieval: 0 record(s) recalled.",
-        "  Reasoning: the goal is open, 0 risk(s) seen.",
-        "  Proposal: 1 candidate(s): respond.",
-        "  Evaluation: 1 of 1 candidate(s) survived.",
-        "  Selection: respond, decided by only_survivor.",
-        "  Execution: respond, done.",
-    ]
+    shown = said.err.strip().splitlines()
+    assert shown[0] == "assistant, cycle 1"
+    labels = [line.split()[0] for line in shown[1:] if not line.startswith("    ")]
+    assert labels == [phase.value for phase in PHASES] + ["total"]
+    assert "  evaluation  1 of 1 candidate(s) survived." in shown
 
 
 def test_every_line_of_standard_input_is_answered(
@@ -135,7 +133,7 @@ def test_memory_lasts_in_its_folder(model_server: FakeServer, say: Say, tmp_path
     said = say(
         "chat", "--model", spec(model_server), "--memory", folder, "--once", "Ada likes tea?"
     )
-    assert "  Retrieval: 1 record(s) recalled." in said.err.splitlines()
+    assert "  retrieval   1 record(s) recalled." in said.err.splitlines()
     assert "Ada likes tea." in model_server.seen[0]["messages"][-1]["content"]
 
 
@@ -229,7 +227,7 @@ def test_a_call_that_fails_does_not_end_the_talk(
 def test_an_unusable_answer_is_named_as_such(model_server: FakeServer, say: Say) -> None:
     model_server.behave = openai_text("I would rather not.")
     said = say("chat", "--model", spec(model_server), "--once", "Hi.")
-    assert "  The model's answer was unusable: " in said.err
+    assert "The model gave no usable answer: " in said.err
     assert said.err.splitlines()[-1].endswith("keep a log: --logs DIR")
 
 

@@ -13,7 +13,6 @@ from kits.foragers import GREEN, calls, foraged
 from kits.porters import TASK as CARRY
 from kits.porters import porter, scholar
 
-from coag.agent import talk
 from coag.errors import (
     ConfigurationError,
     ProcedureRejected,
@@ -287,8 +286,7 @@ def test_a_text_of_a_procedure_may_hold_any_other_lines(tmp_path: Path) -> None:
 async def test_memory_on_a_disk_is_read_and_never_touched(tmp_path: Path) -> None:
     log = tmp_path / "calls.txt"
     agent = porter(log=str(log), logs=str(tmp_path / "logs"), memory=str(tmp_path / "memory"))
-    async for _ in talk(agent, CARRY):
-        pass
+    await agent.run(task=CARRY)
     assert agent.run_folder is not None
     await agent.close()
     before = digests(tmp_path)
@@ -302,8 +300,7 @@ async def test_memory_on_a_disk_is_read_and_never_touched(tmp_path: Path) -> Non
 
 async def test_what_was_learned_in_ram_is_as_it_was_at_the_boundary(tmp_path: Path) -> None:
     agent = scholar(logs=str(tmp_path / "logs"))
-    async for _ in talk(agent, "Learn."):
-        pass
+    await agent.run(task="Learn.")
     assert agent.run_folder is not None
     await agent.close()
     held: list[list[bool]] = []
