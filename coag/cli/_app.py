@@ -250,8 +250,8 @@ def otel(
 ) -> None:
     """Sends a run to a tracing tool, as OpenTelemetry's spans over OTLP/HTTP.
 
-    The variables OTEL_EXPORTER_OTLP_* and OTEL_SERVICE_NAME hold. Without --with-content no
-    dialogue, prompt, argument or result is sent.
+    The variables OTEL_EXPORTER_OTLP_* hold. No dialogue, prompt, argument or result is sent
+    without --with-content.
     """
     from ._otel import OtelOptions, send_runs
 
