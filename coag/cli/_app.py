@@ -18,6 +18,7 @@ import typer
 
 from coag.errors import CoagError
 
+from . import _app_looking as looking
 from . import _options as given
 from ._unread import unread_output
 
@@ -258,25 +259,8 @@ def otel(
     send_runs(OtelOptions(run=run, logs=logs, endpoint=endpoint, with_content=with_content))
 
 
-@app.command()
-def top(
-    run: given.RunOrWatched = None,
-    once: given.OnceAndGo = False,
-    logs: given.Logs = Path("logs"),
-) -> None:
-    """Shows live how runs stand: phase, tokens, cost, last decision, vetoes.
-
-    Without RUN, all in the folder of logs, new ones as they begin. Needs the extra `ui`, but for
-    --once.
-    """
-    if once:
-        from ._top import show_once
-
-        show_once(run, logs)
-        return
-    from ._top_live import watch
-
-    watch(run, logs)
+for command in looking.COMMANDS:
+    app.command()(command)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -14,11 +14,12 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from coag.errors import ConfigurationError, TraceError
+from coag.errors import TraceError
 from coag.proof import Diagnosis, Domain, Evidence, diagnoses
-from coag.schema import Imported, cleaned, escaped_json, one_line
+from coag.schema import cleaned, escaped_json, one_line
 from coag.tracing import RunFolder, list_runs, read_trace
 
+from ._domain import domain_of
 from ._runs import Damage, found_run, runs_below
 
 _FAILED = 1
@@ -52,7 +53,7 @@ def diagnose_runs(options: DiagnoseOptions) -> int:
         ConfigurationError: If several runs may be meant, or the domain is none.
         TraceError: If the run's trace cannot be read.
     """
-    domain = _domain(options.domain)
+    domain = domain_of(options.domain)
     holder = runs_below(options.run, options.logs)
     runs = [found_run(options.run, options.logs)] if holder is None else list(list_runs(holder))
     failed = 0
@@ -175,24 +176,3 @@ def _place(evidence: Evidence) -> str:
 
 def _as_json(run: RunFolder, diagnosis: Diagnosis) -> dict[str, Any]:
     return {"run": cleaned(run.path.name), **asdict(diagnosis)}
-
-
-def _domain(name: str | None) -> Domain | None:
-    """The domain under an import name.
-
-    Raises:
-        ConfigurationError: There is none.
-    """
-    if name is None:
-        return None
-    if ":" not in name:
-        raise ConfigurationError(
-            f"--domain takes an import name, module:Class, not {name!r}; "
-            "e.g. case_study.faults:VacuumDomain."
-        )
-    found: object = Imported(name=name).get()
-    if isinstance(found, type) and issubclass(found, Domain):
-        return found()
-    if not isinstance(found, Domain):
-        raise ConfigurationError(f"{name!r} is no coag.proof.Domain.")
-    return found

@@ -226,3 +226,26 @@ RunOrWatched = Annotated[
 OnceAndGo = Annotated[
     bool, typer.Option("--once", help="Print how they stand as plain text, and end.")
 ]
+
+# ---- of `inspect` and `report` ----
+
+Host = Annotated[
+    str,
+    typer.Option(
+        metavar="ADDRESS",
+        help="The address to serve; any but this machine's own shows the logs to others.",
+    ),
+]
+Port = Annotated[
+    int, typer.Option(min=0, max=65535, metavar="N", help="The port; 0 takes a free one.")
+]
+OpenBrowser = Annotated[bool, typer.Option("--open", help="Open it in a browser at once.")]
+ReportFile = Annotated[
+    Path, typer.Option("-o", "--output", metavar="FILE", help="The file to write.")
+]
+ReportCycles = Annotated[
+    int,
+    typer.Option(
+        min=1, metavar="N", help="Cycles of each run that are kept; more are left out, and said so."
+    ),
+]

@@ -1,0 +1,82 @@
+"""`coag inspect`: the local web app over a folder of logs."""
+
+from __future__ import annotations
+
+import webbrowser
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+from rich.text import Text
+
+from coag.errors import ConfigurationError
+from coag.inspector.web import serve_inspector
+from coag.schema import one_line
+from coag.tracing import RunFolder
+
+from ._domain import domain_of
+from ._runs import found_run
+
+_HERE = ("127.0.0.1", "::1", "localhost")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InspectOptions:
+    """What the user asked for."""
+
+    place: str | None
+    logs: Path
+    host: str
+    port: int
+    domain: str | None
+    browser: bool
+
+
+def inspect_runs(options: InspectOptions) -> None:
+    """Serves the inspector until Ctrl-C.
+
+    Raises:
+        ConfigurationError: There is no such folder or run, the address is not to be had, or the
+            domain is none.
+    """
+    folder, run = _place(options.place, options.logs)
+    console = Console(highlight=False, markup=False, emoji=False)
+
+    def tell(url: str) -> None:
+        address = url if run is None else f"{url}/runs/{run.path.name}"
+        shown = one_line(str(folder), 300)
+        console.print(Text.assemble(f"The runs in {shown}: ", (address, "bold")), soft_wrap=True)
+        if options.host not in _HERE:
+            console.print(
+                "Everybody who reaches this address can read the logs; there is no password.",
+                style="yellow",
+            )
+        console.print("Ctrl-C ends it.", style="bright_black")
+        if options.browser:
+            webbrowser.open(address)
+
+    try:
+        serve_inspector(
+            folder,
+            host=options.host,
+            port=options.port,
+            domain=domain_of(options.domain),
+            on_start=tell,
+        )
+    except OSError as error:
+        raise ConfigurationError(
+            f"{options.host}:{options.port} cannot be served: {error.strerror or error}. "
+            "Give another port: --port 0 takes a free one."
+        ) from error
+
+
+def _place(place: str | None, logs: Path) -> tuple[Path, RunFolder | None]:
+    """The folder of logs to show, and the run to begin with, where one is named."""
+    if place is None:
+        return logs, None
+    for folder in (Path(place), logs / place):
+        if folder.is_dir() and not RunFolder(folder).exists:
+            return folder, None
+    run = found_run(place, logs)
+    inside = logs.resolve() in run.path.resolve().parents
+    return (logs if inside else run.path), run
