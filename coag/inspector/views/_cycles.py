@@ -1,4 +1,9 @@
-"""Cycles: in a timeline, and one as its six phases."""
+"""Cycles: in a timeline, and one as its six phases.
+
+Texts of rows are short. All others are as they stand in the log, however long, so that a page must
+clip what it shows of them (`coag.inspector.reading.clip`): prompts and answers, results, states,
+percepts, written records, notes.
+"""
 
 from __future__ import annotations
 
@@ -123,6 +128,8 @@ class CallView:
     """Estimated tokens of the prefix that is the same as in the request before it."""
     answer: Any = None
     """The raw answer as JSON, where it is that."""
+    seq: int | None = None
+    """Number of the call's record, so that a page can lead to the whole of it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,7 +168,7 @@ class CycleView:
     phases: tuple[PhaseView, ...]
     """Six, in order; empty for a plain turn."""
     calls: tuple[CallView, ...] = ()
-    """Of a plain turn: its requests."""
+    """Requests that no phase made: of a plain turn all."""
     candidates: tuple[CandidateView, ...] = ()
     """In the order proposed."""
     goal: str = ""

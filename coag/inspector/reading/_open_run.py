@@ -1,0 +1,285 @@
+"""One run, read a page at a time."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from threading import RLock
+from typing import Protocol
+
+from coag.errors import TraceError, UnknownNameError
+from coag.inspector.views import CycleRow, CycleView, RunCard, RunState, RunView, Trouble
+from coag.schema import Clock, ModelCall, SystemClock
+from coag.tracing import RecordKind, RunFolder, RunInfo, TraceIndex, known_cycles
+
+from ._changes import changes
+from ._cycle import Around, view_of
+from ._rows import row_of
+from ._situation import situation_at
+from ._timeline import Timeline
+
+_PIECE = 1 << 20
+"""Bytes that are scanned at a time while a page waits."""
+_AHEAD = 1 << 24
+"""Bytes that are scanned for a page beyond what it needs, so that most runs are known whole."""
+_STRIP = 400
+"""Cycles up to which all are shown in the overview."""
+_ROWS = 2_000
+"""Rows that are kept."""
+_EARLIER = 3
+"""Cycles before one in which requests are looked for that began as its own do."""
+
+
+class Kin(Protocol):
+    """Who knows the runs beside one."""
+
+    def card(self, key: str) -> RunCard:
+        """The card of a run."""
+        ...
+
+    def parent_of(self, key: str) -> RunCard | None:
+        """The run that it was forked from."""
+        ...
+
+    def forks_of(self, key: str) -> tuple[RunCard, ...]:
+        """The runs that were forked from it."""
+        ...
+
+
+class OpenRun:
+    """A run whose trace is read as far as pages ask for it.
+
+    It may be used from several threads; while one reads, the others wait.
+
+    Args:
+        key: Names it in addresses.
+        folder: Where it is.
+        kin: Knows its card, its parent and its forks.
+        clock: Measures budgets.
+    """
+
+    def __init__(
+        self, key: str, folder: RunFolder, kin: Kin, *, clock: Clock | None = None
+    ) -> None:
+        self.key = key
+        self.folder = folder
+        self._kin = kin
+        self._clock = clock or SystemClock()
+        self._lock = RLock()
+        self._notices: list[str] = []
+        """What happened to the trace while it was read."""
+        self._failed = ""
+        """Why the trace cannot be read on; empty where it can."""
+        self._whole = False
+        """True if the last scan came to the end."""
+        self._anew()
+
+    def _anew(self) -> None:
+        self.index = TraceIndex(self.folder.trace_path)
+        """Where its records stand, as far as it was scanned."""
+        self._timeline = Timeline(self.index)
+        self._rows: OrderedDict[int, CycleRow] = OrderedDict()
+        """By position; never the last one's, which may change."""
+
+    @property
+    def info(self) -> RunInfo:
+        """What `run.json` says now.
+
+        Raises:
+            TraceError: It cannot be read any more.
+        """
+        card = self._kin.card(self.key)
+        if card.info is None:
+            raise TraceError(self.folder.path, card.trouble.text if card.trouble else "is no run")
+        return card.info
+
+    @property
+    def plain(self) -> bool:
+        """True for a run without phases, whose rows are turns."""
+        return self.info.kind == "plain"
+
+    # ---- scanning ----
+
+    def advance(self, budget_seconds: float) -> bool:
+        """Scans on in the background; True if there is more to scan."""
+        end = self._clock.monotonic() + budget_seconds
+        while self._clock.monotonic() < end:
+            with self._lock:
+                if not self._extend():
+                    return False
+        return True
+
+    def _extend(self) -> bool:
+        """Scans a piece more; False at the end, or where it cannot be read on."""
+        path = self.folder.trace_path
+        self._failed, more = "", False
+        try:
+            if path.is_symlink():
+                raise TraceError(path, "is a link; only a file within the run's folder is read")
+            if self.index.size < self.index.scanned:
+                self._anew()
+                self._notice("The trace was cut while it was read, so it was read from its start.")
+            more = self.index.extend(_PIECE)
+        except TraceError as error:
+            self._failed = str(error)
+        self._timeline.refresh()
+        self._whole = not more
+        return more
+
+    def _notice(self, text: str) -> None:
+        if text not in self._notices:
+            self._notices.append(text)
+
+    def _reach(self, count: int) -> None:
+        """Scans until so many cycles are known to be whole, or the end is reached."""
+        while self._extend() and len(self._timeline) <= count:
+            pass
+
+    # ---- the whole ----
+
+    def view(self, first: int = 0, page_size: int = 50) -> RunView:
+        """The run with one page of its rows.
+
+        Args:
+            first: Position of the first row, from 0; one beyond the end means the last page.
+            page_size: How many rows.
+
+        Raises:
+            TraceError: The trace cannot be read; what cannot be read of it is told in `troubles`.
+        """
+        with self._lock:
+            size = min(max(page_size, 1), 1_000)
+            self._reach(max(first, 0) + size)
+            ahead = self.index.scanned + _AHEAD
+            while not self._whole and self.index.scanned < ahead:
+                self._extend()
+            of = len(self._timeline)
+            if first >= of:
+                first = max((of - 1) // size * size, 0)
+            first = max(first, 0)
+            total = self.index.size
+            return RunView(
+                card=self._kin.card(self.key),
+                info=self.info,
+                rows=self._page(first, size),
+                first=first,
+                of=of,
+                page_size=size,
+                scanned=1.0 if self._whole or not total else self.index.scanned / total,
+                troubles=self.troubles(),
+                parent=self._kin.parent_of(self.key),
+                forks=self._kin.forks_of(self.key),
+                strip=self._page(0, of) if self._whole and of <= _STRIP else (),
+            )
+
+    def rows(self, first: int, count: int) -> tuple[CycleRow, ...]:
+        """Some rows, by position from 0; fewer where the run has not as many.
+
+        Raises:
+            TraceError: The trace cannot be read.
+        """
+        with self._lock:
+            self._reach(max(first, 0) + count)
+            return self._page(max(first, 0), count)
+
+    def _page(self, first: int, count: int) -> tuple[CycleRow, ...]:
+        end = min(first + count, len(self._timeline))
+        return tuple(self._row(position) for position in range(first, end))
+
+    def _row(self, position: int) -> CycleRow:
+        known = self._rows.get(position)
+        if known is not None:
+            return known
+        row = row_of(self.index, self._timeline.span(position), plain=self.plain)
+        if position + 1 < len(self._timeline):
+            self._rows[position] = row
+            while len(self._rows) > _ROWS:
+                self._rows.popitem(last=False)
+        return row
+
+    def troubles(self) -> tuple[Trouble, ...]:
+        """What is wrong with the trace, as far as it was scanned."""
+        with self._lock:
+            found = [Trouble(text=self._failed, grave=not self.index.lines)] if self._failed else []
+            found += [Trouble(text=text) for text in self._notices]
+            if not self._failed and not self.index.lines and not self.index.torn:
+                found.append(Trouble(text="No record has been written to its trace.", grave=True))
+            if self.index.torn:
+                found.append(Trouble(text=self._torn()))
+            damaged = self.index.count(RecordKind.UNREADABLE)
+            if damaged:
+                found.append(Trouble(text=self._damaged(damaged)))
+            return tuple(found)
+
+    def _torn(self) -> str:
+        if self._kin.card(self.key).state is RunState.OPEN:
+            return "The last line is half written: the run goes on, or it was killed."
+        return "The last line is half written, though the run has ended: its end was lost."
+
+    def _damaged(self, count: int) -> str:
+        first = next(self.index.positions(RecordKind.UNREADABLE))
+        problems = self.index.read([first])[0].problems
+        why = problems[0].text if problems else f"line {first + 1} is no record"
+        lines = "1 line" if count == 1 else f"{count:,} lines"
+        return f"{lines} cannot be read and left out. The first: {why}"
+
+    # ---- one cycle ----
+
+    def position_of(self, number: int) -> int:
+        """The position of a cycle among the rows, from 0.
+
+        Raises:
+            UnknownNameError: There is no such cycle.
+        """
+        with self._lock:
+            found = self._timeline.find(number) if 0 < number < 1 << 60 else None
+            if found is None or found + 1 >= len(self._timeline):
+                self._find(number)
+                found = self._timeline.find(number) if 0 < number < 1 << 60 else None
+            if found is None:
+                last = known_cycles(self.info, self.index.last_cycle)
+                what = "turn" if self.plain else "cycle"
+                raise UnknownNameError(what, str(number), [last])
+            return found
+
+    def _find(self, number: int) -> None:
+        """Scans until a cycle and the one after it are known, or the end is reached."""
+        while self._extend():
+            if len(self._timeline) > 1 and self._timeline.cycle(len(self._timeline) - 1) > number:
+                return
+
+    def cycle(self, number: int) -> CycleView:
+        """One cycle, of a plain run one turn, with all that happened in it.
+
+        Raises:
+            UnknownNameError: There is no such cycle.
+            TraceError: The trace cannot be read.
+        """
+        with self._lock:
+            position = self.position_of(number)
+            span = self._timeline.span(position)
+            situation = situation_at(self.index, span)
+            before = self._timeline.span(position - 1) if position else None
+            was = situation_at(self.index, before).state if before else situation.state
+            more = position + 1 < len(self._timeline)
+            around = Around(
+                run=self.key,
+                plain=self.plain,
+                situation=situation,
+                changed=changes(was, situation.state),
+                earlier=self._earlier(position),
+                before=before.cycle if before else None,
+                after=self._timeline.cycle(position + 1) if more else None,
+            )
+            lines = self.index.read(range(span.first, span.end))
+            return view_of(lines, number, around)
+
+    def _earlier(self, position: int) -> list[ModelCall]:
+        """The requests of a few cycles before one, in order."""
+        first = self._timeline.span(max(position - _EARLIER, 0)).first
+        positions = [
+            at
+            for at in range(first, self._timeline.span(position).first)
+            if self.index.kind(at) is RecordKind.MODEL_CALL
+        ]
+        bodies = [line.entry.body for line in self.index.read(positions) if line.entry]
+        return [body for body in bodies if isinstance(body, ModelCall)]

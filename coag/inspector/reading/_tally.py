@@ -1,0 +1,86 @@
+"""What a run came to in numbers, found by reading its trace a piece at a time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from coag.errors import TraceError
+from coag.schema import ModelCall, TokenUsage, TurnEnd
+from coag.tracing import RecordKind, TraceIndex
+
+_PIECE = 1 << 22
+"""Bytes that are scanned at a time."""
+_COUNTED = frozenset({RecordKind.MODEL_CALL, RecordKind.TURN_END})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Totals:
+    """Sums over a whole trace."""
+
+    cycles: int = 0
+    """Its last cycle, of a plain run the last turn."""
+    calls: int = 0
+    """Requests to models, failed ones too."""
+    usage: TokenUsage = field(default_factory=TokenUsage)
+    ended: str = ""
+    """Why the last turn ended; empty where none did."""
+
+
+class Tally:
+    """Counts a trace as far as it was read, and goes on from there when it has grown.
+
+    Args:
+        path: A run's `trace.jsonl`; it need not be there.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._index = TraceIndex(path)
+        self._counted = 0
+        """Lines that were counted."""
+        self._totals = Totals()
+        self._size = -1
+        """Bytes of the trace when all of it was counted; -1 before that."""
+
+    @property
+    def totals(self) -> Totals | None:
+        """The sums; None until the whole trace was read once."""
+        return self._totals if self._size >= 0 else None
+
+    def is_due(self, size: int) -> bool:
+        """True if there is something to count in a trace of so many bytes."""
+        return size != self._size
+
+    def advance(self) -> bool:
+        """Counts a piece more.
+
+        Returns:
+            True if there is more to count. What cannot be read is done with, as far as it got.
+        """
+        size = self._index.size
+        if size < self._index.scanned:
+            self.__init__(self._path)
+        try:
+            more = self._index.extend(_PIECE)
+            self._count()
+        except TraceError:
+            more = False
+        if not more:
+            self._size = size
+        return more
+
+    def _count(self) -> None:
+        index, totals = self._index, self._totals
+        positions = range(self._counted, index.lines)
+        calls, usage, ended = totals.calls, totals.usage, totals.ended
+        for at in positions:
+            if index.kind(at) not in _COUNTED:
+                continue
+            entry = index.read([at])[0].entry
+            if entry is not None and isinstance(entry.body, ModelCall):
+                calls, usage = calls + 1, usage + entry.body.usage
+            elif entry is not None and isinstance(entry.body, TurnEnd):
+                ended = entry.body.reason
+        self._counted = positions.stop
+        self._totals = Totals(cycles=index.last_cycle, calls=calls, usage=usage, ended=ended)
