@@ -5,14 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from coag.memory import LongTermMemory, ProceduralMemory
+from coag.memory import LongTermMemory, ProceduralMemory, ProcedureVersion
 from coag.schema import Record, Written
+
+from ._recorded import taking_up
 
 
 async def recover_memory(
     written: Sequence[Written], memory: LongTermMemory | None, procedures: ProceduralMemory
 ) -> None:
-    """Writes again what a run had written, where it is gone; memory on a disk has it still."""
+    """Writes again what a run had written, where it is gone; memory on a disk has it still.
+
+    Raises:
+        TraceError: What is said to be written cannot be.
+    """
     if memory is not None:
         await _recover_records([w for w in written if w.what == "record"], memory)
     _recover_versions([w for w in written if w.what == "procedure"], procedures)
@@ -22,7 +28,8 @@ async def _recover_records(written: Sequence[Written], memory: LongTermMemory) -
     if not written or await memory.store.get([line.id for line in written]):
         return
     for line in written:
-        record = Record.model_validate(line.content)
+        with taking_up(line, "content"):
+            record = Record.model_validate(line.content)
         if record.supersedes is None:
             await memory.store.add([record])
         else:
@@ -35,7 +42,12 @@ def _recover_versions(written: Sequence[Written], procedures: ProceduralMemory) 
     for line in written:
         name, _, version = line.id.rpartition("@")
         history = histories.get(name, [])
-        if len(history) == int(version) - 1:
+        with taking_up(line, "id"):
+            is_next = len(history) == int(version) - 1
+        if is_next:
+            with taking_up(line, "content"):
+                ProcedureVersion.model_validate(line.content)
             histories[name] = [*history, line.content]
     if written:
-        procedures.load_state(state)
+        with taking_up(written[-1], "content"):
+            procedures.load_state(state)

@@ -35,6 +35,7 @@ from coag.schema import (
 from coag.tracing import REDACTED, read_trace
 
 from ._mind import Mind
+from ._recorded import taking_up
 from ._recovery import recover_memory
 
 _NUMBERED = re.compile(r"\b([a-z]+)-(\d{6,})\b")
@@ -139,18 +140,21 @@ async def restore(mind: Mind, remains: Remains) -> None:
     """Brings a freshly built mind to where the run stood; what it starts with is perceived.
 
     An intent without a receipt becomes an unknown-outcome percept, never a retry (invariant 6).
+
+    Raises:
+        TraceError: What the trace says of the mind's state cannot be taken up.
     """
     deps, context = mind.deps, mind.context
     deps.ids.load(remains.ids)
     if remains.random is not None:
-        set_random(deps.random, remains.random)
+        with taking_up(None, "random"):
+            set_random(deps.random, remains.random)
     if remains.procedures is not None:
-        deps.procedures.load_state(remains.procedures)
+        with taking_up(None, "procedures"):
+            deps.procedures.load_state(remains.procedures)
     await recover_memory(remains.written, deps.memory, deps.procedures)
     if remains.snapshot is not None:
-        context.restore(WorkingMemory.model_validate(remains.snapshot.working_memory))
-        deps.detector.load_state(remains.snapshot.detector)
-        deps.modules.load_state(remains.snapshot.modules)
+        _take_up(remains.snapshot, mind)
     for record in _state_records(remains):
         if isinstance(record, ExecutionOutcome):
             _tell_detector(record, mind)
@@ -169,6 +173,15 @@ async def restore(mind: Mind, remains: Remains) -> None:
         await close_cycle(context, deps, "The cycle held a secret that the trace does not keep.")
     await perceive(context.working_memory.queued, context, deps)
     remains.change(mind)
+
+
+def _take_up(snapshot: Snapshot, mind: Mind) -> None:
+    with taking_up(snapshot, "working_memory"):
+        mind.context.restore(WorkingMemory.model_validate(snapshot.working_memory))
+    with taking_up(snapshot, "detector"):
+        mind.deps.detector.load_state(snapshot.detector)
+    with taking_up(snapshot, "modules"):
+        mind.deps.modules.load_state(snapshot.modules)
 
 
 def _state_records(remains: Remains) -> Iterator[Percept | Outcome]:

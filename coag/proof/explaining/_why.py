@@ -115,7 +115,8 @@ class _Seen:
         self._histories = _histories(snapshot) or self._histories
         if self.outcomes:
             return
-        self._goal = snapshot.working_memory.get("goal", "")
+        goal = snapshot.working_memory.get("goal", "")
+        self._goal = goal if isinstance(goal, str) else ""
         if snapshot.reason is SnapshotReason.CYCLE:
             return
         memory = memory_of(snapshot)

@@ -16,6 +16,7 @@ from datetime import datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from coag.agent import taking_up
 from coag.errors import ConfigurationError, RecordStoreError, TraceError, UnknownNameError
 from coag.memory import LongTermMemory, RecallSource
 from coag.schema import MemoryKind, RecalledRecord, Record, Written
@@ -115,10 +116,15 @@ def without_later(
 
 
 def with_written(held: Mapping[str, Record], lines: Iterable[Written]) -> dict[str, Record]:
-    """The records after these lines of a trace, in order."""
+    """The records after these lines of a trace, in order.
+
+    Raises:
+        TraceError: A line holds no record.
+    """
     records = dict(held)
     for line in lines:
-        record = Record.model_validate(line.content)
+        with taking_up(line, "content"):
+            record = Record.model_validate(line.content)
         old = records.get(record.supersedes or "")
         if old is not None:
             records[old.id] = old.model_copy(update={"superseded_by": record.id})

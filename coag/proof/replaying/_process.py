@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from coag.agent import CoagAgent, Doubles, Mind, Remains, staged, take_up
+from coag.agent import CoagAgent, Doubles, Mind, Remains, staged, take_up, taking_up
 from coag.context import WorkingMemory
 from coag.cycle import close_cycle, perceive, run_turn, write_snapshot
 from coag.schema import (
@@ -139,13 +139,15 @@ class Process:
         deps = self.mind.deps
         if self._answered_by_tape:
             self._answered_by_tape = False
-            deps.modules.load_state(snapshot.modules)
+            with taking_up(snapshot, "modules"):
+                deps.modules.load_state(snapshot.modules)
         mine, state = deps.procedures.pin(), snapshot.procedures.get("state")
         now: dict[str, int] = snapshot.procedures.get("versions", {})
-        newer = [name for name, version in now.items() if version > mine.get(name, version)]
-        if state is None or not newer:
-            return
-        deps.procedures.load_state(state)
+        with taking_up(snapshot, "procedures"):
+            newer = [name for name, version in now.items() if version > mine.get(name, version)]
+            if state is None or not newer:
+                return
+            deps.procedures.load_state(state)
         for name in newer:
             author = deps.procedures.get(name).author
             self._sink.remark(
@@ -227,18 +229,23 @@ class Process:
 
     def _restore(self, snapshot: Snapshot) -> None:
         deps, context = self.mind.deps, self.mind.context
-        memory = WorkingMemory.model_validate(snapshot.working_memory)
-        context.restore(memory)
+        with taking_up(snapshot, "working_memory"):
+            memory = WorkingMemory.model_validate(snapshot.working_memory)
+            context.restore(memory)
         if snapshot.reason is not SnapshotReason.FORKED:
             named = (name for said in memory.dialogue for name in said.images)
             context.images.load(dict.fromkeys(list(dict.fromkeys(named))[-IMAGES_KEPT:], "data:"))
         if (state := snapshot.procedures.get("state")) is not None:
-            deps.procedures.load_state(state)
-        deps.modules.load_state(snapshot.modules)
-        deps.detector.load_state(snapshot.detector)
+            with taking_up(snapshot, "procedures"):
+                deps.procedures.load_state(state)
+        with taking_up(snapshot, "modules"):
+            deps.modules.load_state(snapshot.modules)
+        with taking_up(snapshot, "detector"):
+            deps.detector.load_state(snapshot.detector)
         deps.ids.load(snapshot.ids)
         if snapshot.random is not None:
-            set_random(deps.random, snapshot.random)
+            with taking_up(snapshot, "random"):
+                set_random(deps.random, snapshot.random)
 
 
 def bare(percept: Percept) -> Percept:
