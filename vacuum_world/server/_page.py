@@ -9,7 +9,9 @@ from starlette.responses import Response
 
 from ._problems import Problem
 
-PARTS = frozenset({"board.js", "control.js", "dom.js", "mind.js", "shapes.js", "stream.js"})
+PARTS = frozenset(
+    {"board.js", "control.js", "dom.js", "mind.js", "picture.js", "shapes.js", "stream.js"}
+)
 """Modules that `page.js` imports; nothing else is served from their folder."""
 
 _HEADERS = {

@@ -1,15 +1,22 @@
 from __future__ import annotations
 
 import re
+from importlib.resources import files
 
 import httpx
 import pytest
 
+_FOLDER = files("vacuum_world.server").joinpath("page")
+PARTS = sorted(f.name for f in _FOLDER.iterdir() if f.name.endswith(".js") and f.name != "page.js")
+FILES = [
+    ("/", "text/html"),
+    ("/page.css", "text/css"),
+    ("/page.js", "text/javascript"),
+    *((f"/page/{name}", "text/javascript") for name in PARTS),
+]
 
-@pytest.mark.parametrize(
-    ("path", "media"),
-    [("/", "text/html"), ("/page.css", "text/css"), ("/page.js", "text/javascript")],
-)
+
+@pytest.mark.parametrize(("path", "media"), FILES)
 def test_the_page_is_served_under_a_strict_policy(
     http: httpx.Client, path: str, media: str
 ) -> None:
@@ -21,16 +28,33 @@ def test_the_page_is_served_under_a_strict_policy(
     assert response.headers["x-content-type-options"] == "nosniff"
 
 
+@pytest.mark.parametrize("name", ["index.html", "page.css", "nothing.js", "..%2f__init__.py"])
+def test_only_modules_of_the_page_are_served_as_its_parts(http: httpx.Client, name: str) -> None:
+    response = http.get(f"/page/{name}")
+    assert (response.status_code, response.json()["error"]) == (404, "not_found")
+
+
 def test_the_page_takes_nothing_from_elsewhere_and_has_no_inline_code(http: httpx.Client) -> None:
     page = http.get("/").text
     links = re.findall(r'(?:src|href)="([^"]+)"', page)
-    assert set(links) == {"/page.css", "/page.js"}
+    loaded = {link for link in links if not link.startswith(("#", "data:image/svg+xml,"))}
+    assert loaded == {"/page.css", "/page.js"}
     assert not re.search(r"<style|style=|\son\w+=|<script(?![^>]*src)", page)
-    for path in links:
-        assert "://" not in http.get(path).text
+
+
+@pytest.mark.parametrize("path", [path for path, _ in FILES if path != "/"])
+def test_no_part_of_the_page_names_another_host_or_makes_markup_of_text(
+    http: httpx.Client, path: str
+) -> None:
+    text = http.get(path).text.replace("http://www.w3.org/2000/svg", "")
+    assert "://" not in text
+    assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(", text)
+    imported = re.findall(r'from "([^"]+)"', text)
+    assert {name.rpartition("/")[2] for name in imported} <= set(PARTS)
 
 
 def test_the_page_follows_light_and_dark_and_marks_the_focus(http: httpx.Client) -> None:
     style = http.get("/page.css").text
     assert "prefers-color-scheme: dark" in style
+    assert "prefers-reduced-motion: reduce" in style
     assert ":focus-visible" in style

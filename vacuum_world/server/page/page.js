@@ -1,141 +1,112 @@
-// The live page: reads the event stream and draws what it tells. No state of its own but the token.
+// The live page: puts what the stream tells onto the boards. It keeps no state but what is chosen.
+
+import { Board } from "./page/board.js";
+import { Control } from "./page/control.js";
+import { byId, element, tell } from "./page/dom.js";
+import { drawDifferences, drawMind, drawRobots } from "./page/mind.js";
+import { belief, differences, newsOf, truth } from "./page/picture.js";
+import { Stream } from "./page/stream.js";
 
 const KEPT_EVENTS = 200;
 const ALARMS = new Set(["blocked", "clean_failed", "drained", "stranded", "refused", "violation"]);
+const TIME = { action: "time passes with every action", manual: "time passes by hand", clock: "time passes by the clock" };
+const STATES = { connecting: "connecting …", live: "live", lost: "connection lost: trying again …" };
 
-const byId = (id) => document.getElementById(id);
-let token = "";
-let stream = new AbortController();
+let latest = null;
+let chosenId = null;
+let news = new Set();
 
-/** An element with text; text is never read as markup. */
-function element(name, text = "", className = "") {
-  const made = document.createElement(name);
-  made.textContent = text;
-  if (className) made.className = className;
-  return made;
+const stream = new Stream({
+  onChange: (change, first) => {
+    if (first) byId("events").replaceChildren();
+    latest = { ...change, reports: new Map(change.reports.map((one) => [one.robot, one.report])) };
+    if (change.events.length) news = first ? new Set() : newsOf(change.events);
+    drawEvents(change.events);
+    draw();
+  },
+  onState: showState,
+  onRefused: () => control.say("this token is not the experimenter's; you go on as an onlooker", true),
+});
+const control = new Control(stream, chosen);
+const boards = {
+  truth: new Board(byId("truth"), { label: "The grid as it is", onCell: (cell) => control.onCell(cell), onLook: (k) => boards.belief.point(k) }),
+  belief: new Board(byId("belief"), { label: "The grid as it is believed", onLook: (k) => boards.truth.point(k) }),
+};
+
+/** The robot that is looked at: the one chosen, or the first. */
+function chosen() {
+  const robots = latest?.view.robots ?? [];
+  return robots.find((robot) => robot.id === chosenId) ?? robots[0] ?? null;
 }
 
-const same = (a, b) => a[0] === b[0] && a[1] === b[1];
+function choose(id) {
+  chosenId = id;
+  draw();
+}
 
-/** What stands on a cell, as class names that are words for screen readers, too. */
-function contents(view, cell) {
-  const found = [];
-  if (same(view.charger, cell)) found.push("charger");
-  if (view.dirty.some((other) => same(other, cell))) found.push("dirty");
-  for (const obstacle of view.obstacles) {
-    if (same(obstacle.cell, cell)) found.push(obstacle.visible ? "obstacle" : "hidden");
+function showState(state) {
+  document.body.dataset.state = state;
+  tell(byId("connection"), STATES[state]);
+  byId("lost").hidden = state !== "lost";
+}
+
+function draw() {
+  const { view, pace, reports } = latest;
+  const robot = chosen();
+  const report = robot ? reports.get(robot.id) : undefined;
+  const marked = { ...view, robots: view.robots.map((one) => ({ ...one, selected: view.robots.length > 1 && one.id === robot?.id })) };
+  const real = truth(marked, news);
+  boards.truth.draw(real);
+  drawBelief(view, robot, report, real);
+  drawRobots(latest, robot, choose);
+  drawMind(robot, report);
+  control.draw(latest, robot);
+  tell(byId("time"), `tick ${view.tick} · ${TIME[view.ticks]}`);
+  byId("loading").hidden = true;
+  byId("world").hidden = false;
+  drawPause(view, pace);
+}
+
+function drawBelief(view, robot, report, real) {
+  const told = report?.belief;
+  byId("belief-panel").dataset.shown = told ? "belief" : robot ? "silent" : "nobody";
+  tell(byId("belief-title"), robot ? `As ${robot.name} believes it` : "As a robot believes it");
+  if (!told) {
+    drawDifferences(robot, report, []);
+    return;
   }
-  if ((view.forbidden ?? []).some((other) => same(other, cell))) found.push("forbidden");
-  return found;
+  const picture = belief(view, robot, told, real);
+  boards.belief.draw(picture);
+  drawDifferences(robot, report, differences(robot, told, picture));
 }
 
-function drawCell(view, cell) {
-  const found = contents(view, cell);
-  const drawn = element("td", "", found.join(" "));
-  const here = view.robots.filter((robot) => same(robot.position, cell));
-  for (const robot of here) {
-    drawn.append(element("span", robot.name, robot.stranded ? "robot stranded" : "robot"));
-  }
-  const words = [...found, ...here.map((robot) => `robot ${robot.name}`)];
-  drawn.setAttribute("aria-label", `${cell[0]},${cell[1]}: ${words.join(", ") || "clean"}`);
-  drawn.title = drawn.getAttribute("aria-label");
-  return drawn;
-}
-
-function drawGrid(view) {
-  const [width, height] = view.grid;
-  const rows = [];
-  for (let y = 0; y < height; y += 1) {
-    const row = document.createElement("tr");
-    for (let x = 0; x < width; x += 1) row.append(drawCell(view, [x, y]));
-    rows.push(row);
-  }
-  byId("grid").replaceChildren(...rows);
-}
-
-function drawRobots(view) {
-  const robots = view.robots.map((robot) => {
-    const line = element("li", `${robot.name} at (${robot.position.join(", ")}), battery ${robot.battery}`);
-    if (robot.stranded) line.append(element("strong", " stranded", "alarm"));
-    const meter = element("meter", `${robot.battery} of 100`);
-    Object.assign(meter, { min: 0, max: 100, low: 30, optimum: 100, value: robot.battery });
-    meter.setAttribute("aria-label", `battery of ${robot.name}`);
-    line.append(meter);
-    return line;
-  });
-  byId("robots").replaceChildren(...(robots.length ? robots : [element("li", "none yet")]));
+function drawPause(view, pace) {
+  document.body.classList.toggle("paused", pace.paused);
+  byId("paused").hidden = !pace.paused;
+  const names = pace.waiting.map((id) => view.robots.find((robot) => robot.id === id)?.name ?? id);
+  const waits = names.length ? `waiting to act: ${names.join(", ")}` : "no action waits";
+  const saved = pace.steps ? `; ${pace.steps} more will be let through` : "";
+  tell(byId("paused-text"), `The world is paused; ${waits}${saved}.`);
 }
 
 function drawEvents(events) {
   const list = byId("events");
   for (const event of events) {
-    list.prepend(element("li", `${event.tick}: ${event.text}`, ALARMS.has(event.kind) ? "alarm" : ""));
+    const line = element("li", "", ALARMS.has(event.kind) ? "event alarm" : "event");
+    line.append(element("span", event.tick, "when"), element("bdi", event.text, "what"));
+    list.prepend(line);
   }
   while (list.childElementCount > KEPT_EVENTS) list.lastElementChild.remove();
+  byId("no-events").hidden = list.childElementCount > 0;
 }
 
-function draw({ view, events }) {
-  drawGrid(view);
-  drawRobots(view);
-  drawEvents(events);
-  byId("status").textContent = `tick ${view.tick}, time passes by ${view.ticks}`;
-  byId("tick").disabled = view.counters === null;
-  const counts = Object.entries(view.counters ?? {});
-  byId("counters").textContent = counts.map(([name, n]) => `${name.replaceAll("_", " ")} ${n}`).join(" · ");
-}
-
-const authorization = () => (token ? { Authorization: `Bearer ${token}` } : {});
-
-/** Every `data:` of an event stream, parsed. */
-async function* messages(response) {
-  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
-  let waiting = "";
-  for (;;) {
-    const { done, value } = await reader.read();
-    if (done) return;
-    waiting += value.replaceAll("\r", "");
-    const blocks = waiting.split("\n\n");
-    waiting = blocks.pop();
-    for (const block of blocks) {
-      const data = block.split("\n").filter((line) => line.startsWith("data:"));
-      if (data.length) yield JSON.parse(data.map((line) => line.slice(5)).join("\n"));
-    }
-  }
-}
-
-async function follow(signal) {
-  const response = await fetch("/api/events", { headers: authorization(), signal });
-  if (response.status === 401) throw new Error("this control token is not valid here");
-  byId("events").replaceChildren();
-  for await (const message of messages(response)) draw(message);
-  throw new Error("the world has stopped");
-}
-
-/** Follow the stream for as long as this token is the one; come back when the world does. */
-async function live() {
-  stream.abort();
-  stream = new AbortController();
-  const { signal } = stream;
-  while (!signal.aborted) {
-    try {
-      await follow(signal);
-    } catch (error) {
-      if (signal.aborted) return;
-      byId("status").textContent = `${error.message}; trying again …`;
-    }
-    await new Promise((resolve) => setTimeout(resolve, 1500));
-  }
-}
-
-byId("control").addEventListener("submit", (event) => {
-  event.preventDefault();
-  token = byId("token").value.trim();
-  live();
+document.addEventListener("keydown", (event) => {
+  const typing = event.target.closest?.("input:not([type=radio]):not([type=checkbox]), textarea");
+  if (event.key !== "r" || typing || event.ctrlKey || event.metaKey || event.altKey || !latest || !byId("shortcuts").checked) return;
+  const robots = latest.view.robots;
+  const at = robots.findIndex((robot) => robot.id === chosen()?.id);
+  if (robots.length) choose(robots[(at + 1) % robots.length].id);
 });
 
-byId("tick").addEventListener("click", async () => {
-  const response = await fetch("/api/world/tick", { method: "POST", headers: authorization() });
-  if (!response.ok) byId("status").textContent = (await response.json()).detail;
-});
-
-live();
+showState("connecting");
+stream.follow();
