@@ -31,11 +31,12 @@ from case_study.demo import (
     verification,
 )
 from case_study.faults import measure_both, replaced, tables
+from case_study.film import FilmOptions, filmed_run, make_film
 from case_study.measures import CaseResult
 from case_study.runner import CaseFolder, CaseRequest, Progress, checked, resumable, run_case
 from coag.cli import as_typed, coag_command
 from coag.errors import CoagError, ConfigurationError
-from coag.schema import SystemClock, new_run_id
+from coag.schema import SystemClock, new_run_id, one_line
 from vacuum_world.errors import WorldError
 
 ResultT = TypeVar("ResultT")
@@ -170,6 +171,42 @@ def faults(
         page = replaced(write.read_text(encoding="utf-8"), text)
         write.write_text(page, encoding="utf-8")
     typer.echo(text)
+
+
+@app.command()
+def film(
+    run: options.Filmed,
+    *,
+    output: options.FilmFile = None,
+    fps: options.Fps = None,
+    seconds_per_cycle: options.SecondsPerCycle = None,
+    size: options.FilmSize = "medium",
+    theme: options.FilmTheme = "light",
+    logs: options.Logs = Path("logs"),
+) -> None:
+    """Make a GIF or an animated PNG of a run, from its trace alone."""
+    if fps is not None and seconds_per_cycle is not None:
+        raise ConfigurationError("Give --fps or --seconds-per-cycle, not both.")
+    seconds = FilmOptions().seconds_per_cycle if seconds_per_cycle is None else seconds_per_cycle
+    how = FilmOptions(seconds_per_cycle=seconds, fps=fps, size=size, theme=theme)
+    folder = filmed_run(run, logs)
+    console = Console(stderr=True, emoji=False, highlight=False)
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[far]}"))
+    with Bar(*columns, TimeElapsedColumn(), console=console, transient=True) as bar:
+        task = bar.add_task("reading", total=None, far="")
+
+        def progress(stage: str, done: int, total: int | None) -> None:
+            far = f"cycle {done}" if total is None else f"picture {done} of {total}"
+            bar.update(task, description=stage, completed=done, total=total, far=far)
+
+        made = make_film(
+            folder, output or Path(f"{folder.path.name}.gif"), how, on_progress=progress
+        )
+    for notice in made.notices:
+        console.print(one_line(notice), markup=False, soft_wrap=True)
+    typer.echo(
+        f"{made.path}: {made.pictures} pictures, {made.seconds:.0f} s, {made.size / 1000:,.0f} kB"
+    )
 
 
 class _Live:

@@ -72,6 +72,36 @@ WritePage = Annotated[
     Path | None,
     typer.Option(metavar="PAGE", help="A page whose tables are replaced by these."),
 ]
+Filmed = Annotated[
+    str,
+    typer.Argument(
+        metavar="RUN", help="A run's folder, its id, the beginning of it, latest, or a case."
+    ),
+]
+FilmFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--output",
+        "-o",
+        metavar="FILE",
+        help="The film: .gif, .png or .apng; RUN's id and .gif if not given.",
+    ),
+]
+Fps = Annotated[
+    float | None,
+    typer.Option(metavar="N", help="Pictures a second, each as long as the others."),
+]
+SecondsPerCycle = Annotated[
+    float | None,
+    typer.Option(metavar="S", help="How long a cycle is shown; 5 if nothing is given."),
+]
+FilmSize = Annotated[
+    Literal["small", "medium", "large"],
+    typer.Option(metavar="SIZE", help="small, medium or large."),
+]
+FilmTheme = Annotated[
+    Literal["light", "dark"], typer.Option(metavar="THEME", help="light or dark.")
+]
 WorldUrl = Annotated[
     str | None,
     typer.Option(

@@ -132,3 +132,30 @@ def test_world_that_does_not_answer_is_told_in_one_line(
     assert "no world answers at http://127.0.0.1:9" in told
     (case,) = tmp_path.glob("case-*")
     assert told.endswith(f"go on with it: case-study run --resume {case}\n")
+
+
+def test_film_is_made_from_a_finished_run(
+    run: Run, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert run("run", "energy-dilemma", "--agent", "baseline", "--max-actions", "1") == 0
+    capsys.readouterr()
+    made = tmp_path / "film.gif"
+    assert run("film", "latest", "-o", str(made), "--size", "small") == 0
+    told = capsys.readouterr()
+    assert told.out.startswith(f"{made}: 3 pictures, ")
+    assert "A plain run records no state of the world" in told.err
+    assert made.read_bytes().startswith(b"GIF89a")
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("film", "nope"), "There is no run named 'nope'"),
+        (("film", "latest", "--fps", "1", "--seconds-per-cycle", "2"), "not both"),
+    ],
+)
+def test_film_says_what_cannot_be_filmed(
+    run: Run, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], told: str
+) -> None:
+    assert run(*words) == 2
+    assert told in capsys.readouterr().err
