@@ -18,12 +18,13 @@ from ._plot import (
     Plane,
     add_plane,
     mark_numbers,
+    mark_only,
     mark_rows,
     new_figure,
     plotting,
     svg_of,
 )
-from ._svg import drawing, take_plot, written
+from ._svg import add_note, drawing, take_plot, written
 
 WIDTH = 640.0
 _HIGH = 96.0
@@ -35,6 +36,8 @@ _LEFT = 44.0
 _DOTS = 40
 """Points up to which each is marked."""
 _CROSSES = 60
+_SPANS = 60
+"""Stretches that are shaded, at most."""
 _KINDS = 8
 """Values of a discrete field that have a row of their own."""
 _NAME = 22
@@ -68,14 +71,20 @@ def belief_svg(track: BeliefTrack, *, prefix: str, width: float = WIDTH) -> str:
     """
     parts = _parts(track) if track.points else []
     left = max([_LEFT, *(_room(part.rows) for part in parts)])
-    height = LEGEND + len(parts) * _HIGH + max(0, len(parts) - 1) * _BETWEEN + _BELOW
+    height = LEGEND + max(1, len(parts)) * (_HIGH + _BETWEEN) - _BETWEEN + _BELOW
     root = drawing(
         width, height, prefix=prefix, title=f"{track.path} over the cycles", told=_told(track)
     )
     add_legend(root, _keys(track), left)
-    if parts:
-        plot, texts = _plotted(parts, left, width, height)
-        take_plot(root, plot, prefix=prefix, texts=texts)
+    if not parts:
+        add_note(root, "There is no cycle yet.", (left, height / 2))
+        return written(root)
+    plot, texts = _plotted(parts, left, width, height)
+    take_plot(root, plot, prefix=prefix, texts=texts)
+    add_note(root, "cycle", (left - 6, height - 10), end=True)
+    for number in range(len(parts) if len(parts) > 1 else 0):
+        top = LEGEND + number * (_HIGH + _BETWEEN)
+        add_note(root, f"[{number}]", (width - _RIGHT, top), end=True)
     return written(root)
 
 
@@ -89,23 +98,37 @@ def _plotted(
         for number, part in enumerate(parts):
             top = LEGEND + number * (_HIGH + _BETWEEN)
             plane = add_plane(figure, (left, top + 6, width - left - _RIGHT, _HIGH - 6))
+            texts |= _mark(plane, part)
             _draw(plane, part)
-            if part.rows:
-                stand_ins = [f"row {place}" for place in range(len(part.rows))]
-                texts |= dict(zip(stand_ins, part.rows, strict=True))
-                mark_rows(plane, stand_ins)
-                plane.set_ylim(-0.5, len(part.rows) - 0.5)
-            else:
-                whole = all(map(float.is_integer, filter(math.isfinite, part.believed)))
-                mark_numbers(plane, whole=whole)
             if number < len(parts) - 1:
                 plane.tick_params(labelbottom=False)
         return svg_of(figure), texts
 
 
+def _mark(plane: Plane, part: _Lines) -> dict[str, str]:
+    """Marks the left of a plot; what its marks stand for, where they hold foreign text."""
+    if part.rows:
+        stand_ins = [f"row {place}" for place in range(len(part.rows))]
+        mark_rows(plane, stand_ins)
+        plane.set_ylim(-0.5, len(part.rows) - 0.5)
+        return dict(zip(stand_ins, part.rows, strict=True))
+    known = [value for value in (*part.believed, *part.true) if math.isfinite(value)]
+    if min(known) == max(known):
+        mark_only(plane, known[0])
+    else:
+        mark_numbers(plane, whole=all(map(float.is_integer, known)))
+        room = (max(known) - min(known)) * 0.15
+        plane.set_ylim(min(known) - room, max(known) + room)
+    return {}
+
+
 def _draw(plane: Plane, part: _Lines) -> None:
-    shape = "steps-post" if part.steps else "default"
-    dots = "o" if len(part.cycles) <= _DOTS else ""
+    first, last = part.cycles[0], part.cycles[-1]
+    plane.set_xlim(first - 0.5, max(last, first + 1) + 0.5)
+    shape = "steps-mid" if part.steps else "default"
+    few = len(part.cycles) <= _DOTS
+    for start, end in _wrong(part):
+        plane.axvspan(start - 0.5, end + 0.5, color=Ink.WRONG.stand_in, alpha=0.12, linewidth=0)
     plane.plot(
         part.cycles,
         part.true,
@@ -115,36 +138,55 @@ def _draw(plane: Plane, part: _Lines) -> None:
         alpha=0.75,
         drawstyle=shape,
         dash_capstyle="butt",
+        marker="s" if len(part.cycles) == 1 else "",
+        markersize=9,
     )
     plane.plot(
         part.cycles,
         part.believed,
         color=Ink.BELIEF.stand_in,
         linewidth=1.8,
-        marker=dots,
-        markersize=4.5,
+        marker="o" if few else "",
+        markersize=4.2,
         drawstyle=shape,
     )
-    wrong = [
-        (cycle, held)
-        for cycle, held, so in zip(part.cycles, part.believed, part.true, strict=True)
-        if math.isfinite(held) and math.isfinite(so) and not math.isclose(held, so, abs_tol=1e-9)
-    ]
-    for cycle in (cycle for cycle, _ in wrong):
-        plane.axvspan(cycle - 0.5, cycle + 0.5, color=Ink.WRONG.stand_in, alpha=0.12, linewidth=0)
-    if wrong:
+    _cross(plane, part, few=few)
+
+
+def _cross(plane: Plane, part: _Lines, *, few: bool) -> None:
+    """Marks where they differ: each cycle, or where there are many each stretch."""
+    held = dict(zip(part.cycles, part.believed, strict=True))
+    spans = _wrong(part)
+    crossed = [
+        cycle
+        for cycle in part.cycles
+        if any(start <= cycle <= end if few else cycle == start for start, end in spans)
+    ][:_CROSSES]
+    if crossed:
         plane.plot(
-            [cycle for cycle, _ in wrong[:_CROSSES]],
-            [held for _, held in wrong[:_CROSSES]],
+            crossed,
+            [held[cycle] for cycle in crossed],
             color=Ink.WRONG.stand_in,
             marker="x",
             markersize=8,
             markeredgewidth=2,
             linestyle="none",
         )
-    first, last = part.cycles[0], part.cycles[-1]
-    plane.set_xlim(first - 0.5, max(last, first + 1) + 0.5)
-    plane.margins(y=0.15)
+
+
+def _wrong(part: _Lines) -> list[tuple[int, int]]:
+    """The stretches of cycles in which belief and truth differ, the first ones of many."""
+    spans: list[tuple[int, int]] = []
+    open_span = False
+    for cycle, held, so in zip(part.cycles, part.believed, part.true, strict=True):
+        known = math.isfinite(held) and math.isfinite(so)
+        differ = known and not math.isclose(held, so, abs_tol=1e-9)
+        if differ and open_span:
+            spans[-1] = (spans[-1][0], cycle)
+        elif differ:
+            spans.append((cycle, cycle))
+        open_span = differ
+    return spans[:_SPANS]
 
 
 # ---- what is drawn ----

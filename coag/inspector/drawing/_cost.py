@@ -12,7 +12,7 @@ from coag.inspector.views import CycleRow
 from ._ink import Ink
 from ._legend import LEGEND, Key, add_legend
 from ._plot import Plane, add_plane, mark_numbers, mark_places, new_figure, plotting, svg_of
-from ._svg import drawing, take_plot, written
+from ._svg import add_note, drawing, take_plot, written
 
 WIDTH = 640.0
 _HEIGHT = 170.0
@@ -20,10 +20,12 @@ _LEFT = 44.0
 _RIGHT = 12.0
 _BELOW = 26.0
 _BARS = 60
-"""Cycles up to which each has a bar of its own; more are drawn as areas."""
+"""Cycles up to which there is room between their bars."""
 _PLACES = 160
 """Places of a long run; each stands for the mean of a few cycles."""
 _TICKS = 8
+_HALF = 0.36
+"""Half of a bar that stands apart."""
 _LAYERS = (
     ("prompt, from the cache", Ink.CACHED),
     ("prompt", Ink.PROMPT),
@@ -65,6 +67,9 @@ def cost_svg(rows: Sequence[CycleRow], *, prefix: str, width: float = WIDTH) -> 
             _draw(plane, places)
             plot = svg_of(figure)
         take_plot(root, plot, prefix=prefix, texts={})
+        add_note(root, "cycle", (_LEFT - 6, _HEIGHT - 10), end=True)
+    else:
+        add_note(root, "There is no cycle yet.", (_LEFT, _HEIGHT / 2))
     return written(root)
 
 
@@ -83,18 +88,31 @@ def _draw(plane: Plane, places: Sequence[_Place]) -> None:
         top = [each[layer + 1] for each in sums]
         if not any(one > other for one, other in zip(top, floor, strict=True)):
             continue
-        if len(places) <= _BARS:
-            heights = [one - other for one, other in zip(top, floor, strict=True)]
-            plane.bar(range(len(places)), heights, 0.72, floor, color=ink.stand_in)
-        else:
-            edges = [place - 0.5 for place in range(len(places) + 1)]
-            plane.stairs(top, edges, baseline=floor, fill=True, color=ink.stand_in, linewidth=0)
+        apart = len(places) <= _BARS
+        look = {"color": ink.stand_in, "fill": True, "linewidth": 0}
+        baseline = _spaced(floor, apart=apart)
+        edges = _edges(len(places), apart=apart)
+        plane.stairs(_spaced(top, apart=apart), edges, baseline=baseline, **look)
     plane.set_xlim(-0.6, max(len(places), 8) - 0.4)
     plane.set_ylim(0, max(1.0, *(each[-1] for each in sums)) * 1.05)
     mark_numbers(plane, whole=True)
     every = math.ceil(len(places) / _TICKS)
     marked = range(0, len(places), every)
     mark_places(plane, {at: str(places[at].number) for at in marked})
+
+
+def _edges(count: int, *, apart: bool) -> list[float]:
+    """Where each bar begins and ends."""
+    if not apart:
+        return [place - 0.5 for place in range(count + 1)]
+    return [place + side * _HALF for place in range(count) for side in (-1, 1)]
+
+
+def _spaced(values: Sequence[float], *, apart: bool) -> list[float]:
+    """With nothing between each two, where bars stand apart."""
+    if not apart:
+        return list(values)
+    return [each for value in values for each in (value, math.nan)][:-1]
 
 
 def _told(rows: Sequence[CycleRow]) -> str:

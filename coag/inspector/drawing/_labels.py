@@ -14,6 +14,8 @@ _UNFIT = re.compile(
 _MARKS = 2
 """Marks that may stand on one character."""
 _NARROW = frozenset("iljtfrI.,:;'|!()[]{} -`\"")
+_JOINTS = "_(,=/."
+"""Behind these a long name is broken."""
 
 
 def label(text: str, limit: int) -> str:
@@ -60,8 +62,11 @@ def _line(text: str, width: float, size: float) -> str:
     line = _fitting(text, width, size, mark="")
     if len(line) == len(text):
         return line
-    space = line.rfind(" ")
-    return line[: space + 1] if space > len(line) // 3 else line
+    space = line.rfind(" ") + 1
+    if space > len(line) // 2:
+        return line[:space]
+    joint = max(space, *(line.rfind(mark) + 1 for mark in _JOINTS))
+    return line[:joint] if joint > len(line) // 3 else line
 
 
 def _fitting(text: str, width: float, size: float, *, mark: str) -> str:
@@ -81,8 +86,8 @@ def _share(character: str) -> float:
     if east_asian_width(character) in "WF":
         return 1.05
     if character in _NARROW:
-        return 0.36
-    return 0.7 if character.isupper() or character in "mwMW@%" else 0.56
+        return 0.4
+    return 0.76 if character.isupper() or character in "mw@%" else 0.63
 
 
 def _with_few_marks(text: str) -> str:

@@ -26,6 +26,22 @@ _SETTINGS: Any = {
     "svg.hashsalt": "coag",
     "text.parse_math": False,
     "font.size": FONT,
+    "axes.axisbelow": True,
+    "axes.edgecolor": Ink.QUIET.stand_in,
+    "axes.grid": True,
+    "axes.grid.axis": "y",
+    "axes.spines.left": False,
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "grid.alpha": 0.25,
+    "grid.color": Ink.GRID.stand_in,
+    "grid.linewidth": 1,
+    "xtick.color": Ink.QUIET.stand_in,
+    "xtick.major.pad": 6,
+    "xtick.major.size": 0,
+    "ytick.color": Ink.QUIET.stand_in,
+    "ytick.major.pad": 6,
+    "ytick.major.size": 0,
 }
 _UNITS = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 _MINUS = "\u2212"
@@ -37,17 +53,6 @@ class Plane(Protocol):
 
     def plot(self, x: Sequence[float], y: Sequence[float], **look: Any) -> Any:
         """Draws a line, or marks."""
-        ...
-
-    def bar(
-        self,
-        x: Sequence[float],
-        height: Sequence[float],
-        width: float,
-        bottom: Sequence[float],
-        **look: Any,
-    ) -> Any:
-        """Draws bars."""
         ...
 
     def stairs(self, values: Sequence[float], edges: Sequence[float], **look: Any) -> Any:
@@ -101,12 +106,6 @@ def add_plane(figure: Figure, box: tuple[float, float, float, float]) -> Plane:
     place = (left / wide, 1 - (top + height) / high, width / wide, height / high)
     axes = cast("Any", figure).add_axes(place)
     axes.patch.set_visible(False)
-    for side in ("left", "right", "top"):
-        axes.spines[side].set_visible(False)
-    axes.spines["bottom"].set_color(Ink.QUIET.stand_in)
-    axes.tick_params(length=0, pad=6, colors=Ink.QUIET.stand_in, labelsize=FONT)
-    axes.grid(axis="y", color=Ink.GRID.stand_in, alpha=0.25, linewidth=1)
-    axes.set_axisbelow(True)
     axes.xaxis.set_major_locator(MaxNLocator(nbins=8, integer=True, min_n_ticks=1))
     axes.xaxis.set_major_formatter(_formatter(_number))
     return cast("Plane", axes)
@@ -122,6 +121,15 @@ def mark_numbers(plane: Plane, *, whole: bool) -> None:
     axis = cast("Any", plane).yaxis
     axis.set_major_locator(MaxNLocator(nbins=3, integer=whole, min_n_ticks=2))
     axis.set_major_formatter(_formatter(_number))
+
+
+def mark_only(plane: Plane, value: float) -> None:
+    """One number at the left, in the middle: there is no other."""
+    axis = cast("Any", plane).yaxis
+    axis.set_major_locator(FixedLocator([value]))
+    axis.set_major_formatter(_formatter(_number))
+    room = max(1.0, abs(value) / 10)
+    plane.set_ylim(value - room, value + room)
 
 
 def mark_rows(plane: Plane, names: Sequence[str]) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
 
-from ._ink import paint_of
+from ._ink import Ink, paint_of
 from ._labels import label
 
 _XMLNS = "http://www.w3.org/2000/svg"
@@ -91,7 +91,21 @@ def take_plot(root: Element, plot: str, *, prefix: str, texts: Mapping[str, str]
     _rename(source, prefix)
     for element in source.iter("text"):
         element.text = texts.get(element.text or "", element.text)
-    root.extend(_flat(source))
+    inside = SubElement(root, "g", {"stroke-linejoin": "round", "stroke-linecap": "butt"})
+    inside.extend(_flat(source))
+
+
+def add_note(root: Element, text: str, place: tuple[float, float], *, end: bool = False) -> None:
+    """Puts a few small words into a drawing.
+
+    Args:
+        root: The drawing.
+        text: A label.
+        place: Where its baseline begins, or ends.
+        end: True if it ends there.
+    """
+    look = {"font-size": "12", "fill": Ink.QUIET.paint} | ({"text-anchor": "end"} if end else {})
+    SubElement(root, "text", {"x": brief(place[0]), "y": brief(place[1]), **look}).text = text
 
 
 def _clean(parent: Element) -> None:
@@ -120,6 +134,8 @@ def _attributes(element: Element) -> None:
             told[name] = _DECIMALS.sub(r"\1", paint_of(value))
     if link.startswith("#"):
         told["href"] = link
+    if told.get("transform", "").startswith("rotate(-0 "):
+        del told["transform"]
     element.attrib.clear()
     element.attrib.update(told)
 

@@ -8,5 +8,6 @@ from ._belief import belief
 from ._diffs import diff
 from ._memory import MemoryScan, memory_page
 from ._procedures import procedures
+from ._why import graph_of, why_graph
 
-__all__ = ["belief", "memory_page", "MemoryScan", "procedures", "diff"]
+__all__ = ["belief", "memory_page", "MemoryScan", "procedures", "diff", "why_graph", "graph_of"]

@@ -32,6 +32,8 @@ class Node:
     """False for what was rejected, True for what was chosen."""
     link: str = ""
     """A fragment of the cycle's page (`#proposal`), or empty."""
+    note: str = ""
+    """A word beside what it is, such as its score."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
