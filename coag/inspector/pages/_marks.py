@@ -1,0 +1,70 @@
+"""What stands for a state: an icon and a word, so that nothing is told by colour alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from coag.inspector.views import CycleRow, Outcome, PromptPart, RunCard, RunState
+from coag.schema import PHASES
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mark:
+    """How a state is shown."""
+
+    name: str
+    """Part of a class: `mark-NAME`."""
+    icon: str
+    """Name of a symbol in `parts/icons.html`."""
+    label: str
+    """What it says in words."""
+
+
+_CYCLES = {
+    "done": Mark(name="good", icon="check", label="done"),
+    "failed": Mark(name="bad", icon="cross", label="failed"),
+    "refused": Mark(name="warn", icon="ban", label="refused"),
+    "none": Mark(name="warn", icon="impasse", label="impasse"),
+    "unknown": Mark(name="warn", icon="ask", label="outcome unknown"),
+    "cancelled": Mark(name="warn", icon="ban", label="cancelled"),
+}
+_UNDER_WAY = Mark(name="idle", icon="dots", label="not finished")
+_OUTCOMES = {
+    Outcome.SUCCESS: Mark(name="good", icon="check", label="success"),
+    Outcome.FAILURE: Mark(name="bad", icon="cross", label="failure"),
+}
+
+
+def cycle_mark(row: CycleRow) -> Mark:
+    """How the cycle ended."""
+    if row.impasse:
+        return _CYCLES["none"]
+    if not row.status:
+        return _UNDER_WAY
+    return _CYCLES.get(row.status) or Mark(name="idle", icon="dots", label=row.status)
+
+
+def run_mark(card: RunCard) -> Mark:
+    """What the run came to."""
+    if card.outcome in _OUTCOMES:
+        return _OUTCOMES[card.outcome]
+    if card.state is RunState.OPEN:
+        return Mark(name="idle", icon="dots", label="open")
+    return Mark(name="idle", icon="dash", label="not measured")
+
+
+def phase_states(row: CycleRow) -> list[tuple[str, bool]]:
+    """The six phases and which of them the cycle came through."""
+    return [(phase.value, phase in row.phases) for phase in PHASES]
+
+
+def part_class(part: PromptPart) -> str:
+    """The class that gives a piece of a prompt its colour."""
+    if part.kind.value == "data":
+        return f"part-data-{part.trust.value}" if part.trust else "part-data"
+    return f"part-{part.kind.value}"
+
+
+def part_label(part: PromptPart) -> str:
+    """What a piece of a prompt is, in words."""
+    return f"{part.kind.value} · {part.trust.value}" if part.trust else part.kind.value

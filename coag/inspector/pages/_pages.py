@@ -1,0 +1,141 @@
+"""Each view as a page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from coag.inspector.views import (
+    Belief,
+    Comparison,
+    CycleRow,
+    CycleView,
+    Findings,
+    MemoryPage,
+    ProcedureHistory,
+    RunCard,
+    RunList,
+    RunView,
+    WhyGraph,
+)
+
+from ._addresses import Addresses
+from ._environment import environment
+from ._visible import drawing
+
+Layout = Literal["document", "part"]
+"""A page of its own, or an article within `report_page`."""
+
+
+class Pages:
+    """Makes HTML of views.
+
+    Args:
+        addresses: Where links lead.
+        layout: What a page is. A part has no head, no navigation between runs, and headings one
+            level lower.
+    """
+
+    def __init__(self, addresses: Addresses, *, layout: Layout = "document") -> None:
+        self._environment = environment(addresses)
+        first = 1 if layout == "document" else 2
+        self._environment.globals |= {
+            "layout": f"{layout}.html",
+            "whole": layout == "document",
+            **{f"h{level}": f"h{first + level - 1}" for level in (1, 2, 3, 4)},
+        }
+
+    def runs_page(self, runs: RunList) -> str:
+        """The runs of a folder, with their filters."""
+        return self._page("runs", runs=runs)
+
+    def run_page(self, view: RunView, *, findings: Findings, cost: str = "") -> str:
+        """One run: its numbers, every cycle in short, and one page of its timeline.
+
+        Args:
+            view: The run.
+            findings: What the checks found, as far as they are.
+            cost: What it used over time, as SVG; empty for none.
+        """
+        return self._page("run", card=view.card, view=view, findings=findings, cost=drawing(cost))
+
+    def cycle_page(self, view: CycleView, card: RunCard) -> str:
+        """One cycle as its six phases; of a plain run one turn."""
+        return self._page("cycle", card=card, view=view)
+
+    def why_page(self, card: RunCard, graph: WhyGraph, svg: str = "") -> str:
+        """What one decision rested on, as a picture and in words."""
+        return self._page("why", card=card, graph=graph, svg=drawing(svg))
+
+    def belief_page(self, card: RunCard, belief: Belief, svgs: Sequence[str] = ()) -> str:
+        """What the agent believed beside what was so.
+
+        Args:
+            card: The run.
+            belief: The fields.
+            svgs: A picture of each field, in the same order; empty texts for none.
+        """
+        pictures = [drawing(svg) for svg in svgs] + [drawing("")] * len(belief.tracks)
+        shown = list(zip(belief.tracks, pictures, strict=False))
+        return self._page("beliefs", card=card, belief=belief, shown=shown)
+
+    def memory_page(self, card: RunCard, memory: MemoryPage) -> str:
+        """What was written to long-term memory, and what was recalled."""
+        return self._page("memory", card=card, memory=memory)
+
+    def procedures_page(self, card: RunCard, histories: Sequence[ProcedureHistory]) -> str:
+        """The procedures, with what was changed in them."""
+        return self._page("procedures", card=card, histories=histories)
+
+    def findings_page(self, card: RunCard, findings: Findings) -> str:
+        """Broken invariants and causes of failures."""
+        return self._page("findings", card=card, findings=findings)
+
+    def compare_page(self, comparison: Comparison) -> str:
+        """Two runs side by side."""
+        return self._page("compare", comparison=comparison)
+
+    def choose_page(self, left: RunCard, runs: RunList) -> str:
+        """Which run to put beside `left`."""
+        return self._page("choose", left=left, runs=runs)
+
+    def error_page(self, status: int, title: str, text: str) -> str:
+        """What cannot be shown, and what to do."""
+        return self._page("error", status=status, title=title, text=text)
+
+    def _page(self, name: str, **values: Any) -> str:
+        return self._environment.get_template(f"{name}.html").render(**values)
+
+
+class Fragments:
+    """Pieces of a run's page for live updates.
+
+    Each element has an id and takes the place of the one with that id; one that is new goes to
+    the end of the list that its `data-list` names.
+
+    Args:
+        addresses: Where links lead.
+    """
+
+    def __init__(self, addresses: Addresses) -> None:
+        self._environment = environment(addresses)
+        self._environment.globals |= {"whole": True, "h1": "h1", "h2": "h2", "h3": "h3"}
+
+    def row(self, card: RunCard, row: CycleRow) -> str:
+        """A cycle in the timeline and in the strip."""
+        return self._piece("row", card=card, row=row)
+
+    def head(self, card: RunCard) -> str:
+        """The numbers at the head of a run's page."""
+        return self._piece("facts", card=card)
+
+    def findings(self, card: RunCard, findings: Findings) -> str:
+        """The summary of what the checks found."""
+        return self._piece("summary", card=card, findings=findings)
+
+    def cost(self, card: RunCard, svg: str) -> str:
+        """The plot of what the run used."""
+        return self._piece("cost", card=card, cost=drawing(svg))
+
+    def _piece(self, name: str, **values: Any) -> str:
+        return self._environment.get_template(f"fragments/{name}.html").render(**values)

@@ -1,0 +1,71 @@
+"""Making every character of a foreign text visible. All HTML that is not a template is here."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+from markupsafe import Markup, escape
+
+_UNSEEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # control characters, all but tab and newline
+    "\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
+    "\ud800-\udfff"  # halves of characters: no file can hold them
+    "\U000e0000-\U000e007f]"  # tags: text that nobody sees and models read
+)
+_SHORT = {
+    0x200B: "ZWSP",
+    0x200E: "LRM",
+    0x200F: "RLM",
+    0x061C: "ALM",
+    0x2028: "LSEP",
+    0x2029: "PSEP",
+    0x202A: "LRE",
+    0x202B: "RLE",
+    0x202C: "PDF",
+    0x202D: "LRO",
+    0x202E: "RLO",
+    0x2066: "LRI",
+    0x2067: "RLI",
+    0x2068: "FSI",
+    0x2069: "PDI",
+    0xFEFF: "BOM",
+    0x00AD: "SHY",
+    0x007F: "␡",
+}
+
+
+def _box(character: str) -> Markup:
+    """A small box with the name of a character that cannot be seen."""
+    code = ord(character)
+    if code < 0x20:
+        short = chr(0x2400 + code)
+    elif 0xE0020 <= code < 0xE007F:
+        short = f"tag {chr(code - 0xE0000)}"
+    else:
+        short = _SHORT.get(code, f"U+{code:04X}")
+    name = unicodedata.name(character, "")
+    title = f"U+{code:04X} {name}".strip()
+    return Markup('<span class="ctl" title="{}">{}</span>').format(title, short)
+
+
+def visible(text: object) -> Markup:
+    """The text, escaped, with every character named that could not be seen or does something."""
+    whole = str(text)
+    pieces: list[Markup] = []
+    at = 0
+    for found in _UNSEEN.finditer(whole):
+        pieces += (escape(whole[at : found.start()]), _box(found.group()))
+        at = found.end()
+    pieces.append(escape(whole[at:]))
+    return Markup().join(pieces)
+
+
+def named(text: object) -> str:
+    """The same for where only plain text can stand, as in a title: the characters are named."""
+    return _UNSEEN.sub(lambda found: f"[U+{ord(found.group()):04X}]", str(text))
+
+
+def drawing(svg: str) -> Markup:
+    """A picture that `coag.inspector.drawing` made: the one HTML that is taken as it is."""
+    return Markup(svg)

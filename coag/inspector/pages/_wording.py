@@ -1,0 +1,114 @@
+"""Numbers, times and values as people read them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any, cast
+
+_DEPTH = 8
+_ITEMS = 60
+_STRING = 2_000
+_WHOLE = 20_000
+NOT_KNOWN = "\u2013"
+"""A dash."""
+THIN = "\u202f"
+"""Narrow no-break space: what parts thousands."""
+
+
+def count(number: float | None) -> str:
+    """A whole number with its thousands apart; a dash where it is not known."""
+    return NOT_KNOWN if number is None else f"{number:,.0f}".replace(",", THIN)
+
+
+def amount(money: float) -> str:
+    """A cost, in the currency of the prices; small ones with what can be told of them."""
+    if money == 0:
+        return "0"
+    return (
+        f"{money:.2f}" if abs(money) >= 1 else f"{money:.4f}" if money >= 0.0001 else f"{money:.1e}"
+    )
+
+
+def duration(seconds: float | None) -> str:
+    """How long something took, with two units at most."""
+    if seconds is None:
+        return NOT_KNOWN
+    if seconds < 0.9995:
+        return f"{seconds * 1000:.0f}{THIN}ms"
+    if seconds < 59.95:
+        return f"{seconds:.1f}{THIN}s"
+    whole = round(seconds)
+    minutes, rest = divmod(whole, 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours < 48:
+        return (
+            f"{hours}{THIN}h {minutes:02d}{THIN}min"
+            if hours
+            else f"{minutes}{THIN}min {rest:02d}{THIN}s"
+        )
+    return f"{hours // 24}{THIN}d {hours % 24}{THIN}h"
+
+
+def moment(at: datetime | None) -> str:
+    """A time in UTC, to the second; a dash where it is not known."""
+    return NOT_KNOWN if at is None else f"{_utc(at):%Y-%m-%d %H:%M:%S}"
+
+
+def clock(at: datetime | None) -> str:
+    """The time of the day in UTC."""
+    return NOT_KNOWN if at is None else f"{_utc(at):%H:%M:%S}"
+
+
+def stamp(at: datetime) -> str:
+    """A time as machines read it."""
+    return _utc(at).isoformat()
+
+
+def _utc(at: datetime) -> datetime:
+    return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
+
+
+def words(name: object) -> str:
+    """A name from code as words: `tool_return` becomes `tool return`."""
+    return str(name).replace("_", " ")
+
+
+def pretty(value: Any) -> str:
+    """A JSON value to read, over several lines; what is too deep, long or many is counted."""
+    text = json.dumps(_bounded(value, _DEPTH), indent=2, ensure_ascii=False, default=str)
+    return clipped(text, _WHOLE)
+
+
+def inline(value: Any, limit: int = 160) -> str:
+    """A JSON value on one line, cut."""
+    text = json.dumps(_bounded(value, 4), ensure_ascii=False, default=str)
+    return clipped(text, limit)
+
+
+def clipped(text: str, limit: int) -> str:
+    """The beginning of a text, and how much is missing."""
+    rest = len(text) - limit
+    return text if rest <= 0 else f"{text[:limit]}… [{count(rest)} more]"
+
+
+def _bounded(value: Any, depth: int) -> Any:
+    if isinstance(value, str):
+        return clipped(value, _STRING)
+    if isinstance(value, Mapping):
+        items = cast("Mapping[Any, Any]", value)
+        if depth == 0:
+            return f"{{… {len(items)} fields}}"
+        kept = {
+            clipped(str(name), 200): _bounded(items[name], depth - 1)
+            for name in list(items)[:_ITEMS]
+        }
+        return kept | ({"…": f"{len(items) - _ITEMS} more fields"} if len(items) > _ITEMS else {})
+    if isinstance(value, list | tuple):
+        listed = cast("list[Any]", list(cast("list[Any]", value)))
+        if depth == 0:
+            return f"[… {len(listed)} items]"
+        more = [f"… {len(listed) - _ITEMS} more"] if len(listed) > _ITEMS else []
+        return [_bounded(item, depth - 1) for item in listed[:_ITEMS]] + more
+    return value

@@ -1,0 +1,36 @@
+// Details stay open or closed when the page is loaded again; a copy of the address is one press away.
+const place = `coag:open:${location.pathname}`;
+
+function read() {
+  try { return JSON.parse(sessionStorage.getItem(place) ?? "{}"); } catch { return {}; }
+}
+
+function write(state) {
+  try { sessionStorage.setItem(place, JSON.stringify(state)); } catch { /* a file, or no room: nothing is kept */ }
+}
+
+function nameOf(details) {
+  return details.id || [...document.querySelectorAll("details")].indexOf(details).toString();
+}
+
+const state = read();
+for (const details of document.querySelectorAll("details")) {
+  const known = state[nameOf(details)];
+  if (known !== undefined) details.open = known;
+}
+document.addEventListener("toggle", (event) => {
+  if (!(event.target instanceof HTMLDetailsElement)) return;
+  state[nameOf(event.target)] = event.target.open;
+  write(state);
+}, true);
+
+// A link to something within closed details opens them.
+function reveal() {
+  const found = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  for (let at = found; at; at = at.parentElement) {
+    if (at instanceof HTMLDetailsElement) at.open = true;
+  }
+  if (found && location.hash) found.scrollIntoView();
+}
+addEventListener("hashchange", reveal);
+if (location.hash) reveal();

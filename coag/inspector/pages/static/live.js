@@ -1,0 +1,52 @@
+// Following a run that goes on: the server sends finished HTML of its own, each piece with an id.
+const head = document.querySelector("[data-events]");
+const badge = document.getElementById("live");
+
+function tell(state, text) {
+  if (!badge || badge.dataset.state === state) return;
+  badge.dataset.state = state;
+  badge.textContent = text;
+}
+
+function put(html) {
+  const template = document.createElement("template");
+  template.innerHTML = html;
+  for (const fresh of [...template.content.children]) {
+    if (!fresh.id) continue;
+    const old = document.getElementById(fresh.id);
+    if (old) {
+      replace(old, fresh);
+    } else {
+      const list = document.getElementById(fresh.dataset.list ?? "");
+      if (!list || (list.hasAttribute("data-rows") && !list.hasAttribute("data-open-end"))) continue;
+      fresh.classList.add("fresh");
+      list.append(fresh);
+    }
+  }
+}
+
+// What has the focus, and which details are open, outlives the replacement.
+function replace(old, fresh) {
+  const focused = old.contains(document.activeElement);
+  const open = [...old.querySelectorAll("details")].map((one) => one.open);
+  [...fresh.querySelectorAll("details")].forEach((one, at) => { one.open = open[at] ?? one.open; });
+  if (old.classList.contains("here")) fresh.classList.add("here");
+  old.replaceWith(fresh);
+  if (focused) (fresh.querySelector("a, summary, button") ?? fresh).focus?.({ preventScroll: true });
+}
+
+if (head && typeof EventSource === "function") {
+  const source = new EventSource(head.dataset.events);
+  source.addEventListener("open", () => tell("on", "following"));
+  source.addEventListener("error", () => {
+    if (source.readyState === EventSource.CLOSED) tell("lost", "connection lost: load the page again");
+    else tell("lost", "connection lost, trying again");
+  });
+  source.addEventListener("fragment", (event) => put(event.data));
+  source.addEventListener("reload", () => location.reload());
+  source.addEventListener("end", () => {
+    source.close();
+    tell("ended", "the run has ended");
+  });
+  addEventListener("pagehide", () => source.close());
+}
