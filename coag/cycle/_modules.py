@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from coag.errors import CoagError
+from coag.errors import CoagError, StateError
 from coag.schema import (
     ActionCall,
     ActionResult,
@@ -81,7 +81,7 @@ class ModuleSeam:
                 sections.append(section.model_copy(update={"budget": limit}))
             elif section is not None:
                 problem = f"contribute gave a {type(section).__name__} instead of a Section"
-                self._report(module.name, problem)
+                self.report(module.name, problem)
         return tuple(sections)
 
     async def _guard(
@@ -90,11 +90,11 @@ class ModuleSeam:
         try:
             return await within(self._seconds, call)
         except LateError:
-            self._report(name, f"{what} took longer than {self._seconds:g} s")
+            self.report(name, f"{what} took longer than {self._seconds:g} s")
         except SelfCancelledError:
-            self._report(name, f"{what} was cancelled by itself")
+            self.report(name, f"{what} was cancelled by itself")
         except Exception as error:  # the seam: a module may raise anything, a turn goes on
-            self._report(name, f"{what} raised {told(error)[:PROBLEM]}")
+            self.report(name, f"{what} raised {told(error)[:PROBLEM]}")
         return None
 
     def action_specs(self) -> Sequence[ActionSpec]:
@@ -134,7 +134,7 @@ class ModuleSeam:
                 try:
                     offers.append((module, tuple(module.action_specs())))
                 except Exception as error:  # the seam: see `_guard`
-                    self._report(module.name, f"action_specs raised {told(error)[:PROBLEM]}")
+                    self.report(module.name, f"action_specs raised {told(error)[:PROBLEM]}")
         return offers
 
     def constraints(self) -> Sequence[Constraint]:
@@ -145,29 +145,45 @@ class ModuleSeam:
                 try:
                     found += module.constraints()
                 except Exception as error:  # the seam: see `_guard`
-                    self._report(module.name, f"constraints raised {told(error)[:PROBLEM]}")
+                    self.report(module.name, f"constraints raised {told(error)[:PROBLEM]}")
                     found.append(_Closed(f"{module.name}_constraints", told(error)[:PROBLEM]))
         return found
 
-    def _report(self, name: str, problem: str) -> None:
+    def report(self, name: str, problem: str) -> None:
+        """Notes that a module failed in this turn, and what went wrong."""
         self.failed.add(name)
         self._on_problem(name, problem)
 
-    def save_state(self) -> dict[str, Any]:
-        """Every module's state by name; one that cannot give its state is left out."""
+    def save_state(self, report: Callable[[str, str], None] | None = None) -> dict[str, Any]:
+        """Every module's state by name; one that cannot give its state is left out.
+
+        Args:
+            report: Is told, with the module's name, what went wrong, in the place of `report`.
+        """
+        report = report or self.report
         states: dict[str, Any] = {}
         for module in self.modules:
             try:
                 states[module.name] = dict(module.save_state())
             except Exception as error:  # the seam: see `_guard`
-                self._report(module.name, f"save_state raised {told(error)[:PROBLEM]}")
+                report(module.name, f"save_state raised {told(error)[:PROBLEM]}")
         return states
 
     def load_state(self, states: Mapping[str, Any]) -> None:
-        """Gives the modules their saved states; those that have none are left as they are."""
+        """Gives the modules their saved states; those that have none are left as they are.
+
+        Raises:
+            StateError: A module does not take its state up; names it.
+        """
         for module in self.modules:
             if module.name in states:
-                module.load_state(states[module.name])
+                try:
+                    module.load_state(states[module.name])
+                except Exception as error:  # the seam: see `_guard`
+                    raise StateError(
+                        f"Module {module.name!r} does not take its state up: load_state raised "
+                        f"{told(error)[:PROBLEM]}"
+                    ) from error
 
 
 class _Closed:

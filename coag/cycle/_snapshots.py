@@ -15,14 +15,22 @@ ENVIRONMENT_SECONDS = 10.0
 
 
 def write_snapshot(context: AnyContext, deps: Deps, reason: SnapshotReason) -> None:
-    """Writes down a state that nothing recorded before led to, with all texts."""
-    _write(_of_now(context, deps, reason), deps)
+    """Writes down a state that nothing recorded before led to, with all texts.
+
+    A run begins with it: what modules cannot tell of themselves is noted behind it.
+    """
+    problems: list[tuple[str, str]] = []
+    modules = deps.modules.save_state(lambda name, problem: problems.append((name, problem)))
+    _write(_of_now(context, deps, reason, modules), deps)
+    for name, problem in problems:
+        deps.modules.report(name, problem)
 
 
 async def write_cycle_snapshot(context: AnyContext, deps: Deps) -> None:
     """Writes down the state that a cycle begins with; texts and states only if they are new."""
     environment = await _environment(context, deps)
-    _write(_of_now(context, deps, SnapshotReason.CYCLE, environment), deps)
+    modules = deps.modules.save_state()
+    _write(_of_now(context, deps, SnapshotReason.CYCLE, modules, environment), deps)
 
 
 async def list_actions(context: AnyContext, deps: Deps) -> None:
@@ -42,7 +50,11 @@ def _write(make: Callable[[], Snapshot], deps: Deps) -> None:
 
 
 def _of_now(
-    context: AnyContext, deps: Deps, reason: SnapshotReason, environment: Any = None
+    context: AnyContext,
+    deps: Deps,
+    reason: SnapshotReason,
+    modules: dict[str, Any],
+    environment: Any = None,
 ) -> Callable[[], Snapshot]:
     """Makes the snapshot of now, whenever it is called: working memory stays what it is."""
     memory = context.working_memory
@@ -51,7 +63,7 @@ def _of_now(
     if deps.told.new_procedures(versions) or reason is not SnapshotReason.CYCLE:
         procedures["state"] = deps.procedures.save_state()
     at, ids, random = deps.clock.now(), deps.ids.save(), deps.told.new_random(deps.random)
-    modules, detector = deps.modules.save_state(), deps.detector.save_state()
+    detector = deps.detector.save_state()
     return lambda: Snapshot(
         at=at,
         cycle=memory.cycle,

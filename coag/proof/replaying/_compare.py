@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any, cast
 
-from coag.schema import TraceRecord
+from coag.schema import TraceRecord, well_formed
 from coag.tracing import Redactor
 
 _CUT = 300
@@ -36,12 +36,13 @@ class Difference:
 def difference(recorded: TraceRecord, replayed: TraceRecord) -> Difference | None:
     """The first field that differs; times, durations and the environment's state do not count.
 
-    The trace keeps no secrets, so where the replay's record differs it is looked at without them.
+    The trace keeps no secrets and no halves of characters, so where the replay's record differs it
+    is looked at without them.
     """
     was, now = comparable(recorded), comparable(replayed)
     if was == now:
         return None
-    clean = Redactor.from_environment().clean(json.dumps(now))
+    clean = Redactor.from_environment().clean(well_formed(json.dumps(now, ensure_ascii=False)))
     return first_difference(was, json.loads(clean))
 
 
