@@ -88,11 +88,11 @@ class WorldClient:
     async def move(self, direction: Direction, action_id: str | None = None) -> ActionResult:
         """Move one cell."""
         body = _Direction(direction=direction)
-        return await self._act("/api/agent/move", body, action_id)
+        return await self._patiently("/api/agent/move", body, action_id)
 
     async def clean(self, action_id: str | None = None) -> ActionResult:
         """Clean the robot's cell."""
-        return await self._act("/api/env/clean", None, action_id)
+        return await self._patiently("/api/env/clean", None, action_id)
 
     async def report(self, report: Report) -> None:
         """Show those who watch what the robot's agent thinks and believes.
@@ -101,7 +101,9 @@ class WorldClient:
         """
         await self._http.put(f"/api/agents/{self.robot_id}/report", report)
 
-    async def _act(self, path: str, body: BaseModel | None, action_id: str | None) -> ActionResult:
+    async def _patiently(
+        self, path: str, body: BaseModel | None, action_id: str | None
+    ) -> ActionResult:
         """Asks again for as long as the world is paused: then nothing was done."""
         headers = _named(action_id) | {"Prefer": f"wait={self._wait}"}
         while True:
