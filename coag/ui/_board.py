@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -25,10 +24,9 @@ class Board:
 
     Args:
         find: Gives the runs there are; it is asked again from time to time.
-        clock: Tells how long a phase has been going on.
+        clock: Tells how long a phase has been going on, and reading.
         held: Gives the inodes of the files on which somebody holds a lock; None where that cannot
             be known. It tells a run that goes on from one whose process is gone.
-        timer: Seconds that only grow.
     """
 
     def __init__(
@@ -37,12 +35,10 @@ class Board:
         *,
         clock: Clock | None = None,
         held: Callable[[], frozenset[int] | None] | None = None,
-        timer: Callable[[], float] = time.monotonic,
     ) -> None:
         self._find = find
         self._clock = clock or SystemClock()
         self._held = held or held_files
-        self._timer = timer
         self._watches: dict[Path, RunWatch] = {}
         self._looked: float | None = None
         self.older = 0
@@ -54,12 +50,12 @@ class Board:
         Args:
             seconds: How long; at least one slice of each run is read.
         """
-        until = self._timer() + seconds
+        until = self._clock.monotonic() + seconds
         self._look()
         waiting = list(self._watches.values())
         while waiting:
             waiting = [watch for watch in waiting if watch.advance(_SLICE)]
-            if self._timer() >= until:
+            if self._clock.monotonic() >= until:
                 break
         return bool(waiting)
 
@@ -70,7 +66,7 @@ class Board:
         return sorted(views, key=_order, reverse=True)
 
     def _look(self) -> None:
-        now = self._timer()
+        now = self._clock.monotonic()
         if self._looked is not None and now - self._looked < _LOOK:
             return
         self._looked = now

@@ -75,8 +75,7 @@ async def PhaseConsole(
             async for item in items:
                 if isinstance(item, UserInputRequestedEvent):
                     view.wait_for_user()
-                    if user_input_manager is not None:
-                        user_input_manager.notify_event_received(item.request_id)
+                    _tell(user_input_manager, item)
                 elif isinstance(item, TaskResult | Response):
                     result = item
                     view.end(item, output_stats=output_stats)
@@ -87,6 +86,15 @@ async def PhaseConsole(
     if result is None:
         raise ValueError("The stream gave no TaskResult and no Response; it gave no result.")
     return result
+
+
+def _tell(manager: UserInputManager | None, event: UserInputRequestedEvent) -> None:
+    """Tells whoever asks the user that the screen is free."""
+    if manager is not None:
+        # Told before it is asked, as of an agent without a team, it only takes note of the
+        # request and would wait for ever: it is told once more.
+        manager.notify_event_received(event.request_id)
+        manager.notify_event_received(event.request_id)
 
 
 class _View:

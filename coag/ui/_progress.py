@@ -43,7 +43,9 @@ class Progress:
             what: What it is, in a few harmless words.
         """
         self._what, self._since = what, self._timer()
-        if self._live is None and self._console.is_terminal and not self._console.is_dumb_terminal:
+        if self._live is not None:
+            self._live.refresh()
+        elif self._console.is_terminal and not self._console.is_dumb_terminal:
             self._live = Live(
                 console=self._console,
                 transient=True,

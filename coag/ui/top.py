@@ -146,6 +146,8 @@ class TopApp(App[None]):
         while True:
             more = await asyncio.to_thread(self._board.advance, _SLICE)
             self._views = await asyncio.to_thread(self._board.views)
+            if not self.query("#place"):  # the user has quit meanwhile
+                return
             self._show()
             await asyncio.sleep(0 if more else self._interval)
 

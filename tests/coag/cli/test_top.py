@@ -1,0 +1,71 @@
+"""`coag top`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from coag.tracing import RunFolder
+
+pytestmark = pytest.mark.broken_trace("its records are made up")
+Say = Callable[..., Any]
+
+
+def test_once_tells_how_a_run_stands_and_ends(coag_run: RunFolder, say: Say) -> None:
+    for words in (["run-1"], ["latest"], [str(coag_run.path)], []):
+        said = say("top", "--once", *words)
+        assert said.code == 0
+        assert "ended" in said.out or "broke off" in said.out
+        assert "vetoes      1 tool_exists" in said.out.splitlines()
+        assert "impasses    1" in said.out.splitlines()
+        assert "\x1b" not in said.out
+
+
+def test_a_folder_of_runs_may_be_named(coag_run: RunFolder, plain_run: RunFolder, say: Say) -> None:
+    said = say("top", "--once", "logs")
+    assert said.out.startswith("logs: 2 runs, ")
+    assert len(said.out.splitlines()) == 4
+
+
+def test_without_any_run_it_says_how_one_is_made(say: Say) -> None:
+    said = say("top", "--once")
+    assert said.code == 0
+    assert "coag chat --model SPEC --logs logs" in said.out
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["nonsense"], "There is no run named 'nonsense'"),
+        (["--logs", "nowhere"], "There is no folder of logs at 'nowhere'"),
+        (["logs/run-1/trace.jsonl"], "is a file of a run"),
+        (["\x1b[31mx"], "There is no run named"),
+    ],
+)
+def test_what_is_no_run_is_one_sentence(
+    coag_run: RunFolder, say: Say, words: list[str], sentence: str
+) -> None:
+    said = say("top", "--once", *words)
+    assert (said.code, said.out) == (2, "")
+    assert sentence in said.err
+    assert said.err.count("\n") == 1
+    assert "\x1b" not in said.err
+
+
+def test_without_a_terminal_it_points_to_once(coag_run: RunFolder, say: Say) -> None:
+    said = say("top")
+    assert said.code == 2
+    assert "coag top --once" in said.err
+
+
+def test_a_hostile_run_cannot_steer_the_terminal(hostile_run: RunFolder, say: Say) -> None:
+    assert hostile_run.exists
+    assert not set(say("top", "--once").out) & set("\x1b\x9b\x07\r\u202e")
+
+
+def test_a_folder_that_holds_no_run_is_waited_for(say: Say, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    assert say("top", "--once", "empty").out.startswith("empty: 0 runs")

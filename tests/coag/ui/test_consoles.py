@@ -1,0 +1,68 @@
+"""AutoGen's own consoles on an agent that deliberates, all of it hostile."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable
+from typing import Any
+
+import pytest
+from autogen_agentchat.base import TaskResult
+from autogen_agentchat.messages import ThoughtEvent
+from autogen_agentchat.ui import Console
+from autogen_ext.ui import RichConsole
+from kits.hostile import HARM
+from rich.errors import MarkupError
+
+from coag import CoagAgent
+
+Make = Callable[..., CoagAgent]
+
+
+async def only_phases(stream: AsyncGenerator[Any]) -> AsyncGenerator[Any]:
+    """The events that are the agent's own sentences, and the result."""
+    async for item in stream:
+        if isinstance(item, TaskResult) or (
+            isinstance(item, ThoughtEvent) and "phase" in item.metadata
+        ):
+            yield item
+
+
+async def test_console_shows_what_every_phase_came_to(
+    scout: Make, capsys: pytest.CaptureFixture[str]
+) -> None:
+    await Console(scout().run_stream(task="Look around."))
+    shown = capsys.readouterr().out
+    for phase in ("Retrieval", "Reasoning", "Proposal", "Evaluation", "Selection"):
+        assert f"---------- ThoughtEvent (scout) ----------\n{phase}: " in shown
+    assert "survived; see rejected by keeps_away." in shown
+    assert "Selection: an impasse, no candidate survived." in shown
+
+
+async def test_rich_console_shows_what_every_phase_came_to(
+    scout: Make, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    await RichConsole(scout().run_stream(task="Look around."))
+    shown = capsys.readouterr().out
+    assert "│ Proposal: 2 candidate(s): see, see." in shown
+    assert "see rejected by keeps_away." in shown
+
+
+@pytest.mark.parametrize("depth", ["full", "compact"])
+async def test_no_phase_of_a_hostile_agent_trips_a_console_or_steers_the_terminal(
+    mallory: Make, capsys: pytest.CaptureFixture[str], depth: str
+) -> None:
+    for show in (Console, RichConsole):
+        await show(only_phases(mallory(depth=depth).run_stream(task=HARM)))
+        shown = capsys.readouterr().out
+        assert not set(shown) & set("\x00\x07\x1b\x9b\u202e")
+        assert "(/done)" in shown
+        assert "rejected by (/done)(bold)" in shown
+        assert len(shown) < 20_000
+
+
+async def test_what_others_wrote_still_trips_rich_console_as_the_docs_say(mallory: Make) -> None:
+    stream = mallory().run_stream(task=HARM)
+    with pytest.raises(MarkupError):
+        await RichConsole(stream)
+    await stream.aclose()

@@ -1,0 +1,233 @@
+"""`PhaseConsole`: a stream, phase by phase."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import AsyncGenerator, Callable
+from typing import Any
+
+import pytest
+from autogen_agentchat.agents import AssistantAgent, UserProxyAgent
+from autogen_agentchat.base import Response, TaskResult
+from autogen_agentchat.messages import TextMessage, ThoughtEvent
+from autogen_agentchat.teams import RoundRobinGroupChat
+from autogen_agentchat.ui import UserInputManager
+from autogen_core import CancellationToken
+from kits.brains import brain, respond
+from kits.drop_in import PlannedModel
+from kits.hostile import FORBIDDEN, HARM
+
+from coag import CoagAgent
+from coag.schema import cleaned
+from coag.ui import PhaseConsole
+
+Make = Callable[..., CoagAgent]
+
+
+async def shown(agent: Any, task: str = "Look around.", **options: Any) -> str:
+    output = io.StringIO()
+    await PhaseConsole(agent.run_stream(task=task), output=output, **options)
+    return output.getvalue()
+
+
+async def of(*items: Any) -> AsyncGenerator[Any]:
+    for item in items:
+        yield item
+
+
+async def test_each_cycle_is_shown_with_its_verdicts_and_the_action_with_its_result(
+    scout: Make,
+) -> None:
+    lines = (await shown(scout())).splitlines()
+    first = lines[lines.index("scout, cycle 1") + 1 : lines.index("scout, cycle 2") - 1]
+    said = [line.strip() for line in first]
+    assert said[0].startswith("retrieval")
+    assert 'survived: see {"at": "cup"}' in said
+    assert 'rejected: see {"at": "fire"}' in said
+    assert "by keeps_away: fire burns" in said
+    assert 'action      see {"at": "cup"}' in said
+    assert said[-1] == "result      returned: cup is here"
+
+
+async def test_failures_and_impasses_are_told_in_words(scout: Make) -> None:
+    text = await shown(scout())
+    assert "  result      failed: " in text
+    assert "a wall is in the way" in text
+    assert "  selection   an impasse, no candidate survived." in text
+
+
+async def test_tokens_are_shown_by_phase_and_in_all(scout: Make) -> None:
+    text = await shown(scout())
+    assert " tokens\n" in text
+    total = text.splitlines()[-1]
+    assert total.startswith("  total       ")
+    assert " tokens, " in total
+    assert "total" not in await shown(scout(), output_stats=False)
+
+
+async def test_the_result_is_given_back(scout: Make) -> None:
+    output = io.StringIO()
+    result = await PhaseConsole(scout().run_stream(task="Look."), output=output)
+    assert isinstance(result, TaskResult)
+    assert result.messages[-1].to_text() == "All is seen."
+    assert output.getvalue().count("All is seen.") >= 2  # as what was done, and as what is said
+
+
+async def test_a_response_is_shown_and_given_back(scout: Make) -> None:
+    message = TextMessage(content="Look.", source="user")
+    stream = scout().on_messages_stream([message], CancellationToken())
+    output = io.StringIO()
+    response: Any = await PhaseConsole(stream, output=output)
+    assert isinstance(response, Response)
+    assert "\nscout\nAll is seen.\n" in output.getvalue()
+
+
+async def test_a_stream_without_a_result_is_an_error() -> None:
+    with pytest.raises(ValueError, match="gave no TaskResult"):
+        await PhaseConsole(of(), output=io.StringIO())
+
+
+async def test_only_the_deliberation_is_shown_where_messages_are_not_wanted(scout: Make) -> None:
+    text = await shown(scout(), messages=False)
+    assert "user" not in text
+    assert "scout, cycle 1" in text
+
+
+# ---- other agents ----
+
+
+async def test_stock_agents_of_the_same_team_are_shown_too() -> None:
+    async def add(a: int, b: int) -> str:
+        """Adds."""
+        return str(a + b)
+
+    stock = AssistantAgent("clerk", PlannedModel("Three.", ("add", {"a": 1, "b": 2})), tools=[add])
+    ours = CoagAgent("thinker", brain(respond("Indeed.")), proposal="json")
+    text = await shown(RoundRobinGroupChat([stock, ours], max_turns=2))
+    assert '  action      add {"a": 1, "b": 2}' in text.replace('{"a":1,"b":2}', '{"a": 1, "b": 2}')
+    assert "  result      returned: 3" in text
+    assert "\nthinker, cycle 1\n" in text
+    assert "\nthinker\nIndeed.\n" in text
+    assert "ended: " in text.splitlines()[-1]
+
+
+async def test_a_streamed_answer_is_written_once() -> None:
+    stock = AssistantAgent("clerk", PlannedModel("one two three"), model_client_stream=True)
+    text = await shown(stock, messages=True)
+    assert text.count("one two three") == 1
+    assert "\nclerk\none two three\n" in text
+
+
+async def test_a_person_who_is_asked_is_let_type(terminal: Any) -> None:
+    def answer(prompt: str) -> str:
+        terminal.write("<asked>")
+        return "Blue."
+
+    manager = UserInputManager(callback=answer)
+    person = UserProxyAgent("person", input_func=manager.get_wrapped_callback())
+    result = await PhaseConsole(
+        person.run_stream(task="Which colour?"), output=terminal, user_input_manager=manager
+    )
+    assert isinstance(result, TaskResult)
+    assert result.messages[-1].to_text() == "Blue."
+    asked = terminal.getvalue().split("<asked>")[0]
+    assert asked.endswith("\x1b[2K") or "\x1b[?25h" in asked  # the progress line is gone
+
+
+# ---- hostile text ----
+
+
+@pytest.mark.parametrize("depth", ["full", "compact"])
+async def test_hostile_text_is_shown_harmless_and_short(mallory: Make, depth: str) -> None:
+    text = await shown(mallory(depth=depth), HARM)
+    assert not set(text) & FORBIDDEN
+    assert "[/done]" in text
+    assert "[bold]bold[/bold]" in text
+    assert "click me" in text
+    assert len(text) < 40_000
+
+
+async def test_a_message_that_fills_the_screen_is_cut(mallory: Make) -> None:
+    text = await shown(mallory("A" * 1_000_000))
+    assert "more]" in text
+    assert len(text) < 60_000
+
+
+async def test_half_characters_and_narrow_encodings_do_not_stop_the_show() -> None:
+    raw = io.BytesIO()
+    output = io.TextIOWrapper(raw, encoding="ascii")
+    items = (
+        TextMessage(content="half \ud800 and é \x9b31m", source="user"),
+        TaskResult(messages=[], stop_reason="done \ud800"),
+    )
+    await PhaseConsole(of(*items), output=output)
+    output.flush()
+    assert b"half ? and ?" in raw.getvalue()
+
+
+def thought(detail: str, phase: str = "evaluation") -> ThoughtEvent:
+    metadata = {"phase": phase, "cycle": "1", "detail": detail}
+    return ThoughtEvent(content=f"{phase.capitalize()}: so.", source="x", metadata=metadata)
+
+
+@pytest.mark.parametrize(
+    "detail",
+    ["", "[", "[" * 4_000, "null", "{}", "[1, null, {}]", '[{"verdicts": 3}]', '[{"score": "a"}]'],
+)
+async def test_details_that_are_no_verdicts_are_passed_over(detail: str) -> None:
+    output = io.StringIO()
+    events = (thought(detail, "proposal"), thought(detail), TaskResult(messages=[]))
+    await PhaseConsole(of(*events), output=output)
+    assert "evaluation" in output.getvalue()
+
+
+async def test_a_verdict_that_was_cut_is_not_taken_for_a_survivor() -> None:
+    one = '{"candidate_id": "c1", "verdicts": [{"allowed": false, "reason": "no"}]}'
+    cut = f'[{one}, {{"candidate_id": "c2", "verdicts": [{{"allowed": true}}'
+    output = io.StringIO()
+    await PhaseConsole(of(thought(cut), TaskResult(messages=[])), output=output)
+    assert "rejected: c1" in output.getvalue()
+    assert "survived" not in output.getvalue()
+    assert "and more than is told here" in output.getvalue()
+
+
+# ---- terminals ----
+
+
+async def test_a_terminal_shows_which_phase_goes_on(terminal: Any, scout: Make) -> None:
+    await PhaseConsole(scout().run_stream(task="Look."), output=terminal)
+    text = terminal.getvalue()
+    assert "scout: reasoning, 0 s" in text
+    assert "\x1b[2K" in text  # and it is taken away again
+
+
+async def test_nothing_moves_where_there_is_no_terminal(scout: Make) -> None:
+    assert "\x1b" not in await shown(scout())
+    assert "\r" not in await shown(scout())
+
+
+async def test_no_color_is_honoured(
+    terminal: Any, scout: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    await PhaseConsole(scout().run_stream(task="Look."), output=terminal)
+    assert "\x1b[31m" not in terminal.getvalue()
+    assert "\x1b[32m" not in terminal.getvalue()
+
+
+async def test_a_dumb_terminal_gets_no_moving_line(
+    terminal: Any, scout: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TERM", "dumb")
+    await PhaseConsole(scout().run_stream(task="Look."), output=terminal)
+    assert "scout: reasoning, 0 s" not in terminal.getvalue()
+
+
+@pytest.mark.parametrize("width", [20, 40, 80])
+async def test_no_line_is_wider_than_a_narrow_terminal(
+    terminal: Any, scout: Make, monkeypatch: pytest.MonkeyPatch, width: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    await PhaseConsole(scout().run_stream(task="Look."), output=terminal)
+    lines = cleaned(terminal.getvalue().replace("\r", "\n")).splitlines()
+    assert max(map(len, lines)) <= width
