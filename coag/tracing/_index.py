@@ -19,7 +19,9 @@ from ._parse import Unreadable, parse_line
 
 _ACTS = frozenset({RecordKind.OUTCOME, RecordKind.MODEL_CALL, RecordKind.INTENT})
 """Records that are of the cycle that they name, wherever they stand."""
-_STANDS_BEFORE = frozenset({RecordKind.SNAPSHOT, RecordKind.TURN_END, RecordKind.UNREADABLE})
+_STANDS_BEFORE = frozenset(
+    {RecordKind.SNAPSHOT, RecordKind.TURN_END, RecordKind.ACTIONS, RecordKind.UNREADABLE}
+)
 """Records that do not tell which cycle a stretch is of."""
 
 

@@ -101,7 +101,7 @@ def made_plain_cycle(cycle: int) -> Iterator[TraceRecord]:
     )
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def cycle_records() -> CycleMaker:
     return lambda cycle: list(made_cycle(cycle))
 
