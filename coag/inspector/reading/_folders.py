@@ -7,7 +7,7 @@ import os
 import re
 import stat
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from coag.errors import ConfigurationError, TraceError
@@ -26,6 +26,8 @@ _ID = 100
 class Stamp:
     """By what it is seen that a `run.json` is another one."""
 
+    number: int
+    """Of the file: one that replaces another has its own."""
     modified: int
     size: int
 
@@ -39,6 +41,11 @@ class Found:
     """As seen from the folder of logs, with `/`; `.` for that itself."""
     stamp: Stamp | None
     """Of its `run.json`; None where it has a trace but no such file."""
+
+    def now(self) -> Found:
+        """The same as it is now."""
+        stamp = _stamp(self.folder.info_path)
+        return self if stamp == self.stamp else replace(self, stamp=stamp)
 
 
 def run_folders(logs: Path) -> Iterator[Found]:
@@ -91,7 +98,7 @@ def _stamp(path: Path) -> Stamp | None:
     except OSError:
         return None
     regular = stat.S_ISREG(found.st_mode)
-    return Stamp(found.st_mtime_ns, found.st_size) if regular else None
+    return Stamp(found.st_ino, found.st_mtime_ns, found.st_size) if regular else None
 
 
 def info_of(found: Found) -> tuple[RunInfo | None, Trouble | None]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter, OrderedDict
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
-from threading import RLock
+from threading import Lock, RLock
 
 from coag.errors import TraceError, UnknownNameError
 from coag.inspector.views import RunCard, RunList, Trouble
@@ -21,6 +22,8 @@ from ._tally import Tally
 
 _FRESH = 1.0
 """Seconds for which the list of folders is taken to be right."""
+_SHARE = 20
+"""Looking at all folders takes at most one part in so many of the time."""
 _OPEN = 8
 """Runs whose indexes are kept."""
 _NAMED = 10
@@ -59,11 +62,13 @@ class Library:
         self.logs = logs
         self._clock = clock or SystemClock()
         self._lock = RLock()
+        self._counting = Lock()
         self._shelves: dict[str, _Shelf] = {}
         """By the folder's name."""
         self._keys: dict[str, _Shelf] = {}
         self._open: OrderedDict[str, OpenRun] = OrderedDict()
-        self._looked: float | None = None
+        self._due = 0.0
+        """When to look at all folders again."""
         self.refresh()
 
     # ---- what is there ----
@@ -75,11 +80,13 @@ class Library:
             ConfigurationError: If the folder is gone.
         """
         with self._lock:
+            began = self._clock.monotonic()
             before, self._shelves = self._shelves, {}
             for found in run_folders(self.logs):
                 self._shelves[found.name] = self._shelved(found, before.get(found.name))
             self._name()
-            self._looked = self._clock.monotonic()
+            now = self._clock.monotonic()
+            self._due = now + max(_FRESH, _SHARE * (now - began))
 
     def _shelved(self, found: Found, before: _Shelf | None) -> _Shelf:
         if before is not None and before.found == found:
@@ -102,13 +109,16 @@ class Library:
             self._keys[unique] = shelf
 
     def _look(self) -> None:
-        now = self._clock.monotonic()
-        if self._looked is None or now - self._looked >= _FRESH:
+        if self._clock.monotonic() >= self._due:
             self.refresh()
 
     def _shelf(self, key: str) -> _Shelf:
+        """The run of a key, as it is now, however long ago all folders were looked at."""
         self._look()
         shelf = self._keys.get(key)
+        if shelf is not None and shelf.found.now() != shelf.found:
+            self.refresh()
+            shelf = self._keys.get(key)
         if shelf is None:
             known = islice((each.key for each in self._shelves.values()), _NAMED)
             raise UnknownNameError("run", key[:200], known)
@@ -217,8 +227,12 @@ class Library:
         with self._lock:
             self._look()
             shelves = sorted(self._shelves.values(), key=_newest, reverse=True)
+        with self._counting:
+            return self._count(shelves, end)
+
+    def _count(self, shelves: Sequence[_Shelf], end: float) -> bool:
         for shelf in shelves:
-            while _is_due(shelf):
+            while shelf.info is not None and shelf.tally.is_due:
                 if self._clock.monotonic() >= end:
                     return True
                 shelf.tally.advance()
@@ -233,15 +247,3 @@ def _id(shelf: _Shelf) -> str:
 
 def _newest(shelf: _Shelf) -> float:
     return shelf.info.started_at.timestamp() if shelf.info else 0.0
-
-
-def _is_due(shelf: _Shelf) -> bool:
-    return shelf.info is not None and shelf.tally.is_due(_size(shelf.found.folder.trace_path))
-
-
-def _size(path: Path) -> int:
-    """Bytes of a trace; 0 where it is not there, or is a link."""
-    try:
-        return 0 if path.is_symlink() else path.stat().st_size
-    except OSError:
-        return 0

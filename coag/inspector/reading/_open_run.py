@@ -15,6 +15,7 @@ from ._changes import changes
 from ._cycle import Around, view_of
 from ._rows import row_of
 from ._situation import situation_at
+from ._tally import file_size
 from ._timeline import Timeline
 
 _PIECE = 1 << 20
@@ -115,7 +116,7 @@ class OpenRun:
         try:
             if path.is_symlink():
                 raise TraceError(path, "is a link; only a file within the run's folder is read")
-            if self.index.size < self.index.scanned:
+            if file_size(path) < self.index.scanned:
                 self._anew()
                 self._notice("The trace was cut while it was read, so it was read from its start.")
             more = self.index.extend(_PIECE)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from stat import S_ISREG
 
 from coag.errors import TraceError
 from coag.schema import ModelCall, TokenUsage, TurnEnd
@@ -27,6 +28,15 @@ class Totals:
     """Why the last turn ended; empty where none did."""
 
 
+def file_size(path: Path) -> int:
+    """Bytes of a trace; 0 where it is not there, or is no file of its folder but a link."""
+    try:
+        found = path.lstat()
+    except OSError:
+        return 0
+    return found.st_size if S_ISREG(found.st_mode) else 0
+
+
 class Tally:
     """Counts a trace as far as it was read, and goes on from there when it has grown.
 
@@ -36,21 +46,25 @@ class Tally:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._index = TraceIndex(path)
+        self._size = -1
+        """Bytes of the trace when all of it was counted; -1 before that."""
+        self._anew()
+
+    def _anew(self) -> None:
+        self._index = TraceIndex(self._path)
         self._counted = 0
         """Lines that were counted."""
         self._totals = Totals()
-        self._size = -1
-        """Bytes of the trace when all of it was counted; -1 before that."""
 
     @property
     def totals(self) -> Totals | None:
         """The sums; None until the whole trace was read once."""
         return self._totals if self._size >= 0 else None
 
-    def is_due(self, size: int) -> bool:
-        """True if there is something to count in a trace of so many bytes."""
-        return size != self._size
+    @property
+    def is_due(self) -> bool:
+        """True if there is something to count."""
+        return file_size(self._path) != self._size
 
     def advance(self) -> bool:
         """Counts a piece more.
@@ -58,9 +72,12 @@ class Tally:
         Returns:
             True if there is more to count. What cannot be read is done with, as far as it got.
         """
-        size = self._index.size
+        size = file_size(self._path)
         if size < self._index.scanned:
-            self.__init__(self._path)
+            self._anew()
+        if not size:
+            self._size = size
+            return False
         try:
             more = self._index.extend(_PIECE)
             self._count()
