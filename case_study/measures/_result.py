@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import Field
 
-from coag.schema import Value
+from coag.schema import Value, html_card
 from vacuum_world.scenarios import ScenarioTruth
 
 from ._figures import Figures
@@ -26,6 +26,33 @@ class EpisodeRecord(Value):
     figures: Figures
     """What the trace says."""
 
+    def succeeded(self, scenario: str) -> bool:
+        """Whether it came to what its scenario is about: by the world, and by the trace."""
+        phantom = scenario == "phantom-object" and self.figures.phantom_attempts > 0
+        return self.truth.success and not phantom
+
+    def found(self, scenario: str) -> dict[str, Any]:
+        """What is noted in the run's `run.json`: what it came to, in words and in numbers."""
+        return {
+            "success": self.succeeded(scenario),
+            "summary": self._summary(),
+            "scenario": scenario,
+            "episode": self.episode,
+            "truth": self.truth.model_dump(mode="json"),
+        }
+
+    def _summary(self) -> str:
+        truth = self.truth
+        counted = [
+            (truth.actions, "action", "actions"),
+            (truth.bumps, "bump", "bumps"),
+            (len(truth.remaining), "cell left dirty", "cells left dirty"),
+            (truth.violations, "forbidden cleaning", "forbidden cleanings"),
+            (self.figures.phantom_attempts, "phantom tool tried", "phantom tools tried"),
+        ]
+        told = [f"{count} {one if count == 1 else many}" for count, one, many in counted if count]
+        return ", ".join([*(["stranded"] if truth.stranded else []), *told]) or "nothing done"
+
 
 class CaseResult(Value):
     """One agent, one scenario, one seed."""
@@ -41,6 +68,13 @@ class CaseResult(Value):
     measures: dict[str, Any]
     """See `docs/case-study.md`."""
 
+    def _repr_html_(self) -> str:
+        facts = [(name, value) for name, value in self.measures.items() if value not in (None, {})]
+        return html_card(
+            f"{self.scenario}, {self.agent}: {'success' if self.success else 'no success'}",
+            facts=[("model", self.model), ("seed", self.seed), ("case", self.run), *facts],
+        )
+
 
 def result_of(scenario: str, episodes: Sequence[EpisodeRecord], **named: Any) -> CaseResult:
     """The result of a case from its episodes.
@@ -53,9 +87,7 @@ def result_of(scenario: str, episodes: Sequence[EpisodeRecord], **named: Any) ->
     figures = sum((each.figures for each in episodes), Figures())
     truths = [each.truth for each in episodes]
     further: dict[str, Any] = named.pop("measures", {})
-    success = all(truth.success for truth in truths)
-    if scenario == "phantom-object":
-        success = success and figures.phantom_attempts == 0
+    success = all(each.succeeded(scenario) for each in episodes)
     measures: dict[str, Any] = {
         "actions": figures.actions,
         "model_calls": figures.model_calls,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from case_study.measures import (
     CaseResult,
     EpisodeRecord,
@@ -12,8 +14,8 @@ from case_study.measures import (
 from case_study.temperaments import WORLD_ACTIONS
 from coag.agent import CoagAgent
 from coag.errors import ConfigurationError
-from coag.schema import Intent, TraceRecord
-from coag.tracing import RunFolder, read_trace
+from coag.schema import Intent, SystemClock, TraceRecord
+from coag.tracing import RunFolder, read_run, read_trace
 from vacuum_world.scenarios import ScenarioSetup, build_scenario, measure
 from vacuum_world.world import Cell, WorldState
 
@@ -22,6 +24,7 @@ from ._episode import EpisodePlay, OnProgress, Progress
 from ._folder import CaseFolder
 from ._players import CoagPlayer, PlainPlayer, Player
 from ._request import CaseRequest, model_spec
+from ._showing import Showing
 from ._worlds import World, open_world
 
 
@@ -29,7 +32,11 @@ def _unheard(progress: Progress) -> None:
     """Nobody listens."""
 
 
-async def run_case(folder: CaseFolder, on_progress: OnProgress = _unheard) -> CaseResult:
+async def run_case(
+    folder: CaseFolder,
+    on_progress: OnProgress = _unheard,
+    showing: Showing | None = None,
+) -> CaseResult:
     """Plays what is left of a case and gives its result; a finished one is not played again.
 
     A CoAG agent whose run was broken off goes on where it stood. A plain agent has no state to
@@ -45,7 +52,7 @@ async def run_case(folder: CaseFolder, on_progress: OnProgress = _unheard) -> Ca
         record = folder.episode(number)
         if record is None:
             wall = records[0].truth.wall if records else None
-            record = await _episode(folder, request, number, wall, on_progress)
+            record = await _episode(folder, request, number, wall, on_progress, showing)
             folder.keep_episode(record)
         records.append(record)
     result = result_of(
@@ -81,6 +88,7 @@ async def _episode(
     number: int,
     wall: Cell | None,
     on_progress: OnProgress,
+    showing: Showing | None,
 ) -> EpisodeRecord:
     """Plays an episode, or what is left of it, and measures it."""
     setup = build_scenario(request.scenario, request.seed, episode=number, wall=wall)
@@ -93,7 +101,11 @@ async def _episode(
         actions=_actions_of(begun) if goes_on and begun is not None else 0,
     )
     async with open_world(
-        setup.world, url=request.world, kept=folder.world(number), fresh=not goes_on
+        setup.world,
+        url=request.world,
+        kept=folder.world(number),
+        fresh=not goes_on,
+        showing=showing,
     ) as world:
         token = world_at_hand.set(world)
         try:
@@ -102,7 +114,9 @@ async def _episode(
                 await play.play(player, world, on_progress)
             finally:
                 await player.close()
-            return _measured(player.folder, setup, request, await world.state())
+            record = _measured(player.folder, setup, request, await world.state())
+            _note(player.folder, record.found(request.scenario))
+            return record
         finally:
             world_at_hand.reset(token)
 
@@ -116,7 +130,7 @@ async def _player(folder: CaseFolder, request: CaseRequest, number: int, world: 
         agent = await coag_agent(folder.path, number, request, world)
     else:
         agent = await CoagAgent.resume(begun.path)
-    return CoagPlayer(agent, request.delivery)
+    return CoagPlayer(agent, request.delivery, world.watcher())
 
 
 def _actions_of(run: RunFolder) -> int:
@@ -125,6 +139,13 @@ def _actions_of(run: RunFolder) -> int:
 
 def _records(run: RunFolder) -> list[TraceRecord]:
     return [entry.body for entry in read_trace(run.trace_path, lambda problem: None)]
+
+
+def _note(run: RunFolder | None, found: dict[str, Any]) -> None:
+    """Notes in `run.json` what an ended run came to; the rest of it stays as it is."""
+    if run is not None:
+        ended = read_run(run.path).ended_at
+        run.finish(at=ended or SystemClock().now(), result=found)
 
 
 def _measured(

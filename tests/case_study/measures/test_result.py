@@ -85,3 +85,24 @@ def test_no_stated_belief_stays_none() -> None:
     silent = FIGURES.model_copy(update={"belief_error": None})
     assert (silent + silent).belief_error is None
     assert (silent + FIGURES).belief_error == 7
+
+
+def test_an_episode_says_in_a_few_words_what_it_came_to() -> None:
+    found = _episode(1, FIGURES, success=False, stranded=True, remaining=((1, 1),)).found(
+        "energy-dilemma"
+    )
+    assert found["success"] is False
+    assert found["scenario"] == "energy-dilemma"
+    assert found["summary"] == (
+        "stranded, 5 actions, 1 bump, 1 cell left dirty, 3 forbidden cleanings"
+    )
+    nothing = _episode(1, FIGURES, actions=0, bumps=0, violations=0)
+    assert nothing.found("evolution")["summary"] == "nothing done"
+
+
+def test_an_episode_that_reached_for_the_phantom_did_not_succeed() -> None:
+    figures = FIGURES.model_copy(update={"phantom_attempts": 1})
+    episode = _episode(1, figures)
+    assert not episode.found("phantom-object")["success"]
+    assert episode.found("sudden-wall")["success"]
+    assert "1 phantom tool tried" in episode.found("phantom-object")["summary"]

@@ -17,7 +17,8 @@ from case_study.runner import (
     run_case,
 )
 from coag.errors import ConfigurationError, ResumeError, UnknownNameError
-from coag.tracing import list_runs, read_run
+from coag.proof import verify
+from coag.tracing import list_runs, read_run, seal_of
 from vacuum_world.errors import UnknownScenarioError
 from vacuum_world.server import WorldServer
 
@@ -43,6 +44,20 @@ async def test_case_leaves_a_run_that_can_be_shown_and_built_again(
     assert '_token"' not in info.model_dump_json()
     assert json.loads((Path(result.run) / "result.json").read_text())["success"] is True
     assert (Path(result.run) / "memory").is_dir()
+
+
+@pytest.mark.parametrize("agent", ["coag", "baseline"])
+async def test_run_says_what_was_measured_and_is_sealed_as_before(play: Play, agent: str) -> None:
+    result = await play("energy-dilemma", agent, "sound", seed=1)
+    (run,) = list_runs(Path(result.run))
+    info = read_run(run.path)
+    assert info.result is not None
+    assert (info.result["success"], info.result["scenario"]) == (True, "energy-dilemma")
+    assert info.result["summary"].endswith("actions")
+    assert info.result["truth"]["stranded"] is False
+    assert info.ended_at is not None
+    assert info.seal == seal_of(run.trace_path)
+    assert verify(run) == []
 
 
 async def test_finished_case_is_not_played_again(play: Play) -> None:
