@@ -17,8 +17,6 @@ from ._heads import HEAD, NO_ENVIRONMENT, RecordKind, time_of, told
 from ._lines import LONGEST_LINE, ProblemKind, TraceLine, TraceProblem
 from ._parse import Unreadable, parse_line
 
-_ACTS = frozenset({RecordKind.OUTCOME, RecordKind.MODEL_CALL, RecordKind.INTENT})
-"""Records that are of the cycle that they name, wherever they stand."""
 _STANDS_BEFORE = frozenset(
     {RecordKind.SNAPSHOT, RecordKind.TURN_END, RecordKind.ACTIONS, RecordKind.UNREADABLE}
 )
@@ -31,7 +29,7 @@ class Stretch:
 
     It begins with the turn's start or the cycle's snapshot and ends before the next one's, so
     that what an action brought back stands in the cycle that ran it. Where neither was written,
-    it begins with the first outcome, request or intent of a later cycle.
+    it begins with the first record that names a later cycle.
     """
 
     cycle: int
@@ -124,7 +122,8 @@ class TraceIndex:
         kind, cycle, begins = told(line)
         position = len(self._kinds)
         self._kinds.append(kind)
-        later = kind in _ACTS and bool(self._cycles) and 0 < self._cycles[-1] < cycle
+        tells = kind not in _STANDS_BEFORE
+        later = tells and bool(self._cycles) and 0 < self._cycles[-1] < cycle
         if not self._firsts or (begins and self._acted) or later:
             self._cycles.append(0)
             self._firsts.append(position)
@@ -134,7 +133,7 @@ class TraceIndex:
         if begins or kind is RecordKind.PERCEPT:
             return
         self._acted = True
-        if kind not in _STANDS_BEFORE:
+        if tells:
             self._cycles[-1] = max(self._cycles[-1], cycle)
 
     # ---- what is there ----

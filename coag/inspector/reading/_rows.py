@@ -14,6 +14,7 @@ from coag.schema import (
     ExecutionOutcome,
     Intent,
     ModelCall,
+    Note,
     Outcome,
     Phase,
     ProposalOutcome,
@@ -33,7 +34,13 @@ from ._timeline import Span
 
 _OF_CYCLES = frozenset({RecordKind.OUTCOME, RecordKind.TURN_END})
 _OF_TURNS = frozenset(
-    {RecordKind.MODEL_CALL, RecordKind.INTENT, RecordKind.RECEIPT, RecordKind.TURN_END}
+    {
+        RecordKind.MODEL_CALL,
+        RecordKind.INTENT,
+        RecordKind.RECEIPT,
+        RecordKind.NOTE,
+        RecordKind.TURN_END,
+    }
 )
 _PLAIN_STATUS = {ReceiptStatus.DONE: "done", ReceiptStatus.FAILED: "failed"}
 _DEEDS = 8
@@ -177,12 +184,13 @@ def _joined(texts: Sequence[str]) -> str:
 
 
 def _of_turn(records: Sequence[TraceRecord]) -> dict[str, Any]:
-    """A plain run's turn: what it called, and what came back or was answered."""
+    """A plain run's turn: what it called, and what came back or was answered; else its notes."""
     intents = [record for record in records if isinstance(record, Intent)]
     receipts = [record for record in records if isinstance(record, Receipt)]
     answers = [record.response for record in records if isinstance(record, TurnEnd)]
     calls = [record.usage for record in records if isinstance(record, ModelCall)]
-    results = [receipt.content for receipt in receipts] if intents else answers
+    noted = [record.text for record in records if isinstance(record, Note)]
+    results = [receipt.content for receipt in receipts] if intents else answers or noted
     statuses = [_PLAIN_STATUS.get(receipt.status, "failed") for receipt in receipts]
     return {
         "usage": sum(calls, TokenUsage()),

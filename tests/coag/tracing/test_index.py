@@ -19,7 +19,6 @@ from coag.schema import (
     Note,
     Percept,
     PerceptKind,
-    ReasoningOutcome,
     Snapshot,
     SnapshotReason,
     TraceRecord,
@@ -227,7 +226,7 @@ def test_a_trace_of_version_1_is_indexed_as_it_is_read(path: Path) -> None:
         record.record for record in read
     ]
     assert index.last_cycle == max(
-        record.cycle for record in read if isinstance(record, ModelCall | Intent | ReasoningOutcome)
+        record.cycle for record in read if isinstance(record, Intent | ModelCall | Note)
     )
 
 
