@@ -88,8 +88,10 @@ def _now(view: RunView) -> str:
 
 
 def _candidates(status: RunStatus) -> Iterator[DetailRow]:
+    current = status.proposed_in == status.cycle
+    label = "candidates" if current else f"in cycle {status.proposed_in}"
     for number, candidate in enumerate(status.candidates):
-        yield DetailRow(label="" if number else "candidates", text=_candidate(candidate))
+        yield DetailRow(label="" if number else label, text=_candidate(candidate))
     if status.left_out:
         yield _row("", f"and {status.left_out:,} more")
 

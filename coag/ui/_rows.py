@@ -106,7 +106,7 @@ def _decision(view: RunView) -> str:
 
 _STATE = Column(title="state", width=10, cell=_state)
 _PHASE = Column(title="phase", width=10, cell=_phase)
-_FOR = Column(title="for", width=5, right=True, cell=_for)
+_FOR = Column(title="for", width=6, right=True, cell=_for)
 _CYCLE = Column(title="cyc", width=4, right=True, cell=lambda view: amount(view.status.cycle))
 _VETOED = Column(title="vet", width=3, right=True, cell=lambda view: amount(view.status.vetoed))
 _IMPASSES = Column(title="imp", width=3, right=True, cell=lambda view: amount(view.status.impasses))

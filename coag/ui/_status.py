@@ -98,8 +98,10 @@ class RunStatus:
     situation: str = ""
     risks: tuple[str, ...] = ()
     candidates: tuple[CandidateStatus, ...] = ()
+    proposed_in: int = 0
+    """The cycle of the candidates: the one before, until others are proposed."""
     left_out: int = 0
-    """Candidates of this cycle that are not among `candidates`."""
+    """Candidates of that cycle that are not among `candidates`."""
     result: str = ""
     notes: tuple[str, ...] = ()
     """The last few, oldest first."""
@@ -198,7 +200,9 @@ def _with_outcome(status: RunStatus, outcome: Outcome) -> RunStatus:
             return replace(new, situation=short(outcome.situation), risks=risks)
         case ProposalOutcome():
             shown = tuple(_proposed(one) for one in outcome.candidates[:_CANDIDATES])
-            return replace(new, candidates=shown, left_out=len(outcome.candidates) - len(shown))
+            left_out = len(outcome.candidates) - len(shown)
+            new = replace(new, candidates=shown, left_out=left_out)
+            return replace(new, proposed_in=outcome.cycle)
         case EvaluationOutcome():
             return _evaluated(new, outcome)
         case SelectionOutcome():
