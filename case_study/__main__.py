@@ -21,6 +21,7 @@ from rich.progress import (
 from rich.progress import Progress as Bar
 
 from case_study import _options as options
+from case_study._show import refuse_without_show, shown
 from case_study.demo import (
     REPORT,
     agent_label,
@@ -74,6 +75,9 @@ def run(  # noqa: PLR0913 - options of a command
     depth: options.Depth = None,
     max_actions: options.MaxActions = None,
     world: options.WorldUrl = None,
+    show: options.Show = False,
+    pace: options.Pace = None,
+    port: options.Port = None,
 ) -> None:
     """Run one agent through one scenario, or go on with a case that was broken off."""
     if resume is not None:
@@ -103,18 +107,16 @@ def run(  # noqa: PLR0913 - options of a command
             depth=depth or "full",
             world=world,
         )
+        refuse_without_show(show=show, pace=pace, port=port, world=world)
         folder = CaseFolder.create(logs, checked(request))
+    showing = shown(folder.request(), show=show, pace=pace, port=port)
     with _Live() as live, resumable(folder):
         live.begin(1, folder.request())
-        result = _await(run_case(folder, live.progress))
+        result = _await(run_case(folder, live.progress, showing))
     if as_json:
         typer.echo(result.model_dump_json())
     else:
-        _print_results([result])
-        _print_lines(
-            f"Case: {as_typed(folder.path)}",
-            *(f"Episode {number}: {command}" for number, command in _looks(folder.path)),
-        )
+        _print_case(result, folder)
 
 
 def _refuse_for_plain(given: dict[str, bool]) -> None:
@@ -263,6 +265,15 @@ def _looks(case: Path) -> list[tuple[int, str]]:
     records = CaseFolder(case).episodes()
     command = coag_command()
     return [(each.episode, f"{command} log {as_typed(case / each.run)}") for each in records]
+
+
+def _print_case(result: CaseResult, folder: CaseFolder) -> None:
+    """A result, and how to look at the runs behind it."""
+    _print_results([result])
+    _print_lines(
+        f"Case: {as_typed(folder.path)}",
+        *(f"Episode {number}: {command}" for number, command in _looks(folder.path)),
+    )
 
 
 def _print_lines(*lines: str) -> None:

@@ -110,6 +110,30 @@ WorldUrl = Annotated[
     ),
 ]
 
+Show = Annotated[
+    bool,
+    typer.Option("--show", help="Serve the world's page for watching the run, and tell where."),
+]
+Pace = Annotated[
+    float | None,
+    typer.Option(
+        "--pace",
+        min=0,
+        metavar="SECONDS",
+        help="With --show: time to look between two phases; 1 for scripted models, else 0.",
+    ),
+]
+Port = Annotated[
+    int | None,
+    typer.Option(
+        "--port",
+        min=0,
+        max=65535,
+        metavar="N",
+        help="With --show: where; a free port if not given.",
+    ),
+]
+
 
 def _show_version(wanted: bool) -> None:
     if wanted:

@@ -19,7 +19,9 @@ from ._build import AGENTS, build_agent, build_plain_agent
 from ._case import run_case
 from ._episode import OnProgress, Progress
 from ._folder import CaseFolder
+from ._mind_report import report_of
 from ._request import CaseRequest, Delivery, checked, model_spec
+from ._showing import Showing, Watcher
 from ._worlds import CONTROL_TOKEN, World, open_world
 
 __all__ = [
@@ -36,6 +38,9 @@ __all__ = [
     "AGENTS",
     "build_agent",
     "build_plain_agent",
+    "Showing",
+    "Watcher",
+    "report_of",
     "World",
     "open_world",
     "CONTROL_TOKEN",

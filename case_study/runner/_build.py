@@ -26,6 +26,7 @@ from vacuum_world.world import Reading, join, sense
 
 from ._environment import WorldEnvironment, change_is_due
 from ._request import AGENT_KINDS, CaseRequest, model_spec
+from ._showing import PATIENCE
 from ._worlds import ROBOT, World, open_world
 
 AGENTS = AGENT_KINDS
@@ -115,6 +116,7 @@ async def coag_agent(
         logs=case,
         recipe=_recipe(case, episode, request),
         environment=environment,
+        tool_timeout=60.0 if world.showing is None else PATIENCE,
     )
 
 

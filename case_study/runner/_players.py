@@ -16,6 +16,7 @@ from coag.tracing import RunFolder
 from vacuum_world.world import Cell
 
 from ._request import Delivery
+from ._showing import Watcher
 
 
 class Player(Protocol):
@@ -50,14 +51,18 @@ class CoagPlayer:
     Args:
         agent: The agent.
         delivery: How it is told of a change of requirements.
+        watcher: Tells people what it thinks; None where nobody looks.
     """
 
     PROCEDURES = ("proposal", "evaluation", "selection", "deliberation")
     """Procedures by which it chooses; a change by procedure is a standing rule of each."""
 
-    def __init__(self, agent: CoagAgent, delivery: Delivery) -> None:
+    def __init__(
+        self, agent: CoagAgent, delivery: Delivery, watcher: Watcher | None = None
+    ) -> None:
         self._agent = agent
         self._delivery = delivery
+        self._watcher = watcher
 
     @property
     def turns(self) -> int:
@@ -71,6 +76,8 @@ class CoagPlayer:
         async for item in self._agent.on_messages_stream(said, CancellationToken()):
             if isinstance(item, ToolCallExecutionEvent):
                 results += [result.content for result in item.content]
+            if self._watcher is not None:
+                await self._watcher.saw(self._agent)
         return results
 
     async def change(self, cell: Cell) -> None:

@@ -6,13 +6,15 @@ import asyncio
 import os
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from coag.errors import ConfigurationError
 from vacuum_world.client import WorldClient, WorldControl
 from vacuum_world.server import WorldServer
 from vacuum_world.world import Intervention, WorldState
+
+from ._showing import Showing, Watcher
 
 CONTROL_TOKEN = "VACUUM_WORLD_CONTROL_TOKEN"
 """Environment variable with the experimenter's token of a world served elsewhere."""
@@ -31,12 +33,25 @@ class World:
     """The experimenter's token; agents never get it."""
     guests: AsyncExitStack
     """What was opened for playing in it; closed with it."""
+    showing: Showing | None = None
+    """How it is shown to people; None where nobody looks."""
+    clients: list[WorldClient] = field(default_factory=list[WorldClient])
+    """Those that drive the robot; the last one has its token."""
 
     async def join(self) -> WorldClient:
         """A client that drives the robot; the robot joins, or is taken over if it is there."""
         client = await WorldClient.join(self.url, ROBOT, control_token=self.control_token)
         self.guests.push_async_callback(client.close)
+        self.clients.append(client)
         return client
+
+    def watcher(self) -> Watcher | None:
+        """Tells people what the robot's agent thinks, where they look."""
+        if self.showing is None or not self.clients:
+            return None
+        watcher = Watcher(self.clients[-1], self.showing)
+        self.guests.push_async_callback(watcher.close)
+        return watcher
 
     async def state(self) -> WorldState:
         """The whole world, hidden things included."""
@@ -55,7 +70,12 @@ class World:
 
 @asynccontextmanager
 async def open_world(
-    start: WorldState, *, url: str | None = None, kept: Path | None = None, fresh: bool = True
+    start: WorldState,
+    *,
+    url: str | None = None,
+    kept: Path | None = None,
+    fresh: bool = True,
+    showing: Showing | None = None,
 ) -> AsyncGenerator[World]:
     """A world to play in.
 
@@ -64,6 +84,7 @@ async def open_world(
         url: Where a world is served already; None to serve one here.
         kept: The file in which a world served here is kept; None keeps it in RAM.
         fresh: Whether to begin anew; otherwise it is found as it was left.
+        showing: How it is shown to people; None where nobody looks.
 
     Raises:
         ConfigurationError: `url` is given, but no control token.
@@ -72,12 +93,12 @@ async def open_world(
     if url is not None:
         token = await _set_up(start, url, fresh)
         async with AsyncExitStack() as guests:
-            yield World(url, token, guests)
+            yield World(url, token, guests, showing)
         return
-    server = await asyncio.to_thread(_started, start, kept, fresh)
+    server = await asyncio.to_thread(_started, start, kept, fresh, showing)
     try:
         async with AsyncExitStack() as guests:
-            yield World(server.url, server.control_token, guests)
+            yield World(server.url, server.control_token, guests, showing)
     finally:
         await asyncio.to_thread(server.stop)
 
@@ -95,7 +116,12 @@ async def _set_up(start: WorldState, url: str, fresh: bool) -> str:
     return token
 
 
-def _started(start: WorldState, kept: Path | None, fresh: bool) -> WorldServer:
+def _started(
+    start: WorldState, kept: Path | None, fresh: bool, showing: Showing | None
+) -> WorldServer:
     if fresh and kept is not None:
         kept.unlink(missing_ok=True)
-    return WorldServer(start, state_file=kept).start()
+    shown = showing or Showing()
+    return WorldServer(
+        start, state_file=kept, control_token=shown.control_token, port=shown.port
+    ).start()
