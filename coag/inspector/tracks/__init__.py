@@ -5,9 +5,24 @@ checks, which must read all of it, run in a process of their own.
 """
 
 from ._belief import belief
+from ._checks import Checks
+from ._compare import Side, compare
 from ._diffs import diff
 from ._memory import MemoryScan, memory_page
+from ._placing import Placed
 from ._procedures import procedures
 from ._why import graph_of, why_graph
 
-__all__ = ["belief", "memory_page", "MemoryScan", "procedures", "diff", "why_graph", "graph_of"]
+__all__ = [
+    "belief",
+    "memory_page",
+    "MemoryScan",
+    "procedures",
+    "diff",
+    "Checks",
+    "Placed",
+    "why_graph",
+    "graph_of",
+    "compare",
+    "Side",
+]

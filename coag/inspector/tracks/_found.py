@@ -1,0 +1,175 @@
+"""What the checks of one run find, as findings: run in a process of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+from coag.errors import TraceError
+from coag.inspector.views import Finding, FindingSort
+from coag.proof import Cause, Diagnosis, Domain, Rule, Violation, diagnoses, examine
+from coag.proof.verifying import folded
+from coag.schema import Entry, ExecutionOutcome, Intent, ModelCall, Phase, Receipt
+from coag.tracing import RunFolder, TraceIndex, read_run, read_trace
+
+KEPT = 300
+"""Findings of each sort that are told."""
+_TEXT = 2_000
+_REMARKS = 20
+_EVIDENCE = 12
+_TELL_EVERY = 2_000
+"""Records after which it is told how far it is."""
+UNTOLD = "not attributable"
+"""The title of a failure whose cause the trace cannot tell."""
+
+_PHASES = {
+    Cause.MISSED_RETRIEVAL: Phase.RETRIEVAL,
+    Cause.WRONG_FACT: Phase.RETRIEVAL,
+    Cause.FAULTY_REASONING: Phase.REASONING,
+    Cause.INVALID_PROPOSAL: Phase.PROPOSAL,
+    Cause.FAULTY_EVALUATION: Phase.EVALUATION,
+    Cause.BAD_SELECTION: Phase.SELECTION,
+    Cause.FAILED_EXECUTION: Phase.EXECUTION,
+}
+"""The phase at fault; the world has none."""
+
+Tell = Callable[[dict[str, Any]], None]
+"""Takes one message: `checked`, `finding`, `left_out`, `remark` or `done`."""
+
+
+def check(folder: RunFolder, domain: Domain | None, tell: Tell) -> None:
+    """Diagnoses and verifies a run, and tells what it finds as it finds it.
+
+    Args:
+        folder: The run's folder.
+        domain: What is known of its domain, as the user chose it; None for what JSON shows.
+        tell: Is told.
+
+    Raises:
+        TraceError: There is no run in the folder, or its trace cannot be read.
+    """
+    read_run(folder.path)
+    if folder.trace_path.is_symlink():
+        raise TraceError(folder.trace_path, "is a link; only a file within the folder is read")
+    left_out = _tell_causes(folder, domain, tell) if folder.trace_path.is_file() else 0
+    found = examine(folder)
+    violations = list(_merged(found.violations))
+    for finding in _violations(folder, violations[:KEPT]):
+        tell({"finding": as_json(finding)})
+    for remark in found.remarks[:_REMARKS]:
+        tell({"remark": str(remark)[:_TEXT]})
+    left_out += len(violations[KEPT:])
+    tell({"checked": found.records, "left_out": left_out, "done": True})
+
+
+# ---- causes ----
+
+
+def _tell_causes(folder: RunFolder, domain: Domain | None, tell: Tell) -> int:
+    """Tells every failure with its cause; how many were too many."""
+    count = 0
+    for diagnosis in diagnoses(_counted(folder, tell), domain=domain):
+        count += 1
+        if count <= KEPT:
+            tell({"finding": as_json(cause_of(diagnosis))})
+    return max(0, count - KEPT)
+
+
+def _counted(folder: RunFolder, tell: Tell) -> Iterator[Entry]:
+    for number, entry in enumerate(read_trace(folder.trace_path, lambda problem: None), 1):
+        if number % _TELL_EVERY == 0:
+            tell({"checked": number})
+        yield entry
+
+
+def cause_of(diagnosis: Diagnosis) -> Finding:
+    """A failure and its cause as a finding."""
+    phase = _PHASES.get(diagnosis.cause) if diagnosis.cause else None
+    if diagnosis.cause is Cause.UNUSABLE_ANSWER:
+        phase = next((one.phase for one in diagnosis.evidence if one.phase), None)
+    evidence = tuple((one.seq, one.text[:_TEXT]) for one in diagnosis.evidence[:_EVIDENCE])
+    return Finding(
+        sort=FindingSort.CAUSE,
+        title=diagnosis.cause or UNTOLD,
+        text=f"{diagnosis.failure} {diagnosis.reason}"[:_TEXT],
+        cycle=diagnosis.cycle,
+        phase=phase,
+        seq=diagnosis.evidence[-1].seq if diagnosis.evidence else None,
+        evidence=evidence,
+    )
+
+
+# ---- violations ----
+
+
+def _merged(violations: Sequence[Violation]) -> Iterator[tuple[Violation, str]]:
+    """Each with its sentence; of lines that do not fit their hashes the first tells of all."""
+    chained = [one for one in violations if one.rule is Rule.CHAIN and one.seq is not None]
+    others = folded(chained)[0][len(str(chained[0])) :] if chained else ""
+    for violation in violations:
+        if violation in chained[:1]:
+            yield violation, violation.text + others
+        elif violation.rule is not Rule.CHAIN or violation.seq is None:
+            yield violation, violation.text
+
+
+def _violations(
+    folder: RunFolder, violations: Iterable[tuple[Violation, str]]
+) -> Iterator[Finding]:
+    index: TraceIndex | None = None
+    for violation, text in violations:
+        if index is None:
+            index = TraceIndex(folder.trace_path)
+            while index.extend():
+                pass
+        cycle, phase = _place(index, violation.seq)
+        yield Finding(
+            sort=FindingSort.VIOLATION,
+            title=violation.rule,
+            text=text[:_TEXT],
+            cycle=violation.cycle if violation.cycle is not None else cycle,
+            phase=phase,
+            seq=violation.seq,
+        )
+
+
+def _place(index: TraceIndex, seq: int | None) -> tuple[int | None, Phase | None]:
+    """The cycle and the phase of a record; None where they are not known."""
+    if seq is None or not 0 <= seq < index.lines:
+        return None, None
+    cycle = index.stretch(index.stretch_of(seq)).cycle or None
+    (line,) = index.read([seq])
+    match line.entry and line.entry.body:
+        case Intent() | Receipt() | ExecutionOutcome():
+            return cycle, Phase.EXECUTION
+        case ModelCall() as call:
+            return cycle, call.phase
+        case body:
+            return cycle, getattr(body, "phase", None)
+
+
+def as_json(finding: Finding) -> dict[str, Any]:
+    """A finding as JSON; `finding_of` makes it again."""
+    return {
+        "sort": finding.sort,
+        "title": finding.title,
+        "text": finding.text,
+        "cycle": finding.cycle,
+        "phase": finding.phase,
+        "seq": finding.seq,
+        "evidence": finding.evidence,
+    }
+
+
+def finding_of(told: dict[str, Any]) -> Finding:
+    """A finding out of its JSON."""
+    phase = told["phase"]
+    return Finding(
+        sort=FindingSort(told["sort"]),
+        title=told["title"],
+        text=told["text"],
+        cycle=told["cycle"],
+        phase=None if phase is None else Phase(phase),
+        seq=told["seq"],
+        evidence=tuple((seq, text) for seq, text in told["evidence"]),
+    )
