@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from coag.memory import LongTermMemory, ProceduralMemory
     from coag.models import ScriptedModel, open_model
     from coag.schema import Candidate, Percept, Phase, Section, Verdict
+    from coag.tracing import Trace
 
 __version__ = "0.1.0"
 
@@ -41,6 +42,7 @@ _HOMES = {
     "Section": "coag.schema",
     "Verdict": "coag.schema",
     "CoagError": "coag.errors",
+    "Trace": "coag.tracing",
 }
 
 __all__ = [  # pyright: ignore[reportUnsupportedDunderAll] - loaded on first use
@@ -60,6 +62,7 @@ __all__ = [  # pyright: ignore[reportUnsupportedDunderAll] - loaded on first use
     "Section",
     "Verdict",
     "CoagError",
+    "Trace",
     "__version__",
 ]
 

@@ -28,7 +28,7 @@ from .forking import (
     fork,
 )
 from .replaying import AgentBuilder, Divergence, ReplayReport, replay
-from .verifying import Examination, Remark, Rule, Trace, Violation, examine, verify
+from .verifying import Examination, Remark, Rule, TraceSource, Violation, examine, verify
 
 __all__ = [
     "diagnose",
@@ -41,7 +41,7 @@ __all__ = [
     "Cause",
     "verify",
     "examine",
-    "Trace",
+    "TraceSource",
     "Examination",
     "Violation",
     "Remark",

@@ -13,6 +13,7 @@ from ._actions import ActionCall, ActionResult, ActionSpec
 from ._candidates import Candidate, Evaluation, Verdict
 from ._clock import Clock, SteppingClock, SystemClock
 from ._effects import UNPARSED, Intent, Receipt, ReceiptStatus, Returned, parsed_arguments
+from ._html import HtmlTable, html_card, html_text, visible
 from ._ids import CountingIds, IdSource, content_id, new_run_id
 from ._import_names import (
     check_own_code,
@@ -139,6 +140,10 @@ __all__ = [
     "TraceRecord",
     "Entry",
     "ENTRY",
+    "HtmlTable",
+    "html_card",
+    "html_text",
+    "visible",
     "Constraint",
     "ConstraintSource",
     "ActionSpace",

@@ -16,6 +16,7 @@ Secrets are replaced before anything is written. The format is described in
 """
 
 from ._chain import line_hash
+from ._columns import Column, Row, TableName
 from ._find import find_run, known_cycles, list_runs
 from ._folder import RunFolder, open_trace, read_run, seal_of
 from ._heads import RecordKind
@@ -27,9 +28,14 @@ from ._redactor import REDACTED, Redactor
 from ._run import Parent, Rebuild, Recipe, RunInfo, RunKind, Seal, installed_versions
 from ._schemas import log_schemas
 from ._tail import TraceTail
+from ._trace import Trace
 from ._writer import TraceWriter
 
 __all__ = [
+    "Trace",
+    "TableName",
+    "Column",
+    "Row",
     "RunKind",
     "Recipe",
     "Rebuild",

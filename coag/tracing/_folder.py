@@ -13,7 +13,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import from_json, to_json
 
 from coag.errors import TraceError
-from coag.schema import TRACE_VERSION, Clock, Record
+from coag.schema import TRACE_VERSION, Clock, Record, html_card
 
 from ._line_file import backwards
 from ._pages import PhasePages, PlainPages
@@ -21,7 +21,7 @@ from ._parse import Unreadable, newer_version, parse_line
 from ._private import FOLDER, private
 from ._redactor import Redactor
 from ._regular import regular
-from ._run import RunInfo, Seal
+from ._run import RunInfo, Seal, run_facts
 from ._upgrade import is_older, upgraded_run
 from ._writer import TraceWriter
 
@@ -80,6 +80,13 @@ class RunFolder:
     def exists(self) -> bool:
         """True if there is a run here."""
         return self.info_path.is_file()
+
+    def _repr_html_(self) -> str:
+        try:
+            facts = run_facts(read_run(self.path))
+        except TraceError as error:
+            return html_card("No run", lines=[str(error)])
+        return html_card(f"Run {self.path.name}", facts=facts)
 
     def remembered(self) -> tuple[Record, ...]:
         """The records that a fork's memory began with.

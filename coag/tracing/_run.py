@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from coag.schema import TRACE_VERSION, Phase, Value
+from coag.schema import TRACE_VERSION, Phase, Value, html_card
 
 RunKind = Literal["coag", "plain"]
 """`coag`: six phases a cycle; `plain`: an agent that calls its tools straight away."""
@@ -89,6 +89,28 @@ class RunInfo(Value):
     """None while the run goes on, and after a crash."""
     result: dict[str, Any] | None = None
     """What whoever ran it found out about the finished run, e.g. its measures."""
+
+    def _repr_html_(self) -> str:
+        return html_card(f"Run {self.id}", facts=run_facts(self))
+
+
+def run_facts(info: RunInfo) -> list[tuple[str, object]]:
+    """What a person wants to know of a run first, by name."""
+    kind = "six phases a cycle" if info.kind == "coag" else "plain: calls its tools straight away"
+    ended = (
+        "goes on, or broke off" if info.ended_at is None else f"{info.ended_at:%Y-%m-%d %H:%M:%S}"
+    )
+    parent = info.parent
+    return [
+        ("agent", info.agent),
+        ("kind", kind),
+        ("model", info.model),
+        ("seed", info.seed),
+        ("started", f"{info.started_at:%Y-%m-%d %H:%M:%S}"),
+        ("ended", ended),
+        ("forked from", None if parent is None else f"{parent.run}, {parent.cycle}.{parent.phase}"),
+        ("result", info.result),
+    ]
 
 
 def installed_versions() -> dict[str, str]:

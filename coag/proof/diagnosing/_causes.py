@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from coag.schema import Phase
+from coag.schema import HtmlTable, Phase, html_card
 
 
 class Cause(StrEnum):
@@ -64,3 +64,11 @@ class Diagnosis:
     def __str__(self) -> str:
         cause = self.cause or "not attributable"
         return f"cycle {self.cycle}: {cause}: {self.failure} {self.reason}"
+
+    def _repr_html_(self) -> str:
+        rows = [(one.seq, one.cycle, one.phase, one.text) for one in self.evidence]
+        return html_card(
+            f"Cycle {self.cycle}: {self.cause or 'not attributable'}",
+            facts=[("failure", self.failure), ("why", self.reason)],
+            table=HtmlTable(columns=("record", "cycle", "phase", "evidence"), rows=rows),
+        )

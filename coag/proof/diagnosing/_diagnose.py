@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from coag.proof.verifying import Trace
+from coag.proof.verifying import TraceSource
 from coag.schema import Entry, Phase, Record, TraceRecord
 from coag.tracing import RunFolder, read_trace
 
@@ -60,7 +60,7 @@ comes behind it are its consequences."""
 
 
 def diagnose(
-    trace: Trace, *, domain: Domain | None = None, memory: Iterable[Record] = ()
+    trace: TraceSource, *, domain: Domain | None = None, memory: Iterable[Record] = ()
 ) -> list[Diagnosis]:
     """Every failure in a trace, each with its cause; at most one a cycle.
 
@@ -73,7 +73,7 @@ def diagnose(
 
 
 def diagnoses(
-    trace: Trace, *, domain: Domain | None = None, memory: Iterable[Record] = ()
+    trace: TraceSource, *, domain: Domain | None = None, memory: Iterable[Record] = ()
 ) -> Iterator[Diagnosis]:
     """Every failure in a trace, as it is found, in bounded memory.
 
@@ -115,7 +115,7 @@ def _judge(scene: Scene, story: Story) -> Iterator[Diagnosis]:
     story.end(scene)
 
 
-def _entries(trace: Trace) -> Iterable[Entry | TraceRecord]:
+def _entries(trace: TraceSource) -> Iterable[Entry | TraceRecord]:
     if isinstance(trace, RunFolder):
         return read_trace(trace.trace_path, lambda problem: None)
     if isinstance(trace, Path | str):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from coag.proof.forking import Choice
-from coag.schema import Percept, RecalledRecord, Value, Verdict
+from coag.schema import HtmlTable, Percept, RecalledRecord, Value, Verdict, html_card
 
 
 class ProcedureUsed(Value):
@@ -82,3 +82,32 @@ class Explanation(Value):
     def chosen(self) -> tuple[Choice, ...]:
         """What was decided on; empty for an impasse."""
         return tuple(one.choice for one in self.considered if one.chosen)
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (
+                "chosen" if one.chosen else "",
+                str(one.choice),
+                one.score,
+                one.died_of and f"{one.died_of.constraint}: {one.died_of.reason}",
+                one.because,
+            )
+            for one in self.considered
+        ]
+        return html_card(
+            f"Cycle {self.cycle} of {self.run}",
+            facts=[
+                ("goal", self.goal or None),
+                ("situation", self.situation or None),
+                ("recalled", len(self.recalled) or None),
+                ("constraints", ", ".join(self.constraints) or None),
+                ("decided by", self.decided_by),
+                ("reason", self.reason or None),
+                ("status", self.status),
+                ("result", self.result or None),
+            ],
+            lines=self.notes,
+            table=HtmlTable(
+                columns=("", "candidate", "score", "died of", "why proposed"), rows=rows
+            ),
+        )

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from coag.errors import ConfigurationError
-from coag.schema import ModelCall, Percept, SelectionOutcome, Value
+from coag.schema import HtmlTable, ModelCall, Percept, SelectionOutcome, Value, html_card
 from coag.tracing import RunFolder
 
 from ._boundary import Boundary
@@ -52,6 +52,37 @@ class ForkReport(Value):
     """How the fork's environment stands, where it can tell."""
     stopped: str | None
     """Why the fork stopped before an Execution; None if it went to the end."""
+
+    def _repr_html_(self) -> str:
+        return html_card(
+            f"Fork at {self.at} of {self.parent.name}",
+            facts=[
+                ("fork", self.run.name),
+                ("changed", "; ".join(self.changes) or "nothing"),
+                ("parent ended", self.parent_end),
+                ("fork ended", self.fork_end),
+                ("stopped", self.stopped),
+            ],
+            lines=self.notices,
+            table=_side_by_side(self.parent_cycles, self.fork_cycles),
+        )
+
+
+def _side_by_side(parent: Sequence[CycleStory], fork: Sequence[CycleStory]) -> HtmlTable:
+    """Each cycle of two runs, as far as it decided."""
+    told: dict[int, list[str]] = {}
+    for place, stories in enumerate((parent, fork)):
+        for story in stories:
+            told.setdefault(story.cycle, ["", ""])[place] = _decided(story)
+    rows = [(cycle, *told[cycle]) for cycle in sorted(told)]
+    return HtmlTable(columns=("cycle", "parent", "fork"), rows=rows)
+
+
+def _decided(story: CycleStory) -> str:
+    if not story.chosen:
+        return "no decision" if story.chosen is None else "impasse"
+    chosen = ", ".join(map(str, story.chosen))
+    return f"{chosen}: {story.status}" if story.status else chosen
 
 
 async def fork(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from coag.agent import CoagAgent, rebuild
 from coag.errors import CoagError, ConfigurationError, ResumeError, TraceError
-from coag.schema import PHASES, TRACE_VERSION, Outcome, Phase, TraceRecord
+from coag.schema import PHASES, TRACE_VERSION, Outcome, Phase, TraceRecord, html_card
 from coag.tracing import (
     Rebuild,
     RunFolder,
@@ -74,6 +74,25 @@ class ReplayReport:
     def same(self) -> bool:
         """True if nothing differs."""
         return self.divergence is None
+
+    def _repr_html_(self) -> str:
+        found = self.divergence
+        title = f"Replay of {self.run}: all {self.records} records are alike"
+        facts: list[tuple[str, object]] = []
+        if found is not None:
+            title = f"Replay of {self.run}: {self.records} records are alike, then it differs"
+            facts = [
+                ("record", found.seq),
+                (
+                    "where",
+                    f"cycle {found.cycle}, {found.phase or 'between phases'}, {found.record}",
+                ),
+                ("field", found.field),
+                ("recorded", found.recorded),
+                ("replayed", found.replayed),
+                ("meaning", found.meaning),
+            ]
+        return html_card(title, facts=facts, lines=self.remarks)
 
 
 async def replay(

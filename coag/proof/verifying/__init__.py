@@ -6,14 +6,14 @@ others see how things stood. What is wrong goes into one book, each with the sen
 what and where.
 """
 
-from ._verify import Trace, examine, verify
+from ._verify import TraceSource, examine, verify
 from ._violation import Examination, Remark, Rule, Violation, folded
 
 __all__ = [
     "Examination",
     "Remark",
     "Rule",
-    "Trace",
+    "TraceSource",
     "Violation",
     "examine",
     "folded",

@@ -14,6 +14,7 @@ from coag.tracing import (
     ProblemKind,
     RunFolder,
     RunInfo,
+    Trace,
     TraceLine,
     read_lines,
     read_run,
@@ -25,8 +26,8 @@ from ._rules import checkers_for, steps
 from ._rules_story import Story
 from ._violation import Examination, Rule, Violation
 
-Trace = Path | str | RunFolder | Iterable[Entry] | Iterable[TraceRecord]
-"""A run's folder, or the records of a run in RAM, e.g. `agent.trace`."""
+TraceSource = Path | str | RunFolder | Trace | Iterable[Entry] | Iterable[TraceRecord]
+"""A run's folder, its `Trace`, or the records of a run in RAM, e.g. `agent.trace`."""
 
 _BROKEN = {
     ProblemKind.UNREADABLE: Rule.LINE,
@@ -36,7 +37,7 @@ _BROKEN = {
 
 
 def verify(
-    trace: Trace, *, hooks: CoagContext[Any] | None = None, head: str | None = None
+    trace: TraceSource, *, hooks: CoagContext[Any] | None = None, head: str | None = None
 ) -> list[Violation]:
     """Every way in which a trace is not what a run can have left; empty if it holds.
 
@@ -46,7 +47,7 @@ def verify(
 
 
 def examine(
-    trace: Trace, *, hooks: CoagContext[Any] | None = None, head: str | None = None
+    trace: TraceSource, *, hooks: CoagContext[Any] | None = None, head: str | None = None
 ) -> Examination:
     """Checks a trace against the invariants of deliberation, record by record.
 
@@ -55,7 +56,7 @@ def examine(
     the first snapshot.
 
     Args:
-        trace: A run's folder, or the records of one run in order.
+        trace: A run's folder or `Trace`, or the records of one run in order.
         hooks: A context of the run's domain, as new: its hook computes every change of the
             perceptual state again. It is used up. None to take the changes from the records.
         head: The hash of the last line as it was noted down before; None to compare nothing.
@@ -64,6 +65,8 @@ def examine(
         TraceError: There is no run in the folder, or its trace cannot be read at all.
     """
     book = Book()
+    if isinstance(trace, Trace) and trace.folder is not None:
+        trace = trace.folder
     if isinstance(trace, Path | str | RunFolder):
         return _examine_folder(_folder(trace), book, hooks, head)
     return _examine_records(trace, book, hooks, head)

@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
+from coag.schema import HtmlTable, html_card
+
 _NAMED = 10
 """Lines that a folded sentence names."""
 
@@ -99,6 +101,17 @@ class Examination:
     def holds(self) -> bool:
         """True if nothing is violated."""
         return not self.violations
+
+    def _repr_html_(self) -> str:
+        count = len(self.violations)
+        title = "The trace holds" if self.holds else f"The trace does not hold: {count} violations"
+        rows = [(one.rule, one.seq, one.cycle, one.text) for one in self.violations]
+        return html_card(
+            title,
+            facts=[("records", self.records), ("head", self.head or None)],
+            lines=map(str, self.remarks),
+            table=HtmlTable(columns=("rule", "record", "cycle", "what is wrong"), rows=rows),
+        )
 
 
 def folded(violations: Iterable[Violation]) -> list[str]:

@@ -1,0 +1,122 @@
+"""Showing foreign text in a notebook: small tables of HTML in which nothing can act.
+
+There is no script, no class and no address in it, so that it looks the same wherever it is put;
+colours are the page's own, so that it can be read in dark and light.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from html import escape
+
+from ._tokens import well_formed
+
+CELL = 200
+"""Characters that are shown of a text, where no other number is given."""
+ROWS = 20
+"""Rows that are shown of a table."""
+
+_FACTS = 40
+
+_STEERING = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\xa0\xad\u061c\u115f\u1160\u180e\u200b-\u200f\u2028-\u202e"
+    r"\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
+)
+"""All that steers or is not seen: controls, marks of direction, characters without a width."""
+
+_BOX = "border:1px solid rgba(128,128,128,.4);border-radius:6px;padding:.6em .9em;max-width:64em;"
+_WORDS = "overflow-wrap:anywhere;text-align:left;vertical-align:top;white-space:normal;"
+_CELL = f"{_WORDS}padding:.15em 1em .15em 0;"
+_QUIET = "opacity:.75;"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HtmlTable:
+    """A table; what stands in it is any value, and shown as text."""
+
+    columns: tuple[str, ...]
+    rows: Sequence[Sequence[object]]
+    total: int | None = None
+    """How many rows there are, where not all are given."""
+
+
+def visible(text: str, limit: int = CELL) -> str:
+    """The beginning of a foreign text, in which what steers or is not seen is written out.
+
+    Args:
+        text: Any text.
+        limit: Characters kept; what is missing is counted.
+    """
+    kept = _STEERING.sub(_written_out, well_formed(text[:limit]))
+    more = len(text) - limit
+    return f"{kept} [… {more:,} more]" if more > 0 else kept
+
+
+def _written_out(found: re.Match[str]) -> str:
+    number = ord(found.group())
+    if number < 1 << 8:
+        return f"\\x{number:02x}"
+    return f"\\u{number:04x}" if number < 1 << 16 else f"\\U{number:08x}"
+
+
+def html_text(value: object, limit: int = CELL) -> str:
+    """A value as text within HTML; nothing for None."""
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    return escape(visible(value if isinstance(value, str) else str(value), limit))
+
+
+def html_card(
+    title: str,
+    *,
+    facts: Iterable[tuple[str, object]] = (),
+    lines: Iterable[str] = (),
+    table: HtmlTable | None = None,
+) -> str:
+    """A small box of HTML.
+
+    Args:
+        title: What is shown, in a few words.
+        facts: Names with values; those of None are left out.
+        lines: Sentences below them; of many the first ones.
+        table: Below those.
+    """
+    parts = [f'<div style="{_BOX}"><strong>{html_text(title)}</strong>']
+    told = [(name, value) for name, value in facts if value is not None][:_FACTS]
+    if told:
+        cells = "".join(
+            f'<tr><td style="{_CELL}{_QUIET}">{html_text(name)}</td>'
+            f'<td style="{_CELL}">{html_text(value)}</td></tr>'
+            for name, value in told
+        )
+        parts.append(f'<table style="border:0;margin:.4em 0">{cells}</table>')
+    parts += _sentences(lines)
+    if table is not None and table.rows:
+        parts.append(_table(table))
+    return "".join([*parts, "</div>"])
+
+
+def _sentences(lines: Iterable[str]) -> Iterable[str]:
+    shown = list(lines)
+    for line in shown[:ROWS]:
+        yield f'<div style="{_WORDS}margin:.3em 0">{html_text(line, 600)}</div>'
+    if len(shown) > ROWS:
+        yield f'<div style="{_QUIET}">and {len(shown) - ROWS:,} more</div>'
+
+
+def _table(table: HtmlTable) -> str:
+    head = "".join(f'<th style="{_CELL}">{html_text(name)}</th>' for name in table.columns)
+    body = "".join(f"<tr>{_cells(row)}</tr>" for row in table.rows[:ROWS])
+    total = len(table.rows) if table.total is None else table.total
+    left = total - min(len(table.rows), ROWS)
+    more = f'<div style="{_QUIET}">and {left:,} more</div>' if left > 0 else ""
+    frame = '<table style="border:0;margin:.5em 0;border-collapse:collapse">'
+    return f"{frame}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
+
+
+def _cells(row: Sequence[object]) -> str:
+    return "".join(f'<td style="{_CELL}">{html_text(value)}</td>' for value in row)

@@ -1,0 +1,129 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Protocol
+
+import pytest
+from kits.hostile import FORBIDDEN, HARM, hostile_run
+
+from case_study.measures import CaseResult
+from coag.proof import (
+    Boundary,
+    Cause,
+    Choice,
+    Considered,
+    CycleStory,
+    Diagnosis,
+    Divergence,
+    Evidence,
+    Examination,
+    Explanation,
+    ForkReport,
+    Remark,
+    ReplayReport,
+    Rule,
+    Violation,
+    examine,
+    verify,
+)
+from coag.schema import Phase, Verdict
+from coag.tracing import Trace
+
+AT = datetime(2026, 11, 21, tzinfo=UTC)
+CHOICE = Choice(action=HARM, arguments=HARM)
+
+
+class Shown(Protocol):
+    """What a notebook shows as HTML."""
+
+    def _repr_html_(self) -> str: ...
+
+
+RESULTS: list[Shown] = [
+    Examination(
+        records=9,
+        head=HARM,
+        violations=(Violation(rule=Rule.LINE, seq=1, cycle=1, text=HARM),) * 500,
+        remarks=(Remark(seq=1, text=HARM),) * 500,
+    ),
+    Examination(records=9, head=""),
+    ReplayReport(
+        run=HARM,
+        records=3,
+        divergence=Divergence(
+            seq=1,
+            cycle=1,
+            phase=None,
+            record=HARM,
+            field=HARM,
+            recorded=HARM,
+            replayed=HARM,
+            meaning=HARM,
+        ),
+        remarks=(HARM,),
+    ),
+    ReplayReport(run="run", records=3),
+    ForkReport(
+        run=Path("fork"),
+        parent=Path("parent"),
+        at=Boundary(cycle=1, phase=Phase.EVALUATION),
+        changes=(HARM,),
+        notices=(HARM,),
+        parent_cycles=(CycleStory(cycle=1, chosen=(CHOICE,), status="done"), CycleStory(cycle=2)),
+        fork_cycles=(CycleStory(cycle=1, chosen=()),),
+        parent_end=HARM,
+        fork_end=None,
+        stopped=HARM,
+    ),
+    Explanation(
+        run=HARM,
+        kind="coag",
+        cycle=1,
+        goal=HARM,
+        considered=(
+            Considered(
+                id="c",
+                choice=CHOICE,
+                because=HARM,
+                died_of=Verdict(allowed=False, constraint=HARM, reason=HARM),
+            ),
+        )
+        * 100,
+        notes=(HARM,),
+    ),
+    Diagnosis(
+        cycle=1,
+        failure=HARM,
+        cause=Cause.MISPERCEPTION,
+        reason=HARM,
+        evidence=(Evidence(seq=1, cycle=1, phase=None, text=HARM),),
+    ),
+    CaseResult(
+        scenario=HARM,
+        agent=HARM,
+        model=HARM,
+        seed=1,
+        success=True,
+        run=HARM,
+        measures={HARM: HARM, "nothing": None},
+    ),
+]
+
+
+@pytest.mark.parametrize("result", RESULTS, ids=lambda one: type(one).__name__)
+def test_results_show_themselves_small_and_harmless(result: Shown) -> None:
+    page = result._repr_html_()  # pyright: ignore[reportPrivateUsage] - Jupyter's name
+    assert page.startswith("<div")
+    assert len(page) < 60_000
+    assert not FORBIDDEN & set(page)
+    assert "<script" not in page
+    assert "<img" not in page
+
+
+@pytest.mark.broken_trace("the run's texts are hostile, its state is none")
+def test_a_trace_of_a_folder_is_verified_as_its_folder_is(tmp_path: Path) -> None:
+    folder = hostile_run(tmp_path)
+    assert examine(Trace(folder)) == examine(folder)
+    assert examine(Trace(folder)).head
+    assert verify(Trace(list(Trace(folder)))) == verify(list(Trace(folder)))
