@@ -5,6 +5,7 @@ from __future__ import annotations
 from copy import deepcopy
 
 from coag.proof import Rule
+from coag.schema import MemoryKind, record_id
 
 from .lies import LIES, lie
 from .tampering import Bodies, Body, where
@@ -248,6 +249,27 @@ def a_record_of_another_id(bodies: Bodies) -> None:
 @lie(Rule.WRITTEN)
 def a_record_that_is_none(bodies: Bodies) -> None:
     bodies[where(bodies, "written", what="record")]["content"] = {}
+
+
+@lie(Rule.WRITTEN)
+def a_record_that_no_action_wrote(bodies: Bodies) -> None:
+    content = bodies[where(bodies, "written", what="record")]["content"]
+    content["text"] = "The cup is gold."
+    content["id"] = record_id(MemoryKind.SEMANTIC, content["scope"], content["text"])
+    bodies[where(bodies, "written", what="record")]["id"] = content["id"]
+
+
+@lie(Rule.WRITTEN)
+def a_fact_written_as_an_event(bodies: Bodies) -> None:
+    content = bodies[where(bodies, "written", what="record")]["content"]
+    content["kind"] = "episodic"
+    content["id"] = record_id(MemoryKind.EPISODIC, content["scope"], content["text"])
+    bodies[where(bodies, "written", what="record")]["id"] = content["id"]
+
+
+@lie(Rule.WRITTEN)
+def a_version_written_for_another_reason(bodies: Bodies) -> None:
+    bodies[where(bodies, "written", what="procedure")]["content"]["reason"] = "The cup wants it."
 
 
 @lie(Rule.WRITTEN)

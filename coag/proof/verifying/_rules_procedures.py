@@ -7,6 +7,7 @@ from typing import Any, cast
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
+from coag.context import WorkingMemory
 from coag.schema import (
     Phase,
     Record,
@@ -21,6 +22,7 @@ from coag.tracing import REDACTED
 
 from ._book import Book, Taking, difference, shown
 from ._rules_story import Story
+from ._rules_writers import selected_in, writes
 from ._violation import Rule
 
 
@@ -188,7 +190,7 @@ class Procedures:
 
 
 class Writes:
-    """Records are written in Execution, of this run and cycle, and are what their ids say."""
+    """Records are written in Execution, by its action, and are what their ids say."""
 
     def __init__(self, book: Book, story: Story, run: str | None) -> None:
         self.book = book
@@ -215,6 +217,8 @@ class Writes:
                 f"{shown(record.id)} was written after {memory.phase} of cycle {memory.cycle}; "
                 "actions run in Execution only.",
             )
+        else:
+            self._check_writer(record, memory)
         # One that was superseded and holds again tells of when it was first made.
         if record.cycle != memory.cycle and record.content.get("supersedes") is None:
             self.book.violate(
@@ -223,6 +227,16 @@ class Writes:
             )
         if record.what == "record":
             self._check_record(record)
+
+    def _check_writer(self, record: Written, memory: WorkingMemory) -> None:
+        selected = list(selected_in(memory))
+        if not any(writes(action, arguments, record) for action, arguments in selected):
+            told = ", ".join(f"{action} {shown(dict(given))}" for action, given in selected)
+            self.book.violate(
+                Rule.WRITTEN,
+                f"{shown(record.id)} was written, and nothing that was selected writes it: "
+                f"{told or 'nothing was'}.",
+            )
 
     def _check_record(self, record: Written) -> None:
         try:
