@@ -23,10 +23,10 @@ def amount(number: int) -> str:
     """A count in at most six characters: `812`, `9,120`, `91.2k`, `1.4M`."""
     if number < _FULL:
         return f"{number:,}"
-    if number < _MILLION:
-        shown = f"{number / _THOUSAND:.1f}k"
-        return shown if number < 100 * _THOUSAND else f"{number // _THOUSAND}k"
-    return f"{number / _MILLION:.1f}M"
+    unit, sign = (_THOUSAND, "k") if number < _MILLION else (_MILLION, "M")
+    if number < 100 * unit:
+        return f"{number // (unit // 10) / 10:.1f}{sign}"
+    return f"{number // unit}{sign}"
 
 
 def money(cost: float) -> str:

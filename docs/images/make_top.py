@@ -41,8 +41,8 @@ from coag.ui.top import TopApp
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 PICTURE = Path(__file__).with_name("coag-top.svg")
-_FONTS = re.compile(r"@font-face\s*\{[^}]*\}")
-"""They would be fetched from elsewhere."""
+_FROM_ELSEWHERE = re.compile(r"@font-face\s*\{[^}]*\}|<!--.*?-->", re.DOTALL)
+"""Fonts, which would be fetched, and comments."""
 _MODEL = "ollama:qwen2.5:1.5b"
 
 
@@ -181,7 +181,7 @@ def main() -> None:
             elif name != "hallway":
                 held.add(folder.trace_path.stat().st_ino)
         picture = asyncio.run(draw(Path(place), frozenset(held)))
-    PICTURE.write_text(_FONTS.sub("", picture), encoding="utf-8")
+    PICTURE.write_text(_FROM_ELSEWHERE.sub("", picture), encoding="utf-8")
 
 
 if __name__ == "__main__":
