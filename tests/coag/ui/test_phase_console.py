@@ -9,10 +9,16 @@ from typing import Any
 import pytest
 from autogen_agentchat.agents import AssistantAgent, UserProxyAgent
 from autogen_agentchat.base import Response, TaskResult
-from autogen_agentchat.messages import TextMessage, ThoughtEvent
+from autogen_agentchat.messages import (
+    MemoryQueryEvent,
+    SelectSpeakerEvent,
+    TextMessage,
+    ThoughtEvent,
+)
 from autogen_agentchat.teams import RoundRobinGroupChat
 from autogen_agentchat.ui import UserInputManager
 from autogen_core import CancellationToken
+from autogen_core.memory import MemoryContent, MemoryMimeType
 from kits.brains import brain, respond
 from kits.drop_in import PlannedModel
 from kits.hostile import FORBIDDEN, HARM
@@ -189,6 +195,32 @@ async def test_a_verdict_that_was_cut_is_not_taken_for_a_survivor() -> None:
     assert "rejected: c1" in output.getvalue()
     assert "survived" not in output.getvalue()
     assert "and more than is told here" in output.getvalue()
+
+
+async def test_thoughts_memories_and_other_events_are_shown_too() -> None:
+    events = (
+        ThoughtEvent(content="Hm \x1b[31m[/done].", source="x"),
+        MemoryQueryEvent(
+            content=[MemoryContent(content=HARM, mime_type=MemoryMimeType.TEXT)], source="x"
+        ),
+        SelectSpeakerEvent(content=["y"], source="x"),
+        TaskResult(messages=[]),
+    )
+    output = io.StringIO()
+    await PhaseConsole(of(*events), output=output)
+    text = output.getvalue()
+    assert "  thought     Hm [/done]." in text
+    assert "remembered: [/x]<b onclick=x>" in text
+    assert "  event       x: " in text
+    assert not FORBIDDEN & set(text)
+
+
+async def test_a_tool_call_that_was_rejected_is_told_once() -> None:
+    model = PlannedModel("Fine.", ("ghost", {"a": 1}))
+    text = await shown(CoagAgent("scout", model, proposal="native"))
+    assert text.count("rejected: ghost") == 1
+    assert "Rejected by" not in text
+    assert "  action" not in text
 
 
 # ---- terminals ----
