@@ -327,3 +327,34 @@ def test_ctrl_c_leaves_cleanly_while_the_model_thinks(
     assert "Traceback" not in rest
     (trace,) = (tmp_path / "runs").glob("*/trace.jsonl")
     assert '"reason":"cancelled"' in trace.read_text().splitlines()[-1]
+
+
+@pytest.fixture
+def recorded(tmp_path: Path) -> str:
+    """The spec of a model with one answer, from a component file; then it cannot be asked."""
+    component = {
+        "provider": "autogen_ext.models.replay.ReplayChatCompletionClient",
+        "component_type": "model",
+        "config": {"chat_completions": [deliberation("respond", text="Aye.")]},
+    }
+    (tmp_path / "recorded.json").write_text(json.dumps(component))
+    return "recorded.json"
+
+
+def test_one_message_that_gets_no_answer_is_an_error_with_advice(recorded: str, say: Say) -> None:
+    Path(recorded).write_text(Path(recorded).read_text().replace("respond", "think"))
+    said = say("chat", "--model", recorded, "--once", "Hello.")
+    assert (said.code, said.out) == (2, "")
+    told = said.err.splitlines()[-1]
+    assert "No more mock responses" in told
+    assert told.endswith("Check that the server of recorded.json runs and knows this model.")
+
+
+def test_of_several_messages_one_that_gets_no_answer_is_told_and_the_next_one_is_asked(
+    recorded: str, say: Say, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO("One.\nTwo.\nThree.\n"))
+    said = say("chat", "--model", recorded)
+    assert (said.code, said.out) == (2, "Aye.\n")
+    assert said.err.count("No more mock responses") == 2
+    assert said.err.endswith("Messages without an answer: 2. See the errors above.\n")

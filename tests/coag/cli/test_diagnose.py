@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -109,3 +110,38 @@ def test_a_run_that_is_not_there_is_named(say: Say, tmp_path: Path) -> None:
     said = say("diagnose", "nowhere")
     assert said.code == 2
     assert "nowhere" in said.err
+
+
+@pytest.mark.broken_trace("its trace is gone")
+def test_the_only_run_that_cannot_be_read_is_a_users_error(say: Say, tmp_path: Path) -> None:
+    name = _run(tmp_path / "logs", None)
+    (tmp_path / "logs" / name / "trace.jsonl").unlink()
+    said = say("diagnose", name)
+    assert (said.code, said.out) == (2, "")
+    assert "trace.jsonl" in said.err
+
+
+@pytest.mark.broken_trace("its trace is gone")
+def test_of_several_runs_one_that_cannot_be_read_is_told_and_counted(
+    say: Say, tmp_path: Path
+) -> None:
+    name = _run(tmp_path / "logs", None)
+    _run(tmp_path / "logs", None)
+    (tmp_path / "logs" / name / "trace.jsonl").unlink()
+    said = say("diagnose", "logs")
+    assert said.code == 1
+    assert name in said.err
+    assert said.out.endswith("1 of 2 runs with a failure\n")
+
+
+def test_a_domain_may_be_named_that_is_made_already(
+    say: Say, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "from case_study.faults import VacuumDomain\nHOUSE = VacuumDomain()\n"
+    (tmp_path / "house_of_mine.py").write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    _run(tmp_path / "logs", "lost")
+    said = say("diagnose", "--domain", "house_of_mine:HOUSE")
+    assert said.code == 1
+    assert "look failed: 'lost" in said.out
+    monkeypatch.delitem(sys.modules, "house_of_mine")

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 from kits.fake_server import FakeServer, openai_text
 from kits.model_servers import rewriting, sound, without
+
+from coag.cli._doctor import _code  # pyright: ignore[reportPrivateUsage] - what it advises to write
+from coag.doctor import Installation, Recommendation, Report, check_versions
+from coag.schema import Rung, TokenUsage
 
 Say = Callable[..., Any]
 SMALL = ("--context", "400", "--max-tokens", "64")
@@ -111,3 +117,76 @@ def test_a_context_that_is_too_small_is_a_users_error(say: Say) -> None:
     said = say("doctor", "http://127.0.0.1:9/v1#tiny", "--context", "10")
     assert said.code == 2
     assert "--context" in said.err
+
+
+@pytest.fixture
+def silent(tmp_path: Path) -> str:
+    """The spec of a model that has an answer to nothing, from a component file."""
+    component = {
+        "provider": "autogen_ext.models.replay.ReplayChatCompletionClient",
+        "component_type": "model",
+        "config": {"chat_completions": []},
+    }
+    (tmp_path / "silent.json").write_text(json.dumps(component))
+    return "silent.json"
+
+
+def test_a_model_of_a_component_file_is_examined_too(silent: str, say: Say) -> None:
+    said = say("doctor", silent, *SMALL)
+    assert said.code == 1
+    assert said.out.startswith("silent.json\n")
+    assert said.out.endswith("Not usable. Mend what is BAD above, then ask again.\n")
+    told = json.loads(say("doctor", silent, "--json", *SMALL).out)
+    assert told["usable"] is False
+    assert "bad" in {finding["grade"] for finding in told["model"]["findings"]}
+
+
+def test_where_a_client_claims_what_is_so_no_model_info_is_advised() -> None:
+    sound = {"vision": False, "json_output": True}
+    advice = Recommendation(
+        rung=Rung.JSON_SCHEMA, proposal="native", parallel=True, model_info=sound, context_tokens=0
+    )
+    same = Report(
+        model="m",
+        usable=True,
+        findings=(),
+        claimed=sound,
+        recommendation=advice,
+        usage=TokenUsage(),
+    )
+    assert _code(same) == ['agent = CoagAgent("assistant", client, proposal="native")']
+    other = same.model_copy(update={"claimed": {"vision": True, "json_output": True}})
+    assert _code(other)[1:3] == [
+        '    "vision": False,  # the client claims True',
+        '    "json_output": True,',
+    ]
+
+
+@pytest.fixture
+def old_openai(monkeypatch: pytest.MonkeyPatch) -> str:
+    """An installation in which one package is older than coag asks for; gives its bounds."""
+    here = Installation.here()
+    facts = replace(here, versions={**here.versions, "openai": "0.1"})
+    report = check_versions(facts)
+    monkeypatch.setattr("coag.cli._doctor.check_versions", lambda: report)
+    return next(check.bounds for check in report.packages if check.name == "openai")
+
+
+def test_what_is_installed_in_a_wrong_version_is_bad_and_says_what_goes_wrong(
+    old_openai: str, say: Say
+) -> None:
+    said = say("doctor")
+    assert said.code == 1
+    assert "BAD  openai" in said.out
+    assert f"0.1 (coag[openai]: {old_openai})" in said.out
+    assert "→ AutoGen's OpenAI client may fail to import or to ask" in said.out
+    assert said.out.endswith("Install what is BAD above in a version that works.\n")
+
+
+def test_before_a_model_is_examined_what_is_installed_wrongly_is_told(
+    old_openai: str, silent: str, say: Say
+) -> None:
+    out = say("doctor", silent, *SMALL).out
+    assert out.startswith("BAD  openai")
+    assert old_openai in out.splitlines()[0]
+    assert "autogen-core" not in out

@@ -163,3 +163,43 @@ def test_what_is_wrong_is_said_in_a_sentence(
     assert said.code == 2
     assert told in said.err
     assert "\x1b[31mx" not in said.err
+
+
+def test_of_long_results_those_that_differ_count_and_not_the_ones_that_are_alike() -> None:
+    ours = json.dumps({"a": "x" * 200, "end": 5})
+    other = json.dumps({"a": "x" * 200, "end": 6})
+    assert result_beside(ours, ours, other) == "end: 5"
+
+
+@pytest.mark.broken_trace("it ends in the middle of a cycle")
+def test_a_cycle_in_which_nothing_was_chosen_is_said_to_be_one(run: RunFolder, say: Say) -> None:
+    lines = run.trace_path.read_text("utf-8").splitlines(keepends=True)
+    bodies = [json.loads(line)["body"] for line in lines]
+    selections = [n for n, body in enumerate(bodies) if body.get("phase") == "selection"]
+    second = next(n for n in selections if bodies[n]["cycle"] == 2)
+    run.trace_path.write_text("".join(lines[:second]), "utf-8")
+    listed = say("why", run.path.name).out.splitlines()
+    assert listed[1:] == ['  1 pick {"colour": "blue"}', "  2 nothing chosen yet"]
+    said = say("fork", run.path.name, "--at", "2.retrieval")
+    assert said.code == 0
+    assert said.out.count("nothing chosen yet") == 1
+
+
+def test_into_a_file_a_table_is_wide_unless_the_environment_says_how_wide(
+    run: RunFolder, say: Say, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def widest() -> int:
+        lines = say("fork", run.path.name, "--at", "3.execution").out.splitlines()
+        return max(len(line) for line in lines if line.startswith("cycle  parent"))
+
+    monkeypatch.setenv("COLUMNS", "60")
+    narrow = widest()
+    monkeypatch.delenv("COLUMNS")
+    assert narrow <= 60 < widest()
+
+
+@pytest.mark.broken_trace("its records are made up")
+def test_a_plain_run_has_no_phases_to_fork_at(plain_run: RunFolder, say: Say) -> None:
+    said = say("fork", plain_run.path.name, "--at", "1")
+    assert said.code == 2
+    assert "plain" in said.err

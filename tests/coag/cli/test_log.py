@@ -3,16 +3,29 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import timedelta
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import pytest
 from autogen_core.tools import FunctionTool
 
+from coag.cli._log import show_run
 from coag.compat import ConstrainedWorkbench
-from coag.schema import ENTRY, PHASES, Candidate, ModelCall, Verdict
+from coag.schema import (
+    ENTRY,
+    PHASES,
+    Candidate,
+    ExecutionOutcome,
+    ExecutionStatus,
+    ModelCall,
+    Rung,
+    SteppingClock,
+    TokenUsage,
+    Verdict,
+)
 from coag.tracing import RunFolder, read_run, read_trace
 
 pytestmark = pytest.mark.broken_trace("its records are made up")
@@ -343,3 +356,44 @@ def test_an_empty_folder_of_logs_has_no_runs(tmp_path: Path, say: Say) -> None:
 
 def _first_line(run: RunFolder) -> str:
     return run.trace_path.read_text().splitlines()[0]
+
+
+def test_an_unusable_answer_without_a_word_and_a_result_of_nothing_are_a_line_each(
+    leave_run: Callable[..., RunFolder], say: Say
+) -> None:
+    at = SteppingClock().now()
+    call = ModelCall(
+        id="c",
+        at=at,
+        cycle=1,
+        phase=None,
+        model="m",
+        rung=Rung.TEXT,
+        attempt=1,
+        messages=(),
+        raw="",
+        error="it was empty",
+        usage=TokenUsage(),
+        seconds=0.1,
+    )
+    done = ExecutionOutcome(
+        cycle=1, at=at, status=ExecutionStatus.DONE, action="rest", arguments={}, result=""
+    )
+    leave_run([call, done])
+    lines = [line.strip() for line in say("log", "run-1").out.splitlines()]
+    place = lines.index("unusable: it was empty")
+    assert lines[place + 1 : place + 3] == ["execution  done rest {}", ""]
+
+
+def test_whoever_breaks_off_a_list_that_does_not_follow_leaves_it(
+    coag_run: RunFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken_off(path: Path, report: object) -> Iterator[Any]:
+        yield from islice(read_trace(path), 1)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("coag.cli._log.read_trace", broken_off)
+    with pytest.raises(KeyboardInterrupt):
+        show_run(
+            str(coag_run.path), Path("logs"), cycle=None, phase=None, as_json=False, follow=False
+        )

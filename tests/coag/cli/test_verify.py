@@ -12,6 +12,7 @@ import pytest
 from kits.shops import open_shop
 from kits.tampering import bodies_of, edit, forge, honest_run
 
+from coag.compat import Recorder
 from coag.proof import examine
 from coag.tracing import Recipe
 
@@ -103,3 +104,36 @@ def test_with_hooks_the_runs_own_code_computes_the_changes_again(say: Say, tmp_p
     said = say("verify", "latest", "--hooks")
     assert said.code == 2
     assert "no recipe" in said.err
+
+
+@BROKEN
+async def test_the_only_run_that_cannot_be_read_is_a_users_error(say: Say, tmp_path: Path) -> None:
+    run = await honest_run(tmp_path / "logs")
+    (run / "run.json").write_text("{}")
+    said = say("verify", run.name)
+    assert (said.code, said.out) == (2, "")
+    assert "describes no run" in said.err
+
+
+@BROKEN
+async def test_of_very_many_violations_the_first_hundred_are_told(say: Say, tmp_path: Path) -> None:
+    run = await honest_run(tmp_path / "logs")
+    edit(run, lambda lines: [b"rubbish\n"] * 300)
+    first, *rest = say("verify", "latest").out.splitlines()
+    count = int(first.split()[1])
+    assert count >= 300
+    told = [line for line in rest if not line.startswith("  …")]
+    assert f"  … and {count - 100} more" in rest
+    assert len(told) == 100
+
+
+def test_hooks_of_a_plain_run_are_said_to_be_none(say: Say, tmp_path: Path) -> None:
+    recorder = Recorder(tmp_path / "logs", agent="plain")
+    recorder.begin_turn()
+    recorder.end_turn("respond", "Done.")
+    recorder.close()
+    said = say("verify", "latest", "--hooks")
+    assert said.code == 0
+    first, second = said.out.splitlines()
+    assert "verified, " in first
+    assert "--hooks did nothing here: a plain agent's run has no hooks" in second

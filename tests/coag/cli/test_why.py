@@ -11,6 +11,7 @@ from typing import Protocol
 import pytest
 from kits.foragers import BITTER, foraged
 
+from coag.schema import Note, SteppingClock
 from coag.tracing import RunFolder
 
 
@@ -103,3 +104,30 @@ def test_a_cycle_that_is_not_there_is_said(
 ) -> None:
     said = say("why", coag_run.path.name, cycle)
     assert (said.code, told in said.err) == (2, True)
+
+
+def test_a_single_repetition_is_not_counted(run: RunFolder, say: Say) -> None:
+    lines = say("why", run.path.name, "1", "--counterfactual").out.splitlines()
+    assert "  with everything as it was: the same choice" in lines
+    assert lines[-1].endswith(f'{BITTER}: pick {{"colour": "red"}}')
+
+
+@pytest.mark.broken_trace("its records are made up")
+def test_a_turn_in_which_the_model_said_nothing_has_no_words_of_it(
+    plain_run: RunFolder, say: Say
+) -> None:
+    assert "what the model said" in say("why", plain_run.path.name, "1").out
+    text = plain_run.trace_path.read_text().replace("I shall move.", "")
+    plain_run.trace_path.write_text(text)
+    told = say("why", plain_run.path.name, "1").out
+    assert "what the model said" not in told
+    assert "chosen move" in told
+
+
+@pytest.mark.broken_trace("its records are made up")
+def test_what_belongs_to_no_turn_is_in_no_line_of_the_list(
+    leave_run: Callable[..., RunFolder], say: Say
+) -> None:
+    at = SteppingClock().now()
+    leave_run([Note(at=at, cycle=0, about="a", text="b")], "plain", "plain")
+    assert say("why", "plain").out.splitlines()[1:] == ["  There is no turn in it yet."]
