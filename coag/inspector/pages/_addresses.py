@@ -108,14 +108,23 @@ class ReportAddresses:
     Args:
         has: The pages that are in it, without spots and queries. A page that is not in it is
             led to by no link.
+        pairs: Which runs stand side by side in it, left and right.
     """
 
-    def __init__(self, has: Set[tuple[Target, str, int | None]]) -> None:
+    def __init__(
+        self,
+        has: Set[tuple[Target, str, int | None]],
+        pairs: Set[tuple[str, str]] = frozenset(),
+    ) -> None:
         self._has = has
+        self._pairs = pairs
 
     def to(self, place: Place) -> str:
         """A fragment, or empty for what is not in the document."""
-        here = (place.target, place.run, place.number) in self._has
+        if place.target is Target.COMPARE:
+            here = (place.run, place.other) in self._pairs
+        else:
+            here = (place.target, place.run, place.number) in self._has
         return f"#{self.anchor(place)}" if here else ""
 
     def anchor(self, place: Place) -> str:

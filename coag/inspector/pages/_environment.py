@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from functools import cache
+from typing import Any, cast
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from coag.inspector.views import PromptPart
+from coag.inspector.views import CallView, PromptPart
 from coag.schema import PHASES
 
 from . import _marks, _visible, _wording
 from ._addresses import Addresses, Place, Target
 
 
-def environment(addresses: Addresses) -> Environment:
-    """What renders the templates with these addresses."""
+@cache
+def _templates() -> Environment:
+    """The templates; one for all, so that each is compiled once a process."""
     made = Environment(
         loader=PackageLoader("coag.inspector.pages"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        keep_trailing_newline=False,
+        auto_reload=False,
+        cache_size=-1,
     )
-    made.filters |= {
+    filters = cast("dict[str, Any]", made.filters)
+    filters |= {
         "v": _visible.visible,
         "named": _visible.named,
         "count": _wording.count,
@@ -41,14 +46,35 @@ def environment(addresses: Addresses) -> Environment:
         "part_class": _marks.part_class,
         "part_label": _marks.part_label,
         "halves": halves,
-    }
-    made.globals |= {
-        "to": _caller(addresses.to),
-        "anchor": _caller(addresses.anchor),
-        "static": addresses.static,
-        "PHASES": [phase.value for phase in PHASES],
+        "last_same": last_same,
     }
     return made
+
+
+class Templates:
+    """Renders templates for one document.
+
+    Args:
+        addresses: Where links lead.
+        whole: Whether a page is a document of its own, or an article with headings one level
+            lower.
+    """
+
+    def __init__(self, addresses: Addresses, *, whole: bool = True) -> None:
+        first = 1 if whole else 2
+        self._values: Mapping[str, Any] = {
+            "to": _caller(addresses.to),
+            "anchor": _caller(addresses.anchor),
+            "static": addresses.static,
+            "PHASES": [phase.value for phase in PHASES],
+            "layout": "document.html" if whole else "part.html",
+            "whole": whole,
+            **{f"h{level}": f"h{first + level - 1}" for level in (1, 2, 3)},
+        }
+
+    def render(self, name: str, **values: Any) -> str:
+        """The template of a name, filled with these values."""
+        return _templates().get_template(f"{name}.html").render({**self._values, **values})
 
 
 def _caller(of: Any) -> Any:
@@ -68,6 +94,17 @@ def _caller(of: Any) -> Any:
         return of(place)
 
     return called
+
+
+def last_same(call: CallView) -> tuple[int, int] | None:
+    """Message and piece with which the prefix ends that the request before had too."""
+    ends = [
+        (at, position)
+        for at, message in enumerate(call.messages)
+        for position, part in enumerate(message.parts)
+        if part.same
+    ]
+    return ends[-1] if ends else None
 
 
 def halves(part: PromptPart, limit: int) -> tuple[str, str, int]:

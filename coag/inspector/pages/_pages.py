@@ -20,7 +20,7 @@ from coag.inspector.views import (
 )
 
 from ._addresses import Addresses
-from ._environment import environment
+from ._environment import Templates
 from ._visible import drawing
 
 Layout = Literal["document", "part"]
@@ -37,13 +37,7 @@ class Pages:
     """
 
     def __init__(self, addresses: Addresses, *, layout: Layout = "document") -> None:
-        self._environment = environment(addresses)
-        first = 1 if layout == "document" else 2
-        self._environment.globals |= {
-            "layout": f"{layout}.html",
-            "whole": layout == "document",
-            **{f"h{level}": f"h{first + level - 1}" for level in (1, 2, 3, 4)},
-        }
+        self._templates = Templates(addresses, whole=layout == "document")
 
     def runs_page(self, runs: RunList) -> str:
         """The runs of a folder, with their filters."""
@@ -104,7 +98,7 @@ class Pages:
         return self._page("error", status=status, title=title, text=text)
 
     def _page(self, name: str, **values: Any) -> str:
-        return self._environment.get_template(f"{name}.html").render(**values)
+        return self._templates.render(name, **values)
 
 
 class Fragments:
@@ -118,8 +112,7 @@ class Fragments:
     """
 
     def __init__(self, addresses: Addresses) -> None:
-        self._environment = environment(addresses)
-        self._environment.globals |= {"whole": True, "h1": "h1", "h2": "h2", "h3": "h3"}
+        self._templates = Templates(addresses)
 
     def row(self, card: RunCard, row: CycleRow) -> str:
         """A cycle in the timeline and in the strip."""
@@ -138,4 +131,4 @@ class Fragments:
         return self._piece("cost", card=card, cost=drawing(svg))
 
     def _piece(self, name: str, **values: Any) -> str:
-        return self._environment.get_template(f"fragments/{name}.html").render(**values)
+        return self._templates.render(f"fragments/{name}", **values)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from markupsafe import Markup
 
 from ._addresses import ReportAddresses
-from ._environment import environment
+from ._environment import Templates
 from ._static import STYLE, static_text
 
 _LAST = ("keys.js", "keep.js")
@@ -35,8 +35,8 @@ def report_page(title: str, parts: Sequence[str]) -> str:
         f"default-src 'none'; style-src {_hash_of(style)}; img-src data:; base-uri 'none'; "
         f"form-action 'none'; script-src {' '.join(_hash_of(script) for script in scripts)}"
     )
-    made = environment(ReportAddresses(frozenset()))
-    return made.get_template("report.html").render(
+    return Templates(ReportAddresses(frozenset())).render(
+        "report",
         title=title,
         policy=policy,
         style=Markup(style),

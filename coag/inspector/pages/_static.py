@@ -29,7 +29,7 @@ class UnknownStaticError(CoagError):
 
 @cache
 def _read(name: str) -> str:
-    return files(__package__).joinpath("static", name).read_text(encoding="utf-8")
+    return files("coag.inspector.pages").joinpath("static", name).read_text(encoding="utf-8")
 
 
 def static_text(name: str) -> str:

@@ -106,7 +106,7 @@ def _bounded(value: Any, depth: int) -> Any:
         }
         return kept | ({"…": f"{len(items) - _ITEMS} more fields"} if len(items) > _ITEMS else {})
     if isinstance(value, list | tuple):
-        listed = cast("list[Any]", list(cast("list[Any]", value)))
+        listed = list(cast("list[Any]", value))
         if depth == 0:
             return f"[… {len(listed)} items]"
         more = [f"… {len(listed) - _ITEMS} more"] if len(listed) > _ITEMS else []

@@ -44,9 +44,13 @@ if (head && typeof EventSource === "function") {
   });
   source.addEventListener("fragment", (event) => put(event.data));
   source.addEventListener("reload", () => location.reload());
+  source.addEventListener("trouble", (event) => {
+    source.close();
+    tell("lost", event.data);
+  });
   source.addEventListener("end", () => {
     source.close();
-    tell("ended", "the run has ended");
+    tell("ended", "complete");
   });
   addEventListener("pagehide", () => source.close());
 }

@@ -1,0 +1,322 @@
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from html.parser import HTMLParser
+from itertools import pairwise
+
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+from kits import views as kit
+from kits.hostile import ESCAPES, SCRIPT
+
+from coag.inspector.pages import (
+    MEDIA_TYPES,
+    Fragments,
+    Pages,
+    ReportAddresses,
+    Target,
+    WebAddresses,
+    report_page,
+    static_text,
+)
+from coag.inspector.views import (
+    Belief,
+    Findings,
+    MemoryPage,
+    Outcome,
+    Progress,
+    RunList,
+    RunState,
+    WhyGraph,
+)
+
+_SVG = '<svg viewBox="0 0 10 10" class="plot"><path d="M0 0L9 9"/></svg>'
+_VOID = {"meta", "link", "input", "br", "hr", "img"}
+_SAID = {"title", "value", "placeholder", "aria-label", "href", "action", "id", "data-list"}
+"""Attributes in which a text of a log may stand; none of them runs."""
+
+
+class _Read(HTMLParser):
+    """What a page consists of; it must be well formed."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.open: list[str] = []
+        self.shape: list[tuple[str, tuple[str, ...]]] = []
+        self.ids: list[str] = []
+        self.links: list[str] = []
+        self.texts: list[str] = []
+        self.prompts: list[str] = []
+        self.headings: list[int] = []
+        self._within: list[str] = []
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = dict(attrs)
+        assert len(given) == len(attrs), f"<{tag}> has an attribute twice"
+        self.shape.append((tag, tuple(name for name, _ in attrs)))
+        if given.get("id"):
+            self.ids.append(str(given["id"]))
+        self.links += [str(given[name]) for name in ("href", "action", "src") if given.get(name)]
+        classes = str(given.get("class", "")).split()
+        if "part-t" in classes:
+            self.prompts.append("")
+        if re.fullmatch(r"h[1-6]", tag):
+            self.headings.append(int(tag[1]))
+        if tag not in _VOID:
+            self.open.append(tag)
+            self._within.append("part-t" if "part-t" in classes else "")
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.shape.append((tag, tuple(name for name, _ in attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open, f"</{tag}> closes nothing"
+        assert self.open.pop() == tag
+        self._within.pop()
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append(data)
+        if "part-t" in self._within:
+            self.prompts[-1] += data
+
+
+def _every_page(
+    say: kit.Say = kit.as_it_is, pages: Pages | None = None
+) -> Iterator[tuple[str, str]]:
+    """Each page of views in which every text was made another by `say`."""
+    made = pages or Pages(WebAddresses())
+    card = kit.run_card(say)
+    yield "runs", made.runs_page(kit.run_list(say))
+    yield "run", made.run_page(kit.run_view(say), findings=kit.findings(say), cost=_SVG)
+    yield "cycle", made.cycle_page(kit.cycle_view(say), card)
+    yield "turn", made.cycle_page(kit.cycle_view(say, plain=True), card)
+    yield "why", made.why_page(card, kit.why_graph(say), _SVG)
+    yield "beliefs", made.belief_page(card, kit.belief(say), [_SVG])
+    yield "memory", made.memory_page(card, kit.memory_page(say))
+    yield "procedures", made.procedures_page(card, kit.procedures(say))
+    yield "findings", made.findings_page(card, kit.findings(say))
+    yield "compare", made.compare_page(kit.comparison(say))
+    yield "choose", made.choose_page(card, kit.run_list(say))
+    yield "error", made.error_page(404, say("No such run"), say("There is none."))
+
+
+_PLAIN = {name: _Read(text).shape for name, text in _every_page()}
+
+
+@pytest.mark.parametrize("name", list(_PLAIN))
+def test_every_page_is_well_formed_with_one_title_and_one_main(name: str) -> None:
+    read = _Read(dict(_every_page())[name])
+    tags = [tag for tag, _ in read.shape]
+
+    assert [tags.count(tag) for tag in ("main", "h1", "title")] == [1, 1, 1]
+    assert len(read.ids) == len(set(read.ids))
+
+
+def test_headings_go_down_one_level_at_a_time() -> None:
+    for name, text in _every_page():
+        levels = _Read(text).headings
+        steps = pairwise(levels)
+        assert levels[0] == 1, name
+        assert all(after <= before + 1 for before, after in steps), (name, levels)
+
+
+def test_nothing_is_inline_and_nothing_comes_from_elsewhere() -> None:
+    for name, text in _every_page():
+        read = _Read(text)
+        for tag, attributes in read.shape:
+            assert not any(one.startswith("on") or one == "style" for one in attributes), (
+                name,
+                tag,
+            )
+            assert tag not in ("style", "iframe", "object", "embed", "base"), name
+        assert all(link.startswith(("/", "#")) for link in read.links), (name, read.links)
+        assert not any(link.startswith("//") for link in read.links)
+
+
+_NASTY = st.one_of(
+    st.text(max_size=40),
+    st.sampled_from(
+        [SCRIPT, ESCAPES, '" onclick="x', "' autofocus onfocus='x", "\u202eabc", "\x00"]
+    ),
+)
+
+
+@settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(_NASTY)
+@example(SCRIPT)
+@example(ESCAPES)
+@example('"><script>x</script>')
+@example("\ud800\udfff\u2066\U000e0041")
+def test_hostile_text_in_every_field_makes_no_element_and_no_attribute(nasty: str) -> None:
+    def say(text: str) -> str:
+        return f"{nasty}{text}{nasty}" if text else ""
+
+    for name, text in _every_page(_well_formed(say)):
+        shape = [one for one in _Read(text).shape if one != ("span", ("class", "title"))]
+        boxed = [one for one in _PLAIN[name] if one != ("span", ("class", "title"))]
+        assert shape == boxed, name
+
+
+def _well_formed(say: Callable[[str], str]) -> kit.Say:
+    """Half characters cannot get into the values of a log's records: pydantic refuses them."""
+    return lambda text: say(text).encode("utf-8", "replace").decode()
+
+
+def test_characters_that_steer_or_hide_are_shown_by_name() -> None:
+    text = Pages(WebAddresses()).error_page(500, "x", "a\x1b[2J\u202eb\u200b\U000e0041\x9b\ud800")
+
+    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e\u200b\U000e0041\ud800]", text)
+    for shown in ("␛", "RLO", "ZWSP", "tag A", "U+009B", "U+D800"):
+        assert f">{shown}</span>" in text
+
+
+def test_the_pieces_of_a_prompt_are_shown_whole_and_in_order() -> None:
+    view = kit.cycle_view(plain=True)
+    read = _Read(Pages(WebAddresses()).cycle_page(view, kit.run_card()))
+    sent = [part.text for message in view.calls[0].messages for part in message.parts]
+
+    assert read.prompts == sent
+
+
+def test_a_long_piece_is_cut_with_how_much_is_left_out_and_a_link_to_all_of_it() -> None:
+    view = kit.cycle_view(lambda text: text + "x" * 30_000 if text.startswith("You are") else text)
+    text = Pages(WebAddresses()).cycle_page(view, kit.run_card())
+
+    assert "more characters" in text
+    assert f"/runs/{kit.KEY}/records/77" in text
+
+
+def test_links_of_a_page_lead_to_places_the_web_has() -> None:
+    known = re.compile(
+        r"/(\?.*|static/[\w.]+|compare(\?.*)?"
+        r"|runs/[^/?#]+(/(cycles/\d+(/why)?|beliefs|memory|procedures|findings|records/\d+"
+        r"|events))?(\?[^#]*)?(#[\w.:-]+)?)?"
+    )
+    for name, text in _every_page():
+        read = _Read(text)
+        for link in read.links:
+            if link.startswith("#") and not link.startswith("#i-"):
+                assert link[1:] in read.ids, (name, link)
+            elif not link.startswith("#"):
+                assert known.fullmatch(link), (name, link)
+                if link.startswith("/static/"):
+                    assert static_text(link.removeprefix("/static/"))
+
+
+def test_a_report_has_every_page_once_and_leads_nowhere_else() -> None:
+    key = kit.KEY
+    whole = (Target.RUN, Target.MEMORY, Target.FINDINGS, Target.BELIEFS, Target.PROCEDURES)
+    has = {(target, key, None) for target in whole} | {
+        (Target.CYCLE, key, 4),
+        (Target.WHY, key, 4),
+    }
+    pages = Pages(ReportAddresses(has, frozenset({(key, kit.FORK)})), layout="part")
+    wanted = ("run", "cycle", "why", "beliefs", "memory", "procedures", "findings", "compare")
+    made = dict(_every_page(pages=pages))
+    read = _Read(report_page("One run", [made[name] for name in wanted]))
+
+    assert len(read.ids) == len(set(read.ids))
+    assert read.links
+    for link in read.links:
+        assert link.startswith("#"), link
+        assert link.startswith("#i-") or link[1:] in read.ids, link
+
+
+def test_a_report_allows_nothing_but_its_own_style_and_scripts() -> None:
+    text = report_page("One <run>", [])
+
+    assert "default-src &#39;none&#39;" in text
+    assert "unsafe" not in text
+    assert "<title>One &lt;run&gt;</title>" in text
+    assert static_text("inspector.css") in text
+
+
+def test_live_pieces_take_the_place_of_what_is_on_the_page() -> None:
+    card, view = kit.run_card(), kit.run_view()
+    page = _Read(Pages(WebAddresses()).run_page(view, findings=kit.findings(), cost=_SVG))
+    made = Fragments(WebAddresses())
+    pieces = (
+        made.row(card, view.rows[2])
+        + made.head(card)
+        + made.findings(card, kit.findings())
+        + made.cost(card, _SVG)
+    )
+    read = _Read(pieces)
+
+    assert {"row-3", "strip-3", "facts", "summary", "cost"} <= set(read.ids)
+    assert set(read.ids) <= set(page.ids)
+
+
+@pytest.mark.parametrize("progress", list(Progress))
+def test_a_run_says_how_far_its_checks_are(progress: Progress) -> None:
+    told = {
+        Progress.WAITING: "will begin shortly",
+        Progress.RUNNING: "are running",
+        Progress.DONE: "No invariant is broken",
+        Progress.FAILED: "could not be made",
+    }
+    found = Findings(progress=progress, trouble="no memory left")
+    text = Pages(WebAddresses()).run_page(kit.run_view(), findings=found)
+
+    assert told[progress] in text
+    assert ("data-events" in text) == (progress in (Progress.WAITING, Progress.RUNNING))
+
+
+def test_a_run_that_is_open_is_followed_from_the_rows_it_has() -> None:
+    card = kit.run_card(state=RunState.OPEN, outcome=Outcome.UNKNOWN)
+    text = Pages(WebAddresses()).run_page(
+        kit.run_view(card=card, scanned=0.4), findings=kit.findings()
+    )
+
+    assert f'data-events="/runs/{kit.KEY}/events?rows=12"' in text
+    assert "goes on, or broke off" in text
+    assert "40 % so far" in text
+
+
+def test_what_is_empty_says_so() -> None:
+    pages, card = Pages(WebAddresses()), kit.run_card()
+    nothing = RunList(logs="logs", cards=(), total=0, matching=0)
+
+    assert "No runs yet" in pages.runs_page(nothing)
+    assert "case-study demo" in pages.runs_page(nothing)
+    assert "No run is like that" in pages.runs_page(kit.run_list(cards=(), matching=0))
+    assert "no other run" in pages.choose_page(card, nothing)
+    assert "No field of the state" in pages.belief_page(card, Belief())
+    assert "No record was written" in pages.memory_page(card, MemoryPage())
+    assert "tells of no procedures" in pages.procedures_page(card, ())
+    assert "no decision" in pages.why_page(card, WhyGraph(cycle=1, nodes=(), edges=()))
+    assert "never differ" in pages.compare_page(kit.comparison(divergence=None, rows=(), of=0))
+    empty = kit.run_view(rows=(), strip=(), of=0)
+    assert "Nothing has happened" in pages.run_page(empty, findings=kit.findings())
+
+
+def test_a_phase_that_was_not_committed_is_told() -> None:
+    view = kit.cycle_view(phases=kit.phases(broken_off=True))
+    text = Pages(WebAddresses()).cycle_page(view, kit.run_card())
+
+    assert text.count("The run broke off before this phase") == 3
+
+
+def test_a_text_that_stood_before_is_not_repeated() -> None:
+    view = kit.cycle_view(plain=True)
+    call = view.calls[0]
+    part = replace(call.messages[0].parts[0], stood="cycle 1, proposal")
+    message = replace(call.messages[0], parts=(part,))
+    again = replace(view, calls=(replace(call, messages=(message,)),))
+    text = Pages(WebAddresses()).cycle_page(again, kit.run_card())
+
+    assert "the same text as in cycle 1, proposal" in text
+    assert part.text not in text
+
+
+def test_style_and_scripts_are_small() -> None:
+    scripts = [name for name in MEDIA_TYPES if name.endswith(".js")]
+
+    assert len(static_text("inspector.css").encode()) < 40_000
+    assert sum(len(static_text(name).encode()) for name in scripts) < 15_000
