@@ -139,7 +139,7 @@ def test_a_domain_may_be_named_that_is_made_already(
 ) -> None:
     text = "from case_study.faults import VacuumDomain\nHOUSE = VacuumDomain()\n"
     (tmp_path / "house_of_mine.py").write_text(text)
-    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
     _run(tmp_path / "logs", "lost")
     said = say("diagnose", "--domain", "house_of_mine:HOUSE")
     assert said.code == 1

@@ -122,7 +122,7 @@ def test_a_context_that_is_too_small_is_a_users_error(say: Say) -> None:
 @pytest.fixture
 def silent(tmp_path: Path) -> str:
     """The spec of a model that has an answer to nothing, from a component file."""
-    component = {
+    component: dict[str, Any] = {
         "provider": "autogen_ext.models.replay.ReplayChatCompletionClient",
         "component_type": "model",
         "config": {"chat_completions": []},
