@@ -23,8 +23,8 @@ from kits.brains import brain, respond
 from kits.drop_in import PlannedModel
 from kits.hostile import FORBIDDEN, HARM
 
-from coag import CoagAgent
-from coag.schema import cleaned
+from coag import CoagAgent, Verdict
+from coag.schema import Candidate, cleaned
 from coag.ui import PhaseConsole
 
 Make = Callable[..., CoagAgent]
@@ -216,9 +216,17 @@ async def test_thoughts_memories_and_other_events_are_shown_too() -> None:
 
 
 async def test_a_tool_call_that_was_rejected_is_told_once() -> None:
-    model = PlannedModel("Fine.", ("ghost", {"a": 1}))
-    text = await shown(CoagAgent("scout", model, proposal="native"))
-    assert text.count("rejected: ghost") == 1
+    async def burn() -> str:
+        """Burns."""
+        return "ashes"
+
+    def no_fire(candidate: Candidate, state: Any, projection: Any | None) -> Verdict:
+        return Verdict.forbid("it spreads") if candidate.action == "burn" else Verdict.allow()
+
+    model = PlannedModel("Fine.", ("burn", {}))
+    agent = CoagAgent("scout", model, tools=[burn], constraints=[no_fire], proposal="native")
+    text = await shown(agent)
+    assert text.count("rejected: burn") == 1
     assert "Rejected by" not in text
     assert "  action" not in text
 
