@@ -153,6 +153,7 @@ def _read(run: RunFolder, info: RunInfo, notices: list[str], on_progress: OnProg
         read_trace(run.trace_path, borne),
         story,
         over=info.ended_at is not None,
+        found=_found(info.result),
         on_cycle=lambda cycle: on_progress("reading", cycle, None),
     )
     if reel.end is None:
@@ -164,6 +165,15 @@ def _read(run: RunFolder, info: RunInfo, notices: list[str], on_progress: OnProg
             "world, neither the environment's nor the agent's. A film shows runs of case-study."
         )
     return reel
+
+
+def _found(result: dict[str, Any] | None) -> str:
+    """What whoever ran it found out, where that is told as `case-study` does."""
+    success, summary = (result or {}).get("success"), (result or {}).get("summary")
+    if not isinstance(success, bool):
+        return ""
+    words = f": {said(summary, 120)}" if isinstance(summary, str) and summary else ""
+    return f"The run has ended with {'success' if success else 'no success'}{words}."
 
 
 def _setting(info: RunInfo) -> Setting:

@@ -12,6 +12,7 @@ from ._deliberation import Deliberation
 from ._plain import PlainStory
 from ._scenes import Chapter, Scene, said
 
+_UNENDED = "So far: the run goes on, or broke off here."
 FIRST, LAST = 20, 20
 """Cycles that are shown from the beginning and from the end."""
 
@@ -73,6 +74,7 @@ def read_reel(
     story: Deliberation | PlainStory,
     *,
     over: bool,
+    found: str = "",
     on_cycle: Callable[[int], None] = lambda cycle: None,
 ) -> Reel:
     """Reads a trace once, and keeps of it what a film shows.
@@ -81,6 +83,7 @@ def read_reel(
         entries: The trace's records in order.
         story: Tells them, as fits the kind of run.
         over: Whether the run has ended.
+        found: What whoever ran it found out, as a sentence; empty for nothing.
         on_cycle: Is told the cycle that was read.
     """
     ending, count, shown_before = _Ending(), 0, 0
@@ -102,7 +105,7 @@ def read_reel(
         gap=gap,
         last=tuple(last),
         cycles=count,
-        end=_end(opening, (*first, *last), ending, over=over),
+        end=_end(opening, (*first, *last), ending, found if over else _UNENDED),
     )
 
 
@@ -120,13 +123,13 @@ def _opening(chapters: Sequence[Chapter]) -> Scene | None:
 
 
 def _end(
-    opening: Scene | None, chapters: Sequence[Chapter], ending: _Ending, *, over: bool
+    opening: Scene | None, chapters: Sequence[Chapter], ending: _Ending, first: str
 ) -> Scene | None:
     """The last picture: how things stand, and what it took."""
     if opening is None:
         return None
     scene = chapters[-1].scenes[-1]
-    told = ["The run has ended." if over else "So far: the run goes on, or broke off here."]
+    told = [first or "The run has ended."]
     before, after = opening.truth or opening.belief, scene.truth or scene.belief
     if before and after:
         left = len(after.dirty & before.dirty)

@@ -27,8 +27,12 @@ _STEERING = re.compile(
 """All that steers or is not seen: controls, marks of direction, characters without a width."""
 
 _BOX = "border:1px solid rgba(128,128,128,.4);border-radius:6px;padding:.6em .9em;max-width:64em;"
-_WORDS = "overflow-wrap:anywhere;text-align:left;vertical-align:top;white-space:normal;"
-_CELL = f"{_WORDS}padding:.15em 1em .15em 0;"
+_WORDS = "overflow-wrap:anywhere;white-space:normal;"
+_PLACE = "text-align:left;vertical-align:top;padding:.15em 1em .15em 0;"
+_CELL = f"{_PLACE}{_WORDS}min-width:12em;"
+_SHORT = f"{_PLACE}white-space:nowrap;"
+_NARROW = 28
+"""Characters of a text that is never broken."""
 _QUIET = "opacity:.75;"
 
 
@@ -88,11 +92,7 @@ def html_card(
     parts = [f'<div style="{_BOX}"><strong>{html_text(title)}</strong>']
     told = [(name, value) for name, value in facts if value is not None][:_FACTS]
     if told:
-        cells = "".join(
-            f'<tr><td style="{_CELL}{_QUIET}">{html_text(name)}</td>'
-            f'<td style="{_CELL}">{html_text(value)}</td></tr>'
-            for name, value in told
-        )
+        cells = "".join(f"<tr>{_cell(name, _QUIET)}{_cell(value)}</tr>" for name, value in told)
         parts.append(f'<table style="border:0;margin:.4em 0">{cells}</table>')
     parts += _sentences(lines)
     if table is not None and table.rows:
@@ -109,8 +109,8 @@ def _sentences(lines: Iterable[str]) -> Iterable[str]:
 
 
 def _table(table: HtmlTable) -> str:
-    head = "".join(f'<th style="{_CELL}">{html_text(name)}</th>' for name in table.columns)
-    body = "".join(f"<tr>{_cells(row)}</tr>" for row in table.rows[:ROWS])
+    head = "".join(_cell(name, element="th") for name in table.columns)
+    body = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in table.rows[:ROWS])
     total = len(table.rows) if table.total is None else table.total
     left = total - min(len(table.rows), ROWS)
     more = f'<div style="{_QUIET}">and {left:,} more</div>' if left > 0 else ""
@@ -118,5 +118,7 @@ def _table(table: HtmlTable) -> str:
     return f"{frame}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
 
 
-def _cells(row: Sequence[object]) -> str:
-    return "".join(f'<td style="{_CELL}">{html_text(value)}</td>' for value in row)
+def _cell(value: object, style: str = "", element: str = "td") -> str:
+    text = html_text(value)
+    place = _SHORT if len(text) <= _NARROW else _CELL
+    return f'<{element} style="{place}{style}">{text}</{element}>'

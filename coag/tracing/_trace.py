@@ -198,6 +198,8 @@ def _shown(trace: Trace) -> str:
     except TraceError as error:
         return html_card(title, facts=facts, lines=[str(error), _tables(trace)])
     lines = [*trace.problems, _tables(trace)]
+    if len(rows) > _SHOWN_CYCLES:
+        lines.append(f"The last {_SHOWN_CYCLES} of {len(rows):,} cycles:")
     return html_card(title, facts=[*facts, *_totals(rows)], lines=lines, table=_last(rows))
 
 
@@ -230,5 +232,4 @@ def _last(rows: Sequence[Row]) -> HtmlTable:
     return HtmlTable(
         columns=_SHOWN_COLUMNS,
         rows=[[row[name] for name in _SHOWN_COLUMNS] for row in shown],
-        total=len(rows),
     )

@@ -167,3 +167,12 @@ def test_any_json_is_a_board_or_none(value: Any) -> None:
 def test_palettes_fit_into_256_colours() -> None:
     for theme in THEMES.values():
         assert len(theme.palette()) <= 256 * 3
+
+
+def test_last_picture_tells_how_the_run_ended() -> None:
+    reel = read_reel(entries(run(1)), Deliberation("robot"), over=True, found="With success.")
+    assert reel.end is not None
+    assert reel.end.about.split("\n")[:2] == [
+        "With success.",
+        "0 of 1 dirty cells are clean; battery 20.",
+    ]

@@ -178,3 +178,14 @@ def test_trace_is_among_the_public_names() -> None:
 def test_any_records_in_any_order_make_uniform_tables(records: list[TraceRecord]) -> None:
     uniform(Trace(records))
     uniform(Trace([Entry(seq=seq, body=record) for seq, record in enumerate(records)]))
+
+
+def test_the_page_about_notebooks_lists_every_column() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "notebook.md").read_text(encoding="utf-8")
+    for name in TableName:
+        _, _, section = page.partition(f"### `{name}`\n")
+        table = section.partition("\n### ")[0]
+        for column in Trace.columns(name):
+            star = "*" if column.optional else ""
+            row = f"| `{column.name}` | {column.type.__name__}{star} | {column.means} |"
+            assert row in table
