@@ -112,7 +112,13 @@ def info_of(found: Found) -> tuple[RunInfo | None, Trouble | None]:
     try:
         return read_run(found.folder.path), None
     except TraceError as error:
-        return None, Trouble(text=str(error), grave=True)
+        return None, Trouble(text=within_run(error), grave=True)
+
+
+def within_run(error: TraceError) -> str:
+    """What is wrong with a file of a run, without the folders that it lies in."""
+    problem = str(error).removeprefix(f"{error.path}: ")
+    return f"{error.path.name} {problem}".rstrip(".") + "."
 
 
 def key_of(found: Found, info: RunInfo | None) -> str:

@@ -13,6 +13,7 @@ from coag.tracing import RecordKind, RunFolder, RunInfo, TraceIndex, known_cycle
 
 from ._changes import changes
 from ._cycle import Around, view_of
+from ._folders import within_run
 from ._rows import row_of
 from ._situation import situation_at
 from ._tally import file_size
@@ -90,7 +91,7 @@ class OpenRun:
         """
         card = self._kin.card(self.key)
         if card.info is None:
-            raise TraceError(self.folder.path, card.trouble.text if card.trouble else "is no run")
+            raise TraceError(self.folder.path, card.trouble.text if card.trouble else "is no run.")
         return card.info
 
     @property
@@ -121,7 +122,7 @@ class OpenRun:
                 self._notice("The trace was cut while it was read, so it was read from its start.")
             more = self.index.extend(_PIECE)
         except TraceError as error:
-            self._failed = str(error)
+            self._failed = within_run(error)
         self._timeline.refresh()
         self._whole = not more
         return more
@@ -154,10 +155,7 @@ class OpenRun:
             while not self._whole and self.index.scanned < ahead:
                 self._extend()
             of = len(self._timeline)
-            if first >= of:
-                first = max((of - 1) // size * size, 0)
-            first = max(first, 0)
-            total = self.index.size
+            first = max(first if first < of else (of - 1) // size * size, 0)
             return RunView(
                 card=self._kin.card(self.key),
                 info=self.info,
@@ -165,12 +163,17 @@ class OpenRun:
                 first=first,
                 of=of,
                 page_size=size,
-                scanned=1.0 if self._whole or not total else self.index.scanned / total,
+                scanned=self._share(),
                 troubles=self.troubles(),
                 parent=self._kin.parent_of(self.key),
                 forks=self._kin.forks_of(self.key),
                 strip=self._page(0, of) if self._whole and of <= _STRIP else (),
             )
+
+    def _share(self) -> float:
+        """How much of the trace was scanned; all where it cannot be read on."""
+        size = self.index.size
+        return 1.0 if self._whole or not size else self.index.scanned / size
 
     def rows(self, first: int, count: int) -> tuple[CycleRow, ...]:
         """Some rows, by position from 0; fewer where the run has not as many.
@@ -184,13 +187,14 @@ class OpenRun:
 
     def _page(self, first: int, count: int) -> tuple[CycleRow, ...]:
         end = min(first + count, len(self._timeline))
-        return tuple(self._row(position) for position in range(first, end))
+        plain = self.plain
+        return tuple(self._row(position, plain) for position in range(first, end))
 
-    def _row(self, position: int) -> CycleRow:
+    def _row(self, position: int, plain: bool) -> CycleRow:
         known = self._rows.get(position)
         if known is not None:
             return known
-        row = row_of(self.index, self._timeline.span(position), plain=self.plain)
+        row = row_of(self.index, self._timeline.span(position), plain=plain)
         if position + 1 < len(self._timeline):
             self._rows[position] = row
             while len(self._rows) > _ROWS:
@@ -200,6 +204,8 @@ class OpenRun:
     def troubles(self) -> tuple[Trouble, ...]:
         """What is wrong with the trace, as far as it was scanned."""
         with self._lock:
+            if not self.index.scanned:
+                self._extend()
             found = [Trouble(text=self._failed, grave=not self.index.lines)] if self._failed else []
             found += [Trouble(text=text) for text in self._notices]
             if not self._failed and not self.index.lines and not self.index.torn:

@@ -78,9 +78,9 @@ def parts_of(
 
 
 def _texts(message: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """The texts that a message holds, each under a name."""
+    """The texts that a message holds, each under a name; none that is empty."""
     content = message.get("content")
-    if content is not None:
+    if content is not None and content != "":
         yield "", content if isinstance(content, str) else json.dumps(content, ensure_ascii=False)
     for name in _EXTRAS:
         value = message.get(name)

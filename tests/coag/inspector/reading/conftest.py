@@ -1,0 +1,117 @@
+"""Runs to read: one of a real agent, one of a plain one, and what can be made of them."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from kits.foragers import foraged
+
+from coag.inspector.reading import Library, OpenRun
+from coag.schema import (
+    Intent,
+    ModelCall,
+    Receipt,
+    ReceiptStatus,
+    Rung,
+    TokenUsage,
+    TraceRecord,
+    TurnEnd,
+    TurnStart,
+)
+from coag.tracing import Redactor, RunFolder, RunInfo, open_trace
+
+AT = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
+
+Forager = Callable[..., RunFolder]
+RunWriter = Callable[..., RunFolder]
+Opener = Callable[[RunFolder], OpenRun]
+
+
+@pytest.fixture(scope="session")
+def foraged_once(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
+    """A finished run of an agent with memory, constraints and an environment; only to be read."""
+    return asyncio.run(foraged(tmp_path_factory.mktemp("foraged")))
+
+
+@pytest.fixture
+def forager_run(foraged_once: RunFolder, tmp_path: Path) -> RunFolder:
+    """The same in a folder of logs of this test's own."""
+    path = tmp_path / "logs" / foraged_once.path.name
+    shutil.copytree(foraged_once.path, path)
+    return RunFolder(path)
+
+
+@pytest.fixture
+def write_run(tmp_path: Path) -> RunWriter:
+    """Leaves a run of some records in a folder of logs."""
+
+    def write(
+        records: Iterable[TraceRecord] = (), *, ended: bool = True, at: str = "", **told: Any
+    ) -> RunFolder:
+        result = told.pop("result", None)
+        given = {"id": "a-run", "kind": "plain", "agent": "clerk", "model": "m", "started_at": AT}
+        info = RunInfo.model_validate(given | told)
+        folder = RunFolder.create(tmp_path / "logs" / at, info, redactor=Redactor())
+        with open_trace(folder, redactor=Redactor()) as trace:
+            for record in records:
+                trace.write(record)
+        if ended:
+            folder.finish(at=AT + timedelta(minutes=1), result=result, redactor=Redactor())
+        return folder
+
+    return write
+
+
+@pytest.fixture
+def open_alone() -> Opener:
+    """Opens a run by itself."""
+
+    def opened(folder: RunFolder) -> OpenRun:
+        library = Library(folder.path)
+        return library.open(library.cards()[0].key)
+
+    return opened
+
+
+def plain_call(turn: int, *texts: str) -> ModelCall:
+    roles = ("system", "user", "assistant", "tool")
+    return ModelCall(
+        id=f"call-{turn}",
+        at=AT + timedelta(seconds=turn),
+        cycle=turn,
+        model="m",
+        rung=Rung.NATIVE,
+        attempt=1,
+        messages=tuple(
+            {"role": role, "content": text} for role, text in zip(roles, texts, strict=False)
+        ),
+        raw="",
+        tool_calls=({"id": f"t{turn}", "name": "sell", "arguments": '{"n": 1}'},),
+        usage=TokenUsage(prompt_tokens=10, completion_tokens=2, calls=1, cost=0.5),
+    )
+
+
+def plain_turn(turn: int) -> list[TraceRecord]:
+    """A turn of an agent without phases: it calls a tool and ends."""
+    at = AT + timedelta(seconds=turn)
+    return [
+        TurnStart(at=at, turn=turn, cycle=turn),
+        plain_call(turn, "You sell.", "Sell one."),
+        Intent(
+            id=f"i{turn}", at=at, cycle=turn, candidate_id=None, action="sell", arguments={"n": 1}
+        ),
+        Receipt(intent_id=f"i{turn}", at=at, cycle=turn, status=ReceiptStatus.DONE, content="sold"),
+        TurnEnd(at=at + timedelta(seconds=2), turn=turn, cycle=turn, reason="stop", response="ok"),
+    ]
+
+
+@pytest.fixture(scope="session")
+def plain_turns() -> Callable[[int], list[TraceRecord]]:
+    """The records of so many turns of a plain agent."""
+    return lambda count: [each for turn in range(1, count + 1) for each in plain_turn(turn)]

@@ -1,0 +1,101 @@
+"""Foreign text and values in a bounded number of characters."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from coag.inspector.reading import call_in_a_line, changes, clip, in_a_line, value_in_a_line
+from coag.inspector.views import Change
+from coag.schema import merge_patch
+
+NOTE = 40
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+OBJECTS = st.dictionaries(st.text(st.characters(exclude_characters=".")), JSON, max_size=4)
+
+
+def deep(levels: int) -> Any:
+    value: Any = "x"
+    for level in range(levels):
+        value = [value] if level % 2 else {"k": value}
+    return value
+
+
+@given(text=st.text(), limit=st.integers(1, 50))
+def test_what_is_clipped_begins_as_it_did(text: str, limit: int) -> None:
+    found = clip(text, limit)
+    assert found == text if len(text) <= limit else found.startswith(text[:limit])
+    assert len(found) <= limit + NOTE
+
+
+@given(text=st.text(), limit=st.integers(1, 50))
+def test_a_line_is_one_line(text: str, limit: int) -> None:
+    found = in_a_line(text, limit)
+    assert len(found.splitlines()) <= 1
+    assert len(found) <= limit + NOTE
+
+
+def test_what_is_missing_is_counted() -> None:
+    assert clip("a" * 10_000, 5) == "aaaaa [… 9,995 more]"
+    assert in_a_line("a b\n" * 10_000, 7) == "a b a b [… 39,993 more]"
+
+
+@given(value=JSON, limit=st.integers(10, 60))
+def test_values_of_any_shape_fit_a_line(value: Any, limit: int) -> None:
+    assert len(value_in_a_line(value, limit)) <= limit + NOTE
+
+
+@pytest.mark.parametrize(
+    "value", [deep(190), "x" * 10_000_000, ["x"] * 100_000, {str(n): n for n in range(100_000)}]
+)
+def test_large_and_deep_values_fit_a_line(value: Any) -> None:
+    assert len(value_in_a_line(value)) < 400
+
+
+def test_an_action_is_named_with_its_arguments() -> None:
+    assert call_in_a_line("move", {"to": "é"}) == 'move {"to": "é"}'
+    assert call_in_a_line("sense", {}) == call_in_a_line("sense", None) == "sense"
+
+
+@given(before=OBJECTS, after=OBJECTS)
+def test_changes_are_none_exactly_where_nothing_changed(
+    before: dict[str, Any], after: dict[str, Any]
+) -> None:
+    assert changes(before, before) == ()
+    assert bool(changes(before, after)) == (not _equal(before, after))
+
+
+def _equal(left: Any, right: Any) -> bool:
+    """Of an absent field and one that is null nobody sees a difference; true is not 1."""
+    if isinstance(left, dict) and isinstance(right, dict):
+        one, other = cast("dict[str, Any]", left), cast("dict[str, Any]", right)
+        return all(_equal(one.get(key), other.get(key)) for key in {*one, *other})
+    return left == right and isinstance(left, bool) == isinstance(right, bool)
+
+
+def test_each_changed_field_is_told_by_its_path() -> None:
+    before = {"a": {"b": 1, "c": [1]}, "gone": "x", "flag": 1}
+    after = {**merge_patch(before, {"a": {"b": 2}, "gone": None, "new": {"d": 4}}), "flag": True}
+    assert changes(before, after) == (
+        Change(path="a.b", before=1, after=2),
+        Change(path="gone", before="x"),
+        Change(path="flag", before=1, after=True),
+        Change(path="new", after={"d": 4}),
+    )
+
+
+def test_many_and_deep_changes_are_bounded() -> None:
+    assert len(changes({}, {str(n): n for n in range(10_000)})) == 200
+    one: dict[str, Any] = {}
+    other: dict[str, Any] = {"k": 1}
+    for _ in range(180):
+        one, other = {"k": one}, {"k": other}
+    (change,) = changes(one, other)
+    assert change.path.count("k") == 21

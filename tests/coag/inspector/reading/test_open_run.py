@@ -1,0 +1,303 @@
+"""One run, read a page at a time."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from kits.hostile import hostile_run
+
+from coag.errors import TraceError, UnknownNameError
+from coag.inspector.reading import Library, OpenRun
+from coag.inspector.views import CycleView
+from coag.schema import PHASES, ModelCall, Note, TraceRecord
+from coag.tracing import RunFolder, read_trace
+
+Opener = Callable[[RunFolder], OpenRun]
+RunWriter = Callable[..., RunFolder]
+Turns = Callable[[int], list[TraceRecord]]
+NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
+BROKEN = "traces are broken on purpose"
+
+
+def numbers(run: OpenRun) -> list[int]:
+    return [row.number for row in run.view().rows]
+
+
+def test_a_run_is_shown_as_its_cycles(forager_run: RunFolder, open_alone: Opener) -> None:
+    run = open_alone(forager_run)
+    view = run.view()
+    assert view.of == len(view.rows) == len(view.strip)
+    assert [row.number for row in view.rows] == list(range(1, view.of + 1))
+    assert view.scanned == 1.0
+    assert view.troubles == ()
+    first = view.rows[0]
+    assert first.phases == PHASES
+    assert first.action == 'pick {"colour": "blue"}'
+    assert first.situation == "It holds 0."
+    assert (first.status, first.candidates, first.recalled) == ("done", 2, 1)
+    assert first.result.startswith('{"told"') or "Picked a blue berry" in first.result
+    assert first.usage.calls == 4
+    assert first.at is not None
+    assert first.seconds is not None
+    last = view.rows[-1]
+    assert last.ended == "respond"
+    assert last.internal
+
+
+def test_what_died_is_told_with_what_it_died_of(forager_run: RunFolder, open_alone: Opener) -> None:
+    rejected = [each for row in open_alone(forager_run).view().rows for each in row.rejected]
+    assert {(each.constraint, each.reason) for each in rejected} == {
+        ("two_are_enough", "it holds 2")
+    }
+
+
+def test_pages_are_parts_of_the_whole(
+    write_run: RunWriter, plain_turns: Turns, open_alone: Opener
+) -> None:
+    run = open_alone(write_run(plain_turns(23)))
+    whole = run.rows(0, 100)
+    assert len(whole) == 23
+    view = run.view(10, 5)
+    assert (view.rows, view.first, view.of, view.page_size) == (whole[10:15], 10, 23, 5)
+    assert run.view(1_000, 10).rows == whole[20:]
+    assert run.view(-3, 5).rows == whole[:5]
+    assert run.rows(22, 5) == whole[22:]
+    assert run.rows(30, 5) == ()
+
+
+def test_a_plain_run_is_shown_as_its_turns(
+    write_run: RunWriter, plain_turns: Turns, open_alone: Opener
+) -> None:
+    run = open_alone(write_run(plain_turns(2)))
+    row = run.view().rows[1]
+    assert run.plain
+    assert (row.number, row.action, row.status, row.result) == (2, 'sell {"n": 1}', "done", "sold")
+    assert (row.ended, row.phases, row.usage.cost, row.seconds) == ("stop", (), 0.5, 2.0)
+    cycle = run.cycle(2)
+    assert cycle.phases == ()
+    assert [call.call.id for call in cycle.calls] == ["call-2"]
+    assert [(one.action, two and two.content) for one, two in cycle.effects] == [("sell", "sold")]
+    assert (cycle.before, cycle.after) == (1, None)
+    assert cycle.calls[0].same_tokens == sum(message.tokens for message in cycle.calls[0].messages)
+
+
+def test_a_turn_that_only_answered_or_was_only_noted_tells_that(
+    write_run: RunWriter, plain_turns: Turns, open_alone: Opener
+) -> None:
+    start, call, _, _, end = plain_turns(1)
+    noted = Note(at=NOW, cycle=2, about="constraint", text="it is forbidden")
+    rows = open_alone(write_run([start, call, end, noted])).view().rows
+    assert [(row.number, row.action, row.result) for row in rows] == [
+        (1, "", "ok"),
+        (2, "", "it is forbidden"),
+    ]
+
+
+def test_a_cycle_holds_everything_that_happened_in_it(
+    forager_run: RunFolder, open_alone: Opener
+) -> None:
+    run = open_alone(forager_run)
+    cycle = run.cycle(2)
+    assert [phase.phase for phase in cycle.phases] == list(PHASES)
+    assert all(phase.outcome is not None for phase in cycle.phases)
+    assert all(phase.seconds is not None and phase.seconds >= 0 for phase in cycle.phases)
+    assert [len(phase.calls) for phase in cycle.phases] == [0, 1, 1, 1, 1, 0]
+    assert cycle.row == run.view().rows[1]
+    assert cycle.goal == "Fill the basket with berries."
+    assert cycle.state == {"held": 1, "colours": ["blue"]}
+    assert [change.path for change in cycle.changed] == ["held", "colours"]
+    assert cycle.environment == {"picked": ["blue"]}
+    assert [percept.source for percept in cycle.percepts] == ["pick"]
+    assert [percept.source for percept in cycle.brought] == ["pick"]
+    assert [(intent.action, receipt is not None) for intent, receipt in cycle.effects] == [
+        ("pick", True)
+    ]
+    chosen = [each.candidate.action for each in cycle.candidates if each.chosen]
+    assert chosen == ["pick"]
+    assert all(each.evaluation is not None for each in cycle.candidates)
+    assert (cycle.before, cycle.after) == (1, 3)
+    assert cycle.unreadable == ()
+
+
+def test_every_record_of_a_run_is_in_one_of_its_cycles(
+    forager_run: RunFolder, open_alone: Opener
+) -> None:
+    run = open_alone(forager_run)
+    cycles = [run.cycle(number) for number in numbers(run)]
+    records = [entry.body for entry in read_trace(forager_run.trace_path)]
+    shown = [each for cycle in cycles for each in _records(cycle)]
+    for record in records:
+        if record.record in ("outcome", "model_call", "intent", "receipt", "written", "note"):
+            assert shown.count(record) == 1
+    assert [cycle.turn_end for cycle in cycles if cycle.turn_end] == [
+        record for record in records if record.record == "turn_end"
+    ]
+
+
+def _records(cycle: CycleView) -> Iterable[TraceRecord]:
+    for phase in cycle.phases:
+        yield from [phase.outcome] if phase.outcome else []
+        yield from (call.call for call in phase.calls)
+        yield from phase.notes
+    yield from (*cycle.written, *cycle.notes)
+    for intent, receipt in cycle.effects:
+        yield intent
+        yield from [receipt] if receipt else []
+
+
+def test_a_prompt_is_compared_with_the_one_that_it_repeats(
+    forager_run: RunFolder, open_alone: Opener
+) -> None:
+    run = open_alone(forager_run)
+    first, second = run.cycle(1), run.cycle(2)
+    system = [view.phases[1].calls[0].messages[0] for view in (first, second)]
+    assert not any(part.same for part in system[0].parts)
+    assert all(part.same == len(part.text) for part in system[1].parts)
+    assert second.phases[1].calls[0].same_tokens >= system[1].tokens
+
+
+def test_a_cycle_that_is_not_there_is_an_error(
+    forager_run: RunFolder, write_run: RunWriter, plain_turns: Turns, open_alone: Opener
+) -> None:
+    run = open_alone(forager_run)
+    for number in (0, -1, 99, 1 << 70):
+        with pytest.raises(UnknownNameError, match="no cycle named"):
+            run.cycle(number)
+    with pytest.raises(UnknownNameError, match="no turn named '9'"):
+        open_alone(write_run(plain_turns(1))).cycle(9)
+
+
+@pytest.mark.broken_trace(BROKEN)
+def test_a_run_is_followed_while_it_is_written(forager_run: RunFolder, open_alone: Opener) -> None:
+    whole = forager_run.trace_path.read_bytes()
+    expected = open_alone(forager_run).view()
+    forager_run.trace_path.write_bytes(b"")
+    run = open_alone(forager_run)
+    seen = 0
+    for end in [*range(0, len(whole), 3_001), len(whole)]:
+        forager_run.trace_path.write_bytes(whole[:end])
+        view = run.view()
+        assert view.of >= seen
+        assert view.rows[: max(view.of - 1, 0)] == expected.rows[: max(view.of - 1, 0)]
+        if view.of:
+            assert run.cycle(view.of).row == view.rows[-1]
+        seen = view.of
+    assert run.view() == expected
+
+
+@pytest.mark.broken_trace(BROKEN)
+def test_a_trace_that_was_cut_is_read_anew(forager_run: RunFolder, open_alone: Opener) -> None:
+    run = open_alone(forager_run)
+    of = run.view().of
+    whole = forager_run.trace_path.read_bytes()
+    forager_run.trace_path.write_bytes(whole[: len(whole) // 2])
+    view = run.view()
+    assert 0 < view.of < of
+    assert "was cut while it was read" in view.troubles[0].text
+    assert run.cycle(1).row == view.rows[0]
+
+
+@pytest.mark.broken_trace(BROKEN)
+def test_damage_is_told_and_the_rest_is_shown(forager_run: RunFolder, open_alone: Opener) -> None:
+    lines = forager_run.trace_path.read_bytes().splitlines(keepends=True)
+    middle = len(lines) // 2
+    lines[middle : middle + 2] = [b"\xff\xfe\n", b'{"v":7,"seq":1,"hash":"","body":{}}\n']
+    forager_run.trace_path.write_bytes(b"".join(lines) + b'{"v":2')
+    run = open_alone(forager_run)
+    view = run.view()
+    texts = [trouble.text for trouble in view.troubles]
+    assert len(view.rows) > 3
+    assert "half written, though the run has ended" in texts[0]
+    assert texts[1].startswith(f"2 lines cannot be read and left out. The first: line {middle + 1}")
+    bad = [text for row in view.rows for text in run.cycle(row.number).unreadable]
+    assert len(bad) == 2
+    assert "reads up to 2" in bad[1]
+
+
+@pytest.mark.broken_trace(BROKEN)
+def test_a_run_that_goes_on_may_end_in_half_a_line(
+    write_run: RunWriter, plain_turns: Turns, open_alone: Opener
+) -> None:
+    run = write_run(plain_turns(1), ended=False)
+    with run.trace_path.open("ab") as file:
+        file.write(b"{")
+    (trouble,) = open_alone(run).troubles()
+    assert not trouble.grave
+    assert "or it was killed" in trouble.text
+
+
+@pytest.mark.broken_trace(BROKEN)
+@pytest.mark.parametrize("made", ["none", "empty", "folder", "link"])
+def test_a_trace_that_cannot_be_read_is_a_grave_trouble(
+    forager_run: RunFolder, open_alone: Opener, tmp_path: Path, made: str
+) -> None:
+    path = forager_run.trace_path
+    elsewhere = tmp_path / "elsewhere"
+    path.rename(elsewhere)
+    match made:
+        case "empty":
+            path.touch()
+        case "folder":
+            path.mkdir()
+        case "link":
+            path.symlink_to(elsewhere)
+        case _:
+            pass
+    view = open_alone(forager_run).view()
+    (trouble,) = view.troubles
+    assert trouble.grave
+    assert view.rows == view.strip == ()
+    expected = {"folder": "no regular file", "link": "is a link"}
+    assert expected.get(made, "No record") in trouble.text
+    assert str(tmp_path) not in trouble.text
+
+
+@pytest.mark.broken_trace(BROKEN)
+def test_a_run_whose_description_vanishes_is_an_error(
+    forager_run: RunFolder, open_alone: Opener
+) -> None:
+    run = open_alone(forager_run)
+    shutil.rmtree(forager_run.path / "cycles")
+    forager_run.info_path.write_text("{}")
+    with pytest.raises(TraceError, match=r"run\.json describes no run"):
+        run.view()
+
+
+@pytest.mark.broken_trace("a hostile run is no run of a mind")
+def test_a_hostile_run_is_read_like_any_other(tmp_path: Path) -> None:
+    hostile_run(tmp_path, cycles=3, size=2_000_000)
+    library = Library(tmp_path)
+    while library.advance(1.0):
+        pass
+    run = library.open("hostile-run")
+    view = run.view()
+    assert [row.number for row in view.rows] == [1, 2, 3]
+    assert view.rows[2].impasse
+    for row in view.rows:
+        for text in (row.situation, row.action, row.result, row.ended):
+            assert len(text) < 1_000
+            assert len(text.splitlines()) <= 1
+        cycle = run.cycle(row.number)
+        for call in [call for phase in cycle.phases for call in phase.calls]:
+            assert all(message.parts for message in call.messages)
+        assert cycle.unreadable == ()
+
+
+@pytest.mark.broken_trace(BROKEN)
+def test_states_of_cycles_without_snapshots_are_made_from_percepts(
+    forager_run: RunFolder, open_alone: Opener
+) -> None:
+    expected = open_alone(forager_run).cycle(3).state
+    lines = forager_run.trace_path.read_bytes().splitlines(keepends=True)
+    kept = [
+        line for line in lines if b'"record":"snapshot"' not in line or b'"reason":"opened"' in line
+    ]
+    forager_run.trace_path.write_bytes(b"".join(kept))
+    run = open_alone(forager_run)
+    assert run.cycle(3).state == expected
+    assert numbers(run)[:3] == [1, 2, 3]
+    assert isinstance(run.cycle(1).phases[1].calls[0].call, ModelCall)
