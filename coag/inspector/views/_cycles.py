@@ -106,6 +106,8 @@ class PromptPart:
     same: int = 0
     """Characters at its beginning that are part of the prefix which this request shares with the
     one before it: what a server's cache can serve."""
+    stood: str = ""
+    """In one file: where the same text stands already, which is then not repeated."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

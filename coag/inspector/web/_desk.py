@@ -1,0 +1,210 @@
+"""The runs that are shown, and what is known of them so far."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TypeVar
+
+from coag.errors import UnknownNameError
+from coag.inspector.pages import Fragments, Pages, WebAddresses
+from coag.inspector.reading import Filters, Library, OpenRun
+from coag.inspector.tracks import Checks, Placed, Side, compare
+from coag.inspector.views import (
+    Comparison,
+    CycleRow,
+    CycleView,
+    Findings,
+    Progress,
+    RunCard,
+    RunList,
+    RunView,
+)
+from coag.proof import Domain
+from coag.schema import escaped_json
+from coag.tracing import RunFolder, TraceIndex
+
+_T = TypeVar("_T")
+_SLICE = 0.05
+"""Seconds of counting at a time, so that a page never waits long for it."""
+_PAUSE = 0.5
+"""Seconds between two looks for what must be counted, where there was nothing."""
+_SCAN = 60.0
+"""Seconds that a page about the whole of a run waits for its trace to be scanned."""
+_CHECKED = 0.05
+"""Seconds between two looks whether checks are done."""
+_RECORD = 20_000_000
+"""Bytes of a record that is shown as text."""
+
+
+class Desk:
+    """What the pages are made from; one for each application.
+
+    Args:
+        logs: A folder of logs, or the folder of one run.
+        domain: What is known of the runs' domain, for the causes of failures.
+
+    Raises:
+        ConfigurationError: There is no such folder.
+    """
+
+    def __init__(self, logs: Path, *, domain: Domain | None = None) -> None:
+        self.library = Library(logs)
+        self.pages = Pages(WebAddresses())
+        self.fragments = Fragments(WebAddresses())
+        self._checks = Checks(domain=domain)
+        self._closing = threading.Event()
+
+    # ---- its life ----
+
+    @asynccontextmanager
+    async def at_work(self) -> AsyncGenerator[None]:
+        """Counts what runs came to in the background, as long as it is open."""
+        counting = asyncio.ensure_future(self._count())
+        try:
+            yield
+        finally:
+            self.close()
+            counting.cancel()
+            await asyncio.wait([counting])
+            await asyncio.to_thread(self.end)
+
+    async def _count(self) -> None:
+        while not self._closing.is_set():
+            more = await self.soon(lambda: self.library.advance(_SLICE))
+            await asyncio.sleep(0 if more else _PAUSE)
+
+    def close(self) -> None:
+        """Ends every stream of events, now and later; from any thread."""
+        self._closing.set()
+
+    def end(self) -> None:
+        """Ends what goes on behind the pages."""
+        self.close()
+        self._checks.close()
+
+    @property
+    def closing(self) -> bool:
+        """True once it is to end."""
+        return self._closing.is_set()
+
+    async def soon(self, make: Callable[[], _T]) -> _T:
+        """What a function gives, which is run in a thread."""
+        return await asyncio.to_thread(make)
+
+    # ---- what there is ----
+
+    def listing(self, asked: Mapping[str, str], page: int) -> RunList:
+        """A page of the runs."""
+        return self.library.listing(Filters(page=page), **asked)
+
+    def card(self, key: str) -> RunCard:
+        """The card of a run.
+
+        Raises:
+            UnknownNameError: There is no such run.
+        """
+        return self.library.card(key)
+
+    def open(self, key: str) -> OpenRun:
+        """A run to be read.
+
+        Raises:
+            UnknownNameError: There is no such run.
+            TraceError: Its `run.json` cannot be read.
+        """
+        return self.library.open(key)
+
+    def folder(self, key: str) -> RunFolder:
+        """The folder of a run.
+
+        Raises:
+            UnknownNameError: There is no such run.
+            TraceError: Its `run.json` cannot be read.
+        """
+        return self.open(key).folder
+
+    def scanned(self, key: str) -> TraceIndex:
+        """The index of a run's trace, scanned to its end.
+
+        Raises:
+            UnknownNameError: There is no such run.
+            TraceError: The run cannot be read.
+        """
+        run = self.open(key)
+        run.advance(_SCAN)
+        return run.index
+
+    def findings(self, key: str) -> Findings:
+        """What the checks of a run found so far; they begin when this is first asked.
+
+        Raises:
+            UnknownNameError: There is no such run.
+            TraceError: Its `run.json` cannot be read.
+        """
+        return self._checks.findings(self.folder(key))
+
+    def checked(self, key: str) -> Findings:
+        """What the checks of a run found, once they are done; in a thread that can wait.
+
+        Raises:
+            UnknownNameError: There is no such run.
+            TraceError: Its `run.json` cannot be read.
+        """
+        while (found := self.findings(key)).progress in (Progress.WAITING, Progress.RUNNING):
+            if self._closing.wait(_CHECKED):
+                break
+        return found
+
+    # ---- views ----
+
+    def run_view(self, key: str, first: int) -> tuple[RunView, Findings]:
+        """A run with a page of its timeline and what was found in it."""
+        found = self.findings(key)
+        return Placed(found).run(self.open(key).view(first)), found
+
+    def cycle_view(self, key: str, number: int) -> CycleView:
+        """One cycle with what was found in it."""
+        view = self.open(key).cycle(number)
+        return Placed(self.findings(key)).cycle(view)
+
+    def comparison(self, left: str, right: str, first: int) -> Comparison:
+        """Two runs side by side.
+
+        Args:
+            left: Key of the one.
+            right: Key of the other.
+            first: Position of the first cycle that is shown; negative for where they part.
+        """
+        return compare(self._side(left), self._side(right), first)
+
+    def _side(self, key: str) -> Side:
+        run = self.open(key)
+        index = self.scanned(key)
+
+        def rows(cycle: int, count: int) -> tuple[CycleRow, ...]:
+            return run.rows(run.position_of(cycle), count)
+
+        return Side(card=self.card(key), index=index, rows=rows)
+
+    def record(self, key: str, number: int) -> str:
+        """One record as it stands in the trace, on many lines.
+
+        Raises:
+            UnknownNameError: There is no such run or record.
+            TraceError: The trace cannot be read.
+        """
+        index = self.open(key).index
+        while number >= index.lines and index.extend():
+            pass
+        if not 0 <= number < index.lines:
+            raise UnknownNameError("record", str(number), [f"0 to {index.lines - 1}"])
+        if index.length(number) > _RECORD:
+            return f"This record has {index.length(number):,} bytes; see line {number + 1}."
+        line = index.read([number])[0]
+        if line.entry is None:
+            return "\n".join(problem.text for problem in line.problems)
+        return escaped_json(line.entry.model_dump_json(indent=2))

@@ -1,0 +1,166 @@
+"""What the application shows, one function an address."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, PlainTextResponse, Response
+
+from coag.errors import UnknownNameError
+from coag.inspector import tracks
+from coag.inspector.drawing import belief_svg, cost_svg, why_svg
+from coag.inspector.pages import MEDIA_TYPES, static_text
+
+from ._desk import Desk
+
+_LISTED = ("query", "kind", "model", "outcome", "agent", "sort")
+
+
+def desk_of(request: Request) -> Desk:
+    """The desk whose runs are shown."""
+    desk: Desk = request.app.state.desk
+    return desk
+
+
+def _key(request: Request) -> str:
+    return str(request.path_params["run"])
+
+
+def _number(request: Request, name: str, default: int) -> int:
+    """A whole number in the address's query.
+
+    Raises:
+        HTTPException: It is none.
+    """
+    text = request.query_params.get(name, "")
+    if not text:
+        return default
+    try:
+        return min(max(int(text), 0), 2**31)
+    except ValueError as error:
+        told = f"{name!r} in the address takes a whole number, not {text[:40]!r}."
+        raise HTTPException(400, told) from error
+
+
+async def _made(request: Request, make: Callable[[Desk], str]) -> Response:
+    """A page made in a thread, so that a slow one keeps nobody waiting."""
+    desk = desk_of(request)
+    return HTMLResponse(await desk.soon(lambda: make(desk)))
+
+
+async def runs(request: Request) -> Response:
+    """The runs there are."""
+    asked = {name: request.query_params.get(name, "") for name in _LISTED}
+    page = _number(request, "page", 1)
+    return await _made(request, lambda desk: desk.pages.runs_page(desk.listing(asked, page)))
+
+
+async def run(request: Request) -> Response:
+    """One run, with a page of its timeline."""
+    key, first = _key(request), _number(request, "from", 0)
+
+    def make(desk: Desk) -> str:
+        view, found = desk.run_view(key, first)
+        drawn = cost_svg(view.strip or view.rows, prefix="cost")
+        return desk.pages.run_page(view, findings=found, cost=drawn)
+
+    return await _made(request, make)
+
+
+async def cycle(request: Request) -> Response:
+    """One cycle."""
+    key, number = _key(request), int(request.path_params["number"])
+
+    def make(desk: Desk) -> str:
+        return desk.pages.cycle_page(desk.cycle_view(key, number), desk.card(key))
+
+    return await _made(request, make)
+
+
+async def why(request: Request) -> Response:
+    """What the decision of a cycle rested on."""
+    key, number = _key(request), int(request.path_params["number"])
+
+    def make(desk: Desk) -> str:
+        graph = tracks.why_graph(desk.folder(key), number)
+        return desk.pages.why_page(desk.card(key), graph, why_svg(graph, prefix="why"))
+
+    return await _made(request, make)
+
+
+async def beliefs(request: Request) -> Response:
+    """What the agent believed beside what was so."""
+    key = _key(request)
+
+    def make(desk: Desk) -> str:
+        card = desk.card(key)
+        found = tracks.belief(desk.scanned(key), card.info.agent if card.info else "")
+        drawn = [
+            belief_svg(track, prefix=f"b{at}") if track.points else ""
+            for at, track in enumerate(found.tracks)
+        ]
+        return desk.pages.belief_page(card, found, drawn)
+
+    return await _made(request, make)
+
+
+async def memory(request: Request) -> Response:
+    """Long-term memory as the run used it."""
+    key, page = _key(request), _number(request, "page", 1)
+
+    def make(desk: Desk) -> str:
+        return desk.pages.memory_page(desk.card(key), tracks.memory_page(desk.scanned(key), page))
+
+    return await _made(request, make)
+
+
+async def procedures(request: Request) -> Response:
+    """The procedures with their versions."""
+    key = _key(request)
+
+    def make(desk: Desk) -> str:
+        return desk.pages.procedures_page(desk.card(key), tracks.procedures(desk.scanned(key)))
+
+    return await _made(request, make)
+
+
+async def findings(request: Request) -> Response:
+    """What `verify` and `diagnose` find."""
+    key = _key(request)
+
+    def make(desk: Desk) -> str:
+        return desk.pages.findings_page(desk.card(key), desk.findings(key))
+
+    return await _made(request, make)
+
+
+async def compare(request: Request) -> Response:
+    """Two runs side by side, or the choice of the second."""
+    left, right = (request.query_params.get(name, "") for name in "ab")
+    first = _number(request, "from", -1)
+
+    def make(desk: Desk) -> str:
+        if not right:
+            return desk.pages.choose_page(desk.card(left), desk.listing({}, 1))
+        return desk.pages.compare_page(desk.comparison(left, right, first))
+
+    return await _made(request, make)
+
+
+async def record(request: Request) -> Response:
+    """One record, whole, as text."""
+    key, number = _key(request), int(request.path_params["number"])
+    desk = desk_of(request)
+    return PlainTextResponse(await desk.soon(lambda: desk.record(key, number)))
+
+
+async def static(request: Request) -> Response:
+    """A file that comes with the pages."""
+    name = str(request.path_params["name"])
+    if name not in MEDIA_TYPES:
+        raise UnknownNameError("file", name, list(MEDIA_TYPES))
+    return Response(
+        static_text(name), media_type=MEDIA_TYPES[name], headers={"Cache-Control": "no-cache"}
+    )

@@ -1,0 +1,126 @@
+"""Following a run while it is recorded, by server-sent events."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+
+from sse_starlette import EventSourceResponse, ServerSentEvent
+from starlette.requests import Request
+from starlette.responses import Response
+
+from coag.errors import CoagError
+from coag.inspector.drawing import cost_svg
+from coag.inspector.views import CycleRow, Findings, Progress, RunState
+
+from ._desk import Desk
+from ._endpoints import desk_of
+
+_LOOK = 0.1
+"""Seconds between two looks at a trace."""
+_AT_ONCE = 50
+"""Rows that one event brings at most."""
+_STRIP = 400
+"""Cycles up to which the plot of what a run used is drawn anew."""
+_PLOT = 20
+"""Looks between two plots: two seconds."""
+
+
+@dataclass(slots=True)
+class _Followed:
+    """What a page shows of a run, and what has come since."""
+
+    desk: Desk
+    key: str
+    rows: int
+    """How many rows the page knows."""
+    size: int = -1
+    """Bytes of the trace when it was last looked at."""
+    last: CycleRow | None = None
+    """The last row as it was sent."""
+    findings: Findings | None = None
+    state: RunState | None = None
+    looks: int = 0
+    changed: bool = field(default=False)
+    """True if rows were sent since the last plot."""
+
+    def news(self) -> str:
+        """HTML of all that is new; empty for nothing."""
+        run = self.desk.open(self.key)
+        card = self.desk.card(self.key)
+        pieces: list[str] = []
+        size = run.index.size
+        if size != self.size or card.state is not self.state:
+            self.size, self.state = size, card.state
+            pieces += self._rows()
+            self.changed = self.changed or bool(pieces)
+            pieces.append(self.desk.fragments.head(card))
+        self.looks += 1
+        if self.changed and (self.looks % _PLOT == 0 or card.state is RunState.ENDED):
+            self.changed = False
+            pieces += self._plot()
+        return "".join([*pieces, *self._findings(card.state)])
+
+    def _rows(self) -> list[str]:
+        """The rows that are new, and the last one where it has grown."""
+        run, card = self.desk.open(self.key), self.desk.card(self.key)
+        first = max(self.rows - 1, 0)
+        found = run.rows(first, _AT_ONCE)
+        self.rows = first + len(found)
+        if len(found) == _AT_ONCE:
+            self.size = -1
+        new = [row for row in found if row != self.last]
+        self.last = found[-1] if found else None
+        return [self.desk.fragments.row(card, row) for row in new]
+
+    def _plot(self) -> list[str]:
+        if self.rows > _STRIP:
+            return []
+        rows = self.desk.open(self.key).rows(0, self.rows)
+        return [self.desk.fragments.cost(self.desk.card(self.key), cost_svg(rows, prefix="cost"))]
+
+    def _findings(self, state: RunState) -> list[str]:
+        """A running one is not checked over and over: it is when it has ended."""
+        known = self.findings is not None and self.findings.progress is Progress.DONE
+        if known or state is not RunState.ENDED:
+            return []
+        found = self.desk.findings(self.key)
+        if found == self.findings:
+            return []
+        self.findings = found
+        return [self.desk.fragments.findings(self.desk.card(self.key), found)]
+
+    @property
+    def done(self) -> bool:
+        """True if nothing more can come."""
+        finished = {Progress.DONE, Progress.FAILED}
+        checked = self.findings is not None and self.findings.progress in finished
+        return self.state is RunState.ENDED and checked
+
+
+async def events(request: Request) -> Response:
+    """What happens in a run from now on: HTML that takes the place of what is on its page."""
+    desk, key = desk_of(request), str(request.path_params["run"])
+    await desk.soon(lambda: desk.card(key))
+    asked = request.query_params.get("rows", "0")
+    rows = int(asked) if asked.isdecimal() and len(asked) < 10 else 0
+    followed = _Followed(desk, key, rows)
+    return EventSourceResponse(_stream(request, followed), ping=15)
+
+
+async def _stream(request: Request, followed: _Followed) -> AsyncIterator[ServerSentEvent]:
+    """Ends when the run has, when the reader leaves, and when the application ends."""
+    desk = followed.desk
+    while not desk.closing and not await request.is_disconnected():
+        try:
+            news = await desk.soon(followed.news)
+        except CoagError as error:
+            yield ServerSentEvent(str(error), event="trouble")
+            return
+        if news:
+            yield ServerSentEvent(news, event="fragment")
+        if followed.done:
+            yield ServerSentEvent("", event="end")
+            return
+        await asyncio.sleep(_LOOK)

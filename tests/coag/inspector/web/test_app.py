@@ -1,0 +1,172 @@
+from __future__ import annotations
+
+import json
+import re
+from html import unescape
+from pathlib import Path
+
+import httpx
+import pytest
+
+from coag.inspector.pages import MEDIA_TYPES
+from coag.inspector.web import Desk, create_app
+from coag.tracing import RunFolder
+
+PAGES = (
+    "",
+    "/cycles/1",
+    "/cycles/1/why",
+    "/beliefs",
+    "/memory",
+    "/procedures",
+    "/findings",
+    "/records/0",
+)
+
+
+async def test_the_runs_of_the_folder_are_listed(client: httpx.AsyncClient, key: str) -> None:
+    page = await client.get("/")
+
+    assert page.status_code == 200
+    assert f'href="/runs/{key}"' in page.text
+    assert 'href="/runs/hostile"' in page.text
+
+
+@pytest.mark.parametrize("path", PAGES)
+async def test_every_page_of_a_run_is_shown(client: httpx.AsyncClient, key: str, path: str) -> None:
+    page = await client.get(f"/runs/{key}{path}")
+
+    assert page.status_code == 200
+
+
+@pytest.mark.parametrize("path", PAGES[:-1])
+async def test_a_hostile_run_is_shown_without_harm(client: httpx.AsyncClient, path: str) -> None:
+    page = await client.get(f"/runs/hostile{path}")
+
+    assert page.status_code == (422 if path.endswith("/why") else 200)
+    assert "<script>window.harmed" not in page.text
+    assert "\x1b" not in page.text
+    assert "\u202e" not in page.text
+
+
+async def test_every_link_within_leads_somewhere(client: httpx.AsyncClient, key: str) -> None:
+    waiting, seen = {"/", "/compare?a=" + key}, set[str]()
+    while waiting:
+        path = waiting.pop()
+        seen.add(path)
+        page = await client.get(path)
+        assert page.status_code == 200, path
+        if not page.headers["content-type"].startswith("text/html"):
+            continue
+        found = {unescape(link) for link in re.findall(r'(?:href|src)="(/[^"#]*)', page.text)}
+        waiting |= {link for link in found if "hostile" not in link} - seen
+    assert f"/runs/{key}/cycles/2" in seen
+    assert "/static/inspector.css" in seen
+
+
+async def test_a_filter_is_in_the_address(client: httpx.AsyncClient, key: str) -> None:
+    page = await client.get("/", params={"query": "porter", "sort": "tokens"})
+
+    assert f"/runs/{key}" in page.text
+    assert "/runs/hostile" not in page.text
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "told"),
+    [
+        ("/runs/nobody", 404, "no run named 'nobody'"),
+        ("/runs/KEY/cycles/99", 404, "no cycle named '99'"),
+        ("/runs/KEY/cycles/99/why", 422, "no cycle 99"),
+        ("/runs/KEY/records/100000", 404, "no record named"),
+        ("/runs/KEY?from=ten", 400, "'from'"),
+        ("/compare?a=nobody", 404, "no run named 'nobody'"),
+        ("/compare?a=KEY&b=nobody", 404, "no run named 'nobody'"),
+        ("/static/../pyproject.toml", 404, "There is no page"),
+        ("/static/page.css", 404, "no file named 'page.css'"),
+        ("/elsewhere", 404, "'/elsewhere'"),
+    ],
+)
+async def test_what_is_not_there_is_told(
+    client: httpx.AsyncClient, key: str, path: str, status: int, told: str
+) -> None:
+    page = await client.get(path.replace("KEY", key))
+
+    assert page.status_code == status
+    assert told.lower() in unescape(page.text).lower()
+
+
+async def test_logs_are_read_only(client: httpx.AsyncClient) -> None:
+    page = await client.post("/")
+
+    assert page.status_code == 405
+    assert "changes nothing" in page.text
+
+
+async def test_a_foreign_name_for_this_machine_is_not_heeded(client: httpx.AsyncClient) -> None:
+    page = await client.get("/", headers={"Host": "evil.example"})
+
+    assert page.status_code == 400
+
+
+@pytest.mark.parametrize("path", ["/", "/runs/nobody", "/static/inspector.css"])
+async def test_no_page_can_load_or_run_anything_from_elsewhere(
+    client: httpx.AsyncClient, path: str
+) -> None:
+    headers = (await client.get(path)).headers
+
+    policy = headers["content-security-policy"]
+    assert "default-src 'none'" in policy
+    assert "unsafe" not in policy
+    assert headers["x-content-type-options"] == "nosniff"
+
+
+@pytest.mark.parametrize("name", MEDIA_TYPES)
+async def test_style_and_scripts_come_with_the_application(
+    client: httpx.AsyncClient, name: str
+) -> None:
+    file = await client.get(f"/static/{name}")
+
+    assert file.status_code == 200
+    assert file.headers["content-type"] == MEDIA_TYPES[name]
+
+
+async def test_a_record_is_shown_whole_and_cannot_steer_a_terminal(
+    client: httpx.AsyncClient, carried: Path
+) -> None:
+    lines = RunFolder(carried / "hostile").trace_path.read_text(encoding="utf-8").split("\n")
+
+    shown = await client.get("/runs/hostile/records/2")
+
+    assert shown.headers["content-type"].startswith("text/plain")
+    assert json.loads(shown.text) == json.loads(lines[2])
+    assert "\x1b" not in shown.text
+    assert "\u202e" not in shown.text
+
+
+async def test_two_runs_are_shown_side_by_side(client: httpx.AsyncClient, key: str) -> None:
+    page = await client.get("/compare", params={"a": key, "b": "hostile"})
+
+    assert page.status_code == 200
+    assert f"/runs/{key}/cycles/1" in page.text
+    assert "/runs/hostile/cycles/1" in page.text
+
+
+async def test_what_the_checks_found_is_shown_when_they_are_done(
+    client: httpx.AsyncClient, desk: Desk, key: str
+) -> None:
+    await desk.soon(lambda: desk.checked(key))
+
+    page = await client.get(f"/runs/{key}/findings")
+
+    assert "No invariant is broken" in page.text
+
+
+async def test_an_empty_folder_says_how_to_make_a_run(tmp_path: Path) -> None:
+    empty = Desk(tmp_path)
+    transport = httpx.ASGITransport(create_app(empty))
+    async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as asking:
+        page = await asking.get("/")
+    empty.end()
+
+    assert page.status_code == 200
+    assert "logs=" in unescape(page.text)

@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+from kits.hostile import hostile_run
+
+from coag.inspector.web import Inspector
+from coag.schema import RetrievalOutcome, SteppingClock, TraceRecord
+from coag.tracing import Redactor, RunFolder, RunInfo, open_trace
+
+pytestmark = pytest.mark.broken_trace("its records are made up")
+NOW = SteppingClock().now()
+PATIENCE = httpx.Timeout(20)
+
+
+def _cycle(number: int) -> TraceRecord:
+    return RetrievalOutcome(cycle=number, at=NOW, query=f"cycle number {number}")
+
+
+def _info(name: str) -> RunInfo:
+    return RunInfo(id=name, kind="coag", agent="writer", model="scripted", started_at=NOW)
+
+
+@contextmanager
+def _events(url: str) -> Generator[Iterator[tuple[str, str]]]:
+    """The events of an address: name and data, as they come."""
+
+    def parsed(lines: Iterator[str]) -> Iterator[tuple[str, str]]:
+        name, data = "message", list[str]()
+        for line in lines:
+            field, _, value = line.partition(": ")
+            if field == "event":
+                name = value
+            elif field == "data":
+                data.append(value)
+            elif not line and data:
+                yield name, "\n".join(data)
+                name, data = "message", []
+
+    with httpx.stream("GET", url, timeout=PATIENCE) as answer:
+        assert answer.headers["content-type"].startswith("text/event-stream")
+        yield parsed(answer.iter_lines())
+
+
+def _until(events: Iterator[tuple[str, str]], name: str, text: str = "") -> str:
+    """The data of the first event of a name that holds a text."""
+    return next(data for found, data in events if found == name and text in data)
+
+
+def test_a_page_is_told_of_each_cycle_while_it_is_recorded(tmp_path: Path) -> None:
+    folder = RunFolder.create(tmp_path, _info("going-on"), redactor=Redactor())
+    trace = open_trace(folder, redactor=Redactor())
+    trace.write(_cycle(1))
+    trace.flush()
+
+    with (
+        Inspector(tmp_path) as inspector,
+        _events(f"{inspector.url}/runs/going-on/events?rows=1") as events,
+    ):
+        _until(events, "fragment", 'id="')
+        trace.write(_cycle(2))
+        trace.flush()
+        assert "/runs/going-on" in _until(events, "fragment", "/cycles/2")
+
+        trace.close()
+        folder.finish(at=NOW, redactor=Redactor())
+        _until(events, "end")
+
+
+def test_a_run_that_has_ended_brings_its_findings_and_the_end(tmp_path: Path) -> None:
+    hostile_run(tmp_path, name="ended")
+
+    with Inspector(tmp_path) as inspector, _events(f"{inspector.url}/runs/ended/events") as events:
+        found = [data for name, data in events if name == "fragment"]
+
+    assert "<script>window" not in "".join(found)
+    assert "\x1b" not in "".join(found)
+
+
+def test_streams_end_when_the_inspector_does(tmp_path: Path) -> None:
+    folder = RunFolder.create(tmp_path, _info("endless"), redactor=Redactor())
+    with open_trace(folder, redactor=Redactor()) as trace:
+        trace.write(_cycle(1))
+
+    with Inspector(tmp_path) as inspector:
+        stream = httpx.stream("GET", f"{inspector.url}/runs/endless/events", timeout=PATIENCE)
+        answer = stream.__enter__()
+        lines = answer.iter_lines()
+        next(lines)
+    assert not any("trouble" in line for line in lines)
+    stream.__exit__(None, None, None)
+
+
+def test_a_trace_that_is_cut_while_it_is_followed_is_shown_anew(tmp_path: Path) -> None:
+    folder = hostile_run(tmp_path, name="cut", ended=False)
+    whole = folder.trace_path.read_bytes()
+
+    with (
+        Inspector(tmp_path) as inspector,
+        _events(f"{inspector.url}/runs/cut/events?rows=2") as events,
+    ):
+        _until(events, "fragment")
+        folder.trace_path.write_bytes(whole[: whole.index(b"\n") + 1])
+        page = httpx.get(f"{inspector.url}/runs/cut", timeout=PATIENCE)
+
+    assert "was cut while it was read" in page.text
+
+
+def test_a_run_that_nobody_knows_has_no_events(tmp_path: Path) -> None:
+    with Inspector(tmp_path) as inspector:
+        answer = httpx.get(f"{inspector.url}/runs/nobody/events", timeout=PATIENCE)
+
+    assert answer.status_code == 404
