@@ -343,3 +343,15 @@ def a_cycle_closed_in_a_turn_that_was_answered(bodies: Bodies) -> None:
     for phase in ("selection", "execution"):
         body = _outcome(bodies, phase, 5)
         body["reason" if phase == "selection" else "result"] = "The turn was cancelled."
+
+
+@lie(Rule.SNAPSHOT)
+def a_snapshot_whose_ids_go_back(bodies: Bodies) -> None:
+    bodies[where(bodies, "snapshot", n=3)]["ids"]["candidate"] = 1
+
+
+@lie(Rule.SNAPSHOT)
+def a_snapshot_behind_the_calls_before_it(bodies: Bodies) -> None:
+    for body in bodies:
+        if body["record"] == "snapshot" and body["ids"].get("call"):
+            body["ids"]["call"] = 1

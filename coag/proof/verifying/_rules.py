@@ -13,6 +13,7 @@ from ._book import Book, Checker
 from ._rules_ancestry import Ancestry
 from ._rules_effects import Effects
 from ._rules_execution import Executions
+from ._rules_ids import Ids
 from ._rules_plain import PlainEffects, PlainTurns
 from ._rules_procedures import Procedures, Writes
 from ._rules_story import Hook, Story
@@ -42,6 +43,7 @@ def checkers_for(
         Procedures(book, story),
         Writes(book, story, run),
         Calls(book, story, version),
+        Ids(book),
         story,
     )
 
