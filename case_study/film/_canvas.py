@@ -1,4 +1,4 @@
-"""Drawing: shapes several times as large as they are shown, and text on top of them."""
+"""Drawing: all of it several times as large as it is shown, and text on top of the shapes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from PIL import Image, ImageDraw, ImageFont
 from ._theme import HEIGHT, WIDTH, Colour, Theme
 
 _FINER = 3
-"""How many times as large shapes are drawn, so that their edges are smooth."""
+"""How many times as large all is drawn, so that edges are smooth and letters keep their distances."""
 
 Point = tuple[float, float]
 Anchor = Literal["la", "ma", "ra", "lm", "mm", "rm"]
@@ -109,7 +109,7 @@ class Canvas:
 
     def width_of(self, text: str, size: float) -> float:
         """How wide a line of text is."""
-        return font(self._pixels(size)).getlength(text) / self._scale
+        return font(self._pixels(size)).getlength(text) / self._scale / _FINER
 
     def fitted(self, text: str, size: float, width: float) -> str:
         """The beginning of a text that is no wider than `width`; an ellipsis says it is cut."""
@@ -141,11 +141,10 @@ class Canvas:
 
     def picture(self, palette: Image.Image) -> Image.Image:
         """The finished picture, in the colours of a palette."""
-        image = self._image.reduce(_FINER)
-        draw = ImageDraw.Draw(image)
         for at, text, pixels, colour, anchor in self._texts:
-            place = (round(at[0] * self._scale), round(at[1] * self._scale))
-            draw.text(place, text, fill=colour, font=font(pixels), anchor=anchor)
+            place = self._large(at[0]), self._large(at[1])
+            self._draw.text(place, text, fill=colour, font=font(pixels), anchor=anchor)
+        image = self._image.reduce(_FINER)
         return image.quantize(palette=palette, dither=Image.Dither.NONE)
 
     def _large(self, units: float) -> int:
@@ -155,7 +154,7 @@ class Canvas:
         return max(1, self._large(units))
 
     def _pixels(self, size: float) -> int:
-        return max(8, round(size * self._scale))
+        return round(max(9, size * self._scale) * _FINER)
 
 
 def _on(start: Point, end: Point, share: float) -> Point:
