@@ -12,7 +12,7 @@ from PIL import Image, ImageDraw, ImageFont
 from ._theme import HEIGHT, WIDTH, Colour, Theme
 
 _FINER = 3
-"""How many times as large all is drawn, so that edges are smooth and letters keep their distances."""
+"""How many times as large all is drawn, so that edges are smooth and letters evenly spaced."""
 
 Point = tuple[float, float]
 Anchor = Literal["la", "ma", "ra", "lm", "mm", "rm"]
