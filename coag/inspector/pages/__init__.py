@@ -8,6 +8,7 @@ within one file.
 """
 
 from ._addresses import Addresses, Place, ReportAddresses, Target, WebAddresses
+from ._environment import prepare
 from ._pages import Fragments, Pages
 from ._report import report_page
 from ._static import MEDIA_TYPES, SCRIPTS, STYLE, static_text
@@ -21,6 +22,7 @@ __all__ = [
     "Place",
     "Target",
     "report_page",
+    "prepare",
     "STYLE",
     "SCRIPTS",
     "MEDIA_TYPES",

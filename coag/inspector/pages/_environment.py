@@ -51,6 +51,13 @@ def _templates() -> Environment:
     return made
 
 
+def prepare() -> None:
+    """Compiles every template, so that the first page takes no longer than those after it."""
+    made = _templates()
+    for name in made.list_templates(extensions=["html"]):
+        made.get_template(name)
+
+
 class Templates:
     """Renders templates for one document.
 

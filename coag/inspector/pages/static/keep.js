@@ -34,3 +34,17 @@ function reveal() {
 }
 addEventListener("hashchange", reveal);
 if (location.hash) reveal();
+
+// The address of this page, with the phase one is at, to send to somebody.
+const copy = document.getElementById("copy-button");
+if (copy && navigator.clipboard) {
+  copy.hidden = false;
+  copy.addEventListener("click", async () => {
+    const spot = document.querySelector(".rail a[aria-current]")?.hash ?? location.hash;
+    try {
+      await navigator.clipboard.writeText(location.href.split("#")[0] + spot);
+      copy.textContent = "Copied";
+    } catch { copy.textContent = "Not allowed here"; }
+    setTimeout(() => { copy.textContent = "Copy link"; }, 2000);
+  });
+}

@@ -19,6 +19,7 @@ from coag.inspector.pages import (
     ReportAddresses,
     Target,
     WebAddresses,
+    prepare,
     report_page,
     static_text,
 )
@@ -320,3 +321,7 @@ def test_style_and_scripts_are_small() -> None:
 
     assert len(static_text("inspector.css").encode()) < 40_000
     assert sum(len(static_text(name).encode()) for name in scripts) < 15_000
+
+
+def test_all_templates_can_be_compiled_beforehand() -> None:
+    prepare()
