@@ -17,6 +17,8 @@ from ._heads import HEAD, NO_ENVIRONMENT, RecordKind, time_of, told
 from ._lines import LONGEST_LINE, ProblemKind, TraceLine, TraceProblem
 from ._parse import Unreadable, parse_line
 
+_BUFFER = 1 << 17
+"""Bytes that are read at a time; many records have tens of thousands."""
 _STANDS_BEFORE = frozenset(
     {RecordKind.SNAPSHOT, RecordKind.TURN_END, RecordKind.ACTIONS, RecordKind.UNREADABLE}
 )
@@ -95,7 +97,7 @@ class TraceIndex:
     def _open(self) -> BinaryIO:
         if self.path.exists() and not self.path.is_file():
             raise TraceError(self.path, "is no regular file, so this is no trace of coag")
-        return self.path.open("rb")
+        return self.path.open("rb", buffering=_BUFFER)
 
     def _scan(self, file: BinaryIO, limit: int) -> bool:
         begin = at = self._offsets[-1]

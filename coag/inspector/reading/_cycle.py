@@ -87,7 +87,8 @@ def view_of(lines: Sequence[TraceLine], cycle: int, around: Around) -> CycleView
     """
     records = [line.entry.body for line in lines if line.entry is not None]
     sorted_ = _sorted(records, plain=around.plain)
-    outcomes = outcomes_in(records)
+    inherited = outcomes_in(around.situation.inherited)
+    outcomes = inherited | outcomes_in(records)
     calls = call_views(sorted_.calls, around.earlier)
     row = row_from(
         records,
@@ -100,7 +101,7 @@ def view_of(lines: Sequence[TraceLine], cycle: int, around: Around) -> CycleView
     return CycleView(
         run=around.run,
         row=row,
-        phases=() if around.plain else _phases(outcomes, calls, sorted_),
+        phases=() if around.plain else _phases(records, inherited, calls, sorted_),
         calls=tuple(call for call in calls if around.plain or call.call.phase is None),
         candidates=_candidates(outcomes, around.situation.state),
         goal=around.situation.goal,
@@ -164,17 +165,22 @@ def _act(found: _Sorted, record: TraceRecord) -> None:
 
 
 def _phases(
-    outcomes: Mapping[Phase, Outcome], calls: Sequence[CallView], found: _Sorted
+    records: Sequence[TraceRecord],
+    inherited: Mapping[Phase, Outcome],
+    calls: Sequence[CallView],
+    found: _Sorted,
 ) -> tuple[PhaseView, ...]:
+    own = outcomes_in(records)
     views: list[PhaseView] = []
     before = found.began
     for phase in PHASES:
-        outcome = outcomes.get(phase)
+        outcome = own.get(phase)
         at = outcome.at if outcome else None
         views.append(
             PhaseView(
                 phase=phase,
-                outcome=outcome,
+                outcome=outcome or inherited.get(phase),
+                inherited=outcome is None and phase in inherited,
                 at=at,
                 seconds=(at - before).total_seconds() if at and before else None,
                 calls=tuple(call for call in calls if call.call.phase is phase),

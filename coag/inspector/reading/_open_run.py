@@ -21,8 +21,6 @@ from ._timeline import Timeline
 
 _PIECE = 1 << 20
 """Bytes that are scanned at a time while a page waits."""
-_AHEAD = 1 << 24
-"""Bytes that are scanned for a page beyond what it needs, so that most runs are known whole."""
 _STRIP = 400
 """Cycles up to which all are shown in the overview."""
 _ROWS = 2_000
@@ -57,15 +55,24 @@ class OpenRun:
         folder: Where it is.
         kin: Knows its card, its parent and its forks.
         clock: Measures budgets.
+        ahead: Bytes up to which the rest is scanned for a page at once, so that most runs are
+            known whole.
     """
 
     def __init__(
-        self, key: str, folder: RunFolder, kin: Kin, *, clock: Clock | None = None
+        self,
+        key: str,
+        folder: RunFolder,
+        kin: Kin,
+        *,
+        clock: Clock | None = None,
+        ahead: int = 1 << 24,
     ) -> None:
         self.key = key
         self.folder = folder
         self._kin = kin
         self._clock = clock or SystemClock()
+        self._ahead = ahead
         self._lock = RLock()
         self._notices: list[str] = []
         """What happened to the trace while it was read."""
@@ -151,8 +158,7 @@ class OpenRun:
         with self._lock:
             size = min(max(page_size, 1), 1_000)
             self._reach(max(first, 0) + size)
-            ahead = self.index.scanned + _AHEAD
-            while not self._whole and self.index.scanned < ahead:
+            while not self._whole and self.index.size - self.index.scanned < self._ahead:
                 self._extend()
             of = len(self._timeline)
             first = max(first if first < of else (of - 1) // size * size, 0)

@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 from pydantic_core import to_json
 
-from coag.schema import Percept, Snapshot, merge_patch
+from coag.schema import Outcome, Percept, Snapshot, SnapshotReason, merge_patch
 from coag.tracing import RecordKind, TraceIndex
 
 from ._timeline import Span
 
+_HeldT = TypeVar("_HeldT")
+_OUTCOME: TypeAdapter[Outcome] = TypeAdapter(Outcome)
+_PERCEPT = TypeAdapter(Percept)
 _BACK = 2_000
 """Lines before a cycle in which its snapshot is looked for."""
 _LOOKS = 32
@@ -34,6 +37,8 @@ class Situation:
     """What had arrived since the last action, where a snapshot of this cycle tells."""
     environment: Any = None
     """What the environment was in truth, where it tells."""
+    inherited: tuple[Outcome, ...] = ()
+    """Of the cycle that a fork begins in: what its parent had committed in it."""
 
 
 def situation_at(index: TraceIndex, span: Span) -> Situation:
@@ -53,6 +58,7 @@ def situation_at(index: TraceIndex, span: Span) -> Situation:
         state=_patched(_mapping(memory.get("perceptual_state")), index, range(position, begun)),
         goal=_text(memory.get("goal")),
         percepts=_percepts(memory.get("percepts")) if own else (),
+        inherited=_inherited(snapshot, span.cycle) if own else (),
         environment=_environment(index, begun),
     )
 
@@ -98,6 +104,14 @@ def _environment(index: TraceIndex, before: int) -> Any:
     return None
 
 
+def _inherited(snapshot: Snapshot, cycle: int) -> tuple[Outcome, ...]:
+    if snapshot.reason is not SnapshotReason.FORKED:
+        return ()
+    held = _mapping(snapshot.working_memory.get("cognitive_state")).values()
+    found = [_valid(_OUTCOME, item) for item in held if item is not None]
+    return tuple(outcome for outcome in found if outcome is not None and outcome.cycle == cycle)
+
+
 def _mapping(value: Any) -> dict[str, Any]:
     return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
@@ -108,10 +122,14 @@ def _text(value: Any) -> str:
 
 def _percepts(value: Any) -> tuple[Percept, ...]:
     """What working memory held as just perceived; what is no percept is passed over."""
-    found: list[Percept] = []
-    for item in cast("list[Any]", value) if isinstance(value, list) else []:
-        try:
-            found.append(Percept.model_validate_json(to_json(item)))
-        except ValidationError:
-            continue
-    return tuple(found)
+    held = cast("list[Any]", value) if isinstance(value, list) else []
+    found = [_valid(_PERCEPT, item) for item in held]
+    return tuple(percept for percept in found if percept is not None)
+
+
+def _valid(kind: TypeAdapter[_HeldT], value: Any) -> _HeldT | None:
+    """What working memory held, as a snapshot has it; None for what is none."""
+    try:
+        return kind.validate_json(to_json(value))
+    except ValidationError:
+        return None

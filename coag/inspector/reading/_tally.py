@@ -78,14 +78,18 @@ class Tally:
         if not size:
             self._size = size
             return False
-        try:
-            more = self._index.extend(_PIECE)
-            self._count()
-        except TraceError:
-            more = False
+        more = self._scan()
+        self._count()
         if not more:
             self._size = size
         return more
+
+    def _scan(self) -> bool:
+        """Scans a piece; False at the end, or where it cannot be read on: `OpenRun` says why."""
+        try:
+            return self._index.extend(_PIECE)
+        except TraceError:
+            return False
 
     def _count(self) -> None:
         index, totals = self._index, self._totals

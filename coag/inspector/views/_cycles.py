@@ -152,6 +152,8 @@ class PhaseView:
     phase: Phase
     outcome: Outcome | None
     """None where it was not committed: the run broke off, or is just at it."""
+    inherited: bool = False
+    """True where it was committed in the run that this one was forked from."""
     at: datetime | None = None
     seconds: float | None = None
     """From the end of the phase before it, as the records' times tell."""

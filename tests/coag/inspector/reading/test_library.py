@@ -364,3 +364,19 @@ def test_a_description_is_read_again_only_when_it_is_another(
     after = library.card("a-run").info
     assert after is not None
     assert after.agent == "somebody"
+
+
+@pytest.mark.broken_trace(BROKEN)
+def test_a_trace_that_cannot_be_counted_on_is_done_with(
+    logs: Path, write_run: RunWriter, plain_turns: Turns
+) -> None:
+    run = write_run(plain_turns(2))
+    with run.trace_path.open("ab") as file:
+        file.truncate(run.trace_path.stat().st_size + (1 << 26) + 10)
+    library = library_of(logs)
+    while library.advance(10_000.0):
+        pass
+    assert library.card("a-run").calls == 2
+    (trouble,) = library.open("a-run").view().troubles
+    assert not trouble.grave
+    assert "is over 67,108,864 bytes" in trouble.text

@@ -13,6 +13,7 @@ from kits.hostile import hostile_run
 from coag.errors import TraceError, UnknownNameError
 from coag.inspector.reading import Library, OpenRun
 from coag.inspector.views import CycleView
+from coag.proof import fork
 from coag.schema import PHASES, ModelCall, Note, TraceRecord
 from coag.tracing import RunFolder, read_trace
 
@@ -301,3 +302,65 @@ def test_states_of_cycles_without_snapshots_are_made_from_percepts(
     assert run.cycle(3).state == expected
     assert numbers(run)[:3] == [1, 2, 3]
     assert isinstance(run.cycle(1).phases[1].calls[0].call, ModelCall)
+
+
+async def test_a_fork_shows_what_its_parent_had_committed_in_its_first_cycle(
+    forager_run: RunFolder, tmp_path: Path, open_alone: Opener
+) -> None:
+    report = await fork(forager_run, "2.selection", logs=tmp_path / "forks")
+    run = open_alone(RunFolder(Path(report.run)))
+    cycle = run.cycle(2)
+    assert [phase.inherited for phase in cycle.phases] == [True] * 4 + [False] * 2
+    parent = open_alone(forager_run).cycle(2)
+    assert [phase.outcome for phase in cycle.phases[1:4]] == [
+        phase.outcome for phase in parent.phases[1:4]
+    ]
+    assert cycle.candidates == parent.candidates
+    assert cycle.row.phases == PHASES[4:]
+    assert (cycle.state, cycle.before) == (parent.state, None)
+    assert not any(phase.inherited for phase in run.cycle(3).phases)
+    with pytest.raises(UnknownNameError, match="the earlier ones are its parent's"):
+        run.cycle(1)
+
+
+def test_a_long_run_is_scanned_as_far_as_a_page_needs_and_then_behind_it(
+    write_run: RunWriter, plain_turns: Turns, tmp_path: Path
+) -> None:
+    turns = [
+        each.model_copy(update={"raw": "x" * 1_200_000}) if isinstance(each, ModelCall) else each
+        for each in plain_turns(4)
+    ]
+    run = OpenRun("a-run", write_run(turns), Library(tmp_path / "logs"), ahead=0)
+    view = run.view(0, 1)
+    assert view.of == 2
+    assert 0 < view.scanned < 1
+    assert view.strip == ()
+    assert run.advance(0.0)
+    while run.advance(10.0):
+        pass
+    assert (run.view(0, 1).of, run.view(0, 1).scanned) == (4, 1.0)
+    assert run.view(0, 1).rows == view.rows
+
+
+@pytest.mark.broken_trace(BROKEN)
+def test_percepts_that_a_snapshot_holds_and_nobody_can_read_are_passed_over(
+    forager_run: RunFolder, open_alone: Opener
+) -> None:
+    text = forager_run.trace_path.read_text()
+    forager_run.trace_path.write_text(text.replace('"percepts":[{', '"percepts":[7,{"record":1},{'))
+    assert [each.source for each in open_alone(forager_run).cycle(2).percepts] == ["pick"]
+
+
+def test_prompts_share_nothing_behind_a_message_of_another_role(
+    write_run: RunWriter, plain_turns: Turns, open_alone: Opener
+) -> None:
+    turns = plain_turns(2)
+    last = turns[6]
+    assert isinstance(last, ModelCall)
+    other = ({"role": "user", "content": "You sell."}, last.messages[1], {"role": 5})
+    turns[6] = last.model_copy(update={"messages": other, "raw": "{broken"})
+    call = open_alone(write_run(turns)).cycle(2).calls[0]
+    assert call.same_tokens == 0
+    assert call.answer is None
+    assert call.messages[2].role == ""
+    assert call.messages[2].parts == ()
