@@ -35,6 +35,12 @@ INSIDE = frozenset({"data", "blob", "about", "file"})
 PATIENCE = 10_000
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Browser tests come last: after them no other test of the process has a loop of its own."""
+    items.sort(key=lambda item: item.get_closest_marker("browser") is not None)
+
+
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Browser]:
     """One Chromium for the session; without one, tests are skipped and say so."""
