@@ -40,7 +40,8 @@ class ReplayingWorkbench(StaticStreamWorkbench):
 
     Args:
         run: The folder of a run that was recorded with `RecordingWorkbench`, or its records.
-        tools: Names of the tools to offer, where the run had several workbenches; None for all.
+        tools: Names of the tools to offer, where the run had several workbenches, or where it had
+            none and lists none; None for all.
 
     Raises:
         TraceError: The run cannot be read.

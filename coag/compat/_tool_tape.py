@@ -69,7 +69,7 @@ class ToolTape:
 
     Args:
         run: The run.
-        names: Only tools of these names; None for all.
+        names: Only tools of these names, and no tools at all where it is empty; None for all.
 
     Raises:
         TraceError: The run cannot be read.
@@ -83,7 +83,8 @@ class ToolTape:
         self._calls: list[RecordedCall] = []
         self._listings: list[_Listing] = []
         self._read(run)
-        if not any(listing.schemas for listing in self._listings):
+        offers_some = names is None or bool(names)
+        if offers_some and not any(listing.schemas for listing in self._listings):
             wanted = "no tools" if names is None else f"none of the tools {sorted(names)!r}"
             raise ConfigurationError(
                 f"The recorded run lists {wanted}. Record it with RecordingWorkbench, or leave "
@@ -107,7 +108,8 @@ class ToolTape:
         left = next((call.number for call in self._calls if not call.used), None)
         told = [listing for listing in self._listings if listing.schemas]
         until = [listing for listing in told if left is None or listing.before <= left]
-        return list((until or told[:1])[-1].schemas)
+        listed = (until or told[:1])[-1:]
+        return [schema for listing in listed for schema in listing.schemas]
 
     def take(self, name: str, arguments: Mapping[str, Any]) -> RecordedCall:
         """The record of this very call, the earliest one that is left.

@@ -11,6 +11,7 @@ from coag.agent import build_again
 from coag.compat import Recorder, ReplayingClient, ReplayingWorkbench
 from coag.errors import CoagError, ResumeError, TraceError
 from coag.schema import (
+    ActionsListed,
     Intent,
     ModelCall,
     Note,
@@ -134,7 +135,8 @@ async def replay_plain(
         clock=TapeClock(sink.tape, sink.settle),
         trace=sink,
     )
-    tools = ReplayingWorkbench(run)
+    listed = (r for r in records() if isinstance(r, ActionsListed) and r.specs)
+    tools = ReplayingWorkbench(run, tools=() if next(listed, None) is None else None)
     made = cast("PlainBuilder", build)(ReplayingClient(run), tools, recorder)
     agent = driven(made, run, recorder, records)
     while not sink.stopped and (head := _next(sink)) is not None:
@@ -157,18 +159,21 @@ async def _step(agent: PlainRun, head: TraceRecord, sink: PlainSink) -> None:
     before = sink.tape.position
     try:
         await _do(agent, head, sink)
-    except ReplayStopped:
-        return
-    except asyncio.CancelledError:
-        task = asyncio.current_task()
-        if task is not None and task.cancelling():
-            raise
+    except (ReplayStopped, asyncio.CancelledError):
+        _leave_if_cancelled()
     except TraceError:
         if not sink.stopped:
             raise
     except CoagError:
         if sink.tape.position == before:
             raise
+
+
+def _leave_if_cancelled() -> None:
+    """Passes it on where the replay itself was cancelled, whatever the agent made of that."""
+    task = asyncio.current_task()
+    if task is not None and task.cancelling():
+        raise asyncio.CancelledError
 
 
 async def _do(agent: PlainRun, head: TraceRecord, sink: PlainSink) -> None:

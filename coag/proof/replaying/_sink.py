@@ -184,10 +184,10 @@ class CheckingSink:
         self.parting = None
         self._now = _Known()
 
-    def _part(self, found: Difference, head: TraceRecord | None) -> NoReturn:
-        cycle = (cycle_of(head) if head else None) or self.cycle
-        kind = _kind(head) if head else "end"
-        self.parting = Parting(seq=self.tape.position, cycle=cycle, kind=kind, difference=found)
+    def _part(self, found: Difference, head: TraceRecord) -> NoReturn:
+        cycle = cycle_of(head) or self.cycle
+        place = self.tape.position
+        self.parting = Parting(seq=place, cycle=cycle, kind=_kind(head), difference=found)
         raise ReplayStopped
 
     def _difference(self, was: TraceRecord, now: TraceRecord) -> Difference | None:
@@ -202,16 +202,12 @@ def is_outside(note: Note) -> bool:
     return begins is not None and note.text.startswith(begins) and not note.details.get("phase")
 
 
-def _kind(record: TraceRecord | None) -> str:
+def _kind(record: TraceRecord) -> str:
     """What sort of record it is; of an outcome its phase."""
-    if record is None:
-        return "end"
     return record.phase.value if record.record == "outcome" else record.record
 
 
-def _told(record: TraceRecord | None) -> str:
+def _told(record: TraceRecord) -> str:
     """A record in a few words."""
-    if record is None:
-        return "the end"
     body = record.model_dump(mode="json", exclude={"record", "at", "messages", "working_memory"})
     return f"{_kind(record)} {shown(body)}"

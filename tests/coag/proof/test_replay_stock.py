@@ -5,10 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from autogen_agentchat.messages import TextMessage
+from autogen_core import CancellationToken
 from autogen_core.models import UserMessage
-from kits.clerks import clerks_run, in_stock, recorder_in
+from kits.clerks import clerk, clerks_run, in_stock, recorder_in
 
-from coag.compat import RecordingClient, RecordingWorkbench
+from coag.compat import RecordedAgent, RecordingClient, RecordingWorkbench
 from coag.errors import ResumeError
 from coag.models import ScriptedModel, scripted_answers
 from coag.proof import replay
@@ -44,3 +46,16 @@ async def test_a_run_without_turns_cannot_be_driven(tmp_path: Path) -> None:
     recorder.close()
     with pytest.raises(ResumeError, match="written down without turns"):
         await replay(recorder.folder)
+
+
+async def test_a_stock_agent_without_tools_is_replayed_too(tmp_path: Path) -> None:
+    recorder = recorder_in(tmp_path)
+    agent = clerk(ScriptedModel(scripted_answers(["Good day.", "And to you."])), [], recorder)
+    assert isinstance(agent, RecordedAgent)
+    for text in ("Hello.", "Hello again."):
+        said = [TextMessage(content=text, source="user")]
+        await agent.on_messages(said, CancellationToken())
+    await agent.close()
+    report = await replay(recorder.folder)
+    assert report.divergence is None, str(report.divergence)
+    assert report.records == sum(1 for _ in read_trace(recorder.folder.trace_path))
