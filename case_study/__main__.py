@@ -21,7 +21,7 @@ from rich.progress import (
 from rich.progress import Progress as Bar
 
 from case_study import _options as options
-from case_study._show import refuse_without_show, shown
+from case_study import _show as pages
 from case_study.demo import (
     REPORT,
     agent_label,
@@ -107,9 +107,9 @@ def run(  # noqa: PLR0913 - options of a command
             depth=depth or "full",
             world=world,
         )
-        refuse_without_show(show=show, pace=pace, port=port, world=world)
+        pages.refuse_without_show(show=show, pace=pace, port=port, world=world)
         folder = CaseFolder.create(logs, checked(request))
-    showing = shown(folder.request(), show=show, pace=pace, port=port)
+    showing = pages.shown(folder.request(), show=show, pace=pace, port=port)
     with _Live() as live, resumable(folder):
         live.begin(1, folder.request())
         result = _await(run_case(folder, live.progress, showing))

@@ -16,6 +16,7 @@ from coag.errors import TraceError
 from ._heads import HEAD, NO_ENVIRONMENT, RecordKind, time_of, told
 from ._lines import LONGEST_LINE, ProblemKind, TraceLine, TraceProblem
 from ._parse import Unreadable, parse_line
+from ._regular import regular
 
 _BUFFER = 1 << 17
 """Bytes that are read at a time; many records have tens of thousands."""
@@ -87,17 +88,12 @@ class TraceIndex:
         """
         with self._lock:
             try:
-                with self._open() as file:
+                with open(self.path, "rb", opener=regular) as file:
                     return self._scan(file, limit)
             except FileNotFoundError:
                 return False
             except OSError as error:
                 raise TraceError(self.path, f"cannot be read: {error.strerror}") from error
-
-    def _open(self) -> BinaryIO:
-        if self.path.exists() and not self.path.is_file():
-            raise TraceError(self.path, "is no regular file, so this is no trace of coag")
-        return self.path.open("rb", buffering=_BUFFER)
 
     def _scan(self, file: BinaryIO, limit: int) -> bool:
         begin = at = self._offsets[-1]
@@ -238,7 +234,7 @@ class TraceIndex:
             TraceError: If the file cannot be read.
         """
         try:
-            with self._open() as file:
+            with open(self.path, "rb", opener=regular) as file:
                 return [self._time(file, position) for position in positions]
         except OSError as error:
             raise TraceError(self.path, f"cannot be read: {error.strerror}") from error
@@ -257,7 +253,7 @@ class TraceIndex:
             TraceError: If the file cannot be read.
         """
         try:
-            with self.path.open("rb") as file:
+            with open(self.path, "rb", opener=regular) as file:
                 return [self._line(file, position) for position in positions]
         except OSError as error:
             raise TraceError(self.path, f"cannot be read: {error.strerror}") from error

@@ -85,7 +85,11 @@ def test_no_package_reaches_into_anothers_private_modules(source_modules: list[P
 def test_own_imports_stand_at_the_top_except_where_loading_late_is_the_point(
     source_modules: list[Path],
 ) -> None:
-    late = {"__init__.py", "_app.py", "_app_looking.py"}  # the lazy face, and command lines whose --help is quick
+    late = {
+        "__init__.py",
+        "_app.py",
+        "_app_looking.py",
+    }  # the lazy face, and command lines whose --help is quick
     hidden: list[str] = []
     for path in source_modules:
         tree = ast.parse(path.read_text(encoding="utf-8"))

@@ -5,7 +5,7 @@ checks, which must read all of it, run in a process of their own.
 """
 
 from ._belief import belief
-from ._checks import Checks
+from ._checks import Checks, check_now
 from ._compare import Side, compare
 from ._diffs import diff
 from ._memory import MemoryScan, memory_page
@@ -20,6 +20,7 @@ __all__ = [
     "procedures",
     "diff",
     "Checks",
+    "check_now",
     "Placed",
     "why_graph",
     "graph_of",

@@ -15,7 +15,7 @@ from coag.tracing import RunFolder
 
 from ._checker import Checker
 from ._child import order
-from ._found import finding_of
+from ._found import check, finding_of
 
 _KNOWN = 64
 """Runs whose findings are kept."""
@@ -78,6 +78,21 @@ class _Check:
             trouble=self.trouble,
             left_out=self.left_out,
         )
+
+
+def check_now(folder: RunFolder, *, domain: Domain | None = None) -> Findings:
+    """The findings of a run, looked for here and now; see `Checks`.
+
+    Args:
+        folder: The run's folder.
+        domain: What is known of its domain, as the user chose it.
+
+    Raises:
+        TraceError: There is no run in the folder, or its trace cannot be read.
+    """
+    found = _Check(folder=folder, size=0)
+    check(folder, domain, found.take)
+    return found.findings()
 
 
 class Checks:

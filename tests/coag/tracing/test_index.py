@@ -259,7 +259,7 @@ def test_a_trace_that_was_cut_is_an_error(story_path: Path) -> None:
 
 
 def test_what_is_no_file_is_no_trace(tmp_path: Path) -> None:
-    with pytest.raises(TraceError, match="no regular file"):
+    with pytest.raises(TraceError, match="Is a directory"):
         TraceIndex(tmp_path).extend()
 
 

@@ -1,0 +1,241 @@
+"""Writing the file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+
+from coag.errors import ConfigurationError
+from coag.inspector.drawing import belief_svg, cost_svg, why_svg
+from coag.inspector.pages import Pages, ReportAddresses, Target, report_page
+from coag.inspector.reading import Library, OpenRun
+from coag.inspector.tracks import (
+    Placed,
+    Side,
+    belief,
+    check_now,
+    compare,
+    memory_page,
+    procedures,
+    why_graph,
+)
+from coag.inspector.views import CycleRow, Findings, RunCard, Trouble
+from coag.proof import Domain
+from coag.schema import one_line
+from coag.tracing import RunFolder
+
+from ._once import Once
+
+_CYCLES = 1_000
+"""Cycles of a run that are kept."""
+_WHY = 10
+"""Cycles of a run whose decision is drawn, those with a finding first."""
+_SCAN = 600.0
+"""Seconds for which the scan of one trace is waited for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """What a report holds."""
+
+    bytes: int
+    cycles: int
+    left_out: int
+    """Cycles for which there was no room."""
+
+
+@dataclass(slots=True, kw_only=True)
+class _Told:
+    """One run, as far as the report tells of it."""
+
+    run: OpenRun
+    card: RunCard
+    findings: Findings
+    rows: tuple[CycleRow, ...]
+    """Those that are kept."""
+    of: int
+    """How many there are."""
+    why: frozenset[int]
+    """The cycles whose decision is drawn."""
+    prefix: str
+    """Begins the ids of its drawings."""
+    once: Once = field(default_factory=Once)
+
+
+def write_report(
+    runs: Sequence[RunFolder],
+    output: Path,
+    *,
+    domain: Domain | None = None,
+    cycles: int = _CYCLES,
+    on_progress: Callable[[str], None] | None = None,
+) -> Written:
+    """Writes runs into one file; it is there whole, or not at all.
+
+    It holds every run with its cycles, prompts, beliefs, memory, procedures, violations and
+    causes, and neighbouring runs side by side. Nothing in it is loaded from elsewhere. A text
+    that a prompt repeats stands in it once.
+
+    Args:
+        runs: The runs, in order.
+        output: The file.
+        domain: What is known of the runs' domain, for the causes of failures.
+        cycles: Cycles of each run that are kept: of a longer one the first half of them and the
+            last half.
+        on_progress: Is told what is being done.
+
+    Raises:
+        ConfigurationError: There is no run, or two have the same id.
+        TraceError: A run cannot be read at all.
+        OSError: The file cannot be written.
+    """
+    tell = on_progress or (lambda text: None)
+    told: list[_Told] = []
+    for number, folder in enumerate(runs):
+        tell(f"checking {folder.path.name} ({number + 1} of {len(runs)})")
+        told.append(_read(folder, domain, cycles, f"r{number}-"))
+    _refuse(told)
+    pages = Pages(ReportAddresses(_places(told)), layout="part")
+    parts: list[str] = []
+    for one in told:
+        for part in _parts(one, pages):
+            parts.append(part)
+            tell(f"{one.card.key}: {len(parts)} pages")
+    parts += [_side_by_side(*pair, pages) for pair in pairwise(told)]
+    title = ", ".join(one_line(one.card.key, 60) for one in told[:3])
+    more = f" and {len(told) - 3} more" if len(told) > 3 else ""
+    text = report_page(f"{title}{more}", parts)
+    return Written(
+        bytes=_write(output, text),
+        cycles=sum(len(one.rows) for one in told),
+        left_out=sum(one.of - len(one.rows) for one in told),
+    )
+
+
+def _refuse(told: Sequence[_Told]) -> None:
+    keys = [one.card.key for one in told]
+    if not keys:
+        raise ConfigurationError("There is no run to report on.")
+    twice = sorted({key for key in keys if keys.count(key) > 1})
+    if twice:
+        raise ConfigurationError(
+            f"Several of the runs have the id {twice[0]!r}; a report tells runs apart by it. "
+            "Report on them one by one."
+        )
+
+
+def _read(folder: RunFolder, domain: Domain | None, cycles: int, prefix: str) -> _Told:
+    library = Library(folder.path)
+    while library.advance(_SCAN):
+        pass
+    key = library.cards()[0].key
+    run = library.open(key)
+    run.advance(_SCAN)
+    findings = check_now(folder, domain=domain)
+    placed = Placed(findings)
+    of = run.view(0, 1).of
+    half = -(-cycles // 2)
+    rows = run.rows(0, of) if of <= cycles else run.rows(0, half)
+    if of > cycles:
+        rows += run.rows(of - (cycles - half), cycles - half)
+    rows = tuple(placed.row(row) for row in rows)
+    failed = [row.number for row in rows if row.findings or row.impasse or row.status == "failed"]
+    drawn = [*failed, *(row.number for row in rows)][:_WHY] if not run.plain else []
+    return _Told(
+        run=run,
+        card=library.card(key),
+        findings=findings,
+        rows=rows,
+        of=of,
+        why=frozenset(drawn),
+        prefix=prefix,
+    )
+
+
+def _places(told: Sequence[_Told]) -> frozenset[tuple[Target, str, int | None]]:
+    """Which pages the document has."""
+    whole = (Target.RUN, Target.BELIEFS, Target.MEMORY, Target.PROCEDURES, Target.FINDINGS)
+    places: set[tuple[Target, str, int | None]] = set()
+    for one in told:
+        key = one.card.key
+        places |= {(target, key, None) for target in whole}
+        places |= {(Target.CYCLE, key, row.number) for row in one.rows}
+        places |= {(Target.WHY, key, number) for number in one.why}
+    places |= {(Target.COMPARE, one.card.key, None) for one in told[:-1]}
+    return frozenset(places)
+
+
+def _parts(one: _Told, pages: Pages) -> Iterator[str]:
+    """The pages of one run."""
+    placed = Placed(one.findings)
+    left_out = one.of - len(one.rows)
+    view = one.run.view(0, 1)
+    troubles = view.troubles
+    if left_out:
+        text = f"{left_out:,} cycles in the middle are left out of this report."
+        troubles = (*troubles, Trouble(text=text))
+    view = replace(
+        view,
+        rows=one.rows,
+        strip=one.rows,
+        first=0,
+        of=len(one.rows),
+        page_size=max(len(one.rows), 1),
+        troubles=troubles,
+    )
+    cost = cost_svg(one.rows, prefix=f"{one.prefix}cost") if one.rows else ""
+    yield pages.run_page(view, findings=one.findings, cost=cost)
+    for row in one.rows:
+        cycle = placed.cycle(one.run.cycle(row.number))
+        yield pages.cycle_page(one.once.cycle(cycle), one.card)
+        if row.number in one.why:
+            graph = why_graph(one.run.folder, row.number)
+            drawn = why_svg(graph, prefix=f"{one.prefix}why{row.number}")
+            yield pages.why_page(one.card, graph, drawn)
+    yield from _whole(one, pages)
+
+
+def _whole(one: _Told, pages: Pages) -> Iterator[str]:
+    """What runs through the whole of a run."""
+    found = belief(one.run.index, one.card.info.agent if one.card.info else "")
+    drawn = [
+        belief_svg(track, prefix=f"{one.prefix}b{at}") if track.points else ""
+        for at, track in enumerate(found.tracks)
+    ]
+    yield pages.belief_page(one.card, found, drawn)
+    yield pages.memory_page(one.card, memory_page(one.run.index))
+    yield pages.procedures_page(one.card, procedures(one.run.index))
+    yield pages.findings_page(one.card, one.findings)
+
+
+def _side_by_side(left: _Told, right: _Told, pages: Pages) -> str:
+    return pages.compare_page(compare(_side(left), _side(right)))
+
+
+def _side(one: _Told) -> Side:
+    def rows(cycle: int, count: int) -> tuple[CycleRow, ...]:
+        return one.run.rows(one.run.position_of(cycle), count)
+
+    return Side(card=one.card, index=one.run.index, rows=rows)
+
+
+def _write(output: Path, text: str) -> int:
+    """Bytes written; the file takes the place of an older one in one step."""
+    data = text.encode("utf-8", "replace")
+    with NamedTemporaryFile(
+        dir=output.parent, prefix=f".{output.name}.", delete=False
+    ) as temporary:
+        path = Path(temporary.name)
+        try:
+            temporary.write(data)
+            temporary.close()
+            path.chmod(0o644)
+            os.replace(path, output)
+        except OSError:
+            path.unlink(missing_ok=True)
+            raise
+    return len(data)
