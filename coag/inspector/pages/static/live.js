@@ -36,6 +36,7 @@ function replace(old, fresh) {
 }
 
 if (head && typeof EventSource === "function") {
+  tell("wait", "connecting");
   const source = new EventSource(head.dataset.events);
   source.addEventListener("open", () => tell("on", "following"));
   source.addEventListener("error", () => {
