@@ -88,7 +88,7 @@ class TraceIndex:
         """
         with self._lock:
             try:
-                with open(self.path, "rb", opener=regular) as file:
+                with open(self.path, "rb", buffering=_BUFFER, opener=regular) as file:
                     return self._scan(file, limit)
             except FileNotFoundError:
                 return False

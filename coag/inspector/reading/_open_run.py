@@ -13,14 +13,10 @@ from coag.tracing import RecordKind, RunFolder, RunInfo, TraceIndex, known_cycle
 
 from ._changes import changes
 from ._cycle import Around, view_of
-from ._folders import within_run
 from ._rows import row_of
+from ._scan import TraceScan
 from ._situation import situation_at
-from ._tally import file_size
-from ._timeline import Timeline
 
-_PIECE = 1 << 20
-"""Bytes that are scanned at a time while a page waits."""
 _STRIP = 400
 """Cycles up to which all are shown in the overview."""
 _ROWS = 2_000
@@ -74,20 +70,14 @@ class OpenRun:
         self._clock = clock or SystemClock()
         self._ahead = ahead
         self._lock = RLock()
-        self._notices: list[str] = []
-        """What happened to the trace while it was read."""
-        self._failed = ""
-        """Why the trace cannot be read on; empty where it can."""
-        self._whole = False
-        """True if the last scan came to the end."""
-        self._anew()
-
-    def _anew(self) -> None:
-        self.index = TraceIndex(self.folder.trace_path)
-        """Where its records stand, as far as it was scanned."""
-        self._timeline = Timeline(self.index)
         self._rows: OrderedDict[int, CycleRow] = OrderedDict()
         """By position; never the last one's, which may change."""
+        self._scan = TraceScan(folder, self._rows.clear)
+
+    @property
+    def index(self) -> TraceIndex:
+        """Where the records of its trace stand, as far as it was scanned."""
+        return self._scan.index
 
     @property
     def info(self) -> RunInfo:
@@ -113,35 +103,9 @@ class OpenRun:
         end = self._clock.monotonic() + budget_seconds
         while self._clock.monotonic() < end:
             with self._lock:
-                if not self._extend():
+                if not self._scan.extend():
                     return False
         return True
-
-    def _extend(self) -> bool:
-        """Scans a piece more; False at the end, or where it cannot be read on."""
-        path = self.folder.trace_path
-        self._failed, more = "", False
-        try:
-            if path.is_symlink():
-                raise TraceError(path, "is a link; only a file within the run's folder is read")
-            if file_size(path) < self.index.scanned:
-                self._anew()
-                self._notice("The trace was cut while it was read, so it was read from its start.")
-            more = self.index.extend(_PIECE)
-        except TraceError as error:
-            self._failed = within_run(error)
-        self._timeline.refresh()
-        self._whole = not more
-        return more
-
-    def _notice(self, text: str) -> None:
-        if text not in self._notices:
-            self._notices.append(text)
-
-    def _reach(self, count: int) -> None:
-        """Scans until so many cycles are known to be whole, or the end is reached."""
-        while self._extend() and len(self._timeline) <= count:
-            pass
 
     # ---- the whole ----
 
@@ -157,10 +121,8 @@ class OpenRun:
         """
         with self._lock:
             size = min(max(page_size, 1), 1_000)
-            self._reach(max(first, 0) + size)
-            while not self._whole and self.index.size - self.index.scanned < self._ahead:
-                self._extend()
-            of = len(self._timeline)
+            self._scan.reach(max(first, 0) + size, self._ahead)
+            of = len(self._scan.timeline)
             first = max(first if first < of else (of - 1) // size * size, 0)
             return RunView(
                 card=self._kin.card(self.key),
@@ -169,17 +131,12 @@ class OpenRun:
                 first=first,
                 of=of,
                 page_size=size,
-                scanned=self._share(),
+                scanned=self._scan.share,
                 troubles=self.troubles(),
                 parent=self._kin.parent_of(self.key),
                 forks=self._kin.forks_of(self.key),
-                strip=self._page(0, of) if self._whole and of <= _STRIP else (),
+                strip=self._page(0, of) if self._scan.whole and of <= _STRIP else (),
             )
-
-    def _share(self) -> float:
-        """How much of the trace was scanned; all where it cannot be read on."""
-        size = self.index.size
-        return 1.0 if self._whole or not size else self.index.scanned / size
 
     def rows(self, first: int, count: int) -> tuple[CycleRow, ...]:
         """Some rows, by position from 0; fewer where the run has not as many.
@@ -188,11 +145,11 @@ class OpenRun:
             TraceError: The trace cannot be read.
         """
         with self._lock:
-            self._reach(max(first, 0) + count)
+            self._scan.reach(max(first, 0) + count, 0)
             return self._page(max(first, 0), count)
 
     def _page(self, first: int, count: int) -> tuple[CycleRow, ...]:
-        end = min(first + count, len(self._timeline))
+        end = min(first + count, len(self._scan.timeline))
         plain = self.plain
         return tuple(self._row(position, plain) for position in range(first, end))
 
@@ -200,8 +157,8 @@ class OpenRun:
         known = self._rows.get(position)
         if known is not None:
             return known
-        row = row_of(self.index, self._timeline.span(position), plain=plain)
-        if position + 1 < len(self._timeline):
+        row = row_of(self.index, self._scan.timeline.span(position), plain=plain)
+        if position + 1 < len(self._scan.timeline):
             self._rows[position] = row
             while len(self._rows) > _ROWS:
                 self._rows.popitem(last=False)
@@ -210,30 +167,8 @@ class OpenRun:
     def troubles(self) -> tuple[Trouble, ...]:
         """What is wrong with the trace, as far as it was scanned."""
         with self._lock:
-            if not self.index.scanned:
-                self._extend()
-            found = [Trouble(text=self._failed, grave=not self.index.lines)] if self._failed else []
-            found += [Trouble(text=text) for text in self._notices]
-            if not self._failed and not self.index.lines and not self.index.torn:
-                found.append(Trouble(text="No record has been written to its trace.", grave=True))
-            if self.index.torn:
-                found.append(Trouble(text=self._torn()))
-            damaged = self.index.count(RecordKind.UNREADABLE)
-            if damaged:
-                found.append(Trouble(text=self._damaged(damaged)))
-            return tuple(found)
-
-    def _torn(self) -> str:
-        if self._kin.card(self.key).state is RunState.OPEN:
-            return "The last line is half written: the run goes on, or it was killed."
-        return "The last line is half written, though the run has ended: its end was lost."
-
-    def _damaged(self, count: int) -> str:
-        first = next(self.index.positions(RecordKind.UNREADABLE))
-        problems = self.index.read([first])[0].problems
-        why = problems[0].text if problems else f"line {first + 1} is no record"
-        lines = "1 line" if count == 1 else f"{count:,} lines"
-        return f"{lines} cannot be read and left out. The first: {why}"
+            goes_on = self._kin.card(self.key).state is RunState.OPEN
+            return self._scan.troubles(goes_on=goes_on)
 
     # ---- one cycle ----
 
@@ -244,21 +179,12 @@ class OpenRun:
             UnknownNameError: There is no such cycle.
         """
         with self._lock:
-            found = self._timeline.find(number) if 0 < number < 1 << 60 else None
-            if found is None or found + 1 >= len(self._timeline):
-                self._find(number)
-                found = self._timeline.find(number) if 0 < number < 1 << 60 else None
+            found = self._scan.find(number)
             if found is None:
                 last = known_cycles(self.info, self.index.last_cycle)
                 what = "turn" if self.plain else "cycle"
                 raise UnknownNameError(what, str(number), [last])
             return found
-
-    def _find(self, number: int) -> None:
-        """Scans until a cycle and the one after it are known, or the end is reached."""
-        while self._extend():
-            if len(self._timeline) > 1 and self._timeline.cycle(len(self._timeline) - 1) > number:
-                return
 
     def cycle(self, number: int) -> CycleView:
         """One cycle, of a plain run one turn, with all that happened in it.
@@ -269,11 +195,11 @@ class OpenRun:
         """
         with self._lock:
             position = self.position_of(number)
-            span = self._timeline.span(position)
+            span = self._scan.timeline.span(position)
             situation = situation_at(self.index, span)
-            before = self._timeline.span(position - 1) if position else None
+            before = self._scan.timeline.span(position - 1) if position else None
             was = situation_at(self.index, before).state if before else situation.state
-            more = position + 1 < len(self._timeline)
+            more = position + 1 < len(self._scan.timeline)
             around = Around(
                 run=self.key,
                 plain=self.plain,
@@ -281,17 +207,17 @@ class OpenRun:
                 changed=changes(was, situation.state),
                 earlier=self._earlier(position),
                 before=before.cycle if before else None,
-                after=self._timeline.cycle(position + 1) if more else None,
+                after=self._scan.timeline.cycle(position + 1) if more else None,
             )
             lines = self.index.read(range(span.first, span.end))
             return view_of(lines, number, around)
 
     def _earlier(self, position: int) -> list[ModelCall]:
         """The requests of a few cycles before one, in order."""
-        first = self._timeline.span(max(position - _EARLIER, 0)).first
+        first = self._scan.timeline.span(max(position - _EARLIER, 0)).first
         positions = [
             at
-            for at in range(first, self._timeline.span(position).first)
+            for at in range(first, self._scan.timeline.span(position).first)
             if self.index.kind(at) is RecordKind.MODEL_CALL
         ]
         bodies = [line.entry.body for line in self.index.read(positions) if line.entry]

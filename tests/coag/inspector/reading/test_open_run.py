@@ -252,7 +252,7 @@ def test_a_trace_that_cannot_be_read_is_a_grave_trouble(
     (trouble,) = view.troubles
     assert trouble.grave
     assert view.rows == view.strip == ()
-    expected = {"folder": "no regular file", "link": "is a link"}
+    expected = {"folder": "cannot be read", "link": "is a link"}
     assert expected.get(made, "No record") in trouble.text
     assert str(tmp_path) not in trouble.text
 
