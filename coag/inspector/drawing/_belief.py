@@ -42,6 +42,8 @@ _KINDS = 8
 """Values of a discrete field that have a row of their own."""
 _NAME = 22
 _OTHER = "others"
+_LARGEST = 1e100
+"""Beyond it a number is not drawn."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,6 +115,8 @@ def _mark(plane: Plane, part: _Lines) -> dict[str, str]:
         plane.set_ylim(-0.5, len(part.rows) - 0.5)
         return dict(zip(stand_ins, part.rows, strict=True))
     known = [value for value in (*part.believed, *part.true) if math.isfinite(value)]
+    if not known:
+        return {}
     if min(known) == max(known):
         mark_only(plane, known[0])
     else:
@@ -240,7 +244,7 @@ def _both(
 
 def _itself(value: Any) -> float:
     known = isinstance(value, int | float) and not isinstance(value, bool)
-    return float(value) if known else math.nan
+    return float(value) if known and abs(value) < _LARGEST else math.nan
 
 
 def _part(number: int) -> Callable[[Any], float]:

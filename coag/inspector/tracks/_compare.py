@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
@@ -10,7 +10,16 @@ from coag.inspector.views import ComparedCycle, Comparison, CycleRow, RunCard
 from coag.schema import PHASES, Percept, PerceptKind
 from coag.tracing import Parent, RecordKind, TraceIndex
 
-from ._alike import PARTS, PERCEPTS, PLAIN_PARTS, Deeds, deeds_of, first_difference
+from ._alike import (
+    PARTS,
+    PERCEPTS,
+    PLAIN_PARTS,
+    Deeds,
+    Difference,
+    deeds_of,
+    first_difference,
+)
+from ._raw import RawLines
 
 PAGE = 50
 FORK = "fork of"
@@ -102,6 +111,7 @@ class _Pair:
     def __init__(self, left: Side, right: Side) -> None:
         self._left, self._right = left, right
         self.left, self.right = _stretches(left.index), _stretches(right.index)
+        self._left_lines, self._right_lines = RawLines(left.index), RawLines(right.index)
         self.fork = _fork(left.card, right.card) or _fork(right.card, left.card)
         since = self.fork.cycle if self.fork else 1
         self.cycles = sorted(cycle for cycle in {*self.left, *self.right} if cycle >= since)
@@ -126,15 +136,21 @@ class _Pair:
             if cycle not in self.left or cycle not in self.right:
                 there = [str(cycle) if cycle in side else "" for side in (self.left, self.right)]
                 return _Parting(cycle=cycle, field="cycle", left=there[0], right=there[1])
-            ones, others = self._deeds(cycle)
-            for part in self._parts(cycle):
-                one, other = ones.parts.get(part), others.parts.get(part)
-                found = first_difference(one, other, part)
-                if found is not None:
-                    return _Parting(
-                        cycle=cycle, field=found.path, left=found.left, right=found.right
-                    )
+            found = None if self._looks_same(cycle) else self._difference(cycle)
+            if found is not None:
+                return _Parting(cycle=cycle, field=found.path, left=found.left, right=found.right)
         return None
+
+    def _difference(self, cycle: int) -> Difference | None:
+        ones, others = self._deeds(cycle)
+        parts = self._parts(cycle)
+        found = (first_difference(ones.parts.get(p), others.parts.get(p), p) for p in parts)
+        return next((each for each in found if each is not None), None)
+
+    def _looks_same(self, cycle: int) -> bool:
+        """Whether it is plain without parsing anything that a cycle is the same in both."""
+        ones = self._left_lines.same(_positions(self._left, self.left[cycle]))
+        return ones == self._right_lines.same(_positions(self._right, self.right[cycle]))
 
     def differs(self, cycle: int) -> tuple[str, ...]:
         """In which parts the two differ in a cycle; empty where one has no such cycle."""
@@ -170,9 +186,16 @@ def _stretches(index: TraceIndex) -> Mapping[int, Sequence[int]]:
     return found
 
 
-def _deeds(side: Side, stretches: Sequence[int]) -> Deeds:
+def _positions(side: Side, stretches: Iterable[int]) -> list[int]:
+    """Where the records stand that tell what was done."""
     kinds = _PLAIN_KINDS if _is_plain(side) else _KINDS
-    lines = [line for number in stretches for line in side.index.read_stretch(number, kinds)]
+    found = map(side.index.stretch, stretches)
+    lines = (at for one in found for at in range(one.first, one.first + one.count))
+    return [at for at in lines if side.index.kind(at) in kinds]
+
+
+def _deeds(side: Side, stretches: Iterable[int]) -> Deeds:
+    lines = side.index.read(_positions(side, stretches))
     records = [line.entry.body for line in lines if line.entry is not None]
     return deeds_of(records, plain=_is_plain(side))
 
@@ -199,8 +222,8 @@ def _fork(card: RunCard, of: RunCard) -> Parent | None:
 
 def _request(index: TraceIndex) -> str:
     """What a run was first asked for; empty where it was asked nothing."""
-    positions = islice(index.positions(RecordKind.PERCEPT), _REQUESTS)
-    for line in index.read(list(positions)):
+    positions = list(islice(index.positions(RecordKind.PERCEPT), _REQUESTS))
+    for line in index.read(positions) if positions else ():
         body = line.entry and line.entry.body
         if isinstance(body, Percept) and body.kind is PerceptKind.MESSAGE:
             return body.content

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
+from pydantic import ValidationError
+
 from coag.errors import TraceError
 from coag.inspector.views import Finding, FindingSort
 from coag.proof import Cause, Diagnosis, Domain, Rule, Violation, diagnoses, examine
@@ -68,10 +70,16 @@ def check(folder: RunFolder, domain: Domain | None, tell: Tell) -> None:
 def _tell_causes(folder: RunFolder, domain: Domain | None, tell: Tell) -> int:
     """Tells every failure with its cause; how many were too many."""
     count = 0
-    for diagnosis in diagnoses(_counted(folder, tell), domain=domain):
-        count += 1
-        if count <= KEPT:
-            tell({"finding": as_json(cause_of(diagnosis))})
+    try:
+        for diagnosis in diagnoses(_counted(folder, tell), domain=domain):
+            count += 1
+            if count <= KEPT:
+                tell({"finding": as_json(cause_of(diagnosis))})
+    except ValidationError as error:  # a trace may hold anything where a record is to be
+        what = f"The trace holds something that is no {error.title}"
+        tell({"remark": f"{what}, so causes were looked for up to there only."})
+    except TraceError as error:  # verifying goes on, and tells of every such line
+        tell({"remark": f"Causes were looked for up to there only: {error}"[:_TEXT]})
     return max(0, count - KEPT)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from pydantic import ValidationError
 
 from coag.inspector.views import MemoryPage, RecallRow, RecordRow
-from coag.schema import Record, RetrievalOutcome, Written
+from coag.schema import Record, RetrievalOutcome, TraceRecord, Written
 from coag.tracing import RecordKind, TraceIndex
 
 PAGE = 25
@@ -87,8 +87,7 @@ class MemoryScan:
         return first
 
     def _take(self, positions: Sequence[int]) -> None:
-        for position, line in zip(positions, self._index.read(positions), strict=True):
-            body = line.entry and line.entry.body
+        for position, body in zip(positions, self._bodies(positions), strict=True):
             if isinstance(body, Written) and body.what == "record":
                 self._written.append(position)
             elif isinstance(body, RetrievalOutcome) and body.records:
@@ -107,8 +106,7 @@ class MemoryScan:
     def _rows(self, positions: Sequence[int]) -> tuple[tuple[RecordRow, ...], int]:
         """The records that were written there, and how many of them are none."""
         rows: list[RecordRow] = []
-        for line in self._index.read(positions):
-            written = line.entry and line.entry.body
+        for written in self._bodies(positions):
             if not isinstance(written, Written):
                 continue
             try:
@@ -123,12 +121,16 @@ class MemoryScan:
         return tuple(rows), len(positions) - len(rows)
 
     def _recall_rows(self, positions: Sequence[int]) -> tuple[RecallRow, ...]:
-        bodies = [line.entry and line.entry.body for line in self._index.read(positions)]
         return tuple(
             RecallRow(cycle=body.cycle, query=body.query, hits=body.records)
-            for body in bodies
+            for body in self._bodies(positions)
             if isinstance(body, RetrievalOutcome)
         )
+
+    def _bodies(self, positions: Sequence[int]) -> list[TraceRecord | None]:
+        """The records at some positions; a run that has just begun may have no file yet."""
+        lines = self._index.read(positions) if positions else []
+        return [line.entry and line.entry.body for line in lines]
 
 
 def memory_page(index: TraceIndex, page: int = 1) -> MemoryPage:
