@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from coag.errors import UnknownNameError
-from coag.inspector.pages import Fragments, Pages, WebAddresses
+from coag.inspector.drawing import cost_svg
+from coag.inspector.pages import Fragments, Pages, WebAddresses, prepare
 from coag.inspector.reading import Filters, Library, OpenRun
 from coag.inspector.tracks import Checks, Placed, Side, compare
 from coag.inspector.views import (
@@ -30,6 +31,8 @@ from coag.tracing import RunFolder, TraceIndex
 _T = TypeVar("_T")
 _SLICE = 0.05
 """Seconds of counting at a time, so that a page never waits long for it."""
+_BREATH = 0.005
+"""Seconds between two slices."""
 _PAUSE = 0.5
 """Seconds between two looks for what must be counted, where there was nothing."""
 _SCAN = 60.0
@@ -57,25 +60,44 @@ class Desk:
         self.fragments = Fragments(WebAddresses())
         self._checks = Checks(domain=domain)
         self._closing = threading.Event()
+        self._making = 0
+        """How many pages are being made."""
+        self._opened: list[OpenRun] = []
+        """Runs that are to be read to their end."""
 
     # ---- its life ----
 
     @asynccontextmanager
     async def at_work(self) -> AsyncGenerator[None]:
-        """Counts what runs came to in the background, as long as it is open."""
-        counting = asyncio.ensure_future(self._count())
+        """Reads ahead and counts what runs came to in the background, as long as it is open."""
+        await asyncio.to_thread(_warm)
+        reading = asyncio.ensure_future(self._read_ahead())
         try:
             yield
         finally:
             self.close()
-            counting.cancel()
-            await asyncio.wait([counting])
+            reading.cancel()
+            await asyncio.wait([reading])
             await asyncio.to_thread(self.end)
 
-    async def _count(self) -> None:
+    async def _read_ahead(self) -> None:
+        """Reads on, a little at a time and never while a page is being made.
+
+        Runs that were opened come first, so that any cycle of theirs is found at once; then what
+        the cards of all runs say.
+        """
         while not self._closing.is_set():
-            more = await self.soon(lambda: self.library.advance(_SLICE))
-            await asyncio.sleep(0 if more else _PAUSE)
+            more = not self._making and await asyncio.to_thread(self._advance)
+            await asyncio.sleep(_BREATH if more or self._making else _PAUSE)
+
+    def _advance(self) -> bool:
+        """Reads a slice on; True if there is more to read."""
+        while self._opened:
+            run = self._opened[-1]
+            if run.advance(_SLICE):
+                return True
+            self._opened.remove(run)
+        return self.library.advance(_SLICE)
 
     def close(self) -> None:
         """Ends every stream of events, now and later; from any thread."""
@@ -93,7 +115,11 @@ class Desk:
 
     async def soon(self, make: Callable[[], _T]) -> _T:
         """What a function gives, which is run in a thread."""
-        return await asyncio.to_thread(make)
+        self._making += 1
+        try:
+            return await asyncio.to_thread(make)
+        finally:
+            self._making -= 1
 
     # ---- what there is ----
 
@@ -116,7 +142,10 @@ class Desk:
             UnknownNameError: There is no such run.
             TraceError: Its `run.json` cannot be read.
         """
-        return self.library.open(key)
+        run = self.library.open(key)
+        if run not in self._opened and run.index.size > run.index.scanned:
+            self._opened.append(run)
+        return run
 
     def folder(self, key: str) -> RunFolder:
         """The folder of a run.
@@ -208,3 +237,9 @@ class Desk:
         if line.entry is None:
             return "\n".join(problem.text for problem in line.problems)
         return escaped_json(line.entry.model_dump_json(indent=2))
+
+
+def _warm() -> None:
+    """Loads and compiles what the first page would have to wait for."""
+    prepare()
+    cost_svg([CycleRow(number=1, at=None)], prefix="warm")
