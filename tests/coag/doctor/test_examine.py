@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from autogen_core.models import ModelInfo
 from autogen_ext.models.ollama import OllamaChatCompletionClient
-from kits.fake_server import FakeServer, openai_text
+from kits.fake_server import Behaviour, FakeServer, openai_text
 from kits.model_servers import (
     Body,
     Message,
@@ -21,11 +21,12 @@ from kits.model_servers import (
     rewriting,
     sound,
     status,
+    streamed,
     with_body,
     without,
 )
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from coag.doctor import Finding, Found, Grade, Limits, Probe, Report, examine
 from coag.models import ScriptedModel, ScriptedRequest, open_model
@@ -508,3 +509,106 @@ def test_limits_that_make_no_sense_are_refused(limits: dict[str, int]) -> None:
     (name,) = limits
     with pytest.raises(ValueError, match=name):
         Limits(**limits)
+
+
+def _asked(body: Body) -> str:
+    return str(body["messages"][-1]["content"])
+
+
+async def test_requests_that_are_refused_one_by_one_are_told_one_by_one(
+    examined: Examined,
+) -> None:
+    def wrong(body: Body) -> object:
+        if not body.get("tools"):
+            return any(message["role"] == "system" for message in body["messages"])
+        pair, form = "both cities" in _asked(body), "response_format" in body
+        return pair or form or body.get("tool_choice") in ("required", "none")
+
+    report = await examined(refusing(sound(), wrong))
+    for probe, advice in (
+        (Probe.SYSTEM, "Put instructions into the first message of the user."),
+        (Probe.PARALLEL, "two actions take two cycles"),
+        (Probe.REQUIRED, "do not rely on it in agents of your own"),
+        (Probe.NONE, "Send no tools instead."),
+        (Probe.TOOLS_WITH_SCHEMA, "ask in two requests"),
+    ):
+        finding = report.finding(probe)
+        assert finding.found is Found.REFUSED, finding
+        assert "not here" in finding.text
+        assert advice in finding.advice
+    assert report.finding(Probe.TOOLS).found is Found.YES
+    assert not report.recommendation.parallel
+
+
+async def test_json_that_is_cut_off_says_nothing_about_json_mode(examined: Examined) -> None:
+    behave = sound()
+
+    async def short(body: Body, request: Request) -> Response:
+        if body.get("response_format", {}).get("type") != "json_object":
+            return await behave(body, request)
+        message = {"role": "assistant", "content": '{"fruit": "ban'}
+        choice = {"index": 0, "message": message, "finish_reason": "length"}
+        usage = {"prompt_tokens": 9, "completion_tokens": 5, "total_tokens": 14}
+        whole = {"id": "x", "object": "chat.completion", "created": 1, "model": "tiny"}
+        return JSONResponse({**whole, "choices": [choice], "usage": usage})
+
+    finding = (await examined(short)).finding(Probe.JSON_MODE)
+    assert (finding.found, finding.grade) == (Found.UNCLEAR, Grade.UNKNOWN)
+    assert "cut off at its limit" in finding.text
+
+
+def counting(
+    behave: Behaviour, prompt: Callable[[int], int], *, cached: Callable[[int], int] = lambda _: 0
+) -> Behaviour:
+    """Counts the tokens of a prompt in another way."""
+
+    async def counted(body: Body, request: Request) -> Response:
+        response = await behave(body, request)
+        if isinstance(response, StreamingResponse):
+            return response
+        whole = json.loads(bytes(response.body))
+        sent = whole["usage"]["prompt_tokens"]
+        whole["usage"]["prompt_tokens"] = prompt(sent)
+        whole["usage"]["prompt_tokens_details"] = {"cached_tokens": cached(sent)}
+        return JSONResponse(whole)
+
+    return counted
+
+
+async def test_a_server_that_counts_far_too_few_tokens_at_once_has_cut_the_prompt(
+    examined: Examined,
+) -> None:
+    finding = (await examined(counting(sound(), lambda sent: sent // 4))).finding(Probe.CONTEXT)
+    assert (finding.found, finding.grade) == (Found.CUT, Grade.POOR)
+    assert finding.advice.startswith("Keep prompts short, or give the server a larger context")
+    assert finding.figures == {}
+
+
+async def test_where_nothing_is_counted_a_lost_beginning_is_told_as_what_it_is(
+    examined: Examined,
+) -> None:
+    finding = (await examined(counting(cutting(sound(), 600), lambda sent: 0))).finding(
+        Probe.CONTEXT
+    )
+    assert (finding.found, finding.grade) == (Found.NO, Grade.POOR)
+    assert "the model did not know the beginning: 'I do not know.'" in finding.text
+
+
+async def test_a_prompt_that_was_all_in_a_cache_tells_nothing_of_reading_speed(
+    examined: Examined,
+) -> None:
+    behave = counting(sound(), lambda sent: sent, cached=lambda sent: sent)
+    figures = (await examined(behave)).finding(Probe.CONTEXT).figures
+    assert set(figures) == {"estimated_tokens", "counted_tokens"}
+
+
+async def test_an_answer_of_one_token_tells_no_speed(examined: Examined) -> None:
+    behave = sound()
+
+    async def brief(body: Body, request: Request) -> Response:
+        if not body.get("stream"):
+            return await behave(body, request)
+        return streamed("one", body, {"prompt_tokens": 9, "completion_tokens": 1})
+
+    figures = (await examined(brief)).finding(Probe.SPEED).figures
+    assert "completion_tokens_per_second" not in figures
