@@ -13,6 +13,11 @@ _UNSEEN = re.compile(
     "\ud800-\udfff"  # halves of characters: no file can hold them
     "\U000e0000-\U000e007f]"  # tags: text that nobody sees and models read
 )
+_CONTROLS = (
+    "NUL SOH STX ETX EOT ENQ ACK BEL BS TAB LF VT FF CR SO SI "
+    "DLE DC1 DC2 DC3 DC4 NAK SYN ETB CAN EM SUB ESC FS GS RS US"
+).split()
+"""What the first 32 characters are called."""
 _SHORT = {
     0x200B: "ZWSP",
     0x200E: "LRM",
@@ -31,7 +36,7 @@ _SHORT = {
     0x2069: "PDI",
     0xFEFF: "BOM",
     0x00AD: "SHY",
-    0x007F: "␡",
+    0x007F: "DEL",
 }
 
 
@@ -39,7 +44,7 @@ def _box(character: str) -> Markup:
     """A small box with the name of a character that cannot be seen."""
     code = ord(character)
     if code < 0x20:
-        short = chr(0x2400 + code)
+        short = _CONTROLS[code]
     elif 0xE0020 <= code < 0xE007F:
         short = f"tag {chr(code - 0xE0000)}"
     else:
