@@ -26,7 +26,7 @@ from ._plot import (
 )
 from ._svg import add_note, drawing, take_plot, written
 
-WIDTH = 640.0
+WIDTH = 480.0
 _HIGH = 96.0
 """Height of a plot's inside."""
 _BELOW = 26.0

@@ -14,7 +14,7 @@ from ._legend import LEGEND, Key, add_legend
 from ._plot import Plane, add_plane, mark_numbers, mark_places, new_figure, plotting, svg_of
 from ._svg import add_note, drawing, take_plot, written
 
-WIDTH = 640.0
+WIDTH = 480.0
 _HEIGHT = 170.0
 _LEFT = 44.0
 _RIGHT = 12.0

@@ -39,17 +39,25 @@ _PLACES = frozenset({"d", "x", "y", "x1", "x2", "y1", "y2", "transform", "width"
 
 
 def drawing(
-    width: float, height: float, *, prefix: str, title: str, told: str, role: str = "img"
+    width: float,
+    height: float,
+    *,
+    prefix: str,
+    title: str,
+    told: str,
+    role: str = "img",
+    grows: bool = True,
 ) -> Element:
     """A new drawing with nothing in it but its name and what it shows in words.
 
     Args:
-        width: Of the drawing, in pixels at its natural size; it is shown as wide as there is room.
+        width: Of the drawing, in pixels at its natural size.
         height: The same.
         prefix: What its ids begin with: letters, digits and hyphens, unique in the page.
         title: Its name; may hold foreign text.
         told: What it shows, for whoever cannot see it; may hold foreign text.
         role: `img`, or `group` where there are links in it.
+        grows: Whether it is shown as wide as there is room, and not in its natural size.
 
     Raises:
         ValueError: If the prefix is none.
@@ -57,7 +65,8 @@ def drawing(
     if not _PREFIX.fullmatch(prefix):
         raise ValueError(f"{prefix!r} begins no id: take letters, digits and hyphens.")
     names = {"aria-labelledby": f"{prefix}-title", "aria-describedby": f"{prefix}-desc"}
-    box = {"viewBox": f"0 0 {brief(width)} {brief(height)}", "width": "100%"}
+    box = {"viewBox": f"0 0 {brief(width)} {brief(height)}"}
+    box["width"] = "100%" if grows else brief(width)
     root = Element("svg", {"xmlns": _XMLNS, "class": "plot", "role": role, **box, **names})
     SubElement(root, "title", {"id": f"{prefix}-title"}).text = label(title, _TITLE)
     SubElement(root, "desc", {"id": f"{prefix}-desc"}).text = label(told, _DESCRIPTION)

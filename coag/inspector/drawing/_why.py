@@ -60,6 +60,8 @@ class _Box:
 def why_svg(graph: WhyGraph, *, prefix: str, links: bool = True) -> str:
     """The decision of a cycle as a small graph.
 
+    It has a size of its own, in which its texts can be read: the page lets it be scrolled.
+
     Args:
         graph: What took part; with no nodes the drawing says so.
         prefix: What its ids begin with, unique in the page: letters, digits and hyphens.
@@ -80,6 +82,7 @@ def why_svg(graph: WhyGraph, *, prefix: str, links: bool = True) -> str:
         title=f"What the decision of cycle {graph.cycle} rested on",
         told=" ".join(graph.sentences[:8]) or "Nothing is known of it.",
         role="group" if linked else "img",
+        grows=False,
     )
     if not boxes:
         add_note(root, "Nothing was decided yet.", (_EDGE, _TOP))
