@@ -168,6 +168,11 @@ def an_answer_by_an_action_that_gave_none(bodies: Bodies) -> None:
 
 
 @lie(Rule.EXECUTION)
+def an_answer_that_is_not_what_was_done(bodies: Bodies) -> None:
+    _outcome(bodies, "execution", 7)["response"] = "Nothing is fetched."
+
+
+@lie(Rule.EXECUTION)
 def a_begun_action_of_which_no_outcome_tells(bodies: Bodies) -> None:
     done = _outcome(bodies, "execution", 1)
     done |= {"status": "none", "candidate_id": None, "action": None, "arguments": None}
