@@ -29,6 +29,7 @@ _CYCLES = {
     "cancelled": Mark(name="warn", icon="ban", label="cancelled"),
 }
 _UNDER_WAY = Mark(name="idle", icon="dots", label="not finished")
+_UNREADABLE = Mark(name="bad", icon="alert", label="unreadable")
 _OUTCOMES = {
     Outcome.SUCCESS: Mark(name="good", icon="check", label="success"),
     Outcome.FAILURE: Mark(name="bad", icon="cross", label="failure"),
@@ -46,6 +47,8 @@ def cycle_mark(row: CycleRow) -> Mark:
 
 def run_mark(card: RunCard) -> Mark:
     """What the run came to."""
+    if card.info is None:
+        return _UNREADABLE
     if card.outcome in _OUTCOMES:
         return _OUTCOMES[card.outcome]
     if card.state is RunState.OPEN:

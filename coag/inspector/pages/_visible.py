@@ -14,9 +14,11 @@ _UNSEEN = re.compile(
     "\U000e0000-\U000e007f]"  # tags: text that nobody sees and models read
 )
 _CONTROLS = (
-    "NUL SOH STX ETX EOT ENQ ACK BEL BS TAB LF VT FF CR SO SI "
-    "DLE DC1 DC2 DC3 DC4 NAK SYN ETB CAN EM SUB ESC FS GS RS US"
-).split()
+    *("NUL", "SOH", "STX", "ETX", "EOT", "ENQ", "ACK", "BEL"),
+    *("BS", "TAB", "LF", "VT", "FF", "CR", "SO", "SI"),
+    *("DLE", "DC1", "DC2", "DC3", "DC4", "NAK", "SYN", "ETB"),
+    *("CAN", "EM", "SUB", "ESC", "FS", "GS", "RS", "US"),
+)
 """What the first 32 characters are called."""
 _SHORT = {
     0x200B: "ZWSP",
