@@ -66,11 +66,12 @@ class Replayed:
 
     async def _resume(self) -> None:
         """Another process goes on where the tape is now."""
+        self.sink.go_on()
+        agent = await self.build()  # before anything is taken: else the error counts as the run's
         self.sink.pass_by(
             f"Another process went on with the run at record {self.sink.tape.position}."
         )
-        self.sink.go_on()
-        await self._take_over()
+        await self._take_over(agent)
 
     async def _guarded(self, step: Callable[[], Awaitable[None]]) -> None:
         """Takes a step; what stopped it is in the sink, what it raised stands on the tape."""
@@ -103,8 +104,7 @@ class Replayed:
         last = self.sink.last
         return last.reason if isinstance(last, TurnEnd) else ""
 
-    async def _process_of(self, *, later: bool) -> Process:
-        agent = await self.build()
+    def _process_of(self, agent: CoagAgent, *, later: bool) -> Process:
         self._memory = self._memory or empty_memory(agent)
         proposal = self.info.configuration.get("settings", {}).get("proposal")
         return Process(
@@ -122,7 +122,7 @@ class Replayed:
         if self.sink.resumes or (head := self.sink.tape.head) is None:
             return
         if isinstance(head, Snapshot) and head.reason is SnapshotReason.OPENED:
-            self._process = await self._process_of(later=False)
+            self._process = self._process_of(await self.build(), later=False)
             await self._process.begin(head)
             return
         if isinstance(head, Snapshot) and head.reason is SnapshotReason.FORKED:
@@ -132,7 +132,7 @@ class Replayed:
             "The trace does not begin with a snapshot, as where its first process died at once: "
             "the run is taken to begin with the agent as it is built."
         )
-        await self._take_over()
+        await self._take_over(await self.build())
 
     async def _begin_fork(self, head: Snapshot) -> None:
         """A fork begins where its parent stood, in the middle of a turn."""
@@ -146,10 +146,10 @@ class Replayed:
         self._turn = before.turn or 0
         self._begun = before.outcomes if before.turn_open else None
         self._stop = stop_ahead(self.sink.tape)
-        self._process = await self._process_of(later=True)
+        self._process = self._process_of(await self.build(), later=True)
         await self._process.begin(head, remembered_in(self.run))
 
-    async def _take_over(self) -> None:
+    async def _take_over(self, agent: CoagAgent) -> None:
         """Another process goes on where the tape is now."""
         remains = Remains()
         records = self.records()
@@ -158,7 +158,7 @@ class Replayed:
             if not (isinstance(record, Note) and is_outside(record)):
                 remains.take(record)
         remains.forget_bare_start()
-        self._process = await self._process_of(later=True)
+        self._process = self._process_of(agent, later=True)
         self._turn = remains.turn
         await self._process.take_over(remains)
         self._begun = remains.outcomes if remains.turn_open else None
