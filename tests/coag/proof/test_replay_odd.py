@@ -81,7 +81,13 @@ async def test_an_agent_itself_is_not_enough_where_several_processes_took_part(
 ) -> None:
     agent = porter(log=str(tmp_path / "calls.txt"), logs=str(tmp_path / "logs"))
     run = await said(agent, TASK)
-    note = {"record": "note", "cycle": 4, "about": "resume", "text": "Resumed.", "details": {}}
+    note: dict[str, Any] = {
+        "record": "note",
+        "cycle": 4,
+        "about": "resume",
+        "text": "Resumed.",
+        "details": {},
+    }
 
     def resumed(bodies: Bodies) -> None:
         bodies.append({**note, "at": bodies[-1]["at"]})
@@ -119,7 +125,13 @@ async def test_a_note_between_turns_is_taken_from_the_trace(tmp_path: Path) -> N
 
     def noted(bodies: Bodies) -> None:
         at = place(bodies, "turn_start", 1)
-        note = {"record": "note", "cycle": 2, "about": "weather", "text": "Rain.", "details": {}}
+        note: dict[str, Any] = {
+            "record": "note",
+            "cycle": 2,
+            "about": "weather",
+            "text": "Rain.",
+            "details": {},
+        }
         bodies.insert(at, {**note, "at": bodies[at]["at"]})
 
     edited(run, noted)

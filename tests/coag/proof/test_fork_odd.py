@@ -1,0 +1,212 @@
+"""Forks of runs that were killed, changed, told of from outside, or remember elsewhere."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from kits.foragers import BITTER, Basket, foraged, forager
+from pydantic import BaseModel, ConfigDict
+
+from coag.context import WorkingMemory
+from coag.errors import ConfigurationError, StateError
+from coag.proof import Changes, counterfactuals, fork
+from coag.proof.forking._set import with_settings
+from coag.proof.forking._story import procedure_of
+from coag.schema import ModelCall, RetrievalOutcome, Rung, SteppingClock, TokenUsage
+from coag.tracing import REDACTED, RunFolder, read_trace
+
+BROKEN = pytest.mark.broken_trace("it is changed on purpose")
+Bodies = list[dict[str, Any]]
+
+
+def edited(run: RunFolder, edit: Callable[[Bodies], None]) -> RunFolder:
+    """The run with its records changed, without hashes."""
+    lines = [json.loads(line) for line in run.trace_path.read_text("utf-8").splitlines()]
+    bodies: Bodies = [line["body"] for line in lines]
+    edit(bodies)
+    numbered = [{"v": 2, "seq": seq, "body": body} for seq, body in enumerate(bodies)]
+    run.trace_path.write_text("".join(json.dumps(line) + "\n" for line in numbered), "utf-8")
+    return run
+
+
+def place(bodies: Bodies, n: int = 0, **fields: Any) -> int:
+    found = [
+        number
+        for number, body in enumerate(bodies)
+        if all(body.get(name) == value for name, value in fields.items())
+    ]
+    return found[n]
+
+
+@BROKEN
+async def test_a_run_that_was_killed_before_its_first_cycle_has_none_to_fork_at(
+    tmp_path: Path,
+) -> None:
+    def killed(bodies: Bodies) -> None:
+        del bodies[place(bodies, record="turn_start") :]
+
+    run = edited(await foraged(tmp_path), killed)
+    with pytest.raises(ConfigurationError, match="has no cycle yet"):
+        await fork(run, "1")
+
+
+@BROKEN
+async def test_where_nothing_was_decided_nothing_can_be_decided_otherwise(tmp_path: Path) -> None:
+    def killed(bodies: Bodies) -> None:
+        del bodies[place(bodies, record="outcome", phase="selection", cycle=2) :]
+
+    run = edited(await foraged(tmp_path), killed)
+    with pytest.raises(ConfigurationError, match="Nothing was decided in cycle 2 of"):
+        await counterfactuals(run, 2)
+
+
+@BROKEN
+async def test_a_percept_that_came_by_itself_is_left_out_of_a_fork_and_that_is_said(
+    tmp_path: Path,
+) -> None:
+    def sensed(bodies: Bodies) -> None:
+        at = place(bodies, 1, record="turn_start")
+        message = bodies[place(bodies, record="percept", kind="message")]
+        signal = {"kind": "signal", "source": "bell", "trust": "untrusted", "content": "Dong."}
+        bodies.insert(at, {**message, **signal, "id": "percept-000099", "sets_goal": False})
+
+    run = edited(await foraged(tmp_path), sensed)
+    report = await fork(run, "2.retrieval")
+    assert "1 percepts that reached the parent on their own are left out." in report.notices
+
+
+@BROKEN
+async def test_where_the_environment_could_not_be_told_any_more_nothing_acts_outside(
+    tmp_path: Path,
+) -> None:
+    def forgotten(bodies: Bodies) -> None:
+        at = place(bodies, record="outcome", phase="proposal", cycle=2)
+        note = {"record": "note", "cycle": 2, "about": "environment", "details": {}}
+        bodies.insert(at, {**note, "text": "It told no state.", "at": bodies[at]["at"]})
+
+    run = edited(await foraged(tmp_path), forgotten)
+    assert (await fork(run, "2.reasoning")).stopped is None
+    assert "--live" in str((await fork(run, "2.evaluation")).stopped)
+
+
+@BROKEN
+async def test_within_a_cycle_that_held_a_secret_a_run_cannot_be_forked(tmp_path: Path) -> None:
+    def secret(bodies: Bodies) -> None:
+        bodies[place(bodies, record="outcome", phase="reasoning", cycle=2)]["situation"] = REDACTED
+
+    run = edited(await foraged(tmp_path), secret)
+    with pytest.raises(ConfigurationError, match=r"held a secret .*\(2\.retrieval\)"):
+        await fork(run, "2.selection")
+    assert (await fork(run, "2.retrieval")).fork_cycles
+
+
+async def test_a_short_id_must_name_one_record(tmp_path: Path) -> None:
+    run = await foraged(tmp_path)
+    bodies = (entry.body for entry in read_trace(run.trace_path))
+    (hit,) = next(body.records for body in bodies if isinstance(body, RetrievalOutcome))
+    assert hit.record.text == BITTER
+    changes = Changes(without_records=(hit.record.id[:2],))
+    with pytest.raises(ConfigurationError, match=f"characters or more of: {hit.record.id}"):
+        await fork(run, "2", changes)
+
+
+def test_a_text_of_a_procedure_without_a_word_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "new.md").write_text(" \n\n")
+    with pytest.raises(ConfigurationError, match="is empty, and procedure 'proposal' needs a text"):
+        Changes.of(procedures=[f"proposal={tmp_path / 'new.md'}"])
+
+
+async def test_a_memory_whose_folder_is_gone_is_what_the_trace_shows_of_it(tmp_path: Path) -> None:
+    memory = str(tmp_path / "memory")
+    run = await foraged(tmp_path, memory=memory)
+    shutil.rmtree(memory)
+    assert (await fork(run, "2.retrieval")).fork_cycles
+    assert not (tmp_path / "memory").exists()
+
+
+async def test_a_rule_that_was_added_to_the_built_agent_is_in_force_in_a_fork(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = await foraged(tmp_path)
+
+    def strict(**arguments: Any) -> Any:
+        agent = forager(**arguments)
+        agent.constraints.add(nothing_blue)
+        return agent
+
+    monkeypatch.setattr("kits.foragers.forager", strict)
+    with pytest.raises(ConfigurationError) as missed:
+        await fork(run, "2.retrieval", Changes(without_constraints=("nothing_yellow",)))
+    assert "nothing_blue" in str(missed.value)
+
+
+def nothing_blue(candidate: Any, state: Any, projection: Any) -> Any:
+    """Never blue."""
+    raise AssertionError("It is not asked: the fork is refused before.")
+
+
+# ---- parts ----
+
+
+class Loose(BaseModel):
+    """A state that drops what it does not know."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    held: int = 0
+    inner: dict[str, int] = {}
+
+
+def test_the_whole_state_may_be_set_at_once() -> None:
+    memory = WorkingMemory(activity="main", perceptual_state={"held": 1, "colours": ["red"]})
+    whole = {"held": 2, "colours": ["blue"]}
+    assert with_settings(memory, Basket, {"perceptual_state": whole}).to_json()[
+        "perceptual_state"
+    ] == {"held": 2, "colours": ["blue"]}
+    with pytest.raises(StateError, match="cannot be 5: Basket"):
+        with_settings(memory, Basket, {"perceptual_state": 5})
+
+
+class Forgetful(BaseModel):
+    """A state that keeps nothing within its notes."""
+
+    notes: Loose = Loose()
+
+
+def test_what_the_state_does_not_keep_cannot_be_set() -> None:
+    memory = WorkingMemory(activity="main", perceptual_state={})
+    with pytest.raises(StateError, match=r"Forgetful keeps nothing at 'notes\.colour'"):
+        with_settings(memory, Forgetful, {"notes.colour": "red"})
+
+
+@pytest.mark.parametrize(
+    ("fields", "name"),
+    [
+        ({"expected": "DeliberationAnswer", "phase": "reasoning"}, "deliberation"),
+        ({"rung": Rung.NATIVE, "phase": "proposal"}, "native"),
+        ({"phase": "proposal"}, "proposal"),
+        ({}, ""),
+    ],
+)
+def test_a_call_tells_by_which_procedure_a_model_was_asked(
+    fields: dict[str, Any], name: str
+) -> None:
+    call = {
+        "id": "c",
+        "at": SteppingClock().now(),
+        "cycle": 1,
+        "phase": None,
+        "model": "m",
+        "rung": Rung.PROMPT,
+        "attempt": 1,
+        "messages": (),
+        "raw": "",
+        "usage": TokenUsage(),
+        "seconds": 0.1,
+    }
+    assert procedure_of(ModelCall.model_validate({**call, **fields})) == name
