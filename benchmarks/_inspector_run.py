@@ -20,6 +20,8 @@ from coag.tracing import (
 )
 
 _BODY = re.compile(rb'^\{"v":2,"seq":\d+,"hash":"\w*","body":(.*)\}\n$', re.DOTALL)
+_IDS = re.compile(rb'"ids":\{[^{}]*\}')
+_COUNT = re.compile(rb":(\d+)")
 _NUMBERED = re.compile(rb'("(?:cycle|turn)":|(?:percept|intent|call|candidate)-)(\d+)')
 _STARTED = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
 
@@ -114,4 +116,7 @@ def _renumbered(body: bytes, by: int) -> bytes:
             return b"%s%d" % (name, int(number) + by)
         return b"%s%0*d" % (name, len(number), int(number) + 10 * by)
 
-    return _NUMBERED.sub(later, body)
+    def more(found: re.Match[bytes]) -> bytes:
+        return _COUNT.sub(lambda count: b":%d" % (int(count[1]) + 10 * by), found[0])
+
+    return _IDS.sub(more, _NUMBERED.sub(later, body))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -89,7 +89,11 @@ def view_of(lines: Sequence[TraceLine], cycle: int, around: Around) -> CycleView
     sorted_ = _sorted(records, plain=around.plain)
     inherited = outcomes_in(around.situation.inherited)
     outcomes = inherited | outcomes_in(records)
-    calls = call_views(sorted_.calls, around.earlier)
+    asked = [line for line in lines if line.entry and isinstance(line.entry.body, ModelCall)]
+    calls = [
+        replace(call, seq=line.number - 1)
+        for call, line in zip(call_views(sorted_.calls, around.earlier), asked, strict=True)
+    ]
     row = row_from(
         records,
         cycle=cycle,

@@ -93,13 +93,14 @@ def write_report(
         TraceError: A run cannot be read at all.
         OSError: The file cannot be written.
     """
-    tell = on_progress or (lambda text: None)
+    tell = on_progress or _tell_nobody
     told: list[_Told] = []
     for number, folder in enumerate(runs):
         tell(f"checking {folder.path.name} ({number + 1} of {len(runs)})")
         told.append(_read(folder, domain, cycles, f"r{number}-"))
     _refuse(told)
-    pages = Pages(ReportAddresses(_places(told)), layout="part")
+    pairs = frozenset((left.card.key, right.card.key) for left, right in pairwise(told))
+    pages = Pages(ReportAddresses(_places(told), pairs), layout="part")
     parts: list[str] = []
     for one in told:
         for part in _parts(one, pages):
@@ -114,6 +115,10 @@ def write_report(
         cycles=sum(len(one.rows) for one in told),
         left_out=sum(one.of - len(one.rows) for one in told),
     )
+
+
+def _tell_nobody(text: str) -> None:
+    """Nobody asked."""
 
 
 def _refuse(told: Sequence[_Told]) -> None:
@@ -165,7 +170,6 @@ def _places(told: Sequence[_Told]) -> frozenset[tuple[Target, str, int | None]]:
         places |= {(target, key, None) for target in whole}
         places |= {(Target.CYCLE, key, row.number) for row in one.rows}
         places |= {(Target.WHY, key, number) for number in one.why}
-    places |= {(Target.COMPARE, one.card.key, None) for one in told[:-1]}
     return frozenset(places)
 
 
@@ -193,7 +197,7 @@ def _parts(one: _Told, pages: Pages) -> Iterator[str]:
         cycle = placed.cycle(one.run.cycle(row.number))
         yield pages.cycle_page(one.once.cycle(cycle), one.card)
         if row.number in one.why:
-            graph = why_graph(one.run.folder, row.number)
+            graph = why_graph(one.run.folder, row.number, index=one.run.index)
             drawn = why_svg(graph, prefix=f"{one.prefix}why{row.number}")
             yield pages.why_page(one.card, graph, drawn)
     yield from _whole(one, pages)

@@ -57,12 +57,25 @@ def procedures(index: TraceIndex) -> tuple[ProcedureHistory, ...]:
     return tuple(sorted(histories, key=lambda one: (len(one.steps) < 2, not one.steps, one.name)))
 
 
+def snapshots_with_texts(index: TraceIndex) -> list[int]:
+    """The positions of the snapshots that hold procedures' texts: where versions changed.
+
+    Raises:
+        TraceError: If the trace cannot be read.
+    """
+    seen = _Seen(index)
+    seen.look()
+    return sorted(seen.with_texts)
+
+
 class _Seen:
     """What the snapshots tell of procedures, reading few of them."""
 
     def __init__(self, index: TraceIndex) -> None:
         self.texts: _Texts = {}
         self.current: dict[str, int] = {}
+        self.with_texts: list[int] = []
+        """The positions of those snapshots that hold texts."""
         self._index = index
         self._positions = list(index.positions(RecordKind.SNAPSHOT))
         self._versions: dict[int, Mapping[str, int]] = {}
@@ -103,7 +116,10 @@ class _Seen:
         body = line.entry and line.entry.body
         if not isinstance(body, Snapshot):
             return {}
-        self._take_state(_object(_object(body.procedures.get("state")).get("procedures")))
+        histories = _object(_object(body.procedures.get("state")).get("procedures"))
+        if histories:
+            self.with_texts.append(position)
+        self._take_state(histories)
         told = _object(body.procedures.get("versions"))
         return {name: number for name, number in told.items() if isinstance(number, int)}
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import cast
 
 from coag.inspector.views import Edge, Node, NodeSort, WhyGraph
 from coag.proof import Considered, Explanation, why
-from coag.schema import RecalledRecord, one_line
-from coag.tracing import RunFolder
+from coag.proof.explaining import explain
+from coag.schema import RecalledRecord, TraceRecord, one_line
+from coag.tracing import RunFolder, TraceIndex, read_run
+
+from ._procedures import snapshots_with_texts
 
 NODES = 40
 """Nodes of a graph, at most."""
@@ -25,18 +27,38 @@ _HEARD = 2_000
 """Characters of a text that are looked at."""
 
 
-def why_graph(run: RunFolder | Path | str, cycle: int) -> WhyGraph:
+def why_graph(run: RunFolder, cycle: int, *, index: TraceIndex | None = None) -> WhyGraph:
     """What a cycle's decision rested on; see `coag.proof.why`.
 
     Args:
         run: The run's folder.
         cycle: The cycle; of a plain run the turn.
+        index: Its trace, scanned beyond the cycle, so that only what belongs to it is read; None
+            to read from the start.
 
     Raises:
         ConfigurationError: The run has no such cycle.
         TraceError: The run cannot be read.
     """
-    return graph_of(why(run, cycle))
+    if index is None:
+        return graph_of(why(run, cycle))
+    return graph_of(explain(read_run(run.path), _records_of(index, cycle), cycle))
+
+
+def _records_of(index: TraceIndex, cycle: int) -> Iterator[TraceRecord]:
+    """What a cycle can have rested on: its own records, and those since the cycle before began.
+
+    Before them the snapshot that holds the procedures' texts. Of a cycle that is not there all.
+    """
+    stretches = index.of_cycle(cycle)
+    first = index.stretch(max(0, stretches[0] - 1)).first if stretches else 0
+    last = index.stretch(stretches[-1] if stretches else -1) if index.stretches else None
+    end = last.first + last.count if last else 0
+    texts = [at for at in snapshots_with_texts(index) if at < first][-1:]
+    for position in (*texts, *range(first, end)):
+        (line,) = index.read([position])
+        if line.entry is not None:
+            yield line.entry.body
 
 
 def graph_of(told: Explanation) -> WhyGraph:

@@ -44,6 +44,11 @@ def _number(request: Request, name: str, default: int) -> int:
         raise HTTPException(400, told) from error
 
 
+def _asked(request: Request) -> dict[str, str]:
+    """What is asked of a list of runs."""
+    return {name: request.query_params.get(name, "") for name in _LISTED}
+
+
 async def _made(request: Request, make: Callable[[Desk], str]) -> Response:
     """A page made in a thread, so that a slow one keeps nobody waiting."""
     desk = desk_of(request)
@@ -52,8 +57,7 @@ async def _made(request: Request, make: Callable[[Desk], str]) -> Response:
 
 async def runs(request: Request) -> Response:
     """The runs there are."""
-    asked = {name: request.query_params.get(name, "") for name in _LISTED}
-    page = _number(request, "page", 1)
+    asked, page = _asked(request), _number(request, "page", 1)
     return await _made(request, lambda desk: desk.pages.runs_page(desk.listing(asked, page)))
 
 
@@ -84,7 +88,9 @@ async def why(request: Request) -> Response:
     key, number = _key(request), int(request.path_params["number"])
 
     def make(desk: Desk) -> str:
-        graph = tracks.why_graph(desk.folder(key), number)
+        run = desk.open(key)
+        run.position_of(number)
+        graph = tracks.why_graph(run.folder, number, index=run.index)
         return desk.pages.why_page(desk.card(key), graph, why_svg(graph, prefix="why"))
 
     return await _made(request, make)
@@ -139,11 +145,12 @@ async def findings(request: Request) -> Response:
 async def compare(request: Request) -> Response:
     """Two runs side by side, or the choice of the second."""
     left, right = (request.query_params.get(name, "") for name in "ab")
-    first = _number(request, "from", -1)
+    first, page = _number(request, "from", -1), _number(request, "page", 1)
+    asked = _asked(request)
 
     def make(desk: Desk) -> str:
         if not right:
-            return desk.pages.choose_page(desk.card(left), desk.listing({}, 1))
+            return desk.pages.choose_page(desk.card(left), desk.listing(asked, page))
         return desk.pages.compare_page(desk.comparison(left, right, first))
 
     return await _made(request, make)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sse_starlette import EventSourceResponse, ServerSentEvent
 from starlette.requests import Request
@@ -55,7 +55,9 @@ class _Followed:
             self.size, self.state = size, card.state
             pieces += self._rows()
             self.changed = self.changed or bool(pieces)
-            pieces.append(self.desk.fragments.head(card))
+            known = self.last.number if self.last else 0
+            counted = replace(card, cycles=max(card.cycles or 0, known))
+            pieces.append(self.desk.fragments.head(counted))
         self.looks += 1
         if self.changed and (self.looks % _PLOT == 0 or card.state is RunState.ENDED):
             self.changed = False

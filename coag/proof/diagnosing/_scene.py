@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, cast
+
+from pydantic import ValidationError
 
 from coag.schema import (
     Candidate,
@@ -215,7 +218,8 @@ class Scenes:
             scene.end = (seq, record)
         elif isinstance(record, Written):
             if record.what == "record":
-                scene.written.append((seq, Record.model_validate(record.content)))
+                with suppress(ValidationError):  # a trace may hold anything; `verify` tells of it
+                    scene.written.append((seq, Record.model_validate(record.content)))
         elif record.record == "outcome":
             scene.outcomes[record.phase] = (seq, record)
         else:

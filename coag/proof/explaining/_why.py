@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -50,11 +50,25 @@ def why(run: RunFolder | Path | str, cycle: int) -> Explanation:
         TraceError: The run cannot be read.
     """
     folder = run if isinstance(run, RunFolder) else RunFolder(Path(run))
-    info = read_run(folder.path)
+    return explain(read_run(folder.path), _records(folder), cycle)
+
+
+def explain(info: RunInfo, records: Iterable[TraceRecord], cycle: int) -> Explanation:
+    """What a cycle's decision rested on, by its records alone.
+
+    Args:
+        info: What is known about the run.
+        records: Those from the cycle's beginning on, where it begins with a snapshot, and before
+            them a snapshot that holds the procedures' texts; or all of the run.
+        cycle: The cycle; of a plain run the turn.
+
+    Raises:
+        ConfigurationError: There is no such cycle among them.
+    """
     if info.kind != "coag":
-        return explain_plain(info, _records(folder), cycle)
+        return explain_plain(info, records, cycle)
     seen = _Seen(cycle)
-    for record in _records(folder):
+    for record in records:
         if seen.take(record):
             break
     if not seen.outcomes:

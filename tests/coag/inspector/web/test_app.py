@@ -76,7 +76,7 @@ async def test_a_filter_is_in_the_address(client: httpx.AsyncClient, key: str) -
     [
         ("/runs/nobody", 404, "no run named 'nobody'"),
         ("/runs/KEY/cycles/99", 404, "no cycle named '99'"),
-        ("/runs/KEY/cycles/99/why", 422, "no cycle 99"),
+        ("/runs/KEY/cycles/99/why", 404, "no cycle named '99'"),
         ("/runs/KEY/records/100000", 404, "no record named"),
         ("/runs/KEY?from=ten", 400, "'from'"),
         ("/compare?a=nobody", 404, "no run named 'nobody'"),
