@@ -73,6 +73,7 @@ def test_nothing_is_no_arguments(given: object) -> None:
         '{"city": "Rome"}{"city": "Oslo"}',
         "Rome, please",
         "{",
+        "{,}",
     ],
 )
 def test_what_cannot_be_read_for_sure_stays_an_error(given: object) -> None:

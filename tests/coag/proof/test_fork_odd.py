@@ -86,7 +86,7 @@ async def test_where_the_environment_could_not_be_told_any_more_nothing_acts_out
 ) -> None:
     def forgotten(bodies: Bodies) -> None:
         at = place(bodies, record="outcome", phase="proposal", cycle=2)
-        note = {"record": "note", "cycle": 2, "about": "environment", "details": {}}
+        note: dict[str, Any] = {"record": "note", "cycle": 2, "about": "environment", "details": {}}
         bodies.insert(at, {**note, "text": "It told no state.", "at": bodies[at]["at"]})
 
     run = edited(await foraged(tmp_path), forgotten)
