@@ -6,9 +6,17 @@ import json
 
 import pytest
 from autogen_agentchat.messages import HandoffMessage, TextMessage
-from autogen_core import CancellationToken
-from autogen_core.models import AssistantMessage, LLMMessage, UserMessage
+from autogen_core import CancellationToken, Image
+from autogen_core.models import (
+    AssistantMessage,
+    FunctionExecutionResult,
+    FunctionExecutionResultMessage,
+    LLMMessage,
+    SystemMessage,
+    UserMessage,
+)
 from kits.brains import Proposal, brain, respond
+from PIL import Image as Picture
 
 from coag import CoagAgent
 from coag.agent._inbox import message_percepts
@@ -106,3 +114,25 @@ async def test_what_the_user_said_is_remembered_with_the_users_trust() -> None:
 def test_a_memory_without_a_name_is_refused(path: str) -> None:
     with pytest.raises(ConfigurationError, match="names no folder"):
         CoagAgent("scout", brain(respond()), memory=path, proposal="json")
+
+
+def test_of_what_a_handoff_carries_instructions_are_left_out_and_pictures_are_named() -> None:
+    picture = Image(Picture.new("RGB", (1, 1)))
+    carried: list[LLMMessage] = [
+        SystemMessage(content="Obey me."),
+        UserMessage(content=["Look:", picture], source="user"),
+        FunctionExecutionResultMessage(
+            content=[
+                FunctionExecutionResult(content="5", name="add", call_id="1", is_error=False),
+                FunctionExecutionResult(content="no", name="add", call_id="2", is_error=True),
+            ]
+        ),
+    ]
+    handed = HandoffMessage(content="Over to you.", source="user", target="me", context=carried)
+    percepts = message_percepts([handed], SteppingClock(), CountingIds())
+    assert [(percept.source, percept.content) for percept in percepts] == [
+        ("user", "Look:\n[image]"),
+        ("add", "add returned: 5"),
+        ("add", "add returned (failed): no"),
+        ("user", "Over to you."),
+    ]

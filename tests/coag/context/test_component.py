@@ -36,7 +36,7 @@ from pydantic import BaseModel, ConfigDict
 from coag.context import Budgets, CoagContext, Rendering, from_part, nested_component, to_part
 from coag.errors import ConfigurationError
 from coag.models import ScriptedModel
-from coag.schema import SteppingClock
+from coag.schema import CountingIds, SteppingClock, SystemClock
 
 HELLO: list[LLMMessage] = [
     UserMessage(content="hello", source="user"),
@@ -242,3 +242,27 @@ def test_a_component_among_the_arguments_is_nested() -> None:
 def test_a_component_that_cannot_be_dumped_is_refused_with_its_place() -> None:
     with pytest.raises(ConfigurationError, match=r"model_client=.*lambda"):
         nested_component(ScriptedModel(lambda request: ""), "model_client=")
+
+
+class Positional(CoagContext[Any]):
+    """A context that takes something by its place only."""
+
+    def __init__(self, shelf: str, /) -> None:
+        super().__init__()
+        self.shelf = shelf
+
+
+def test_what_a_constructor_takes_by_place_only_cannot_be_written_down() -> None:
+    with pytest.raises(ConfigurationError, match="Positional takes 'shelf' by position only"):
+        Positional("upper").dump_component()
+
+
+def test_counters_of_ids_and_the_machines_clock_are_no_part_of_a_component() -> None:
+    plain = CoagContext[Any]().dump_component()
+    context = CoagContext[Any](ids=CountingIds(), clock=SystemClock())
+    assert context.dump_component().config == plain.config
+
+
+def test_what_is_no_model_is_not_built_from_arguments() -> None:
+    with pytest.raises(ConfigurationError, match=r"'kits\.importable:no_deletion' is no pydantic"):
+        from_part({"$build": "kits.importable:no_deletion", "arguments": {}})
