@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from autogen_agentchat.messages import TextMessage
@@ -11,6 +12,7 @@ from autogen_core import CancellationToken
 from pydantic import BaseModel, ConfigDict
 
 from coag.agent import CoagAgent
+from coag.compat import Recorder
 from coag.context import AssistantState, CoagContext
 from coag.errors import CoagError
 from coag.models import ScriptedModel, ScriptedReply, ScriptedRequest
@@ -18,12 +20,15 @@ from coag.proof import Cause, Circumstances, Claim, Diagnosis, Domain, diagnose
 from coag.schema import (
     Candidate,
     EvaluationOutcome,
+    Failure,
     Percept,
     PerceptKind,
     Phase,
     ProposalOutcome,
+    ReceiptStatus,
     RetrievalOutcome,
     TraceRecord,
+    TurnEnd,
     Verdict,
 )
 
@@ -383,3 +388,62 @@ def test_a_proposal_without_what_follows_is_no_failure(  # a run that was killed
         update={"candidates": (Candidate(id="c1", action="look"),)}
     )
     assert diagnose((retrieval, proposal)) == []
+
+
+async def test_an_action_that_was_refused_right_before_it_ran_is_told_with_who_refused() -> None:
+    asked: list[str] = []
+
+    def not_twice(candidate: Candidate, state: BaseModel, projection: BaseModel | None) -> Verdict:
+        asked.append(candidate.action)
+        again = asked.count("look") > 1 and candidate.action == "look"
+        return Verdict.forbid("once is enough") if again else Verdict.allow()
+
+    found = first(await run(rules=[not_twice]))
+    assert found.cause is Cause.CHANGED_ENVIRONMENT
+    assert "once is enough" in found.failure
+    assert "It was allowed in Evaluation" in found.reason
+
+
+def test_a_run_in_a_folder_may_be_named_by_its_path(tmp_path: Path) -> None:
+    recorder = Recorder(tmp_path, agent="plain")
+    recorder.begin_turn()
+    attempt = recorder.begin("look", {})
+    recorder.end(attempt, ReceiptStatus.FAILED, "no line", Failure.TRANSIENT)
+    recorder.end_turn("respond", "Done.")
+    recorder.close()
+    path = recorder.folder.path
+    assert diagnose(path) == diagnose(str(path)) == diagnose(recorder.folder)
+    assert [one.cause for one in diagnose(path)] == [Cause.FAILED_EXECUTION]
+
+
+async def test_a_turn_that_broke_off_without_a_word_has_no_known_cause() -> None:
+    trace = await run()
+    end = trace[-1]
+    assert isinstance(end, TurnEnd)
+    broken = end.model_copy(update={"reason": "error", "response": "KeyError: 'shelf'"})
+    (found,) = diagnose((*trace[:-1], broken))
+    assert found.cause is None
+    assert found.failure == "The turn broke off."
+    assert "KeyError" in found.evidence[0].text
+
+
+async def test_an_action_on_memory_that_was_called_wrongly_is_an_invalid_proposal() -> None:
+    wrong = json.dumps({"fact": "A.", "supersedes": "nothing-of-this-name"})
+    wish: ScriptedReply = {"candidates": [candidate("tool_update_semantic_memory", wrong)]}
+    found = first(await run(candidates=wish))
+    assert found.cause is Cause.INVALID_PROPOSAL
+    assert found.failure.startswith("tool_update_semantic_memory failed: ")
+    assert "called in a way that it refuses" in found.reason
+
+
+async def test_an_action_whose_outcome_is_not_known_is_a_failed_execution() -> None:
+    trace = list(await run())
+    place = next(
+        n for n, one in enumerate(trace)
+        if isinstance(one, Percept) and one.kind is PerceptKind.TOOL_RETURN
+    )  # fmt: skip
+    unknown = {"kind": PerceptKind.UNKNOWN_OUTCOME, "content": "It may have acted."}
+    trace[place] = trace[place].model_copy(update=unknown)
+    found = first(trace)
+    assert found.cause is Cause.FAILED_EXECUTION
+    assert found.failure == "look gave no answer: 'It may have acted.'"
