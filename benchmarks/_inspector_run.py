@@ -29,8 +29,8 @@ _STARTED = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
 def long_run(folder: Path, cycles: int) -> RunFolder:
     """Leaves a run of so many cycles in a folder of logs; about 40 KB a cycle.
 
-    The trace of a scripted robot is taken apart into its cycles, and those after the first are
-    repeated. Numbers of cycles, turns and ids go on; texts and times are those of the original.
+    The trace of a scripted robot is taken apart into its cycles, and those in which it acts in
+    the world are repeated. Numbers of cycles, turns and ids go on; texts and times are those of the original.
 
     Args:
         folder: The folder of logs; made if it is not there.
@@ -71,7 +71,9 @@ def _cut(run: RunFolder) -> tuple[list[bytes], list[list[bytes]]]:
     whole = [
         bodies
         for each, bodies in zip(stretches, parts, strict=True)
-        if each.cycle and _outcomes(index, each.first, each.count) == 6
+        if each.cycle
+        and _outcomes(index, each.first, each.count) == 6
+        and not any(b'"internal":true' in body for body in bodies)
     ]
     return parts[0], whole
 

@@ -109,13 +109,16 @@ class ReportAddresses:
         has: The pages that are in it, without spots and queries. A page that is not in it is
             led to by no link.
         pairs: Which runs stand side by side in it, left and right.
+        names: What runs are called within it, by key; others by their keys.
     """
 
     def __init__(
         self,
         has: Set[tuple[Target, str, int | None]],
         pairs: Set[tuple[str, str]] = frozenset(),
+        names: Mapping[str, str] | None = None,
     ) -> None:
+        self._names = names or {}
         self._has = has
         self._pairs = pairs
 
@@ -129,12 +132,13 @@ class ReportAddresses:
 
     def anchor(self, place: Place) -> str:
         """A name that no other element of the document has."""
+        run, other = (self._names.get(key, key) for key in (place.run, place.other))
         if place.target is Target.RUNS:
             parts = ["runs"]
         elif place.target is Target.COMPARE:
-            parts = ["compare", place.run, place.other]
+            parts = ["compare", run, other]
         else:
-            parts = ["run", place.run]
+            parts = ["run", run]
             if place.target is not Target.RUN:
                 parts.append(place.target.value)
             if place.number is not None:

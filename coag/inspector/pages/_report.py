@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from collections.abc import Sequence
 
 from markupsafe import Markup
@@ -20,6 +21,24 @@ def _hash_of(text: str) -> str:
     """How a Content-Security-Policy names a text that may stand in the page."""
     digest = hashlib.sha256(text.encode()).digest()
     return f"'sha256-{base64.b64encode(digest).decode()}'"
+
+
+_ISOLATED = re.compile(r'<bdi dir="auto">([\x20-\x3b\x3d-\x7e]*)</bdi>')
+"""Text that can turn no direction of writing."""
+_TAG = re.compile(r"<[a-z][^>]*>")
+_QUOTED = re.compile(r' ([a-z][a-z-]*)="([\w#.:-]+)"(?=[ >])')
+"""Attributes whose values need no quotes."""
+_TEXT = re.compile(r">[^<]+<")
+
+
+def lighter(html: str) -> str:
+    """The same page in fewer bytes: what only attributes need escaped, and what ASCII needs not.
+
+    In pages every `>` of an attribute is escaped, so that what stands between `>` and `<` is text.
+    """
+    plain = _ISOLATED.sub(r"\1", html.replace(' focusable="false"', ""))
+    plain = _TAG.sub(lambda tag: _QUOTED.sub(r" \1=\2", tag[0]), plain)
+    return _TEXT.sub(lambda text: text[0].replace("&#34;", '"').replace("&#39;", "'"), plain)
 
 
 def report_page(title: str, parts: Sequence[str]) -> str:
@@ -41,5 +60,5 @@ def report_page(title: str, parts: Sequence[str]) -> str:
         policy=policy,
         style=Markup(style),
         scripts=[Markup(script) for script in scripts],
-        parts=[Markup(part) for part in parts],
+        parts=[Markup(lighter(part)) for part in parts],
     )

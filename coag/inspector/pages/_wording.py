@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, cast
 
+_LINE = 76
+"""Characters of JSON that stand on one line."""
 _DEPTH = 8
 _ITEMS = 60
 _STRING = 2_000
@@ -77,8 +79,7 @@ def words(name: object) -> str:
 
 def pretty(value: Any) -> str:
     """A JSON value to read, over several lines; what is too deep, long or many is counted."""
-    text = json.dumps(_bounded(value, _DEPTH), indent=2, ensure_ascii=False, default=str)
-    return clipped(text, _WHOLE)
+    return clipped(_laid_out(_bounded(value, _DEPTH), ""), _WHOLE)
 
 
 def inline(value: Any, limit: int = 160) -> str:
@@ -91,6 +92,26 @@ def clipped(text: str, limit: int) -> str:
     """The beginning of a text, and how much is missing."""
     rest = len(text) - limit
     return text if rest <= 0 else f"{text[:limit]}… [{count(rest)} more]"
+
+
+def _laid_out(value: Any, before: str) -> str:
+    """JSON in which what fits on a line stands on one."""
+    line = json.dumps(value, ensure_ascii=False, default=str)
+    if len(before) + len(line) <= _LINE or not isinstance(value, dict | list) or not value:
+        return line
+    deeper = f"{before}  "
+    if isinstance(value, list):
+        items = [_laid_out(item, deeper) for item in cast("list[Any]", value)]
+        opening, closing = "[]"
+    else:
+        fields = cast("dict[str, Any]", value).items()
+        items = [
+            f"{json.dumps(name, ensure_ascii=False)}: {_laid_out(item, deeper)}"
+            for name, item in fields
+        ]
+        opening, closing = "{}"
+    inside = f",\n{deeper}".join(items)
+    return f"{opening}\n{deeper}{inside}\n{before}{closing}"
 
 
 def _bounded(value: Any, depth: int) -> Any:

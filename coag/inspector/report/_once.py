@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
-from coag.inspector.views import CallView, CycleView, MessageView, PhaseView, PromptPart
+from coag.inspector.views import CallView, CycleView, MessageView, PartKind, PhaseView, PromptPart
+from coag.schema import Percept
 
 _SHORT = 160
 """Characters up to which a text is repeated: a reference would be as long."""
@@ -19,13 +21,33 @@ class Once:
     def __init__(self) -> None:
         self._seen: dict[str, str] = {}
         """Where each text was met first."""
+        self._brought: dict[str, str] = {}
+        """Where each percept was told of first."""
 
     def cycle(self, view: CycleView) -> CycleView:
         """The cycle; of a text that stood before only where."""
         number = view.row.number
         phases = tuple(self._phase(phase, number) for phase in view.phases)
         calls = tuple(self._call(call, f"turn {number}") for call in view.calls)
-        return replace(view, phases=phases, calls=calls)
+        told = self._seen.setdefault(view.goal, f"cycle {number}")
+        return replace(
+            view,
+            phases=phases,
+            calls=calls,
+            goal=view.goal if told == f"cycle {number}" else f"(the same as in {told})",
+            percepts=tuple(self._percept(one, "above") for one in view.percepts),
+            brought=tuple(self._percept(one, f"cycle {number}") for one in view.brought),
+        )
+
+    def _percept(self, percept: Percept, where: str) -> Percept:
+        """What it brought is told in the cycle that brought it; what it changed, in tables."""
+        short: dict[str, Any] = {"state_patch": {}, "data": None}
+        if len(percept.content) <= _SHORT:
+            return percept.model_copy(update=short)
+        before = self._brought.setdefault(percept.id, where)
+        if before != where:
+            short["content"] = f"(the same text as in {before}, among what came of it)"
+        return percept.model_copy(update=short)
 
     def _phase(self, phase: PhaseView, number: int) -> PhaseView:
         where = f"cycle {number}, {phase.phase.value}"
@@ -36,10 +58,35 @@ class Once:
         return replace(call, messages=messages)
 
     def _message(self, message: MessageView, where: str) -> MessageView:
-        return replace(message, parts=tuple(self._part(part, where) for part in message.parts))
+        parts: list[PromptPart] = []
+        for part in message.parts:
+            found = self._part(part, where)
+            if parts and found.stood and parts[-1].stood == found.stood:
+                parts[-1] = _both(parts[-1], found)
+            else:
+                parts.append(found)
+        return replace(message, parts=tuple(parts))
 
     def _part(self, part: PromptPart, where: str) -> PromptPart:
         if len(part.text) <= _SHORT:
             return part
         before = self._seen.setdefault(part.text, where)
         return part if before == where else replace(part, stood=before)
+
+
+def _both(first: PromptPart, second: PromptPart) -> PromptPart:
+    """Neighbouring pieces of which the same is to be said, as one."""
+    alike = first.kind is second.kind and (first.source, first.trust) == (
+        second.source,
+        second.trust,
+    )
+    return replace(
+        first,
+        kind=first.kind if alike else PartKind.PLAIN,
+        title=", ".join(title for title in (first.title, second.title) if title),
+        text=first.text + second.text,
+        source=first.source if alike else "",
+        trust=first.trust if alike else None,
+        tokens=first.tokens + second.tokens,
+        same=first.same + second.same,
+    )

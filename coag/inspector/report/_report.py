@@ -100,7 +100,8 @@ def write_report(
         told.append(_read(folder, domain, cycles, f"r{number}-"))
     _refuse(told)
     pairs = frozenset((left.card.key, right.card.key) for left, right in pairwise(told))
-    pages = Pages(ReportAddresses(_places(told), pairs), layout="part")
+    names = {one.card.key: str(number) for number, one in enumerate(told, start=1)}
+    pages = Pages(ReportAddresses(_places(told), pairs, names), layout="part")
     parts: list[str] = []
     for one in told:
         for part in _parts(one, pages):
@@ -207,7 +208,7 @@ def _whole(one: _Told, pages: Pages) -> Iterator[str]:
     """What runs through the whole of a run."""
     found = belief(one.run.index, one.card.info.agent if one.card.info else "")
     drawn = [
-        belief_svg(track, prefix=f"{one.prefix}b{at}") if track.points else ""
+        belief_svg(track, prefix=f"{one.prefix}b{at}") if track.points and not track.steady else ""
         for at, track in enumerate(found.tracks)
     ]
     yield pages.belief_page(one.card, found, drawn)

@@ -31,6 +31,13 @@ class BeliefTrack:
     wrong: int = 0
     """At how many points belief and truth differ."""
 
+    @property
+    def steady(self) -> bool:
+        """True if it was the same throughout, and right as far as that is told."""
+        return not self.wrong and all(
+            point.believed == self.points[0].believed for point in self.points
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Belief:

@@ -104,7 +104,7 @@ async def beliefs(request: Request) -> Response:
         card = desk.card(key)
         found = tracks.belief(desk.scanned(key), card.info.agent if card.info else "")
         drawn = [
-            belief_svg(track, prefix=f"b{at}") if track.points else ""
+            belief_svg(track, prefix=f"b{at}") if track.points and not track.steady else ""
             for at, track in enumerate(found.tracks)
         ]
         return desk.pages.belief_page(card, found, drawn)
