@@ -3,6 +3,7 @@
 import ast
 import importlib
 import inspect
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,18 @@ def _faces() -> list[str]:
     return sorted(
         _dotted(path) for name in _PACKAGES for path in (_ROOT / name).rglob("__init__.py")
     )
+
+
+@cache
+def _imports(path: Path) -> tuple[tuple[ast.ImportFrom, bool], ...]:
+    """What a file imports by name, each with whether it does so within a function."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    late: set[ast.AST] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            late.update(inner for inner in ast.walk(node) if isinstance(inner, ast.ImportFrom))
+    found = (node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom))
+    return tuple((node, node in late) for node in found)
 
 
 def _room(module: str) -> str:
@@ -72,8 +85,8 @@ def test_no_package_reaches_into_anothers_private_modules(source_modules: list[P
     reached: list[str] = []
     for path in source_modules:
         own = _room(_dotted(path))
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if not isinstance(node, ast.ImportFrom) or node.level or node.module is None:
+        for node, _ in _imports(path):
+            if node.level or node.module is None:
                 continue
             parts = node.module.split(".")
             private = any(part.startswith("_") and part != "__main__" for part in parts)
@@ -92,16 +105,10 @@ def test_own_imports_stand_at_the_top_except_where_loading_late_is_the_point(
     }  # the lazy face, and command lines whose --help is quick
     hidden: list[str] = []
     for path in source_modules:
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        functions = [
-            n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)
-        ]
-        inner = [node for function in functions for node in ast.walk(function)]
         own = [
             node
-            for node in inner
-            if isinstance(node, ast.ImportFrom)
-            and (node.level or (node.module or "").split(".")[0] in _PACKAGES)
+            for node, is_late in _imports(path)
+            if is_late and (node.level or (node.module or "").split(".")[0] in _PACKAGES)
         ]
         if own and path.name not in late:
             hidden.append(f"{_dotted(path)}:{own[0].lineno}")

@@ -60,6 +60,7 @@ def test_no_file_names_an_address_outside_the_known_ones(repository_files: list[
     found = [
         f"{path}:{number}: {address}"
         for path, number, line in _texts(repository_files)
+        if "://" in line
         for address in _ADDRESS.findall(line)
         if not _is_known(address)
     ]
