@@ -116,7 +116,7 @@ class Library:
         """The run of a key, as it is now, however long ago all folders were looked at."""
         self._look()
         shelf = self._keys.get(key)
-        if shelf is not None and shelf.found.now() != shelf.found:
+        if shelf is None or shelf.found.now() != shelf.found:
             self.refresh()
             shelf = self._keys.get(key)
         if shelf is None:

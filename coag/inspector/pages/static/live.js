@@ -35,10 +35,14 @@ function replace(old, fresh) {
   if (focused) (fresh.querySelector("a, summary, button") ?? fresh).focus?.({ preventScroll: true });
 }
 
+const words = head?.dataset.follows === "checks"
+  ? { on: "checking", ended: "checked" }
+  : { on: "live", ended: "the run has ended" };
+
 if (head && typeof EventSource === "function") {
   tell("wait", "connecting");
   const source = new EventSource(head.dataset.events);
-  source.addEventListener("open", () => tell("on", "following"));
+  source.addEventListener("open", () => tell("on", words.on));
   source.addEventListener("error", () => {
     if (source.readyState === EventSource.CLOSED) tell("lost", "connection lost: load the page again");
     else tell("lost", "connection lost, trying again");
@@ -51,7 +55,7 @@ if (head && typeof EventSource === "function") {
   });
   source.addEventListener("end", () => {
     source.close();
-    tell("ended", "complete");
+    tell("ended", words.ended);
   });
   addEventListener("pagehide", () => source.close());
 }
