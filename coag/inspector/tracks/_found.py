@@ -135,10 +135,15 @@ def _violations(
             sort=FindingSort.VIOLATION,
             title=violation.rule,
             text=text[:_TEXT],
-            cycle=violation.cycle if violation.cycle is not None else cycle,
+            cycle=violation.cycle if _is_there(index, violation.cycle) else cycle,
             phase=phase,
             seq=violation.seq,
         )
+
+
+def _is_there(index: TraceIndex, cycle: int | None) -> bool:
+    """Whether the trace has a cycle; what stands before the first one is of cycle 0."""
+    return bool(cycle) and bool(index.of_cycle(cycle))
 
 
 def _place(index: TraceIndex, seq: int | None) -> tuple[int | None, Phase | None]:

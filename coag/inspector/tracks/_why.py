@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import cast
 
+from coag.errors import ConfigurationError
 from coag.inspector.views import Edge, Node, NodeSort, WhyGraph
 from coag.proof import Considered, Explanation, why
 from coag.proof.explaining import explain
@@ -30,6 +31,8 @@ _HEARD = 2_000
 def why_graph(run: RunFolder, cycle: int, *, index: TraceIndex | None = None) -> WhyGraph:
     """What a cycle's decision rested on; see `coag.proof.why`.
 
+    Where the records of a cycle that is there do not tell it, the graph says why.
+
     Args:
         run: The run's folder.
         cycle: The cycle; of a plain run the turn.
@@ -42,7 +45,13 @@ def why_graph(run: RunFolder, cycle: int, *, index: TraceIndex | None = None) ->
     """
     if index is None:
         return graph_of(why(run, cycle))
-    return graph_of(explain(read_run(run.path), _records_of(index, cycle), cycle))
+    info = read_run(run.path)
+    try:
+        return graph_of(explain(info, _records_of(index, cycle), cycle))
+    except ConfigurationError as error:
+        if not index.of_cycle(cycle):
+            raise
+        return WhyGraph(cycle=cycle, nodes=(), edges=(), trouble=one_line(str(error), _DETAIL))
 
 
 def _records_of(index: TraceIndex, cycle: int) -> Iterator[TraceRecord]:
@@ -109,9 +118,9 @@ class _Maker:
         )
 
 
-_PERCEPT = _Maker(NodeSort.PERCEPT, "#percepts")
+_PERCEPT = _Maker(NodeSort.PERCEPT, "#arrived")
 _RECORD = _Maker(NodeSort.RECORD, "#retrieval")
-_PROCEDURE = _Maker(NodeSort.PROCEDURE, "#procedures")
+_PROCEDURE = _Maker(NodeSort.PROCEDURE, "#retrieval")
 _REASONING = _Maker(NodeSort.REASONING, "#reasoning")
 _CANDIDATE = _Maker(NodeSort.CANDIDATE, "#proposal")
 _CONSTRAINT = _Maker(NodeSort.CONSTRAINT, "#evaluation")

@@ -56,5 +56,7 @@ class WhyGraph:
     edges: tuple[Edge, ...]
     left_out: int = 0
     """Nodes beyond those there is room for."""
+    trouble: str = ""
+    """Why it cannot be told, where that is so."""
     sentences: tuple[str, ...] = ()
     """The same in words, for whoever cannot see it."""

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from kits.hostile import AT, FORBIDDEN, HARM, hostile_percept, hostile_run
-from kits.tracked import cycles_of, plain_turn, remembered, written_run
+from kits.tracked import cycles_of, index_of, plain_turn, remembered, written_run
 
 from coag.errors import ConfigurationError
 from coag.inspector.tracks import graph_of, why_graph
@@ -141,3 +141,12 @@ def test_hostile_texts_are_told_on_short_lines() -> None:
 def test_a_snapshot_that_cannot_be_read_is_told(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="cannot be read"):
         why_graph(hostile_run(tmp_path), 1)
+
+
+def test_a_cycle_that_cannot_be_explained_says_so_in_its_graph(tmp_path: Path) -> None:
+    folder = hostile_run(tmp_path)
+    graph = why_graph(folder, 1, index=index_of(folder))
+    assert "cannot be read" in graph.trouble
+    assert not graph.nodes
+    with pytest.raises(ConfigurationError, match="cycle 9|snapshot"):
+        why_graph(folder, 9, index=index_of(folder))
