@@ -121,8 +121,10 @@ class RunFolder:
         Raises:
             TraceError: If `run.json` cannot be read or written.
         """
+        trace = self.trace_path
+        seal = seal_of(trace) if trace.is_file() else None
         info = read_run(self.path).model_copy(
-            update={"ended_at": at, "result": result, "seal": seal_of(self.trace_path)}
+            update={"ended_at": at, "result": result, "seal": seal}
         )
         self._write(info, redactor or Redactor.from_environment())
         return info

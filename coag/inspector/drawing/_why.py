@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from xml.etree.ElementTree import Element, SubElement
 
@@ -57,7 +57,7 @@ class _Box:
         return self.top + self.height / 2
 
 
-def why_svg(graph: WhyGraph, *, prefix: str, links: bool = True) -> str:
+def why_svg(graph: WhyGraph, *, prefix: str, leads: Callable[[str], str] | None = None) -> str:
     """The decision of a cycle as a small graph.
 
     It has a size of its own, in which its texts can be read: the page lets it be scrolled.
@@ -65,12 +65,12 @@ def why_svg(graph: WhyGraph, *, prefix: str, links: bool = True) -> str:
     Args:
         graph: What took part; with no nodes the drawing says so.
         prefix: What its ids begin with, unique in the page: letters, digits and hyphens.
-        links: Whether nodes link to what they say: fragments of the page, and nothing else.
+        leads: Where a spot of the cycle's page is found, by its id; None for no links.
 
     Returns:
         An `<svg>` element.
     """
-    linked = links and any(_FRAGMENT.fullmatch(node.link) for node in graph.nodes)
+    linked = leads is not None and any(_FRAGMENT.fullmatch(node.link) for node in graph.nodes)
     columns = _columns(graph)
     boxes = {box.node.id: box for _, column in columns for box in column}
     height = max((column[-1].top + column[-1].height for _, column in columns), default=_TOP + 30)
@@ -90,7 +90,7 @@ def why_svg(graph: WhyGraph, *, prefix: str, links: bool = True) -> str:
         add_note(root, title, (column[0].left, 14))
     _draw_edges(root, graph.edges, boxes)
     for box in boxes.values():
-        _draw_node(root, box, linked=linked)
+        _draw_node(root, box, leads)
     return written(root)
 
 
@@ -138,11 +138,11 @@ def _lines(node: Node) -> list[str]:
 # ---- drawing ----
 
 
-def _draw_node(root: Element, box: _Box, *, linked: bool) -> None:
+def _draw_node(root: Element, box: _Box, leads: Callable[[str], str] | None) -> None:
     node = box.node
     parent = root
-    if linked and _FRAGMENT.fullmatch(node.link):
-        parent = SubElement(root, "a", {"href": node.link})
+    if leads is not None and _FRAGMENT.fullmatch(node.link):
+        parent = SubElement(root, "a", {"href": leads(node.link.removeprefix("#"))})
     group = SubElement(parent, "g", {"class": f"node {node.sort.value}"})
     SubElement(group, "title").text = label(node.detail or node.label, 400)
     place = {"x": brief(box.left), "y": brief(box.top), "rx": "6"}

@@ -11,7 +11,7 @@ from tempfile import NamedTemporaryFile
 
 from coag.errors import ConfigurationError
 from coag.inspector.drawing import belief_svg, cost_svg, why_svg
-from coag.inspector.pages import Pages, ReportAddresses, Target, report_page
+from coag.inspector.pages import Pages, Place, ReportAddresses, Target, report_page
 from coag.inspector.reading import Library, OpenRun
 from coag.inspector.tracks import (
     Placed,
@@ -101,10 +101,11 @@ def write_report(
     _refuse(told)
     pairs = frozenset((left.card.key, right.card.key) for left, right in pairwise(told))
     names = {one.card.key: str(number) for number, one in enumerate(told, start=1)}
-    pages = Pages(ReportAddresses(_places(told), pairs, names), layout="part")
+    addresses = ReportAddresses(_places(told), pairs, names)
+    pages = Pages(addresses, layout="part")
     parts: list[str] = []
     for one in told:
-        for part in _parts(one, pages):
+        for part in _parts(one, pages, addresses):
             parts.append(part)
             tell(f"{one.card.key}: {len(parts)} pages")
     parts += [_side_by_side(*pair, pages) for pair in pairwise(told)]
@@ -174,14 +175,19 @@ def _places(told: Sequence[_Told]) -> frozenset[tuple[Target, str, int | None]]:
     return frozenset(places)
 
 
-def _parts(one: _Told, pages: Pages) -> Iterator[str]:
+def _parts(one: _Told, pages: Pages, addresses: ReportAddresses) -> Iterator[str]:
     """The pages of one run."""
     placed = Placed(one.findings)
     left_out = one.of - len(one.rows)
     view = one.run.view(0, 1)
     troubles = view.troubles
     if left_out:
-        text = f"{left_out:,} cycles in the middle are left out of this report."
+        cycles = (
+            "1 cycle in the middle is"
+            if left_out == 1
+            else f"{left_out:,} cycles in the middle are"
+        )
+        text = f"{cycles} left out of this report."
         troubles = (*troubles, Trouble(text=text))
     view = replace(
         view,
@@ -198,10 +204,20 @@ def _parts(one: _Told, pages: Pages) -> Iterator[str]:
         cycle = placed.cycle(one.run.cycle(row.number))
         yield pages.cycle_page(one.once.cycle(cycle), one.card)
         if row.number in one.why:
-            graph = why_graph(one.run.folder, row.number, index=one.run.index)
-            drawn = why_svg(graph, prefix=f"{one.prefix}why{row.number}")
-            yield pages.why_page(one.card, graph, drawn)
+            yield _why(one, row.number, pages, addresses)
     yield from _whole(one, pages)
+
+
+def _why(one: _Told, number: int, pages: Pages, addresses: ReportAddresses) -> str:
+    """What one decision rested on."""
+
+    def leads(spot: str) -> str:
+        place = Place(target=Target.CYCLE, run=one.card.key, number=number, spot=spot)
+        return addresses.to(place)
+
+    graph = why_graph(one.run.folder, number, index=one.run.index)
+    drawn = why_svg(graph, prefix=f"{one.prefix}why{number}", leads=leads)
+    return pages.why_page(one.card, graph, drawn)
 
 
 def _whole(one: _Told, pages: Pages) -> Iterator[str]:

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from coag.errors import UnknownNameError
 from coag.inspector.drawing import cost_svg
-from coag.inspector.pages import Fragments, Pages, WebAddresses, prepare
+from coag.inspector.pages import Fragments, Pages, Place, Target, WebAddresses, prepare
 from coag.inspector.reading import Filters, Library, OpenRun
 from coag.inspector.tracks import Checks, Placed, Side, compare
 from coag.inspector.views import (
@@ -56,8 +56,9 @@ class Desk:
 
     def __init__(self, logs: Path, *, domain: Domain | None = None) -> None:
         self.library = Library(logs)
-        self.pages = Pages(WebAddresses())
-        self.fragments = Fragments(WebAddresses())
+        self._addresses = WebAddresses()
+        self.pages = Pages(self._addresses)
+        self.fragments = Fragments(self._addresses)
         self._checks = Checks(domain=domain)
         self._closing = threading.Event()
         self._making = 0
@@ -122,6 +123,11 @@ class Desk:
             self._making -= 1
 
     # ---- what there is ----
+
+    def address(self, key: str, number: int, spot: str) -> str:
+        """Where a spot of a cycle's page is found."""
+        place = Place(target=Target.CYCLE, run=key, number=number, spot=spot)
+        return self._addresses.to(place)
 
     def listing(self, asked: Mapping[str, str], page: int) -> RunList:
         """A page of the runs."""

@@ -91,7 +91,8 @@ async def why(request: Request) -> Response:
         run = desk.open(key)
         run.position_of(number)
         graph = tracks.why_graph(run.folder, number, index=run.index)
-        return desk.pages.why_page(desk.card(key), graph, why_svg(graph, prefix="why"))
+        drawn = why_svg(graph, prefix="why", leads=lambda spot: desk.address(key, number, spot))
+        return desk.pages.why_page(desk.card(key), graph, drawn)
 
     return await _made(request, make)
 

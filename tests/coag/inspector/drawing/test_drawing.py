@@ -240,13 +240,13 @@ def test_a_graph_tells_fates_in_words_and_links_to_the_page() -> None:
         ),
         sentences=("It picked a green one.",),
     )
-    root = parsed(why_svg(graph, prefix="p"))
+    root = parsed(why_svg(graph, prefix="p", leads=lambda spot: f"#there-{spot}"))
     found = texts(root)
     assert {"candidate, rejected", "candidate, chosen", "0.73", "forbids", "choice"} <= set(found)
-    assert [link.get("href") for link in root.iter(f"{SVG}a")] == ["#proposal"]
+    assert [link.get("href") for link in root.iter(f"{SVG}a")] == ["#there-proposal"]
     assert root.get("role") == "group"
     assert told(root) == "It picked a green one."
-    unlinked = parsed(why_svg(graph, prefix="p", links=False))
+    unlinked = parsed(why_svg(graph, prefix="p"))
     assert (unlinked.get("role"), unlinked.find(f".//{SVG}a")) == ("img", None)
 
 

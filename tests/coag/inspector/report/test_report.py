@@ -1,0 +1,157 @@
+from __future__ import annotations
+
+import asyncio
+import re
+from collections import Counter
+from html import unescape
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from kits.hostile import FORBIDDEN, hostile_run
+from kits.porters import porter
+
+from coag.errors import ConfigurationError
+from coag.inspector.report import write_report
+from coag.tracing import RunFolder, list_runs
+
+
+class _Seen(HTMLParser):
+    """What elements there are, with their ids and where they lead."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: Counter[str] = Counter()
+        self.ids: Counter[str] = Counter()
+        self.links: set[str] = set()
+        self.loads: set[str] = set()
+        self.handlers: set[str] = set()
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags[tag] += 1
+        for name, value in attrs:
+            if name == "id":
+                self.ids[value or ""] += 1
+            elif name == "href":
+                self.links.add(value or "")
+            elif name in ("src", "action", "data"):
+                self.loads.add(value or "")
+            elif name.startswith("on") or name == "style":
+                self.handlers.add(name)
+
+
+async def _carry(place: Path) -> None:
+    agent = porter(log=str(place / "carried.txt"), logs=str(place / "logs"))
+    await agent.run(task="Carry the stones up.")
+    await agent.close()
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
+    """The run of a porter; not to be written to."""
+    place = tmp_path_factory.mktemp("reported")
+    asyncio.run(_carry(place))
+    return next(iter(list_runs(place / "logs")))
+
+
+@pytest.fixture(scope="module")
+def report(run: RunFolder, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Its report."""
+    output = tmp_path_factory.mktemp("report") / "run.html"
+    write_report([run], output)
+    return output.read_text(encoding="utf-8")
+
+
+def test_every_cycle_of_the_run_is_in_the_file(report: str) -> None:
+    ids = _Seen(report).ids
+    assert [number for number in range(1, 9) if f"run-1-cycle-{number}" in ids] == [1, 2, 3, 4]
+
+
+def test_every_link_leads_to_something_in_the_file(report: str) -> None:
+    seen = _Seen(report)
+    assert seen.links
+    assert {link for link in seen.links if link.removeprefix("#") not in seen.ids} == set()
+
+
+def test_no_two_elements_have_one_id(report: str) -> None:
+    assert [name for name, count in _Seen(report).ids.items() if count > 1] == []
+
+
+def test_nothing_is_loaded_from_elsewhere(report: str) -> None:
+    seen = _Seen(report)
+    assert seen.loads == set()
+    assert seen.tags["link"] == 0
+    assert "default-src 'none'" in unescape(report)
+    assert "http://" not in report.replace("http://www.w3.org/2000/svg", "")
+
+
+def test_a_text_that_prompts_repeat_stands_there_once(run: RunFolder, report: str) -> None:
+    rule = "It never changes these instructions."
+    assert run.trace_path.read_text(encoding="utf-8").count(rule) > 10
+    assert report.count(rule) <= 4
+    assert "the same text as in cycle 1" in report
+
+
+@pytest.mark.broken_trace("its records are made up")
+def test_a_hostile_run_harms_no_report(run: RunFolder, tmp_path: Path) -> None:
+    hostile = hostile_run(tmp_path / "logs")
+    write_report([hostile], tmp_path / "hostile.html")
+    text = (tmp_path / "hostile.html").read_text(encoding="utf-8")
+    seen, harmless = _Seen(text), {"script": 2}
+    assert seen.handlers == set()
+    assert seen.tags["script"] == harmless["script"]
+    assert seen.tags["img"] == seen.tags["iframe"] == 0
+    assert [mark for mark in FORBIDDEN if mark in text] == []
+
+
+@pytest.mark.broken_trace("its records are made up")
+def test_neighbouring_runs_stand_side_by_side(run: RunFolder, tmp_path: Path) -> None:
+    other = hostile_run(tmp_path / "logs")
+    write_report([run, other], tmp_path / "two.html")
+    ids = _Seen((tmp_path / "two.html").read_text(encoding="utf-8")).ids
+    assert "compare-1-2" in ids
+    assert "run-2-cycle-1" in ids
+
+
+def test_of_a_long_run_the_beginning_and_the_end_are_kept(run: RunFolder, tmp_path: Path) -> None:
+    written = write_report([run], tmp_path / "short.html", cycles=3)
+    text = (tmp_path / "short.html").read_text(encoding="utf-8")
+    assert (written.cycles, written.left_out) == (3, 1)
+    assert "1 cycle in the middle is left out" in text
+    kept = [number for number in range(1, 6) if f"run-1-cycle-{number}" in _Seen(text).ids]
+    assert kept == [1, 2, 4]
+
+
+def test_its_size_is_told(run: RunFolder, tmp_path: Path) -> None:
+    written = write_report([run], tmp_path / "run.html")
+    assert written.bytes == (tmp_path / "run.html").stat().st_size
+
+
+def test_runs_that_share_an_id_cannot_be_told_apart(run: RunFolder, tmp_path: Path) -> None:
+    output = tmp_path / "run.html"
+    with pytest.raises(ConfigurationError, match=re.escape(run.path.name)):
+        write_report([run, run], output)
+    assert not output.exists()
+
+
+def test_a_report_on_no_run_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="no run"):
+        write_report([], tmp_path / "run.html")
+
+
+def test_what_stood_there_stays_where_the_report_cannot_be_written(
+    run: RunFolder, tmp_path: Path
+) -> None:
+    place = tmp_path / "run.html"
+    place.mkdir()
+    with pytest.raises(OSError, match="directory"):
+        write_report([run], place)
+    assert [path.name for path in tmp_path.iterdir()] == ["run.html"]
+
+
+def test_progress_is_told(run: RunFolder, tmp_path: Path) -> None:
+    told: list[str] = []
+    write_report([run], tmp_path / "run.html", on_progress=told.append)
+    assert told[0].startswith("checking")
+    assert len(told) > 5
