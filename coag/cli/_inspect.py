@@ -77,6 +77,11 @@ def _place(place: str | None, logs: Path) -> tuple[Path, RunFolder | None]:
     for folder in (Path(place), logs / place):
         if folder.is_dir() and not RunFolder(folder).exists:
             return folder, None
+    if len(Path(place).parts) > 1 and not Path(place).exists():
+        raise ConfigurationError(
+            f"There is neither a folder of logs nor a run at {place!r}. A run makes its folder "
+            "with logs=DIR."
+        )
     run = found_run(place, logs)
     inside = logs.resolve() in run.path.resolve().parents
     return (logs if inside else run.path), run

@@ -16,12 +16,12 @@ from starlette.routing import Route
 
 from coag.cycle import ApprovalRequest
 from coag.schema import Value
+from coag.serving import allowed_hosts
 
 from ._approval_page import STYLE, list_page, problem_page, request_page
 from ._waiting import Waiting
 
 _BODY_BYTES = 16_384
-_LOOPBACK = ("127.0.0.1", "::1", "localhost")
 _HEADERS = {
     "Content-Security-Policy": "default-src 'none'; style-src 'self'; form-action 'self'; "
     "base-uri 'none'; frame-ancestors 'none'",
@@ -70,10 +70,9 @@ def approval_app(waiting: Waiting, token: str, *, by: str, host: str) -> Starlet
         ("GET", "api/requests", desk.list_as_json),
         ("POST", "api/requests/{key}", desk.decide_by_json),
     ]
-    hosts = ["127.0.0.1", "localhost", "[::1]"] if host in _LOOPBACK else ["*"]
     return Starlette(
         routes=[Route(base + path, _guarded(run), methods=[method]) for method, path, run in table],
-        middleware=[Middleware(TrustedHostMiddleware, allowed_hosts=hosts)],
+        middleware=[Middleware(TrustedHostMiddleware, allowed_hosts=list(allowed_hosts(host)))],
         exception_handlers={HTTPException: desk.show_problem},
     )
 
