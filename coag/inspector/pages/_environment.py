@@ -38,6 +38,7 @@ def _templates() -> Environment:
         "clock": _wording.clock,
         "stamp": _wording.stamp,
         "words": _wording.words,
+        "cycles": _wording.cycles,
         "pretty": _wording.pretty,
         "inline": _wording.inline,
         "cycle_mark": _marks.cycle_mark,

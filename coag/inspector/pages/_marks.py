@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from coag.inspector.views import CycleRow, Outcome, PromptPart, RunCard, RunState
+from coag.inspector.views import CycleRow, FindingSort, Outcome, PromptPart, RunCard, RunState
 from coag.schema import PHASES
 
 
@@ -28,6 +28,8 @@ _CYCLES = {
     "unknown": Mark(name="warn", icon="ask", label="outcome unknown"),
     "cancelled": Mark(name="warn", icon="ban", label="cancelled"),
 }
+_DONE_WRONG = Mark(name="warn", icon="cause", label="done")
+"""What was done worked, and something is wrong with it."""
 _UNDER_WAY = Mark(name="idle", icon="dots", label="not finished")
 _UNREADABLE = Mark(name="bad", icon="alert", label="unreadable")
 _OUTCOMES = {
@@ -42,6 +44,8 @@ def cycle_mark(row: CycleRow) -> Mark:
         return _CYCLES["none"]
     if not row.status:
         return _UNDER_WAY
+    if row.status == "done" and any(one.sort is FindingSort.CAUSE for one in row.findings):
+        return _DONE_WRONG
     return _CYCLES.get(row.status) or Mark(name="idle", icon="dots", label=row.status)
 
 

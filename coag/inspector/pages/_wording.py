@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, cast
 
+from coag.inspector.views import Finding
+
 _LINE = 76
 """Characters of JSON that stand on one line."""
 _DEPTH = 8
@@ -75,6 +77,13 @@ def _utc(at: datetime) -> datetime:
 def words(name: object) -> str:
     """A name from code as words: `tool_return` becomes `tool return`."""
     return str(name).replace("_", " ")
+
+
+def cycles(finding: Finding) -> str:
+    """The cycles of a finding: `cycle 3`, or `cycles 3-11` with a dash."""
+    if len(finding.cycles) < 2:
+        return f"cycle {finding.cycle}"
+    return f"cycles {finding.cycles[0]}\u2013{finding.cycles[-1]}"
 
 
 def pretty(value: Any) -> str:

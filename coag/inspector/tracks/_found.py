@@ -33,7 +33,9 @@ _PHASES = {
     Cause.BAD_SELECTION: Phase.SELECTION,
     Cause.FAILED_EXECUTION: Phase.EXECUTION,
 }
-"""The phase at fault; the world has none."""
+"""The phase at fault."""
+_OF_THE_WORLD = (Cause.MISPERCEPTION, Cause.CHANGED_ENVIRONMENT)
+"""No phase is at fault; what came of Execution tells of them."""
 
 Tell = Callable[[dict[str, Any]], None]
 """Takes one message: `checked`, `finding`, `left_out`, `remark` or `done`."""
@@ -93,17 +95,24 @@ def _counted(folder: RunFolder, tell: Tell) -> Iterator[Entry]:
 def cause_of(diagnosis: Diagnosis) -> Finding:
     """A failure and its cause as a finding."""
     phase = _PHASES.get(diagnosis.cause) if diagnosis.cause else None
+    shown = [one.phase for one in diagnosis.evidence if one.phase is not None]
     if diagnosis.cause is Cause.UNUSABLE_ANSWER:
-        phase = next((one.phase for one in diagnosis.evidence if one.phase), None)
+        phase = next(iter(shown), None)
+    elif diagnosis.cause in _OF_THE_WORLD and Phase.EXECUTION in shown:
+        phase = Phase.EXECUTION
+    text = f"{diagnosis.failure} {diagnosis.reason}"
+    if diagnosis.cause is Cause.WRONG_FACT:  # both texts, so that nobody has to look for them
+        text = " ".join([text, *(one.text for one in diagnosis.evidence)])
     evidence = tuple((one.seq, one.text[:_TEXT]) for one in diagnosis.evidence[:_EVIDENCE])
     return Finding(
         sort=FindingSort.CAUSE,
         title=diagnosis.cause or UNTOLD,
-        text=f"{diagnosis.failure} {diagnosis.reason}"[:_TEXT],
+        text=text[:_TEXT],
         cycle=diagnosis.cycle,
         phase=phase,
         seq=diagnosis.evidence[-1].seq if diagnosis.evidence else None,
         evidence=evidence,
+        follows=diagnosis.follows,
     )
 
 
@@ -171,6 +180,7 @@ def as_json(finding: Finding) -> dict[str, Any]:
         "phase": finding.phase,
         "seq": finding.seq,
         "evidence": finding.evidence,
+        "follows": finding.follows,
     }
 
 
@@ -185,4 +195,5 @@ def finding_of(told: dict[str, Any]) -> Finding:
         phase=None if phase is None else Phase(phase),
         seq=told["seq"],
         evidence=tuple((seq, text) for seq, text in told["evidence"]),
+        follows=told["follows"],
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, cast
 
 from coag.schema import Phase
@@ -17,6 +18,7 @@ from ._words import ended, shown
 
 _DOUBT = "If not that, then the projection is wrong, or the tool."
 """What is said of every prediction that did not come true: the trace cannot tell these apart."""
+_ODD_NOW = "Later readings say again what was believed before."
 
 
 def refuted_belief(scene: Scene, story: Story) -> Diagnosis | None:
@@ -33,9 +35,13 @@ def refuted_belief(scene: Scene, story: Story) -> Diagnosis | None:
                 before = _predicted(name, old, scene, story) if predicted else _was(name, old)
                 doubted = predicted and cause is not Cause.MISPERCEPTION
                 why = f"{reason} {_DOUBT}" if doubted and not returned.percept.is_error else reason
+                misled = story.misled_by(name) if cause is Cause.CHANGED_ENVIRONMENT else None
+                if misled is not None:
+                    why = f"It may follow from cycle {misled}, where {name} was misperceived."
                 belief = "was expected to be" if predicted else "was"
                 text = f"{name} {belief} {shown(old.value)} and is perceived as {shown(new)}."
-                return _refuted(scene, returned, cause, (text, why), before)
+                found = _refuted(scene, returned, cause, (text, why), before)
+                return replace(found, fact=name if reason == _ODD_NOW else "", follows=misled)
     return None
 
 
@@ -91,6 +97,7 @@ def _lonely(story: Story, scene: Scene, returned: Return) -> Diagnosis | None:
                     text=f"{name} is {shown(later[0].value)}.",
                 ),
             ),
+            fact=name,
         )
     return None
 
@@ -148,7 +155,7 @@ def _judged(
         return Cause.CHANGED_ENVIRONMENT, "The action's own result says so too."
     odd_now = _returns_to(old.value, new, later)
     if odd_now:
-        return Cause.MISPERCEPTION, "Later readings say again what was believed before."
+        return Cause.MISPERCEPTION, _ODD_NOW
     if old.own and name in expected and before == new:
         return Cause.FAILED_EXECUTION, "The action did not bring about what it was to bring."
     if _was_odd(new, before, history):

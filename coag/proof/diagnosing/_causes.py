@@ -60,6 +60,10 @@ class Diagnosis:
     """Why this is the cause, as a sentence."""
     evidence: tuple[Evidence, ...]
     """The records that show it, the earliest first; never empty."""
+    fact: str = ""
+    """The fact of which a wrong value was perceived in this very cycle; empty for none."""
+    follows: int | None = None
+    """An earlier cycle in whose misperception it may have its only ground; None for none."""
 
     def __str__(self) -> str:
         cause = self.cause or "not attributable"

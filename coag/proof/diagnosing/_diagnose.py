@@ -110,6 +110,8 @@ def _judge(scene: Scene, story: Story) -> Iterator[Diagnosis]:
     for rule in RULES:
         found = rule(scene, story)
         if found is not None:
+            if found.fact:
+                story.misperceived[found.fact] = scene.cycle
             yield found
             break
     story.end(scene)

@@ -60,6 +60,8 @@ class Story:
     """For plain runs: why calls failed, by the call."""
     achieved: set[str] = field(default_factory=set[str])
     """Facts that own actions changed."""
+    misperceived: dict[str, int] = field(default_factory=dict[str, int])
+    """The last cycle in which a wrong value of a fact was perceived, by the fact."""
     _seen: OrderedDict[str, deque[Seen]] = field(default_factory=OrderedDict[str, deque[Seen]])
     _latest: dict[str, Any] = field(default_factory=dict[str, Any])
     _goal: str = ""
@@ -109,6 +111,11 @@ class Story:
         if judged is None or judged.projection is None:
             return {}
         return self.domain.expected(returned.before, judged.projection)
+
+    def misled_by(self, fact: str) -> int | None:
+        """The cycle that last told of a fact, if what it told was not so; None otherwise."""
+        seen, wrong = self._seen.get(fact), self.misperceived.get(fact)
+        return wrong if seen and seen[-1].cycle == wrong else None
 
     def history(self, fact: str) -> Sequence[Seen]:
         """What was observed of a fact so far, the oldest first."""

@@ -31,6 +31,7 @@ def contradictory_return(scene: Scene, story: Story) -> Diagnosis | None:
                     cause=Cause.MISPERCEPTION,
                     reason=text,
                     evidence=(seen_in(returned, scene, text),),
+                    fact=name,
                 )
     return None
 

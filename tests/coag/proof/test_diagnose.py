@@ -254,6 +254,20 @@ async def test_a_prediction_that_fails_is_told_with_the_record_that_made_it() ->
     assert "fuel 0; it was 5" in before.text
 
 
+async def test_a_surprise_about_what_was_misperceived_before_may_only_follow_from_that() -> None:
+    gauges = iter([(50, 5), (45, 45), (45, 45)])
+
+    def look() -> str:
+        """Drives on, and looks at the gauge."""
+        says, shows = next(gauges)
+        return json.dumps({"ok": True, "fuel": says, "now": {"fuel": shows}})
+
+    lied, surprised = diagnose(await run(look, Car(), actions=2))[:2]
+    assert (lied.cause, lied.follows) == (Cause.MISPERCEPTION, None)
+    assert (surprised.cause, surprised.follows) == (Cause.CHANGED_ENVIRONMENT, lied.cycle)
+    assert f"may follow from cycle {lied.cycle}" in surprised.reason
+
+
 class Oven(Domain):
     """Knows one sentence."""
 

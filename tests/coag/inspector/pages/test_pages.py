@@ -237,6 +237,45 @@ def test_a_report_allows_nothing_but_its_own_style_and_scripts() -> None:
     assert static_text("inspector.css") in text
 
 
+def test_the_same_of_several_cycles_is_told_once_with_where_it_began() -> None:
+    cause = kit.findings().found[0]
+    found = tuple(replace(cause, cycle=cycle) for cycle in (4, 5, 6))
+    late = replace(cause, title="changed_environment", cycle=7, follows=6)
+    findings = kit.findings(found=(*found, late))
+    pages = Pages(WebAddresses())
+
+    for text in (
+        pages.findings_page(kit.run_card(), findings),
+        pages.run_page(kit.run_view(), findings=findings),
+    ):
+        assert "cycles 4\u20136, evaluation, first in 4" in text
+        assert "may follow from cycle 6" in text
+        assert text.index("First went wrong:") < text.index("first in 4")
+
+
+def test_evidence_is_counted_and_open() -> None:
+    text = Pages(WebAddresses()).findings_page(kit.run_card(), kit.findings())
+
+    assert '<details class="evidence" open>' in text
+    assert "2 pieces of evidence" in text
+
+
+def test_a_cycle_that_was_done_with_a_cause_is_not_shown_as_good() -> None:
+    row, view = kit.cycle_row(4), kit.cycle_view()
+    assert row.findings
+    right, wrong = replace(view, row=replace(row, findings=())), replace(view, row=row)
+    pages = Pages(WebAddresses())
+
+    told = [_head(pages.cycle_page(one, kit.run_card())) for one in (right, wrong)]
+    assert ["mark-good" in text for text in told] == [True, False]
+    assert ["mark-warn" in text for text in told] == [False, True]
+
+
+def _head(page: str) -> str:
+    """The first heading of a page, with its badge."""
+    return page[page.index("<h1") : page.index("</h1>")]
+
+
 def test_live_pieces_take_the_place_of_what_is_on_the_page() -> None:
     card, view = kit.run_card(), kit.run_view()
     page = _Read(Pages(WebAddresses()).run_page(view, findings=kit.findings(), cost=_SVG))

@@ -145,7 +145,7 @@ def test_lines_that_were_changed_are_one_finding(tmp_path: Path) -> None:
     ("cause", "phase"),
     [
         (Cause.MISPERCEPTION, None),
-        (Cause.WRONG_FACT, Phase.RETRIEVAL),
+        (Cause.MISSED_RETRIEVAL, Phase.RETRIEVAL),
         (Cause.BAD_SELECTION, Phase.SELECTION),
         (Cause.FAILED_EXECUTION, Phase.EXECUTION),
         (Cause.UNUSABLE_ANSWER, Phase.PROPOSAL),
@@ -163,6 +163,31 @@ def test_causes_name_the_phase_at_fault_and_their_evidence(
     assert (found.title, found.phase) == (cause or "not attributable", phase)
     assert (found.cycle, found.seq, found.evidence) == (2, 7, ((7, "It said so."),))
     assert found.text == "It fell. Hm."
+
+
+@pytest.mark.parametrize("cause", [Cause.MISPERCEPTION, Cause.CHANGED_ENVIRONMENT])
+def test_what_the_world_brought_is_found_where_it_came_in(cause: Cause) -> None:
+    evidence = Evidence(seq=7, cycle=2, phase=Phase.EXECUTION, text="It is 5.")
+    found = cause_of(
+        Diagnosis(
+            cycle=2, failure="It fell.", cause=cause, reason="Hm.", evidence=(evidence,), follows=1
+        )
+    )
+    assert (found.phase, found.follows) == (Phase.EXECUTION, 1)
+    assert finding_of(json.loads(json.dumps(as_json(found)))) == found
+
+
+def test_a_wrong_record_is_told_with_both_its_texts() -> None:
+    evidence = tuple(
+        Evidence(seq=seq, cycle=2, phase=Phase.RETRIEVAL, text=text)
+        for seq, text in ((4, "It says 'a'."), (7, "It came as 'b'."))
+    )
+    found = cause_of(
+        Diagnosis(
+            cycle=2, failure="It fell.", cause=Cause.WRONG_FACT, reason="Hm.", evidence=evidence
+        )
+    )
+    assert found.text == "It fell. Hm. It says 'a'. It came as 'b'."
 
 
 def test_a_record_that_is_none_is_passed_over(tmp_path: Path) -> None:
