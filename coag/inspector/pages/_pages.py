@@ -10,6 +10,7 @@ from coag.inspector.views import (
     Comparison,
     CycleRow,
     CycleView,
+    Finding,
     Findings,
     MemoryPage,
     ProcedureHistory,
@@ -57,9 +58,27 @@ class Pages:
         """One cycle as its six phases; of a plain run one turn."""
         return self._page("cycle", card=card, view=view)
 
-    def why_page(self, card: RunCard, graph: WhyGraph, svg: str = "") -> str:
-        """What one decision rested on, as a picture and in words."""
-        return self._page("why", card=card, graph=graph, svg=drawing(svg))
+    def why_page(
+        self,
+        card: RunCard,
+        graph: WhyGraph,
+        svg: str = "",
+        *,
+        beside: tuple[int | None, int | None] = (None, None),
+        findings: Sequence[Finding] = (),
+    ) -> str:
+        """What one decision rested on, as a picture and in words.
+
+        Args:
+            card: The run.
+            graph: The decision.
+            svg: The graph as a picture.
+            beside: The cycles before and after it.
+            findings: What was found in its cycle.
+        """
+        drawn = drawing(svg)
+        told = {"beside": beside, "findings": findings}
+        return self._page("why", card=card, graph=graph, svg=drawn, **told)
 
     def belief_page(self, card: RunCard, belief: Belief, svgs: Sequence[str] = ()) -> str:
         """What the agent believed beside what was so.
@@ -114,9 +133,15 @@ class Fragments:
     def __init__(self, addresses: Addresses) -> None:
         self._templates = Templates(addresses)
 
-    def row(self, card: RunCard, row: CycleRow) -> str:
-        """A cycle in the timeline and in the strip."""
-        return self._piece("row", card=card, row=row)
+    def row(self, card: RunCard, row: CycleRow, *, known: bool = False) -> str:
+        """A cycle in the timeline and in the strip.
+
+        Args:
+            card: The run.
+            row: The cycle.
+            known: True if it is passed over where the page does not show it already.
+        """
+        return self._piece("row", card=card, row=row, **({"again": True} if known else {}))
 
     def head(self, card: RunCard) -> str:
         """The numbers at the head of a run's page."""

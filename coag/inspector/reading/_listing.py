@@ -22,12 +22,14 @@ class Filters:
     """Which runs are wanted, and in which order; an empty text lets all through."""
 
     query: str = ""
-    """Words that must be met in id, agent, model, scenario or folder, however they are cased."""
+    """Words that must be met in id, agent, model, scenario, folder or outcome, in any case."""
     kind: str = ""
     model: str = ""
     outcome: str = ""
     """As `coag.inspector.views.Outcome` has it; `open` for runs that have not ended."""
     agent: str = ""
+    without: str = ""
+    """Key of a run that is left out, whatever the others let through."""
     sort: str = "newest"
     """`newest`, `oldest`, `cycles`, `tokens`, `cost` or `duration`; another is `newest`."""
     page: int = 1
@@ -37,6 +39,7 @@ class Filters:
 
 def listing_of(logs: str, cards: Sequence[RunCard], filters: Filters) -> RunList:
     """A page of the runs that the filters let through."""
+    cards = [card for card in cards if not filters.without or card.key != filters.without]
     words = filters.query[:_QUERY].casefold().split()
     matching = [card for card in cards if _passes(card, filters, words)]
     _sort(matching, filters.sort)
@@ -79,8 +82,10 @@ def _passes(card: RunCard, filters: Filters, words: Sequence[str]) -> bool:
         return False
     if not words:
         return True
-    told = (info.id, info.agent, info.model) if info else ()
-    text = "\n".join(clip(each, 1_000) for each in (*told, card.key, card.scenario, card.folder))
+    named = (info.id, info.agent, info.model) if info else ()
+    ended = (card.outcome.value, card.state.value, card.told)
+    told = (*named, *ended, card.key, card.scenario, card.folder)
+    text = "\n".join(clip(each, 1_000) for each in told)
     folded = text.casefold()
     return all(word in folded for word in words)
 

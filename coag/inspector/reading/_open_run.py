@@ -186,6 +186,23 @@ class OpenRun:
                 raise UnknownNameError(what, str(number), [last])
             return found
 
+    def rows_of(self, number: int) -> tuple[CycleRow, ...]:
+        """The row of a cycle; none where it is not among those that were scanned."""
+        with self._lock:
+            at = self._scan.timeline.find(number)
+            return () if at is None else self._page(at, 1)
+
+    def beside(self, number: int) -> tuple[int | None, int | None]:
+        """The numbers of the cycles before and after one; None where there is none.
+
+        Raises:
+            UnknownNameError: There is no such cycle.
+        """
+        with self._lock:
+            at, timeline = self.position_of(number), self._scan.timeline
+            after = timeline.cycle(at + 1) if at + 1 < len(timeline) else None
+            return timeline.cycle(at - 1) if at else None, after
+
     def cycle(self, number: int) -> CycleView:
         """One cycle, of a plain run one turn, with all that happened in it.
 

@@ -22,6 +22,10 @@ class Placed:
             found[finding.cycle].append(finding)
         self._found: Mapping[int | None, Sequence[Finding]] = found
 
+    def found(self, cycle: int) -> Sequence[Finding]:
+        """What was found in a cycle."""
+        return self._found.get(cycle, ())
+
     def row(self, row: CycleRow) -> CycleRow:
         """The row with what was found in its cycle."""
         found = self._found.get(row.number)

@@ -81,7 +81,7 @@ class RunList:
     page: int = 1
     pages: int = 1
     query: str = ""
-    """Words that must be met in id, agent, model, scenario or folder."""
+    """Words that must be met in id, agent, model, scenario, folder or outcome."""
     kind: str = ""
     model: str = ""
     outcome: str = ""

@@ -129,9 +129,9 @@ class Desk:
         place = Place(target=Target.CYCLE, run=key, number=number, spot=spot)
         return self._addresses.to(place)
 
-    def listing(self, asked: Mapping[str, str], page: int) -> RunList:
-        """A page of the runs."""
-        return self.library.listing(Filters(page=page), **asked)
+    def listing(self, asked: Mapping[str, str], page: int, without: str = "") -> RunList:
+        """A page of the runs, but for the one of a key."""
+        return self.library.listing(Filters(page=page, without=without), **asked)
 
     def card(self, key: str) -> RunCard:
         """The card of a run.

@@ -92,7 +92,9 @@ async def why(request: Request) -> Response:
         run.position_of(number)
         graph = tracks.why_graph(run.folder, number, index=run.index)
         drawn = why_svg(graph, prefix="why", leads=lambda spot: desk.address(key, number, spot))
-        return desk.pages.why_page(desk.card(key), graph, drawn)
+        found = tracks.Placed(desk.findings(key)).found(number)
+        beside = run.beside(number)
+        return desk.pages.why_page(desk.card(key), graph, drawn, beside=beside, findings=found)
 
     return await _made(request, make)
 
@@ -151,7 +153,7 @@ async def compare(request: Request) -> Response:
 
     def make(desk: Desk) -> str:
         if not right:
-            return desk.pages.choose_page(desk.card(left), desk.listing(asked, page))
+            return desk.pages.choose_page(desk.card(left), desk.listing(asked, page, left))
         return desk.pages.compare_page(desk.comparison(left, right, first))
 
     return await _made(request, make)

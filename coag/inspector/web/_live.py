@@ -12,6 +12,7 @@ from starlette.responses import Response
 
 from coag.errors import CoagError
 from coag.inspector.drawing import cost_svg
+from coag.inspector.tracks import Placed
 from coag.inspector.views import CycleRow, Findings, Progress, RunState
 
 from ._desk import Desk
@@ -23,6 +24,8 @@ _AT_ONCE = 50
 """Rows that one event brings at most."""
 _STRIP = 400
 """Cycles up to which the plot of what a run used is drawn anew."""
+_MARKED = 400
+"""Cycles whose findings a page is told of, at most."""
 _PLOT = 20
 """Looks between two plots: two seconds."""
 
@@ -74,7 +77,9 @@ class _Followed:
             self.size = -1
         new = [row for row in found if row != self.last]
         self.last = found[-1] if found else None
-        return [self.desk.fragments.row(card, row) for row in new]
+        placed = Placed(self.findings) if self.findings else None
+        shown = [placed.row(row) if placed else row for row in new]
+        return [self.desk.fragments.row(card, row) for row in shown]
 
     def _plot(self) -> list[str]:
         if self.rows > _STRIP:
@@ -90,8 +95,27 @@ class _Followed:
         found = self.desk.findings(self.key)
         if found == self.findings:
             return []
-        self.findings = found
-        return [self.desk.fragments.findings(self.desk.card(self.key), found)]
+        before, self.findings = self.findings, found
+        return [
+            self.desk.fragments.findings(self.desk.card(self.key), found),
+            *self._marked(before),
+        ]
+
+    def _marked(self, before: Findings | None) -> list[str]:
+        """The cycles of which something was found since, where the page shows them."""
+        if self.findings is None:
+            return []
+        earlier = {finding.cycle for finding in before.found} if before else set[int | None]()
+        found = {finding.cycle for finding in self.findings.found} - earlier
+        if self.findings.progress is Progress.DONE:  # a cycle may have got a second finding
+            found |= earlier
+        run, card = self.desk.open(self.key), self.desk.card(self.key)
+        placed = Placed(self.findings)
+        pieces: list[str] = []
+        for cycle in sorted(each for each in found if each is not None)[:_MARKED]:
+            for row in run.rows_of(cycle):
+                pieces.append(self.desk.fragments.row(card, placed.row(row), known=True))
+        return pieces
 
     @property
     def done(self) -> bool:
@@ -107,13 +131,15 @@ async def events(request: Request) -> Response:
     await desk.soon(lambda: desk.card(key))
     asked = request.query_params.get("rows", "0")
     rows = int(asked) if asked.isdecimal() and len(asked) < 10 else 0
+    if request.query_params.get("only") == "checks":
+        return EventSourceResponse(_checks(request, desk, key), ping=15)
     followed = _Followed(desk, key, rows)
     return EventSourceResponse(_stream(request, followed), ping=15)
 
 
 async def _stream(request: Request, followed: _Followed) -> AsyncIterator[ServerSentEvent]:
     """Ends when the run has, when the reader leaves, and when the application ends."""
-    desk = followed.desk
+    desk, told = followed.desk, False
     while not desk.closing and not await request.is_disconnected():
         try:
             news = await desk.soon(followed.news)
@@ -122,7 +148,38 @@ async def _stream(request: Request, followed: _Followed) -> AsyncIterator[Server
             return
         if news:
             yield ServerSentEvent(news, event="fragment")
+        if followed.state is RunState.ENDED and not followed.done and not told:
+            told = True
+            yield ServerSentEvent("", event="checking")
         if followed.done:
             yield ServerSentEvent("", event="end")
             return
+        await asyncio.sleep(_LOOK)
+
+
+async def _checks(request: Request, desk: Desk, key: str) -> AsyncIterator[ServerSentEvent]:
+    """How far the checks of a run are, for the page of its findings.
+
+    It is to be loaded anew when they found something else than was known.
+    """
+    before = shown = None
+    while not desk.closing and not await request.is_disconnected():
+        try:
+            found = await desk.soon(lambda: desk.findings(key))
+            card = await desk.soon(lambda: desk.card(key))
+        except CoagError as error:
+            yield ServerSentEvent(str(error), event="trouble")
+            return
+        before = before or found
+        if found.progress in (Progress.DONE, Progress.FAILED):
+            if found.found != before.found or not before.found:
+                yield ServerSentEvent("", event="reload")
+            else:
+                news = desk.fragments.findings(card, found)
+                yield ServerSentEvent(news, event="fragment")
+                yield ServerSentEvent("", event="end")
+            return
+        if found != shown:
+            shown = found
+            yield ServerSentEvent(desk.fragments.findings(card, found), event="fragment")
         await asyncio.sleep(_LOOK)

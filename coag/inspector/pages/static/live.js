@@ -42,12 +42,13 @@ const words = head?.dataset.follows === "checks"
 if (head && typeof EventSource === "function") {
   tell("wait", "connecting");
   const source = new EventSource(head.dataset.events);
-  source.addEventListener("open", () => tell("on", words.on));
+  source.addEventListener("open", () => tell(words.on === "live" ? "on" : "check", words.on));
   source.addEventListener("error", () => {
     if (source.readyState === EventSource.CLOSED) tell("lost", "connection lost: load the page again");
     else tell("lost", "connection lost, trying again");
   });
   source.addEventListener("fragment", (event) => put(event.data));
+  source.addEventListener("checking", () => tell("check", "checking"));
   source.addEventListener("reload", () => location.reload());
   source.addEventListener("trouble", (event) => {
     source.close();

@@ -253,6 +253,15 @@ def test_the_same_of_several_cycles_is_told_once_with_where_it_began() -> None:
         assert text.index("First went wrong:") < text.index("first in 4")
 
 
+def test_a_cycle_of_one_run_alone_is_not_called_the_same() -> None:
+    rows = kit.comparison().rows
+    alone = (replace(rows[0], left=None, differs=()), replace(rows[1], right=None, differs=()))
+    text = Pages(WebAddresses()).compare_page(kit.comparison(rows=alone, divergence=None))
+
+    assert text.count("only on the right") == text.count("only on the left") == 1
+    assert "the same" not in text[text.index('class="cmps"') :]
+
+
 def test_evidence_is_counted_and_open() -> None:
     text = Pages(WebAddresses()).findings_page(kit.run_card(), kit.findings())
 

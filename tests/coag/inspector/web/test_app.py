@@ -151,6 +151,43 @@ async def test_two_runs_are_shown_side_by_side(client: httpx.AsyncClient, key: s
     assert "/runs/hostile/cycles/1" in page.text
 
 
+@pytest.mark.parametrize("path", ["/cycles/1", "/cycles/1/why"])
+async def test_a_cycle_and_its_why_keep_the_tabs_of_the_run_and_lead_on(
+    client: httpx.AsyncClient, key: str, path: str
+) -> None:
+    page = await client.get(f"/runs/{key}{path}")
+
+    assert f'href="/runs/{key}/beliefs"' in page.text
+    assert f'rel="next" href="/runs/{key}{path.replace("1", "2")}"' in page.text
+    assert 'rel="prev"' not in page.text
+    assert f'</a> <code class="quiet">{key}</code>' in page.text
+
+
+async def test_why_tells_what_was_found_in_its_cycle(client: httpx.AsyncClient, desk: Desk) -> None:
+    await desk.soon(lambda: desk.checked("hostile"))
+
+    page = await client.get("/runs/hostile/cycles/1/why")
+
+    assert 'class="finding finding-' in page.text
+
+
+async def test_a_run_is_not_offered_to_be_put_beside_itself(
+    client: httpx.AsyncClient, key: str
+) -> None:
+    page = await client.get("/compare", params={"a": key})
+
+    assert "b=hostile" in page.text
+    assert f"b={key}" not in page.text
+
+
+async def test_runs_are_found_by_how_they_ended(client: httpx.AsyncClient, key: str) -> None:
+    outcome = (await client.get("/", params={"query": "ended"})).text
+    nothing = (await client.get("/", params={"query": "ended failure"})).text
+
+    assert f"/runs/{key}" in outcome
+    assert f"/runs/{key}" not in nothing
+
+
 async def test_what_the_checks_found_is_shown_when_they_are_done(
     client: httpx.AsyncClient, desk: Desk, key: str
 ) -> None:

@@ -81,6 +81,38 @@ def test_a_run_that_has_ended_brings_its_findings_and_the_end(tmp_path: Path) ->
     assert "\x1b" not in "".join(found)
 
 
+def test_what_the_checks_find_is_marked_at_the_cycles_that_a_page_shows(tmp_path: Path) -> None:
+    hostile_run(tmp_path, name="ended")
+
+    with (
+        Inspector(tmp_path) as inspector,
+        _events(f"{inspector.url}/runs/ended/events?rows=99") as events,
+    ):
+        told = list(events)
+
+    marked = [data for name, data in told if name == "fragment" and "line-finding" in data]
+    assert 'id="row-' in marked[-1]
+    assert "data-list" not in marked[-1]
+    names = [name for name, _ in told]
+    assert names[-1] == "end"
+    assert "checking" in names
+
+
+def test_the_page_of_findings_is_loaded_anew_when_they_are_there(tmp_path: Path) -> None:
+    hostile_run(tmp_path, name="ended")
+
+    with Inspector(tmp_path) as inspector:
+        address = f"{inspector.url}/runs/ended"
+        assert "events?only=checks" in httpx.get(f"{address}/findings", timeout=PATIENCE).text
+        with _events(f"{address}/events?only=checks") as events:
+            names = [name for name, _ in events]
+        found = httpx.get(f"{address}/findings", timeout=PATIENCE).text
+
+    assert names[-1] == "reload"
+    assert "events?only=checks" not in found
+    assert "First went wrong" in found
+
+
 def test_streams_end_when_the_inspector_does(tmp_path: Path) -> None:
     folder = RunFolder.create(tmp_path, _info("endless"), redactor=Redactor())
     with open_trace(folder, redactor=Redactor()) as trace:
