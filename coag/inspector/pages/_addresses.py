@@ -23,7 +23,7 @@ class Target(StrEnum):
     FINDINGS = "findings"
     COMPARE = "compare"
     RECORD = "record"
-    """One record of the trace, whole, as plain text."""
+    """One record of the trace, whole; with `plain` as nothing but text."""
     EVENTS = "events"
     """Server-sent events of one run."""
 

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from coag.inspector.views import CycleRow, FindingSort, Outcome, PromptPart, RunCard, RunState
-from coag.schema import PHASES
+from coag.inspector.views import (
+    CycleRow,
+    CycleView,
+    Finding,
+    FindingSort,
+    Outcome,
+    PromptPart,
+    RunCard,
+    RunState,
+)
+from coag.schema import PHASES, ExecutionOutcome, Phase
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,3 +85,20 @@ def part_class(part: PromptPart) -> str:
 def part_label(part: PromptPart) -> str:
     """What a piece of a prompt is, in words."""
     return f"{part.kind.value} · {part.trust.value}" if part.trust else part.kind.value
+
+
+def returned(view: CycleView) -> frozenset[str]:
+    """What the actions of a cycle returned, as Execution shows it."""
+    execution = [phase.outcome for phase in view.phases if phase.phase is Phase.EXECUTION]
+    done = [each for one in execution if isinstance(one, ExecutionOutcome) for each in one.executed]
+    receipts = [receipt.content for _, receipt in view.effects if receipt is not None]
+    shown = receipts or [each.result for each in done]
+    return frozenset(text for text in shown if text)
+
+
+def names(findings: Sequence[Finding], record: str) -> bool:
+    """Whether one of the findings names a record of long-term memory by its id."""
+    told = f"ecord {record[:8]}"
+    return any(
+        told in text for one in findings for text in (one.text, *(says for _, says in one.evidence))
+    )

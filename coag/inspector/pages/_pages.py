@@ -14,6 +14,7 @@ from coag.inspector.views import (
     Findings,
     MemoryPage,
     ProcedureHistory,
+    RecordView,
     RunCard,
     RunList,
     RunView,
@@ -92,9 +93,17 @@ class Pages:
         shown = list(zip(belief.tracks, pictures, strict=False))
         return self._page("beliefs", card=card, belief=belief, shown=shown)
 
-    def memory_page(self, card: RunCard, memory: MemoryPage) -> str:
-        """What was written to long-term memory, and what was recalled."""
-        return self._page("memory", card=card, memory=memory)
+    def memory_page(
+        self, card: RunCard, memory: MemoryPage, findings: Sequence[Finding] = ()
+    ) -> str:
+        """What was written to long-term memory, and what was recalled.
+
+        Args:
+            card: The run.
+            memory: The records.
+            findings: What was found in the run: a recalled record that one names is marked.
+        """
+        return self._page("memory", card=card, memory=memory, findings=findings)
 
     def procedures_page(self, card: RunCard, histories: Sequence[ProcedureHistory]) -> str:
         """The procedures, with what was changed in them."""
@@ -103,6 +112,10 @@ class Pages:
     def findings_page(self, card: RunCard, findings: Findings) -> str:
         """Broken invariants and causes of failures."""
         return self._page("findings", card=card, findings=findings)
+
+    def record_page(self, card: RunCard, record: RecordView) -> str:
+        """One record of the trace, with the way to where it belongs."""
+        return self._page("record", card=card, record=record)
 
     def compare_page(self, comparison: Comparison) -> str:
         """Two runs side by side."""

@@ -97,10 +97,28 @@ def inline(value: Any, limit: int = 160) -> str:
     return clipped(text, limit)
 
 
+def named_values(arguments: Mapping[str, Any] | None, limit: int = 300) -> str:
+    """Arguments on one line, as `direction=west, far=true`."""
+    pairs = [
+        f"{name}={value if isinstance(value, str) else inline(value, limit)}"
+        for name, value in list((arguments or {}).items())[:_ITEMS]
+    ]
+    return clipped(", ".join(pairs), limit)
+
+
+def beginning(text: str, lines: int = 3, limit: int = 240) -> tuple[str, str]:
+    """The first lines of a text, and the rest; all of it where the rest would be short."""
+    head = "".join(text[: limit + 1].splitlines(keepends=True)[:lines])
+    if len(head) > limit:
+        head = head[: head.rfind(" ", limit // 2, limit) + 1 or limit]
+    rest = text[len(head) :]
+    return (text, "") if len(rest) < limit // 4 else (head, rest)
+
+
 def clipped(text: str, limit: int) -> str:
     """The beginning of a text, and how much is missing."""
     rest = len(text) - limit
-    return text if rest <= 0 else f"{text[:limit]}… [{count(rest)} more]"
+    return text if rest <= 0 else f"{text[:limit]}… [{count(rest)} more characters]"
 
 
 def _laid_out(value: Any, before: str) -> str:

@@ -8,7 +8,7 @@ be read is told in place, and what can is shown.
 """
 
 from ._changes import changes
-from ._clip import call_in_a_line, clip, in_a_line, value_in_a_line
+from ._clip import call_in_a_line, clip, in_a_line, told_in_a_line, value_in_a_line
 from ._library import Library
 from ._listing import Filters
 from ._open_run import Kin, OpenRun
@@ -22,6 +22,7 @@ __all__ = [
     "clip",
     "in_a_line",
     "value_in_a_line",
+    "told_in_a_line",
     "call_in_a_line",
     "changes",
     "message_text",

@@ -11,6 +11,9 @@ LINE = 300
 """Characters of a text in a row."""
 _WIDE, _DEEP = 40, 6
 """How many items of a list or an object, and how many levels of them, are shown in a row."""
+_READ = 20_000
+"""Characters of a text that are read as JSON."""
+_DECODER = json.JSONDecoder()
 
 
 def clip(text: str, limit: int) -> str:
@@ -25,7 +28,7 @@ def clip(text: str, limit: int) -> str:
     """
     if len(text) <= limit:
         return text
-    return f"{text[:limit]} [… {len(text) - limit:,} more]"
+    return f"{text[:limit]} [… {len(text) - limit:,} more characters]"
 
 
 def in_a_line(text: str, limit: int = LINE) -> str:
@@ -33,7 +36,7 @@ def in_a_line(text: str, limit: int = LINE) -> str:
     if len(text) <= 2 * limit:
         return clip(" ".join(text.split()), limit)
     line = " ".join(text[: 2 * limit].split())
-    return f"{line[:limit]} [… {len(text) - limit:,} more]"
+    return f"{line[:limit]} [… {len(text) - limit:,} more characters]"
 
 
 def value_in_a_line(value: Any, limit: int = LINE) -> str:
@@ -41,10 +44,34 @@ def value_in_a_line(value: Any, limit: int = LINE) -> str:
     return in_a_line(json.dumps(_bounded(value, limit, _DEEP), ensure_ascii=False), limit)
 
 
+def told_in_a_line(text: str, limit: int = LINE) -> str:
+    """What came back, on one line: of a JSON object its fields, as `ok true · battery 17`.
+
+    What follows the object stands behind it; what is none stays as it is.
+    """
+    head = text[:_READ].lstrip()
+    if not head.startswith("{"):
+        return in_a_line(text, limit)
+    try:
+        value, end = _DECODER.raw_decode(head)
+    except (ValueError, RecursionError):
+        return in_a_line(text, limit)
+    some = islice(cast("dict[str, Any]", value).items(), _WIDE)
+    fields = [f"{in_a_line(name, limit)} {_plain(item, limit)}" for name, item in some]
+    if not fields or len(fields) < len(value):
+        return in_a_line(text, limit)
+    rest = (head[end:] + text[_READ:]).strip()
+    return in_a_line(" · ".join([*fields, rest] if rest else fields), limit)
+
+
 def call_in_a_line(name: str, arguments: Mapping[str, Any] | None, limit: int = LINE) -> str:
     """An action with its arguments on one line; without empty ones."""
     shown = in_a_line(name, limit)
     return f"{shown} {value_in_a_line(arguments, limit)}" if arguments else shown
+
+
+def _plain(value: Any, limit: int) -> str:
+    return in_a_line(value, limit) if isinstance(value, str) else value_in_a_line(value, limit)
 
 
 def _bounded(value: Any, limit: int, depth: int) -> Any:

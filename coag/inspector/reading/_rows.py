@@ -29,7 +29,7 @@ from coag.schema import (
 )
 from coag.tracing import RecordKind, TraceIndex
 
-from ._clip import LINE, call_in_a_line, in_a_line
+from ._clip import LINE, call_in_a_line, in_a_line, told_in_a_line
 from ._timeline import Span
 
 _OF_CYCLES = frozenset({RecordKind.OUTCOME, RecordKind.TURN_END})
@@ -173,8 +173,8 @@ def _executed(outcome: ExecutionOutcome) -> dict[str, Any]:
         "action": _joined([call_in_a_line(each.action, each.arguments) for each in done]),
         "internal": bool(done) and all(each.internal for each in done),
         "status": outcome.status.value,
-        "result": _joined([in_a_line(each.result) for each in done if each.result])
-        or in_a_line(outcome.result),
+        "result": _joined([told_in_a_line(each.result) for each in done if each.result])
+        or told_in_a_line(outcome.result),
     }
 
 
@@ -196,5 +196,5 @@ def _of_turn(records: Sequence[TraceRecord]) -> dict[str, Any]:
         "usage": sum(calls, TokenUsage()),
         "action": _joined([call_in_a_line(each.action, each.arguments) for each in intents]),
         "status": ("failed" if "failed" in statuses else "done") if statuses else "",
-        "result": _joined([in_a_line(result) for result in results]),
+        "result": _joined([told_in_a_line(result) for result in results]),
     }

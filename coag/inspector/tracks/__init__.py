@@ -8,6 +8,7 @@ from ._belief import belief
 from ._checks import Checks, check_now
 from ._compare import Side, compare
 from ._diffs import diff
+from ._found import phase_of
 from ._memory import MemoryScan, memory_page
 from ._placing import Placed
 from ._procedures import procedures
@@ -21,6 +22,7 @@ __all__ = [
     "diff",
     "Checks",
     "check_now",
+    "phase_of",
     "Placed",
     "why_graph",
     "graph_of",

@@ -11,7 +11,7 @@ from coag.errors import TraceError
 from coag.inspector.views import Finding, FindingSort
 from coag.proof import Cause, Diagnosis, Domain, Rule, Violation, diagnoses, examine
 from coag.proof.verifying import folded
-from coag.schema import Entry, ExecutionOutcome, Intent, ModelCall, Phase, Receipt
+from coag.schema import Entry, Intent, ModelCall, Phase, Receipt, TraceRecord
 from coag.tracing import RunFolder, TraceIndex, read_run, read_trace
 
 KEPT = 300
@@ -161,13 +161,14 @@ def _place(index: TraceIndex, seq: int | None) -> tuple[int | None, Phase | None
         return None, None
     cycle = index.stretch(index.stretch_of(seq)).cycle or None
     (line,) = index.read([seq])
-    match line.entry and line.entry.body:
-        case Intent() | Receipt() | ExecutionOutcome():
-            return cycle, Phase.EXECUTION
-        case ModelCall() as call:
-            return cycle, call.phase
-        case body:
-            return cycle, getattr(body, "phase", None)
+    return cycle, phase_of(line.entry.body) if line.entry else None
+
+
+def phase_of(record: TraceRecord) -> Phase | None:
+    """The phase that a record belongs to; None for none."""
+    if isinstance(record, Intent | Receipt):
+        return Phase.EXECUTION
+    return record.phase if isinstance(record, ModelCall) else getattr(record, "phase", None)
 
 
 def as_json(finding: Finding) -> dict[str, Any]:

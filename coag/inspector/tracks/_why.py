@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from coag.errors import ConfigurationError
+from coag.inspector.reading import told_in_a_line
 from coag.inspector.views import Edge, Node, NodeSort, WhyGraph
 from coag.proof import Considered, Explanation, why
 from coag.proof.explaining import explain
@@ -24,6 +25,8 @@ _CANDIDATES = 10
 _LABEL = 160
 _DETAIL = 600
 _SENTENCE = 300
+_ID = 8
+"""Characters of a record's id by which it is named."""
 _HEARD = 2_000
 """Characters of a text that are looked at."""
 
@@ -142,8 +145,9 @@ def _records(told: Explanation) -> Iterator[Node]:
     for number, hit in enumerate(told.recalled[:_SOME]):
         record = hit.record
         where = f"{record.kind}, cycle {record.provenance.cycle} of {record.provenance.run[:60]}"
-        detail = f"{record.text[:_HEARD]} ({where})"
-        yield _RECORD.node(f"record-{number}", record.text, detail, note=f"{hit.score:.2f}")
+        detail = f"{record.text[:_HEARD]} (record {record.id[:80]}, {where})"
+        label = f"{record.id[:_ID]}: {record.text[:_HEARD]}"
+        yield _RECORD.node(f"record-{number}", label, detail, note=f"{hit.score:.2f}")
 
 
 def _procedures(told: Explanation) -> Iterator[Node]:
@@ -278,11 +282,12 @@ def _sentences(told: Explanation) -> Iterator[str]:
     elif told.status is not None:
         yield "Nothing survived: an impasse."
     if told.result:
-        yield f"It brought: {told.result[:_HEARD]}"
+        yield f"It brought: {told_in_a_line(told.result, _SENTENCE)}"
 
 
 def _recalled(hit: RecalledRecord) -> str:
-    return f"It recalled, with similarity {hit.score:.2f}: {hit.record.text[:_HEARD]}"
+    named = f"record {hit.record.id[:_ID]}"
+    return f"It recalled {named}, with similarity {hit.score:.2f}: {hit.record.text[:_HEARD]}"
 
 
 def _fate(one: Considered) -> str:

@@ -20,6 +20,7 @@ from ._cycles import (
 from ._findings import Finding, Findings, FindingSort, Progress
 from ._graph import Edge, Node, NodeSort, WhyGraph
 from ._memory import MemoryPage, RecallRow, RecordRow
+from ._records import RecordView
 from ._runs import Outcome, RunCard, RunList, RunState, RunView, Trouble
 
 __all__ = [
@@ -51,6 +52,7 @@ __all__ = [
     "PromptPart",
     "RecallRow",
     "RecordRow",
+    "RecordView",
     "Rejected",
     "RunCard",
     "RunList",

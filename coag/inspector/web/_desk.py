@@ -13,13 +13,14 @@ from coag.errors import UnknownNameError
 from coag.inspector.drawing import cost_svg
 from coag.inspector.pages import Fragments, Pages, Place, Target, WebAddresses, prepare
 from coag.inspector.reading import Filters, Library, OpenRun
-from coag.inspector.tracks import Checks, Placed, Side, compare
+from coag.inspector.tracks import Checks, Placed, Side, compare, phase_of
 from coag.inspector.views import (
     Comparison,
     CycleRow,
     CycleView,
     Findings,
     Progress,
+    RecordView,
     RunCard,
     RunList,
     RunView,
@@ -225,8 +226,8 @@ class Desk:
 
         return Side(card=self.card(key), index=index, rows=rows)
 
-    def record(self, key: str, number: int) -> str:
-        """One record as it stands in the trace, on many lines.
+    def record(self, key: str, number: int) -> RecordView:
+        """One record as it stands in the trace, and where it belongs.
 
         Raises:
             UnknownNameError: There is no such run or record.
@@ -237,12 +238,24 @@ class Desk:
             pass
         if not 0 <= number < index.lines:
             raise UnknownNameError("record", str(number), [f"0 to {index.lines - 1}"])
+        kind, phase = "", None
         if index.length(number) > _RECORD:
-            return f"This record has {index.length(number):,} bytes; see line {number + 1}."
-        line = index.read([number])[0]
-        if line.entry is None:
-            return "\n".join(problem.text for problem in line.problems)
-        return escaped_json(line.entry.model_dump_json(indent=2))
+            text = f"This record has {index.length(number):,} bytes; see line {number + 1}."
+        else:
+            line = index.read([number])[0]
+            text = "\n".join(problem.text for problem in line.problems)
+            if line.entry is not None:
+                kind, phase = line.entry.body.record, phase_of(line.entry.body)
+                text = escaped_json(line.entry.model_dump_json(indent=2))
+        return RecordView(
+            run=key,
+            number=number,
+            kind=kind,
+            cycle=index.stretch(index.stretch_of(number)).cycle or None,
+            phase=phase,
+            of=index.lines,
+            text=text,
+        )
 
 
 def _warm() -> None:

@@ -120,7 +120,8 @@ async def memory(request: Request) -> Response:
     key, page = _key(request), _number(request, "page", 1)
 
     def make(desk: Desk) -> str:
-        return desk.pages.memory_page(desk.card(key), tracks.memory_page(desk.scanned(key), page))
+        found, told = desk.findings(key).found, tracks.memory_page(desk.scanned(key), page)
+        return desk.pages.memory_page(desk.card(key), told, found)
 
     return await _made(request, make)
 
@@ -160,10 +161,14 @@ async def compare(request: Request) -> Response:
 
 
 async def record(request: Request) -> Response:
-    """One record, whole, as text."""
+    """One record, whole; as nothing but text where the address asks for it with `plain`."""
     key, number = _key(request), int(request.path_params["number"])
     desk = desk_of(request)
-    return PlainTextResponse(await desk.soon(lambda: desk.record(key, number)))
+    if "plain" in request.query_params:
+        return PlainTextResponse((await desk.soon(lambda: desk.record(key, number))).text)
+    return await _made(
+        request, lambda desk: desk.pages.record_page(desk.card(key), desk.record(key, number))
+    )
 
 
 async def static(request: Request) -> Response:

@@ -43,8 +43,8 @@ def test_a_line_is_one_line(text: str, limit: int) -> None:
 
 
 def test_what_is_missing_is_counted() -> None:
-    assert clip("a" * 10_000, 5) == "aaaaa [… 9,995 more]"
-    assert in_a_line("a b\n" * 10_000, 7) == "a b a b [… 39,993 more]"
+    assert clip("a" * 10_000, 5) == "aaaaa [… 9,995 more characters]"
+    assert in_a_line("a b\n" * 10_000, 7) == "a b a b [… 39,993 more characters]"
 
 
 @given(value=JSON, limit=st.integers(10, 60))

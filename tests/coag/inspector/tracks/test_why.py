@@ -46,7 +46,7 @@ def test_a_decision_flows_from_what_was_known_to_the_choice(tmp_path: Path) -> N
         status="done",
     )
     graph = graph_of(told)
-    assert labels(graph, NodeSort.RECORD) == ["fact 1"]
+    assert labels(graph, NodeSort.RECORD) == ["r1: fact 1"]
     assert labels(graph, NodeSort.CANDIDATE) == ["go(to=1)", "go(to=2)", "go(to=3)"]
     assert labels(graph, NodeSort.CONSTRAINT) == ["stay: not yet"]
     assert labels(graph, NodeSort.CHOICE) == ["go(to=1)"]

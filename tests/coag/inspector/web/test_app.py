@@ -135,12 +135,25 @@ async def test_a_record_is_shown_whole_and_cannot_steer_a_terminal(
 ) -> None:
     lines = RunFolder(carried / "hostile").trace_path.read_text(encoding="utf-8").split("\n")
 
-    shown = await client.get("/runs/hostile/records/2")
+    shown = await client.get("/runs/hostile/records/2", params={"plain": "1"})
 
     assert shown.headers["content-type"].startswith("text/plain")
     assert json.loads(shown.text) == json.loads(lines[2])
     assert "\x1b" not in shown.text
     assert "\u202e" not in shown.text
+
+
+async def test_a_record_has_a_page_that_leads_to_where_it_belongs(
+    client: httpx.AsyncClient, desk: Desk, key: str
+) -> None:
+    pages = [(await client.get(f"/runs/{key}/records/{number}")).text for number in range(12)]
+
+    assert any(f'href="/runs/{key}/cycles/1#reasoning"' in page for page in pages)
+    assert f'href="/runs/{key}/records/5?plain=1"' in pages[5]
+    assert 'rel="prev"' not in pages[0]
+    harmless = await client.get("/runs/hostile/records/2")
+    assert "<script>window.harmed" not in harmless.text
+    assert "\u202e" not in harmless.text
 
 
 async def test_two_runs_are_shown_side_by_side(client: httpx.AsyncClient, key: str) -> None:
