@@ -46,7 +46,7 @@ function follow(selector) {
 
 function allDetails() {
   const all = [...document.querySelectorAll("main details")];
-  const open = !all.some((one) => one.open);
+  const open = all.some((one) => !one.open);
   for (const one of all) one.open = open;
 }
 
