@@ -81,17 +81,26 @@ class Pages:
         told = {"beside": beside, "findings": findings}
         return self._page("why", card=card, graph=graph, svg=drawn, **told)
 
-    def belief_page(self, card: RunCard, belief: Belief, svgs: Sequence[str] = ()) -> str:
+    def belief_page(
+        self,
+        card: RunCard,
+        belief: Belief,
+        svgs: Sequence[str] = (),
+        *,
+        findings: Sequence[Finding] = (),
+    ) -> str:
         """What the agent believed beside what was so.
 
         Args:
             card: The run.
             belief: The fields.
             svgs: A picture of each field, in the same order; empty texts for none.
+            findings: What was found in the run: its cycles are marked.
         """
         pictures = [drawing(svg) for svg in svgs] + [drawing("")] * len(belief.tracks)
         shown = list(zip(belief.tracks, pictures, strict=False))
-        return self._page("beliefs", card=card, belief=belief, shown=shown)
+        marked = frozenset(one.cycle for one in findings)
+        return self._page("beliefs", card=card, belief=belief, shown=shown, marked=marked)
 
     def memory_page(
         self, card: RunCard, memory: MemoryPage, findings: Sequence[Finding] = ()

@@ -47,7 +47,8 @@ def value_in_a_line(value: Any, limit: int = LINE) -> str:
 def told_in_a_line(text: str, limit: int = LINE) -> str:
     """What came back, on one line: of a JSON object its fields, as `ok true · battery 17`.
 
-    What follows the object stands behind it; what is none stays as it is.
+    Fields without a value are left out, and what follows the object is counted. Other texts stay
+    as they are.
     """
     head = text[:_READ].lstrip()
     if not head.startswith("{"):
@@ -56,12 +57,16 @@ def told_in_a_line(text: str, limit: int = LINE) -> str:
         value, end = _DECODER.raw_decode(head)
     except (ValueError, RecursionError):
         return in_a_line(text, limit)
-    some = islice(cast("dict[str, Any]", value).items(), _WIDE)
-    fields = [f"{in_a_line(name, limit)} {_plain(item, limit)}" for name, item in some]
-    if not fields or len(fields) < len(value):
+    told = {name: item for name, item in cast("dict[str, Any]", value).items() if item is not None}
+    if not told:
         return in_a_line(text, limit)
-    rest = (head[end:] + text[_READ:]).strip()
-    return in_a_line(" · ".join([*fields, rest] if rest else fields), limit)
+    some = list(islice(told.items(), _WIDE))
+    fields = [f"{in_a_line(name, limit)} {_plain(item, limit)}" for name, item in some]
+    if len(told) > len(some):
+        fields.append(f"{len(told) - len(some):,} more fields")
+    line = in_a_line(" · ".join(fields), limit)
+    rest = len(head[end:].strip()) + len(text[_READ:])
+    return f"{line} [… {rest:,} more characters]" if rest and len(line) <= limit else line
 
 
 def call_in_a_line(name: str, arguments: Mapping[str, Any] | None, limit: int = LINE) -> str:

@@ -12,6 +12,7 @@ from coag.schema import Snapshot
 from coag.tracing import RecordKind, TraceIndex
 
 from ._fields import FieldPath, Fields, fields_of, is_number, is_point, paired
+from ._lists import Lists, list_tracks, lists_of
 
 POINTS = 500
 """Cycles that are looked at, at most."""
@@ -32,6 +33,7 @@ class _Moment:
     cycle: int
     held: Fields
     so: Fields
+    lists: Lists
 
 
 def belief(index: TraceIndex, agent_name: str, *, limit: int = POINTS) -> Belief:
@@ -56,7 +58,8 @@ def belief(index: TraceIndex, agent_name: str, *, limit: int = POINTS) -> Belief
     paths = dict.fromkeys(path for fields in held for path in fields)
     tracks = [_track(path, pairs.get(path, ()), moments) for path in paths]
     tracks.sort(key=lambda track: (not track.true_path, not _changes(track)))
-    return Belief(tracks=tuple(tracks[:_TRACKS]), told=any(so), every=every)
+    lists = list_tracks([(moment.cycle, moment.lists) for moment in moments])
+    return Belief(tracks=tuple(tracks[:_TRACKS]), lists=lists, told=any(so), every=every)
 
 
 def _beginnings(index: TraceIndex) -> Iterator[tuple[int, int]]:
@@ -81,8 +84,9 @@ def _moments(index: TraceIndex, begun: Sequence[tuple[int, int]], agent: str) ->
         ):
             if snapshot is None:
                 continue
-            held = fields_of(snapshot.working_memory.get("perceptual_state"))
-            yield _Moment(cycle, held, past.environment(position, snapshot))
+            state = snapshot.working_memory.get("perceptual_state")
+            so = past.environment(position, snapshot)
+            yield _Moment(cycle, fields_of(state), so, lists_of(state))
 
 
 class _Past:

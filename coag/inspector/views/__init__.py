@@ -3,7 +3,7 @@
 Everything in them comes out of logs, so every text is untrusted.
 """
 
-from ._beliefs import Belief, BeliefPoint, BeliefTrack
+from ._beliefs import Belief, BeliefPoint, BeliefTrack, ListChange, ListTrack
 from ._changes import Change, DiffLine, ProcedureHistory, ProcedureStep
 from ._comparison import ComparedCycle, Comparison
 from ._cycles import (
@@ -39,6 +39,8 @@ __all__ = [
     "Finding",
     "FindingSort",
     "Findings",
+    "ListChange",
+    "ListTrack",
     "MemoryPage",
     "MessageView",
     "Node",

@@ -40,11 +40,35 @@ class BeliefTrack:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ListChange:
+    """What a list held more and less of at the beginning of a cycle than at the one before."""
+
+    cycle: int
+    added: tuple[str, ...] = ()
+    """Items as JSON."""
+    removed: tuple[str, ...] = ()
+    length: int = 0
+    """How many items it held then."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListTrack:
+    """A list of the perceptual state, such as the cells that are dirty, over time."""
+
+    path: str
+    """Dotted, within the perceptual state."""
+    changes: tuple[ListChange, ...] = ()
+    """Cycles in which it was another one than before; with the first that has it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Belief:
     """All fields that can be followed."""
 
     tracks: tuple[BeliefTrack, ...] = ()
     """Those with a truth to compare first."""
+    lists: tuple[ListTrack, ...] = ()
+    """Those that changed."""
     told: bool = False
     """True if the environment tells its state in this trace."""
     every: int = 1

@@ -110,7 +110,8 @@ async def beliefs(request: Request) -> Response:
             belief_svg(track, prefix=f"b{at}") if track.points and not track.steady else ""
             for at, track in enumerate(found.tracks)
         ]
-        return desk.pages.belief_page(card, found, drawn)
+        marked = desk.findings(key).found
+        return desk.pages.belief_page(card, found, drawn, findings=marked)
 
     return await _made(request, make)
 

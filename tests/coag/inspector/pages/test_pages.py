@@ -26,6 +26,8 @@ from coag.inspector.pages import (
 from coag.inspector.views import (
     Belief,
     Findings,
+    ListChange,
+    ListTrack,
     MemoryPage,
     Outcome,
     Progress,
@@ -33,6 +35,7 @@ from coag.inspector.views import (
     RunState,
     WhyGraph,
 )
+from coag.schema import RetrievalOutcome
 
 _SVG = '<svg viewBox="0 0 10 10" class="plot"><path d="M0 0L9 9"/></svg>'
 _VOID = {"meta", "link", "input", "br", "hr", "img"}
@@ -260,6 +263,57 @@ def test_a_cycle_of_one_run_alone_is_not_called_the_same() -> None:
 
     assert text.count("only on the right") == text.count("only on the left") == 1
     assert "the same" not in text[text.index('class="cmps"') :]
+
+
+def test_what_was_added_to_a_list_and_taken_out_is_told_by_cycle() -> None:
+    change = ListChange(cycle=4, added=("[1, 0]",), removed=("[2, 2]",), length=3)
+    belief = replace(kit.belief(), lists=(ListTrack(path="dirty", changes=(change,)),))
+    found = kit.findings().found
+    text = Pages(WebAddresses()).belief_page(kit.run_card(), belief, [], findings=found)
+    table = text[text.index("Changes of the list") :]
+
+    assert "[1, 0]" in table[: table.index('class="was"')]
+    assert "[2, 2]" in table[table.index('class="was"') :]
+    assert "a finding is of this cycle" in table
+
+
+def test_what_an_action_returned_stands_once_on_the_page_of_its_cycle() -> None:
+    view = kit.cycle_view()
+    receipt = next(one for _, one in view.effects if one is not None)
+    brought = view.brought[0].model_copy(update={"content": receipt.content})
+    text = Pages(WebAddresses()).cycle_page(replace(view, brought=(brought,)), kit.run_card())
+
+    assert text.count("as returned by Execution above") == 1
+
+
+def test_a_recalled_record_shows_its_short_id_and_whether_a_finding_names_it() -> None:
+    view = kit.cycle_view()
+    retrieval = view.phases[0].outcome
+    assert isinstance(retrieval, RetrievalOutcome)
+    wrong = retrieval.records[0].record.id
+    cause = replace(kit.findings().found[0], text=f"Recall brought record {wrong[:8]}.")
+    named = replace(view, row=replace(view.row, findings=(cause,)))
+    pages = Pages(WebAddresses())
+    texts = [pages.cycle_page(one, kit.run_card()) for one in (view, named)]
+
+    assert all(f'title="{wrong}">{wrong[:8]}</code>' in text for text in texts)
+    assert [text.count("named by a finding") for text in texts] == [0, 1]
+
+
+def test_candidates_are_judged_and_chosen_with_their_arguments() -> None:
+    text = Pages(WebAddresses()).cycle_page(kit.cycle_view(), kit.run_card())
+    for spot in ("evaluation", "selection"):
+        phase = text[text.index(f'id="{spot}"') :]
+        assert "room=4" in phase[: phase.index("</section>")], spot
+
+
+def test_a_long_goal_is_folded_after_its_first_lines_as_they_are() -> None:
+    goal = "One.\nTwo.\nThree.\n" + "And so on. " * 30
+    view = kit.cycle_view(goal=goal)
+    text = Pages(WebAddresses()).cycle_page(view, kit.run_card())
+
+    assert "One.\nTwo.\nThree.\n</div>" in text
+    assert "the rest of the goal" in text
 
 
 def test_evidence_is_counted_and_open() -> None:

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any, cast
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coag.inspector.reading import call_in_a_line, changes, clip, in_a_line, value_in_a_line
+from coag.inspector.reading import (
+    call_in_a_line,
+    changes,
+    clip,
+    in_a_line,
+    told_in_a_line,
+    value_in_a_line,
+)
 from coag.inspector.views import Change
 from coag.schema import merge_patch
 
@@ -45,6 +53,35 @@ def test_a_line_is_one_line(text: str, limit: int) -> None:
 def test_what_is_missing_is_counted() -> None:
     assert clip("a" * 10_000, 5) == "aaaaa [… 9,995 more characters]"
     assert in_a_line("a b\n" * 10_000, 7) == "a b a b [… 39,993 more characters]"
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('{"ok": true, "at": [2, 0], "left": 17}', "ok true · at [2, 0] · left 17"),
+        (' {"why": null, "who": "an ant"}\nSTATE {}', "who an ant [… 8 more characters]"),
+        ('{"why": null}', '{"why": null}'),
+        ("{}", "{}"),
+        ("{ no JSON", "{ no JSON"),
+        ("[1]", "[1]"),
+        ("{" * 10_000, "{" * 300 + " [… 9,700 more characters]"),
+    ],
+)
+def test_what_came_back_as_an_object_is_told_by_its_fields(text: str, told: str) -> None:
+    assert told_in_a_line(text) == told
+
+
+def test_many_fields_are_counted() -> None:
+    assert told_in_a_line(json.dumps(dict.fromkeys("abc" * 1, 1))) == "a 1 · b 1 · c 1"
+    many = json.dumps({f"f{n}": 1 for n in range(60)})
+    assert told_in_a_line(many, 1_000).endswith("f39 1 · 20 more fields")
+
+
+@given(value=OBJECTS, limit=st.integers(10, 60))
+def test_what_came_back_fits_a_line(value: dict[str, Any], limit: int) -> None:
+    found = told_in_a_line(json.dumps(value) + " and so on", limit)
+    assert len(found.splitlines()) <= 1
+    assert len(found) <= limit + NOTE
 
 
 @given(value=JSON, limit=st.integers(10, 60))
