@@ -15,7 +15,7 @@ from contextlib import chdir
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
-from typing import Literal
+from typing import Literal, cast
 
 import httpx
 from PIL import Image
@@ -130,12 +130,20 @@ def beside(pictures: list[Image.Image]) -> Image.Image:
     return row
 
 
+def commonest(picture: Image.Image) -> Image.Image:
+    """A palette of its commonest colours, which are those of grounds and letters, exactly."""
+    found = cast("list[tuple[int, tuple[int, int, int]]]", picture.getcolors(1 << 24))
+    colours = [colour for _, colour in sorted(found, reverse=True)[:COLOURS]]
+    palette = Image.new("P", (1, 1))
+    palette.putpalette([part for colour in colours for part in colour])
+    return palette
+
+
 def kept(name: str, pictures: list[Image.Image]) -> None:
     """Writes a picture with a small palette."""
     path = PLACE / f"inspector-{name}.png"
-    whole = beside(pictures).quantize(
-        COLOURS, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE
-    )
+    whole = beside(pictures)
+    whole = whole.quantize(palette=commonest(whole), dither=Image.Dither.NONE)
     whole.save(path, optimize=True)
     size = path.stat().st_size
     assert size < LARGEST, f"{path.name} has {size} bytes"

@@ -56,6 +56,8 @@ VIEWS: dict[str, Callable[[Gallery], str]] = {
     "findings-cause": lambda shown: f"/runs/{shown.stranded}/findings",
     "findings-violations": lambda shown: f"/runs/{shown.forged}/findings",
     "findings-none": lambda shown: f"/runs/{shown.scholar}/findings",
+    "record": lambda shown: f"/runs/{shown.stranded}/records/45",
+    "record-hostile": lambda shown: f"/runs/{shown.hostile}/records/5",
     "choose": lambda shown: f"/compare?a={shown.stranded}",
     "compare": lambda shown: f"/compare?a={shown.stranded}&b={shown.fork}",
     "compare-hostile": lambda shown: f"/compare?a={shown.hostile}&b={shown.long}",
@@ -64,7 +66,7 @@ VIEWS: dict[str, Callable[[Gallery], str]] = {
 EACH_KIND = (
     *("runs", "run", "run-butler", "run-hostile", "cycle", "cycle-impasse", "turn-plain", "why"),
     *("beliefs", "memory", "procedures", "findings-cause", "findings-violations", "choose"),
-    "compare",
+    *("compare", "record"),
 )
 """One of each kind of view at least; the others are looked at in one size and scheme only."""
 
