@@ -38,5 +38,5 @@ def test_only_cycles_in_which_a_list_changed_are_told() -> None:
 
 
 def test_lists_that_never_change_or_are_not_always_there_are_told_of_as_far_as_they_are() -> None:
-    moments = [(1, lists_of({"a": ["x"], "b": []})), (2, {}), (3, lists_of({"b": ["y"]}))]
+    moments = [(1, lists_of({"a": ["x"], "b": []})), (2, lists_of({})), (3, lists_of({"b": ["y"]}))]
     assert [(one.path, len(one.changes)) for one in list_tracks(moments)] == [("b", 2)]
