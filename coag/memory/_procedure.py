@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
-from datetime import datetime
 from difflib import unified_diff
 from importlib.resources import files
 from pathlib import Path
@@ -13,7 +12,7 @@ from pathlib import Path
 from pydantic import Field, ValidationError
 
 from coag.errors import ConfigurationError
-from coag.schema import Value, Written
+from coag.schema import Moment, Value, Written
 
 _FENCE = "+++"
 _PLACEHOLDER = re.compile(r"\{([a-z][a-z0-9_]*)\}")
@@ -47,7 +46,7 @@ class ProcedureVersion(Value):
     reason: str
     cycle: int | None
     """The agent's cycle in which it was written; None outside of one."""
-    at: datetime
+    at: Moment
     diff: str
     """What changed from the version before, as a unified diff; empty for the first."""
 
@@ -73,7 +72,7 @@ class PendingRewrite(Value):
     author: str
     reason: str
     cycle: int | None
-    at: datetime
+    at: Moment
     diff: str
 
 

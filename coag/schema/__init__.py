@@ -25,6 +25,7 @@ from ._import_names import (
 from ._imported import Imported
 from ._json import diff_patch, merge_patch
 from ._model_calls import Asked, Given, ModelCall, Rung
+from ._moment import Moment
 from ._outcomes import (
     DecidedBy,
     EvaluationOutcome,
@@ -119,6 +120,7 @@ __all__ = [
     "Outcome",
     "Rung",
     "ModelCall",
+    "Moment",
     "Asked",
     "Given",
     "Intent",

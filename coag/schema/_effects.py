@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from datetime import datetime
 from enum import StrEnum
 from typing import Any, Literal, cast
 
 from pydantic import Field
 
+from ._moment import Moment
 from ._percepts import Failure
 from ._value import Value
 
@@ -30,7 +30,7 @@ class Intent(Value):
 
     record: Literal["intent"] = "intent"
     id: str
-    at: datetime
+    at: Moment
     cycle: int
     candidate_id: str | None
     """The selected candidate; None for a plain agent."""
@@ -77,7 +77,7 @@ class Receipt(Value):
 
     record: Literal["receipt"] = "receipt"
     intent_id: str
-    at: datetime
+    at: Moment
     cycle: int
     status: ReceiptStatus
     content: str

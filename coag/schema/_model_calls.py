@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from enum import StrEnum
 from typing import Any, Literal
 
 from pydantic import Field
 
+from ._moment import Moment
 from ._outcomes import TokenUsage
 from ._phase import Phase
 from ._value import Value
@@ -75,7 +75,7 @@ class ModelCall(Value):
 
     record: Literal["model_call"] = "model_call"
     id: str
-    at: datetime
+    at: Moment
     cycle: int = 0
     phase: Phase | None = None
     """The phase that asked; None for a plain agent."""

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from ._candidates import Candidate, Evaluation
+from ._moment import Moment
 from ._percepts import Percept
 from ._phase import Phase
 from ._records import RecalledRecord
@@ -68,7 +69,7 @@ class DecidedBy(StrEnum):
 class _OutcomeBase(Value):
     record: Literal["outcome"] = "outcome"
     cycle: int = Field(ge=1)
-    at: datetime
+    at: Moment
     usage: TokenUsage = TokenUsage()
     """What the model calls of this phase used, failed attempts included."""
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from enum import StrEnum
 from typing import Any, Literal
 
 from pydantic import Field
 
+from ._moment import Moment
 from ._value import Value
 
 
@@ -52,7 +52,7 @@ class Percept(Value):
 
     record: Literal["percept"] = "percept"
     id: str
-    at: datetime
+    at: Moment
     kind: PerceptKind
     source: str
     """Name of the sender, tool, sensor or of the framework's part it comes from."""

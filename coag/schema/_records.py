@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from enum import StrEnum
 
 from pydantic import Field
 
 from ._ids import content_id
+from ._moment import Moment
 from ._percepts import Trust
 from ._value import Value
 
@@ -45,7 +45,7 @@ class Record(Value):
     text: str = Field(min_length=1)
     scope: str
     """Whose memory it is; equal text in another scope is another record."""
-    created_at: datetime
+    created_at: Moment
     provenance: Provenance
     type: str = "note"
     """The domain's own sort of record, e.g. `obstacle`; a filter can ask for it."""

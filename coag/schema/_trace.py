@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 
@@ -11,6 +10,7 @@ from pydantic import Field, TypeAdapter
 from ._actions import ActionSpec
 from ._effects import Intent, Receipt
 from ._model_calls import ModelCall
+from ._moment import Moment
 from ._outcomes import Outcome
 from ._percepts import Percept
 from ._value import Value
@@ -36,7 +36,7 @@ class Snapshot(Value):
     """The whole state of a mind, from which its run can be resumed, replayed and forked."""
 
     record: Literal["snapshot"] = "snapshot"
-    at: datetime
+    at: Moment
     cycle: int
     reason: SnapshotReason = SnapshotReason.CYCLE
     working_memory: dict[str, Any]
@@ -57,7 +57,7 @@ class ActionsListed(Value):
     """The external actions there are: when they are first listed, and when that changes."""
 
     record: Literal["actions"] = "actions"
-    at: datetime
+    at: Moment
     cycle: int
     specs: tuple[ActionSpec, ...]
 
@@ -70,7 +70,7 @@ class Note(Value):
     """Something the run did that is neither percept nor outcome: a fallback, a repair, a cut."""
 
     record: Literal["note"] = "note"
-    at: datetime
+    at: Moment
     cycle: int
     about: str
     """One word for the sort of note: `repair`, `fallback`, `module`, `memory`, `bound`, ..."""
@@ -82,7 +82,7 @@ class TurnStart(Value):
     """A turn begins: messages have arrived, the agent is to act."""
 
     record: Literal["turn_start"] = "turn_start"
-    at: datetime
+    at: Moment
     turn: int
     cycle: int
 
@@ -91,7 +91,7 @@ class TurnEnd(Value):
     """A turn ended, with the reason."""
 
     record: Literal["turn_end"] = "turn_end"
-    at: datetime
+    at: Moment
     turn: int
     cycle: int
     reason: str
@@ -103,7 +103,7 @@ class Written(Value):
     """A record of long-term memory or a version of a procedure was committed."""
 
     record: Literal["written"] = "written"
-    at: datetime
+    at: Moment
     cycle: int
     what: Literal["record", "procedure"]
     id: str

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import platform
-from datetime import datetime
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Literal
 
 from pydantic import Field
 
-from coag.schema import TRACE_VERSION, Phase, Value, html_card
+from coag.schema import TRACE_VERSION, Moment, Phase, Value, html_card
 
 RunKind = Literal["coag", "plain"]
 """`coag`: six phases a cycle; `plain`: an agent that calls its tools straight away."""
@@ -80,10 +79,10 @@ class RunInfo(Value):
     """Version of Python and of the packages that took part; see `installed_versions`."""
     configuration: dict[str, Any] = Field(default_factory=dict)
     """The agent's settings, as JSON."""
-    started_at: datetime
+    started_at: Moment
     parent: Parent | None = None
     """None for a run that was not forked."""
-    ended_at: datetime | None = None
+    ended_at: Moment | None = None
     """None while the run goes on, and after a crash."""
     seal: Seal | None = None
     """None while the run goes on, and after a crash."""
