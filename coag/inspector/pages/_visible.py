@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import lru_cache
 
 from markupsafe import Markup, escape
 
@@ -42,6 +43,7 @@ _SHORT = {
 }
 
 
+@lru_cache(maxsize=512)
 def _box(character: str) -> Markup:
     """A small box with the name of a character that cannot be seen."""
     code = ord(character)
@@ -57,20 +59,30 @@ def _box(character: str) -> Markup:
 
 
 def visible(text: object) -> Markup:
-    """The text, escaped, with every character named that could not be seen or does something."""
+    """The text, escaped, with every character named that could not be seen or does something.
+
+    It costs as much as the text is long, and more for what must be named: cut it before.
+    """
     whole = str(text)
-    pieces: list[Markup] = []
+    pieces: list[str] = []
     at = 0
     for found in _UNSEEN.finditer(whole):
         pieces += (escape(whole[at : found.start()]), _box(found.group()))
         at = found.end()
     pieces.append(escape(whole[at:]))
-    return Markup().join(pieces)
+    return Markup("".join(pieces))
 
 
-def named(text: object) -> str:
-    """The same for where only plain text can stand, as in a title: the characters are named."""
-    return _UNSEEN.sub(lambda found: f"[U+{ord(found.group()):04X}]", str(text))
+def named(text: object, limit: int = 80) -> str:
+    """The same for where only plain text can stand, as in a title: the characters are named.
+
+    Args:
+        text: Any text out of a log.
+        limit: Characters of it that are kept; an ellipsis tells of more.
+    """
+    whole = str(text)
+    kept = whole if len(whole) <= limit else f"{whole[:limit]}\u2026"
+    return _UNSEEN.sub(lambda found: f"[U+{ord(found.group()):04X}]", kept)
 
 
 def drawing(svg: str) -> Markup:
