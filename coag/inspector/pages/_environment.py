@@ -33,6 +33,8 @@ def _templates() -> Environment:
         "named": _visible.named,
         "count": _wording.count,
         "amount": _wording.amount,
+        "decimal": _wording.decimal,
+        "percent": _wording.percent,
         "duration": _wording.duration,
         "moment": _wording.moment,
         "clock": _wording.clock,

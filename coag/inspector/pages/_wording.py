@@ -19,26 +19,58 @@ NOT_KNOWN = "\u2013"
 """A dash."""
 THIN = "\u202f"
 """Narrow no-break space: what parts thousands."""
+ENDLESS = "\u221e"
+"""More than anything that was measured can be."""
+_MOST = 1e18
+"""Counts and amounts beyond which nothing is told."""
+_LONGEST = 1e13
+"""Seconds beyond which nothing lasts."""
+
+
+def _odd(number: float, most: float) -> str:
+    """What stands for a number that is none or too large; empty for one that can be told."""
+    size = abs(number)
+    if size < most:
+        return ""
+    if size >= most:
+        return ENDLESS if number > 0 else f"-{ENDLESS}"
+    return NOT_KNOWN
 
 
 def count(number: float | None) -> str:
     """A whole number with its thousands apart; a dash where it is not known."""
-    return NOT_KNOWN if number is None else f"{number:,.0f}".replace(",", THIN)
+    if number is None:
+        return NOT_KNOWN
+    return _odd(number, _MOST) or f"{number:,.0f}".replace(",", THIN)
 
 
 def amount(money: float) -> str:
     """A cost, in the currency of the prices; small ones with what can be told of them."""
     if money == 0:
         return "0"
-    return (
-        f"{money:.2f}" if abs(money) >= 1 else f"{money:.4f}" if money >= 0.0001 else f"{money:.1e}"
+    size = abs(money)
+    return _odd(money, _MOST) or (
+        f"{money:.2f}" if size >= 1 else f"{money:.4f}" if size >= 0.0001 else f"{money:.1e}"
     )
+
+
+def decimal(number: float) -> str:
+    """A number with two decimals."""
+    return _odd(number, _MOST) or f"{number:.2f}"
+
+
+def percent(share: float) -> str:
+    """A share as the percents of a bar's width, between 0 and 100."""
+    return f"{min(max(0, share), 1) * 100:.1f}"
 
 
 def duration(seconds: float | None) -> str:
     """How long something took, with two units at most."""
     if seconds is None:
         return NOT_KNOWN
+    odd = _odd(seconds, _LONGEST)
+    if odd:
+        return odd
     if seconds < 0.9995:
         return f"{seconds * 1000:.0f}{THIN}ms"
     if seconds < 59.95:
@@ -71,7 +103,13 @@ def stamp(at: datetime) -> str:
 
 
 def _utc(at: datetime) -> datetime:
-    return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
+    """The time in UTC; at the ends of the calendar, where UTC has none, as it was written."""
+    if at.tzinfo is None:
+        return at.replace(tzinfo=UTC)
+    try:
+        return at.astimezone(UTC)
+    except OverflowError:
+        return at
 
 
 def words(name: object) -> str:
