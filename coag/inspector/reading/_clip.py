@@ -47,8 +47,8 @@ def value_in_a_line(value: Any, limit: int = LINE) -> str:
 def told_in_a_line(text: str, limit: int = LINE) -> str:
     """What came back, on one line: of a JSON object its fields, as `ok true · battery 17`.
 
-    Fields without a value are left out, and what follows the object is counted. Other texts stay
-    as they are.
+    Fields without a value are left out; of what follows the object an ellipsis tells. Other texts
+    stay as they are.
     """
     head = text[:_READ].lstrip()
     if not head.startswith("{"):
@@ -65,8 +65,8 @@ def told_in_a_line(text: str, limit: int = LINE) -> str:
     if len(told) > len(some):
         fields.append(f"{len(told) - len(some):,} more fields")
     line = in_a_line(" · ".join(fields), limit)
-    rest = len(head[end:].strip()) + len(text[_READ:])
-    return f"{line} [… {rest:,} more characters]" if rest and len(line) <= limit else line
+    rest = head[end:].strip() or text[_READ:]
+    return f"{line} …" if rest and len(line) <= limit else line
 
 
 def call_in_a_line(name: str, arguments: Mapping[str, Any] | None, limit: int = LINE) -> str:

@@ -137,8 +137,9 @@ def _short(text: str, limit: int) -> str:
 
 def _percepts(told: Explanation) -> Iterator[Node]:
     for number, percept in enumerate(told.percepts[-_SOME:]):
-        text = f"{percept.source[:80]}: {percept.content[:_HEARD]}"
-        yield _PERCEPT.node(f"percept-{number}", text, text)
+        source, content = percept.source[:80], percept.content[:_HEARD]
+        label = f"{source}: {told_in_a_line(content, _LABEL)}"
+        yield _PERCEPT.node(f"percept-{number}", label, f"{source}: {content}")
 
 
 def _records(told: Explanation) -> Iterator[Node]:
@@ -267,7 +268,8 @@ def _left_out(told: Explanation, shown: int) -> int:
 
 def _sentences(told: Explanation) -> Iterator[str]:
     for percept in told.percepts[-_SOME:]:
-        yield f"It perceived from {percept.source[:80]}: {percept.content[:_HEARD]}"
+        brought = told_in_a_line(percept.content, _SENTENCE)
+        yield f"It perceived from {percept.source[:80]}: {brought}"
     for hit in told.recalled[:_SOME]:
         yield _recalled(hit)
     for used in told.procedures:
