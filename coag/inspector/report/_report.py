@@ -89,7 +89,8 @@ def write_report(
         on_progress: Is told what is being done.
 
     Raises:
-        ConfigurationError: There is no run, or two have the same id.
+        ConfigurationError: There is no run, two have the same id, or `output` is there and no
+            file.
         TraceError: A run cannot be read at all.
         OSError: The file cannot be written.
     """
@@ -245,7 +246,15 @@ def _side(one: _Told) -> Side:
 
 
 def _write(output: Path, text: str) -> int:
-    """Bytes written; the file takes the place of an older one in one step."""
+    """Bytes written; the file takes the place of an older one in one step.
+
+    It holds what was said, so it is its owner's alone, as the logs are.
+    """
+    output = output.resolve()
+    if not output.name or (output.exists() and not output.is_file()):
+        raise ConfigurationError(
+            f"{str(output)!r} is no file that a report could be written to. Name one: -o run.html"
+        )
     data = text.encode("utf-8", "replace")
     with NamedTemporaryFile(
         dir=output.parent, prefix=f".{output.name}.", delete=False
@@ -254,7 +263,6 @@ def _write(output: Path, text: str) -> int:
         try:
             temporary.write(data)
             temporary.close()
-            path.chmod(0o644)
             os.replace(path, output)
         except OSError:
             path.unlink(missing_ok=True)

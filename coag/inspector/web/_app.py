@@ -10,6 +10,7 @@ from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.routing import Route
+from starlette.types import ASGIApp
 
 from coag.serving import SafeHeaders, allowed_hosts
 
@@ -19,7 +20,7 @@ from ._errors import HANDLERS
 from ._live import events
 
 
-def create_app(desk: Desk, *, host: str = "127.0.0.1") -> Starlette:
+def create_app(desk: Desk, *, host: str = "127.0.0.1") -> ASGIApp:
     """The application that shows the runs of a desk.
 
     Args:
@@ -38,22 +39,21 @@ def create_app(desk: Desk, *, host: str = "127.0.0.1") -> Starlette:
             Route("/compare", show.compare),
             Route("/static/{name}", show.static),
             Route("/runs/{run}", show.run),
-            Route("/runs/{run}/cycles/{number:int}", show.cycle),
-            Route("/runs/{run}/cycles/{number:int}/why", show.why),
+            Route("/runs/{run}/cycles/{number}", show.cycle),
+            Route("/runs/{run}/cycles/{number}/why", show.why),
             Route("/runs/{run}/beliefs", show.beliefs),
             Route("/runs/{run}/memory", show.memory),
             Route("/runs/{run}/procedures", show.procedures),
             Route("/runs/{run}/findings", show.findings),
-            Route("/runs/{run}/records/{number:int}", show.record),
+            Route("/runs/{run}/records/{number}", show.record),
             Route("/runs/{run}/events", events),
         ],
         middleware=[
             Middleware(TrustedHostMiddleware, allowed_hosts=list(allowed_hosts(host))),
-            Middleware(SafeHeaders),
             Middleware(GZipMiddleware, minimum_size=2_000, compresslevel=3),
         ],
         exception_handlers=HANDLERS,
         lifespan=lifespan,
     )
     app.state.desk = desk
-    return app
+    return SafeHeaders(app)

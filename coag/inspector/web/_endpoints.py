@@ -15,6 +15,7 @@ from coag.inspector.pages import MEDIA_TYPES, static_text
 
 from ._desk import Desk
 
+_DIGITS = 16
 _LISTED = ("query", "kind", "model", "outcome", "agent", "sort")
 
 
@@ -26,6 +27,18 @@ def desk_of(request: Request) -> Desk:
 
 def _key(request: Request) -> str:
     return str(request.path_params["run"])
+
+
+def _place(request: Request) -> int:
+    """The number in the address's path.
+
+    Raises:
+        HTTPException: It is none that a cycle or record could have.
+    """
+    text = str(request.path_params["number"])
+    if not (text.isascii() and text.isdecimal() and len(text) < _DIGITS):
+        raise HTTPException(404)
+    return int(text)
 
 
 def _number(request: Request, name: str, default: int) -> int:
@@ -75,7 +88,7 @@ async def run(request: Request) -> Response:
 
 async def cycle(request: Request) -> Response:
     """One cycle."""
-    key, number = _key(request), int(request.path_params["number"])
+    key, number = _key(request), _place(request)
 
     def make(desk: Desk) -> str:
         return desk.pages.cycle_page(desk.cycle_view(key, number), desk.card(key))
@@ -85,7 +98,7 @@ async def cycle(request: Request) -> Response:
 
 async def why(request: Request) -> Response:
     """What the decision of a cycle rested on."""
-    key, number = _key(request), int(request.path_params["number"])
+    key, number = _key(request), _place(request)
 
     def make(desk: Desk) -> str:
         run = desk.open(key)
@@ -163,7 +176,7 @@ async def compare(request: Request) -> Response:
 
 async def record(request: Request) -> Response:
     """One record, whole; as nothing but text where the address asks for it with `plain`."""
-    key, number = _key(request), int(request.path_params["number"])
+    key, number = _key(request), _place(request)
     desk = desk_of(request)
     if "plain" in request.query_params:
         return PlainTextResponse((await desk.soon(lambda: desk.record(key, number))).text)

@@ -45,9 +45,19 @@ async def _unreadable(request: Request, error: Exception) -> Response:
     return _page(request, 422, str(error))
 
 
+async def _unexpected(request: Request, error: Exception) -> Response:
+    """A fault of the inspector's own; the server's log tells all of it."""
+    told = (
+        f"This page could not be made: {type(error).__name__}. What the inspector printed where it "
+        "was started says more; the other pages are not touched by it."
+    )
+    return _page(request, 500, told)
+
+
 HANDLERS: Mapping[Any, Any] = {
     HTTPException: _refused,
     UnknownNameError: _unknown,
     CoagError: _unreadable,
+    Exception: _unexpected,
 }
 """What answers which error."""

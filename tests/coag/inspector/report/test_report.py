@@ -145,7 +145,7 @@ def test_what_stood_there_stays_where_the_report_cannot_be_written(
 ) -> None:
     place = tmp_path / "run.html"
     place.mkdir()
-    with pytest.raises(OSError, match="directory"):
+    with pytest.raises(ConfigurationError, match="no file"):
         write_report([run], place)
     assert [path.name for path in tmp_path.iterdir()] == ["run.html"]
 
@@ -155,3 +155,16 @@ def test_progress_is_told(run: RunFolder, tmp_path: Path) -> None:
     write_report([run], tmp_path / "run.html", on_progress=told.append)
     assert told[0].startswith("checking")
     assert len(told) > 5
+
+
+def test_a_report_is_its_owners_alone(run: RunFolder, tmp_path: Path) -> None:
+    write_report([run], tmp_path / "run.html")
+    assert (tmp_path / "run.html").stat().st_mode & 0o077 == 0
+
+
+def test_a_link_leads_to_the_file_that_is_written(run: RunFolder, tmp_path: Path) -> None:
+    (tmp_path / "real.html").write_text("old", encoding="utf-8")
+    (tmp_path / "link.html").symlink_to(tmp_path / "real.html")
+    write_report([run], tmp_path / "link.html")
+    assert (tmp_path / "link.html").is_symlink()
+    assert (tmp_path / "real.html").stat().st_size > 1_000

@@ -81,6 +81,9 @@ async def test_a_filter_is_in_the_address(client: httpx.AsyncClient, key: str) -
         ("/runs/KEY?from=ten", 400, "'from'"),
         ("/compare?a=nobody", 404, "no run named 'nobody'"),
         ("/compare?a=KEY&b=nobody", 404, "no run named 'nobody'"),
+        (f"/runs/KEY/cycles/{'9' * 4400}", 404, "no page"),
+        ("/runs/KEY/cycles/-1", 404, "no page"),
+        (f"/runs/KEY/records/{'9' * 4400}", 404, "no page"),
         ("/static/../pyproject.toml", 404, "There is no page"),
         ("/static/page.css", 404, "no file named 'page.css'"),
         ("/elsewhere", 404, "'/elsewhere'"),
@@ -220,3 +223,21 @@ async def test_an_empty_folder_says_how_to_make_a_run(tmp_path: Path) -> None:
 
     assert page.status_code == 200
     assert "logs=" in unescape(page.text)
+
+
+async def test_a_fault_of_its_own_is_a_page_like_others(
+    desk: Desk, key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(asked: str, number: int) -> None:
+        raise ZeroDivisionError(f"{asked} {number}")
+
+    monkeypatch.setattr(desk, "cycle_view", broken)
+    transport = httpx.ASGITransport(create_app(desk), raise_app_exceptions=False)
+    async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as asking:
+        page = await asking.get(f"/runs/{key}/cycles/1")
+        other = await asking.get(f"/runs/{key}")
+
+    assert page.status_code == 500
+    assert "ZeroDivisionError" in page.text
+    assert "default-src 'none'" in page.headers["content-security-policy"]
+    assert other.status_code == 200
