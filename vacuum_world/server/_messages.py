@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Literal
 
-from pydantic import Field, RootModel
+from pydantic import AfterValidator, ConfigDict, Field, RootModel
+from pydantic_core import PydanticCustomError
 
 from vacuum_world.world import (
     ActionResult,
@@ -16,12 +18,33 @@ from vacuum_world.world import (
     WorldEvent,
 )
 
+_UNSHOWABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+"""Control characters, and the marks that break lines or turn the direction of writing."""
 
-class JoinRequest(Value):
+
+def _showable(name: str) -> str:
+    found = _UNSHOWABLE.search(name)
+    if found is not None:
+        raise PydanticCustomError(
+            "unshowable",
+            "a name is one line without control characters and marks of the direction of "
+            "writing; this one holds U+{code}",
+            {"code": f"{ord(found.group()):04X}"},
+        )
+    return name
+
+
+class _Wish(Value):
+    """What a client asks for: nothing in it is taken for another type than it has."""
+
+    model_config = ConfigDict(strict=True)
+
+
+class JoinRequest(_Wish):
     """A wish to join."""
 
-    name: RobotName
-    """What the robot is called, unique in this world."""
+    name: Annotated[RobotName, AfterValidator(_showable)]
+    """What the robot is called, unique in this world: one line, no control characters."""
 
 
 class Joined(Value):
@@ -39,21 +62,21 @@ class Joined(Value):
     """Its charge."""
 
 
-class MoveRequest(Value):
+class MoveRequest(_Wish):
     """A wish to move."""
 
     direction: Direction
     """Where to."""
 
 
-class TickRequest(Value):
+class TickRequest(_Wish):
     """A wish that time pass."""
 
     count: Annotated[int, Field(ge=1, le=1000)] = 1
     """How many ticks."""
 
 
-class StepRequest(Value):
+class StepRequest(_Wish):
     """A wish to go on by some steps."""
 
     count: Annotated[int, Field(ge=1, le=1000)] = 1

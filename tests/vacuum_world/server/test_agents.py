@@ -32,6 +32,21 @@ def test_a_taken_name_is_a_conflict(http: httpx.Client) -> None:
     assert "'ann' is already in this world" in response.json()["detail"]
 
 
+@pytest.mark.parametrize("mark", ["\x1b", "\x00", "\n", "\x9b", "\u202e", "\u2066", "\u2028"])
+def test_a_name_that_can_steer_a_screen_is_refused(
+    http: httpx.Client, served: WorldServer, mark: str
+) -> None:
+    response = http.post("/api/agents", json={"name": f"an{mark}n"})
+    assert response.status_code == 422
+    assert f"U+{ord(mark):04X}" in response.json()["detail"]
+    assert served.world.robots == ()
+
+
+@pytest.mark.parametrize("name", ["Zoë", "مكنسة", "掃除機", "robot 🧹", "vacuum 2"])
+def test_a_name_may_be_of_any_language(http: httpx.Client, name: str) -> None:
+    assert joined(http, name)["name"] == name
+
+
 def test_the_control_token_hands_a_robot_over(http: httpx.Client, served: WorldServer) -> None:
     before = joined(http)
     control = bearer(served.control_token)

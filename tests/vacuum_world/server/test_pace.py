@@ -177,3 +177,16 @@ def test_a_pace_that_cannot_be_one_is_refused(
     response = http.put("/api/pace", json=body, headers=bearer(served.control_token))
     assert response.status_code == 422
     assert http.get("/api/pace").json()["interval"] == 1.0
+
+
+@pytest.mark.parametrize("count", [True, "2", 2.5, 2.0, 0, 1001, None])
+@pytest.mark.parametrize("path", ["/api/pace/step", "/api/world/tick"])
+def test_a_count_that_is_no_number_of_steps_is_refused(
+    http: httpx.Client, served: WorldServer, path: str, count: object
+) -> None:
+    control = bearer(served.control_token)
+    http.put("/api/pace", json={"paused": True}, headers=control)
+    response = http.post(path, json={"count": count}, headers=control)
+    assert response.status_code == 422
+    assert response.json()["detail"].startswith("count: ")
+    assert (http.get("/api/pace").json()["steps"], served.world.tick) == (0, 0)
