@@ -5,27 +5,27 @@ from __future__ import annotations
 import logging
 import os
 import socket
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import cast
 from urllib.parse import urlsplit
 
 from coag.errors import ConfigurationError
+from coag.schema import one_line
 from coag.tracing import RunFolder, TraceProblem
 
 from ._export import export_run
-
-if TYPE_CHECKING:  # the extra need not be there
-    from opentelemetry.sdk.trace import ReadableSpan
-    from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
+from ._sending import Sending
 
 DEFAULT_ENDPOINT = "http://127.0.0.1:4318"
 """Where a collector listens on this machine, if nothing else is said."""
 
 _PATH = "/v1/traces"
 _ENDPOINTS = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
-_BATCH = 200
-"""Spans of one request."""
+_TIMEOUTS = ("OTEL_EXPORTER_OTLP_TRACES_TIMEOUT", "OTEL_EXPORTER_OTLP_TIMEOUT")
+_TIMEOUT = 10.0
+"""Seconds that a request may take in all, repetitions included, if nothing else is said."""
 _HERE = ("127.0.0.1", "localhost", "::1")
 _SECONDS = 2.0
 """How long a collector on this machine may take to let somebody in."""
@@ -40,8 +40,9 @@ def send_run(
 ) -> int:
     """Sends the spans of a run to a collector and waits until they are there.
 
-    What the environment says (`OTEL_EXPORTER_OTLP_*`, `OTEL_SERVICE_NAME`,
-    `OTEL_RESOURCE_ATTRIBUTES`, ...) holds, but for what is given here.
+    Only an answer of 2xx says that they are; a redirect is not followed, and of answers the
+    status is all that is read. What the environment says (`OTEL_EXPORTER_OTLP_*`,
+    `OTEL_SERVICE_NAME`, `OTEL_RESOURCE_ATTRIBUTES`, ...) holds, but for what is given here.
 
     Args:
         run: The run's folder.
@@ -60,10 +61,11 @@ def send_run(
         TraceError: There is no run, or its trace cannot be read.
     """
     try:
+        import requests
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
         from opentelemetry.sdk.resources import Resource
         from opentelemetry.sdk.trace import TracerProvider
-        from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+        from opentelemetry.sdk.trace.export import SimpleSpanProcessor, SpanExporter
     except ImportError as error:
         raise ConfigurationError(
             "Sending spans needs a package that is not installed: pip install 'coag[otel]'."
@@ -71,10 +73,14 @@ def send_run(
     if os.environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true":
         raise ConfigurationError("OTEL_SDK_DISABLED is true: nothing would be sent. Unset it.")
     url = _traces_url(endpoint)
+    timeout = _timeout()
     _check_here(url)
-    sending = _Sending(OTLPSpanExporter(endpoint=url))
+    session = requests.Session()
+    sending = Sending(
+        OTLPSpanExporter(endpoint=url, timeout=timeout, session=session), session, timeout
+    )
     provider = TracerProvider(resource=Resource.create(_service()), shutdown_on_exit=False)
-    provider.add_span_processor(SimpleSpanProcessor(cast("SpanExporter", sending)))
+    provider.add_span_processor(SimpleSpanProcessor(cast(SpanExporter, sending)))
     with _Overheard() as overheard:
         try:
             export_run(
@@ -83,46 +89,9 @@ def send_run(
         finally:
             provider.shutdown()
     if sending.failed:
-        why = overheard.said or "it gave no reason"
+        why = sending.why or one_line(overheard.said) or "it gave no reason"
         raise ConfigurationError(f"The collector at {url!r} did not take the spans: {why}")
     return sending.sent
-
-
-class _Sending:
-    """A span exporter that sends in batches, at once, and stops at the first failure."""
-
-    def __init__(self, exporter: SpanExporter) -> None:
-        self.sent = 0
-        self.failed = False
-        self._exporter = exporter
-        self._held: list[ReadableSpan] = []
-
-    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
-        """Takes spans; sends them when there are enough for a request."""
-        from opentelemetry.sdk.trace.export import SpanExportResult
-
-        self._held += [] if self.failed else spans
-        if len(self._held) >= _BATCH:
-            self._send()
-        return SpanExportResult.FAILURE if self.failed else SpanExportResult.SUCCESS
-
-    def shutdown(self) -> None:
-        """Sends the rest and lets go of the connection."""
-        if self._held and not self.failed:
-            self._send()
-        self._exporter.shutdown()
-
-    def force_flush(self, timeout_millis: int = 30_000) -> bool:
-        """Sends what is held back."""
-        del timeout_millis
-        if self._held and not self.failed:
-            self._send()
-        return not self.failed
-
-    def _send(self) -> None:
-        batch, self._held = self._held, []
-        self.failed = self._exporter.export(batch).name != "SUCCESS"
-        self.sent += 0 if self.failed else len(batch)
 
 
 class _Overheard(logging.Handler):
@@ -171,6 +140,27 @@ def _traces_url(endpoint: str | None) -> str:
             f"{given!r} is no collector's URL. Give one like {DEFAULT_ENDPOINT}."
         )
     return url
+
+
+def _timeout() -> float:
+    """How long a request may take, as the environment says it, seconds.
+
+    Raises:
+        ConfigurationError: It is no time.
+    """
+    said = next((name for name in _TIMEOUTS if os.environ.get(name)), None)
+    if said is None:
+        return _TIMEOUT
+    try:
+        seconds = float(os.environ[said])
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds <= threading.TIMEOUT_MAX:
+        raise ConfigurationError(
+            f"{said} is {os.environ[said]!r}: give the seconds that a request may take, more "
+            "than 0."
+        )
+    return seconds
 
 
 def _check_here(url: str) -> None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import gzip
 import threading
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from io import BufferedIOBase
 
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
@@ -19,6 +20,10 @@ class Collector:
 
     url: str = ""
     status: int = 200
+    location: str = ""
+    """Where its answers point to."""
+    beginning: bytes = b""
+    """How it answers in place of a whole answer; then a byte now and then, until it ends."""
     spans: list[Span] = field(default_factory=list[Span])
     services: set[str] = field(default_factory=set[str])
     paths: list[str] = field(default_factory=list[str])
@@ -46,12 +51,25 @@ class Collector:
 def running_collector() -> Generator[Collector]:
     """A collector that listens on a free port of this machine."""
     collector = Collector()
+    ended = threading.Event()
+
+    def drip(wire: BufferedIOBase) -> None:
+        with suppress(ConnectionError):
+            wire.write(collector.beginning)
+            while not ended.wait(0.02):
+                wire.write(b"x")
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["content-length"]))
             headers = {key.lower(): value for key, value in self.headers.items()}
-            self.send_response(collector.take(self.path, headers, body))
+            status = collector.take(self.path, headers, body)
+            if collector.beginning:
+                drip(self.wfile)
+                return
+            self.send_response(status)
+            if collector.location:
+                self.send_header("location", collector.location)
             self.send_header("content-length", "0")
             self.end_headers()
 
@@ -65,6 +83,7 @@ def running_collector() -> Generator[Collector]:
     try:
         yield collector
     finally:
+        ended.set()
         server.shutdown()
         thread.join()
         server.server_close()

@@ -19,7 +19,7 @@ MakeButler = Callable[..., CoagAgent]
 @pytest.fixture(autouse=True)
 def own_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OTEL_SDK_DISABLED", "false")
-    for name in ("ENDPOINT", "TRACES_ENDPOINT", "HEADERS"):
+    for name in ("ENDPOINT", "TRACES_ENDPOINT", "HEADERS", "TIMEOUT", "TRACES_TIMEOUT"):
         monkeypatch.delenv(f"OTEL_EXPORTER_OTLP_{name}", raising=False)
 
 
@@ -78,6 +78,70 @@ def test_a_collector_that_refuses_is_told_with_its_reason(folder: Path) -> None:
         with pytest.raises(ConfigurationError, match=r"did not take the spans: .*401"):
             send_run(folder, collector.url)
     assert len(collector.paths) == 1
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_a_redirect_is_told_and_never_followed(folder: Path, status: int) -> None:
+    with running_collector() as elsewhere, running_collector() as collector:
+        collector.status, collector.location = status, f"{elsewhere.url}/v1/traces"
+        with pytest.raises(ConfigurationError) as raised:
+            send_run(folder, collector.url)
+    assert f"'{collector.url}/v1/traces' did not take the spans: it answered {status} " in str(
+        raised.value
+    )
+    assert "redirects are not followed" in str(raised.value)
+    assert (collector.paths, elsewhere.paths) == (["/v1/traces"], [])
+
+
+@pytest.mark.parametrize("status", [304, 399, 404, 500, 600])
+def test_only_an_answer_of_2xx_counts_as_taken(folder: Path, status: int) -> None:
+    with running_collector() as collector:
+        collector.status = status
+        with pytest.raises(ConfigurationError, match=f"it answered {status}"):
+            send_run(folder, collector.url)
+
+
+@pytest.mark.parametrize("status", [202, 204])
+def test_any_answer_of_2xx_counts_as_taken(folder: Path, status: int) -> None:
+    with running_collector() as collector:
+        collector.status = status
+        assert send_run(folder, collector.url) == 19
+
+
+@pytest.mark.parametrize(
+    "more", [b"Content-Length: 100000\r\n", b"Content-Encoding: gzip\r\n", b""]
+)
+def test_an_answer_that_never_ends_is_not_waited_for(folder: Path, more: bytes) -> None:
+    with running_collector() as collector:
+        collector.beginning = b"HTTP/1.1 200 OK\r\n" + more + b"\r\nx"
+        assert send_run(folder, collector.url) == 19
+
+
+def test_a_refusal_that_never_ends_is_told_by_its_status(folder: Path) -> None:
+    with running_collector() as collector:
+        collector.beginning = b"HTTP/1.1 403 Not\x1b[2J you\r\nContent-Length: 100000\r\n\r\nx"
+        with pytest.raises(ConfigurationError, match=r"it answered 403 Not you$"):
+            send_run(folder, collector.url)
+
+
+@pytest.mark.parametrize("beginning", [b"H", b"HTTP/1.1 200 OK\r\nX-Long: x"])
+def test_a_collector_that_never_gets_to_its_answer_is_given_up(
+    folder: Path, beginning: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "0.2")
+    with running_collector() as collector:
+        collector.beginning = beginning
+        with pytest.raises(ConfigurationError, match=r"it gave no whole answer within 0\.2 s"):
+            send_run(folder, collector.url)
+
+
+@pytest.mark.parametrize("seconds", ["0", "-1", "nan", "inf", "soon", "1e300"])
+def test_a_time_limit_that_is_none_is_refused(
+    folder: Path, seconds: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_TRACES_TIMEOUT", seconds)
+    with pytest.raises(ConfigurationError, match=f"OTLP_TRACES_TIMEOUT is '{seconds}'"):
+        send_run(folder)
 
 
 def test_nobody_listening_is_told_at_once(folder: Path) -> None:
