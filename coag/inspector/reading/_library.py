@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from collections import Counter, OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from threading import Lock, RLock
 
 from coag.errors import TraceError, UnknownNameError
-from coag.inspector.views import RunCard, RunList, Trouble
+from coag.inspector.views import RunCard, RunList
 from coag.schema import Clock, SystemClock
-from coag.tracing import RunInfo
 
-from ._card import card_of
-from ._folders import Found, info_of, key_of, run_folders, with_hash
+from ._folders import Found, run_folders, with_hash
 from ._listing import Filters, listing_of
 from ._open_run import OpenRun
-from ._tally import Tally
+from ._shelf import Shelf
 
 _FRESH = 1.0
 """Seconds for which the list of folders is taken to be right."""
@@ -28,19 +26,6 @@ _OPEN = 8
 """Runs whose indexes are kept."""
 _NAMED = 10
 """Runs that an error names."""
-
-
-@dataclass(slots=True)
-class _Shelf:
-    """One run, as far as it is known."""
-
-    found: Found
-    info: RunInfo | None
-    trouble: Trouble | None
-    tally: Tally
-    key: str = ""
-    card: RunCard | None = field(default=None)
-    """None where it must be made anew."""
 
 
 class Library:
@@ -63,9 +48,9 @@ class Library:
         self._clock = clock or SystemClock()
         self._lock = RLock()
         self._counting = Lock()
-        self._shelves: dict[str, _Shelf] = {}
+        self._shelves: dict[str, Shelf] = {}
         """By the folder's name."""
-        self._keys: dict[str, _Shelf] = {}
+        self._keys: dict[str, Shelf] = {}
         self._open: OrderedDict[str, OpenRun] = OrderedDict()
         self._due = 0.0
         """When to look at all folders again."""
@@ -88,23 +73,17 @@ class Library:
             now = self._clock.monotonic()
             self._due = now + max(_FRESH, _SHARE * (now - began))
 
-    def _shelved(self, found: Found, before: _Shelf | None) -> _Shelf:
-        if before is not None and before.found == found:
-            return before
-        info, trouble = info_of(found)
-        tally = before.tally if before else Tally(found.folder.trace_path)
-        return _Shelf(found, info, trouble, tally)
+    def _shelved(self, found: Found, before: Shelf | None) -> Shelf:
+        return before if before and before.found == found else Shelf.of(found, before)
 
     def _name(self) -> None:
         """Gives every run its key; one that is unique is the id alone."""
-        ids = [key_of(shelf.found, shelf.info) for shelf in self._shelves.values()]
+        ids = [shelf.name for shelf in self._shelves.values()]
         often = Counter(ids)
         self._keys = {}
         for plain, shelf in zip(ids, self._shelves.values(), strict=True):
             unique = with_hash(plain, shelf.found)
-            key = plain if often[plain] == 1 else unique
-            if key != shelf.key:
-                shelf.key, shelf.card = key, None
+            shelf.rename(plain if often[plain] == 1 else unique)
             self._keys.setdefault(plain, shelf)
             self._keys[unique] = shelf
 
@@ -112,7 +91,7 @@ class Library:
         if self._clock.monotonic() >= self._due:
             self.refresh()
 
-    def _shelf(self, key: str) -> _Shelf:
+    def _shelf(self, key: str) -> Shelf:
         """The run of a key, as it is now, however long ago all folders were looked at."""
         self._look()
         shelf = self._keys.get(key)
@@ -134,7 +113,7 @@ class Library:
         """
         with self._lock:
             self._look()
-            return tuple(self._card(shelf) for shelf in self._shelves.values())
+            return tuple(shelf.card for shelf in self._shelves.values())
 
     def card(self, key: str) -> RunCard:
         """The card of one run.
@@ -146,7 +125,7 @@ class Library:
             UnknownNameError: If there is no such run.
         """
         with self._lock:
-            return self._card(self._shelf(key))
+            return self._shelf(key).card
 
     def listing(self, filters: Filters | None = None, **wanted: str | int) -> RunList:
         """A page of the runs.
@@ -158,13 +137,6 @@ class Library:
         chosen = replace(filters or Filters(), **wanted)  # pyright: ignore[reportArgumentType]
         return listing_of(str(self.logs), self.cards(), chosen)
 
-    def _card(self, shelf: _Shelf) -> RunCard:
-        if shelf.card is None:
-            shelf.card = card_of(
-                shelf.key, shelf.found.name, shelf.info, shelf.tally.totals, shelf.trouble
-            )
-        return shelf.card
-
     # ---- relations ----
 
     def parent_of(self, key: str) -> RunCard | None:
@@ -173,10 +145,10 @@ class Library:
             info = self._shelf(key).info
             if info is None or info.parent is None:
                 return None
-            named = [each for each in self._shelves.values() if _id(each) == info.parent.run]
+            named = [each for each in self._shelves.values() if each.id == info.parent.run]
             there = Path(info.parent.path).parts
             exact = [each for each in named if Path(each.found.name).parts[-2:] == there[-2:]]
-            return self._card((exact or named)[0]) if named else None
+            return (exact or named)[0].card if named else None
 
     def forks_of(self, key: str) -> tuple[RunCard, ...]:
         """The runs among these that were forked from a run, by folder."""
@@ -185,9 +157,9 @@ class Library:
             forks: list[RunCard] = []
             for each in self._shelves.values():
                 parent = each.info.parent if each.info else None
-                if parent is not None and parent.run == _id(shelf):
+                if parent is not None and parent.run == shelf.id:
                     found = self.parent_of(each.key)
-                    forks += [self._card(each)] if found and found.key == shelf.key else []
+                    forks += [each.card] if found and found.key == shelf.key else []
             return tuple(forks)
 
     # ---- reading ----
@@ -226,24 +198,16 @@ class Library:
         end = self._clock.monotonic() + budget_seconds
         with self._lock:
             self._look()
-            shelves = sorted(self._shelves.values(), key=_newest, reverse=True)
+            shelves = sorted(self._shelves.values(), key=lambda each: each.newest, reverse=True)
         with self._counting:
             return self._count(shelves, end)
 
-    def _count(self, shelves: Sequence[_Shelf], end: float) -> bool:
+    def _count(self, shelves: Sequence[Shelf], end: float) -> bool:
         for shelf in shelves:
-            while shelf.info is not None and shelf.tally.is_due:
+            while shelf.is_due:
                 if self._clock.monotonic() >= end:
                     return True
-                shelf.tally.advance()
+                shelf.count_on()
                 with self._lock:
-                    shelf.card = None
+                    shelf.counted()
         return False
-
-
-def _id(shelf: _Shelf) -> str:
-    return shelf.info.id if shelf.info else ""
-
-
-def _newest(shelf: _Shelf) -> float:
-    return shelf.info.started_at.timestamp() if shelf.info else 0.0

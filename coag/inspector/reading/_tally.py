@@ -45,13 +45,14 @@ class Tally:
     """
 
     def __init__(self, path: Path) -> None:
-        self._path = path
+        self.path = path
+        """The trace that is counted."""
         self._size = -1
         """Bytes of the trace when all of it was counted; -1 before that."""
         self._anew()
 
     def _anew(self) -> None:
-        self._index = TraceIndex(self._path)
+        self._index = TraceIndex(self.path)
         self._counted = 0
         """Lines that were counted."""
         self._totals = Totals()
@@ -64,7 +65,7 @@ class Tally:
     @property
     def is_due(self) -> bool:
         """True if there is something to count."""
-        return file_size(self._path) != self._size
+        return file_size(self.path) != self._size
 
     def advance(self) -> bool:
         """Counts a piece more.
@@ -72,7 +73,7 @@ class Tally:
         Returns:
             True if there is more to count. What cannot be read is done with, as far as it got.
         """
-        size = file_size(self._path)
+        size = file_size(self.path)
         if size < self._index.scanned:
             self._anew()
         if not size:

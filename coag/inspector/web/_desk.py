@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TypeVar
+from weakref import WeakSet
 
-from coag.errors import UnknownNameError
+from coag.errors import CoagError, UnknownNameError
 from coag.inspector.drawing import cost_svg
 from coag.inspector.pages import Fragments, Pages, Place, Target, WebAddresses, prepare
 from coag.inspector.reading import Filters, Library, OpenRun
@@ -30,6 +32,7 @@ from coag.schema import escaped_json
 from coag.tracing import RunFolder, TraceIndex
 
 _T = TypeVar("_T")
+_LOG = logging.getLogger(__name__)
 _SLICE = 0.05
 """Seconds of counting at a time, so that a page never waits long for it."""
 _BREATH = 0.005
@@ -66,6 +69,10 @@ class Desk:
         """How many pages are being made."""
         self._opened: list[OpenRun] = []
         """Runs that are to be read to their end."""
+        self._failed: WeakSet[OpenRun] = WeakSet()
+        """Runs that failed while they were read ahead; each is told of once."""
+        self._told = ""
+        """Why nothing could be read ahead when that was last told."""
 
     # ---- its life ----
 
@@ -96,10 +103,31 @@ class Desk:
         """Reads a slice on; True if there is more to read."""
         while self._opened:
             run = self._opened[-1]
-            if run.advance(_SLICE):
+            if self._reads_on(run):
                 return True
             self._opened.remove(run)
-        return self.library.advance(_SLICE)
+        return self._counts_on()
+
+    def _reads_on(self, run: OpenRun) -> bool:
+        """Reads a slice of a run; False at its end, and where it fails."""
+        try:
+            return run.advance(_SLICE)
+        except Exception:  # a log may hold anything, and the other runs are to be read
+            _LOG.exception("The run %r cannot be read ahead and is left out", run.key)
+            self._failed.add(run)
+            return False
+
+    def _counts_on(self) -> bool:
+        """Counts a slice; of a folder of logs that is gone nothing, until it is there again."""
+        try:
+            more = self.library.advance(_SLICE)
+        except CoagError as error:
+            if str(error) != self._told:
+                self._told = str(error)
+                _LOG.warning("Nothing can be read ahead: %s", error)
+            return False
+        self._told = ""
+        return more
 
     def close(self) -> None:
         """Ends every stream of events, now and later; from any thread."""
@@ -150,7 +178,8 @@ class Desk:
             TraceError: Its `run.json` cannot be read.
         """
         run = self.library.open(key)
-        if run not in self._opened and run.index.size > run.index.scanned:
+        waits = run not in self._opened and run not in self._failed
+        if waits and run.index.size > run.index.scanned:
             self._opened.append(run)
         return run
 

@@ -5,13 +5,17 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
 from coag.errors import ConfigurationError, TraceError, UnknownNameError
-from coag.inspector.reading import Filters, Library
-from coag.inspector.views import Outcome, RunState
+from coag.inspector.reading import Filters, Library, _shelf
+from coag.inspector.reading._card import card_of
+from coag.inspector.reading._tally import Tally
+from coag.inspector.views import Outcome, RunCard, RunState
 from coag.schema import Phase, SteppingClock, TraceRecord
 from coag.tracing import Parent, Recipe, RunFolder
 
@@ -380,3 +384,69 @@ def test_a_trace_that_cannot_be_counted_on_is_done_with(
     (trouble,) = library.open("a-run").view().troubles
     assert not trouble.grave
     assert "is over 67,108,864 bytes" in trouble.text
+
+
+def test_a_run_whose_card_cannot_be_made_hides_no_other(
+    logs: Path, write_run: RunWriter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_run(id="odd", at="odd")
+    write_run(id="good", at="good")
+    library = library_of(logs)
+
+    def card(key: str, folder: str, info: object, *rest: Any) -> RunCard:
+        if key == "odd" and info is not None:
+            raise OverflowError("date value out of range")
+        return card_of(key, folder, cast("Any", info), *rest)
+
+    monkeypatch.setattr(_shelf, "card_of", card)
+    good, odd = library.cards()
+
+    assert good.trouble is None
+    assert odd.trouble is not None
+    assert "date value out of range" in odd.trouble.text
+    with pytest.raises(TraceError, match="cannot be told"):
+        _ = library.open("odd").info
+
+
+def test_a_run_that_cannot_be_counted_keeps_no_other_from_it(
+    logs: Path,
+    write_run: RunWriter,
+    plain_turns: Turns,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    folder = write_run(plain_turns(2), id="odd", at="odd", started_at=datetime.max)
+    write_run(plain_turns(2), id="good", at="good", started_at=datetime.min)
+    advance = Tally.advance
+
+    def fails(tally: Tally) -> bool:
+        if tally.path == folder.trace_path:
+            raise RecursionError("too deep")
+        return advance(tally)
+
+    monkeypatch.setattr(Tally, "advance", fails)
+    library = library_of(logs)
+    while library.advance(1):
+        pass
+    while library.advance(1):
+        pass
+
+    assert {card.key: card.cycles for card in library.cards()} == {"good": 2, "odd": None}
+    assert len([each for each in caplog.records if "odd/odd" in each.getMessage()]) == 1
+
+
+def test_a_run_keeps_its_key_while_its_description_is_half_written(
+    logs: Path, write_run: RunWriter
+) -> None:
+    folder = write_run(id="an-id", at="a-folder")
+    library = library_of(logs)
+    whole = folder.info_path.read_text()
+    folder.info_path.write_text(whole[: len(whole) // 2])
+
+    assert library.card("an-id").trouble is not None
+    with pytest.raises(TraceError, match=r"run\.json"):
+        library.open("an-id")
+
+    folder.info_path.write_text(whole)
+    assert library.card("an-id").trouble is None
+    assert library.open("an-id").key == "an-id"
