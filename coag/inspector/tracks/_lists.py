@@ -66,8 +66,10 @@ def _walk(
     if isinstance(value, dict) and len(path) < _DEEP:
         for key, item in cast("dict[str, object]", value).items():
             yield from _walk(item, (*path, key[:_ITEM]))
-    elif path and isinstance(value, list) and not is_point(value):
+    elif path and isinstance(value, list):
         items = cast("list[Any]", value)
+        if is_point(items):
+            return
         if len(items) <= _ITEMS and all(map(_is_told, items)):
             yield path, tuple(json.dumps(item, ensure_ascii=False)[:_ITEM] for item in items)
 
