@@ -1,4 +1,4 @@
-"""Standard output that nobody reads: it is closed, or the reader of a pipe has left."""
+"""Standard output that nobody reads: it is closed, full, or the reader of a pipe has left."""
 
 from __future__ import annotations
 
@@ -10,13 +10,16 @@ from typing import TextIO, cast
 
 _UNREAD = 1
 """Exit code where what was printed could not be read; the same as typer's."""
+_UNWRITTEN = 2
+"""Exit code where it could not be written; 1 would be some commands' finding."""
 
 
 @contextmanager
 def unread_output() -> Generator[None]:
     """Ends the program quietly, with exit code 1, where nobody reads what it has printed.
 
-    Where standard output was closed from the start, what is printed is dropped.
+    Where standard output was closed from the start, what is printed is dropped. Where it cannot
+    be written, the disk being full say, that is told on standard error, with exit code 2.
     """
     with open(os.devnull, "w", encoding="utf-8") as nowhere:
         closed = cast("TextIO | None", sys.stdout) is None
@@ -24,6 +27,10 @@ def unread_output() -> Generator[None]:
             sys.stdout = nowhere
         try:
             yield
+        except OSError:
+            if not closed:
+                _flush(nowhere, probe=True)
+            raise
         finally:
             if closed:
                 sys.stdout = cast("TextIO", None)
@@ -31,10 +38,24 @@ def unread_output() -> Generator[None]:
                 _flush(nowhere)
 
 
-def _flush(nowhere: TextIO) -> None:
+def _flush(nowhere: TextIO, *, probe: bool = False) -> None:
+    """Writes what is held back, and with `probe` finds out whether standard output can be."""
     try:
+        if probe:  # where nothing is held back, only a write tells
+            sys.stdout.write("\n")
         sys.stdout.flush()
     except BrokenPipeError:
-        # The interpreter flushes once more when it ends.
-        os.dup2(nowhere.fileno(), sys.stdout.fileno())
+        _drop(nowhere)
         sys.exit(_UNREAD)
+    except OSError as error:
+        _drop(nowhere)
+        sys.stderr.write(
+            f"Standard output could not be written: {error.strerror or error}. What was printed "
+            "is not complete; print it to where there is room.\n"
+        )
+        sys.exit(_UNWRITTEN)
+
+
+def _drop(nowhere: TextIO) -> None:
+    """Sends the rest nowhere: the interpreter flushes once more when it ends."""
+    os.dup2(nowhere.fileno(), sys.stdout.fileno())

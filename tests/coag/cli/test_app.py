@@ -60,11 +60,13 @@ def test_it_is_run_as_a_module_too() -> None:
     assert told.stdout == f"coag {coag.__version__}\n"
 
 
-def piped(folder: Path, redirection: str) -> subprocess.CompletedProcess[str]:
-    """Lists the runs of a folder as JSON where nobody reads it."""
-    words = [sys.executable, "-m", "coag", "log", "--json", "--logs", str(folder)]
-    line = f"{shlex.join(words)} {redirection}"
-    own = {**os.environ, "PYTHONUNBUFFERED": ""}
+def piped(
+    folder: Path, redirection: str, *words: str, unbuffered: str = ""
+) -> subprocess.CompletedProcess[str]:
+    """Lists the runs of a folder as JSON, or has other words obeyed, where nobody reads it."""
+    words = words or ("log", "--json", "--logs", str(folder))
+    line = f"{shlex.join([sys.executable, '-m', 'coag', *words])} {redirection}"
+    own = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
     shell = ["bash", "-o", "pipefail", "-c", line]
     return subprocess.run(shell, check=False, cwd=ROOT, env=own, capture_output=True, text=True)
 
@@ -75,6 +77,32 @@ def test_a_command_whose_output_nobody_reads_ends_quietly(coag_run: RunFolder) -
     assert (left.returncode, left.stderr) == (1, "")
     closed = piped(coag_run.path.parent, ">&-")
     assert (closed.returncode, closed.stderr) == (0, "")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize("words", [(), ("log",), ("--version",)])
+@pytest.mark.broken_trace("its run is made up")
+def test_a_standard_output_that_is_full_is_told_with_an_exit_code(
+    coag_run: RunFolder, words: tuple[str, ...], unbuffered: str
+) -> None:
+    logs = coag_run.path.parent
+    words = (*words, "--logs", str(logs)) if words == ("log",) else words
+    full = piped(logs, "> /dev/full", *words, unbuffered=unbuffered)
+    assert full.returncode == 2
+    assert full.stderr.startswith("Standard output could not be written: No space left on device.")
+    assert len(full.stderr.splitlines()) == 1
+
+
+def test_what_fails_elsewhere_is_not_taken_for_a_full_output() -> None:
+    code = (
+        "from coag.cli._unread import unread_output\n"
+        "with unread_output(): raise OSError(28, 'No space left on device')"
+    )
+    run = [sys.executable, "-c", code]
+    told = subprocess.run(run, check=False, cwd=ROOT, capture_output=True, text=True)
+    assert told.returncode == 1
+    assert told.stderr.endswith("OSError: [Errno 28] No space left on device\n")
 
 
 def test_an_unknown_option_is_a_users_error(say: Say) -> None:
