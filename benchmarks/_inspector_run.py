@@ -30,7 +30,8 @@ def long_run(folder: Path, cycles: int) -> RunFolder:
     """Leaves a run of so many cycles in a folder of logs; about 40 KB a cycle.
 
     The trace of a scripted robot is taken apart into its cycles, and those in which it acts in
-    the world are repeated. Numbers of cycles, turns and ids go on; texts and times are those of the original.
+    the world are repeated. Numbers of cycles, turns and ids go on; texts and times are those of
+    the original.
 
     Args:
         folder: The folder of logs; made if it is not there.

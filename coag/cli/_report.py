@@ -59,7 +59,8 @@ def report_runs(options: ReportOptions) -> None:
                 f"{str(options.output)!r} cannot be written: {error.strerror or error}."
             ) from error
     size = written.bytes / _MEGABYTE
-    told = f"{one_line(str(options.output), 300)}: {written.cycles} cycles of {len(unique)} runs, {size:.1f} MB"
+    told = one_line(str(options.output), 300)
+    told += f": {written.cycles} cycles of {len(unique)} runs, {size:.1f} MB"
     if written.left_out:
         told += f"; {written.left_out} cycles left out (--cycles raises how many are kept)"
     console.print(Text(told), soft_wrap=True)

@@ -148,5 +148,5 @@ def test_a_cycle_that_cannot_be_explained_says_so_in_its_graph(tmp_path: Path) -
     graph = why_graph(folder, 1, index=index_of(folder))
     assert "cannot be read" in graph.trouble
     assert not graph.nodes
-    with pytest.raises(ConfigurationError, match="cycle 9|snapshot"):
+    with pytest.raises(ConfigurationError, match=r"cycle 9|snapshot"):
         why_graph(folder, 9, index=index_of(folder))
