@@ -32,7 +32,9 @@ class Column:
 
     name: str
     type: type[str | int | float | bool | datetime]
-    """The type of its values in every row."""
+    """The type of its values in every row. Integers fit in 64 bits: one that is larger in the
+    trace, which no run of ours writes, is given as 2**63 - 1, and a smaller one as -(2**63 - 1).
+    """
     optional: bool
     """Whether a value may be None."""
     means: str

@@ -24,6 +24,18 @@ Numbered = Iterator[tuple[int, int, TraceRecord]]
 """Number, cycle and record."""
 
 
+_MOST = 2**63 - 1
+"""The largest integer of a column, as in tables of other programs."""
+
+
+def in_bounds(row: Row) -> Row:
+    """The row with its integers in 64 bits; what lies beyond is the largest, or smallest."""
+    return {
+        name: max(-_MOST, min(_MOST, value)) if type(value) is int else value
+        for name, value in row.items()
+    }
+
+
 def as_json(value: object) -> str:
     """A value as one line of JSON."""
     return json.dumps(value, ensure_ascii=False)

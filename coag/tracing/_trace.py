@@ -17,7 +17,7 @@ from ._lines import TraceProblem
 from ._memory import MemoryTrace
 from ._reader import read_trace
 from ._row_stories import actions, candidates, cycles
-from ._rows import calls, notes, percepts, phases, recalled, written
+from ._rows import calls, in_bounds, notes, percepts, phases, recalled, written
 from ._run import RunInfo, run_facts
 
 _MAKERS: dict[TableName, Callable[[Iterable[Entry]], Iterator[Row]]] = {
@@ -114,7 +114,7 @@ class Trace:
             UnknownNameError: There is no such table.
             TraceError: The file cannot be read, or a line in it is no record.
         """
-        return _MAKERS[_named(name)](self)
+        return map(in_bounds, _MAKERS[_named(name)](self))
 
     def table(self, name: TableName | str, *, text: int | None = 2_000) -> list[Row]:
         """A table as plain records: `pandas.DataFrame(trace.table("candidates"))`.
@@ -194,7 +194,7 @@ def _shown(trace: Trace) -> str:
         facts.append(("trace", f"{size / 1_000_000:,.0f} MB, read when a table is asked for"))
         return html_card(title, facts=facts, lines=[_tables(trace)])
     try:
-        rows = list(cycles(islice(trace, _GLANCED_RECORDS)))
+        rows = [in_bounds(row) for row in cycles(islice(trace, _GLANCED_RECORDS))]
     except TraceError as error:
         return html_card(title, facts=facts, lines=[str(error), _tables(trace)])
     lines = [*trace.problems, _tables(trace)]

@@ -11,7 +11,7 @@ from kits.hostile import FORBIDDEN, hostile_records, hostile_run
 
 import coag
 from coag.errors import TraceError, UnknownNameError
-from coag.schema import Candidate, Entry, Intent, Note, ProposalOutcome, TraceRecord
+from coag.schema import Candidate, Entry, Intent, Note, ProposalOutcome, TokenUsage, TraceRecord
 from coag.tracing import MemoryTrace, RunFolder, TableName, Trace, read_run
 
 AT = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -144,6 +144,36 @@ def test_long_texts_are_cut_unless_they_are_asked_for() -> None:
     assert trace.table("notes")[0]["text"] == "x" * 2_000 + " [… 3000 more]"
     assert trace.table("notes", text=None)[0]["text"] == "x" * 5_000
     assert next(trace.rows("notes"))["text"] == "x" * 5_000
+
+
+def widest(trace: Trace) -> int:
+    """The largest integer of all tables, by its amount."""
+    return max(
+        abs(value)
+        for name in trace.tables
+        for row in trace.table(name)
+        for value in row.values()
+        if isinstance(value, int)
+    )
+
+
+@pytest.mark.parametrize("number", [2**63, 10**30, -(10**30), 10**4000])
+def test_integers_of_all_tables_fit_in_64_bits(number: int) -> None:
+    usage = TokenUsage(
+        prompt_tokens=number, completion_tokens=number, cached_tokens=number, calls=number
+    )
+    records: list[TraceRecord] = []
+    for record in hostile_records(cycles=2):
+        changed: dict[str, object] = {"cycle": abs(number), "usage": usage, "attempt": number}
+        fields = type(record).model_fields
+        kept = {name: value for name, value in changed.items() if name in fields}
+        records.append(record.model_copy(update=kept))
+    trace = Trace([Entry(seq=abs(number), body=record) for record in records])
+    assert all(count for name, count in uniform(trace).items() if name != "candidates")
+    assert widest(trace) == 2**63 - 1
+    (sent,) = {abs(int(str(row["prompt_tokens"]))) for row in trace.table("calls")}
+    assert sent == 2**63 - 1
+    assert "9,223,372,036,854,775,807" in trace._repr_html_().replace("-", "")  # pyright: ignore[reportPrivateUsage] - Jupyter's name
 
 
 @broken
