@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 from autogen_agentchat.messages import TextMessage
 from autogen_core import CancellationToken
-from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor
+from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor, TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
 from opentelemetry.trace import StatusCode
 
 from coag import CoagAgent
@@ -253,3 +255,82 @@ async def test_watching_changes_nothing_in_the_trace(
     plain, watched = ([one.record for one in agent.trace] for agent in agents)
     assert plain == watched
     assert isinstance(agents[1].run_folder, RunFolder)
+
+
+class _HangingExporter(SpanExporter):
+    """A collector that takes no span before the turn has ended."""
+
+    def __init__(self) -> None:
+        self.asked = threading.Event()
+        self.turn_ended = threading.Event()
+
+    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+        del spans
+        self.asked.set()
+        self.turn_ended.wait()
+        return SpanExportResult.FAILURE
+
+
+class _RefusingExporter(SpanExporter):
+    """A collector that refuses every span, or is not there at all."""
+
+    def __init__(self, error: OSError | None) -> None:
+        self.asked = threading.Event()
+        self._error = error
+
+    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+        del spans
+        self.asked.set()
+        if self._error is not None:
+            raise self._error
+        return SpanExportResult.FAILURE
+
+
+def _records(agent: CoagAgent) -> list[str]:
+    return [one.record for one in agent.trace]
+
+
+def _batched(exporter: SpanExporter) -> TracerProvider:
+    """Asks its exporter for every span, and can hold few that wait."""
+    tracers = TracerProvider(shutdown_on_exit=False)
+    tracers.add_span_processor(
+        BatchSpanProcessor(
+            exporter, max_queue_size=2, max_export_batch_size=1, schedule_delay_millis=1
+        )
+    )
+    return tracers
+
+
+async def test_a_turn_does_not_wait_for_a_collector_that_hangs(
+    kept: Any, make_butler: MakeButler
+) -> None:
+    plain, watched = make_butler(), make_butler()
+    exporter = _HangingExporter()
+    tracers = _batched(exporter)
+    try:
+        with watch(watched, tracer_provider=tracers, meter_provider=kept.meters):
+            with tracers.get_tracer("before").start_as_current_span("before"):
+                pass
+            exporter.asked.wait()
+            answers = [await _ask(watched), await _ask(watched)]
+            assert not exporter.turn_ended.is_set()
+    finally:
+        exporter.turn_ended.set()
+        tracers.shutdown()
+    assert answers == [await _ask(plain), await _ask(plain)]
+    assert _records(watched) == _records(plain)
+
+
+@pytest.mark.parametrize("error", [None, ConnectionRefusedError("nobody listens")])
+async def test_a_turn_ends_as_ever_where_the_collector_refuses(
+    kept: Any, make_butler: MakeButler, error: OSError | None
+) -> None:
+    plain, watched = make_butler(), make_butler()
+    exporter = _RefusingExporter(error)
+    tracers = _batched(exporter)
+    with watch(watched, tracer_provider=tracers, meter_provider=kept.meters):
+        answers = [await _ask(watched), await _ask(watched)]
+    tracers.shutdown()
+    assert exporter.asked.is_set()
+    assert answers == [await _ask(plain), await _ask(plain)]
+    assert _records(watched) == _records(plain)
