@@ -218,7 +218,8 @@ def _why(one: _Told, number: int, pages: Pages, addresses: ReportAddresses) -> s
 
     graph = why_graph(one.run.folder, number, index=one.run.index)
     drawn = why_svg(graph, prefix=f"{one.prefix}why{number}", leads=leads)
-    return pages.why_page(one.card, graph, drawn)
+    found = Placed(one.findings).found(number)
+    return pages.why_page(one.card, graph, drawn, findings=found)
 
 
 def _whole(one: _Told, pages: Pages) -> Iterator[str]:
@@ -228,8 +229,8 @@ def _whole(one: _Told, pages: Pages) -> Iterator[str]:
         belief_svg(track, prefix=f"{one.prefix}b{at}") if track.points and not track.steady else ""
         for at, track in enumerate(found.tracks)
     ]
-    yield pages.belief_page(one.card, found, drawn)
-    yield pages.memory_page(one.card, memory_page(one.run.index))
+    yield pages.belief_page(one.card, found, drawn, findings=one.findings.found)
+    yield pages.memory_page(one.card, memory_page(one.run.index), findings=one.findings.found)
     yield pages.procedures_page(one.card, procedures(one.run.index))
     yield pages.findings_page(one.card, one.findings)
 
