@@ -8,7 +8,7 @@ import socket
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, cast
 from urllib.parse import urlsplit
 
 from coag.errors import ConfigurationError
@@ -17,6 +17,9 @@ from coag.tracing import RunFolder, TraceProblem
 
 from ._export import export_run
 from ._sending import Sending
+
+if TYPE_CHECKING:  # the extra need not be there
+    from opentelemetry.sdk.trace import TracerProvider
 
 DEFAULT_ENDPOINT = "http://127.0.0.1:4318"
 """Where a collector listens on this machine, if nothing else is said."""
@@ -60,6 +63,27 @@ def send_run(
             collector did not take the spans; the message says why.
         TraceError: There is no run, or its trace cannot be read.
     """
+    url, seconds = _traces_url(endpoint), _timeout()
+    sending, provider = _to_collector(url, seconds)
+    with _Overheard() as overheard:
+        try:
+            export_run(
+                run, tracer_provider=provider, record_content=record_content, on_problem=on_problem
+            )
+        finally:
+            provider.shutdown()
+    if sending.failed:
+        why = sending.why or one_line(overheard.said) or "it gave no reason"
+        raise ConfigurationError(f"The collector at {url!r} did not take the spans: {why}")
+    return sending.sent
+
+
+def _to_collector(url: str, seconds: float) -> tuple[Sending, TracerProvider]:
+    """What sends to a collector, and a provider whose spans all go there.
+
+    Raises:
+        ConfigurationError: The extra is missing, OpenTelemetry is switched off, or nobody listens.
+    """
     try:
         import requests
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
@@ -72,26 +96,13 @@ def send_run(
         ) from error
     if os.environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true":
         raise ConfigurationError("OTEL_SDK_DISABLED is true: nothing would be sent. Unset it.")
-    url = _traces_url(endpoint)
-    timeout = _timeout()
     _check_here(url)
     session = requests.Session()
-    sending = Sending(
-        OTLPSpanExporter(endpoint=url, timeout=timeout, session=session), session, timeout
-    )
+    exporter = OTLPSpanExporter(endpoint=url, timeout=seconds, session=session)
+    sending = Sending(exporter, session, seconds)
     provider = TracerProvider(resource=Resource.create(_service()), shutdown_on_exit=False)
     provider.add_span_processor(SimpleSpanProcessor(cast(SpanExporter, sending)))
-    with _Overheard() as overheard:
-        try:
-            export_run(
-                run, tracer_provider=provider, record_content=record_content, on_problem=on_problem
-            )
-        finally:
-            provider.shutdown()
-    if sending.failed:
-        why = sending.why or one_line(overheard.said) or "it gave no reason"
-        raise ConfigurationError(f"The collector at {url!r} did not take the spans: {why}")
-    return sending.sent
+    return sending, provider
 
 
 class _Overheard(logging.Handler):
