@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 from coag.inspector.views import CallView, CycleView, MessageView, PartKind, PhaseView, PromptPart
 from coag.schema import Percept
 
+_ABSENT = object()
 _SHORT = 160
 """Characters up to which a text is repeated: a reference would be as long."""
 
@@ -23,6 +24,8 @@ class Once:
         """Where each text was met first."""
         self._brought: dict[str, str] = {}
         """Where each percept was told of first."""
+        self._fields: dict[str, Any] = {}
+        """The objects of the cycle before."""
 
     def cycle(self, view: CycleView) -> CycleView:
         """The cycle; of a text that stood before only where."""
@@ -34,10 +37,21 @@ class Once:
             view,
             phases=phases,
             calls=calls,
+            state=self._changed(view.state, "state", number),
+            environment=self._changed(view.environment, "environment", number),
             goal=view.goal if told == f"cycle {number}" else f"(the same as in {told})",
             percepts=tuple(self._percept(one, "above") for one in view.percepts),
             brought=tuple(self._percept(one, f"cycle {number}") for one in view.brought),
         )
+
+    def _changed(self, value: Any, which: str, number: int) -> Any:
+        """Of an object the fields that are not as they were in the cycle before it."""
+        before, self._fields[which] = self._fields.get(which), value
+        if not (isinstance(value, dict) and isinstance(before, dict)):
+            return cast("Any", value)
+        now, was = cast("dict[str, Any]", value), cast("dict[str, Any]", before)
+        kept = {name: field for name, field in now.items() if was.get(name, _ABSENT) != field}
+        return {**kept, "…": f"the other fields are as in the cycle before {number}"}
 
     def _percept(self, percept: Percept, where: str) -> Percept:
         """What it brought is told in the cycle that brought it; what it changed, in tables."""

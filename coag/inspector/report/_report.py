@@ -32,7 +32,7 @@ from ._once import Once
 
 _CYCLES = 1_000
 """Cycles of a run that are kept."""
-_WHY = 10
+_WHY = 6
 """Cycles of a run whose decision is drawn, those with a finding first."""
 _SCAN = 600.0
 """Seconds for which the scan of one trace is waited for."""
