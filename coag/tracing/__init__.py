@@ -20,13 +20,14 @@ from ._columns import Column, Row, TableName
 from ._find import find_run, known_cycles, list_runs
 from ._folder import RunFolder, open_trace, read_run, seal_of
 from ._heads import RecordKind
-from ._index import Stretch, TraceIndex
+from ._index import TraceIndex
 from ._lines import ProblemKind, TraceLine, TraceProblem, read_lines
 from ._memory import MemoryTrace
 from ._reader import cycle_of, entry_of, read_trace
 from ._redactor import REDACTED, Redactor
 from ._run import Parent, Rebuild, Recipe, RunInfo, RunKind, Seal, installed_versions
 from ._schemas import log_schemas
+from ._stretch import Stretch
 from ._tail import TraceTail
 from ._trace import Trace
 from ._writer import TraceWriter

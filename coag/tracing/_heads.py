@@ -20,6 +20,10 @@ NO_ENVIRONMENT = b'"environment":null}}\n'
 """How a line ends whose snapshot holds no environment."""
 _MOST = 10**9
 """Cycles beyond which a number is none of a cycle."""
+_SHORTEST = 48
+"""Bytes; fewer than those of any record: a number, a body, its kind, a time and a cycle."""
+_NAMES = (b'"seq"', b'"body"', b'"record"')
+"""What every record says, unless its names are escaped."""
 _NEVER_TOLD = frozenset({b"turn_start", b"percept"})
 """Records whose cycle is not asked for: what they stand before tells it."""
 
@@ -77,6 +81,8 @@ def told(line: bytes) -> tuple[RecordKind, int, bool]:
 
 def _told_otherwise(line: bytes) -> tuple[RecordKind, int, bool]:
     """The same of a line that was not written as a writer of this version does it."""
+    if _no_record(line):
+        return _NOTHING
     parsed = parse_line(line)
     if isinstance(parsed, Unreadable):
         return _NOTHING
@@ -86,3 +92,10 @@ def _told_otherwise(line: bytes) -> tuple[RecordKind, int, bool]:
         return kind, 0, isinstance(body, TurnStart)
     begins = isinstance(body, Snapshot) and body.reason is SnapshotReason.CYCLE
     return kind, body.cycle if 0 <= body.cycle < _MOST else 0, begins
+
+
+def _no_record(line: bytes) -> bool:
+    """True of a line that need not be parsed to be known as none."""
+    if len(line) < _SHORTEST:
+        return True
+    return b"\\" not in line and not all(name in line for name in _NAMES)

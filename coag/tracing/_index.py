@@ -5,7 +5,6 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Container, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from threading import Lock
@@ -14,33 +13,19 @@ from typing import BinaryIO
 from coag.errors import TraceError
 
 from ._heads import HEAD, NO_ENVIRONMENT, RecordKind, time_of, told
-from ._lines import LONGEST_LINE, ProblemKind, TraceLine, TraceProblem
-from ._parse import Unreadable, parse_line
+from ._lines import LONGEST_LINE, TraceLine, line_by_itself
 from ._regular import regular
+from ._same import SameFile
+from ._stretch import Stretch
 
 _BUFFER = 1 << 17
 """Bytes that are read at a time; many records have tens of thousands."""
+_FOREIGN = 10_000
+"""Lines that are no records at the beginning of a file, after which it is none of ours."""
 _STANDS_BEFORE = frozenset(
     {RecordKind.SNAPSHOT, RecordKind.TURN_END, RecordKind.ACTIONS, RecordKind.UNREADABLE}
 )
 """Records that do not tell which cycle a stretch is of."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stretch:
-    """Neighbouring lines that belong to one cycle, or of a plain run to one turn.
-
-    It begins with the turn's start or the cycle's snapshot and ends before the next one's, so
-    that what an action brought back stands in the cycle that ran it. Where neither was written,
-    it begins with the first record that names a later cycle.
-    """
-
-    cycle: int
-    """The cycle, of a plain run the turn; 0 for what stands before the first."""
-    first: int
-    """Position of its first line, from 0."""
-    count: int
-    """How many lines it has so far."""
 
 
 class TraceIndex:
@@ -70,6 +55,11 @@ class TraceIndex:
         """True once the last stretch holds more than what a turn begins with."""
         self._torn = 0
         """Bytes after the last whole line."""
+        self._ours = False
+        """True once a record was met."""
+        self._same = SameFile()
+        self._void = ""
+        """Why what was scanned says nothing any more; empty where it does."""
 
     # ---- scanning ----
 
@@ -84,7 +74,8 @@ class TraceIndex:
 
         Raises:
             TraceError: If the file cannot be read, is no file, holds a line that is longer than
-                any record, or is shorter than what was scanned of it.
+                any record or begins with many that are none, or is not the file any more that
+                was scanned (`void`).
         """
         with self._lock:
             try:
@@ -97,11 +88,15 @@ class TraceIndex:
 
     def _scan(self, file: BinaryIO, limit: int) -> bool:
         begin = at = self._offsets[-1]
-        if file.seek(0, 2) < begin:
-            raise TraceError(self.path, "was cut while it was read")
+        self._void = self._void or self._same.problem(file, begin)
+        if self._void:
+            raise TraceError(self.path, self._void)
         file.seek(begin)
         self._torn = 0
         while line := file.readline(LONGEST_LINE + 1):
+            if not self._ours and len(self._kinds) >= _FOREIGN:
+                what = f"begins with {_FOREIGN:,} lines that are no records"
+                raise TraceError(self.path, f"{what}, so this is no trace of coag")
             if not line.endswith(b"\n"):
                 if len(line) > LONGEST_LINE:
                     where = f"line {len(self._kinds) + 1} is over {LONGEST_LINE:,} bytes"
@@ -120,6 +115,7 @@ class TraceIndex:
         kind, cycle, begins = told(line)
         position = len(self._kinds)
         self._kinds.append(kind)
+        self._ours = self._ours or kind is not RecordKind.UNREADABLE
         tells = kind not in _STANDS_BEFORE
         later = tells and bool(self._cycles) and 0 < self._cycles[-1] < cycle
         if not self._firsts or (begins and self._acted) or later:
@@ -135,6 +131,15 @@ class TraceIndex:
             self._cycles[-1] = max(self._cycles[-1], cycle)
 
     # ---- what is there ----
+
+    @property
+    def void(self) -> str:
+        """What happened to the file, for after its name, if it is not the one that was scanned.
+
+        It was cut, written anew or replaced by another: an index of it must be made anew. Empty
+        where it is the same, as far as was looked (`extend`).
+        """
+        return self._void
 
     @property
     def scanned(self) -> int:
@@ -233,15 +238,7 @@ class TraceIndex:
         Raises:
             TraceError: If the file cannot be read.
         """
-        try:
-            with open(self.path, "rb", opener=regular) as file:
-                return [self._time(file, position) for position in positions]
-        except OSError as error:
-            raise TraceError(self.path, f"cannot be read: {error.strerror}") from error
-
-    def _time(self, file: BinaryIO, position: int) -> datetime | None:
-        file.seek(self._offsets[position])
-        return time_of(file.read(min(HEAD, self.length(position))))
+        return [time_of(head) for head in self._texts(positions, HEAD)]
 
     def read(self, positions: Sequence[int]) -> list[TraceLine]:
         """The lines at some positions, parsed, in the order asked for.
@@ -252,11 +249,8 @@ class TraceIndex:
         Raises:
             TraceError: If the file cannot be read.
         """
-        try:
-            with open(self.path, "rb", opener=regular) as file:
-                return [self._line(file, position) for position in positions]
-        except OSError as error:
-            raise TraceError(self.path, f"cannot be read: {error.strerror}") from error
+        texts = zip(positions, self._texts(positions), strict=True)
+        return [line_by_itself(self.path, at + 1, text) for at, text in texts]
 
     def read_stretch(
         self, number: int, kinds: Container[RecordKind] | None = None
@@ -277,16 +271,12 @@ class TraceIndex:
             return self.read(positions)
         return self.read([at for at in positions if RecordKind(self._kinds[at]) in kinds])
 
-    def _line(self, file: BinaryIO, position: int) -> TraceLine:
-        file.seek(self._offsets[position])
-        parsed = parse_line(file.read(self.length(position)))
-        number = position + 1
-        if not isinstance(parsed, Unreadable):
-            return TraceLine(number=number, entry=parsed.entry, version=parsed.version)
-        problem = TraceProblem(
-            path=self.path,
-            line=number,
-            kind=ProblemKind.UNREADABLE,
-            text=f"line {number} {parsed.why}",
-        )
-        return TraceLine(number=number, entry=None, version=None, problems=(problem,))
+    def _texts(self, positions: Sequence[int], most: int = LONGEST_LINE) -> Iterator[bytes]:
+        """The lines at some positions, of long ones the beginning."""
+        try:
+            with open(self.path, "rb", opener=regular) as file:
+                for position in positions:
+                    file.seek(self._offsets[position])
+                    yield file.read(min(most, self.length(position)))
+        except OSError as error:
+            raise TraceError(self.path, f"cannot be read: {error.strerror}") from error

@@ -80,6 +80,23 @@ def read_lines(path: Path) -> Iterator[TraceLine]:
         raise TraceError(path, f"cannot be read: {_reason(error)}") from error
 
 
+def line_by_itself(path: Path, number: int, text: bytes) -> TraceLine:
+    """One line, whose number and hash are not measured by the line before.
+
+    Args:
+        path: The trace, for problems.
+        number: The line's, from 1.
+        text: The line with its newline.
+    """
+    parsed = parse_line(text)
+    if not isinstance(parsed, Unreadable):
+        return TraceLine(number=number, entry=parsed.entry, version=parsed.version)
+    sentence = f"line {number} {parsed.why}"
+    kind = ProblemKind.UNREADABLE
+    problem = TraceProblem(path=path, line=number, kind=kind, text=sentence)
+    return TraceLine(number=number, entry=None, version=None, problems=(problem,))
+
+
 class LineCheck:
     """Parses and checks the lines of one trace, from its first.
 

@@ -9,6 +9,7 @@ from coag.errors import TraceError
 
 from ._lines import LONGEST_LINE, LineCheck, TraceLine
 from ._regular import regular
+from ._same import SameFile
 
 
 class TraceTail:
@@ -23,19 +24,26 @@ class TraceTail:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._check = LineCheck(path)
+        self._anew()
+
+    def _anew(self) -> None:
+        self._check = LineCheck(self._path)
+        self._same = SameFile()
         self._read = 0
 
     def lines(self) -> Iterator[TraceLine]:
         """The whole lines that came since the last call; none if there is no file yet.
 
         Raises:
-            TraceError: If the file cannot be read, or is shorter than what was read of it.
+            TraceError: If the file cannot be read, or is not the one any more that was read: it
+                was cut, written anew or replaced. The next call then begins with its first line.
         """
         try:
             with open(self._path, "rb", opener=regular) as file:
-                if file.seek(0, 2) < self._read:
-                    raise TraceError(self._path, "was cut while it was read")
+                problem = self._same.problem(file, self._read)
+                if problem:
+                    self._anew()
+                    raise TraceError(self._path, problem)
                 file.seek(self._read)
                 while line := file.readline(LONGEST_LINE + 1):
                     if len(line) <= LONGEST_LINE and not line.endswith(b"\n"):

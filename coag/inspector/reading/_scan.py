@@ -53,19 +53,33 @@ class TraceScan:
                 problem = "is a link; only a file within the run's folder is read"
                 raise TraceError(self._path, problem)
             if file_size(self._path) < self.index.scanned:
-                self._anew()
-            more = self.index.extend(_PIECE)
+                self._anew("was cut while it was read")
+            more = self._extended()
         except TraceError as error:
             self._failed = within_run(error)
         self.timeline.refresh()
         self.whole = not more
         return more
 
-    def _anew(self) -> None:
+    def _extended(self) -> bool:
+        """Scans a piece more, of a file that took the trace's place the first.
+
+        Raises:
+            TraceError: It cannot be read on.
+        """
+        try:
+            return self.index.extend(_PIECE)
+        except TraceError:
+            if not self.index.void:
+                raise
+        self._anew(self.index.void)
+        return self.index.extend(_PIECE)
+
+    def _anew(self, why: str) -> None:
         self.index = TraceIndex(self._path)
         self.timeline = Timeline(self.index)
         self._on_anew()
-        text = "The trace was cut while it was read, so it was read from its start."
+        text = f"The trace {why}, so it was read from its start."
         if text not in self._notices:
             self._notices.append(text)
 
@@ -83,6 +97,7 @@ class TraceScan:
 
     def find(self, cycle: int) -> int | None:
         """The position of a cycle, which is scanned for; None where there is none."""
+        self.extend()  # sees whether another file took the trace's place
         possible = 0 < cycle < 1 << 60
         found = self.timeline.find(cycle) if possible else None
         if found is None or found + 1 >= len(self.timeline):
@@ -105,13 +120,14 @@ class TraceScan:
         """
         if not self.index.scanned:
             self.extend()
-        found = [Trouble(text=self._failed, grave=not self.index.lines)] if self._failed else []
+        damaged = self.index.count(RecordKind.UNREADABLE)
+        grave = damaged == self.index.lines
+        found = [Trouble(text=self._failed, grave=grave)] if self._failed else []
         found += [Trouble(text=text) for text in self._notices]
         if not self._failed and not self.index.lines and not self.index.torn:
             found.append(Trouble(text="No record has been written to its trace.", grave=True))
         if self.index.torn:
             found.append(Trouble(text=_torn(goes_on)))
-        damaged = self.index.count(RecordKind.UNREADABLE)
         if damaged:
             found.append(Trouble(text=self._damaged(damaged)))
         return tuple(found)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 from stat import S_ISREG
+from typing import NamedTuple
 
 from coag.errors import TraceError
 from coag.schema import ModelCall, TokenUsage, TurnEnd
@@ -28,13 +29,30 @@ class Totals:
     """Why the last turn ended; empty where none did."""
 
 
-def file_size(path: Path) -> int:
-    """Bytes of a trace; 0 where it is not there, or is no file of its folder but a link."""
+class _Stamp(NamedTuple):
+    """By what it is seen that a trace has grown or is another one."""
+
+    device: int
+    number: int
+    size: int
+    """Bytes; 0 where it is not there, or is no file of its folder but a link."""
+
+
+_NOTHING = _Stamp(0, 0, 0)
+
+
+def _stamp(path: Path) -> _Stamp:
     try:
         found = path.lstat()
     except OSError:
-        return 0
-    return found.st_size if S_ISREG(found.st_mode) else 0
+        return _NOTHING
+    regular = S_ISREG(found.st_mode)
+    return _Stamp(found.st_dev, found.st_ino, found.st_size) if regular else _NOTHING
+
+
+def file_size(path: Path) -> int:
+    """Bytes of a trace; 0 where it is not there, or is no file of its folder but a link."""
+    return _stamp(path).size
 
 
 class Tally:
@@ -47,8 +65,8 @@ class Tally:
     def __init__(self, path: Path) -> None:
         self.path = path
         """The trace that is counted."""
-        self._size = -1
-        """Bytes of the trace when all of it was counted; -1 before that."""
+        self._stamp: _Stamp | None = None
+        """Of the trace when all of it was counted; None before that."""
         self._anew()
 
     def _anew(self) -> None:
@@ -60,12 +78,12 @@ class Tally:
     @property
     def totals(self) -> Totals | None:
         """The sums; None until the whole trace was read once."""
-        return self._totals if self._size >= 0 else None
+        return None if self._stamp is None else self._totals
 
     @property
     def is_due(self) -> bool:
         """True if there is something to count."""
-        return file_size(self.path) != self._size
+        return _stamp(self.path) != self._stamp
 
     def advance(self) -> bool:
         """Counts a piece more.
@@ -73,16 +91,19 @@ class Tally:
         Returns:
             True if there is more to count. What cannot be read is done with, as far as it got.
         """
-        size = file_size(self.path)
-        if size < self._index.scanned:
+        stamp = _stamp(self.path)
+        if stamp.size < self._index.scanned:
             self._anew()
-        if not size:
-            self._size = size
+        if not stamp.size:
+            self._stamp = stamp
             return False
         more = self._scan()
+        if self._index.void:
+            self._anew()
+            return True
         self._count()
         if not more:
-            self._size = size
+            self._stamp = stamp
         return more
 
     def _scan(self) -> bool:

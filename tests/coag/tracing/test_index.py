@@ -273,3 +273,55 @@ def test_times_that_are_none_are_not_told(tmp_path: Path) -> None:
     assert first is not None
     assert first.astimezone(UTC).hour == 10
     assert others == [None, None, None]
+
+
+@pytest.mark.parametrize(
+    "line", [b"\n", b"{}\n", b"hello, this is no record of any kind, but long\n"]
+)
+def test_a_file_that_begins_with_foreign_lines_is_given_up(tmp_path: Path, line: bytes) -> None:
+    path = tmp_path / "trace.jsonl"
+    path.write_bytes(line * 50_000)
+    index = TraceIndex(path)
+    for _ in range(2):
+        with pytest.raises(TraceError, match="this is no trace of coag"):
+            index.extend()
+    assert index.lines == index.count(RecordKind.UNREADABLE) == 10_000
+
+
+def test_foreign_lines_after_a_record_are_left_out(story_path: Path) -> None:
+    whole = indexed(story_path)
+    with story_path.open("ab") as file:
+        file.write(b"\n" * 20_000)
+    index = TraceIndex(story_path)
+    while index.extend():
+        pass
+    assert index.lines == whole.lines + 20_000
+    assert told_of(index)[:-1] == told_of(whole)[:-1]
+
+
+def test_the_shortest_record_is_one(tmp_path: Path) -> None:
+    path = tmp_path / "trace.jsonl"
+    path.write_text(
+        '{"seq":0,"body":{"record":"turn_start","at":0,"turn":0,"cycle":0}}\n'
+        '{"seq":1,"b\\u006fdy":{"record":"note","at":0,"cycle":0,"about":"","text":""}}\n'
+    )
+    index = indexed(path)
+    assert [index.kind(at) for at in (0, 1)] == [RecordKind.TURN_START, RecordKind.NOTE]
+
+
+def test_a_trace_that_another_file_replaced_is_an_error(story_path: Path, tmp_path: Path) -> None:
+    index = indexed(story_path)
+    assert index.void == ""
+    other = tmp_path / "other.jsonl"
+    other.write_bytes(story_path.read_bytes() * 2)
+    other.replace(story_path)
+    with pytest.raises(TraceError, match="was replaced by another file"):
+        index.extend()
+    assert "was replaced" in index.void
+
+
+def test_a_trace_that_was_written_anew_is_an_error(story_path: Path) -> None:
+    index = indexed(story_path)
+    story_path.write_bytes(b"x" * (index.scanned + 1))
+    with pytest.raises(TraceError, match="was written anew"):
+        index.extend()

@@ -59,6 +59,22 @@ def test_a_trace_that_is_cut_below_what_was_read_is_an_error(
         list(tail.lines())
 
 
+def test_a_trace_that_another_file_replaced_is_told_and_read_from_its_start(
+    tmp_path: Path, trace_lines: LineMaker
+) -> None:
+    path, other = tmp_path / "trace.jsonl", tmp_path / "other.jsonl"
+    path.write_bytes(b"".join(trace_lines(NOTES)))
+    tail = TraceTail(path)
+    assert len(list(tail.lines())) == len(NOTES)
+    other.write_bytes(b"".join(trace_lines([*NOTES, *NOTES])))
+    other.replace(path)
+    with pytest.raises(TraceError, match="was replaced by another file"):
+        list(tail.lines())
+    lines = list(tail.lines())
+    assert len(lines) == 2 * len(NOTES)
+    assert not any(line.problems for line in lines)
+
+
 def test_a_folder_in_the_place_of_a_trace_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(TraceError, match="cannot be read"):
         list(TraceTail(tmp_path).lines())

@@ -103,6 +103,24 @@ def test_counts_follow_a_trace_that_grows_and_one_that_is_cut(
     assert seen == [1, 2, 3, 3, 1]
 
 
+@pytest.mark.broken_trace(BROKEN)
+def test_a_trace_of_the_same_size_that_took_its_place_is_counted_anew(
+    logs: Path, write_run: RunWriter, plain_turns: Turns, tmp_path: Path
+) -> None:
+    run = write_run(plain_turns(3), ended=False)
+    library = library_of(logs)
+    while library.advance(10_000.0):
+        pass
+    assert library.card("a-run").calls == 3
+    other = tmp_path / "other.jsonl"
+    whole = run.trace_path.read_bytes()
+    other.write_bytes(b"\n" * len(whole))
+    other.replace(run.trace_path)
+    while library.advance(10_000.0):
+        pass
+    assert library.card("a-run").calls == 0
+
+
 @pytest.mark.parametrize(
     ("result", "outcome", "told"),
     [

@@ -203,6 +203,28 @@ def test_a_trace_that_was_cut_is_read_anew(forager_run: RunFolder, open_alone: O
 
 
 @pytest.mark.broken_trace(BROKEN)
+def test_a_trace_that_another_file_replaced_is_read_anew(
+    forager_run: RunFolder, open_alone: Opener, tmp_path: Path
+) -> None:
+    run = open_alone(forager_run)
+    before = run.view()
+    other = tmp_path / "other.jsonl"
+    other.write_bytes(b"x" * 5_000 + b"\n" + forager_run.trace_path.read_bytes())
+    other.replace(forager_run.trace_path)
+    assert run.cycle(1).row == before.rows[0]
+    texts = [trouble.text for trouble in run.view().troubles]
+    assert "was replaced by another file while it was read" in texts[0]
+
+
+@pytest.mark.broken_trace(BROKEN)
+def test_a_file_of_foreign_lines_is_given_up(forager_run: RunFolder, open_alone: Opener) -> None:
+    forager_run.trace_path.write_bytes(b"\n" * 100_000)
+    grave, *_ = open_alone(forager_run).view().troubles
+    assert grave.grave
+    assert "this is no trace of coag" in grave.text
+
+
+@pytest.mark.broken_trace(BROKEN)
 def test_damage_is_told_and_the_rest_is_shown(forager_run: RunFolder, open_alone: Opener) -> None:
     lines = forager_run.trace_path.read_bytes().splitlines(keepends=True)
     middle = len(lines) // 2
