@@ -134,11 +134,7 @@ class TraceIndex:
 
     @property
     def void(self) -> str:
-        """What happened to the file, for after its name, if it is not the one that was scanned.
-
-        It was cut, written anew or replaced by another: an index of it must be made anew. Empty
-        where it is the same, as far as was looked (`extend`).
-        """
+        """What happened to the file that was scanned, if it is another now; make a new index."""
         return self._void
 
     @property

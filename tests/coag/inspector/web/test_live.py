@@ -8,7 +8,7 @@ import httpx
 import pytest
 from kits.hostile import hostile_run
 
-from coag.inspector.web import Inspector
+from coag.inspector.web import Inspector, _live, _shared
 from coag.schema import RetrievalOutcome, SteppingClock, TraceRecord
 from coag.tracing import Redactor, RunFolder, RunInfo, open_trace
 
@@ -147,3 +147,75 @@ def test_a_run_that_nobody_knows_has_no_events(tmp_path: Path) -> None:
         answer = httpx.get(f"{inspector.url}/runs/nobody/events", timeout=PATIENCE)
 
     assert answer.status_code == 404
+
+
+def test_a_page_goes_on_after_a_description_was_half_written(tmp_path: Path) -> None:
+    folder = RunFolder.create(tmp_path, _info("going-on"), redactor=Redactor())
+    trace = open_trace(folder, redactor=Redactor())
+    trace.write(_cycle(1))
+    trace.flush()
+    whole = folder.info_path.read_bytes()
+
+    with (
+        Inspector(tmp_path) as inspector,
+        _events(f"{inspector.url}/runs/going-on/events?rows=1") as events,
+    ):
+        _until(events, "fragment")
+        folder.info_path.write_bytes(whole[:40])
+        answer = httpx.get(f"{inspector.url}/runs/going-on", timeout=PATIENCE)
+        folder.info_path.write_bytes(whole)
+        trace.write(_cycle(2))
+        trace.flush()
+        assert "/cycles/2" in _until(events, "fragment", "/cycles/2")
+    trace.close()
+
+    assert answer.status_code == 422
+    assert "run.json" in answer.text
+
+
+def test_a_run_that_stays_unreadable_is_a_trouble(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_live, "_PATIENCE", 0.0)
+    folder = hostile_run(tmp_path, name="broken", ended=False)
+
+    with (
+        Inspector(tmp_path) as inspector,
+        _events(f"{inspector.url}/runs/broken/events") as events,
+    ):
+        _until(events, "fragment")
+        folder.info_path.write_bytes(b"{")
+        assert "run.json" in _until(events, "trouble")
+
+
+def test_more_pages_than_there_are_places_for_are_told_to_wait(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_shared, "MOST", 1)
+    hostile_run(tmp_path, name="followed", ended=False)
+
+    with Inspector(tmp_path) as inspector:
+        address = f"{inspector.url}/runs/followed/events"
+        with _events(address) as events:
+            _until(events, "fragment")
+            refused = httpx.get(address, timeout=PATIENCE)
+
+    assert refused.status_code == 503
+    assert refused.headers["retry-after"] == "10"
+
+
+def test_a_piece_is_made_once_for_all_and_a_place_is_given_back() -> None:
+    shared, made = _shared.Shared(), list[int]()
+
+    def make() -> str:
+        made.append(1)
+        return "<p>"
+
+    assert [shared.once("a", make) for _ in range(100)] == ["<p>"] * 100
+    assert made == [1]
+
+    seats = [shared.seat() for _ in range(_shared.MOST)]
+    assert shared.seat() is None
+    assert seats[0] is not None
+    shared.leave(seats[0])
+    assert shared.seat() is not None
