@@ -13,11 +13,13 @@ from ._library import Library
 from ._listing import Filters
 from ._open_run import Kin, OpenRun
 from ._parts import message_text, parts_of
+from ._shelf import LOG_FAULTS
 
 __all__ = [
     "Library",
     "OpenRun",
     "Filters",
+    "LOG_FAULTS",
     "Kin",
     "clip",
     "in_a_line",

@@ -6,6 +6,7 @@ import logging
 from dataclasses import dataclass, field
 from datetime import timedelta
 
+from coag.errors import CoagError
 from coag.inspector.views import RunCard, Trouble
 from coag.tracing import RunInfo
 
@@ -17,6 +18,16 @@ _LOG = logging.getLogger(__name__)
 _DAY = 86_400
 _WHY = 200
 """Characters of an error that a card tells."""
+LOG_FAULTS = (
+    CoagError,
+    OSError,
+    ValueError,
+    TypeError,
+    ArithmeticError,
+    LookupError,
+    RecursionError,
+)
+"""What reading a log may end in, whatever it holds: one run's fault is not the others'."""
 
 
 @dataclass(slots=True)
@@ -78,7 +89,7 @@ class Shelf:
         name = self.found.name
         try:
             return card_of(self.key, name, self.info, self.tally.totals, self.trouble)
-        except Exception as error:  # a log may say anything, and the other runs are to be shown
+        except LOG_FAULTS as error:  # the other runs are to be shown
             why = f"{type(error).__name__}: {str(error)[:_WHY]}"
             trouble = Trouble(text=f"What this run says cannot be told ({why}).", grave=True)
             return card_of(self.key, name, None, None, trouble)
@@ -92,7 +103,7 @@ class Shelf:
         """Counts a piece more of its trace."""
         try:
             self.tally.advance()
-        except Exception:  # a log may say anything, and the other runs are to be counted
+        except LOG_FAULTS:  # the other runs are to be counted
             self.failed = True
             _LOG.exception("The run in %r cannot be counted and is left out", self.found.name)
 

@@ -14,7 +14,7 @@ from weakref import WeakSet
 from coag.errors import CoagError, UnknownNameError
 from coag.inspector.drawing import cost_svg
 from coag.inspector.pages import Fragments, Pages, Place, Target, WebAddresses, prepare
-from coag.inspector.reading import Filters, Library, OpenRun
+from coag.inspector.reading import LOG_FAULTS, Filters, Library, OpenRun
 from coag.inspector.tracks import Checks, Placed, Side, compare, phase_of
 from coag.inspector.views import (
     Comparison,
@@ -112,7 +112,7 @@ class Desk:
         """Reads a slice of a run; False at its end, and where it fails."""
         try:
             return run.advance(_SLICE)
-        except Exception:  # a log may hold anything, and the other runs are to be read
+        except LOG_FAULTS:  # the other runs are to be read
             _LOG.exception("The run %r cannot be read ahead and is left out", run.key)
             self._failed.add(run)
             return False
