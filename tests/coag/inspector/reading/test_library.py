@@ -12,7 +12,7 @@ from typing import Any, cast
 import pytest
 
 from coag.errors import ConfigurationError, TraceError, UnknownNameError
-from coag.inspector.reading import Filters, Library, _shelf
+from coag.inspector.reading import Filters, Library
 from coag.inspector.reading._card import card_of
 from coag.inspector.reading._tally import Tally
 from coag.inspector.views import Outcome, RunCard, RunState
@@ -416,7 +416,7 @@ def test_a_run_whose_card_cannot_be_made_hides_no_other(
             raise OverflowError("date value out of range")
         return card_of(key, folder, cast("Any", info), *rest)
 
-    monkeypatch.setattr(_shelf, "card_of", card)
+    monkeypatch.setattr("coag.inspector.reading._shelf.card_of", card)
     good, odd = library.cards()
 
     assert good.trouble is None
