@@ -18,8 +18,9 @@ found() {
 install_chromium() {
     [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null || return 1
     echo "Installing chromium from Debian's packages..."
-    { apt-get install -y -qq --no-install-recommends chromium ||
-        { apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium; }
+    { timeout 240 apt-get install -y -qq --no-install-recommends chromium ||
+        { timeout 120 apt-get update -qq &&
+            timeout 240 apt-get install -y -qq --no-install-recommends chromium; }
     } >build/chromium.log 2>&1
 }
 
@@ -37,7 +38,7 @@ export COAG_CHROMIUM
 
 axe=build/axe/node_modules/axe-core/axe.min.js
 if [ ! -f "$axe" ] && command -v npm >/dev/null; then
-    npm install --silent --prefix build/axe --no-save --no-package-lock --no-audit --no-fund \
+    timeout 120 npm install --silent --prefix build/axe --no-save --no-package-lock --no-audit --no-fund \
         --ignore-scripts "axe-core@$AXE_VERSION" || true
 fi
 if [ -f "$axe" ]; then
