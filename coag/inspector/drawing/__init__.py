@@ -7,8 +7,9 @@ custom properties in `PROPERTIES`. matplotlib is imported here and nowhere else.
 """
 
 from ._belief import belief_svg
+from ._beliefs import belief_svgs
 from ._cost import cost_svg
 from ._ink import PROPERTIES
 from ._why import why_svg
 
-__all__ = ["belief_svg", "cost_svg", "why_svg", "PROPERTIES"]
+__all__ = ["belief_svg", "belief_svgs", "cost_svg", "why_svg", "PROPERTIES"]

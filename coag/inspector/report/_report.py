@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import NamedTemporaryFile
 
 from coag.errors import ConfigurationError
-from coag.inspector.drawing import belief_svg, cost_svg, why_svg
+from coag.inspector.drawing import belief_svgs, cost_svg, why_svg
 from coag.inspector.pages import Pages, Place, ReportAddresses, Target, report_page
 from coag.inspector.reading import Library, OpenRun
 from coag.inspector.tracks import (
@@ -225,10 +225,7 @@ def _why(one: _Told, number: int, pages: Pages, addresses: ReportAddresses) -> s
 def _whole(one: _Told, pages: Pages) -> Iterator[str]:
     """What runs through the whole of a run."""
     found = belief(one.run.index, one.card.info.agent if one.card.info else "")
-    drawn = [
-        belief_svg(track, prefix=f"{one.prefix}b{at}") if track.points and not track.steady else ""
-        for at, track in enumerate(found.tracks)
-    ]
+    drawn = belief_svgs(found, prefix=f"{one.prefix}b")
     yield pages.belief_page(one.card, found, drawn, findings=one.findings.found)
     yield pages.memory_page(one.card, memory_page(one.run.index), findings=one.findings.found)
     yield pages.procedures_page(one.card, procedures(one.run.index))
@@ -236,14 +233,8 @@ def _whole(one: _Told, pages: Pages) -> Iterator[str]:
 
 
 def _side_by_side(left: _Told, right: _Told, pages: Pages) -> str:
-    return pages.compare_page(compare(_side(left), _side(right)))
-
-
-def _side(one: _Told) -> Side:
-    def rows(cycle: int, count: int) -> tuple[CycleRow, ...]:
-        return one.run.rows(one.run.position_of(cycle), count)
-
-    return Side(card=one.card, index=one.run.index, rows=rows)
+    both = compare(Side.of(left.card, left.run), Side.of(right.card, right.run))
+    return pages.compare_page(both)
 
 
 def _write(output: Path, text: str) -> int:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from typing import Self
 
+from coag.inspector.reading import OpenRun
 from coag.inspector.views import ComparedCycle, Comparison, CycleRow, RunCard
 from coag.schema import PHASES, Percept, PerceptKind
 from coag.tracing import Parent, RecordKind, TraceIndex
@@ -47,6 +49,20 @@ class Side:
     """Its trace, scanned to the end."""
     rows: Callable[[int, int], Sequence[CycleRow]]
     """Gives the rows from a cycle of the run on, by its number, and how many are wanted."""
+
+    @classmethod
+    def of(cls, card: RunCard, run: OpenRun) -> Self:
+        """A run that was scanned to its end.
+
+        Args:
+            card: Its card.
+            run: The run, open.
+        """
+
+        def rows(cycle: int, count: int) -> tuple[CycleRow, ...]:
+            return run.rows(run.position_of(cycle), count)
+
+        return cls(card=card, index=run.index, rows=rows)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -247,13 +247,8 @@ class Desk:
         return compare(self._side(left), self._side(right), first)
 
     def _side(self, key: str) -> Side:
-        run = self.open(key)
-        index = self.scanned(key)
-
-        def rows(cycle: int, count: int) -> tuple[CycleRow, ...]:
-            return run.rows(run.position_of(cycle), count)
-
-        return Side(card=self.card(key), index=index, rows=rows)
+        self.scanned(key)
+        return Side.of(self.card(key), self.open(key))
 
     def record(self, key: str, number: int) -> RecordView:
         """One record as it stands in the trace, and where it belongs.

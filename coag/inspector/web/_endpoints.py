@@ -10,7 +10,7 @@ from starlette.responses import HTMLResponse, PlainTextResponse, Response
 
 from coag.errors import UnknownNameError
 from coag.inspector import tracks
-from coag.inspector.drawing import belief_svg, cost_svg, why_svg
+from coag.inspector.drawing import belief_svgs, cost_svg, why_svg
 from coag.inspector.pages import MEDIA_TYPES, static_text
 
 from ._desk import Desk
@@ -119,10 +119,7 @@ async def beliefs(request: Request) -> Response:
     def make(desk: Desk) -> str:
         card = desk.card(key)
         found = tracks.belief(desk.scanned(key), card.info.agent if card.info else "")
-        drawn = [
-            belief_svg(track, prefix=f"b{at}") if track.points and not track.steady else ""
-            for at, track in enumerate(found.tracks)
-        ]
+        drawn = belief_svgs(found, prefix="b")
         marked = desk.findings(key).found
         return desk.pages.belief_page(card, found, drawn, findings=marked)
 
