@@ -1,0 +1,92 @@
+"""The files of an assessment: its plan, and one line a trial."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from coag.schema import one_line
+
+from ._errors import AssessmentError
+from ._trial import Job, Plan, Trial
+
+PLAN, TRIALS, CASES = "assessment.json", "trials", "cases"
+
+
+def read_plan(folder: Path) -> Plan:
+    """The plan of an assessment.
+
+    Raises:
+        AssessmentError: There is none, or it cannot be read as one.
+    """
+    path = folder / PLAN
+    if not path.is_file():
+        raise AssessmentError(
+            f"There is no assessment in {str(folder)!r}: it has no {PLAN}. Make one: "
+            f"case-study assess -o {folder}"
+        )
+    try:
+        return Plan.model_validate_json(path.read_bytes())
+    except (OSError, ValidationError) as error:
+        raise AssessmentError(
+            f"{path} cannot be read as the plan of an assessment: {_reason(error)} "
+            "Give another folder, or put the file back."
+        ) from error
+
+
+def write_plan(folder: Path, plan: Plan) -> None:
+    """Keeps a plan; the one before is replaced at once or not at all."""
+    folder.mkdir(parents=True, exist_ok=True)
+    draft = folder / f"{PLAN}.tmp"
+    draft.write_text(plan.model_dump_json(indent=2) + "\n", encoding="utf-8")
+    os.replace(draft, folder / PLAN)
+
+
+def read_trials(folder: Path, plan: Plan) -> dict[Job, Trial]:
+    """The trials by job; where there are several of one, the last.
+
+    A last line that has no end was broken off by a kill: that trial is not over, and is left out.
+
+    Raises:
+        AssessmentError: A line is damaged, or belongs to no job of the plan.
+    """
+    jobs = set(plan.jobs())
+    trials: dict[Job, Trial] = {}
+    for path in sorted((folder / TRIALS).glob("*.jsonl")):
+        lines = path.read_bytes().split(b"\n")
+        for number, line in enumerate(lines[:-1], start=1):
+            trial = _trial(path, number, line)
+            if trial.job not in jobs:
+                raise AssessmentError(
+                    f"{path}, line {number}: the trial of {told(trial.job)} belongs to no job of "
+                    f"{PLAN}. Take the file away, or give another folder."
+                )
+            trials[trial.job] = trial
+    return trials
+
+
+def _trial(path: Path, number: int, line: bytes) -> Trial:
+    try:
+        return Trial.model_validate_json(line)
+    except ValidationError as error:
+        raise AssessmentError(
+            f"{path}, line {number}, is no trial: {_reason(error)} Take the line away; "
+            "its job is then played again."
+        ) from error
+
+
+def told(job: Job) -> str:
+    """A job in words."""
+    return f"{job.scenario}, {job.contender}, {job.model}, seed {job.seed}"
+
+
+def _reason(error: OSError | ValidationError) -> str:
+    if isinstance(error, ValidationError):
+        first = error.errors(include_url=False, include_input=False)[0]
+        where = ".".join(str(part) for part in first["loc"])
+        reason = f"{where}: {first['msg']}" if where else first["msg"]
+    else:
+        reason = error.strerror or type(error).__name__
+    return one_line(reason).rstrip(".") + "."
