@@ -31,14 +31,14 @@ class Assessment:
         """
         plan = read_plan(folder)
         trials = read_trials(folder, plan)
-        ordered = tuple(trials[job] for job in plan.jobs() if job in trials)
+        ordered = tuple(trials[job.key] for job in plan.jobs() if job.key in trials)
         return cls(folder=folder, plan=plan, trials=ordered)
 
     @cached_property
     def missing(self) -> tuple[Job, ...]:
         """Jobs that were not played yet, or broke each time."""
-        counted = {trial.job for trial in self.trials if trial.counts}
-        return tuple(job for job in self.plan.jobs() if job not in counted)
+        counted = {trial.job.key for trial in self.trials if trial.counts}
+        return tuple(job for job in self.plan.jobs() if job.key not in counted)
 
     @property
     def complete(self) -> bool:

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from coag.schema import one_line
 
 from ._errors import AssessmentError
-from ._trial import Job, Plan, Trial
+from ._trial import Plan, Trial
 
 PLAN, TRIALS, CASES = "assessment.json", "trials", "cases"
 
@@ -44,26 +44,26 @@ def write_plan(folder: Path, plan: Plan) -> None:
     os.replace(draft, folder / PLAN)
 
 
-def read_trials(folder: Path, plan: Plan) -> dict[Job, Trial]:
-    """The trials by job; where there are several of one, the last.
+def read_trials(folder: Path, plan: Plan) -> dict[str, Trial]:
+    """The trials by the key of their job; where there are several of one, the last.
 
     A last line that has no end was broken off by a kill: that trial is not over, and is left out.
 
     Raises:
         AssessmentError: A line is damaged, or belongs to no job of the plan.
     """
-    jobs = set(plan.jobs())
-    trials: dict[Job, Trial] = {}
+    jobs = {job.key for job in plan.jobs()}
+    trials: dict[str, Trial] = {}
     for path in sorted((folder / TRIALS).glob("*.jsonl")):
         lines = path.read_bytes().split(b"\n")
         for number, line in enumerate(lines[:-1], start=1):
             trial = _trial(path, number, line)
-            if trial.job not in jobs:
+            if trial.job.key not in jobs:
                 raise AssessmentError(
-                    f"{path}, line {number}: the trial of {told(trial.job)} belongs to no job of "
+                    f"{path}, line {number}: the trial of {trial.job.key} belongs to no job of "
                     f"{PLAN}. Take the file away, or give another folder."
                 )
-            trials[trial.job] = trial
+            trials[trial.job.key] = trial
     return trials
 
 
@@ -75,11 +75,6 @@ def _trial(path: Path, number: int, line: bytes) -> Trial:
             f"{path}, line {number}, is no trial: {_reason(error)} Take the line away; "
             "its job is then played again."
         ) from error
-
-
-def told(job: Job) -> str:
-    """A job in words."""
-    return f"{job.scenario}, {job.contender}, {job.model}, seed {job.seed}"
 
 
 def _reason(error: OSError | ValidationError) -> str:

@@ -18,7 +18,7 @@ Place = Literal["local", "served"]
 Keep = Literal["all", "failures", "none"]
 
 
-class Job(Value, frozen=True):
+class Job(Value):
     """One thing to play: one contender, one scenario, one model, one seed.
 
     Jobs that differ in the contender alone are a pair: they met the same instance.
@@ -34,6 +34,11 @@ class Job(Value, frozen=True):
     """The model as it is named in public; `none` where the contender asks no model."""
     seed: int = Field(ge=0)
     """What the instance is drawn by."""
+
+    @property
+    def key(self) -> str:
+        """What tells it from every other job of its assessment, for people and as a key."""
+        return f"{self.scenario}, {self.contender}, {self.model}, seed {self.seed}"
 
 
 class Trial(Value):

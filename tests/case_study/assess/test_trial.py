@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 from pydantic import ValidationError
 
-from case_study.assess import NO_MODEL, Job, Plan
+from case_study.assess import NO_MODEL, Plan
 
 
 def _plan(**fields: object) -> Plan:
@@ -48,6 +48,7 @@ def test_a_name_that_stands_twice_is_refused() -> None:
         _plan(seeds=[1, 1])
 
 
-def test_the_same_job_is_the_same_key() -> None:
-    job = Job(scenario="evolution", contender="plain", model="scripted:sound", seed=3)
-    assert {job: 1}[job.model_copy()] == 1
+def test_each_job_of_a_plan_has_a_key_of_its_own() -> None:
+    keys = [job.key for job in _plan().jobs()]
+    assert len(set(keys)) == len(keys)
+    assert "evolution, coag-full, scripted:stubborn, seed 1" in keys
