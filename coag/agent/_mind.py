@@ -134,6 +134,7 @@ def build_mind(parts: MindParts, run_id: RunName) -> Mind:
         parts.procedures,
         lambda: _situation(parts, run_id.value),
         on_written=note_written,
+        rewriting="rewriting" not in parts.settings.without,
     )
     modules = ModuleSeam(
         parts.modules,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypedDict
 
@@ -10,7 +10,7 @@ from autogen_core.memory import Memory
 from autogen_core.models import ModelInfo
 from pydantic import ValidationError
 
-from coag.cycle import Bounds, Budget, CycleSettings
+from coag.cycle import Bounds, Budget, CycleSettings, Part
 from coag.errors import ConfigurationError
 from coag.memory import LongTermMemory
 
@@ -31,6 +31,7 @@ class Deliberation(TypedDict, total=False):
     module_seconds: float
     bounds: Bounds
     budget: Budget
+    without: Collection[Part]
 
 
 def cycle_settings(

@@ -42,7 +42,7 @@ from ._modules import ModuleSeam
 from ._returns import return_percept
 from ._rules import check_rule
 from ._running import Ran
-from ._settings import Bounds, Budget, CycleSettings
+from ._settings import Bounds, Budget, CycleSettings, Part
 from ._snapshots import write_snapshot
 from ._threads import in_thread, outcome_of
 from ._timed import LateError, SelfCancelledError, told, within
@@ -67,6 +67,7 @@ __all__ = [
     "OfferActions",
     "Offered",
     "CycleSettings",
+    "Part",
     "Bounds",
     "Budget",
     "CURRENT_STATE",

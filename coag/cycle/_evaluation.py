@@ -17,6 +17,7 @@ from ._answers import EvaluationAnswer, form_of
 from ._batches import batched, one_prediction
 from ._checking import check
 from ._deps import AnyContext, Deps, ask_phase
+from ._leaving_out import leaves_out
 
 MINIMUM_SCORE = "minimum_score"
 
@@ -24,7 +25,8 @@ MINIMUM_SCORE = "minimum_score"
 async def evaluate(context: AnyContext, deps: Deps) -> EvaluationOutcome:
     """Judges every candidate. What dies here dies of a named check, at no model's discretion.
 
-    The model scores the survivors where there is a choice to make or a minimum to reach.
+    The model scores the survivors where there is a choice to make or a minimum to reach, unless
+    the settings leave that out; then not even the scores that came with drafts count.
     """
     memory = context.working_memory
     proposal = memory.cognitive_state.proposal
@@ -38,7 +40,9 @@ async def evaluate(context: AnyContext, deps: Deps) -> EvaluationOutcome:
     survivors = [evaluation for evaluation in judged if evaluation.survived]
     choice = len(survivors) > 1 and not together
     wanted = choice or (survivors and deps.settings.minimum_score > 0)
-    if deps.settings.depth == "compact":
+    if leaves_out("evaluation", context, deps):
+        wanted = False
+    elif deps.settings.depth == "compact":
         judged = tuple(_with_draft_score(e, c) for e, c in zip(judged, candidates, strict=True))
     elif wanted:
         judged, usage = await _score(judged, context, deps)

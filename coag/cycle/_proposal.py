@@ -9,6 +9,7 @@ from coag.schema import Candidate, Phase, ProposalOutcome
 from ._answers import ProposalAnswer, form_of, with_enumerated_actions
 from ._deps import AnyContext, Deps, ask_phase
 from ._forming import form_answers
+from ._leaving_out import leaves_out
 from ._native import propose_natively
 
 
@@ -20,6 +21,7 @@ async def propose(context: AnyContext, deps: Deps) -> ProposalOutcome:
     """
     memory = context.working_memory
     reasoning = memory.cognitive_state.reasoning
+    leaves_out("rewriting", context, deps)
     if deps.settings.proposal == "grounded":
         grounded = context.propose_grounded()
         if grounded is not None:

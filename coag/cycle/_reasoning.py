@@ -7,13 +7,20 @@ from coag.schema import Candidate, Phase, ReasoningOutcome
 from ._answers import DeliberationAnswer, ReasoningAnswer, form_of, with_enumerated_actions
 from ._deps import AnyContext, Asked, Deps, ask_phase
 from ._forming import form_answers
+from ._leaving_out import leaves_out
 from ._native import propose_natively
 
 UNUSABLE = "The model gave no usable answer:"
 
 
 async def reason(context: AnyContext, deps: Deps) -> ReasoningOutcome:
-    """Asks the model how things stand; with `depth="compact"` also for scored candidates."""
+    """Asks the model how things stand; with `depth="compact"` also for scored candidates.
+
+    Where the settings leave reasoning out, the outcome is empty.
+    """
+    if leaves_out("reasoning", context, deps):
+        cycle = context.working_memory.cycle
+        return ReasoningOutcome(cycle=cycle, at=deps.clock.now(), situation="")
     if deps.settings.depth == "compact" and deps.settings.proposal == "native":
         return await _offer(context, deps)
     if deps.settings.depth == "compact":

@@ -5,18 +5,21 @@ from __future__ import annotations
 from coag.schema import Phase, RecalledRecord, RetrievalOutcome
 
 from ._deps import AnyContext, Deps
+from ._leaving_out import leaves_out
 
 
 async def retrieve(context: AnyContext, deps: Deps) -> RetrievalOutcome:
     """Recalls records for the context's query; pins procedures and constraints.
 
-    A memory that fails costs the recall, not the turn: the trace notes it.
+    A memory that fails costs the recall, not the turn: the trace notes it. Where the settings
+    leave retrieval out, memory is not asked.
     """
     await context.refresh_dialogue()
+    left_out = leaves_out("retrieval", context, deps)
     query = context.retrieval_query()
     where = context.episodic_filter()
     records: tuple[RecalledRecord, ...] = ()
-    if deps.memory is not None and query and deps.settings.recall_k:
+    if deps.memory is not None and query and deps.settings.recall_k and not left_out:
         recall = await context.retrieve_ltms(deps.memory, k=deps.settings.recall_k)
         records = tuple(recall.records)
         for problem in recall.problems:

@@ -63,6 +63,8 @@ async def _ask(
     context: AnyContext,
     deps: Deps,
 ) -> tuple[Evaluation, DecidedBy, str, TokenUsage]:
+    if "evaluation" in deps.settings.without:
+        judged = tuple(e.model_copy(update={"projection": None}) for e in judged)
     asked = await ask_phase(
         Phase.SELECTION,
         SelectionAnswer,

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, ValidationInfo, field_serializer, field_validator
 
 from coag.context import Spent
 from coag.schema import Value
+
+Part = Literal["retrieval", "reasoning", "evaluation", "rewriting"]
+"""A part of deliberation that can be left out; see `CycleSettings.without`."""
 
 
 class Bounds(Value):
@@ -88,3 +91,33 @@ class CycleSettings(Value):
     """Time that a module has to observe or contribute."""
     bounds: Bounds = Bounds()
     budget: Budget = Budget()
+    without: frozenset[Part] = frozenset()
+    """Parts of deliberation that are left out, to measure what each gives. The phase still
+    commits its outcome, an empty one, and a note in the trace says what was left out.
+
+    - `retrieval`: nothing is recalled; procedures and constraints are pinned all the same.
+    - `reasoning`: the model is not asked how things stand.
+    - `evaluation`: the model scores nothing and is shown no predictions; schemas, projections
+      and constraints judge all the same.
+    - `rewriting`: the action that changes standing rules is not offered.
+    """
+
+    @field_validator("without", mode="after")
+    @classmethod
+    def _leaves_something(cls, without: frozenset[Part], info: ValidationInfo) -> frozenset[Part]:
+        if "reasoning" in without and info.data.get("depth") == "compact":
+            raise ValueError(
+                "depth='compact' asks for reasoning and candidates in one call, so reasoning "
+                "cannot be left out; use depth='full'"
+            )
+        if "evaluation" in without and info.data.get("minimum_score", 0) > 0:
+            raise ValueError(
+                f"minimum_score={info.data['minimum_score']} needs the scores of evaluation; "
+                "leave out one of the two"
+            )
+        return without
+
+    @field_serializer("without", when_used="json")
+    def _in_order(self, without: frozenset[Part]) -> list[str]:
+        """The same settings are the same text."""
+        return sorted(without)

@@ -66,6 +66,7 @@ class MemoryActions:
         procedural: Where rules go.
         situation: Tells what the moment is; asked at every call.
         on_written: Told of each commit, right after it; writes it to the trace.
+        rewriting: Whether the agent may change its standing rules.
     """
 
     def __init__(
@@ -75,6 +76,7 @@ class MemoryActions:
         situation: Callable[[], MemorySituation],
         *,
         on_written: Callable[[Written], None] | None = None,
+        rewriting: bool = True,
     ) -> None:
         self._long_term = long_term
         self._procedural = procedural
@@ -83,12 +85,13 @@ class MemoryActions:
         self._actions: dict[str, Callable[[ActionCall], Awaitable[ActionResult]]] = {
             EPISODIC_ACTION: self._remember_event,
             SEMANTIC_ACTION: self._remember_fact,
-            PROCEDURAL_ACTION: self._change_rule,
         }
+        if rewriting:
+            self._actions[PROCEDURAL_ACTION] = self._change_rule
 
     def action_specs(self) -> Sequence[ActionSpec]:
-        """The three actions; the procedures are listed as they are named now."""
-        return (
+        """The actions that are offered; the procedures are listed as they are named now."""
+        specs = (
             ActionSpec(
                 name=EPISODIC_ACTION,
                 description="Remember something that happened and may matter later.",
@@ -113,6 +116,7 @@ class MemoryActions:
                 repeatable=True,
             ),
         )
+        return tuple(spec for spec in specs if spec.name in self._actions)
 
     async def run_action(self, call: ActionCall) -> ActionResult:
         """Runs one of the actions; what goes wrong is in the result.

@@ -18,6 +18,7 @@ from pydantic import BaseModel, ConfigDict
 
 from coag.agent import CoagAgent
 from coag.context import CoagContext
+from coag.cycle import Part
 from coag.memory import LongTermMemory
 from coag.models import ScriptedModel, ScriptedReply, ScriptedRequest
 from coag.schema import (
@@ -177,9 +178,11 @@ def forager(
     memory: str | None = None,
     depth: Literal["full", "compact"] = "full",
     world: bool = True,
+    without: Sequence[Part] = (),
 ) -> CoagAgent:
     """The forager; its recipe builds it again, in a patch where nothing was picked."""
     arguments = {"log": log, "logs": logs, "memory": memory, "depth": depth, "world": world}
+    arguments |= {"without": list(without)} if without else {}
     patch = Patch()
     own = LongTermMemory(InMemoryStore(HashEmbedder(64)), scope="forager")
     return CoagAgent(
@@ -192,6 +195,7 @@ def forager(
         memory=own if memory is None else memory,
         logs=logs,
         depth=depth,
+        without=without,
         recipe=Recipe(factory="kits.foragers:forager", arguments=arguments),
         proposal="json",
         environment=patch if world else None,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,6 +16,7 @@ from autogen_core.tools import BaseTool
 from pydantic import BaseModel
 
 from coag.agent import CoagAgent
+from coag.cycle import Part
 from coag.models import ScriptedModel, ScriptedReply, ScriptedRequest
 from coag.tracing import Recipe
 
@@ -92,9 +93,11 @@ def porter(
     logs: str | None = None,
     memory: str | None = None,
     depth: Literal["full", "compact"] = "full",
+    without: Sequence[Part] = (),
 ) -> CoagAgent:
     """The porter; its recipe builds it again."""
     arguments = {"log": log, "logs": logs, "memory": memory, "depth": depth}
+    arguments |= {"without": list(without)} if without else {}
     return CoagAgent(
         "porter",
         ScriptedModel(think),
@@ -102,6 +105,7 @@ def porter(
         logs=logs,
         memory=memory,
         depth=depth,
+        without=without,
         recipe=Recipe(factory="kits.porters:porter", arguments=arguments),
         proposal="json",
     )

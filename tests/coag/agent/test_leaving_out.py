@@ -1,0 +1,67 @@
+"""An agent that is built without parts of deliberation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from kits.brains import brain, respond
+from kits.importable import echo
+
+from coag.agent import CoagAgent
+from coag.errors import ConfigurationError
+from coag.memory import EPISODIC_ACTION, PROCEDURAL_ACTION
+from coag.models import ScriptedModel
+from coag.schema import EvaluationOutcome, ExecutionOutcome
+
+RULE = '{"procedure": "proposal", "operation": "add", "rule": "Be kind.", "reason": "So."}'
+
+
+def _agent(model: ScriptedModel, **further: Any) -> CoagAgent:
+    return CoagAgent("clerk", model, proposal="json", **further)
+
+
+async def test_the_action_that_changes_rules_is_neither_offered_nor_run() -> None:
+    model = brain((PROCEDURAL_ACTION, RULE), respond())
+    agent = _agent(model, without=["rewriting"])
+    await agent.run(task="Learn.")
+    assert all(PROCEDURAL_ACTION not in request.text.split("## ")[1] for request in model.requests)
+    judged = [e for r in agent.trace if isinstance(r, EvaluationOutcome) for e in r.evaluations]
+    assert judged[0].died_of is not None
+    assert judged[0].died_of.constraint == "action_exists"
+
+
+async def test_other_memory_is_written_without_rewriting() -> None:
+    note = (EPISODIC_ACTION, '{"summary": "It rained."}')
+    agent = _agent(brain(note, respond()), without=["rewriting"])
+    await agent.run(task="Note it.")
+    done = [r.action for r in agent.trace if isinstance(r, ExecutionOutcome)]
+    assert done == [EPISODIC_ACTION, "respond"]
+
+
+async def test_with_it_the_rule_is_changed() -> None:
+    agent = _agent(brain((PROCEDURAL_ACTION, RULE), respond()))
+    await agent.run(task="Learn.")
+    assert [r.record for r in agent.trace].count("written") == 1
+
+
+@pytest.mark.parametrize(
+    ("further", "told"),
+    [
+        ({"without": ["reasoning"], "depth": "compact"}, "without=.*use depth='full'"),
+        ({"without": ["memory"]}, "without.*'memory'.*'retrieval'"),
+        ({"without": "retrieval"}, "without='retrieval'.*frozenset"),
+    ],
+)
+def test_what_cannot_be_left_out_is_a_mistake_of_configuration(
+    further: dict[str, Any], told: str
+) -> None:
+    with pytest.raises(ConfigurationError, match=told):
+        _agent(brain(respond()), **further)
+
+
+def test_its_component_leaves_out_the_same() -> None:
+    agent = _agent(ScriptedModel(echo), without=["rewriting", "evaluation"])
+    config = agent.dump_component()
+    assert config.config["deliberation"]["without"] == ["evaluation", "rewriting"]
+    assert CoagAgent.load_component(config).dump_component() == config
