@@ -6,14 +6,24 @@ stood:
 
 ```text
 DIR/
-  assessment.json        the plan: what was asked for, by which code, on what machine
+  assessment.json          the plan: what was asked for, by which code, on what machine
   trials/<scenario>.jsonl  one line a trial; a later line of the same job replaces an earlier one
-  cases/...              the runs of the trials that are kept
+  cases/...                the runs of the trials that are kept
 ```
+
+A failure of the contender is evidence; a failure of the model or of the world is none: that trial
+is `broken`, is not counted, and is played again when the sweep is begun again.
 """
 
 from ._assessment import Assessment
+from ._crew import Alone, Crew
+from ._domain import VACUUM, Domain, How, Played, domain_named
 from ._errors import AssessmentError
+from ._planning import begun, machine_class, versions
+from ._playing import play_job
+from ._processes import Workers
+from ._selecting import contenders_named, fewer_seeds_named, scenarios_named, seeds_named
+from ._sweep import Show, sweep
 from ._trial import NO_MODEL, Job, Keep, Outcome, Place, Plan, Resumption, Trial
 
 __all__ = [
@@ -27,4 +37,22 @@ __all__ = [
     "NO_MODEL",
     "Assessment",
     "AssessmentError",
+    "begun",
+    "contenders_named",
+    "scenarios_named",
+    "seeds_named",
+    "fewer_seeds_named",
+    "versions",
+    "machine_class",
+    "sweep",
+    "Show",
+    "Crew",
+    "Alone",
+    "Workers",
+    "play_job",
+    "Domain",
+    "How",
+    "Played",
+    "domain_named",
+    "VACUUM",
 ]

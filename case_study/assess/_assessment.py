@@ -34,10 +34,15 @@ class Assessment:
         ordered = tuple(trials[job.key] for job in plan.jobs() if job.key in trials)
         return cls(folder=folder, plan=plan, trials=ordered)
 
+    @property
+    def trials_that_count(self) -> tuple[Trial, ...]:
+        """Those that are evidence: all but the broken ones."""
+        return tuple(trial for trial in self.trials if trial.counts)
+
     @cached_property
     def missing(self) -> tuple[Job, ...]:
         """Jobs that were not played yet, or broke each time."""
-        counted = {trial.job.key for trial in self.trials if trial.counts}
+        counted = {trial.job.key for trial in self.trials_that_count}
         return tuple(job for job in self.plan.jobs() if job.key not in counted)
 
     @property

@@ -1,0 +1,88 @@
+"""Writing trials down as they come in, by one process at a time."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import IO, Self
+
+from ._errors import AssessmentError
+from ._kept import TRIALS
+from ._trial import Trial
+
+_LOCK = ".lock"
+
+
+class TrialLog:
+    """The trials of an assessment, open to take more.
+
+    While it is open no other process writes to the folder. A last line without an end, which a
+    kill left, is taken away: its job is played again.
+
+    Args:
+        folder: The assessment's folder.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder / TRIALS
+        self._lock: IO[bytes] | None = None
+
+    def __enter__(self) -> Self:
+        """Opens it.
+
+        Raises:
+            AssessmentError: Another process is at it.
+        """
+        self._folder.mkdir(parents=True, exist_ok=True)
+        lock = (self._folder / _LOCK).open("a+b")
+        if not _try_lock(lock):
+            lock.close()
+            raise AssessmentError(
+                f"Another process is sweeping into {str(self._folder.parent)!r}. Wait until it is "
+                "done, stop it, or give another folder."
+            )
+        self._lock = lock
+        for path in self._folder.glob("*.jsonl"):
+            _cut_torn(path)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
+
+    def append(self, trial: Trial) -> None:
+        """Writes a trial; when this returns, a kill of the process cannot lose it."""
+        line = trial.model_dump_json() + "\n"
+        with (self._folder / f"{trial.job.scenario}.jsonl").open("ab") as file:
+            file.write(line.encode())
+
+
+def _cut_torn(path: Path) -> None:
+    text = path.read_bytes()
+    whole = text.rfind(b"\n") + 1
+    if whole < len(text):
+        with path.open("r+b") as file:
+            file.truncate(whole)
+
+
+if sys.platform == "win32":  # pragma: no cover - the branch of another system
+    import msvcrt
+
+    def _try_lock(lock: IO[bytes]) -> bool:
+        lock.seek(0)
+        try:
+            msvcrt.locking(lock.fileno(), msvcrt.LK_NBLCK, 1)
+        except OSError:
+            return False
+        return True
+
+else:
+    import fcntl
+
+    def _try_lock(lock: IO[bytes]) -> bool:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
