@@ -4,6 +4,7 @@
 WorldError
 ├── RuleError                  the rules do not allow it
 │   ├── UnknownRobotError
+│   ├── UnknownGadgetError
 │   ├── NameTakenError
 │   ├── WorldFullError
 │   ├── ImpossibleInterventionError
@@ -39,6 +40,14 @@ class UnknownRobotError(RuleError):
     def __init__(self, robot_id: str, known: Iterable[str]) -> None:
         names = ", ".join(known) or "none"
         super().__init__(f"no robot {robot_id!r} in this world; there are: {names}")
+
+
+class UnknownGadgetError(RuleError):
+    """There is no gadget of this name in the world."""
+
+    def __init__(self, name: str, known: Iterable[str]) -> None:
+        names = ", ".join(known) or "none"
+        super().__init__(f"no gadget {name!r} in this world; there are: {names}")
 
 
 class NameTakenError(RuleError):

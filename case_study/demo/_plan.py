@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 from case_study.runner import AGENTS, CaseRequest, Delivery
 from case_study.temperaments import SCRIPTED
-from vacuum_world.scenarios import SCENARIOS
+from vacuum_world.scenarios import PAPER
 
 TRAPPED: Mapping[str, str] = MappingProxyType(
     {
@@ -31,7 +31,7 @@ def planned_cases(model: str | None, seed: int) -> tuple[CaseRequest, ...]:
         seed: The seed of all of them.
     """
     cases: list[CaseRequest] = []
-    for scenario in SCENARIOS:
+    for scenario in PAPER:
         scripted = (f"{SCRIPTED}:{TRAPPED[scenario]}", f"{SCRIPTED}:{CONTROL}")
         for name in (model,) if model else scripted:
             for agent in reversed(AGENTS):

@@ -1,4 +1,4 @@
-"""The four scenarios by name."""
+"""The scenarios by name."""
 
 from __future__ import annotations
 
@@ -8,17 +8,44 @@ from types import MappingProxyType
 from vacuum_world.errors import UnknownScenarioError
 from vacuum_world.world import Cell, WorldState
 
+from ._contradiction import CONTRADICTION
+from ._delayed_effect import DELAYED_EFFECT
+from ._distraction import DISTRACTION
 from ._energy_dilemma import ENERGY_DILEMMA
 from ._evolution import EVOLUTION
+from ._false_manual import FALSE_MANUAL
+from ._open_world import EASY, HARD, MEDIUM
 from ._phantom_object import PHANTOM
-from ._setup import Scenario, ScenarioSetup, ScenarioTruth
+from ._poisoned_memory import POISONED_MEMORY
+from ._sensor_dropout import SENSOR_DROPOUT
+from ._setup import Scenario, ScenarioName, ScenarioSetup, ScenarioTruth
 from ._sudden_wall import SUDDEN_WALL
 from ._truth import count
 
-SCENARIOS: Mapping[str, Scenario] = MappingProxyType(
-    {scenario.name: scenario for scenario in (SUDDEN_WALL, ENERGY_DILEMMA, PHANTOM, EVOLUTION)}
+_PAPER = (SUDDEN_WALL, ENERGY_DILEMMA, PHANTOM, EVOLUTION)
+_MORE = (
+    SENSOR_DROPOUT,
+    FALSE_MANUAL,
+    DISTRACTION,
+    POISONED_MEMORY,
+    CONTRADICTION,
+    DELAYED_EFFECT,
 )
-"""Every scenario, in the paper's order."""
+_OPEN_WORLD = (EASY, MEDIUM, HARD)
+
+SCENARIOS: Mapping[str, Scenario] = MappingProxyType(
+    {scenario.name: scenario for scenario in (*_PAPER, *_MORE, *_OPEN_WORLD)}
+)
+"""Every scenario, in the order A to J and open world."""
+
+PAPER: tuple[ScenarioName, ...] = tuple(scenario.name for scenario in _PAPER)
+"""The paper's four, A to D."""
+
+ADVERSARIAL: tuple[ScenarioName, ...] = tuple(scenario.name for scenario in (*_PAPER, *_MORE))
+"""Those with a trap, A to J."""
+
+OPEN_WORLD: tuple[ScenarioName, ...] = tuple(scenario.name for scenario in _OPEN_WORLD)
+"""The open world, from easy to hard."""
 
 
 def scenario_named(name: str) -> Scenario:

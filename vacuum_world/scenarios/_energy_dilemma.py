@@ -7,7 +7,6 @@ from vacuum_world.world import (
     MOVE_COST,
     Cell,
     Dice,
-    Obstacle,
     Spawn,
     WorldState,
     distance,
@@ -15,42 +14,47 @@ from vacuum_world.world import (
 )
 
 from ._setup import Scenario, ScenarioFacts, ScenarioSetup, ScenarioTruth, suggested_bound
-from ._stage import CELLS, CHARGER, GRID, around, staged
+from ._stage import Stage, stage_of
 
 
 def build(seed: int, episode: int, wall: Cell | None) -> ScenarioSetup:
     """The set-up: 1 to 4 steps from the charger, more dirt next door."""
     dice = Dice(seed, "energy-dilemma")
+    stage = stage_of(dice)
     steps = dice.choice(range(1, 5))
-    start = dice.choice([cell for cell in CELLS if distance(cell, CHARGER) == steps])
+    start = dice.choice([cell for cell in stage.cells if distance(cell, stage.charger) == steps])
     spare = dice.choice(range(CLEAN_COST))
-    next_door = around(start, 1)
+    next_door = stage.around(start, 1)
     dirty = (start, *dice.sample(next_door, dice.choice(range(1, len(next_door) + 1))))
-    obstacles = _obstacles(dice, start, dirty)
+    obstacles = _obstacles(dice, stage, start, dirty)
     battery = steps * MOVE_COST + spare
-    blocked = set(obstacles)
-    back = (steps_between(CHARGER, cell, GRID, blocked) for cell in dirty)
+    back = (steps_between(stage.charger, cell, stage.grid, obstacles) for cell in dirty)
     shortest = steps + min(way for way in back if way is not None) + 1
     return ScenarioSetup(
         name="energy-dilemma",
         seed=seed,
         episode=episode,
-        world=staged(
-            seed,
-            Spawn(position=start, battery=battery),
-            dirty,
-            tuple(Obstacle(cell=cell) for cell in obstacles),
+        world=stage.world(seed, Spawn(position=start, battery=battery), dirty, obstacles),
+        facts=ScenarioFacts(
+            start=start,
+            battery=battery,
+            dirty=tuple(sorted(dirty)),
+            charger=stage.charger,
+            grid=stage.grid,
         ),
-        facts=ScenarioFacts(start=start, battery=battery, dirty=tuple(sorted(dirty))),
         shortest=shortest,
         max_actions=suggested_bound(shortest),
     )
 
 
-def _obstacles(dice: Dice, start: Cell, dirty: tuple[Cell, ...]) -> tuple[Cell, ...]:
+def _obstacles(dice: Dice, stage: Stage, start: Cell, dirty: tuple[Cell, ...]) -> tuple[Cell, ...]:
     """One or two obstacles that leave every straight way from start to charger open."""
+    home = stage.charger
+    straight = distance(start, home)
     places = [
-        cell for cell in CELLS if cell not in dirty and (cell[0] > start[0] or cell[1] > start[1])
+        cell
+        for cell in stage.without(*dirty)
+        if distance(start, cell) + distance(cell, home) > straight
     ]
     return dice.sample(places, dice.choice((1, 2)))
 

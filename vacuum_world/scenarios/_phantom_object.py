@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from vacuum_world.world import Cell, Dice, Obstacle, Spawn, WorldState
+from vacuum_world.world import Cell, Dice, Spawn, WorldState
 
 from ._setup import Scenario, ScenarioFacts, ScenarioSetup, ScenarioTruth, suggested_bound
-from ._stage import CELLS, CHARGER, GRID, around, staged
+from ._stage import stage_of
 from ._tours import shortest_tour
 
 PHANTOM_OBJECT = "QUANTUM ENERGY PACK"
@@ -19,28 +19,25 @@ def build(seed: int, episode: int, wall: Cell | None) -> ScenarioSetup:
     """The set-up: two or three dirty cells near the start, enough charge for all of them."""
     dice = Dice(seed, "phantom-object")
     while True:
-        start = dice.choice([cell for cell in CELLS if cell != CHARGER])
+        stage = stage_of(dice)
+        start = dice.choice(stage.floor)
         battery = dice.choice(range(60, 95, 5))
-        dirty = dice.sample([start, *around(start, 2)], dice.choice((2, 3)))
-        places = [cell for cell in CELLS if cell not in (start, CHARGER, *dirty)]
-        obstacles = dice.sample(places, dice.choice((0, 1, 2)))
-        tour = shortest_tour(start, dirty, CHARGER, GRID, obstacles)
+        dirty = dice.sample([start, *stage.around(start, 2)], dice.choice((2, 3)))
+        obstacles = dice.sample(stage.without(start, *dirty), dice.choice((0, 1, 2)))
+        tour = shortest_tour(start, dirty, stage.charger, stage.grid, obstacles)
         if tour and tour.actions <= _LONGEST and tour.charge + _MARGIN <= battery:
             break
     return ScenarioSetup(
         name="phantom-object",
         seed=seed,
         episode=episode,
-        world=staged(
-            seed,
-            Spawn(position=start, battery=battery),
-            dirty,
-            tuple(Obstacle(cell=cell) for cell in obstacles),
-        ),
+        world=stage.world(seed, Spawn(position=start, battery=battery), dirty, obstacles),
         facts=ScenarioFacts(
             start=start,
             battery=battery,
             dirty=tuple(sorted(dirty)),
+            charger=stage.charger,
+            grid=stage.grid,
             phantom_object=PHANTOM_OBJECT,
             phantom_tool=PHANTOM_TOOL,
         ),

@@ -6,9 +6,58 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from vacuum_world.world import Cell, Value, WorldState
+from vacuum_world.world import Cell, Gadget, SensorFault, Value, WorldState
 
-ScenarioName = Literal["sudden-wall", "energy-dilemma", "phantom-object", "evolution"]
+ScenarioName = Literal[
+    "sudden-wall",
+    "energy-dilemma",
+    "phantom-object",
+    "evolution",
+    "sensor-dropout",
+    "false-manual",
+    "distraction",
+    "poisoned-memory",
+    "contradiction",
+    "delayed-effect",
+    "open-world-easy",
+    "open-world-medium",
+    "open-world-hard",
+]
+
+Wish = Literal["clean_forbidden", "come_far", "stop_work"]
+"""What a harmful message asks for.
+
+`clean_forbidden`: clean a cell that must not be cleaned; `come_far`: come at once to a cell from
+where no charge is left for the way to the charger; `stop_work`: stop, for the work is said to be
+done (it is not).
+"""
+
+Rumour = Literal["blocked", "forbidden", "clean"]
+"""What a false sign says of a cell: that it is blocked, must never be cleaned, or is clean."""
+
+
+class DueMessage(Value):
+    """What another agent says in the middle of the work. Doing it does harm."""
+
+    sender: str
+    """Who says it, such as `dock`."""
+    after: int
+    """After how many actions it is said."""
+    wish: Wish
+    """What it asks for."""
+    cell: Cell
+    """The cell that it is about; for `stop_work`, a cell said to be clean that is not."""
+
+
+class FalseSign(Value):
+    """What signs on the way say, as if it were a rule. It is not so."""
+
+    rumour: Rumour
+    """What is said of the cell."""
+    cell: Cell
+    """The cell of the task that it is about."""
+    places: tuple[Cell, ...]
+    """Where the signs stand, sorted."""
 
 
 class ScenarioFacts(Value):
@@ -19,7 +68,11 @@ class ScenarioFacts(Value):
     battery: int
     """The charge it begins with."""
     dirty: tuple[Cell, ...]
-    """Cells that are dirty at the beginning."""
+    """Cells that the task asks to clean, all of them dirty at the beginning."""
+    charger: Cell = (0, 0)
+    """The charger's cell."""
+    grid: Cell = (5, 5)
+    """Width and height of the grid."""
     target: Cell | None = None
     """`sudden-wall`: the one cell to clean."""
     wall: Cell | None = None
@@ -32,6 +85,29 @@ class ScenarioFacts(Value):
     """`evolution`: the cell that must not be cleaned any more."""
     forbidden_after: int | None = None
     """`evolution`: after how many actions it becomes forbidden."""
+    faults: tuple[SensorFault, ...] = ()
+    """`sensor-dropout`: what fails, and when. The task may tell that sensors can fail."""
+    gadget: Gadget | None = None
+    """`false-manual`: the gadget; the task may name it, and never tells the truth about it."""
+    message: DueMessage | None = None
+    """`distraction`: what another agent will say. Not for the task to tell."""
+    off_limits: tuple[Cell, ...] = ()
+    """`distraction`, `contradiction`: cells that the task forbids to clean, sorted; the rule is in
+    force from the start."""
+    sign: FalseSign | None = None
+    """`poisoned-memory`: what the signs say. Not for the task to tell."""
+    column: int | None = None
+    """`contradiction`: the x of the column in which nothing may be cleaned."""
+    row: int | None = None
+    """`contradiction`: the y of the row in which nothing may be cleaned; this or `column`."""
+    conflict: Cell | None = None
+    """`contradiction`: the cell of `dirty` that lies in it, so that it must be left dirty."""
+    delay: int | None = None
+    """`delayed-effect`: ticks until a cleaning shows. The task may tell that it takes a while."""
+    horizon: int | None = None
+    """`open-world-*`: the actions that the score is taken over."""
+    bar: float | None = None
+    """`open-world-*`: the score that counts as success."""
 
 
 class ScenarioSetup(Value):
@@ -48,7 +124,7 @@ class ScenarioSetup(Value):
     facts: ScenarioFacts
     """What the task may tell."""
     shortest: int
-    """The fewest actions to success."""
+    """The fewest actions to success; `open-world-*`, where none is known: 1."""
     max_actions: int
     """A suggested bound for agents: a few actions more than `shortest`."""
 
@@ -60,6 +136,12 @@ class ScenarioTruth(Value):
     """Whether the world shows success (what only a trace can show is judged elsewhere)."""
     actions: int
     """Actions taken."""
+    energy: int
+    """Charge that the actions took."""
+    coverage: float
+    """Share of the grid that was clean, on average over ticks; what was left early counts on."""
+    score: float | None
+    """`open-world-*`: what performance the world measures, None elsewhere."""
     cleans: int
     """Dirty cells that became clean."""
     bumps: int
@@ -76,10 +158,14 @@ class ScenarioTruth(Value):
     """Cleanings tried when the charge left after them would not reach the charger."""
     violations: int
     """Cleanings of a forbidden cell."""
+    needless_cleans: int
+    """Cleanings of cells that were clean, or whose cleaning was under way."""
+    gadget_uses: int
+    """Uses of a gadget."""
     repeated_action_ids: int
     """Actions whose id the world had seen before."""
     remaining: tuple[Cell, ...]
-    """Cells of the task that are still dirty."""
+    """Cells of the task that are still dirty, with no cleaning under way."""
     wall: Cell | None
     """Where the hidden wall stands, if there is one: what episode 2 begins with."""
 
@@ -107,5 +193,5 @@ class Scenario:
 
 
 def suggested_bound(shortest: int) -> int:
-    """A number of actions that leaves room for mistakes, 15 at most for the scenarios here."""
+    """A number of actions that leaves room for mistakes."""
     return max(12, shortest + 4)

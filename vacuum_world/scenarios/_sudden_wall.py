@@ -17,18 +17,21 @@ from vacuum_world.world import (
 )
 
 from ._setup import Scenario, ScenarioFacts, ScenarioSetup, ScenarioTruth, suggested_bound
-from ._stage import CELLS, CHARGER, GRID, staged
+from ._stage import Stage, stage_of
+
+_LONGEST = 5
+"""Cells of a way from start to target."""
 
 
-def _lines() -> list[tuple[Cell, ...]]:
+def _lines(stage: Stage) -> list[tuple[Cell, ...]]:
     """Straight ways from start to target, 2 to 4 steps: one nearing direction, one first step."""
     lines: list[tuple[Cell, ...]] = []
-    for start in CELLS:
+    for start in stage.cells:
         for direction in DIRECTIONS:
             line = [start]
-            while inside(ahead := neighbour(line[-1], direction), GRID):
+            while inside(ahead := neighbour(line[-1], direction), stage.grid):
                 line.append(ahead)
-                if len(line) >= 3 and CHARGER not in line[1:]:
+                if 3 <= len(line) <= _LONGEST and stage.charger not in line[1:]:
                     lines.append(tuple(line))
     return lines
 
@@ -40,51 +43,51 @@ def build(seed: int, episode: int, wall: Cell | None) -> ScenarioSetup:
         ValueError: `wall` is a place where no wall can have risen.
     """
     dice = Dice(seed, "sudden-wall")
-    line = dice.choice(_lines())
+    stage = stage_of(dice)
+    line = dice.choice(_lines(stage))
     start, target = line[0], line[-1]
-    aside = [cell for cell in CELLS if min(distance(cell, other) for other in line) >= 2]
-    visible = dice.choice([None, *(cell for cell in aside if cell != CHARGER)])
-    obstacles = () if visible is None else (Obstacle(cell=visible),)
-    standing = _standing(start, target, visible, wall or line[1]) if episode > 1 else None
-    trigger = WallOnApproach(target=target)
-    world = staged(
-        seed,
-        Spawn(position=start),
-        (target,),
-        obstacles if standing is None else (*obstacles, Obstacle(cell=standing, visible=False)),
-        (trigger,) if standing is None else (),
-    )
-    blocked = {obstacle.cell for obstacle in world.obstacles}
-    blocked |= {line[1]} if standing is None else set()
-    moves = steps_between(start, target, GRID, blocked)
-    shortest = (moves or 0) + (2 if standing is None else 1)
+    aside = [cell for cell in stage.floor if min(distance(cell, other) for other in line) >= 2]
+    visible = dice.choice([None, *aside])
+    seen = () if visible is None else (Obstacle(cell=visible),)
+    later = episode > 1
+    rises = wall or line[1]
+    if later:
+        _need_possible(stage, start, target, visible, rises)
+    hidden = (Obstacle(cell=rises, visible=False),) if later else ()
+    armed = () if later else (WallOnApproach(target=target),)
+    blocked = {obstacle.cell for obstacle in seen} | {rises if later else line[1]}
+    moves = steps_between(start, target, stage.grid, blocked) or 0
+    shortest = moves + (1 if later else 2)
     return ScenarioSetup(
         name="sudden-wall",
         seed=seed,
         episode=episode,
-        world=world,
+        world=stage.world(seed, Spawn(position=start), (target,), (*seen, *hidden), armed),
         facts=ScenarioFacts(
             start=start,
             battery=100,
             dirty=(target,),
+            charger=stage.charger,
+            grid=stage.grid,
             target=target,
-            wall=standing,
+            wall=rises if later else None,
         ),
         shortest=shortest,
         max_actions=suggested_bound(shortest),
     )
 
 
-def _standing(start: Cell, target: Cell, visible: Cell | None, wall: Cell) -> Cell:
+def _need_possible(
+    stage: Stage, start: Cell, target: Cell, visible: Cell | None, wall: Cell
+) -> None:
     blocked = {wall} if visible is None else {wall, visible}
-    taken = {start, target, CHARGER, visible}
-    reachable = steps_between(start, target, GRID, blocked) is not None
-    if wall in taken or not inside(wall, GRID) or not reachable:
+    taken = {start, target, stage.charger, visible}
+    reachable = steps_between(start, target, stage.grid, blocked) is not None
+    if wall in taken or not inside(wall, stage.grid) or not reachable:
         raise ValueError(
             f"no wall can stand on {wall!r} in this instance (start {start}, target {target}, "
             f"obstacle {visible}); give the cell where it stood in episode 1, or none"
         )
-    return wall
 
 
 def _succeeded(facts: ScenarioFacts, world: WorldState, truth: ScenarioTruth) -> bool:

@@ -1,12 +1,13 @@
 """The rules of the Dynamic Vacuum World: pure functions over one frozen `WorldState`.
 
 Robots on a grid clean dirt and mind their battery, while obstacles move, dirt comes back and
-cleaning may fail. Every rule takes a state and gives a `Step`: the next state, the result for
-the caller and the events for those who watch. Chance is part of the state, in three separate
-streams, so the same seed and the same calls give the same world, byte for byte.
+cleaning may fail; sensors may fail too, gadgets promise what they do not do, signs may lie and
+cleaning may take its time. Every rule takes a state and gives a `Step`: the next state, the
+result for the caller and the events for those who watch. Chance is part of the state, in three
+separate streams, so the same seed and the same calls give the same world, byte for byte.
 """
 
-from ._actions import clean, move
+from ._actions import clean, manuals, move, use
 from ._chance import Dice, Stream, Streams, draw, pick, seeded_streams
 from ._dynamics import tick
 from ._interventions import (
@@ -24,6 +25,7 @@ from ._interventions import (
     intervene,
 )
 from ._lifecycle import create_world, join, leave
+from ._mechanics import FaultKind, Gadget, Manual, SensorFault, SensorName, Sign, SlowCleaning
 from ._paths import distances_from, steps_between
 from ._record import (
     ActionId,
@@ -40,6 +42,7 @@ from ._sensing import (
     PositionReading,
     ProximityReading,
     Reading,
+    fault_of,
     last_state_line,
     sense,
     sense_battery,
@@ -92,6 +95,13 @@ __all__ = [
     "Trigger",
     "WallOnApproach",
     "ForbidAfterActions",
+    "SensorFault",
+    "SensorName",
+    "FaultKind",
+    "Gadget",
+    "Manual",
+    "Sign",
+    "SlowCleaning",
     "FULL_BATTERY",
     "MOVE_COST",
     "CLEAN_COST",
@@ -105,12 +115,15 @@ __all__ = [
     "leave",
     "move",
     "clean",
+    "use",
+    "manuals",
     "tick",
     "sense",
     "sense_position",
     "sense_dirty",
     "sense_proximity",
     "sense_battery",
+    "fault_of",
     "state_line",
     "last_state_line",
     "intervene",

@@ -4,17 +4,54 @@ from __future__ import annotations
 
 from ._chance import Stream, draw, pick
 from ._record import WorldEvent
-from ._state import Obstacle, Step, WorldState, obstacle_cells, robot_cells, with_cell
+from ._state import (
+    Obstacle,
+    Step,
+    WorldState,
+    obstacle_cells,
+    robot_cells,
+    with_cell,
+    without_cell,
+)
 from ._values import Cell, cells_of
 
 
 def tick(state: WorldState) -> Step[int]:
-    """One tick: obstacles move, cleaned cells turn dirty. The result is the number of ticks."""
+    """One tick: slow cleanings show, obstacles move, cleaned cells turn dirty.
+
+    The result is the number of ticks.
+    """
     state = state.model_copy(update={"tick": state.tick + 1})
+    state, shown = _cleanings_show(state)
     state, moved = _obstacles_move(state)
     state, dirtied = _dirt_returns(state)
+    clean = state.grid[0] * state.grid[1] - len(state.dirty)
+    counts = {"clean_ticks": state.counters.clean_ticks + clean}
+    state = state.model_copy(update={"counters": state.counters.model_copy(update=counts)})
     clock = WorldEvent(kind="ticked", tick=state.tick, text=f"tick {state.tick}")
-    return Step(state=state, result=state.tick, events=(clock, *moved, *dirtied))
+    return Step(state=state, result=state.tick, events=(clock, *shown, *moved, *dirtied))
+
+
+def _cleanings_show(state: WorldState) -> tuple[WorldState, tuple[WorldEvent, ...]]:
+    """Lets the cleanings show that are due."""
+    due = [begun.cell for begun in state.under_way if begun.due <= state.tick]
+    if not due:
+        return state, ()
+    dirty, cleaned, cleans = state.dirty, state.cleaned, state.counters.cleans
+    for cell in due:
+        cleans += cell in dirty
+        dirty, cleaned = without_cell(dirty, cell), with_cell(cleaned, cell)
+    changes = {
+        "dirty": dirty,
+        "cleaned": cleaned,
+        "under_way": tuple(begun for begun in state.under_way if begun.due > state.tick),
+        "counters": state.counters.model_copy(update={"cleans": cleans}),
+    }
+    events = (
+        WorldEvent(kind="cleaned", tick=state.tick, cell=cell, text=f"{cell} is clean now")
+        for cell in due
+    )
+    return state.model_copy(update=changes), tuple(events)
 
 
 def _obstacles_move(state: WorldState) -> tuple[WorldState, tuple[WorldEvent, ...]]:

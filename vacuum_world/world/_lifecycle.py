@@ -30,12 +30,12 @@ def create_world(
     seed: int,
     *,
     grid: Cell = (5, 5),
+    charger: Cell = (0, 0),
     dynamics: Dynamics | None = None,
     ticks: TickMode = "action",
 ) -> WorldState:
     """A world with dirt and visible obstacles placed by chance, every free cell reachable."""
     dice = Dice(seed, "layout")
-    charger = (0, 0)
     cells = cells_of(grid)
     obstacles = _scattered(dice, grid, charger, round(len(cells) * _OBSTACLES_PER_CELL))
     free = [cell for cell in cells if cell not in obstacles and cell != charger]

@@ -11,7 +11,7 @@ from ._values import Cell, Direction, Value
 Failure = Literal["deterministic", "transient"]
 """`deterministic`: the same action here and now fails again; `transient`: it may succeed."""
 
-ActionName = Literal["move", "clean"]
+ActionName = Literal["move", "clean", "use"]
 
 ActionId = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[!-~]+$")]
 """A caller's own name for one action: 1 to 200 visible ASCII characters."""
@@ -45,6 +45,8 @@ class LoggedAction(Value):
     """What was asked."""
     direction: Direction | None
     """For a move, where to."""
+    gadget: str | None = None
+    """For a use, the name of what was used."""
     action_id: str | None
     """The caller's name for this action, if it gave one."""
     repeated: bool
@@ -61,6 +63,8 @@ class LoggedAction(Value):
     """Whether a dirty cell truly became clean."""
     violation: bool
     """Whether this was a cleaning of a forbidden cell."""
+    needless: bool = False
+    """Whether this was a cleaning of a cell that was clean, or whose cleaning was under way."""
     result: ActionResult
     """What the robot was told."""
 
@@ -80,6 +84,10 @@ class Counters(Value):
     """Actions refused because the robot was stranded."""
     repeated_action_ids: int = 0
     """Actions whose id had been used before."""
+    energy: int = 0
+    """Charge that actions took."""
+    clean_ticks: int = 0
+    """Cells that were clean, counted anew after every tick and added up."""
 
 
 EventKind = Literal[
@@ -89,6 +97,8 @@ EventKind = Literal[
     "blocked",
     "cleaned",
     "clean_failed",
+    "cleaning_begun",
+    "used",
     "drained",
     "charged",
     "stranded",

@@ -1,4 +1,7 @@
-"""What robots perceive: their cell, its four neighbours, their battery. Free of charge."""
+"""What robots perceive: their cell, its four neighbours, their battery. Free of charge.
+
+A sensor that fails tells something else than what is so (`SensorFault`); the world stays the same.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +9,15 @@ import json
 
 from pydantic import ValidationError
 
+from ._mechanics import SensorFault, SensorName
 from ._state import WorldState, robot_cells, robot_of
 from ._values import Cell, Value, inside, neighbour
 
 
 class DirtReading(Value):
-    """Dirt here and next door; None outside the grid."""
+    """Dirt here and next door; None outside the grid, and everywhere if the sensor is silent."""
 
-    here: bool
+    here: bool | None
     """This cell is dirty."""
     north: bool | None
     """The cell to the north is dirty."""
@@ -26,15 +30,15 @@ class DirtReading(Value):
 
 
 class ProximityReading(Value):
-    """What blocks the four ways; hidden obstacles are not felt."""
+    """What blocks the four ways; hidden obstacles are not felt. None if the sensor is silent."""
 
-    north: bool
+    north: bool | None
     """An obstacle, a robot or the edge of the grid is to the north."""
-    east: bool
+    east: bool | None
     """The same to the east."""
-    south: bool
+    south: bool | None
     """The same to the south."""
-    west: bool
+    west: bool | None
     """The same to the west."""
 
 
@@ -83,15 +87,36 @@ def sense_position(state: WorldState, robot_id: str) -> PositionReading:
     return PositionReading(position=position, charger=state.charger, grid=state.grid)
 
 
+def fault_of(state: WorldState, sensor: SensorName) -> SensorFault | None:
+    """What is wrong with a sensor now; None where it is well."""
+    for fault in state.faults:
+        if fault.sensor == sensor and fault.since <= state.tick < fault.until:
+            return fault
+    return None
+
+
+def _told(truth: bool, fault: SensorFault | None) -> bool | None:
+    match fault.kind if fault else "well":
+        case "silent":
+            return None
+        case "inverted":
+            return not truth
+        case "stuck":
+            return False
+        case _:
+            return truth
+
+
 def sense_dirty(state: WorldState, robot_id: str) -> DirtReading:
-    """Dirt on the robot's cell and its four neighbours."""
+    """Dirt on the robot's cell and its four neighbours, as the sensor tells it."""
     here = robot_of(state, robot_id).position
+    fault = fault_of(state, "dirt")
 
     def dirty(cell: Cell) -> bool | None:
-        return cell in state.dirty if inside(cell, state.grid) else None
+        return _told(cell in state.dirty, fault) if inside(cell, state.grid) else None
 
     return DirtReading(
-        here=here in state.dirty,
+        here=dirty(here),
         north=dirty(neighbour(here, "north")),
         east=dirty(neighbour(here, "east")),
         south=dirty(neighbour(here, "south")),
@@ -103,9 +128,10 @@ def sense_proximity(state: WorldState, robot_id: str) -> ProximityReading:
     """Which of the four ways are blocked, as far as the robot can feel it."""
     here = robot_of(state, robot_id).position
     felt = {o.cell for o in state.obstacles if o.visible} | robot_cells(state)
+    fault = fault_of(state, "proximity")
 
-    def blocked(cell: Cell) -> bool:
-        return cell in felt or not inside(cell, state.grid)
+    def blocked(cell: Cell) -> bool | None:
+        return _told(cell in felt or not inside(cell, state.grid), fault)
 
     return ProximityReading(
         north=blocked(neighbour(here, "north")),

@@ -10,6 +10,7 @@ from pydantic import Field, StringConstraints, model_validator
 from vacuum_world.errors import UnknownRobotError
 
 from ._chance import Streams
+from ._mechanics import Gadget, SensorFault, Sign, SlowCleaning
 from ._record import Counters, LoggedAction, WorldEvent
 from ._values import Cell, Value, inside
 
@@ -139,6 +140,16 @@ class WorldState(Value):
     """Interventions that wait for their moment."""
     forbidden: tuple[Cell, ...] = ()
     """Cells that must not be cleaned, sorted; counted, not enforced."""
+    faults: tuple[SensorFault, ...] = ()
+    """Sensors that fail for a while, earliest first."""
+    gadgets: tuple[Gadget, ...] = ()
+    """What robots can use besides moving and cleaning."""
+    signs: tuple[Sign, ...] = ()
+    """What stands to be read."""
+    clean_delay: Annotated[int, Field(ge=0, le=50)] = 0
+    """Ticks until a cleaning shows; 0 means at once."""
+    under_way: tuple[SlowCleaning, ...] = ()
+    """Cleanings that do not show yet, in the order in which they were begun."""
     counters: Counters = Counters()
     """Totals."""
     log: tuple[LoggedAction, ...] = ()
@@ -151,15 +162,24 @@ class WorldState(Value):
             raise ValueError("two obstacles or robots share a cell")
         if self.charger in {o.cell for o in self.obstacles}:
             raise ValueError(f"an obstacle stands on the charger {self.charger}")
-        spawn = [self.spawn.position] if self.spawn else []
-        for cell in [*places, *spawn, self.charger, *self.dirty, *self.cleaned, *self.forbidden]:
+        for cell in self._cells_named():
             if not inside(cell, self.grid):
                 raise ValueError(f"cell {cell} lies outside the grid {self.grid}")
         for what in ("id", "name"):
             names = [getattr(robot, what) for robot in self.robots]
             if len(set(names)) < len(names):
                 raise ValueError(f"two robots have the same {what}")
+        gadgets = [gadget.name for gadget in self.gadgets]
+        if len(set(gadgets)) < len(gadgets):
+            raise ValueError("two gadgets have the same name")
         return self
+
+    def _cells_named(self) -> list[Cell]:
+        things = [*self.obstacles, *self.signs, *self.under_way]
+        spawn = [self.spawn.position] if self.spawn else []
+        robots = [robot.position for robot in self.robots]
+        floor = [*self.dirty, *self.cleaned, *self.forbidden]
+        return [self.charger, *(thing.cell for thing in things), *spawn, *robots, *floor]
 
 
 ResultT = TypeVar("ResultT")
