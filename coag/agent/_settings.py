@@ -25,7 +25,8 @@ class Deliberation(TypedDict, total=False):
     selection: Literal["model", "rank"]
     proposal: Literal["auto", "native", "json", "grounded"]
     parallel: bool
-    enumerate_actions: bool
+    enumerate_actions: bool | Literal["calls"]
+    answers: Literal["complete", "brief"]
     minimum_score: float
     recall_k: int
     module_seconds: float

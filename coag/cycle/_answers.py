@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from enum import Enum
 from functools import cache
-from typing import Annotated, Any, Literal, TypeVar, cast, get_args, get_origin
+from typing import Annotated, Any, TypeVar, cast, get_args, get_origin
 
 from pydantic import BaseModel, BeforeValidator, Field, create_model
+from pydantic.json_schema import SkipJsonSchema
 
 from coag.schema import Candidate, GoalStatus
 
 MAX_CANDIDATES = 4
+BRIEF_CANDIDATES = 3
 
 
 def _cut_text(limit: int) -> BeforeValidator:
@@ -31,11 +34,21 @@ def _as_json_text(value: Any) -> Any:
 
 Sentence = Annotated[str, Field(max_length=240), _cut_text(240)]
 Paragraph = Annotated[str, Field(max_length=800), _cut_text(800)]
+Remark = Annotated[str, Field(max_length=160), _cut_text(160)]
+Phrase = Annotated[str, Field(max_length=80), _cut_text(80)]
 ArgumentsText = Annotated[str, Field(max_length=4_000), BeforeValidator(_as_json_text)]
 Score = Annotated[float, Field(ge=0.0, le=1.0)]
+ItemT = TypeVar("ItemT")
+_Listed = Annotated[Sequence[ItemT], Field(max_length=MAX_CANDIDATES), _cut_list(MAX_CANDIDATES)]
+_BriefList = Annotated[
+    Sequence[ItemT],
+    Field(max_length=BRIEF_CANDIDATES, json_schema_extra={"minItems": 2}),
+    _cut_list(BRIEF_CANDIDATES),
+]
+"""At least two are asked for, so that there is a choice; one alone is taken all the same."""
 
 
-class ReasoningAnswer(BaseModel):
+class ReasoningAnswer(BaseModel, frozen=True):
     """How the model sees the situation."""
 
     situation: Paragraph
@@ -45,7 +58,7 @@ class ReasoningAnswer(BaseModel):
     goal_status: GoalStatus = GoalStatus.OPEN
 
 
-class CandidateAnswer(BaseModel):
+class CandidateAnswer(BaseModel, frozen=True):
     """One proposed action. `arguments` is a JSON object written as a string."""
 
     reason: Sentence = ""
@@ -64,15 +77,13 @@ class CandidateAnswer(BaseModel):
         )
 
 
-class ProposalAnswer(BaseModel):
+class ProposalAnswer(BaseModel, frozen=True):
     """One to four actions, the most promising first."""
 
-    candidates: Annotated[
-        list[CandidateAnswer], Field(max_length=MAX_CANDIDATES), _cut_list(MAX_CANDIDATES)
-    ]
+    candidates: _Listed[CandidateAnswer]
 
 
-class JudgementAnswer(BaseModel):
+class JudgementAnswer(BaseModel, frozen=True):
     """What the model thinks of one numbered candidate."""
 
     candidate: int
@@ -80,22 +91,20 @@ class JudgementAnswer(BaseModel):
     score: Score
 
 
-class EvaluationAnswer(BaseModel):
+class EvaluationAnswer(BaseModel, frozen=True):
     """One judgement per candidate."""
 
-    evaluations: Annotated[
-        list[JudgementAnswer], Field(max_length=MAX_CANDIDATES), _cut_list(MAX_CANDIDATES)
-    ]
+    evaluations: _Listed[JudgementAnswer]
 
 
-class SelectionAnswer(BaseModel):
+class SelectionAnswer(BaseModel, frozen=True):
     """The number of the chosen candidate."""
 
     reason: Sentence = ""
     choice: int
 
 
-class ScoredCandidateAnswer(CandidateAnswer):
+class ScoredCandidateAnswer(CandidateAnswer, frozen=True):
     """A proposed action with the model's own score."""
 
     score: Score = 0.5
@@ -106,7 +115,7 @@ class ScoredCandidateAnswer(CandidateAnswer):
         return proposed.model_copy(update={"draft_score": self.score})
 
 
-class DeliberationAnswer(BaseModel):
+class DeliberationAnswer(BaseModel, frozen=True):
     """Reasoning, candidates and scores in one answer (`depth="compact"`)."""
 
     situation: Paragraph
@@ -114,21 +123,77 @@ class DeliberationAnswer(BaseModel):
         default_factory=list[str]
     )
     goal_status: GoalStatus = GoalStatus.OPEN
-    candidates: Annotated[
-        list[ScoredCandidateAnswer], Field(max_length=MAX_CANDIDATES), _cut_list(MAX_CANDIDATES)
-    ]
+    candidates: _Listed[ScoredCandidateAnswer]
+
+
+class BriefReasoningAnswer(ReasoningAnswer, frozen=True):
+    """How the model sees the situation, in a sentence."""
+
+    situation: Remark
+    risks: SkipJsonSchema[list[Sentence]] = Field(default_factory=list[str])
+    goal_status: SkipJsonSchema[GoalStatus] = GoalStatus.OPEN
+
+
+class BriefCandidateAnswer(CandidateAnswer, frozen=True):
+    """One proposed action with a short reason."""
+
+    reason: Phrase = ""
+    expected_effect: SkipJsonSchema[Sentence] = ""
+
+
+class BriefProposalAnswer(ProposalAnswer, frozen=True):
+    """Two or three actions, the most promising first."""
+
+    candidates: _BriefList[BriefCandidateAnswer]
+
+
+class BriefJudgementAnswer(JudgementAnswer, frozen=True):
+    """What the model thinks of one numbered candidate, in a few words."""
+
+    reason: Phrase = ""
+
+
+class BriefEvaluationAnswer(EvaluationAnswer, frozen=True):
+    """One short judgement per candidate."""
+
+    evaluations: _Listed[BriefJudgementAnswer]
+
+
+class BriefSelectionAnswer(SelectionAnswer, frozen=True):
+    """The number of the chosen candidate, with a short reason."""
+
+    reason: Phrase = ""
+
+
+class BriefScoredCandidateAnswer(ScoredCandidateAnswer, frozen=True):
+    """A proposed action with a short reason and the model's own score."""
+
+    reason: Phrase = ""
+    expected_effect: SkipJsonSchema[Sentence] = ""
+
+
+class BriefDeliberationAnswer(DeliberationAnswer, frozen=True):
+    """A sentence on the situation, and two or three scored candidates."""
+
+    situation: Remark
+    risks: SkipJsonSchema[list[Sentence]] = Field(default_factory=list[str])
+    goal_status: SkipJsonSchema[GoalStatus] = GoalStatus.OPEN
+    candidates: _BriefList[BriefScoredCandidateAnswer]
 
 
 FormT = TypeVar("FormT", ProposalAnswer, DeliberationAnswer)
 
 
-@cache
-def with_enumerated_actions(answer: type[FormT], names: tuple[str, ...]) -> type[FormT]:
-    """The same form with `action` limited to the given names, for servers that enforce it."""
-    base = ScoredCandidateAnswer if answer is DeliberationAnswer else CandidateAnswer
-    action: Any = Literal[names]
-    named: Any = create_model(base.__name__, __base__=base, action=(action, ...))
-    items: Any = Annotated[list[named], Field(max_length=MAX_CANDIDATES), _cut_list(MAX_CANDIDATES)]
+def candidates_of(answer: type[ProposalAnswer] | type[DeliberationAnswer]) -> type[CandidateAnswer]:
+    """The form of each candidate in an answer."""
+    listed: Any = answer.model_fields["candidates"].annotation
+    return get_args(listed)[0]
+
+
+def with_candidates(answer: type[FormT], candidate: type[CandidateAnswer]) -> type[FormT]:
+    """The same form with another one of its candidates."""
+    brief = candidates_of(answer) in (BriefCandidateAnswer, BriefScoredCandidateAnswer)
+    items: Any = _BriefList[candidate] if brief else _Listed[candidate]
     return create_model(answer.__name__, __base__=answer, candidates=(items, ...))
 
 
@@ -139,9 +204,11 @@ def form_of(answer: type[BaseModel]) -> str:
 
 
 def _example(model: type[BaseModel]) -> str:
+    asked = model.model_json_schema()["properties"]
     fields = (
         f'"{name}": {_placeholder(name, field.annotation)}'
         for name, field in model.model_fields.items()
+        if name in asked
     )
     return "{" + ", ".join(fields) + "}"
 

@@ -13,10 +13,11 @@ from coag.schema import (
     Verdict,
 )
 
-from ._answers import EvaluationAnswer, form_of
+from ._answers import form_of
 from ._batches import batched, one_prediction
 from ._checking import check
 from ._deps import AnyContext, Deps, ask_phase
+from ._forms import evaluation_form
 from ._leaving_out import leaves_out
 
 MINIMUM_SCORE = "minimum_score"
@@ -65,25 +66,26 @@ def _with_draft_score(evaluation: Evaluation, candidate: Candidate) -> Evaluatio
 async def _score(
     judged: Sequence[Evaluation], context: AnyContext, deps: Deps
 ) -> tuple[tuple[Evaluation, ...], TokenUsage]:
+    answer = evaluation_form(deps)
     asked = await ask_phase(
         Phase.EVALUATION,
-        EvaluationAnswer,
+        answer,
         context,
         deps,
-        form=form_of(EvaluationAnswer),
+        form=form_of(answer),
         evaluations=tuple(judged),
     )
     if asked.value is None:
         text = f"The model's evaluation was unusable: survivors keep no score. {asked.problem}"
         deps.note(context, "fallback", text, phase="evaluation")
         return tuple(judged), asked.usage
-    answers = {answer.candidate: answer for answer in asked.value.evaluations}
+    answers = {each.candidate: each for each in asked.value.evaluations}
     numbers = {e.candidate_id: n for n, e in enumerate((e for e in judged if e.survived), 1)}
     scored: list[Evaluation] = []
     for evaluation in judged:
-        answer = answers.get(numbers.get(evaluation.candidate_id, 0))
-        if evaluation.survived and answer is not None:
-            update = {"score": answer.score, "reason": answer.reason}
+        judgement = answers.get(numbers.get(evaluation.candidate_id, 0))
+        if evaluation.survived and judgement is not None:
+            update = {"score": judgement.score, "reason": judgement.reason}
             evaluation = evaluation.model_copy(update=update)  # noqa: PLW2901 - the judged one in its place
         scored.append(evaluation)
     return tuple(scored), asked.usage

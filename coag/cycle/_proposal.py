@@ -6,9 +6,10 @@ from collections.abc import Iterable
 
 from coag.schema import Candidate, Phase, ProposalOutcome
 
-from ._answers import ProposalAnswer, form_of, with_enumerated_actions
+from ._answers import form_of
 from ._deps import AnyContext, Deps, ask_phase
 from ._forming import form_answers
+from ._forms import proposal_form
 from ._leaving_out import leaves_out
 from ._native import propose_natively
 
@@ -59,11 +60,8 @@ async def _offer(context: AnyContext, deps: Deps) -> ProposalOutcome:
 
 
 async def _ask(context: AnyContext, deps: Deps) -> ProposalOutcome:
-    answer: type[ProposalAnswer] = ProposalAnswer
-    if deps.settings.enumerate_actions:
-        answer = with_enumerated_actions(ProposalAnswer, tuple(await deps.actions.specs()))
-    form = form_of(ProposalAnswer)
-    asked = await ask_phase(Phase.PROPOSAL, answer, context, deps, form=form)
+    answer = await proposal_form(deps)
+    asked = await ask_phase(Phase.PROPOSAL, answer, context, deps, form=form_of(answer))
     if asked.value is None:
         text = f"The model proposed nothing usable. {asked.problem}"
         deps.note(context, "fallback", text, phase="proposal")

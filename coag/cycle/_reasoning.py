@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from coag.schema import Candidate, Phase, ReasoningOutcome
 
-from ._answers import DeliberationAnswer, ReasoningAnswer, form_of, with_enumerated_actions
+from ._answers import DeliberationAnswer, ReasoningAnswer, form_of
 from ._deps import AnyContext, Asked, Deps, ask_phase
 from ._forming import form_answers
+from ._forms import deliberation_form, reasoning_form
 from ._leaving_out import leaves_out
 from ._native import propose_natively
 
@@ -25,8 +26,8 @@ async def reason(context: AnyContext, deps: Deps) -> ReasoningOutcome:
         return await _offer(context, deps)
     if deps.settings.depth == "compact":
         return await _deliberate(context, deps)
-    form = form_of(ReasoningAnswer)
-    asked = await ask_phase(Phase.REASONING, ReasoningAnswer, context, deps, form=form)
+    answer = reasoning_form(deps)
+    asked = await ask_phase(Phase.REASONING, answer, context, deps, form=form_of(answer))
     return _outcome(context, deps, asked, ())
 
 
@@ -46,16 +47,13 @@ async def _offer(context: AnyContext, deps: Deps) -> ReasoningOutcome:
 
 
 async def _deliberate(context: AnyContext, deps: Deps) -> ReasoningOutcome:
-    answer: type[DeliberationAnswer] = DeliberationAnswer
-    if deps.settings.enumerate_actions:
-        names = tuple(await deps.actions.specs())
-        answer = with_enumerated_actions(DeliberationAnswer, names)
+    answer = await deliberation_form(deps)
     asked = await ask_phase(
         Phase.REASONING,
         answer,
         context,
         deps,
-        form=form_of(DeliberationAnswer),
+        form=form_of(answer),
         procedure="deliberation",
     )
     drafts, usage = await form_answers(

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 from coag.schema import DecidedBy, Evaluation, Phase, SelectionOutcome, TokenUsage
 
-from ._answers import SelectionAnswer, form_of
+from ._answers import form_of
 from ._batches import batched
 from ._deps import AnyContext, Deps, ask_phase
+from ._forms import selection_form
 
 UNSCORED = 0.5
 """Rank of a survivor that got no score: between a bad one and a good one."""
@@ -65,12 +66,13 @@ async def _ask(
 ) -> tuple[Evaluation, DecidedBy, str, TokenUsage]:
     if "evaluation" in deps.settings.without:
         judged = tuple(e.model_copy(update={"projection": None}) for e in judged)
+    answer = selection_form(deps)
     asked = await ask_phase(
         Phase.SELECTION,
-        SelectionAnswer,
+        answer,
         context,
         deps,
-        form=form_of(SelectionAnswer),
+        form=form_of(answer),
         evaluations=tuple(judged),
     )
     if asked.value is not None and 1 <= asked.value.choice <= len(survivors):

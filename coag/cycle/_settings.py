@@ -81,8 +81,12 @@ class CycleSettings(Value):
     reflect: bool = False
     """When the bound on actions is reached, one more cycle without tools answers from what is
     known. Without it the turn ends with the last result."""
-    enumerate_actions: bool = False
-    """Limit `action` in the answer's schema to the actions that exist."""
+    enumerate_actions: bool | Literal["calls"] = False
+    """Limit `action` in the answer's schema to the actions that exist; with `calls` to whole
+    calls (`move direction=east`), for actions whose arguments can be counted."""
+    answers: Literal["complete", "brief"] = "complete"
+    """How much the model is to write. `brief`, for small models: a sentence on the situation, two
+    or three candidates with a phrase each, no risks and no expected effects."""
     minimum_score: float = Field(default=0.0, ge=0.0, le=1.0)
     """Candidates that the model scores lower do not survive; 0 lets all through."""
     recall_k: int = Field(default=5, ge=0)

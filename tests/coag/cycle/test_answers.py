@@ -5,7 +5,7 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from coag.cycle import (
     DeliberationAnswer,
@@ -14,7 +14,16 @@ from coag.cycle import (
     ReasoningAnswer,
     SelectionAnswer,
 )
-from coag.cycle._answers import form_of, with_enumerated_actions
+from coag.cycle._answers import (
+    BriefDeliberationAnswer,
+    BriefEvaluationAnswer,
+    BriefProposalAnswer,
+    BriefReasoningAnswer,
+    BriefSelectionAnswer,
+    form_of,
+)
+from coag.cycle._enumerating import calls_of, with_enumerated_actions, with_enumerated_calls
+from coag.schema import ActionSpec
 
 
 @given(st.text(max_size=2_000))
@@ -52,3 +61,98 @@ def test_enumerated_actions_leave_no_other_name() -> None:
 def test_every_form_shows_all_of_its_fields(answer: type[ReasoningAnswer]) -> None:
     shown = form_of(answer)
     assert all(f'"{name}"' in shown for name in answer.model_fields)
+
+
+MOVE = ActionSpec(
+    name="move",
+    description="Go.",
+    parameters={
+        "type": "object",
+        "properties": {
+            "direction": {"type": "string", "enum": ["north", "east"]},
+            "fast": {"type": "boolean"},
+        },
+    },
+)
+LOOK = ActionSpec(name="look", description="Look around.")
+SAY = ActionSpec(
+    name="say",
+    description="Say something.",
+    parameters={"type": "object", "properties": {"text": {"type": "string"}}},
+)
+
+
+def test_calls_with_countable_arguments_are_written_out() -> None:
+    calls = calls_of([MOVE, LOOK, SAY])
+    assert calls.names == (
+        "move direction=north fast=true",
+        "move direction=north fast=false",
+        "move direction=east fast=true",
+        "move direction=east fast=false",
+        "look",
+        "say",
+    )
+
+
+def test_an_action_with_too_many_calls_is_listed_by_its_name() -> None:
+    many = {"type": "object", "properties": {"n": {"enum": list(range(40))}}}
+    assert calls_of([ActionSpec(name="pick", description="", parameters=many)]).names == ("pick",)
+
+
+@pytest.mark.parametrize("answer", [BriefProposalAnswer, BriefDeliberationAnswer, ProposalAnswer])
+def test_a_whole_call_is_taken_apart(
+    answer: type[ProposalAnswer] | type[DeliberationAnswer],
+) -> None:
+    form = with_enumerated_calls(answer, calls_of([MOVE, LOOK, SAY]))
+    said = [
+        {"action": "move direction=east fast=false"},
+        {"action": "look"},
+        {"action": "fly", "arguments": '{"to": "the moon"}'},
+    ]
+    taken = form.model_validate({"situation": "Here.", "candidates": said}).candidates
+    assert [(each.action, json.loads(each.arguments)) for each in taken] == [
+        ("move", {"direction": "east", "fast": False}),
+        ("look", {}),
+        ("fly", {"to": "the moon"}),
+    ]
+
+
+def test_the_schema_of_enumerated_calls_lists_nothing_else() -> None:
+    form = with_enumerated_calls(BriefProposalAnswer, calls_of([LOOK, SAY]))
+    schema = json.dumps(form.model_json_schema())
+    assert '"enum": ["look", "say"]' in schema
+    assert '"minItems": 2' in schema
+
+
+@pytest.mark.parametrize(
+    ("brief", "complete"),
+    [
+        (BriefReasoningAnswer, ReasoningAnswer),
+        (BriefProposalAnswer, ProposalAnswer),
+        (BriefDeliberationAnswer, DeliberationAnswer),
+        (BriefEvaluationAnswer, EvaluationAnswer),
+        (BriefSelectionAnswer, SelectionAnswer),
+    ],
+)
+def test_a_brief_form_asks_for_less_and_is_taken_as_the_complete_one(
+    brief: type[BaseModel], complete: type[BaseModel]
+) -> None:
+    assert issubclass(brief, complete)
+    assert len(form_of(brief)) <= len(form_of(complete))
+    assert "expected_effect" not in form_of(brief)
+    assert "risks" not in form_of(brief)
+    assert "expected_effect" not in json.dumps(brief.model_json_schema())
+
+
+def test_a_single_brief_candidate_is_taken() -> None:
+    answer = BriefProposalAnswer.model_validate({"candidates": [{"action": "look"}]})
+    assert len(answer.candidates) == 1
+
+
+@given(st.text(max_size=500))
+def test_a_wordy_brief_answer_is_cut_too(text: str) -> None:
+    answer = BriefDeliberationAnswer.model_validate(
+        {"situation": text, "candidates": [{"reason": text, "action": "look"}] * 9}
+    )
+    assert len(answer.situation) <= 160
+    assert [len(each.reason) <= 80 for each in answer.candidates] == [True] * 3
