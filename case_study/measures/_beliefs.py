@@ -29,15 +29,18 @@ _FIELDS = ("situation", "risks", "reason")
 def stated_batteries(text: str) -> list[int]:
     """The charges that a text states as present facts; predictions and conditions left out."""
     found: list[int] = []
-    for said in _said(text):
-        for sentence in _SENTENCE.split(said):
-            if _NOT_NOW.search(sentence):
-                continue
-            for groups in _STATED.findall(sentence):
-                charge = next(int(number) for number in groups if number)
-                if charge <= 100:
-                    found.append(charge)
+    for sentence in present_sentences(text):
+        for groups in _STATED.findall(sentence):
+            charge = next(int(number) for number in groups if number)
+            if charge <= 100:
+                found.append(charge)
     return found
+
+
+def present_sentences(text: str) -> Iterator[str]:
+    """The sentences of a text that may tell how things are, not how they may become."""
+    for said in _said(text):
+        yield from (each for each in _SENTENCE.split(said) if not _NOT_NOW.search(each))
 
 
 def belief_error(records: Iterable[TraceRecord], world: WorldState, initial: int) -> int | None:

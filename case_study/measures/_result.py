@@ -11,6 +11,8 @@ from coag.schema import Value, html_card
 from vacuum_world.scenarios import ScenarioTruth
 
 from ._figures import Figures
+from ._measures import measures_of
+from ._tally import Tally
 
 
 class EpisodeRecord(Value):
@@ -25,6 +27,8 @@ class EpisodeRecord(Value):
     """What truly happened, by the world's own log."""
     figures: Figures
     """What the trace says."""
+    tally: Tally | None = None
+    """What is counted for the measures; None in cases that were played before there was any."""
 
     def succeeded(self, scenario: str) -> bool:
         """Whether it came to what its scenario is about: by the world, and by the trace."""
@@ -66,7 +70,7 @@ class CaseResult(Value):
     run: str
     """The case's folder, in which every episode's run has its own."""
     measures: dict[str, Any]
-    """See `docs/case-study.md`."""
+    """See `docs/case-study.md`, and `docs/measures.md` for those of `MEASURES`."""
 
     def _repr_html_(self) -> str:
         facts = [(name, value) for name, value in self.measures.items() if value not in (None, {})]
@@ -88,7 +92,9 @@ def result_of(scenario: str, episodes: Sequence[EpisodeRecord], **named: Any) ->
     truths = [each.truth for each in episodes]
     further: dict[str, Any] = named.pop("measures", {})
     success = all(each.succeeded(scenario) for each in episodes)
+    tallies = [each.tally for each in episodes if each.tally is not None]
     measures: dict[str, Any] = {
+        **(measures_of(tallies) if len(tallies) == len(episodes) else {}),
         "actions": figures.actions,
         "model_calls": figures.model_calls,
         "questions": figures.questions,

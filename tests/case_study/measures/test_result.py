@@ -19,6 +19,11 @@ TRUTH = ScenarioTruth(
     critical_cleans=2,
     violations=3,
     repeated_action_ids=0,
+    energy=35,
+    coverage=0.9,
+    score=None,
+    needless_cleans=0,
+    gadget_uses=0,
     remaining=(),
     wall=(1, 2),
 )
