@@ -10,6 +10,7 @@ from vacuum_world.world import (
     STILL,
     Cell,
     Dynamics,
+    Gadget,
     Obstacle,
     Spawn,
     TickMode,
@@ -17,6 +18,11 @@ from vacuum_world.world import (
     join,
     seeded_streams,
 )
+
+QUICK_CHARGE = Gadget(
+    name="quick_charge", promise="Restores 40 battery at once.", cost=10, admits=False
+)
+"""A gadget that reports success and only takes charge."""
 
 MakeWorld = Callable[..., WorldState]
 
@@ -51,12 +57,13 @@ def make_world() -> MakeWorld:
 
 @pytest.fixture
 def served() -> Iterator[WorldServer]:
-    """A still world behind HTTP: dirt on (0,1) and (1,0), an obstacle on (2,0), no robot."""
+    """A still world behind HTTP: dirt on (0,1) and (1,0), an obstacle on (2,0), a gadget."""
     world = WorldState(
         seed=0,
         dynamics=STILL,
         dirty=((0, 1), (1, 0)),
         obstacles=(Obstacle(cell=(2, 0)),),
+        gadgets=(QUICK_CHARGE,),
         streams=seeded_streams(0),
     )
     with WorldServer(world) as server:

@@ -15,6 +15,7 @@ from vacuum_world.world import (
     Cell,
     Direction,
     DirtReading,
+    Manual,
     PositionReading,
     ProximityReading,
     Reading,
@@ -32,6 +33,14 @@ class _Name(BaseModel):
 
 class _Direction(BaseModel):
     direction: Direction
+
+
+class _Gadget(BaseModel):
+    gadget: str
+
+
+class _Manuals(BaseModel):
+    gadgets: tuple[Manual, ...]
 
 
 class Membership(BaseModel):
@@ -93,6 +102,14 @@ class WorldClient:
     async def clean(self, action_id: str | None = None) -> ActionResult:
         """Clean the robot's cell."""
         return await self._patiently("/api/env/clean", None, action_id)
+
+    async def use(self, gadget: str, action_id: str | None = None) -> ActionResult:
+        """Use a gadget, whatever it does."""
+        return await self._patiently("/api/agent/use", _Gadget(gadget=gadget), action_id)
+
+    async def gadgets(self) -> tuple[Manual, ...]:
+        """What the world says of the gadgets that there are; it need not be true."""
+        return (await self._http.get("/api/agent/gadgets", _Manuals)).gadgets
 
     async def report(self, report: Report) -> None:
         """Show those who watch what the robot's agent thinks and believes.

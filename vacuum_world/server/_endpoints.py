@@ -14,6 +14,7 @@ from vacuum_world.showing import PaceChange, Report
 from vacuum_world.world import (
     LoggedAction,
     WorldState,
+    manuals,
     sense,
     sense_battery,
     sense_dirty,
@@ -28,10 +29,12 @@ from ._messages import (
     InterventionRequest,
     Joined,
     JoinRequest,
+    Manuals,
     MoveRequest,
     StepRequest,
     StrandedBody,
     TickRequest,
+    UseRequest,
 )
 from ._problems import forbidden
 from ._requests import (
@@ -94,6 +97,21 @@ async def clean_cell(request: Request) -> Response:
     robot = calling_robot(request)
     act = partial(hub_of(request).clean, robot, action_id_of(request))
     return _outcome(await pass_gate(request, robot, act))
+
+
+async def use_gadget(request: Request) -> Response:
+    """Use a gadget."""
+    robot = calling_robot(request)
+    action_id = action_id_of(request)
+    wish = await body_of(request, UseRequest)
+    act = partial(hub_of(request).use, robot, wish.gadget, action_id)
+    return _outcome(await pass_gate(request, robot, act))
+
+
+async def read_manuals(request: Request) -> Response:
+    """What robots are told of the gadgets that there are."""
+    calling_robot(request)
+    return answer(Manuals(gadgets=manuals(hub_of(request).state)))
 
 
 def _outcome(line: LoggedAction) -> Response:

@@ -20,6 +20,7 @@ from vacuum_world.world import (
     leave,
     move,
     tick,
+    use,
 )
 
 from ._gate import Gate
@@ -111,6 +112,10 @@ class WorldHub:
     def clean(self, robot_id: str, action_id: str | None) -> LoggedAction:
         """Clean with a robot; see `vacuum_world.world.clean`."""
         return self._apply(clean(self.state, robot_id, action_id))
+
+    def use(self, robot_id: str, gadget: str, action_id: str | None) -> LoggedAction:
+        """Use a gadget with a robot; see `vacuum_world.world.use`."""
+        return self._apply(use(self.state, robot_id, gadget, action_id))
 
     def tick(self, count: int = 1) -> tuple[WorldEvent, ...]:
         """Let `count` ticks pass, as one change."""

@@ -12,7 +12,9 @@ from vacuum_world.world import (
     ActionResult,
     Cell,
     Direction,
+    GadgetName,
     Intervention,
+    Manual,
     RobotName,
     Value,
     WorldEvent,
@@ -67,6 +69,20 @@ class MoveRequest(_Wish):
 
     direction: Direction
     """Where to."""
+
+
+class UseRequest(_Wish):
+    """A wish to use a gadget."""
+
+    gadget: GadgetName
+    """Its name."""
+
+
+class Manuals(Value):
+    """What robots are told of the gadgets that they can use. It need not be true."""
+
+    gadgets: tuple[Manual, ...]
+    """One for each."""
 
 
 class TickRequest(_Wish):

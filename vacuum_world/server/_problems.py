@@ -10,7 +10,12 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import ExceptionHandler
 
-from vacuum_world.errors import OutsideGridError, RuleError, UnknownRobotError
+from vacuum_world.errors import (
+    OutsideGridError,
+    RuleError,
+    UnknownGadgetError,
+    UnknownRobotError,
+)
 
 from ._messages import ProblemBody
 
@@ -54,7 +59,7 @@ def _on_problem(request: Request, error: Exception) -> Response:
 
 
 def _on_rule(request: Request, error: Exception) -> Response:
-    missing = isinstance(error, UnknownRobotError)
+    missing = isinstance(error, UnknownRobotError | UnknownGadgetError)
     return _answer(404 if missing else 409, "not_found" if missing else "conflict", str(error))
 
 

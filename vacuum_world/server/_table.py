@@ -27,9 +27,11 @@ from ._messages import (
     InterventionRequest,
     Joined,
     JoinRequest,
+    Manuals,
     MoveRequest,
     StepRequest,
     TickRequest,
+    UseRequest,
 )
 from ._page import page_part, page_script, page_style, show_page
 from ._views import Change
@@ -132,6 +134,23 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         gives=ActionResult,
         errors=(404, 409, 422, 503),
         action=True,
+    ),
+    Endpoint(
+        method="POST",
+        path="/api/agent/use",
+        run=do.use_gadget,
+        access="robot",
+        takes=UseRequest,
+        gives=ActionResult,
+        errors=(404, 409, 422, 503),
+        action=True,
+    ),
+    Endpoint(
+        method="GET",
+        path="/api/agent/gadgets",
+        run=do.read_manuals,
+        access="robot",
+        gives=Manuals,
     ),
     Endpoint(
         method="PUT",

@@ -10,9 +10,13 @@ from vacuum_world.world import (
     Cell,
     Counters,
     Dynamics,
+    Gadget,
     LoggedAction,
     Obstacle,
     Robot,
+    SensorFault,
+    Sign,
+    SlowCleaning,
     TickMode,
     Trigger,
     Value,
@@ -80,6 +84,14 @@ class WorldView(Value):
     """What changes by itself, for the experimenter only."""
     triggers: tuple[Trigger, ...] | None
     """What is armed, for the experimenter only."""
+    signs: tuple[Sign, ...]
+    """What stands to be read; anybody sees it."""
+    faults: tuple[SensorFault, ...] | None
+    """Sensors that fail now or later, for the experimenter only."""
+    gadgets: tuple[Gadget, ...] | None
+    """Gadgets with what is true of them, for the experimenter only."""
+    under_way: tuple[SlowCleaning, ...] | None
+    """Cleanings that do not show yet, for the experimenter only."""
     trails: tuple[Trail, ...]
     """The way of each robot."""
 
@@ -113,8 +125,16 @@ def view_of(state: WorldState, *, secrets: bool) -> WorldView:
         counters=state.counters if secrets else None,
         dynamics=state.dynamics if secrets else None,
         triggers=state.triggers if secrets else None,
+        signs=state.signs,
+        faults=_not_over(state) if secrets else None,
+        gadgets=state.gadgets if secrets else None,
+        under_way=state.under_way if secrets else None,
         trails=tuple(_trail(robot, state.log[-_LOOKED_THROUGH:]) for robot in state.robots),
     )
+
+
+def _not_over(state: WorldState) -> tuple[SensorFault, ...]:
+    return tuple(fault for fault in state.faults if fault.until > state.tick)
 
 
 def _trail(robot: Robot, log: tuple[LoggedAction, ...]) -> Trail:

@@ -1,10 +1,10 @@
-"""The robot's three abilities as AutoGen tools."""
+"""The robot's abilities as AutoGen tools."""
 
 from __future__ import annotations
 
 import json
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from typing import Any, TypeVar
 
@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, RootModel
 
 from vacuum_world.client import CallError, RobotStrandedError, WorldClient
 from vacuum_world.errors import WorldError
-from vacuum_world.world import CLEAN_COST, MOVE_COST, ActionResult, Direction, state_line
+from vacuum_world.world import CLEAN_COST, MOVE_COST, ActionResult, Direction, Manual, state_line
 
 ArgsT = TypeVar("ArgsT", bound=BaseModel)
 
@@ -158,11 +158,33 @@ class Sense(_WorldTool[NoArgs]):
         return state_line(await self._client.sense())
 
 
-def world_tools(client: WorldClient) -> list[BaseTool[Any, Any]]:
-    """`move_agent`, `clean_current_cell` and `sense` for the robot that `client` drives.
+class UseGadget(_Action[NoArgs]):
+    """Uses a gadget; its description is what the world promises."""
+
+    def __init__(self, client: WorldClient, manual: Manual) -> None:
+        super().__init__(
+            client,
+            NoArgs,
+            manual.name,
+            f"{manual.promise} The result says ok true or false, the reason, and then the new "
+            "STATE.",
+        )
+
+    async def _act(self, args: NoArgs, action_id: str | None) -> ActionResult:
+        return await self._client.use(self.name, action_id)
+
+
+def world_tools(client: WorldClient, gadgets: Sequence[Manual] = ()) -> list[BaseTool[Any, Any]]:
+    """`move_agent`, `clean_current_cell`, `sense` and gadgets for the robot that `client` drives.
 
     The text of an action is two lines: the outcome as the world gave it, as JSON, and
     `STATE {json}`, a fresh reading (or `SENSING FAILED: reason`, the outcome standing). That of
     `sense` is the `STATE` line. The id that AutoGen gives to a call becomes `X-Action-Id`.
+
+    Args:
+        client: Drives the robot.
+        gadgets: What the world tells of its gadgets (`await client.gadgets()`, or
+            `vacuum_world.world.manuals(world)`); each becomes one more tool.
     """
-    return [MoveAgent(client), CleanCurrentCell(client), Sense(client)]
+    used = [UseGadget(client, manual) for manual in gadgets]
+    return [MoveAgent(client), CleanCurrentCell(client), Sense(client), *used]

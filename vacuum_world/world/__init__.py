@@ -25,7 +25,16 @@ from ._interventions import (
     intervene,
 )
 from ._lifecycle import create_world, join, leave
-from ._mechanics import FaultKind, Gadget, Manual, SensorFault, SensorName, Sign, SlowCleaning
+from ._mechanics import (
+    FaultKind,
+    Gadget,
+    GadgetName,
+    Manual,
+    SensorFault,
+    SensorName,
+    Sign,
+    SlowCleaning,
+)
 from ._paths import distances_from, steps_between
 from ._record import (
     ActionId,
@@ -99,6 +108,7 @@ __all__ = [
     "SensorName",
     "FaultKind",
     "Gadget",
+    "GadgetName",
     "Manual",
     "Sign",
     "SlowCleaning",

@@ -28,6 +28,7 @@ def tokens(http: httpx.Client, served: WorldServer) -> Tokens:
 def ask(http: httpx.Client, row: Row, header: str | None) -> httpx.Response:
     body = {
         "/api/agent/move": {"direction": "south"},
+        "/api/agent/use": {"gadget": "quick_charge"},
         "/api/world/restore": {},
         "/api/agents/{id}/report": {"phase": "Reasoning"},
     }.get(row.path)
