@@ -1,0 +1,111 @@
+"""Writing a report: a page, JSON and Markdown of the same numbers."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+from urllib.parse import quote
+
+from case_study.assess import Assessment
+from coag.errors import ConfigurationError
+
+from ._document import sections_of
+from ._markdown import markdown
+from ._page import page
+from ._summary import summary_of
+from ._values import Summary
+
+_ENDINGS = (".html", ".htm")
+RUN_PAGES = "pages"
+"""Folder of an assessment in which pages of its runs lie, each named after its case."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """What was written."""
+
+    page: Path
+    json: Path
+    markdown: Path
+    bytes: int
+    """Size of the page."""
+    summary: Summary
+    """What all three tell."""
+
+
+def write_report(directory: Path, output: Path, *, title: str = "") -> Written:
+    """Writes the report of an assessment, finished or not.
+
+    The JSON and the Markdown file stand beside the page, with its name and their endings. The
+    same trials give the same bytes. Each file is there whole, or not at all.
+
+    Args:
+        directory: The assessment's folder.
+        output: The page: a file whose name ends in `.html`.
+        title: What it is headed; empty for the usual heading.
+
+    Raises:
+        AssessmentError: There is no assessment, or one of its files is damaged or foreign.
+        ConfigurationError: `output` is no name of a page, there is no trial to report on, or a
+            file cannot be written.
+    """
+    if output.suffix.lower() not in _ENDINGS or output.is_dir():
+        raise ConfigurationError(
+            f"{str(output)!r} is no name of a page. Name a file that ends in .html: -o report.html"
+        )
+    assessment = Assessment.read(directory)
+    if not assessment.trials:
+        raise ConfigurationError(
+            f"The assessment in {str(directory)!r} has no trial yet, so there is nothing to "
+            "report on. Play it: case-study assess"
+        )
+    summary = summary_of(assessment)
+    heading = title or "Assessment report"
+    pages = _run_pages(directory, summary, output.parent)
+    html = page(heading, summary, sections_of(summary, pages, drawn=True))
+    told = markdown(heading, summary, sections_of(summary, pages, drawn=False))
+    beside = {ending: output.with_suffix(ending) for ending in (".json", ".md")}
+    try:
+        size = _write(output, html)
+        _write(beside[".json"], summary.model_dump_json(indent=1) + "\n")
+        _write(beside[".md"], told)
+    except OSError as error:
+        raise ConfigurationError(
+            f"{str(output)!r} cannot be written: {error.strerror or error}."
+        ) from error
+    return Written(
+        page=output, json=beside[".json"], markdown=beside[".md"], bytes=size, summary=summary
+    )
+
+
+def _run_pages(directory: Path, summary: Summary, beside: Path) -> Mapping[str, str]:
+    """Relative addresses of the pages of runs that there are, by the case's folder."""
+    found: dict[str, str] = {}
+    for line in summary.failures:
+        if line.case is None:
+            continue
+        file = directory / RUN_PAGES / f"{Path(line.case).name}.html"
+        if file.is_file():
+            relative = Path(os.path.relpath(file.resolve(), beside.resolve())).as_posix()
+            found[line.case] = f"./{quote(relative)}"
+    return found
+
+
+def _write(output: Path, text: str) -> int:
+    """Bytes written; the file takes the place of an older one in one step."""
+    data = text.encode("utf-8", "replace")
+    with NamedTemporaryFile(
+        dir=output.parent, prefix=f".{output.name}.", delete=False
+    ) as temporary:
+        path = Path(temporary.name)
+        try:
+            temporary.write(data)
+            temporary.close()
+            os.replace(path, output)
+        except OSError:
+            path.unlink(missing_ok=True)
+            raise
+    return len(data)
