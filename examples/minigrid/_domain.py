@@ -1,0 +1,128 @@
+"""MiniGrid as a domain of an assessment: plays a job with any contender, and measures its trace."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from functools import partial
+from pathlib import Path
+
+from case_study.assess import How, Job, Played
+from case_study.baseline import open_recall
+from case_study.contenders import (
+    CONTENDERS,
+    Contender,
+    Drive,
+    Parts,
+    Player,
+    build_player,
+    contender_named,
+    drive,
+)
+from case_study.measures import causes_of, decisions_of, measures_of
+from coag.errors import ConfigurationError
+from coag.models import ModelSpec
+
+from ._body import Body, everything
+from ._levels import LEVELS, level_named
+from ._measures import Outcome, tally_in
+from ._minds import SCRIPTED, open_mind
+from ._parts import parts_of
+from ._search import plan
+
+_OUTCOME = "outcome.json"
+
+
+class MiniGridDomain:
+    """MiniGrid, as `case-study assess --domain examples.minigrid:DOMAIN` plays it."""
+
+    @property
+    def scenarios(self) -> Sequence[str]:
+        """All levels."""
+        return tuple(LEVELS)
+
+    @property
+    def contenders(self) -> Sequence[str]:
+        """All contenders."""
+        return tuple(CONTENDERS)
+
+    def asks_model(self, contender: str) -> bool:
+        """Whether a contender asks a model."""
+        return contender_named(contender).asks_model
+
+    async def play(self, job: Job, how: How, room: Path) -> Played:
+        """Plays a level until the environment ends it, a bound, or the contender's last word.
+
+        Raises:
+            CoagError: The model, the records or the log failed.
+        """
+        contender, level = contender_named(job.contender), level_named(job.scenario)
+        bound = how.max_actions or level.max_actions
+        async with AsyncExitStack() as opened:
+            body = Body(level.model_copy(update={"max_actions": bound}), job.seed)
+            opened.callback(body.close)
+            shortest = len(plan(body.reading.with_chart(everything(body)), level.aim))
+            parts = _parts(contender, body, room / "memory", how, opened)
+            player = await _player(contender, parts, job, how, room, opened)
+            course = Drive(
+                bound=bound,
+                token_budget=how.token_budget,
+                after_turn=lambda turn, actions: bool(body.reading.over),
+            )
+            await drive(player, parts.task, course)
+        if player.folder is None:
+            raise ConfigurationError("Nothing was played: the bound leaves no turn.")
+        outcome = Outcome(
+            run=player.folder.path.name,
+            reward=body.reward,
+            over=body.reading.over,
+            shortest=shortest,
+            bound=bound,
+        )
+        (room / _OUTCOME).write_text(outcome.model_dump_json(), encoding="utf-8")
+        return self.measure_again(job, room)
+
+    def measure_again(self, job: Job, room: Path) -> Played:
+        """The same of an episode that was kept, from its trace and the environment's outcome.
+
+        Raises:
+            TraceError: The run cannot be read.
+        """
+        outcome = Outcome.model_validate_json((room / _OUTCOME).read_text(encoding="utf-8"))
+        tallies = [tally_in(room, outcome)]
+        asks = self.asks_model(job.contender)
+        return Played(
+            success=outcome.success,
+            measures={**measures_of(tallies), **outcome.own_measures},
+            causes=causes_of(tallies),
+            decided_by=decisions_of(tallies) if asks else {},
+        )
+
+
+def _parts(
+    contender: Contender, body: Body, memory: Path, how: How, opened: AsyncExitStack
+) -> Parts:
+    """MiniGrid's parts, with the memories that are asked for."""
+    kept = memory if how.place == "served" else None
+    recall = open_recall(kept) if contender.remembers else None
+    if recall is not None:
+        opened.push_async_callback(recall.close)
+    return parts_of(body, memory=kept, recall=recall)
+
+
+async def _player(
+    contender: Contender, parts: Parts, job: Job, how: How, room: Path, opened: AsyncExitStack
+) -> Player:
+    """The contender as it plays, with its model, both closed with what is opened."""
+    model = None
+    if contender.asks_model:
+        schemes = {SCRIPTED: partial(open_mind, seed=job.seed)}
+        model = ModelSpec.parse(how.spec(job), schemes=schemes).open()
+        opened.push_async_callback(model.close)
+    player = build_player(contender, parts, model, room, job.seed, model_name=job.model)
+    opened.push_async_callback(player.close)
+    return player
+
+
+DOMAIN = MiniGridDomain()
+"""MiniGrid, to be named as a domain."""

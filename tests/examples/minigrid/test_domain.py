@@ -1,0 +1,87 @@
+"""Every contender plays MiniGrid by the same way, and what comes of it is measured."""
+
+from pathlib import Path
+
+import pytest
+
+from case_study.assess import How, Job, Played
+from case_study.contenders import CONTENDERS
+from coag.proof import verify
+from examples.minigrid import DOMAIN
+
+_UNSCORED = "coag-compact-grounded"
+"""In compact depth nobody scores the domain's candidates, so the first of them is taken."""
+
+
+async def _played(room: Path, contender: str, level: str, model: str, seed: int = 1) -> Played:
+    job = Job(
+        domain="examples.minigrid:DOMAIN",
+        scenario=level,
+        contender=contender,
+        model=model if DOMAIN.asks_model(contender) else "none",
+        seed=seed,
+    )
+    return await DOMAIN.play(job, How(keep="all"), room)
+
+
+@pytest.mark.parametrize("contender", sorted(set(CONTENDERS) - {"random", _UNSCORED}))
+async def test_every_contender_with_a_sound_mind_opens_the_door(
+    contender: str, tmp_path: Path
+) -> None:
+    played = await _played(tmp_path, contender, "doorkey-5x5", "scripted:sound")
+    assert played.success
+    assert played.causes == {}
+    assert played.measures["reward"] is not None
+    assert 0.5 < played.measures["reward"] <= 1
+    asks = DOMAIN.asks_model(contender)
+    assert bool(played.measures["model_calls"]) is asks
+    assert bool(played.decided_by) is asks
+
+
+async def test_a_random_player_stops_at_the_bound_and_its_failure_has_a_cause(
+    tmp_path: Path,
+) -> None:
+    played = await _played(tmp_path, "random", "doorkey-6x6", "none")
+    assert not played.success
+    assert played.measures["actions"] == 50
+    assert sum(played.causes.values()) == 1
+
+
+@pytest.mark.parametrize(
+    ("contender", "dies"), [("plain", 1.0), ("plain-guarded", 0.0), ("coag-compact", 0.0)]
+)
+async def test_a_headlong_mind_dies_in_the_lava_unless_constraints_hold_it(
+    contender: str, dies: float, tmp_path: Path
+) -> None:
+    played = await _played(tmp_path, contender, "lava-gap", "scripted:headlong")
+    assert played.measures["died"] == dies
+
+
+async def test_the_same_job_comes_to_the_same(tmp_path: Path) -> None:
+    one, other = [
+        await _played(tmp_path / name, "coag-full", "unlock", "scripted:fallible", seed=4)
+        for name in ("one", "other")
+    ]
+    kept = [
+        {name: value for name, value in each.measures.items() if "seconds" not in name}
+        for each in (one, other)
+    ]
+    assert kept[0] == kept[1]
+    assert (one.success, one.decided_by) == (other.success, other.decided_by)
+
+
+async def test_a_kept_episode_is_measured_again_from_its_trace(tmp_path: Path) -> None:
+    played = await _played(tmp_path, "coag-compact", "empty", "scripted:sound")
+    job = Job(scenario="empty", contender="coag-compact", model="scripted:sound", seed=1)
+    assert DOMAIN.measure_again(job, tmp_path) == played
+
+
+def _run_in(room: Path) -> Path:
+    """The one run that was left in a folder."""
+    (trace,) = room.glob("*/trace.jsonl")
+    return trace.parent
+
+
+async def test_the_run_of_an_episode_keeps_every_rule_of_the_architecture(tmp_path: Path) -> None:
+    await _played(tmp_path, "coag-full", "two-rooms", "scripted:noisy")
+    assert verify(_run_in(tmp_path)) == []
