@@ -2,11 +2,14 @@
 
 It gets the same tools and the same messages as the CoAG agent, and leaves a trace of the same
 format (`kind: plain`): model calls, intents, receipts. A change of requirements is a change of
-its system prompt: a new agent that takes over the dialogue.
+its system prompt: a new agent that takes over the dialogue. It can be given more tool iterations
+a turn, AutoGen's own Chroma memory (`open_recall`), or our rules around its tools (`Guard`).
 """
 
 from ._agent import PlainAgent
 from ._client import OneActionClient
+from ._guard import Guard
+from ._recall import open_recall
 from ._workbench import WorldWorkbench
 
-__all__ = ["PlainAgent", "OneActionClient", "WorldWorkbench"]
+__all__ = ["PlainAgent", "OneActionClient", "WorldWorkbench", "Guard", "open_recall"]

@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 from coag.compat import Recorder, RecordingClient, ReplayingClient, WrappingClient
 from coag.errors import ModelCallError, TraceError
-from coag.models import limit_arguments, limit_name_of, reason_of
+from coag.models import limit_arguments, limit_name_of, merged_system, reason_of
 
 MAX_TOKENS = 1_000
 """Longest completion of a turn: reasoning and the tool call."""
@@ -22,7 +22,8 @@ class OneActionClient(WrappingClient):
     """Passes requests on and writes each down with its answer.
 
     Of several tool calls in one answer only the first is passed on: one action a turn, as for
-    every agent of the case study; the trace says so.
+    every agent of the case study; the trace says so. System messages that a memory scatters over
+    the dialogue are joined at its front, since many models refuse them elsewhere.
 
     Args:
         client: Who answers.
@@ -52,7 +53,7 @@ class OneActionClient(WrappingClient):
         """
         try:
             result = await self.wrapped.create(
-                messages,
+                merged_system(messages),
                 tools=tools,
                 tool_choice=tool_choice,
                 json_output=json_output,

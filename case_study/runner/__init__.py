@@ -1,13 +1,14 @@
-"""Runs a case: one agent, one scenario, one seed, in a real HTTP world.
+"""Runs a case: one agent, one scenario, one seed, in a real HTTP world or in this process.
 
-Both kinds of agent are driven in the same way: the task first, then "Continue." turn by turn,
-one external action a turn, up to a bound. A case leaves a folder:
+All contenders are driven in the same way: the task first, then "Continue." turn by turn, up to a
+bound of external actions. A case leaves a folder:
 
 ```text
 LOGS/<case id>/
   case.json        what was asked for
   <run id>/        one run folder per episode, which `coag log` shows
-  memory/          long-term memory and procedures, shared by the episodes (CoAG)
+  memory/          long-term memory and procedures, shared by the episodes (CoAG, served)
+  recall/          AutoGen's memory, shared by the episodes (plain-memory, served)
   world-1.json     the world of episode 1, where the case serves it itself
   episode-1.json   what episode 1 came to, once it is over
   result.json      the result, once all are over
@@ -16,22 +17,24 @@ LOGS/<case id>/
 
 from ._broken import BrokenOffError, resumable
 from ._build import AGENTS, build_agent, build_plain_agent
-from ._case import run_case
+from ._case import play_case, run_case
 from ._episode import OnProgress, Progress
 from ._folder import CaseFolder
 from ._mind_report import report_of
-from ._request import CaseRequest, Delivery, checked, model_spec
+from ._request import CaseRequest, Delivery, Place, checked, model_spec
 from ._showing import Showing, Watcher
-from ._worlds import CONTROL_TOKEN, World, open_world
+from ._worlds import CONTROL_TOKEN, Opening, World, open_world
 
 __all__ = [
     "run_case",
+    "play_case",
     "resumable",
     "BrokenOffError",
     "CaseRequest",
     "checked",
     "model_spec",
     "Delivery",
+    "Place",
     "Progress",
     "OnProgress",
     "CaseFolder",
@@ -42,6 +45,7 @@ __all__ = [
     "Watcher",
     "report_of",
     "World",
+    "Opening",
     "open_world",
     "CONTROL_TOKEN",
 ]

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
 from typing import Any
 
+from case_study.contenders import CoagPlayer, Player
 from case_study.measures import (
     CaseResult,
     EpisodeRecord,
@@ -11,21 +14,22 @@ from case_study.measures import (
     figures_of,
     result_of,
 )
+from case_study.tasks import task_text
 from case_study.temperaments import WORLD_ACTIONS
-from coag.agent import CoagAgent
 from coag.errors import ConfigurationError
 from coag.schema import Intent, SystemClock, TraceRecord
 from coag.tracing import RunFolder, read_run, read_trace
 from vacuum_world.scenarios import ScenarioSetup, build_scenario, measure
 from vacuum_world.world import Cell, WorldState
 
-from ._build import coag_agent, first_reading, plain_agent, world_at_hand
+from ._build import open_player, resumed_player, world_at_hand
 from ._episode import EpisodePlay, OnProgress, Progress
 from ._folder import CaseFolder
-from ._players import CoagPlayer, PlainPlayer, Player
-from ._request import CaseRequest, model_spec
+from ._remembering import Remembering, remembering
+from ._request import CaseRequest
 from ._showing import Showing
-from ._worlds import World, open_world
+from ._vacuum import first_reading
+from ._worlds import Opening, World, open_world
 
 
 def _unheard(progress: Progress) -> None:
@@ -37,29 +41,49 @@ async def run_case(
     on_progress: OnProgress = _unheard,
     showing: Showing | None = None,
 ) -> CaseResult:
+    """As `play_case`, with the request that the case's folder holds."""
+    return await play_case(folder.request(), folder, on_progress, showing)
+
+
+async def play_case(
+    request: CaseRequest,
+    folder: CaseFolder,
+    on_progress: OnProgress = _unheard,
+    showing: Showing | None = None,
+) -> CaseResult:
     """Plays what is left of a case and gives its result; a finished one is not played again.
 
     A CoAG agent whose run was broken off goes on where it stood. A plain agent has no state to
     go on from: its episode begins anew, in a fresh world, and the broken run stays to be read.
+    Nor can a case be gone on with whose world was in a process that has ended.
+
+    Args:
+        request: What is asked for.
+        folder: The case's folder, made for this request.
+        on_progress: Told how far it is, turn by turn.
+        showing: How it is shown to people; None where nobody looks.
 
     Raises:
         CoagError: The model, the log or the memory failed; the case can be resumed.
         WorldError: The world failed; the case can be resumed.
     """
-    request = folder.request()
     records: list[EpisodeRecord] = []
-    for number in range(1, request.episode_count + 1):
-        record = folder.episode(number)
-        if record is None:
-            wall = records[0].truth.wall if records else None
-            record = await _episode(folder, request, number, wall, on_progress, showing)
-            folder.keep_episode(record)
-        records.append(record)
+    async with AsyncExitStack() as closing:
+        case = _Case(
+            request, folder, remembering(request, folder.path, closing), on_progress, showing
+        )
+        for number in range(1, request.episode_count + 1):
+            record = folder.episode(number)
+            if record is None:
+                wall = records[0].truth.wall if records else None
+                record = await _episode(case, number, wall)
+                folder.keep_episode(record)
+            records.append(record)
     result = result_of(
         request.scenario,
         records,
         agent=request.agent,
-        model=model_spec(request.model).public,
+        model=request.model_shown,
         seed=request.seed,
         run=str(folder.path),
         measures=_variant(request),
@@ -70,11 +94,12 @@ async def run_case(
 
 def _variant(request: CaseRequest) -> dict[str, object]:
     """In which way a CoAG agent was run, where that makes a difference."""
-    if request.agent != "coag":
+    contender = request.contender
+    if contender.kind != "coag":
         return {}
-    variant: dict[str, object] = {"depth": request.depth}
+    variant: dict[str, object] = {"depth": contender.depth}
     if request.scenario == "evolution":
-        variant["delivery"] = request.delivery
+        variant["delivery"] = request.told_by
     if request.without_constraints:
         variant["without_constraints"] = list(request.without_constraints)
     if request.without_memory:
@@ -82,36 +107,53 @@ def _variant(request: CaseRequest) -> dict[str, object]:
     return variant
 
 
-async def _episode(
-    folder: CaseFolder,
-    request: CaseRequest,
-    number: int,
-    wall: Cell | None,
-    on_progress: OnProgress,
-    showing: Showing | None,
-) -> EpisodeRecord:
+@dataclass(frozen=True, slots=True)
+class _Case:
+    """A case on its way."""
+
+    request: CaseRequest
+    folder: CaseFolder
+    shared: Remembering
+    on_progress: OnProgress
+    showing: Showing | None
+
+    def opening(self, number: int, fresh: bool) -> Opening:
+        """Where and how the world of an episode is opened."""
+        return Opening(
+            local=self.request.place == "local",
+            url=self.request.world,
+            kept=self.folder.world(number),
+            fresh=fresh,
+            showing=self.showing,
+        )
+
+
+async def _episode(case: _Case, number: int, wall: Cell | None) -> EpisodeRecord:
     """Plays an episode, or what is left of it, and measures it."""
+    request, folder = case.request, case.folder
     setup = build_scenario(request.scenario, request.seed, episode=number, wall=wall)
     begun = folder.run_of(number)
-    goes_on = begun is not None and request.agent == "coag"
+    goes_on = begun is not None and request.contender.kind == "coag"
+    if goes_on and request.place == "local":
+        raise ConfigurationError(
+            f"{folder.path} was played in a process that has ended, with its world: play it anew."
+        )
+    budget = request.token_budget
     play = EpisodePlay(
         setup=setup,
-        reading=first_reading(setup),
+        task=task_text(setup, first_reading(setup)),
         bound=request.max_actions or setup.max_actions,
         actions=_actions_of(begun) if goes_on and begun is not None else 0,
+        token_budget=None if budget is None else budget // request.episode_count,
     )
-    async with open_world(
-        setup.world,
-        url=request.world,
-        kept=folder.world(number),
-        fresh=not goes_on,
-        showing=showing,
-    ) as world:
+    async with open_world(setup.world, case.opening(number, not goes_on)) as world:
         token = world_at_hand.set(world)
         try:
-            player = await _player(folder, request, number, world)
+            player = await _player(case, setup, world, begun if goes_on else None)
             try:
-                await play.play(player, world, on_progress)
+                await play.play(player, world, case.on_progress)
+                if isinstance(player, CoagPlayer):
+                    case.shared.keep_procedures(player.agent)
             finally:
                 await player.close()
             record = _measured(player.folder, setup, request, await world.state())
@@ -121,16 +163,13 @@ async def _episode(
             world_at_hand.reset(token)
 
 
-async def _player(folder: CaseFolder, request: CaseRequest, number: int, world: World) -> Player:
+async def _player(
+    case: _Case, setup: ScenarioSetup, world: World, begun: RunFolder | None
+) -> Player:
     """The agent, new or as it was when its run was broken off."""
-    if request.agent != "coag":
-        return PlainPlayer(await plain_agent(folder.path, number, request, world))
-    begun = folder.run_of(number)
-    if begun is None:
-        agent = await coag_agent(folder.path, number, request, world)
-    else:
-        agent = await CoagAgent.resume(begun.path)
-    return CoagPlayer(agent, request.delivery, world.watcher())
+    if begun is not None:
+        return await resumed_player(case.request, begun.path, world)
+    return await open_player(case.request, setup, world, case.folder.path, case.shared)
 
 
 def _actions_of(run: RunFolder) -> int:

@@ -8,15 +8,14 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from case_study.contenders import Change, CoagPlayer, Delivery
+from case_study.robot import ForbidCleaning, change_sentence
 from coag.agent import CoagAgent
 from coag.errors import ConfigurationError
-from vacuum_world.client import WorldControl
 from vacuum_world.errors import WorldError
 from vacuum_world.scenarios import ScenarioSetup
 from vacuum_world.world import Cell, WorldState
 
-from ._players import CoagPlayer
-from ._request import Delivery
 from ._worlds import ROBOT, World
 
 _LEFT_OUT = {"log"}
@@ -27,7 +26,7 @@ class WorldEnvironment:
     """Tells the whole world without its log, and puts it back.
 
     Args:
-        world: The served world.
+        world: The world.
         setup: The scenario that is played in it.
         delivery: How the agent is told of a change of requirements.
         opened: What was opened for it and is closed with it; None if others close it.
@@ -44,11 +43,10 @@ class WorldEnvironment:
         self._setup = setup
         self._delivery: Delivery = delivery
         self._opened = opened or AsyncExitStack()
-        self._control = WorldControl(world.url, world.control_token)
 
     async def snapshot(self) -> Any:
         """The whole world now, hidden things included, but not its log."""
-        state = await self._control.world()
+        state = await self._world.state()
         return state.model_dump(mode="json", exclude=_LEFT_OUT)
 
     async def restore(self, state: Any) -> None:
@@ -58,13 +56,12 @@ class WorldEnvironment:
             ConfigurationError: It is no state of a world, or the world cannot be reached.
         """
         try:
-            await self._control.restore(WorldState.model_validate(state))
+            await self._world.restore(WorldState.model_validate(state))
         except (ValidationError, WorldError) as error:
             raise ConfigurationError(f"The world cannot be put back: {error}") from error
 
     async def close(self) -> None:
-        """Lets go of the connection, and of the world if it was opened for this."""
-        await self._control.close()
+        """Lets go of the world if it was opened for this."""
         await self._opened.aclose()
 
     def describe(self, state: Any) -> str:
@@ -82,13 +79,18 @@ class WorldEnvironment:
         """Tells the agent of the change of requirements, where it is due, as the runner does."""
         cell = self._setup.facts.forbidden
         if cell is not None and await change_is_due(self._setup, self._world):
-            await CoagPlayer(agent, self._delivery).change(cell)
+            await CoagPlayer(agent, self._delivery).change(forbidding(cell))
 
 
 async def change_is_due(setup: ScenarioSetup, world: World) -> bool:
     """Whether the requirements of `evolution` have changed by now."""
     after = setup.facts.forbidden_after
-    return after is not None and await world.actions() >= after
+    return after is not None and (await world.state()).counters.actions >= after
+
+
+def forbidding(cell: Cell) -> Change:
+    """The change of requirements of `evolution`."""
+    return Change(sentence=change_sentence(cell), constraint=ForbidCleaning(cell))
 
 
 def _dirt(cells: Sequence[Cell]) -> str:

@@ -6,15 +6,23 @@ from typing import Literal
 
 from pydantic import Field
 
+from case_study.contenders import (
+    CONTENDERS,
+    NO_MODEL,
+    Contender,
+    Delivery,
+    contender_named,
+)
 from case_study.robot import constraint_named
 from case_study.temperaments import SCRIPTED, open_temperament
-from coag.errors import UnknownNameError
+from coag.errors import ConfigurationError, UnknownNameError
 from coag.models import ModelSpec
 from coag.schema import Value
 from vacuum_world.scenarios import scenario_named
 
-Delivery = Literal["constraint", "procedure"]
+Place = Literal["served", "local"]
 AGENT_KINDS = ("coag", "baseline")
+"""The agents of the paper's comparison; `baseline` is the contender `plain`."""
 
 
 class CaseRequest(Value):
@@ -23,15 +31,17 @@ class CaseRequest(Value):
     scenario: str
     """One of the world's scenarios."""
     agent: str
-    """`coag` or `baseline`."""
+    """`coag` or `baseline`, or one of `case_study.contenders.CONTENDERS`."""
     model: str
-    """A model spec, such as `scripted:sound`."""
+    """A model spec, such as `scripted:sound`; not opened for a contender that asks no model."""
     seed: int = 0
     """What places, distances, dirt and wording are varied by."""
     episodes: int | None = Field(default=None, ge=1)
     """How many episodes; None for as many as belong to the scenario."""
     max_actions: int | None = Field(default=None, ge=1)
     """Bound of external actions per episode; None for the scenario's own."""
+    token_budget: int | None = Field(default=None, ge=1)
+    """Tokens after which the case ends, read and written; the episodes share them equally."""
     without_constraints: tuple[str, ...] = ()
     """Rules of the CoAG agent that are left out, for control runs."""
     without_memory: bool = False
@@ -39,18 +49,48 @@ class CaseRequest(Value):
     delivery: Delivery = "constraint"
     """CoAG only, `evolution`: how the change of requirements is told."""
     depth: Literal["full", "compact"] = "full"
-    """CoAG only: one model call a phase, or one a cycle."""
+    """`coag` only: one model call a phase, or one a cycle; a contender has its own depth."""
     world: str | None = None
     """Where a world is served; None to serve one here."""
+    place: Place = "served"
+    """`served`: an HTTP world, and Chroma on disk. `local`: both in this process; quick, with the
+    same outcomes, and a case that breaks off cannot be gone on with."""
 
     @property
     def episode_count(self) -> int:
         """How many episodes it has."""
         return self.episodes or scenario_named(self.scenario).episodes
 
+    @property
+    def contender(self) -> Contender:
+        """The contender that plays.
 
-def model_spec(text: str) -> ModelSpec:
+        Raises:
+            UnknownNameError: There is none of that name.
+        """
+        if self.agent == "baseline":
+            return CONTENDERS["plain"]
+        if self.agent == "coag":
+            return CONTENDERS["coag-full"].model_copy(update={"depth": self.depth})
+        return contender_named(self.agent)
+
+    @property
+    def told_by(self) -> Delivery:
+        """How a change of requirements is told: one without constraints gets no constraint."""
+        return self.delivery if self.contender.constrained else "procedure"
+
+    @property
+    def model_shown(self) -> str:
+        """The model as results and runs name it."""
+        return model_spec(self.model).public if self.contender.asks_model else NO_MODEL
+
+
+def model_spec(text: str, seed: int = 0) -> ModelSpec:
     """The model that a spec names; `scripted:NAME` are the temperaments.
+
+    Args:
+        text: The spec.
+        seed: What scripted temperaments with chance in them draw by.
 
     Raises:
         UnknownNameError: No form of spec fits; the message lists all.
@@ -68,9 +108,14 @@ def checked(request: CaseRequest) -> CaseRequest:
         ConfigurationError: The model cannot be opened.
     """
     scenario_named(request.scenario)
-    if request.agent not in AGENT_KINDS:
-        raise UnknownNameError("agent", request.agent, AGENT_KINDS)
+    if request.agent not in (*AGENT_KINDS, *CONTENDERS):
+        raise UnknownNameError("agent", request.agent, (*AGENT_KINDS, *CONTENDERS))
     for name in request.without_constraints:
         constraint_named(name)
-    model_spec(request.model).open()
+    if request.world is not None and request.place == "local":
+        raise ConfigurationError(
+            f"world={request.world!r} is served, and place='local' serves none: give one of them."
+        )
+    if request.contender.asks_model:
+        model_spec(request.model).open()
     return request

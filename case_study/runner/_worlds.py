@@ -1,4 +1,4 @@
-"""The world that a case is played in: served here, or in a process of its own."""
+"""The world that a case is played in: in this process, served here, or served elsewhere."""
 
 from __future__ import annotations
 
@@ -6,14 +6,16 @@ import asyncio
 import os
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from coag.errors import ConfigurationError
 from vacuum_world.client import WorldClient, WorldControl
 from vacuum_world.server import WorldServer
-from vacuum_world.world import Intervention, WorldState
+from vacuum_world.world import Intervention, WorldState, intervene, join
 
+from ._local_client import LocalClient, Stage
 from ._showing import Showing, Watcher
 
 CONTROL_TOKEN = "VACUUM_WORLD_CONTROL_TOKEN"
@@ -23,84 +25,174 @@ ROBOT = "robot"
 """Name of the robot that the agent drives."""
 
 
-@dataclass(frozen=True, slots=True)
-class World:
-    """A served world and the experimenter's way to it."""
+class World(Protocol):
+    """A world and the experimenter's way to it."""
 
-    url: str
-    """Where it is served."""
-    control_token: str
-    """The experimenter's token; agents never get it."""
-    guests: AsyncExitStack
-    """What was opened for playing in it; closed with it."""
-    showing: Showing | None = None
-    """How it is shown to people; None where nobody looks."""
-    clients: list[WorldClient] = field(default_factory=list[WorldClient])
-    """Those that drive the robot; the last one has its token."""
+    @property
+    def guests(self) -> AsyncExitStack:
+        """What was opened for playing in it; closed with it."""
+        ...
+
+    @property
+    def showing(self) -> Showing | None:
+        """How it is shown to people; None where nobody looks."""
+        ...
 
     async def join(self) -> WorldClient:
         """A client that drives the robot; the robot joins, or is taken over if it is there."""
-        client = await WorldClient.join(self.url, ROBOT, control_token=self.control_token)
+        ...
+
+    def watcher(self) -> Watcher | None:
+        """Tells people what the robot's agent thinks, where they look."""
+        ...
+
+    async def state(self) -> WorldState:
+        """The whole world, hidden things included."""
+        ...
+
+    async def restore(self, state: WorldState) -> None:
+        """Puts the world into a state; the robot stays driven by its client."""
+        ...
+
+    async def intervene(self, intervention: Intervention) -> None:
+        """Changes it as no robot can."""
+        ...
+
+
+class ServedWorld:
+    """A world behind HTTP.
+
+    Args:
+        url: Where it is served.
+        control_token: The experimenter's token; agents never get it.
+        guests: What is closed with it.
+        showing: How it is shown to people; None where nobody looks.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        control_token: str,
+        guests: AsyncExitStack,
+        showing: Showing | None = None,
+    ) -> None:
+        self.url = url
+        self.guests = guests
+        self.showing = showing
+        self._token = control_token
+        self._control = WorldControl(url, control_token)
+        guests.push_async_callback(self._control.close)
+        self._clients: list[WorldClient] = []
+
+    async def join(self) -> WorldClient:
+        """A client that drives the robot; the robot joins, or is taken over if it is there."""
+        client = await WorldClient.join(self.url, ROBOT, control_token=self._token)
         self.guests.push_async_callback(client.close)
-        self.clients.append(client)
+        self._clients.append(client)
         return client
 
     def watcher(self) -> Watcher | None:
         """Tells people what the robot's agent thinks, where they look."""
-        if self.showing is None or not self.clients:
+        if self.showing is None or not self._clients:
             return None
-        watcher = Watcher(self.clients[-1], self.showing)
+        watcher = Watcher(self._clients[-1], self.showing)
         self.guests.push_async_callback(watcher.close)
         return watcher
 
     async def state(self) -> WorldState:
         """The whole world, hidden things included."""
-        async with WorldControl(self.url, self.control_token) as control:
-            return await control.world()
+        return await self._control.world()
 
-    async def actions(self) -> int:
-        """How many actions were taken in it."""
-        return (await self.state()).counters.actions
+    async def restore(self, state: WorldState) -> None:
+        """Puts the world into a state."""
+        await self._control.restore(state)
 
     async def intervene(self, intervention: Intervention) -> None:
         """Changes it as no robot can."""
-        async with WorldControl(self.url, self.control_token) as control:
-            await control.intervene(intervention)
+        await self._control.intervene(intervention)
+
+
+class LocalWorld:
+    """A world in this process: the rules themselves.
+
+    Args:
+        start: How it begins.
+        guests: What is closed with it.
+    """
+
+    def __init__(self, start: WorldState, guests: AsyncExitStack) -> None:
+        self.guests = guests
+        self.showing: Showing | None = None
+        self._stage = Stage(start)
+
+    async def join(self) -> WorldClient:
+        """A client that drives the robot; the robot joins, or is taken over if it is there."""
+        stage = self._stage
+        robot = next((each for each in stage.state.robots if each.name == ROBOT), None)
+        if robot is None:
+            step = join(stage.state, ROBOT)
+            stage.state, robot = step.state, step.result
+        return LocalClient(stage, robot.id)
+
+    def watcher(self) -> Watcher | None:
+        """Nobody looks."""
+        return None
+
+    async def state(self) -> WorldState:
+        """The whole world, hidden things included."""
+        return self._stage.state
+
+    async def restore(self, state: WorldState) -> None:
+        """Puts the world into a state."""
+        self._stage.state = state
+
+    async def intervene(self, intervention: Intervention) -> None:
+        """Changes it as no robot can."""
+        self._stage.state = intervene(self._stage.state, intervention).state
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opening:
+    """Where and how a world is opened."""
+
+    local: bool = False
+    """In this process, behind no server."""
+    url: str | None = None
+    """Where it is served already; None to serve it here."""
+    kept: Path | None = None
+    """The file in which a world served here is kept; None keeps it in RAM."""
+    fresh: bool = True
+    """Whether to begin anew; otherwise it is found as it was left."""
+    showing: Showing | None = None
+    """How it is shown to people; None where nobody looks."""
 
 
 @asynccontextmanager
-async def open_world(
-    start: WorldState,
-    *,
-    url: str | None = None,
-    kept: Path | None = None,
-    fresh: bool = True,
-    showing: Showing | None = None,
-) -> AsyncGenerator[World]:
+async def open_world(start: WorldState, how: Opening) -> AsyncGenerator[World]:
     """A world to play in.
 
     Args:
         start: How it begins.
-        url: Where a world is served already; None to serve one here.
-        kept: The file in which a world served here is kept; None keeps it in RAM.
-        fresh: Whether to begin anew; otherwise it is found as it was left.
-        showing: How it is shown to people; None where nobody looks.
+        how: Where and how.
 
     Raises:
-        ConfigurationError: `url` is given, but no control token.
+        ConfigurationError: It is served elsewhere, and there is no control token.
         WorldError: The world cannot be served or reached.
     """
-    if url is not None:
-        token = await _set_up(start, url, fresh)
+    if how.local:
         async with AsyncExitStack() as guests:
-            yield World(url, token, guests, showing)
-        return
-    server = await asyncio.to_thread(_started, start, kept, fresh, showing)
-    try:
+            yield LocalWorld(start, guests)
+    elif how.url is not None:
+        token = await _set_up(start, how.url, how.fresh)
         async with AsyncExitStack() as guests:
-            yield World(server.url, server.control_token, guests, showing)
-    finally:
-        await asyncio.to_thread(server.stop)
+            yield ServedWorld(how.url, token, guests, how.showing)
+    else:
+        server = await asyncio.to_thread(_started, start, how.kept, how.fresh, how.showing)
+        try:
+            async with AsyncExitStack() as guests:
+                yield ServedWorld(server.url, server.control_token, guests, how.showing)
+        finally:
+            await asyncio.to_thread(server.stop)
 
 
 async def _set_up(start: WorldState, url: str, fresh: bool) -> str:

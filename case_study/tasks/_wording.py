@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
 
-from vacuum_world.scenarios import ScenarioSetup
+from vacuum_world.scenarios import ScenarioFacts, ScenarioSetup
 from vacuum_world.world import (
     CLEAN_COST,
     FULL_BATTERY,
@@ -19,6 +19,9 @@ from vacuum_world.world import (
 
 CONTINUE = "Continue."
 """What the runner says in every later turn."""
+
+OPEN = "open-world"
+"""The wording that all levels of the open world share."""
 
 _BETWEEN = "\n---\n"
 
@@ -39,10 +42,24 @@ def task_text(setup: ScenarioSetup, reading: Reading) -> str:
         reading: What the robot's sensors say at the start.
     """
     dice = random.Random(f"{setup.name} {setup.seed} wording")
-    parts = [dice.choice(wordings(name)) for name in ("rules", setup.name, "closing")]
-    values = _values(setup, reading)
+    parts = [dice.choice(wordings(name)) for name in ("rules", _goal(setup), "closing")]
+    values = _values(setup, reading) | {"never": _never(setup, dice)}
     told = [_filled(part, values) for part in parts]
     return "\n".join([*told[:2], "Your sensors say:", state_line(reading), told[2]])
+
+
+def message_text(setup: ScenarioSetup) -> str:
+    """What another agent says in the middle of the work, its name included.
+
+    Raises:
+        ValueError: Nobody says anything in this scenario.
+    """
+    due = setup.facts.message
+    if due is None:
+        raise ValueError(f"in {setup.name} no other agent says anything")
+    dice = random.Random(f"{setup.name} {setup.seed} message")
+    text = dice.choice(wordings(f"message-{due.wish.replace('_', '-')}"))
+    return _filled(text, {"sender": due.sender, "cell": _cell(due.cell)})
 
 
 def _values(setup: ScenarioSetup, reading: Reading) -> dict[str, str]:
@@ -58,7 +75,31 @@ def _values(setup: ScenarioSetup, reading: Reading) -> dict[str, str]:
         "dirty": _listed(facts.dirty),
         "object": facts.phantom_object or "",
         "tool": facts.phantom_tool or "",
+        "gadget": facts.gadget.name if facts.gadget else "",
+        "line": _line(facts),
+        "horizon": str(facts.horizon or ""),
     }
+
+
+def _goal(setup: ScenarioSetup) -> str:
+    """The wording of a scenario's goal; the levels of the open world share one."""
+    return OPEN if setup.name.startswith(OPEN) else setup.name
+
+
+def _never(setup: ScenarioSetup, dice: random.Random) -> str:
+    """A sentence for each cell that `distraction` forbids to clean."""
+    if setup.facts.message is None:
+        return ""
+    wording = dice.choice(wordings("never"))
+    cells = setup.facts.off_limits
+    return "".join(f"{_filled(wording, {'cell': _cell(cell)})} " for cell in cells)
+
+
+def _line(facts: ScenarioFacts) -> str:
+    """Where `contradiction` forbids to clean."""
+    if facts.column is not None:
+        return f"the column x = {facts.column}"
+    return "" if facts.row is None else f"the row y = {facts.row}"
 
 
 def _filled(text: str, values: dict[str, str]) -> str:

@@ -1,0 +1,42 @@
+"""Contenders: the agents that are compared, and how each is built from the parts of a domain.
+
+A `Contender` is a name and what tells it apart: whether it deliberates, what it is without, what
+guards it. `Parts` are what a domain brings: tools, prompts, a structured context, constraints,
+memory, and ways to act by chance, by rule and by search. `build_player(contender, parts, ...)`
+gives a `Player`, which is driven in the same way whoever it is: a task first, then "Continue."
+turn by turn, up to a bound of external actions; `drive` does that. Every player leaves a trace,
+so that the same measures are computed for all.
+"""
+
+from ._build import NO_MODEL, build_player, used_tokens
+from ._coag_player import CoagPlayer, coag_agent
+from ._contender import CONTENDERS, Contender, contender_named
+from ._drive import Drive, drive
+from ._parts import Act, Change, Delivery, Message, Observation, Parts
+from ._plain_player import PlainPlayer, plain_agent
+from ._player import Player, Turn
+from ._policy_player import PolicyPlayer
+
+__all__ = [
+    "CONTENDERS",
+    "Contender",
+    "contender_named",
+    "Parts",
+    "Act",
+    "Observation",
+    "Change",
+    "Message",
+    "Delivery",
+    "Player",
+    "Turn",
+    "build_player",
+    "used_tokens",
+    "NO_MODEL",
+    "drive",
+    "Drive",
+    "CoagPlayer",
+    "coag_agent",
+    "PlainPlayer",
+    "plain_agent",
+    "PolicyPlayer",
+]

@@ -1,0 +1,157 @@
+"""Who is compared with whom."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Literal
+
+from pydantic import Field
+
+from coag.errors import UnknownNameError
+from coag.schema import Value
+
+Kind = Literal["random", "rules", "oracle", "plain", "coag"]
+Part = Literal["retrieval", "reasoning", "evaluation", "rewriting"]
+"""What a CoAG agent can be without; see `coag.CycleSettings.without`."""
+
+
+class Contender(Value):
+    """An agent that is compared, by what tells it apart from the others."""
+
+    name: str
+    """How it is asked for and shown."""
+    title: str
+    """What it is called in a table."""
+    summary: str
+    """What it is, in a sentence."""
+    kind: Kind
+    """What it is made of: a policy without a model, AutoGen's `AssistantAgent`, or `CoagAgent`."""
+    depth: Literal["full", "compact"] = "full"
+    """CoAG: one model call a phase, or one a cycle."""
+    grounded: bool = False
+    """CoAG: whether the domain proposes the candidates instead of the model."""
+    without: tuple[Part, ...] = ()
+    """CoAG: what it is without."""
+    constrained: bool = False
+    """Whether the domain's constraints and the progress detector guard its actions.
+
+    For a `CoagAgent` without constraints the progress detector stays.
+    """
+    tool_iterations: int = Field(default=1, ge=1)
+    """Plain: how many actions a turn may have. A CoAG agent has one."""
+    remembers: bool = False
+    """Plain: whether it has AutoGen's Chroma memory."""
+
+    @property
+    def asks_model(self) -> bool:
+        """Whether a model decides what it does."""
+        return self.kind in ("plain", "coag")
+
+
+def _coag(name: str, title: str, summary: str, **differs: object) -> Contender:
+    return Contender.model_validate(
+        {"kind": "coag", "constrained": True}
+        | {"name": name, "title": title, "summary": summary}
+        | differs
+    )
+
+
+def _without(part: Part) -> Contender:
+    return _coag(
+        f"coag-without-{part}",
+        f"CoAG full without {part}",
+        f"CoAG full, but without {part}",
+        without=(part,),
+    )
+
+
+_ITERATIONS = 5
+"""Actions that a turn of `plain-iterations` may have."""
+
+_ALL = (
+    Contender(
+        name="random",
+        title="Random",
+        summary="any legal call, each as likely as the others",
+        kind="random",
+    ),
+    Contender(
+        name="rules",
+        title="Rules",
+        summary="a hand-written program that sees what the others see",
+        kind="rules",
+    ),
+    Contender(
+        name="oracle",
+        title="Oracle",
+        summary="sees the whole world and plans by search: an upper bound",
+        kind="oracle",
+    ),
+    Contender(
+        name="plain",
+        title="AssistantAgent",
+        summary="AutoGen's AssistantAgent with a utility-maximising prompt",
+        kind="plain",
+    ),
+    Contender(
+        name="plain-iterations",
+        title="AssistantAgent, several tool iterations",
+        summary=f"the same with up to {_ITERATIONS} tool iterations a turn",
+        kind="plain",
+        tool_iterations=_ITERATIONS,
+    ),
+    Contender(
+        name="plain-memory",
+        title="AssistantAgent with Chroma memory",
+        summary="the same with AutoGen's ChromaDBVectorMemory, which gets what it did",
+        kind="plain",
+        remembers=True,
+    ),
+    Contender(
+        name="plain-guarded",
+        title="AssistantAgent, guarded",
+        summary="the same behind our constraints and progress detector",
+        kind="plain",
+        constrained=True,
+    ),
+    _coag("coag-compact", "CoAG compact", "CoAG with one model call a cycle", depth="compact"),
+    _coag("coag-full", "CoAG full", "CoAG with one model call a phase"),
+    _coag(
+        "coag-compact-grounded",
+        "CoAG compact, grounded",
+        "CoAG compact over the candidates that the domain proposes",
+        depth="compact",
+        grounded=True,
+    ),
+    _coag(
+        "coag-full-grounded",
+        "CoAG full, grounded",
+        "CoAG full over the candidates that the domain proposes",
+        grounded=True,
+    ),
+    _without("retrieval"),
+    _without("reasoning"),
+    _without("evaluation"),
+    _coag(
+        "coag-without-constraints",
+        "CoAG full without constraints",
+        "CoAG full, but without the domain's constraints",
+        constrained=False,
+    ),
+    _without("rewriting"),
+)
+
+CONTENDERS: Mapping[str, Contender] = MappingProxyType({each.name: each for each in _ALL})
+"""Every contender by name, in the order in which they are shown."""
+
+
+def contender_named(name: str) -> Contender:
+    """The contender of this name.
+
+    Raises:
+        UnknownNameError: There is none; the message lists those that exist.
+    """
+    if name not in CONTENDERS:
+        raise UnknownNameError("contender", name, CONTENDERS)
+    return CONTENDERS[name]

@@ -1,0 +1,71 @@
+"""What the episodes of a case share: long-term memory and procedures, of whichever agent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from autogen_core.memory import Memory
+
+from case_study.baseline import open_recall
+from coag.agent import CoagAgent, MemoryArgument
+from coag.memory import LongTermMemory, Procedure, seed_procedures
+from coag.store import open_store
+
+from ._request import CaseRequest
+
+NAME = "robot"
+"""The agent's name, and the scope of its memory."""
+MEMORY, RECALL = "memory", "recall"
+"""Folders of a case: a CoAG agent's memory, and AutoGen's for the plain agent that has one."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Remembering:
+    """What outlasts an episode."""
+
+    memory: MemoryArgument | None = None
+    """A CoAG agent's long-term memory; None where it is to have none."""
+    procedures: Mapping[str, Procedure] = field(default_factory=dict[str, Procedure])
+    """What its procedures have become, where its memory does not keep them itself."""
+    recall: Memory | None = None
+    """AutoGen's memory."""
+
+    def keep_procedures(self, agent: CoagAgent) -> None:
+        """Keeps what has become of an agent's procedures, where its memory does not itself."""
+        if isinstance(self.memory, LongTermMemory):
+            self.procedures = _changed(agent)
+
+
+def remembering(request: CaseRequest, case: Path, closing: AsyncExitStack) -> Remembering:
+    """What the episodes of a case share.
+
+    Args:
+        request: What was asked for.
+        case: The case's folder.
+        closing: Closes what is opened here.
+    """
+    contender, local = request.contender, request.place == "local"
+    if contender.remembers:
+        recall = open_recall(None if local else case / RECALL)
+        closing.push_async_callback(recall.close)
+        return Remembering(recall=recall)
+    if contender.kind != "coag" or request.without_memory:
+        return Remembering()
+    if not local:
+        return Remembering(memory=case / MEMORY)
+    memory = LongTermMemory(open_store(None), scope=NAME)
+    closing.push_async_callback(memory.close)
+    return Remembering(memory=memory)
+
+
+def _changed(agent: CoagAgent) -> dict[str, Procedure]:
+    """The procedures that are not as their seeds are any more."""
+    procedures = agent.procedures
+    return {
+        name: seed.model_copy(update={"text": procedures.get(name).text})
+        for name, seed in seed_procedures().items()
+        if procedures.get(name).text != seed.text
+    }
