@@ -22,6 +22,7 @@ from rich.progress import Progress as Bar
 
 from case_study import _options as options
 from case_study import _show as pages
+from case_study._assessing import add_to
 from case_study.demo import (
     REPORT,
     agent_label,
@@ -209,6 +210,9 @@ def film(
     typer.echo(
         f"{made.path}: {made.pictures} pictures, {made.seconds:.0f} s, {made.size / 1000:,.0f} kB"
     )
+
+
+add_to(app)
 
 
 class _Live:

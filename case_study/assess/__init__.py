@@ -15,15 +15,20 @@ A failure of the contender is evidence; a failure of the model or of the world i
 is `broken`, is not counted, and is played again when the sweep is begun again.
 """
 
+from ._again import MeasuredAgain, measure_again
+from ._agreement import Agreement, Disagreement, agreement
 from ._assessment import Assessment
 from ._crew import Alone, Crew
 from ._domain import VACUUM, Domain, How, Played, domain_named
 from ._errors import AssessmentError
+from ._kept import has_plan, read_plan
 from ._planning import begun, machine_class, versions
 from ._playing import play_job
 from ._processes import Workers
+from ._ray import RayCrew, ray_crew
 from ._selecting import contenders_named, fewer_seeds_named, scenarios_named, seeds_named
 from ._sweep import Show, sweep
+from ._time_left import TimeLeft
 from ._trial import NO_MODEL, Job, Keep, Outcome, Place, Plan, Resumption, Trial
 
 __all__ = [
@@ -38,6 +43,8 @@ __all__ = [
     "Assessment",
     "AssessmentError",
     "begun",
+    "has_plan",
+    "read_plan",
     "contenders_named",
     "scenarios_named",
     "seeds_named",
@@ -46,10 +53,18 @@ __all__ = [
     "machine_class",
     "sweep",
     "Show",
+    "TimeLeft",
     "Crew",
     "Alone",
     "Workers",
+    "RayCrew",
+    "ray_crew",
     "play_job",
+    "measure_again",
+    "MeasuredAgain",
+    "agreement",
+    "Agreement",
+    "Disagreement",
     "Domain",
     "How",
     "Played",

@@ -15,7 +15,7 @@ from ._trial import Job, Keep, Place
 
 VACUUM = "vacuum"
 """The domain that is there without being imported by name."""
-_VACUUM_AT = "case_study.assess:VACUUM_DOMAIN"
+_VACUUM_AT = "case_study.assess.vacuum:DOMAIN"
 
 
 class How(Value):

@@ -15,6 +15,11 @@ from ._trial import Plan, Trial
 PLAN, TRIALS, CASES = "assessment.json", "trials", "cases"
 
 
+def has_plan(folder: Path) -> bool:
+    """Whether there is an assessment in a folder."""
+    return (folder / PLAN).is_file()
+
+
 def read_plan(folder: Path) -> Plan:
     """The plan of an assessment.
 
@@ -22,7 +27,7 @@ def read_plan(folder: Path) -> Plan:
         AssessmentError: There is none, or it cannot be read as one.
     """
     path = folder / PLAN
-    if not path.is_file():
+    if not has_plan(folder):
         raise AssessmentError(
             f"There is no assessment in {str(folder)!r}: it has no {PLAN}. Make one: "
             f"case-study assess -o {folder}"

@@ -15,8 +15,8 @@ from typing import cast
 from coag.schema import Clock, SystemClock
 
 from ._errors import AssessmentError
-from ._kept import PLAN, read_plan, read_trials, write_plan
-from ._trial import Plan, Resumption
+from ._kept import PLAN, has_plan, read_plan, read_trials, write_plan
+from ._trial import NO_MODEL, Plan, Resumption
 
 _PACKAGES = ("coag", "autogen-agentchat", "autogen-ext", "chromadb", "pydantic")
 _CODE = ("coag", "vacuum_world", "case_study")
@@ -43,13 +43,13 @@ def begun(folder: Path, asked: Plan, *, extend: bool = False, clock: Clock | Non
     Raises:
         AssessmentError: The folder holds another assessment, or something else.
     """
-    if not (folder / PLAN).is_file():
+    if not has_plan(folder):
         _refuse_foreign(folder)
         write_plan(folder, asked)
         return asked
     there = read_plan(folder)
     plan = _extended(folder, there, asked) if extend else there
-    different = differences(plan, asked)
+    different = () if extend else differences(there, asked)
     if different:
         raise AssessmentError(
             f"{str(folder)!r} holds another assessment: {'; '.join(different)}. Go on with it: "
@@ -89,7 +89,9 @@ def _extended(folder: Path, there: Plan, asked: Plan) -> Plan:
 
 
 def _union(there: Sequence[object], asked: Sequence[object]) -> tuple[object, ...]:
-    return (*there, *(one for one in asked if one not in there))
+    """Those that were there, then the new ones; no model is none beside any other."""
+    both = (*there, *(one for one in asked if one not in there))
+    return tuple(one for one in both if one != NO_MODEL) or both
 
 
 def differences(

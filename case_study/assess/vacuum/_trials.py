@@ -1,0 +1,164 @@
+"""The Dynamic Vacuum World as a domain of an assessment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from case_study.assess import AssessmentError, How, Job, Played
+from case_study.contenders import CONTENDERS, contender_named
+from case_study.measures import (
+    EpisodeRecord,
+    Tally,
+    causes_of,
+    decisions_of,
+    measures_of,
+    tally_of,
+    vacuum_episode,
+)
+from case_study.runner import CaseFolder, CaseRequest, play_case
+from coag.errors import ResumeError
+from coag.tracing import RunFolder, read_trace
+from vacuum_world.scenarios import SCENARIOS, build_scenario
+from vacuum_world.world import WorldState
+
+
+class VacuumTrials:
+    """Plays cases of the vacuum world."""
+
+    @property
+    def scenarios(self) -> Sequence[str]:
+        """All scenarios of the world, the paper's four first."""
+        return tuple(SCENARIOS)
+
+    @property
+    def contenders(self) -> Sequence[str]:
+        """All contenders."""
+        return tuple(CONTENDERS)
+
+    def asks_model(self, contender: str) -> bool:
+        """Whether a contender asks a model."""
+        return contender_named(contender).asks_model
+
+    async def play(self, job: Job, how: How, room: Path) -> Played:
+        """Plays a case, or what is left of one that was broken off in a served world."""
+        public = CaseRequest(
+            scenario=job.scenario,
+            agent=job.contender,
+            model=job.model,
+            seed=job.seed,
+            place=how.place,
+            token_budget=how.token_budget,
+            max_actions=how.max_actions,
+        )
+        folder = _begun(room, public) or CaseFolder.create(room, public)
+        request = public.model_copy(update={"model": how.spec(job)})
+        result = await play_case(request, folder)
+        return _played(folder, room, result.success, result.measures)
+
+    def measure_again(self, job: Job, room: Path) -> Played:
+        """Counts a case's traces again where its worlds were kept, and measures it."""
+        folder = _only_case(room)
+        request = folder.request()
+        records = [_counted_again(folder, request, each) for each in folder.episodes()]
+        if len(records) < request.episode_count:
+            raise AssessmentError(
+                f"{folder.path} was not played to its end: measure again after playing it, or "
+                "take its line out of the trials."
+            )
+        success = all(record.succeeded(job.scenario) for record in records)
+        return _played(folder, room, success, measures_of(_tallies(records)), records)
+
+
+DOMAIN = VacuumTrials()
+"""The one of it."""
+
+
+def _cases(room: Path) -> list[CaseFolder]:
+    return [CaseFolder(path.parent) for path in sorted(room.glob("*/case.json"))]
+
+
+def _begun(room: Path, request: CaseRequest) -> CaseFolder | None:
+    """The case of this request that was begun here, if there is one."""
+    same = [case for case in _cases(room) if _request_of(case) == request]
+    return same[-1] if same else None
+
+
+def _request_of(case: CaseFolder) -> CaseRequest | None:
+    try:
+        return case.request()
+    except ResumeError:  # killed while it was being made: nothing was played in it
+        return None
+
+
+def _only_case(room: Path) -> CaseFolder:
+    cases = _cases(room)
+    if not cases:
+        raise AssessmentError(
+            f"There is no case in {room}: its trial says so, but the folder is gone. Put it back, "
+            "or leave --measure-again out."
+        )
+    return cases[-1]
+
+
+def _played(
+    folder: CaseFolder,
+    room: Path,
+    success: bool,
+    measures: dict[str, Any],
+    records: Sequence[EpisodeRecord] | None = None,
+) -> Played:
+    episodes = records or folder.episodes()
+    tallies = _tallies(episodes)
+    scenario = folder.request().scenario
+    failed = [each for each in episodes if not each.succeeded(scenario)]
+    return Played(
+        success=success,
+        problem="; ".join(str(each.found(scenario)["summary"]) for each in failed),
+        measures={name: _number(value) for name, value in measures.items() if _is_number(value)},
+        causes=causes_of(tallies),
+        decided_by=decisions_of(tallies),
+        case=folder.path.relative_to(room).as_posix(),
+    )
+
+
+def _tallies(episodes: Iterable[EpisodeRecord]) -> list[Tally]:
+    return [each.tally for each in episodes if each.tally is not None]
+
+
+def _is_number(value: object) -> bool:
+    return value is None or isinstance(value, int | float)
+
+
+def _number(value: float | None) -> float | None:
+    return None if value is None else float(value)
+
+
+def _counted_again(
+    folder: CaseFolder, request: CaseRequest, record: EpisodeRecord
+) -> EpisodeRecord:
+    """The record of an episode, counted from its trace again where its world was kept too."""
+    kept = folder.world(record.episode)
+    if not kept.is_file():
+        return record
+    try:
+        world = WorldState.model_validate_json(kept.read_bytes())
+    except ValidationError as error:
+        raise AssessmentError(
+            f"{kept} is no state of a world: {error.error_count()} errors in it."
+        ) from error
+    setup = build_scenario(
+        request.scenario, request.seed, episode=record.episode, wall=record.truth.wall
+    )
+    trace = RunFolder(folder.path / record.run).trace_path
+    episode = vacuum_episode(
+        (entry.body for entry in read_trace(trace, lambda problem: None)),
+        setup,
+        world,
+        success=record.succeeded(request.scenario),
+        bound=record.max_actions,
+    )
+    return record.model_copy(update={"tally": tally_of(episode)})
