@@ -36,6 +36,7 @@ _SETTINGS: Any = {
     "xtick.labelcolor": QUIET,
     "xtick.major.size": 0,
     "ytick.color": QUIET,
+    "ytick.major.pad": 8,
     "ytick.major.size": 0,
 }
 

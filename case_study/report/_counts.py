@@ -62,6 +62,7 @@ def _cost_row(sample: Sample, contender: str) -> CostRow:
         calls=mean(means(trials, "model_calls")),
         tokens=mean(means(trials, "tokens")),
         cached=cached / prompts if prompts else None,
+        later_cached=mean(means(trials, "later_cached_share")),
         seconds=mean(means(trials, "seconds")),
         calls_per_success=_for_each(trials, "model_calls", won),
         tokens_per_success=_for_each(trials, "tokens", won),

@@ -9,7 +9,6 @@ from math import ceil
 from ._sample import Sample, mean
 from ._values import AdaptationCurve, BudgetCurve
 
-_ADAPTED = "adaptation_actions"
 _POINTS = 60
 """Steps of a curve that are kept; of more only each few."""
 _BUDGETS = 6
@@ -17,23 +16,17 @@ _BUDGETS = 6
 
 
 def adaptation_curves(sample: Sample) -> tuple[AdaptationCurve, ...]:
-    """How soon each contender acted by a change, where scenarios have one.
-
-    A scenario has one if any contender adapted in it. A trial there that tells no number of
-    actions counts as not adapted.
-    """
-    changing = {
-        pair[0] for contender in sample.contenders for pair in sample.values(contender, _ADAPTED)
-    }
-    if not changing:
-        return ()
-    curves = (_adaptation(sample, name, changing) for name in sample.contenders)
+    """How soon each contender acted well again, over the trials in which an action failed."""
+    curves = (_adaptation(sample, name) for name in sample.contenders)
     return tuple(curve for curve in curves if curve.of)
 
 
-def _adaptation(sample: Sample, contender: str, changing: set[str]) -> AdaptationCurve:
-    told = sorted(sample.values(contender, _ADAPTED).values())
-    of = sum(pair[0] in changing for pair in sample.by_contender[contender])
+def _adaptation(sample: Sample, contender: str) -> AdaptationCurve:
+    latencies = sample.values(contender, "adaptation_actions")
+    stuck = sample.values(contender, "unadapted")
+    seconds = sample.values(contender, "adaptation_seconds")
+    adapted = [pair for pair in latencies if not stuck.get(pair)]
+    told, of = sorted(latencies[pair] for pair in adapted), len(latencies)
     middle = ceil(of / 2)
     return AdaptationCurve(
         contender=contender,
@@ -41,7 +34,7 @@ def _adaptation(sample: Sample, contender: str, changing: set[str]) -> Adaptatio
         adapted=len(told),
         points=_steps(told, of),
         median=told[middle - 1] if 0 < middle <= len(told) else None,
-        seconds=mean(list(sample.values(contender, "adaptation_seconds").values())),
+        seconds=mean([seconds[pair] for pair in adapted if pair in seconds]),
         decided_by=sample.decided_by(contender),
     )
 

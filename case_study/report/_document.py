@@ -5,16 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from case_study.assess import NO_MODEL
+
 from ._names import lettered
 from ._other_tables import (
     adaptation_table,
     broken_table,
     budget_table,
     causes_table,
+    contenders_table,
     cost_table,
     facts_table,
     failures_table,
-    measures_table,
+    meanings_table,
+    measures_tables,
     reliability_table,
 )
 from ._plots import Curve, Picture, contribution_plot, cost_plot, step_plot, success_plot
@@ -64,14 +68,18 @@ def sections_of(summary: Summary, pages: Mapping[str, str], *, drawn: bool) -> t
         pages: Relative addresses of pages of runs, by the case's folder.
         drawn: Whether there are plots.
     """
+    told = {part.sentences for part in summary.abstract}
     panels = [
-        _panel(panel, f"m{place}", drawn=drawn) for place, panel in enumerate(summary.panels, 1)
+        _panel(panel, f"m{place}", told=panel.findings in told, drawn=drawn)
+        for place, panel in enumerate(summary.panels, 1)
     ]
     return (*panels, _trials(summary, pages), _conditions(summary))
 
 
-def _panel(panel: Panel, anchor: str, *, drawn: bool) -> Section:
-    title = f"{panel.model} (scripted)" if panel.scripted else panel.model
+def _panel(panel: Panel, anchor: str, *, told: bool, drawn: bool) -> Section:
+    title = "No model asked" if panel.model == NO_MODEL else panel.model
+    if panel.scripted:
+        title = f"{title} (scripted)"
     if panel.domain != "vacuum":
         title = f"{panel.domain}: {title}"
     blocks = (
@@ -86,7 +94,8 @@ def _panel(panel: Panel, anchor: str, *, drawn: bool) -> Section:
         Block(
             anchor=f"{anchor}-measures",
             title="Other measures",
-            tables=(measures_table(panel),) if any(row.means for row in panel.measures) else (),
+            tables=measures_tables(panel),
+            folded=(meanings_table(panel),),
         ),
     )
     counts = (
@@ -98,7 +107,7 @@ def _panel(panel: Panel, anchor: str, *, drawn: bool) -> Section:
         anchor=anchor,
         title=title,
         text=counts + panel.proves,
-        findings=panel.findings,
+        findings=() if told else panel.findings,
         blocks=tuple(block for block in blocks if block.tables),
     )
 
@@ -186,8 +195,8 @@ def _adaptation(panel: Panel, anchor: str, *, drawn: bool) -> Block:
     picture = (
         step_plot(
             _some(curves),
-            title="Trials that had adapted by so many actions after a change",
-            unit="actions since the change",
+            title="Trials in which an action worked again after one that failed",
+            unit="actions since the failed one, mean of a trial",
             prefix=f"{anchor}-adaptation-p",
         )
         if drawn
@@ -195,7 +204,7 @@ def _adaptation(panel: Panel, anchor: str, *, drawn: bool) -> Block:
     )
     return Block(
         anchor=f"{anchor}-adaptation",
-        title="How soon does it adapt to a change?",
+        title="How soon does it adapt after a failure?",
         pictures=(picture,) if picture else (),
         tables=(adaptation_table(panel),) if panel.adaptation else (),
     )
@@ -241,5 +250,9 @@ def _conditions(summary: Summary) -> Section:
         if summary.facts.mixed
         else ""
     )
-    block = Block(anchor="facts", title="How it was made", tables=(facts_table(summary.facts),))
+    block = Block(
+        anchor="facts",
+        title="How it was made",
+        tables=(facts_table(summary.facts), contenders_table(summary)),
+    )
     return Section(anchor="conditions", title="Conditions", text=mixed, blocks=(block,))

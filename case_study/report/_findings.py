@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from case_study.temperaments import SCRIPTED
+from vacuum_world.scenarios import PAPER
 
-from ._names import PAPER, lettered
+from ._names import lettered
 from ._values import AbstractPart, Compared, Contribution, CostRow, Panel, SuccessRow
 from ._wording import counted, listed, p_told, percent, points, points_span, rate, times
 
@@ -14,6 +15,8 @@ _OURS = ("coag-full", "coag-compact")
 """The contenders whose success is claimed."""
 _BOUNDS = ("oracle",)
 """Contenders that see what the others cannot: no rivals."""
+_CACHED = 0.7
+"""Share of later prompt tokens that is meant to come from a server's cache."""
 _TARGET = 0.9
 """Share of the paper's four scenarios in which ours are meant to succeed."""
 
@@ -89,7 +92,7 @@ def _losses(panel: Panel, ours: Sequence[SuccessRow]) -> Iterator[str]:
         if compared is not None and not _better(compared):
             yield _not_better(compared)
         yield from _worse_scenarios(panel, row.contender)
-        yield from _rivals(panel, row)
+    yield from _rivals(panel, ours)
     yield from _price(panel, [row.contender for row in ours])
 
 
@@ -128,21 +131,22 @@ def _worse_scenarios(panel: Panel, contender: str) -> Iterator[str]:
         yield f"{contender} did worse than {worse[0].reference} in {listed(told)}."
 
 
-def _rivals(panel: Panel, ours: SuccessRow) -> Iterator[str]:
-    """Contenders that do not deliberate and succeeded as often or more."""
-    share = ours.overall.share or 0.0
+def _rivals(panel: Panel, ours: Sequence[SuccessRow]) -> Iterator[str]:
+    """Contenders that do not deliberate and succeeded as often as one of ours, or more."""
+    least = min(row.overall.share or 0.0 for row in ours)
     rivals = [
-        f"{row.contender} ({percent(row.overall.share)})"
+        f"{row.contender} ({percent(row.overall.share)} of {row.overall.n:,})"
         for row in panel.success
         if not row.contender.startswith("coag")
         and row.contender not in (*_BOUNDS, panel.reference)
         and row.overall.share is not None
-        and row.overall.share >= share
+        and row.overall.share >= least
     ]
     if rivals:
+        names = listed([f"{row.contender} ({percent(row.overall.share)})" for row in ours])
         yield (
-            f"As often as {ours.contender} ({percent(share)}) or more often succeeded, without "
-            f"deliberation: {listed(rivals)}."
+            f"Without deliberation, {listed(rivals)} succeeded as often as one of {names}, or "
+            "more often."
         )
 
 
@@ -190,19 +194,30 @@ def _gains(panel: Panel, ours: Sequence[SuccessRow]) -> Iterator[str]:
 
 
 def _target(panel: Panel, ours: Sequence[SuccessRow]) -> Iterator[str]:
-    """The target of 90 % on the paper's four scenarios."""
+    """The targets: 90 % on the paper's four scenarios, and what comes from a server's cache."""
     four = [name for name in PAPER if name in panel.scenarios]
-    if panel.domain != "vacuum" or len(four) < len(PAPER):
+    if panel.domain == "vacuum" and len(four) == len(PAPER):
+        told = [_on_four(row, four) for row in ours]
+        yield f"On scenarios A to D, with a target of {percent(_TARGET)}: {listed(told)}."
+    if panel.scripted:
         return
-    for row in ours:
-        rates = [row.by_scenario[name] for name in four if name in row.by_scenario]
-        won, n = sum(one.successes for one in rates), sum(one.n for one in rates)
-        if n:
-            met = "met" if won >= _TARGET * n else "missed"
+    for row in panel.costs:
+        if row.contender in _OURS and row.later_cached is not None:
+            met = "met" if row.later_cached >= _CACHED else "missed"
             yield (
-                f"On scenarios A to D {row.contender} succeeded in {won:,} of {n:,} "
-                f"({percent(won / n)}): the target of {percent(_TARGET)} is {met}."
+                f"Of {row.contender}'s prompt tokens after a cycle's first call "
+                f"{percent(row.later_cached)} came from the server's cache (target "
+                f"{percent(_CACHED)}: {met})."
             )
+
+
+def _on_four(row: SuccessRow, four: Sequence[str]) -> str:
+    rates = [row.by_scenario[name] for name in four if name in row.by_scenario]
+    won, n = sum(one.successes for one in rates), sum(one.n for one in rates)
+    if not n:
+        return f"{row.contender} was not played"
+    met = "met" if won >= _TARGET * n else "missed"
+    return f"{row.contender} {won:,} of {n:,} ({percent(won / n)}, {met})"
 
 
 def _idle(panel: Panel) -> Iterator[str]:

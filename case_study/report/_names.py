@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-_ADVERSARIAL = (
-    *("sudden-wall", "energy-dilemma", "phantom-object", "evolution", "sensor-dropout"),
-    *("false-manual", "distraction", "poisoned-memory", "contradiction", "delayed-effect"),
-)
-PAPER = _ADVERSARIAL[:4]
-"""The four scenarios of the paper, for which there is a target."""
-_LETTERS = dict(zip(_ADVERSARIAL, "ABCDEFGHIJ", strict=True))
+from vacuum_world.scenarios import ADVERSARIAL
+
+_LETTERS: dict[str, str] = dict(zip(ADVERSARIAL, "ABCDEFGHIJ", strict=True))
 
 
 def lettered(scenario: str) -> str:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from shlex import quote
+
+from case_study.contenders import CONTENDERS
+from case_study.measures import MEASURES, NO_FAILURE_FOUND, NOT_ATTRIBUTABLE
 
 from ._tables import DECIDED, Cell, Table, columns, decided, heat, text
 from ._values import Facts, MeasureRow, Panel, Summary, TrialLine
@@ -21,6 +24,7 @@ def cost_table(panel: Panel) -> Table:
             Cell(number(row.calls)),
             Cell(number(row.tokens)),
             Cell(percent(row.cached)),
+            Cell(percent(row.later_cached)),
             Cell(seconds(row.seconds)),
             Cell(number(row.calls_per_success)),
             Cell(number(row.tokens_per_success)),
@@ -31,7 +35,12 @@ def cost_table(panel: Panel) -> Table:
     )
     titles = (
         *("contender", "n (trials)", "successes", "actions a trial", "model calls a trial"),
-        *("tokens a trial", "prompt tokens from the cache", "time a trial"),
+        *(
+            "tokens a trial",
+            "prompt tokens from the cache",
+            "of those after a cycle's first call",
+            "time a trial",
+        ),
         *("calls for each success", "tokens for each success", "time for each success"),
     )
     return Table(
@@ -115,15 +124,15 @@ def adaptation_table(panel: Panel) -> Table:
         for curve in panel.adaptation
     )
     titles = (
-        *("contender", "n (trials with a change)", "adapted", "adapted, in percent"),
-        *("actions until half had adapted", "time to it, of those that adapted"),
+        *("contender", "n (trials in which an action failed)", "one worked again each time"),
+        *("the same, in percent", "actions by which half had adapted", "time to it"),
     )
     return Table(
-        caption="How soon contenders acted by what had changed",
+        caption="How soon an action worked again after one that had failed",
         columns=columns(*titles, DECIDED, words=(0,)),
         rows=rows,
-        note="A trial that ended before it adapted counts as not adapted. A dash: fewer than half "
-        "had adapted when their trials ended.",
+        note="A trial that ended before an action worked again counts as not adapted. Actions and "
+        "time are means within a trial; a dash: fewer than half had adapted.",
     )
 
 
@@ -133,7 +142,7 @@ def causes_table(panel: Panel) -> Table:
     for row in panel.causes:
         for cause, count in row.causes.items():
             totals[cause] = totals.get(cause, 0) + count
-    causes = sorted(totals, key=lambda cause: (-totals[cause], cause))
+    causes = sorted(totals, key=lambda cause: (cause in _OPEN, -totals[cause], cause))
     rows = tuple(
         (
             text(row.contender),
@@ -156,13 +165,36 @@ def causes_table(panel: Panel) -> Table:
     )
 
 
+_OPEN = (NOT_ATTRIBUTABLE, NO_FAILURE_FOUND)
+"""Causes that say that there is none to be told; they stand last."""
+
+
 def _part_of(count: int, of: int) -> Cell:
     return Cell(f"{count:,}" if count else NONE, heat=heat(count / of) if count else None)
 
 
-def measures_table(panel: Panel) -> Table:
-    """The other measures."""
-    names = sorted({name for row in panel.measures for name in row.means})
+def measures_tables(panel: Panel) -> tuple[Table, ...]:
+    """The other measures, one table for each part of them."""
+    there = {name for row in panel.measures for name in row.means}
+    known = [
+        (title, [n for n, m in MEASURES.items() if m.part == part and n in there])
+        for part, title in _PARTS
+    ]
+    unknown = [("Measures of its own", sorted(there - set(MEASURES)))]
+    return tuple(
+        _measures_table(panel, title, names) for title, names in [*known, *unknown] if names
+    )
+
+
+_PARTS = (
+    ("robustness", "Robustness"),
+    ("engineering", "Engineering"),
+    ("world", "What came of it in the world"),
+    ("cost", "Further costs"),
+)
+
+
+def _measures_table(panel: Panel, title: str, names: Sequence[str]) -> Table:
     rows = tuple(
         (
             text(row.contender),
@@ -171,14 +203,37 @@ def measures_table(panel: Panel) -> Table:
         )
         for row in panel.measures
     )
-    words = [name.replace("_", " ") for name in names]
     return Table(
-        caption="Means of the other measures; small: trials that have a value, and the 95 % "
-        f"interval of the difference from {panel.reference or 'the reference'} where it was "
-        "computed",
-        columns=columns("contender", *words, DECIDED, words=(0,)),
+        caption=f"{title}: means over the trials that have a value; small: how many, and where "
+        f"computed the 95 % interval of the mean difference from {panel.reference or NONE}",
+        columns=columns(
+            "contender", *(_measure_title(name) for name in names), DECIDED, words=(0,)
+        ),
         rows=rows,
-        note="What each measure means stands in docs/measures.md. A dash: no trial has a value.",
+    )
+
+
+def _measure_title(name: str) -> str:
+    measure = MEASURES.get(name)
+    words = name.replace("_", " ")
+    if measure is None:
+        return words
+    better = {"more": ", more is better", "less": ", less is better"}.get(measure.better, "")
+    return f"{words} ({measure.unit}{better})"
+
+
+def meanings_table(panel: Panel) -> Table:
+    """What the measures mean."""
+    there = {name for row in panel.measures for name in row.means}
+    rows = tuple(
+        (text(name.replace("_", " ")), text(measure.unit), text(measure.meaning))
+        for name, measure in MEASURES.items()
+        if name in there
+    )
+    return Table(
+        caption="What these measures mean; docs/measures.md has more",
+        columns=columns("measure", "unit", "meaning", words=(0, 1, 2)),
+        rows=rows,
     )
 
 
@@ -255,6 +310,17 @@ def facts_table(facts: Facts) -> Table:
         caption="Conditions of the assessment",
         columns=columns("what", "value", words=(0, 1)),
         rows=tuple((text(name), cell) for name, cell in told),
+    )
+
+
+def contenders_table(summary: Summary) -> Table:
+    """Who was compared."""
+    names = dict.fromkeys(name for panel in summary.panels for name in panel.contenders)
+    told = [(name, CONTENDERS.get(name)) for name in names]
+    return Table(
+        caption="The contenders",
+        columns=columns("contender", "what it is", words=(0, 1)),
+        rows=tuple((text(name), text(one.summary if one else NONE)) for name, one in told),
     )
 
 

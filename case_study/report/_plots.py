@@ -49,7 +49,7 @@ def success_plot(
     size = (380.0, _HEAD + _ROW * len(played) + _FOOT)
     with drawing():
         canvas = Canvas(size, (_NAMES, _HEAD, size[0] - _NAMES - 16, _ROW * len(played)))
-        canvas.across(0, 1, (0, 0.25, 0.5, 0.75, 1), lambda share: f"{100 * share:.0f}")
+        canvas.across(-0.02, 1, (0, 0.25, 0.5, 0.75, 1), lambda share: f"{100 * share:.0f}")
         canvas.rows([visible(name, _NAME) for name, _ in played], TEXT)
         for place, (name, rate) in enumerate(played):
             ink = LINES[0] if name.startswith("coag") else LINES[1]
@@ -147,7 +147,10 @@ def cost_plot(
         for row in costs
         if row.tokens and shares[row.contender].share is not None
     ]
-    spots = sorted(((n, t, s) for n, t, s in told if s is not None), key=lambda one: -one[2])
+    spots = sorted(
+        ((n, t, s) for n, t, s in told if s is not None),
+        key=lambda one: (-round(20 * one[2]), -one[1]),
+    )
     if not spots:
         return None
     size = (600.0, max(250.0, 15.0 * len(spots) + 60))
@@ -214,7 +217,7 @@ def step_plot(
             low, high = max(1.0, least / 1.3), max(2.0, most * 1.1)
             canvas.across(low, high, _log_marks(low, high), number, logarithmic=True)
         else:
-            low, high = 0.0, max(1.0, most)
+            low, high = 0.0, max(1.0, most) * 1.04
             canvas.across(low, high, _even_marks(high), number)
         canvas.upward(0, 1, (0, 0.25, 0.5, 0.75, 1), lambda share: f"{100 * share:.0f} %")
         order = sorted(range(len(drawn)), key=lambda at: -drawn[at].points[-1][1])

@@ -154,7 +154,7 @@ def contribution_table(parts: Sequence[Contribution]) -> Table:
             Cell(points_span(part.compared.result.interval)),
             Cell(p_value(part.compared.result.p_holm)),
             Cell(_signed(part.tokens.mean), number_span(part.tokens.interval)),
-            text(part.finding, tone=tone(part.compared.result)),
+            text(_adds(part.compared.result), tone=tone(part.compared.result)),
             Cell(decided(part.compared.decided_by).text),
             Cell(decided(part.decided_by_without).text),
         )
@@ -179,6 +179,16 @@ def contribution_table(parts: Sequence[Contribution]) -> Table:
         note="Above 0: with it, more trials succeed. p of the exact McNemar test after Holm's "
         "correction over this table; intervals of tokens by paired bootstrap.",
     )
+
+
+def _adds(result: Comparison) -> str:
+    """The same as `says`, of a part."""
+    told = says(result)
+    return {
+        "better": "adds successes",
+        "worse": "takes successes away",
+        "the same in every pair": "nothing: the same in every pair",
+    }.get(told, told.replace("open", "nothing shown", 1))
 
 
 def _signed(value: float | None) -> str:

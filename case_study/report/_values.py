@@ -90,6 +90,8 @@ class CostRow(Value):
     """Prompt and completion tokens a trial."""
     cached: float | None = None
     """Prompt tokens taken from the server's cache, as a share of all prompt tokens."""
+    later_cached: float | None = None
+    """The same of what was sent after a cycle's first call; the mean over the trials."""
     seconds: float | None = None
     """Seconds a trial."""
     calls_per_success: float | None = None
@@ -127,15 +129,15 @@ class CausesRow(Value):
 
 
 class AdaptationCurve(Value):
-    """How soon one contender acted by what had changed."""
+    """How soon one contender acted well again after an action had failed."""
 
     contender: str
     of: int
-    """Trials in which something changed."""
+    """Trials in which an action failed and another followed."""
     adapted: int
-    """Those in which it acted by the change before the trial ended."""
+    """Those in which an action worked again each time."""
     points: tuple[tuple[float, float], ...]
-    """Actions since the change, and the share of trials adapted by then."""
+    """Actions since the failed one, on average in a trial, and the share of trials adapted."""
     median: float | None = None
     """Actions by which half of the trials had adapted; None if fewer did."""
     seconds: float | None = None

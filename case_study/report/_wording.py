@@ -51,7 +51,10 @@ def number(value: float | None) -> str:
             return f"{value / unit:,.3g}{letter}".replace("-", _MINUS)
     if size >= 100 or value == int(value):
         return f"{value:,.0f}".replace("-", _MINUS)
-    return f"{value:.3g}".replace("-", _MINUS)
+    told = f"{value:.3f}".rstrip("0").rstrip(".") if size < 1 else f"{value:.3g}"
+    if told in ("0", "-0"):
+        told = "<0.001" if value > 0 else ">-0.001"
+    return told.replace("-", _MINUS)
 
 
 def seconds(value: float | None) -> str:

@@ -127,8 +127,9 @@ def _measures(
         "grounding": dice.uniform(0.6, 1.0) if asks else None,
         "violations": float(dice.randint(0, 1)),
         "coverage": dice.uniform(0.3, 1.0),
-        "adaptation_actions": float(dice.randint(0, 9)) if adapted else None,
-        "adaptation_seconds": dice.uniform(0.1, 20.0) if adapted else None,
+        "unadapted": float(not adapted),
+        "adaptation_actions": float(dice.randint(0, 9)) if adapted else 9.0,
+        "adaptation_seconds": dice.uniform(0.1, 20.0) if adapted else 9.0,
     }
 
 
