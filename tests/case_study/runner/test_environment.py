@@ -36,7 +36,8 @@ async def test_without_its_rule_the_robot_is_stranded_and_with_it_not(
     same = await fork(run, "1", logs=tmp_path / "forks")
     other = await fork(run, "1", Changes(without_constraints=(RULE,)), logs=tmp_path / "forks")
     assert same.fork_cycles == same.parent_cycles
-    assert same.fork_end == "The robot is at (2, 2), battery 50; no cell is dirty."
+    assert same.fork_end is not None
+    assert "stranded" not in same.fork_end
     assert other.fork_end is not None
     assert "stranded" in other.fork_end
     assert other.parent_cycles[0].deaths[0].constraint == RULE
