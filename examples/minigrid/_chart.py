@@ -17,6 +17,7 @@ NOTHING = "nothing"
 FLOOR, WALL, LAVA, GOAL = "floor", "wall", "lava", "goal"
 _UNSEEN = "?"
 _SIGNS: Mapping[str, str] = {FLOOR: ".", WALL: "#", LAVA: "~", GOAL: "G"}
+_NAMES = {sign: name for name, sign in _SIGNS.items()}
 _VECTORS: Mapping[Facing, Cell] = {
     "east": (1, 0),
     "south": (0, 1),
@@ -33,9 +34,9 @@ class Chart(BaseModel):
     corner: Cell = (0, 0)
     """The cell of the first sign of the first row."""
     rows: tuple[str, ...] = ()
-    """One sign a cell; `?` was never seen."""
+    """One sign a cell: `.` floor, `#` wall, `~` lava, `G` goal, `?` never seen, or a letter."""
     legend: dict[str, str] = {}
-    """What the signs mean, such as `{"#": "wall", "a": "yellow key"}`."""
+    """What the letters mean, such as `{"a": "yellow key"}`."""
 
     @classmethod
     def of(cls, cells: Mapping[Cell, str]) -> Chart:
@@ -49,14 +50,15 @@ class Chart(BaseModel):
             "".join(signs.get(cells.get((x, y), ""), _UNSEEN) for x in range(left, right + 1))
             for y in range(top, bottom + 1)
         ]
-        legend = {sign: name for name, sign in signs.items()}
+        legend = {sign: name for name, sign in signs.items() if name not in _SIGNS}
         return cls(corner=(left, top), rows=tuple(drawn), legend=legend)
 
     def cells(self) -> dict[Cell, str]:
         """What is where; cells that were never seen are left out."""
         x, y = self.corner
+        names = {**_NAMES, **self.legend}
         return {
-            (x + dx, y + dy): self.legend[sign]
+            (x + dx, y + dy): names[sign]
             for dy, row in enumerate(self.rows)
             for dx, sign in enumerate(row)
             if sign != _UNSEEN

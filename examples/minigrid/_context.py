@@ -7,12 +7,14 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
-from coag.context import Budgets, CoagContext
+from coag.context import CoagContext
 from coag.schema import Candidate, Percept, Verdict
 
-from ._chart import LAVA, NOTHING, Cell, Chart, Facing, beside
+from ._chart import GOAL, LAVA, NOTHING, Cell, Chart, Facing, beside
 from ._physics import ACTIONS, UNSEEN, Scene
 from ._reading import Over, Reading
+
+_ENDS: Mapping[str, Over] = {LAVA: "death", GOAL: "success"}
 
 
 class MiniGridState(BaseModel):
@@ -28,6 +30,8 @@ class MiniGridState(BaseModel):
     """What it has in hand."""
     ahead: str = UNSEEN
     """What is in the cell that it looks at."""
+    things: dict[str, str] | None = None
+    """Only in predictions: where each thing would lie as seen from there."""
     problem: str | None = None
     """Why the latest action did nothing; in predictions, why the next one would."""
     over: Over | None = None
@@ -64,7 +68,6 @@ class MiniGridContext(CoagContext[MiniGridState]):
 
     def __init__(self, *, reading: Reading | None = None, **context: Any) -> None:
         self._first = MiniGridState().after(reading) if reading else MiniGridState()
-        context.setdefault("budgets", Budgets(goal=800))
         super().__init__(**context)
 
     @property
@@ -94,9 +97,6 @@ class MiniGridContext(CoagContext[MiniGridState]):
     def _get_retrieval_query(self, state: MiniGridState) -> str:
         return f"{self._memory.goal[:200]}\nAhead: {state.ahead}. Carrying: {state.carrying}."
 
-    def _get_memory_metadata(self, state: MiniGridState) -> Mapping[str, str | int]:
-        return {"x": state.at[0], "y": state.at[1], "facing": state.facing}
-
     def _project(self, candidate: Candidate, state: MiniGridState) -> MiniGridState | None:
         if candidate.action not in ACTIONS:
             return state.model_copy(update={"seen": None, "problem": None})
@@ -109,8 +109,9 @@ class MiniGridContext(CoagContext[MiniGridState]):
             facing=there.facing,
             carrying=there.carrying,
             ahead=there.what(grid, there.ahead),
+            things=there.things(grid),
             problem=problem or None,
-            over="death" if there.what(grid, there.at) == LAVA else None,
+            over=_ENDS.get(there.what(grid, there.at)),
         )
 
     def _propose_grounded(self, state: MiniGridState) -> Sequence[Candidate]:

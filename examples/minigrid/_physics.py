@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
-from ._chart import FLOOR, GOAL, LAVA, NOTHING, WALL, Cell, Facing, beside, turned
+from ._chart import FLOOR, GOAL, LAVA, NOTHING, WALL, Cell, Facing, bearing, beside, turned
 
 Action = Literal["turn_left", "turn_right", "move_forward", "pick_up", "drop", "toggle"]
 ACTIONS: tuple[Action, ...] = get_args(Action)
@@ -37,6 +37,15 @@ class Scene:
     def what(self, grid: Mapping[Cell, str], cell: Cell) -> str:
         """What is in a cell."""
         return dict(self.changed).get(cell) or grid.get(cell, UNSEEN)
+
+    def things(self, grid: Mapping[Cell, str]) -> dict[str, str]:
+        """Where each thing lies as seen from here; free floor, walls and lava are none."""
+        there = {cell: self.what(grid, cell) for cell in grid}
+        return {
+            what: bearing(self.at, self.facing, cell)
+            for cell, what in there.items()
+            if notable(what) and what != LAVA
+        }
 
     def _put(self, cell: Cell, what: str, carrying: str) -> Scene:
         changed = tuple(sorted({**dict(self.changed), cell: what}.items()))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Literal
+import json
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
@@ -29,9 +30,14 @@ class Reading(BaseModel):
     over: Over = ""
     """How the episode ended; empty while it goes on."""
 
+    def told(self) -> dict[str, Any]:
+        """The reading as JSON, without what is empty."""
+        told = self.model_dump(mode="json")
+        return {name: value for name, value in told.items() if value != ""}
+
     def line(self) -> str:
         """The reading as one line of JSON."""
-        return self.model_dump_json()
+        return json.dumps(self.told(), separators=(",", ":"))
 
     def with_chart(self, chart: Chart) -> Reading:
         """The reading of one who has seen so much."""

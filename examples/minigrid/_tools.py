@@ -71,7 +71,7 @@ def tool_text(body: Body, problem: str = "") -> str:
     told: dict[str, Any] = {"ok": not problem}
     if problem:
         told |= {"failure": "deterministic", "reason": f"Nothing happened: {problem}."}
-    told |= body.reading.model_dump(mode="json")
+    told |= body.reading.told()
     return f"{json.dumps(told, separators=(',', ':'))}\n{body.reading.words()}"
 
 

@@ -13,6 +13,7 @@ from examples.minigrid import (
     MiniGridState,
     never_into_lava,
     nothing_in_vain,
+    plan,
 )
 from examples.minigrid._physics import ACTIONS, Action
 from examples.minigrid._tools import tool_text
@@ -87,6 +88,20 @@ def test_predictions_of_what_is_known_come_true(level: str) -> None:
         assert foreseen.carrying == state.carrying
         assert foreseen.ahead in (state.ahead, "not seen yet")
         assert (foreseen.problem is None) == (state.problem is None)
+
+
+def test_a_prediction_tells_where_things_would_lie_and_how_the_episode_would_end() -> None:
+    _, context = _walked("doorkey-5x5", 1)
+    foreseen = _foreseen(context, "turn_left")
+    assert foreseen is not None
+    assert foreseen.things == {"locked yellow door": "1 ahead", "yellow key": "1 to the right"}
+    body, context = _walked("empty", 0)
+    while context.state.ahead != "goal":
+        way = plan(context.state.reading(), "goal")
+        context.perceive(_percept(body, way[0]))
+    foreseen = _foreseen(context, "move_forward")
+    assert foreseen is not None
+    assert foreseen.over == "success"
 
 
 def test_nothing_is_foreseen_before_anything_was_seen() -> None:
