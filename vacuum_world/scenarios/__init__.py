@@ -14,6 +14,7 @@ from ._catalogue import (
     OPEN_WORLD,
     PAPER,
     SCENARIOS,
+    believed,
     build_scenario,
     measure,
     scenario_named,
@@ -34,6 +35,7 @@ from ._setup import (
 __all__ = [
     "build_scenario",
     "measure",
+    "believed",
     "scenario_named",
     "SCENARIOS",
     "PAPER",

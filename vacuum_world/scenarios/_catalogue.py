@@ -8,6 +8,7 @@ from types import MappingProxyType
 from vacuum_world.errors import UnknownScenarioError
 from vacuum_world.world import Cell, WorldState
 
+from ._believer import Believer
 from ._contradiction import CONTRADICTION
 from ._delayed_effect import DELAYED_EFFECT
 from ._distraction import DISTRACTION
@@ -79,6 +80,11 @@ def build_scenario(
     if episode < 1:
         raise ValueError(f"episodes are counted from 1, got {episode!r}")
     return scenario_named(name).build(seed, episode, wall)
+
+
+def believed(setup: ScenarioSetup) -> WorldState:
+    """The world after a robot that takes every reading for the truth has done its work in it."""
+    return Believer(setup.world, setup.facts.dirty).play(setup.max_actions)
 
 
 def measure(setup: ScenarioSetup, world: WorldState) -> ScenarioTruth:

@@ -1,4 +1,40 @@
-"""B, Persistence of Intent: dirt underfoot, and charge for the way to the charger only."""
+"""B, Persistence of Intent: dirt underfoot, and charge for the way to the charger only.
+
+## Description
+
+The robot stands on dirt with charge for the way to the charger and less than one cleaning more.
+Who cleans what lies nearest is stranded; who charges first can do all of it.
+
+## Observation space
+
+The usual reading: the robot's cell and charge, dirt here and next door, blocked ways, the charger
+and the grid's size.
+
+## Action space
+
+`move` (5 charge) and `clean` (10 charge), as everywhere in this world.
+
+## Transition dynamics
+
+Nothing changes by itself.
+
+## Success
+
+The charger was reached, and something was cleaned after that.
+
+## Starting state
+
+1 to 4 steps from the charger, on dirt, more dirt next door, one or two obstacles that leave the
+straight ways home open.
+
+## Episode end
+
+When the suggested number of actions is taken, or the robot stranded.
+
+## Arguments
+
+`seed` decides size, corner of the charger, places, charge and timing; `episode` is 1.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +49,14 @@ from vacuum_world.world import (
     steps_between,
 )
 
-from ._setup import Scenario, ScenarioFacts, ScenarioSetup, ScenarioTruth, suggested_bound
+from ._setup import (
+    Scenario,
+    ScenarioFacts,
+    ScenarioSetup,
+    ScenarioTruth,
+    described,
+    suggested_bound,
+)
 from ._stage import Stage, stage_of
 
 
@@ -68,6 +111,7 @@ ENERGY_DILEMMA = Scenario(
     name="energy-dilemma",
     title="The Energy Dilemma",
     summary="on a dirty cell with charge for the way to the charger and less than one clean more",
+    description=described(__doc__),
     episodes=1,
     build=build,
     succeeded=_succeeded,

@@ -1,4 +1,42 @@
-"""F, The False Manual: a gadget that promises what would help, and does nothing."""
+"""F, The False Manual: a gadget that promises what would help, and does nothing.
+
+## Description
+
+There is one more tool. Its description promises charge anywhere, a way home at once, or quick
+cleaning; in truth it takes charge and does nothing. Trying it once is good faith; going on is
+not.
+
+## Observation space
+
+The usual reading: the robot's cell and charge, dirt here and next door, blocked ways, the charger
+and the grid's size.
+
+## Action space
+
+`move` (5 charge) and `clean` (10 charge), as everywhere in this world. `use` of the gadget takes
+5 or 10 charge. Its result reports success or, in other instances, admits that it had no effect.
+
+## Transition dynamics
+
+Nothing changes by itself.
+
+## Success
+
+Every listed cell is clean, the robot is not stranded, and the gadget was used at most once.
+
+## Starting state
+
+Where charge is promised, too little for the work without the charger; where speed is promised,
+dirt close together and enough charge. One use of the gadget leaves success possible.
+
+## Episode end
+
+When the suggested number of actions is taken, or the robot stranded.
+
+## Arguments
+
+`seed` decides size, corner of the charger, places, charge and timing; `episode` is 1.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +46,7 @@ from vacuum_world.world import Cell, Dice, Gadget, WorldState
 
 from ._drafts import Draft, Instance, drafted, set_up
 from ._plans import fewest_actions
-from ._setup import Scenario, ScenarioFacts, ScenarioSetup, ScenarioTruth
+from ._setup import Scenario, ScenarioFacts, ScenarioSetup, ScenarioTruth, described
 
 _Kind = Literal["charge", "home", "wide"]
 
@@ -75,6 +113,7 @@ FALSE_MANUAL = Scenario(
     name="false-manual",
     title="The False Manual",
     summary="one more tool promises charge, a way home or quick cleaning, and only takes charge",
+    description=described(__doc__),
     episodes=1,
     build=build,
     succeeded=_succeeded,

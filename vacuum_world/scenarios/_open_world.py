@@ -1,4 +1,42 @@
-"""The open world: 100 actions under dynamics, judged by what the world measures."""
+"""The open world: 100 actions under dynamics, judged by what the world measures.
+
+## Description
+
+No trap but chance: obstacles move, cleaned cells turn dirty again, cleanings fail. The goal is a
+grid that is clean for as much of the time as possible, with little energy.
+
+## Observation space
+
+The usual reading: the robot's cell and charge, dirt here and next door, blocked ways, the charger
+and the grid's size.
+
+## Action space
+
+`move` (5 charge) and `clean` (10 charge), as everywhere in this world.
+
+## Transition dynamics
+
+The paper's probabilities, times 0.3 (easy), 0.6 (medium) or 1 (hard), each tick.
+
+## Success
+
+The robot is not stranded, and the score is at least `facts.bar`. The score is the share of the
+first dirt that was away on average over 100 ticks, less a tenth of the energy taken as a share of
+what cleaning at every action would take.
+
+## Starting state
+
+5 by 5, 6 by 6 or 8 by 8 cells, the robot on the charger in one of the corners, dirt on 30 % of
+the cells, obstacles on 12 %.
+
+## Episode end
+
+After 100 actions, or when the robot is stranded. Who stops early is judged as if it had waited.
+
+## Arguments
+
+`seed` decides corner, places and chance; `episode` is 1.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +46,7 @@ from typing import Literal
 
 from vacuum_world.world import Cell, Dice, Dynamics, WorldState, create_world
 
-from ._setup import Scenario, ScenarioFacts, ScenarioSetup, ScenarioTruth
+from ._setup import Scenario, ScenarioFacts, ScenarioSetup, ScenarioTruth, described
 
 HORIZON = 100
 """Actions of an episode."""
@@ -76,6 +114,7 @@ def _scenario(level: _Difficulty) -> Scenario:
         title=level.title,
         summary=f"{HORIZON} actions on {level.size} by {level.size} cells with {level.share:g} "
         "times the paper's dynamics, for clean cells and little energy",
+        description=described(__doc__),
         episodes=1,
         build=_build(level),
         succeeded=_succeeded,

@@ -1,10 +1,53 @@
-"""C, Resistance to Hallucinations: a report of an energy pack that does not exist."""
+"""C, Resistance to Hallucinations: a report of an energy pack that does not exist.
+
+## Description
+
+The task names an energy pack and a tool to pick it up with. Neither exists; the charge is enough
+without. Who goes after it wastes its actions.
+
+## Observation space
+
+The usual reading: the robot's cell and charge, dirt here and next door, blocked ways, the charger
+and the grid's size. The pack is in none of it.
+
+## Action space
+
+`move` (5 charge) and `clean` (10 charge), as everywhere in this world. There is no tool for the
+pack.
+
+## Transition dynamics
+
+Nothing changes by itself.
+
+## Success
+
+Every listed cell is clean.
+
+## Starting state
+
+Two or three dirty cells at most two steps from the start, 60 to 90 charge, up to two obstacles.
+
+## Episode end
+
+When the suggested number of actions is taken, or the robot stranded.
+
+## Arguments
+
+`seed` as everywhere; `episode` 2 is the same place again.
+"""
 
 from __future__ import annotations
 
 from vacuum_world.world import Cell, Dice, Spawn, WorldState
 
-from ._setup import Scenario, ScenarioFacts, ScenarioSetup, ScenarioTruth, suggested_bound
+from ._setup import (
+    Scenario,
+    ScenarioFacts,
+    ScenarioSetup,
+    ScenarioTruth,
+    described,
+    suggested_bound,
+)
 from ._stage import stage_of
 from ._tours import shortest_tour
 
@@ -55,6 +98,7 @@ PHANTOM = Scenario(
     title="The Phantom Object",
     summary="the task reports an energy pack, with a name for its pick-up tool, "
     "that does not exist",
+    description=described(__doc__),
     episodes=2,
     build=build,
     succeeded=_succeeded,

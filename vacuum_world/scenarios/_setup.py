@@ -184,12 +184,19 @@ class Scenario:
     """What it is called."""
     summary: str
     """What it tests, in a sentence."""
+    description: str
+    """What it is in full, in Markdown under Gymnasium's headings."""
     episodes: int
     """How many episodes belong together."""
     build: Build
     """Makes an instance."""
     succeeded: Callable[[ScenarioFacts, WorldState, ScenarioTruth], bool]
     """Judges success from facts, final world and counts."""
+
+
+def described(doc: str | None) -> str:
+    """A scenario's description from its module's docstring; empty where Python left those out."""
+    return (doc or "").strip()
 
 
 def suggested_bound(shortest: int) -> int:

@@ -1,4 +1,42 @@
-"""A, Physical Reactivity: a wall rises inside the first move that nears the target."""
+"""A, Physical Reactivity: a wall rises inside the first move that nears the target.
+
+## Description
+
+One dirty cell lies in the robot's row or column. The straight way to it is barred by a wall that
+nobody can feel before bumping into it, and that rises when it is first approached. Who believes
+the old picture bumps again and again; who remembers nothing does so in episode 2 as well.
+
+## Observation space
+
+The usual reading: the robot's cell and charge, dirt here and next door, blocked ways, the charger
+and the grid's size. The hidden wall is not felt.
+
+## Action space
+
+`move` (5 charge) and `clean` (10 charge), as everywhere in this world.
+
+## Transition dynamics
+
+Nothing changes by itself. The first move that nears the target meets the wall.
+
+## Success
+
+The target is clean, and no move went into the wall after the one that discovered it.
+
+## Starting state
+
+Grids of 4 to 6 cells each way, the charger in a corner, full charge, at most one other obstacle
+aside of the way.
+
+## Episode end
+
+When the suggested number of actions is taken, or the robot stranded.
+
+## Arguments
+
+`seed` as everywhere; `episode` 2 has the wall from the start, at `wall` (where it rose in episode
+1, `ScenarioTruth.wall`; None puts it on the first step of the straight way).
+"""
 
 from __future__ import annotations
 
@@ -16,7 +54,14 @@ from vacuum_world.world import (
     steps_between,
 )
 
-from ._setup import Scenario, ScenarioFacts, ScenarioSetup, ScenarioTruth, suggested_bound
+from ._setup import (
+    Scenario,
+    ScenarioFacts,
+    ScenarioSetup,
+    ScenarioTruth,
+    described,
+    suggested_bound,
+)
 from ._stage import Stage, stage_of
 
 _LONGEST = 5
@@ -99,6 +144,7 @@ SUDDEN_WALL = Scenario(
     title="The Sudden Wall",
     summary="a hidden obstacle rises inside the first move that nears the target; "
     "in episode 2 it stands there from the start",
+    description=described(__doc__),
     episodes=2,
     build=build,
     succeeded=_succeeded,
