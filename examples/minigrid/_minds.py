@@ -42,7 +42,7 @@ def sound(reading: Reading, aim: str) -> tuple[Intention, ...]:
     return first, *_others(way[0])
 
 
-def headlong(reading: Reading, aim: str) -> tuple[Intention, ...]:
+def impulsive(reading: Reading, aim: str) -> tuple[Intention, ...]:
     """Straight at what it wants, through walls and lava, and again after it failed."""
     wanted = _wanted(reading, aim)
     urge = "move_forward" if wanted is None else _straight(reading, wanted)
@@ -80,7 +80,7 @@ def _straight(reading: Reading, wanted: tuple[Cell, str]) -> Action:
     return "turn_left" if "left" in where else "turn_right"
 
 
-MINDS: Mapping[str, Mind] = MappingProxyType({"sound": sound, "headlong": headlong})
+MINDS: Mapping[str, Mind] = MappingProxyType({"sound": sound, "impulsive": impulsive})
 """The minds that are always the same."""
 MIXED = ("fallible", "noisy")
 """Of two minds: `fallible` as one through all phases of a situation, `noisy` anew each request."""
@@ -90,7 +90,7 @@ def open_mind(name: str, *, seed: int = 0) -> ScriptedModel:
     """The scripted model `scripted:NAME`.
 
     Args:
-        name: `sound`, `headlong`, or a mixture of both: `fallible` or `noisy`.
+        name: `sound`, `impulsive`, or a mixture of both: `fallible` or `noisy`.
         seed: What a mixture is drawn by.
 
     Raises:
@@ -117,7 +117,7 @@ def _mind(name: str, drawn_by: str) -> Mind:
     """The mind itself, or which of the two a mixture is now."""
     if name in MINDS:
         return MINDS[name]
-    return headlong if random.Random(drawn_by).random() < _FAULTY else sound
+    return impulsive if random.Random(drawn_by).random() < _FAULTY else sound
 
 
 def read_request(text: str) -> tuple[Reading | None, str]:

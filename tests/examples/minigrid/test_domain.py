@@ -50,10 +50,10 @@ async def test_a_random_player_stops_at_the_bound_and_its_failure_has_a_cause(
 @pytest.mark.parametrize(
     ("contender", "dies"), [("plain", 1.0), ("plain-guarded", 0.0), ("coag-compact", 0.0)]
 )
-async def test_a_headlong_mind_dies_in_the_lava_unless_constraints_hold_it(
+async def test_an_impulsive_mind_dies_in_the_lava_unless_constraints_hold_it(
     contender: str, dies: float, tmp_path: Path
 ) -> None:
-    played = await _played(tmp_path, contender, "lava-gap", "scripted:headlong")
+    played = await _played(tmp_path, contender, "lava-gap", "scripted:impulsive")
     assert played.measures["died"] == dies
 
 

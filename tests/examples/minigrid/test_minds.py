@@ -7,7 +7,7 @@ from coag.errors import UnknownNameError
 from coag.models import ScriptedRequest
 from examples.minigrid import LEVELS, Body, Chart, Reading, minigrid_tools, open_mind, task_text
 from examples.minigrid._forms import Intention, answer
-from examples.minigrid._minds import headlong, read_request, sound
+from examples.minigrid._minds import impulsive, read_request, sound
 from examples.minigrid._tools import tool_text
 
 
@@ -38,17 +38,17 @@ def test_predicted_states_are_not_taken_for_readings() -> None:
     assert read_request(told)[0] is None
 
 
-def test_the_sound_mind_goes_round_lava_and_the_headlong_one_straight_at_the_goal() -> None:
+def test_the_sound_mind_goes_round_lava_and_the_impulsive_one_straight_at_the_goal() -> None:
     assert sound(_lava_ahead(), "goal")[0].action == "turn_right"
-    assert headlong(_lava_ahead(), "goal")[0].action == "move_forward"
-    assert headlong(_lava_ahead(), "goal")[1].action == "turn_right"
+    assert impulsive(_lava_ahead(), "goal")[0].action == "move_forward"
+    assert impulsive(_lava_ahead(), "goal")[1].action == "turn_right"
 
 
-def test_the_headlong_mind_takes_what_is_next_to_it_and_toggles_doors() -> None:
+def test_the_impulsive_mind_takes_what_is_next_to_it_and_toggles_doors() -> None:
     key = Reading(chart=Chart.of({(0, 0): "floor", (1, 0): "red key"}))
     door = Reading(carrying="red key", chart=Chart.of({(1, 0): "locked red door"}))
-    assert headlong(key, "goal")[0].action == "pick_up"
-    assert headlong(door, "goal")[0].action == "toggle"
+    assert impulsive(key, "goal")[0].action == "pick_up"
+    assert impulsive(door, "goal")[0].action == "toggle"
 
 
 async def _called(name: str, text: str, seed: int = 0) -> str:
@@ -65,7 +65,7 @@ async def test_a_mind_that_sees_nothing_looks() -> None:
 
 async def test_a_mind_answers_once_the_episode_is_over() -> None:
     over = Reading(over="success").line()
-    assert (await _called("headlong", over)).endswith("Over: success.")
+    assert (await _called("impulsive", over)).endswith("Over: success.")
 
 
 async def test_a_fallible_mind_is_of_one_mind_in_one_situation_and_a_noisy_one_is_not() -> None:
@@ -122,5 +122,5 @@ def test_of_equal_scores_the_mind_selects_what_it_wants_most() -> None:
 
 
 def test_a_mind_that_is_not_there_is_told_with_those_that_are() -> None:
-    with pytest.raises(UnknownNameError, match="headlong"):
+    with pytest.raises(UnknownNameError, match="impulsive"):
         open_mind("wise")
