@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 
 from case_study.faults import VacuumDomain
 from case_study.temperaments import WORLD_ACTIONS
-from coag.proof import Domain
+from coag.proof import Circumstances, Domain
 from coag.schema import TraceRecord
 from vacuum_world.scenarios import ScenarioSetup
-from vacuum_world.world import WorldState, last_state_line
+from vacuum_world.world import STILL, WorldState, last_state_line
 
 Where = Callable[[str], object]
 """From a result's text to where the agent then is; None where the text does not tell."""
@@ -78,11 +78,20 @@ def vacuum_episode(
         gadgets=frozenset(gadget.name for gadget in setup.world.gadgets),
         shortest=setup.shortest,
         bound=bound or setup.max_actions,
-        domain=VacuumDomain(),
+        domain=VacuumDomain() if setup.world.dynamics == STILL else _Unsettled(),
         where=_position,
         setup=setup,
         world=world,
     )
+
+
+class _Unsettled(VacuumDomain):
+    """A vacuum world that changes by itself, so that no way to the goal can be told."""
+
+    def remaining(self, now: Circumstances) -> float | None:
+        """Unknown."""
+        del now
+        return None
 
 
 def _position(text: str) -> object:

@@ -15,14 +15,14 @@ def persistence(tally: Tally) -> float | None:
     """How steadily actions pursue the task: 1 if each brings its end nearer, 0 as by chance.
 
     Of every action that the world logged while there was work left: whether its doing what it is
-    meant to do brings the job's end nearer (cells to clean by the shortest round, to the charger
-    first where the charge does not last), by ways around all obstacles that stood there from the
+    meant to do brings the job's end nearer (all cells to clean by the shortest round, charging on
+    the way where the charge does not last), by ways around all obstacles that stood there from the
     beginning or were bumped into. The share p of these actions is corrected for the share c that
     actions drawn by chance would have (of four moves and a cleaning): (p - c) / (1 - c), as in
     Cohen's kappa. Below 0 is worse than chance. It judges choices, not luck.
 
     None where no action could be judged: nothing was done, the world changes by itself, or more
-    than eight cells are dirty. Source: "persistence of intent", plan retention against random
+    than six cells are to be cleaned. Source: "persistence of intent", plan retention against random
     action (the CoAG paper, table 1).
     """
     steps = tally.steps

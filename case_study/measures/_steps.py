@@ -7,7 +7,7 @@ obstacle stands there that was there from the beginning (a hidden one too) or wa
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 from vacuum_world.scenarios import ScenarioSetup
@@ -28,8 +28,12 @@ from ._tally import Steps
 
 _OPTIONS = len(DIRECTIONS) + 1
 """Actions among which chance draws: four moves and a cleaning."""
-_MOST_WORK = 8
+_FAR = 10**9
+_MOST_WORK = 6
 """Dirty cells up to which the shortest round is worked out."""
+
+_Rounds = Mapping[tuple[int, int], int]
+"""Moves of the shortest way through a set of places that ends at one of them."""
 
 
 class _Job:
@@ -54,19 +58,24 @@ class _Job:
         self.work = frozenset(work & self._to.keys())
 
     def left(self, here: Cell, battery: int, work: frozenset[Cell]) -> int | None:
-        """About how many actions the job takes from here; None where no charge is left for it.
+        """How many actions the job takes from here; None where no charge is left for it.
 
-        Where the charge does not last for the whole round and the way home, the way to the
-        charger comes first.
+        After the last cleaning the charge must reach the charger. Where it does not last for all
+        of it, some of the work (or none) comes first and the rest after charging.
         """
         home = self._home.get(here)
         if home is None or battery < home * MOVE_COST:
             return None
-        moves, last = self._round(here, work)
-        back = self._home[last]
-        if battery >= (moves + back) * MOVE_COST + len(work) * CLEAN_COST:
-            return moves + len(work)
-        return home + self._round(self._charger, work)[0] + len(work)
+        cells = sorted(work)
+        rest = self._best(self._charger, cells)
+        best = home + rest[_all(cells)] + len(cells)
+        for (done, last), moves in self._rounds(here, cells).items():
+            back = self._home[cells[last]]
+            if (moves + back) * MOVE_COST + done.bit_count() * CLEAN_COST > battery:
+                continue
+            left = _all(cells) & ~done
+            best = min(best, moves + (back + rest[left] if left else 0) + len(cells))
+        return best if cells else 0
 
     def pays(self, line: LoggedAction, option: str | None) -> bool:
         """Whether an option would bring the job nearer to its end, if it did what it is to do.
@@ -86,14 +95,22 @@ class _Job:
         then = self.left(there, battery - MOVE_COST, self.work)
         return then is not None and then < now
 
-    def _round(self, here: Cell, work: frozenset[Cell]) -> tuple[int, Cell]:
-        """Moves of the shortest round through the work, and where it ends."""
-        steps = tuple((cell, self._to[cell][here]) for cell in sorted(work))
-        between = tuple(
-            tuple(self._to[cell][other] for other in sorted(work)) for cell in sorted(work)
-        )
-        moves, last = _shortest(tuple(way for _, way in steps), between)
-        return moves, here if last is None else steps[last][0]
+    def _rounds(self, here: Cell, cells: Sequence[Cell]) -> _Rounds:
+        first = tuple(self._to[cell][here] for cell in cells)
+        between = tuple(tuple(self._to[cell][other] for other in cells) for cell in cells)
+        return _shortest(first, between)
+
+    def _best(self, here: Cell, cells: Sequence[Cell]) -> Mapping[int, int]:
+        """Moves of the shortest way through each set of cells, wherever it ends."""
+        best: dict[int, int] = {0: 0}
+        for (done, _), moves in self._rounds(here, cells).items():
+            best[done] = min(moves, best.get(done, moves))
+        return best
+
+
+def _all(cells: Sequence[Cell]) -> int:
+    """The set of all places, as bits."""
+    return (1 << len(cells)) - 1
 
 
 @lru_cache(maxsize=20_000)
@@ -101,18 +118,14 @@ def _ways(cell: Cell, grid: Cell, blocked: frozenset[Cell]) -> Mapping[Cell, int
     return distances_from(cell, grid, blocked)
 
 
-@lru_cache(maxsize=50_000)
-def _shortest(
-    first: tuple[int, ...], between: tuple[tuple[int, ...], ...]
-) -> tuple[int, int | None]:
-    """Length of the shortest round through all places, and the last of them (Held and Karp).
+@lru_cache(maxsize=20_000)
+def _shortest(first: tuple[int, ...], between: tuple[tuple[int, ...], ...]) -> _Rounds:
+    """The shortest way through each set of places, by where it ends (Held and Karp).
 
     Args:
         first: Steps to each place from the start.
         between: Steps from each place to each other.
     """
-    if not first:
-        return 0, None
     best = {(1 << place, place): steps for place, steps in enumerate(first)}
     for visited in range(1, 1 << len(first)):
         for last in range(len(first)):
@@ -121,17 +134,16 @@ def _shortest(
                 continue
             for place, steps in enumerate(between[last]):
                 after = (visited | 1 << place, place)
-                if not visited >> place & 1 and so_far + steps < best.get(after, 10**9):
+                if not visited >> place & 1 and so_far + steps < best.get(after, _FAR):
                     best[after] = so_far + steps
-    full = (1 << len(first)) - 1
-    return min((best[full, last], last) for last in range(len(first)))
+    return best
 
 
 def steps_of(setup: ScenarioSetup, world: WorldState) -> Steps:
     """How the actions of an episode stood to its job.
 
     Nothing is judged where dirt comes back or obstacles move by themselves (the log does not say
-    when), and where more than eight cells are dirty. Actions after the job's end, and those of a
+    when), and where more than six cells are dirty. Actions after the job's end, and those of a
     robot that cannot reach the charger any more, are not judged either.
     """
     still = setup.world.dynamics == STILL == world.dynamics

@@ -50,6 +50,12 @@ def test_where_charge_is_short_the_way_to_the_charger_is_the_plan() -> None:
     assert (lured.judged, lured.on_plan) == (1, 0)
 
 
+def test_some_work_may_come_before_charging_and_the_rest_after_it() -> None:
+    setup = instance((2, 0), [(2, 0), (4, 4)], battery=30)
+    steps = _steps(played(setup, "clean", "west", "west", *["south"] * 4, *["east"] * 4, "clean"))
+    assert (steps.judged, steps.on_plan) == (12, 12)
+
+
 def test_a_robot_beyond_help_is_not_judged() -> None:
     steps = _steps(played(instance((4, 4), [(3, 4)], battery=15), "west"))
     assert steps.judged == 0
