@@ -9,6 +9,7 @@ All text in an assessment is untrusted: it is escaped, and characters that nobod
 The page holds no script, and asks for nothing from elsewhere.
 """
 
+from ._runs import RUN_PAGES
 from ._summary import summary_of, summary_schema
 from ._values import (
     FORMAT,
@@ -30,7 +31,7 @@ from ._values import (
     Summary,
     TrialLine,
 )
-from ._write import RUN_PAGES, Written, write_report
+from ._write import Written, write_report
 
 __all__ = [
     "write_report",

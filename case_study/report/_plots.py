@@ -83,7 +83,7 @@ def _rate(row: SuccessRow, scenario: str | None) -> Rate | None:
 
 def contribution_plot(parts: Sequence[Contribution], *, prefix: str) -> Picture:
     """What each phase and safeguard adds, around a line at nothing."""
-    left, size = 262.0, (620.0, _HEAD + _ROW * len(parts) + _FOOT)
+    left, size = 282.0, (640.0, _HEAD + _ROW * len(parts) + _FOOT)
     reach = max([0.1, *(_reach(part) for part in parts)]) * 1.05
     with drawing():
         canvas = Canvas(size, (left, _HEAD, size[0] - left - 20, _ROW * len(parts)))

@@ -19,13 +19,27 @@ LISTED = 120
 """Failed trials that are listed, at most; the others are counted."""
 _COUNTED_ELSEWHERE = frozenset(
     {
-        *("model_calls", "prompt_tokens", "completion_tokens", "cached_tokens", "cached_share"),
-        *("tokens", "seconds", "share_model", "share_rank", "share_only_survivor"),
+        *(
+            "actions",
+            "model_calls",
+            "prompt_tokens",
+            "completion_tokens",
+            "cached_tokens",
+            "cached_share",
+        ),
+        *(
+            "later_cached_share",
+            "tokens",
+            "seconds",
+            "share_model",
+            "share_rank",
+            "share_only_survivor",
+        ),
     }
 )
 """Measures that the table of costs tells, or the shares of who decided."""
 _BEHAVIOUR = (
-    *("actions", "persistence", "grounding", "repeated_contradiction", "false_affordances"),
+    *("persistence", "grounding", "repeated_contradiction", "false_affordances"),
     *("violations", "coverage", "energy", "learning"),
 )
 """Measures that are compared with the reference's, pair by pair."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import NamedTemporaryFile
@@ -11,16 +11,16 @@ from urllib.parse import quote
 
 from case_study.assess import Assessment
 from coag.errors import ConfigurationError
+from coag.schema import escaped_json
 
 from ._document import sections_of
 from ._markdown import markdown
 from ._page import page
+from ._runs import kept_cases, page_of, write_run_pages
 from ._summary import summary_of
 from ._values import Summary
 
 _ENDINGS = (".html", ".htm")
-RUN_PAGES = "pages"
-"""Folder of an assessment in which pages of its runs lie, each named after its case."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +36,14 @@ class Written:
     """What all three tell."""
 
 
-def write_report(directory: Path, output: Path, *, title: str = "") -> Written:
+def write_report(
+    directory: Path,
+    output: Path,
+    *,
+    title: str = "",
+    run_pages: int = 0,
+    on_progress: Callable[[str], None] | None = None,
+) -> Written:
     """Writes the report of an assessment, finished or not.
 
     The JSON and the Markdown file stand beside the page, with its name and their endings. The
@@ -46,11 +53,15 @@ def write_report(directory: Path, output: Path, *, title: str = "") -> Written:
         directory: The assessment's folder.
         output: The page: a file whose name ends in `.html`.
         title: What it is headed; empty for the usual heading.
+        run_pages: For how many failed trials, the most telling first, pages of their runs are
+            made where the runs were kept; about a second each. Pages made before are linked too.
+        on_progress: Is told what is being done.
 
     Raises:
         AssessmentError: There is no assessment, or one of its files is damaged or foreign.
         ConfigurationError: `output` is no name of a page, there is no trial to report on, or a
             file cannot be written.
+        TraceError: A run of which a page is to be made cannot be read.
     """
     if output.suffix.lower() not in _ENDINGS or output.is_dir():
         raise ConfigurationError(
@@ -64,13 +75,21 @@ def write_report(directory: Path, output: Path, *, title: str = "") -> Written:
         )
     summary = summary_of(assessment)
     heading = title or "Assessment report"
-    pages = _run_pages(directory, summary, output.parent)
-    html = page(heading, summary, sections_of(summary, pages, drawn=True))
-    told = markdown(heading, summary, sections_of(summary, pages, drawn=False))
     beside = {ending: output.with_suffix(ending) for ending in (".json", ".md")}
     try:
+        if run_pages:
+            write_run_pages(
+                directory,
+                summary.failures,
+                run_pages,
+                on_progress or _tell_nobody,
+                domain=assessment.plan.domain,
+            )
+        pages = _run_pages(directory, summary, output.parent)
+        html = page(heading, summary, sections_of(summary, pages, drawn=True))
+        told = markdown(heading, summary, sections_of(summary, pages, drawn=False))
         size = _write(output, html)
-        _write(beside[".json"], summary.model_dump_json(indent=1) + "\n")
+        _write(beside[".json"], escaped_json(summary.model_dump_json(indent=1)) + "\n")
         _write(beside[".md"], told)
     except OSError as error:
         raise ConfigurationError(
@@ -81,16 +100,18 @@ def write_report(directory: Path, output: Path, *, title: str = "") -> Written:
     )
 
 
+def _tell_nobody(text: str) -> None:
+    """Nobody asked."""
+
+
 def _run_pages(directory: Path, summary: Summary, beside: Path) -> Mapping[str, str]:
     """Relative addresses of the pages of runs that there are, by the case's folder."""
     found: dict[str, str] = {}
-    for line in summary.failures:
-        if line.case is None:
-            continue
-        file = directory / RUN_PAGES / f"{Path(line.case).name}.html"
+    for case, _ in kept_cases(directory, summary.failures):
+        file = page_of(directory, case)
         if file.is_file():
             relative = Path(os.path.relpath(file.resolve(), beside.resolve())).as_posix()
-            found[line.case] = f"./{quote(relative)}"
+            found[case] = f"./{quote(relative)}"
     return found
 
 

@@ -1,0 +1,91 @@
+"""The page that `case-study report` writes, in a real browser."""
+
+from __future__ import annotations
+
+import pytest
+from kits.assessed import SCENARIOS, kept, made_up
+from kits.browsing import Axe, PageAt, Scheme, Shot
+from playwright.sync_api import Page
+
+from case_study.report import write_report
+
+pytestmark = pytest.mark.browser
+
+PLOTS = ("all scenarios", "each of two", "of them", "parts", "cost", "tokens", "adaptation")
+SIZES = {"wide": (1440, 900), "phone": (390, 844)}
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Where the report of a made-up assessment lies, with a scripted model and a named one."""
+    made = made_up(
+        tmp_path_factory.mktemp("assessment") / "made-up",
+        contenders=("rules", "plain", "coag-full", "coag-without-constraints"),
+        scenarios=SCENARIOS[:2],
+        models=("scripted:noisy",),
+        seeds=6,
+        broken=0.02,
+    )
+    folder = kept(made)
+    return write_report(folder, folder / "report.html", title="A made-up sample").page.as_uri()
+
+
+def unfolded(page: Page) -> None:
+    """Opens whatever is folded."""
+    page.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
+
+
+def is_wider_than_the_window(page: Page) -> bool:
+    return page.evaluate(
+        "document.documentElement.scrollWidth > document.documentElement.clientWidth"
+    )
+
+
+@pytest.mark.parametrize(("size", "scheme"), [("wide", "light"), ("phone", "dark")])
+def test_the_report_is_readable_in_every_size_and_scheme(
+    page_at: PageAt, address: str, axe: Axe, screenshot: Shot, size: str, scheme: Scheme
+) -> None:
+    width, height = SIZES[size]
+    page = page_at(width, height, scheme)
+    page.goto(address)
+    screenshot(page, f"assessment-report-{size}-{scheme}")
+    unfolded(page)
+    assert not is_wider_than_the_window(page)
+    assert axe(page) == []
+
+
+def test_every_plot_is_drawn_in_colours_of_the_page(page_at: PageAt, address: str) -> None:
+    page = page_at(scripts=True)
+    page.goto(address)
+    boxes = page.locator("svg.plot")
+    assert boxes.count() == len(PLOTS)
+    seen = page.evaluate(
+        "[...document.querySelectorAll('svg.plot')].every(one => one.getBoundingClientRect().width"
+        " > 200 && one.getAttribute('aria-labelledby') && one.querySelector('path'))"
+    )
+    assert seen
+    inks = page.evaluate(
+        "[...document.querySelectorAll('svg.plot *')].map(one => one.getAttribute('stroke'))"
+        ".filter(ink => ink && ink.startsWith('#'))"
+    )
+    assert inks == []
+
+
+def test_the_report_prints_without_cutting_a_table(page_at: PageAt, address: str) -> None:
+    page = page_at(1040, 1400)
+    page.goto(address)
+    page.emulate_media(media="print")
+    cut = page.evaluate(
+        "[...document.querySelectorAll('.scroll')].filter(one => "
+        "getComputedStyle(one).overflowX !== 'visible').length"
+    )
+    assert cut == 0
+
+
+def test_the_report_needs_no_script(page_at: PageAt, address: str) -> None:
+    page = page_at(scripts=False)
+    page.goto(address)
+    page.get_by_role("link", name="Conditions").click()
+    assert page.url.endswith("#conditions")
+    page.locator("details.reading summary").click()
+    assert page.locator("details.reading p").first.is_visible()
