@@ -6,6 +6,7 @@ them: `_chart`, `_reading`, `_physics`), and what an assessment compares it with
 scripted minds. No contender but the oracle sees more than its own 7x7 view.
 """
 
+from ._again import build_again
 from ._body import Body, everything
 from ._chart import Cell, Chart, Facing
 from ._context import (
@@ -44,6 +45,7 @@ __all__ = [
     "open_mind",
     "parts_of",
     "task_text",
+    "build_again",
     "DOMAIN",
     "MiniGridDomain",
 ]

@@ -23,6 +23,7 @@ from case_study.measures import causes_of, decisions_of, measures_of
 from coag.errors import ConfigurationError
 from coag.models import ModelSpec
 
+from ._again import recipe_of
 from ._body import Body, everything
 from ._levels import LEVELS, level_named
 from ._measures import Outcome, tally_in
@@ -62,7 +63,7 @@ class MiniGridDomain:
             body = Body(level.model_copy(update={"max_actions": bound}), job.seed)
             opened.callback(body.close)
             shortest = len(plan(body.reading.with_chart(everything(body)), level.aim))
-            parts = _parts(contender, body, room / "memory", how, opened)
+            parts = _parts(contender, body, job, how, room, opened)
             player = await _player(contender, parts, job, how, room, opened)
             course = Drive(
                 bound=bound,
@@ -100,14 +101,14 @@ class MiniGridDomain:
 
 
 def _parts(
-    contender: Contender, body: Body, memory: Path, how: How, opened: AsyncExitStack
+    contender: Contender, body: Body, job: Job, how: How, room: Path, opened: AsyncExitStack
 ) -> Parts:
     """MiniGrid's parts, with the memories that are asked for."""
-    kept = memory if how.place == "served" else None
+    kept = room / "memory" if how.place == "served" else None
     recall = open_recall(kept) if contender.remembers else None
     if recall is not None:
         opened.push_async_callback(recall.close)
-    return parts_of(body, memory=kept, recall=recall)
+    return parts_of(body, memory=kept, recall=recall, recipe=recipe_of(job, body.level.max_actions))
 
 
 async def _player(

@@ -9,6 +9,7 @@ from pathlib import Path
 from autogen_core.memory import Memory
 
 from case_study.contenders import Act, Observation, Parts
+from coag.tracing import Recipe
 
 from ._body import Body, everything
 from ._context import CONSTRAINTS, MiniGridContext
@@ -38,13 +39,20 @@ def task_text(body: Body) -> str:
     return text
 
 
-def parts_of(body: Body, *, memory: Path | None = None, recall: Memory | None = None) -> Parts:
+def parts_of(
+    body: Body,
+    *,
+    memory: Path | None = None,
+    recall: Memory | None = None,
+    recipe: Recipe | None = None,
+) -> Parts:
     """The parts for one episode.
 
     Args:
         body: The agent's body in its environment.
         memory: The folder in which long-term memory rests; None keeps it in RAM.
         recall: AutoGen's memory, for the plain agent that has one; whoever opened it closes it.
+        recipe: How to build the agent again; None where that is not wanted.
     """
     start = body.reading
 
@@ -61,6 +69,7 @@ def parts_of(body: Body, *, memory: Path | None = None, recall: Memory | None = 
         constraints=CONSTRAINTS,
         memory=memory,
         recall=recall,
+        recipe=recipe,
         random_action=by_chance,
         rule_action=by_rule,
         oracle_action=by_search,

@@ -19,7 +19,9 @@ from examples.minigrid._physics import ACTIONS, Action
 from examples.minigrid._tools import tool_text
 
 _MOST_LINES = 150
-_MODULE = Path(__file__).parents[3] / "examples" / "minigrid" / "_context.py"
+_ROOT = Path(__file__).parents[3]
+_MODULE = _ROOT / "examples" / "minigrid" / "_context.py"
+_PAGE = _ROOT / "docs" / "minigrid.md"
 
 
 def _percept(body: Body, action: Action) -> Percept:
@@ -50,8 +52,10 @@ def _foreseen(context: MiniGridContext, action: str) -> MiniGridState | None:
     return context.project(Candidate(id="c1", action=action, arguments={}))
 
 
-def test_the_whole_domain_is_at_most_150_lines() -> None:
-    assert len(_MODULE.read_text(encoding="utf-8").splitlines()) <= _MOST_LINES
+def test_the_whole_domain_is_at_most_150_lines_and_the_page_says_how_many() -> None:
+    lines = len(_MODULE.read_text(encoding="utf-8").splitlines())
+    assert lines <= _MOST_LINES
+    assert f"| `_context.py` | {lines} |" in _PAGE.read_text(encoding="utf-8")
 
 
 def test_what_was_seen_before_two_turns_is_still_known_after_them() -> None:

@@ -6,8 +6,9 @@ import pytest
 
 from case_study.assess import How, Job, Played
 from case_study.contenders import CONTENDERS
-from coag.proof import verify
-from examples.minigrid import DOMAIN
+from coag.errors import ConfigurationError
+from coag.proof import replay, verify
+from examples.minigrid import DOMAIN, build_again
 
 _UNSCORED = "coag-compact-grounded"
 """In compact depth nobody scores the domain's candidates, so the first of them is taken."""
@@ -85,3 +86,18 @@ def _run_in(room: Path) -> Path:
 async def test_the_run_of_an_episode_keeps_every_rule_of_the_architecture(tmp_path: Path) -> None:
     await _played(tmp_path, "coag-full", "two-rooms", "scripted:noisy")
     assert verify(_run_in(tmp_path)) == []
+
+
+@pytest.mark.parametrize("contender", ["coag-compact", "plain-guarded"])
+async def test_a_run_is_replayed_without_a_model_and_without_an_environment(
+    contender: str, tmp_path: Path
+) -> None:
+    await _played(tmp_path, contender, "two-rooms", "scripted:fallible")
+    report = await replay(_run_in(tmp_path))
+    assert report.divergence is None
+
+
+def test_a_run_is_not_gone_on_with() -> None:
+    job = Job(scenario="empty", contender="plain", model="scripted:sound", seed=1)
+    with pytest.raises(ConfigurationError, match="can be replayed and not gone on with"):
+        build_again(job=job.model_dump(mode="json"), bound=3)
