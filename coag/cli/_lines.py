@@ -128,8 +128,9 @@ class RunLines:
         if fatal is not None:
             return _item(f"rejected {action}: {fatal.constraint}: {fatal.reason}", _BAD)
         score = "" if evaluation.score is None else f" scored {evaluation.score:.2f}"
+        gain = "" if evaluation.gain is None else f" gain {evaluation.gain:+.2f}"
         reason = f": {evaluation.reason}" if evaluation.reason else ""
-        return _item(f"survived {action}{score}{reason}", _GOOD)
+        return _item(f"survived {action}{gain}{score}{reason}", _GOOD)
 
     def _selection(self, outcome: SelectionOutcome) -> Text:
         reason = f": {outcome.reason}" if outcome.reason else ""

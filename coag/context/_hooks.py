@@ -92,6 +92,15 @@ class DomainHooks(Generic[StateT]):
         """The state that the candidate is predicted to lead to, or None without a model."""
         return None
 
+    def _value(self, state: StateT) -> float | None:
+        """How near the goal a state is, by the domain's heuristic; None where it has none.
+
+        The difference between the predicted state and the state now, limited to -1..1, is a
+        candidate's gain: Evaluation shows it, and ranking adds it to the model's score. Scale it
+        so that a good step is worth about 0.5 (CoALA §4.6: proposals may be evaluated by rules).
+        """
+        return None
+
     def _propose_grounded(self, state: StateT) -> Sequence[Candidate] | None:
         """The legal candidates now, where the action space is small and finite."""
         return None
@@ -142,6 +151,13 @@ class DomainHooks(Generic[StateT]):
     def project(self, candidate: Candidate) -> StateT | None:
         """The predicted state after a candidate, or None without a forward model."""
         return self._project(candidate, self.state)
+
+    def gain(self, projection: StateT) -> float | None:
+        """How much nearer the goal the predicted state is, -1 to 1; None without a value."""
+        before, after = self._value(self.state), self._value(projection)
+        if before is None or after is None:
+            return None
+        return max(-1.0, min(1.0, round(after - before, 3)))
 
     @property
     def has_forward_model(self) -> bool:

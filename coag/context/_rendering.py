@@ -282,6 +282,8 @@ def _candidate_line(number: int, candidate: Candidate, judged: Evaluation) -> st
         line += f" - {candidate.reason}"
     if judged.projection is not None:
         line += f"\n   predicted state: {json.dumps(judged.projection, ensure_ascii=False)}"
+    if judged.gain is not None:
+        line += f"\n   brings the goal nearer by {judged.gain:+.2f}"
     if judged.score is not None:
         line += f"\n   score {judged.score:.2f}: {judged.reason}"
     return line

@@ -15,6 +15,7 @@ from coag.schema import Candidate, GoalStatus
 
 MAX_CANDIDATES = 4
 BRIEF_CANDIDATES = 3
+_RESPOND = "respond"
 
 
 def _cut_text(limit: int) -> BeforeValidator:
@@ -67,11 +68,13 @@ class CandidateAnswer(BaseModel, frozen=True):
     expected_effect: Sentence = ""
 
     def as_candidate(self, candidate_id: str) -> Candidate:
-        """The candidate that this answer proposes."""
+        """The candidate that this answer proposes; an answer in plain text is taken as its text."""
+        plain = self.action == _RESPOND and not self.arguments.lstrip().startswith("{")
+        told = json.dumps({"text": self.arguments}, ensure_ascii=False)
         return Candidate(
             id=candidate_id,
             action=self.action,
-            raw_arguments=self.arguments,
+            raw_arguments=told if plain and self.arguments.strip() else self.arguments,
             reason=self.reason,
             expected_effect=self.expected_effect,
         )
@@ -219,7 +222,7 @@ def _placeholder(name: str, annotation: Any) -> str:
     if name == "action":
         return '"the name of one available action"'
     origin = get_origin(annotation)
-    if origin is list:
+    if origin in (list, Sequence):
         return f"[{_placeholder('', get_args(annotation)[0])}]"
     if origin is Annotated:
         return _placeholder(name, get_args(annotation)[0])

@@ -48,12 +48,27 @@ def check(
         verdicts.append(_in_force(context, deps))
     if verdicts[-1].allowed:
         verdicts += deps.constraints.judge(ready, context.state, projection)
+    gain, verdict = _gain(projection, context)
+    if verdict is not None:
+        verdicts.append(verdict)
     return Evaluation(
         candidate_id=candidate.id,
         arguments=arguments,
         verdicts=tuple(verdicts),
         projection=None if projection is None else dump_state(projection),
+        gain=gain,
     )
+
+
+def _gain(projection: Any | None, context: AnyContext) -> tuple[float | None, Verdict | None]:
+    """What the domain's heuristic gives for a prediction; where it raises, nothing passes."""
+    if projection is None:
+        return None, None
+    try:
+        return context.gain(projection), None
+    except Exception as error:  # a domain's hook: a prediction it cannot weigh is none
+        reason = f"the domain's value of the prediction raised {type(error).__name__}: {error}"
+        return None, Verdict(allowed=False, constraint=PROJECTION, reason=reason)
 
 
 def _stale(problem: str) -> Verdict:

@@ -11,6 +11,7 @@ from ._batches import batched
 from ._deps import AnyContext, Deps, ask_phase
 from ._forms import selection_form
 
+_FIRST = "No scores: the first survivor."
 UNSCORED = 0.5
 """Rank of a survivor that got no score: between a bad one and a good one."""
 
@@ -48,13 +49,16 @@ async def select(context: AnyContext, deps: Deps) -> SelectionOutcome:
 
 
 def best(survivors: Sequence[Evaluation]) -> Evaluation:
-    """The highest score; among equals the one proposed first."""
-    return max(survivors, key=lambda e: UNSCORED if e.score is None else e.score)
+    """The highest score and predicted gain together; among equals the one proposed first."""
+    return max(survivors, key=lambda survivor: survivor.rank(UNSCORED))
 
 
 def _ranked(chosen: Evaluation) -> str:
+    gain = chosen.gain or 0.0
     if chosen.score is None:
-        return "No scores: the first survivor."
+        return f"No scores: the highest gain, {gain:+.2f}." if gain else _FIRST
+    if gain:
+        return f"Its score and gain are the highest, {chosen.score:.2f} {gain:+.2f}."
     return f"It has the highest score, {chosen.score:.2f}."
 
 

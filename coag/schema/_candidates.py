@@ -55,9 +55,20 @@ class Evaluation(Value):
     """One per check and constraint in force, in order; the first that forbids ends the list."""
     projection: dict[str, Any] | None = None
     """The perceptual state that the domain's forward model predicts, as JSON."""
+    gain: float | None = Field(default=None, ge=-1.0, le=1.0)
+    """By how much the domain's heuristic value of the predicted state exceeds that of the state
+    now, limited to -1..1; None where the domain has no such value."""
     score: float | None = Field(default=None, ge=0.0, le=1.0)
     """The model's judgement of a surviving candidate, 1 is best; None if it gave none."""
     reason: str = ""
+
+    def rank(self, unscored: float = 0.5) -> float:
+        """What ranking goes by: the score and the gain together.
+
+        Args:
+            unscored: What stands for a score that was not given.
+        """
+        return (unscored if self.score is None else self.score) + (self.gain or 0.0)
 
     @property
     def survived(self) -> bool:

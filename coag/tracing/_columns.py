@@ -122,6 +122,7 @@ COLUMNS: dict[TableName, tuple[Column, ...]] = {
         _may("died_of", str, "the check or constraint that forbade it; None for a survivor"),
         _may("died_because", str, "what that said"),
         _must("verdicts", str, "all that was said of it: JSON list of constraint, allowed, reason"),
+        _may("gain", float, "the predicted gain by the domain's heuristic, -1 to 1; None without"),
         _may("score", float, "the model's judgement, 0 to 1; None if it gave none"),
         _must("judged", str, "the model's judgement in words"),
         _must("chosen", bool, "whether it was selected"),

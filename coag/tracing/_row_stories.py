@@ -137,6 +137,7 @@ def _evaluated(evaluation: Evaluation | None) -> Row:
         "died_of": None if dead is None else dead.constraint,
         "died_because": None if dead is None else dead.reason,
         "verdicts": as_json(told),
+        "gain": None if evaluation is None else evaluation.gain,
         "score": None if evaluation is None else evaluation.score,
         "judged": "" if evaluation is None else evaluation.reason,
     }

@@ -89,7 +89,7 @@ def faulty_evaluation(scene: Scene, story: Story) -> Diagnosis | None:
     chosen = scene.selection.candidate_id if scene.selection else None
     if len(scored) < 2 or scene.unanswered(Phase.EVALUATION):
         return None
-    top = max(scored, key=lambda one: (one.score or 0.0, one.candidate_id == chosen))
+    top = max(scored, key=lambda one: (one.rank(), one.candidate_id == chosen))
     ways = {one.candidate_id: _way(one, scene, story) for one in scored}
     own, best = (
         ways[top.candidate_id],

@@ -277,4 +277,4 @@ class Ancestry:
 
 
 def _rank(evaluation: Evaluation) -> float:
-    return _UNSCORED if evaluation.score is None else evaluation.score
+    return evaluation.rank(_UNSCORED)
