@@ -13,7 +13,7 @@ from ._counting import tally_of
 from ._episode import Episode, Where, vacuum_episode
 from ._figures import Figures, figures_of
 from ._measure import Better, Measure, Part
-from ._measures import MEASURES, causes_of, decisions_of, measures_of
+from ._measures import MEASURES, causes_of, decisions_of, measures_of, measures_table
 from ._result import CaseResult, EpisodeRecord, result_of
 from ._tally import (
     NO_FAILURE_FOUND,
@@ -32,6 +32,7 @@ __all__ = [
     "causes_of",
     "decisions_of",
     "MEASURES",
+    "measures_table",
     "Measure",
     "Part",
     "Better",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from math import isinf
 from types import MappingProxyType
 
 from ._cost import COST
@@ -49,3 +50,16 @@ def decisions_of(episodes: Iterable[Tally]) -> dict[str, int]:
 
 def _sum(episodes: Iterable[Tally]) -> Tally:
     return sum(episodes, Tally())
+
+
+def measures_table() -> str:
+    """All measures as a Markdown table: what each means, its unit, its range, what is better."""
+    rows = ["| measure | meaning | unit | range | better |", "|---|---|---|---|---|"]
+    for measure in MEASURES.values():
+        low = "-∞" if isinf(measure.low) else f"{measure.low:g}"
+        high = "∞" if isinf(measure.high) else f"{measure.high:g}"
+        rows.append(
+            f"| `{measure.name}` | {measure.meaning} | {measure.unit} | {low} to {high} "
+            f"| {'' if measure.better == 'neither' else measure.better} |"
+        )
+    return "\n".join(rows)

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -18,6 +20,7 @@ from case_study.measures import (
     cost_per_success,
     decisions_of,
     measures_of,
+    measures_table,
     tally_of,
 )
 from coag.proof import Cause
@@ -151,3 +154,8 @@ def test_a_success_costs_what_all_trials_cost() -> None:
     assert cost_per_success([(10.0, True), (30.0, False), (20.0, True)]) == 30.0
     assert cost_per_success([(10.0, False)]) is None
     assert cost_per_success([]) is None
+
+
+def test_the_page_of_measures_lists_them_as_they_are() -> None:
+    page = Path(__file__).parents[3] / "docs" / "measures.md"
+    assert measures_table() in page.read_text(encoding="utf-8")
