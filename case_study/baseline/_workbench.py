@@ -7,7 +7,7 @@ from contextlib import aclosing
 from typing import Any
 
 from autogen_core import CancellationToken
-from autogen_core.tools import BaseTool, TextResultContent, ToolResult, Workbench
+from autogen_core.tools import BaseTool, TextResultContent, ToolResult, ToolSchema, Workbench
 
 from coag.compat import Recorder, RecordingWorkbench, status_of
 from coag.schema import ReceiptStatus
@@ -25,12 +25,20 @@ class WorldWorkbench(RecordingWorkbench):
 
     def __init__(self, tools: Sequence[BaseTool[Any, Any]] | Workbench, recorder: Recorder) -> None:
         super().__init__(tools, recorder, intent_ids=True, status_of=_status_of)
+        self._fixed = not isinstance(tools, Workbench)
+        self._listed: list[ToolSchema] | None = None
         self.ran: set[str] = set()
         """Ids of the model's calls that were run, as the model gave them."""
         self.spared: set[str] = set()
         """Ids of those that were not run because no action was left."""
         self.left: int | None = None
         """How many actions may still be run; None for no bound."""
+
+    async def list_tools(self) -> list[ToolSchema]:
+        """The tools; those that were given as such do not change, and are described once."""
+        if self._listed is None or not self._fixed:
+            self._listed = await super().list_tools()
+        return self._listed
 
     async def call_tool_stream(
         self,

@@ -9,7 +9,7 @@ LOGS/<case id>/
   <run id>/        one run folder per episode, which `coag log` shows
   memory/          long-term memory and procedures, shared by the episodes (CoAG, served)
   recall/          AutoGen's memory, shared by the episodes (plain-memory, served)
-  world-1.json     the world of episode 1, where the case serves it itself
+  world-1.json     the world of episode 1; not where it is served elsewhere
   episode-1.json   what episode 1 came to, once it is over
   result.json      the result, once all are over
 ```

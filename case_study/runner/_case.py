@@ -13,6 +13,8 @@ from case_study.measures import (
     belief_error,
     figures_of,
     result_of,
+    tally_of,
+    vacuum_episode,
 )
 from case_study.tasks import task_text
 from case_study.temperaments import WORLD_ACTIONS
@@ -156,11 +158,14 @@ async def _episode(case: _Case, number: int, wall: Cell | None) -> EpisodeRecord
                     case.shared.keep_procedures(player.agent)
             finally:
                 await player.close()
-            record = _measured(player.folder, setup, request, await world.state())
-            _note(player.folder, record.found(request.scenario))
-            return record
+            end = await world.state()
         finally:
             world_at_hand.reset(token)
+    record = _measured(player.folder, setup, play.bound, end)
+    _note(player.folder, record.found(request.scenario))
+    if request.world is None:
+        folder.keep_world(number, end)
+    return record
 
 
 async def _player(
@@ -188,16 +193,20 @@ def _note(run: RunFolder | None, found: dict[str, Any]) -> None:
 
 
 def _measured(
-    run: RunFolder | None, setup: ScenarioSetup, request: CaseRequest, world: WorldState
+    run: RunFolder | None, setup: ScenarioSetup, bound: int, world: WorldState
 ) -> EpisodeRecord:
     if run is None:
         raise ConfigurationError("Nothing was played: the episode's bound leaves no turn.")
     records = _records(run)
+    gadgets = [gadget.name for gadget in setup.world.gadgets]
     error = belief_error(records, world, setup.facts.battery)
-    return EpisodeRecord(
+    record = EpisodeRecord(
         episode=setup.episode,
         run=run.path.name,
-        max_actions=request.max_actions or setup.max_actions,
+        max_actions=bound,
         truth=measure(setup, world),
-        figures=figures_of(records, WORLD_ACTIONS, error),
+        figures=figures_of(records, (*WORLD_ACTIONS, *gadgets), error),
     )
+    success = record.succeeded(setup.name)
+    played = vacuum_episode(records, setup, world, success=success, bound=bound)
+    return record.model_copy(update={"tally": tally_of(played)})

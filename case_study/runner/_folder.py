@@ -13,6 +13,7 @@ from case_study.measures import CaseResult, EpisodeRecord
 from coag.errors import ConfigurationError, ResumeError
 from coag.schema import SystemClock, new_run_id
 from coag.tracing import RunFolder, RunInfo, list_runs, read_run
+from vacuum_world.world import WorldState
 
 from ._request import CaseRequest
 
@@ -65,7 +66,7 @@ class CaseFolder:
         return self.path / "memory"
 
     def world(self, episode: int) -> Path:
-        """Where the world of an episode is kept, if it is served here."""
+        """Where the world of an episode is kept: by its server, and at its end as it then is."""
         return self.path / f"world-{episode}.json"
 
     def request(self) -> CaseRequest:
@@ -85,6 +86,10 @@ class CaseFolder:
         """What the episodes that are over came to, in order."""
         records = (self.episode(number) for number in range(1, self.request().episode_count + 1))
         return [record for record in records if record is not None]
+
+    def keep_world(self, episode: int, world: WorldState) -> None:
+        """Keeps the world of an episode that is over, for measures; nobody serves it any more."""
+        _write(self.world(episode), world)
 
     def keep_episode(self, record: EpisodeRecord) -> None:
         """Keeps what an episode came to."""
