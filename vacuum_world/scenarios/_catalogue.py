@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from types import MappingProxyType
 
 from vacuum_world.errors import UnknownScenarioError
@@ -79,7 +80,12 @@ def build_scenario(
     """
     if episode < 1:
         raise ValueError(f"episodes are counted from 1, got {episode!r}")
-    return scenario_named(name).build(seed, episode, wall)
+    return _built(scenario_named(name), seed, episode, wall)
+
+
+@lru_cache(maxsize=256)
+def _built(scenario: Scenario, seed: int, episode: int, wall: Cell | None) -> ScenarioSetup:
+    return scenario.build(seed, episode, wall)
 
 
 def believed(setup: ScenarioSetup) -> WorldState:

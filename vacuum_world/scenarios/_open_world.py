@@ -21,7 +21,7 @@ The paper's probabilities, times 0.3 (easy), 0.6 (medium) or 1 (hard), each tick
 ## Success
 
 The robot is not stranded, and the score is at least `facts.bar`. The score is the share of the
-first dirt that was away on average over 100 ticks, less a tenth of the energy taken as a share of
+first dirt that was away on average over 100 ticks, less a fiftieth of the energy taken as a share of
 what cleaning at every action would take.
 
 ## Starting state
@@ -122,13 +122,13 @@ def _scenario(level: _Difficulty) -> Scenario:
 
 
 EASY = _scenario(
-    _Difficulty(name="open-world-easy", title="The Open World, easy", size=5, share=0.3, bar=0.3)
+    _Difficulty(name="open-world-easy", title="The Open World, easy", size=5, share=0.3, bar=0.2)
 )
 MEDIUM = _scenario(
     _Difficulty(
-        name="open-world-medium", title="The Open World, medium", size=6, share=0.6, bar=0.15
+        name="open-world-medium", title="The Open World, medium", size=6, share=0.6, bar=0.06
     )
 )
 HARD = _scenario(
-    _Difficulty(name="open-world-hard", title="The Open World, hard", size=8, share=1.0, bar=0.05)
+    _Difficulty(name="open-world-hard", title="The Open World, hard", size=8, share=1.0, bar=0.01)
 )

@@ -15,7 +15,7 @@ from vacuum_world.world import (
 
 from ._setup import ScenarioFacts, ScenarioTruth
 
-ENERGY_WEIGHT = 0.1
+ENERGY_WEIGHT = 0.02
 """What the most energy that can be spent takes from a score."""
 
 
@@ -69,7 +69,7 @@ def performance(facts: ScenarioFacts, world: WorldState) -> float:
     """The paper's two objectives in one number: coverage of clean cells, and little energy.
 
     The share of the dirt of the beginning that was away on average (0 for who does nothing, 1
-    were all of it away at once, below 0 for who makes it worse), less a tenth of the charge that
+    were all of it away at once, below 0 for who makes it worse), less a fiftieth of the charge that
     was taken, as a share of what cleaning at every action would take.
     """
     cells = world.grid[0] * world.grid[1]
