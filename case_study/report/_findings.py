@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from case_study.statistics import wilson
 from case_study.temperaments import SCRIPTED
 from vacuum_world.scenarios import PAPER
 
 from ._names import lettered
 from ._values import AbstractPart, Compared, Contribution, CostRow, Panel, SuccessRow
-from ._wording import counted, listed, p_told, percent, points, points_span, rate, times
+from ._wording import counted, listed, p_told, percent, points, points_span, rate, span, times
 
 _OURS = ("coag-full", "coag-compact")
 """The contenders whose success is claimed."""
@@ -217,7 +218,10 @@ def _on_four(row: SuccessRow, four: Sequence[str]) -> str:
     if not n:
         return f"{row.contender} was not played"
     met = "met" if won >= _TARGET * n else "missed"
-    return f"{row.contender} {won:,} of {n:,} ({percent(won / n)}, {met})"
+    return (
+        f"{row.contender} {won:,} of {n:,} ({percent(won / n)}, 95 % interval "
+        f"{span(wilson(won, n))} %, {met})"
+    )
 
 
 def _idle(panel: Panel) -> Iterator[str]:

@@ -81,8 +81,10 @@ def test_an_oracle_is_no_rival() -> None:
 
 def test_the_target_is_told_met_or_missed_only_where_all_four_scenarios_were_played() -> None:
     target = "On scenarios A to D, with a target of 90 %: coag-full "
-    assert f"{target}32 of 32 (100 %, met)." in said({"plain": False, "coag-full": True})
-    assert f"{target}24 of 32 (75 %, missed)." in said(
+    assert f"{target}32 of 32 (100 %, 95 % interval 89 to 100 %, met)." in said(
+        {"plain": False, "coag-full": True}
+    )
+    assert f"{target}24 of 32 (75 %, 95 % interval 58 to 87 %, missed)." in said(
         {"plain": False, "coag-full": True}, lost_by_ours_in="evolution"
     )
 
