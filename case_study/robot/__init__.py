@@ -6,6 +6,7 @@ long-term memory enter the prediction as remembered obstacles. The constraints a
 somebody stipulates ("keep the charge to reach the charger"), never a route.
 """
 
+from ._conduct import CONDUCT
 from ._constraints import (
     CONSTRAINTS,
     ForbidCleaning,
@@ -14,8 +15,8 @@ from ._constraints import (
     no_move_into_known_obstacle,
 )
 from ._context import VacuumContext, remembered_obstacles
-from ._projection import project
-from ._prompts import change_sentence, prompt
+from ._projection import project, value
+from ._prompts import change_sentence, procedures, prompt
 from ._state import VacuumState, Ways, state_of
 
 __all__ = [
@@ -24,12 +25,15 @@ __all__ = [
     "Ways",
     "state_of",
     "project",
+    "value",
     "remembered_obstacles",
     "CONSTRAINTS",
+    "CONDUCT",
     "constraint_named",
     "keep_charge_to_reach_charger",
     "no_move_into_known_obstacle",
     "ForbidCleaning",
     "prompt",
+    "procedures",
     "change_sentence",
 ]

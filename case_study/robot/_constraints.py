@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -74,6 +75,15 @@ class ForbidCleaning:
         if state.position != self.cell:
             return Verdict.allow()
         return Verdict.forbid(f"cleaning cell ({self.cell[0]}, {self.cell[1]}) is forbidden")
+
+
+_NAMED = re.compile(r"forbid_cleaning_(\d+)_(\d+)")
+
+
+def forbidden_cells(rules: Iterable[str]) -> set[Cell]:
+    """The cells that rules forbid to clean, by the rules' names."""
+    found = (_NAMED.fullmatch(rule) for rule in rules)
+    return {(int(match[1]), int(match[2])) for match in found if match}
 
 
 def _way_home(position: Cell, state: VacuumState) -> int:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, cast
 
-from coag.context import Budgets, CoagContext
+from coag.context import Budgets, CoagContext, WorkingMemory
 from coag.schema import Candidate, Percept, RecalledRecord
 from vacuum_world.world import (
     DIRECTIONS,
@@ -14,17 +15,19 @@ from vacuum_world.world import (
     inside,
     last_state_line,
     neighbour,
-    state_line,
 )
 
-from ._projection import CLEAN, MOVE, WAYS, project
+from ._constraints import forbidden_cells
+from ._projection import CLEAN, MOVE, WAYS, project, value
 from ._state import VacuumState, state_of
+from ._telling import is_blocked, listed, told
 
 BLOCKED_X, BLOCKED_Y = "blocked_x", "blocked_y"
 """Metadata of a record that was written right after a bump: the cell that was blocked."""
 
-_GOAL_TOKENS = 800
-"""The task is the goal, and must not be cut."""
+_BUDGETS = Budgets(goal=800, dialogue=150, deeds=200)
+"""The task is the goal, and must not be cut; what was done stands in the state."""
+_DONE = "I have done what could be done."
 
 
 class VacuumContext(CoagContext[VacuumState]):
@@ -33,12 +36,15 @@ class VacuumContext(CoagContext[VacuumState]):
     Args:
         reading: What the robot's sensors said when it joined the world; None if nothing was
             sensed yet, in which case the first action to make sense is `sense`.
+        work: Cells that the task asks to clean, as its text tells them.
         **context: See `CoagContext`.
     """
 
-    def __init__(self, *, reading: Reading | None = None, **context: Any) -> None:
-        self._first = state_of(reading)
-        context.setdefault("budgets", Budgets(goal=_GOAL_TOKENS))
+    def __init__(
+        self, *, reading: Reading | None = None, work: Collection[Cell] = (), **context: Any
+    ) -> None:
+        self._first = state_of(reading, work)
+        context.setdefault("budgets", _BUDGETS)
         super().__init__(**context)
 
     @property
@@ -55,31 +61,25 @@ class VacuumContext(CoagContext[VacuumState]):
         """Every tool's text ends with a fresh reading; a failed move tells of an obstacle too."""
         reading = last_state_line(percept.content)
         after = state if reading is None else state.sensed(reading)
-        if percept.source not in (MOVE, CLEAN):
-            return after
-        return after.model_copy(update={"bump": _bump(state, percept)})
+        news: dict[str, Any] = {"forbidden": tuple(sorted(self._forbidden()))}
+        if reading is None:
+            news["fresh"] = False
+        if percept.source in (MOVE, CLEAN):
+            bump = _bump(state, percept)
+            news |= {"bump": bump, "hidden": _hidden(after, bump)}
+            news |= _progress(state, after, percept)
+        return after.model_copy(update=news)
 
     def _get_state_description(self, state: VacuumState) -> str:
-        reading = state.reading()
-        if reading is None:
-            return "Nothing has been sensed yet."
-        lines = [state_line(reading), _around(reading)]
-        seen = {"dirty": state.dirty, "clean": state.clean, "blocked": state.obstacles}
-        lines += [f"Cells seen {how}: {_listed(cells)}." for how, cells in seen.items() if cells]
-        if state.bump is not None:
-            lines.append(f"The latest move failed: cell {state.bump} is blocked.")
-        lines += [
-            f"Remembered: cell {cell} is blocked (record {record})."
-            for cell, record in self._remembered().items()
-        ]
-        return "\n".join(lines)
+        forbidden = tuple(sorted(self._forbidden()))
+        return told(state.model_copy(update={"forbidden": forbidden}), self._remembered())
 
     def _get_retrieval_query(self, state: VacuumState) -> str:
         if state.position is None:
             return self._memory.goal
         near = [neighbour(state.position, way) for way in DIRECTIONS]
         next_door = [cell for cell in near if inside(cell, state.grid)]
-        area = _listed([*next_door, *state.dirty])
+        area = listed([*next_door, *state.dirty])
         return (
             f"Obstacles and rules: moving from {state.position} failed, cell is blocked, "
             f"cleaning cell is forbidden; cells {area}"
@@ -96,12 +96,52 @@ class VacuumContext(CoagContext[VacuumState]):
     def _project(self, candidate: Candidate, state: VacuumState) -> VacuumState | None:
         return project(candidate.action, candidate.arguments or {}, state, self._remembered())
 
+    def _value(self, state: VacuumState) -> float | None:
+        return value(state)
+
     def _progress_key(self, state: VacuumState) -> str:
         return f"at {state.position} dirty {state.dirty}"
 
     def _opens_goal(self, percept: Percept) -> bool:
         """The first message is the task; the later ones only say that it goes on."""
         return bool(percept.content) and not self._memory.goal
+
+    def _propose_grounded(self, state: VacuumState) -> Sequence[Candidate] | None:
+        """Every call that may do something: the moves that are open, a cleaning, an answer."""
+        if state.position is None:
+            return None
+        blocked = self._remembered()
+        calls = [
+            (MOVE, json.dumps({"direction": way}))
+            for way in DIRECTIONS
+            if not is_blocked(state, way, blocked)
+        ]
+        calls += [(CLEAN, "{}"), ("respond", json.dumps({"text": _DONE}))]
+        return [
+            Candidate(id=self.ids("candidate"), action=action, raw_arguments=arguments)
+            for action, arguments in calls
+        ]
+
+    def _memory_shown(self) -> WorkingMemory:
+        """Results without their `STATE` line, which the state's description holds already."""
+        memory = super()._memory_shown()
+        return memory.model_copy(
+            update={
+                "percepts": tuple(
+                    percept.model_copy(update={"content": _without_state(percept.content)})
+                    for percept in memory.percepts
+                ),
+                "deeds": tuple(
+                    deed.model_copy(update={"result": _without_state(deed.result)})
+                    for deed in memory.deeds
+                ),
+            }
+        )
+
+    def _forbidden(self) -> set[Cell]:
+        """Cells that the rules in force forbid to clean."""
+        retrieval = self._memory.cognitive_state.retrieval
+        return forbidden_cells(retrieval.constraints if retrieval else ())
 
     def _remembered(self) -> dict[Cell, str]:
         retrieval = self._memory.cognitive_state.retrieval
@@ -118,17 +158,25 @@ def remembered_obstacles(records: Sequence[RecalledRecord]) -> dict[Cell, str]:
     return found
 
 
-def _around(reading: Reading) -> str:
-    """The sensors' directions as cells: small models do not work them out."""
-    parts: list[str] = []
-    for direction in DIRECTIONS:
-        there = neighbour(reading.position, direction)
-        if getattr(reading.blocked, direction):
-            parts.append(f"{direction} you cannot move")
-        else:
-            charger = ", the charger" if there == reading.charger else ""
-            parts.append(f"{direction} of you is {there}{charger}")
-    return f"You are at {reading.position}: {'; '.join(parts)}."
+def _without_state(text: str) -> str:
+    lines = [line for line in text.splitlines() if not line.startswith("STATE ")]
+    return "\n".join(lines) or "done; see the state"
+
+
+def _progress(before: VacuumState, after: VacuumState, percept: Percept) -> dict[str, Any]:
+    """What was got done: a cleaned cell, or a full battery; the trail begins anew there."""
+    here = after.position
+    charged = here == after.charger and after.battery > before.battery
+    cleaned = percept.source == CLEAN and (_ok(percept) or here in after.clean)
+    if here is None or not (charged or cleaned):
+        return {}
+    done = tuple(sorted({*after.done, here})) if cleaned else after.done
+    return {"done": done, "trail": (here,)}
+
+
+def _ok(percept: Percept) -> bool:
+    data: Any = percept.data
+    return isinstance(data, dict) and cast("Mapping[str, Any]", data).get("ok") is True
 
 
 def _bump(state: VacuumState, percept: Percept) -> Cell | None:
@@ -143,5 +191,8 @@ def _bump(state: VacuumState, percept: Percept) -> Cell | None:
     return neighbour(state.position, direction)
 
 
-def _listed(cells: Sequence[Cell]) -> str:
-    return ", ".join(str(cell) for cell in dict.fromkeys(cells))
+def _hidden(after: VacuumState, bump: Cell | None) -> tuple[Cell, ...]:
+    """The hidden obstacles that are known, with the one that was just found."""
+    if bump is None or bump in after.obstacles:
+        return after.hidden
+    return tuple(sorted({*after.hidden, bump}))

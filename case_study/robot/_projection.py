@@ -12,6 +12,7 @@ from vacuum_world.world import (
     MOVE_COST,
     Cell,
     Direction,
+    distance,
     inside,
     neighbour,
 )
@@ -20,6 +21,7 @@ from ._state import VacuumState
 
 MOVE = "move_agent"
 CLEAN = "clean_current_cell"
+SENSE = "sense"
 
 WAYS: Mapping[str, Direction] = {direction: direction for direction in DIRECTIONS}
 """Directions by name."""
@@ -67,6 +69,10 @@ def _in_the_way(
 ) -> str | None:
     if not inside(there, state.grid):
         return "the edge of the grid"
+    if there in state.obstacles and not state.blocked.blocks(direction):
+        return f"an obstacle at {there} that was felt before"
+    if there in state.hidden:
+        return f"an obstacle at {there} that it ran into before"
     if there in remembered:
         return f"an obstacle at {there} that record {remembered[there]} remembers"
     if state.blocked.blocks(direction):
@@ -80,6 +86,7 @@ def _cleaned(state: VacuumState, here: Cell) -> VacuumState:
     after = {
         "dirty": tuple(cell for cell in state.dirty if cell != here),
         "clean": tuple(sorted({*state.clean, here})),
+        "done": tuple(sorted({*state.done, here})),
         "bump": None,
     }
     return _spent(state.model_copy(update=after), here, state.battery - CLEAN_COST)
@@ -91,3 +98,24 @@ def _spent(state: VacuumState, end: Cell, battery: int) -> VacuumState:
         battery = FULL_BATTERY
     changes = {"position": end, "battery": battery, "stranded": battery == 0}
     return state.model_copy(update=changes)
+
+
+def value(state: VacuumState) -> float | None:
+    """How near its work is to being done: less dirt is better, and then a shorter way to it.
+
+    With too little charge for the nearest dirt and the way to the charger afterwards, the way to
+    the charger counts instead. Distances are as the crow walks, round nothing. A step nearer is
+    worth 0.5, a cleaned cell 1 or more.
+    """
+    here = state.position
+    if here is None:
+        return None
+    left = state.left()
+    value = -5.0 * len(left)
+    if not left:
+        return value
+    nearest = min(left, key=lambda cell: (distance(here, cell), cell))
+    steps = distance(here, nearest) + distance(nearest, state.charger)
+    if state.battery >= steps * MOVE_COST + CLEAN_COST:
+        return value - 0.5 * distance(here, nearest)
+    return value - 10 - 0.5 * distance(here, state.charger)

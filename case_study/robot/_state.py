@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from typing import Literal
+
 from pydantic import BaseModel, ConfigDict
 
 from vacuum_world.world import (
@@ -14,6 +17,9 @@ from vacuum_world.world import (
     inside,
     neighbour,
 )
+
+Sensor = Literal["dirt", "proximity"]
+"""A sensor that can fall silent."""
 
 
 class Ways(BaseModel):
@@ -58,6 +64,20 @@ class VacuumState(BaseModel):
     """Cells that were clean when they were last seen, sorted."""
     obstacles: tuple[Cell, ...] = ()
     """Cells inside the grid that were felt to be blocked when they were last seen, sorted."""
+    work: tuple[Cell, ...] = ()
+    """Cells that the task asks to clean, sorted."""
+    done: tuple[Cell, ...] = ()
+    """Those cells that this robot has cleaned or found clean underfoot, sorted."""
+    forbidden: tuple[Cell, ...] = ()
+    """Cells that a rule in force forbids to clean, sorted."""
+    trail: tuple[Cell, ...] = ()
+    """Cells that it has stood on since it last got something done, in order."""
+    silent: tuple[Sensor, ...] = ()
+    """Sensors that told nothing in the latest reading."""
+    fresh: bool = False
+    """Whether the latest result held a whole reading, so that another look would tell no more."""
+    hidden: tuple[Cell, ...] = ()
+    """Cells that a move could not enter although nothing was felt there, sorted."""
     bump: Cell | None = None
     """The cell that the latest move could not enter; None after any other action."""
     bumps_into: str | None = None
@@ -68,26 +88,32 @@ class VacuumState(BaseModel):
         if self.position is None:
             return None
         here = self.position
+        felt = None if "proximity" in self.silent else self.blocked
 
-        def dirty(direction: Direction) -> bool | None:
-            cell = neighbour(here, direction)
-            return cell in self.dirty if inside(cell, self.grid) else None
+        def dirty(cell: Cell) -> bool | None:
+            told = "dirt" not in self.silent and inside(cell, self.grid)
+            return cell in self.dirty if told else None
+
+        def blocked(direction: Direction) -> bool | None:
+            return felt.blocks(direction) if felt else None
 
         return Reading(
             position=here,
             battery=self.battery,
             dirty=DirtReading(
-                here=here in self.dirty,
-                north=dirty("north"),
-                east=dirty("east"),
-                south=dirty("south"),
-                west=dirty("west"),
+                here=dirty(here),
+                **{direction: dirty(neighbour(here, direction)) for direction in DIRECTIONS},
             ),
-            blocked=ProximityReading(**self.blocked.model_dump()),
+            blocked=ProximityReading(**{direction: blocked(direction) for direction in DIRECTIONS}),
             charger=self.charger,
             grid=self.grid,
             stranded=self.stranded,
         )
+
+    def left(self) -> tuple[Cell, ...]:
+        """Dirt that is known and may be cleaned: the task's, and what was seen, sorted."""
+        wanted = {*self.dirty, *(cell for cell in self.work if cell not in self.done)}
+        return tuple(sorted(wanted - set(self.forbidden)))
 
     def sensed(self, reading: Reading) -> VacuumState:
         """The state after a reading; what was seen of other cells stays."""
@@ -98,30 +124,57 @@ class VacuumState(BaseModel):
         for direction in DIRECTIONS:
             cell = neighbour(here, direction)
             if inside(cell, reading.grid):
-                _sort_in(cell, bool(getattr(reading.dirty, direction)), dirty, clean)
-                felt.discard(cell)
-                if getattr(reading.blocked, direction):
+                _sort_in(cell, getattr(reading.dirty, direction), dirty, clean)
+                blocked = getattr(reading.blocked, direction)
+                if blocked is not None:
+                    felt.discard(cell)
+                if blocked:
                     felt.add(cell)
-        return VacuumState(
-            position=here,
-            battery=reading.battery,
-            charger=reading.charger,
-            grid=reading.grid,
-            stranded=reading.stranded,
-            blocked=Ways(**reading.blocked.model_dump()),
-            dirty=tuple(sorted(dirty)),
-            clean=tuple(sorted(clean)),
-            obstacles=tuple(sorted(felt)),
-            bump=self.bump,
+        ways = {way: told or False for way, told in reading.blocked.model_dump().items()}
+        silent = _silent(reading)
+        return self.model_copy(
+            update={
+                "position": here,
+                "battery": reading.battery,
+                "charger": reading.charger,
+                "grid": reading.grid,
+                "stranded": reading.stranded,
+                "blocked": Ways(**ways),
+                "dirty": tuple(sorted(dirty)),
+                "clean": tuple(sorted(clean)),
+                "obstacles": tuple(sorted(felt)),
+                "trail": self.trail if here in self.trail[-1:] else (*self.trail, here),
+                "silent": silent,
+                "fresh": not silent,
+                "hidden": tuple(cell for cell in self.hidden if cell != here),
+                "bumps_into": None,
+            }
         )
 
 
-def state_of(reading: Reading | None) -> VacuumState:
-    """The state of a robot that has sensed so much, or nothing yet."""
-    return VacuumState() if reading is None else VacuumState().sensed(reading)
+def state_of(reading: Reading | None, work: Collection[Cell] = ()) -> VacuumState:
+    """The state of a robot that has sensed so much, or nothing yet.
+
+    Args:
+        reading: What its sensors say.
+        work: Cells that its task asks to clean.
+    """
+    told = VacuumState(work=tuple(sorted(work)))
+    return told if reading is None else told.sensed(reading)
 
 
-def _sort_in(cell: Cell, is_dirty: bool, dirty: set[Cell], clean: set[Cell]) -> None:
+def _silent(reading: Reading) -> tuple[Sensor, ...]:
+    told: dict[Sensor, bool] = {
+        "dirt": reading.dirty.here is not None,
+        "proximity": any(value is not None for value in reading.blocked.model_dump().values()),
+    }
+    return tuple(sensor for sensor, tells in told.items() if not tells)
+
+
+def _sort_in(cell: Cell, is_dirty: bool | None, dirty: set[Cell], clean: set[Cell]) -> None:
+    """Notes what was seen of a cell; nothing where the sensor told nothing."""
+    if is_dirty is None:
+        return
     dirty.discard(cell)
     clean.discard(cell)
     (dirty if is_dirty else clean).add(cell)
