@@ -36,6 +36,8 @@ DEEDS_KEPT = 10
 """Executed actions kept in working memory."""
 PERCEPTS_KEPT = 20
 """Percepts kept for one cycle."""
+REJECTIONS_KEPT = 3
+"""Cycles whose rejections are kept while nothing is done in the environment."""
 DEED_TEXT = 1_000
 """Characters of a past action's result that are kept."""
 
@@ -123,7 +125,8 @@ class WorkingMemory(Value):
     """What has arrived since the last action; the current cycle deliberates on it."""
     deeds: tuple[Deed, ...] = ()
     rejections: tuple[Rejection, ...] = ()
-    """What Evaluation rejected in the previous cycle."""
+    """What Evaluation rejected in the previous cycle, and in the two before it if nothing has been
+    done in the environment since."""
     queued: tuple[Percept, ...] = ()
     """Percepts that an execution brought and that are yet to be perceived."""
 
@@ -212,7 +215,7 @@ class WorkingMemory(Value):
         changes: dict[str, Any] = {
             "percepts": (),
             "queued": (*self.queued, *outcome.queued),
-            "rejections": self._rejections(),
+            "rejections": self._rejections(acted=any(not one.internal for one in outcome.executed)),
         }
         deeds = tuple(
             Deed(
@@ -238,7 +241,18 @@ class WorkingMemory(Value):
             changes["goal_open"] = False
         return changes
 
-    def _rejections(self) -> tuple[Rejection, ...]:
+    def _rejections(self, *, acted: bool) -> tuple[Rejection, ...]:
+        new = self._rejected_now()
+        again = {(gone.action, gone.raw_arguments) for gone in new}
+        kept = [
+            gone
+            for gone in self.rejections
+            if gone.cycle > self.cycle - REJECTIONS_KEPT
+            and (gone.action, gone.raw_arguments) not in again
+        ]
+        return new if acted else (*kept, *new)
+
+    def _rejected_now(self) -> tuple[Rejection, ...]:
         proposal, evaluation = self.cognitive_state.proposal, self.cognitive_state.evaluation
         if proposal is None or evaluation is None:
             return ()

@@ -35,8 +35,8 @@ def _as_json_text(value: Any) -> Any:
 
 Sentence = Annotated[str, Field(max_length=240), _cut_text(240)]
 Paragraph = Annotated[str, Field(max_length=800), _cut_text(800)]
-Remark = Annotated[str, Field(max_length=160), _cut_text(160)]
-Phrase = Annotated[str, Field(max_length=80), _cut_text(80)]
+Remark = Annotated[str, Field(max_length=120), _cut_text(120)]
+Phrase = Annotated[str, Field(max_length=60), _cut_text(60)]
 ArgumentsText = Annotated[str, Field(max_length=4_000), BeforeValidator(_as_json_text)]
 Score = Annotated[float, Field(ge=0.0, le=1.0)]
 ItemT = TypeVar("ItemT")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cache
 from itertools import product
@@ -28,6 +28,12 @@ class Calls:
     arguments cannot be counted."""
     written: tuple[tuple[str, str, str], ...]
     """For each call that is written out: how, the action, and its arguments as JSON."""
+
+    def without(self, rejected: Set[tuple[str, str]]) -> Calls:
+        """These calls but for rejected ones (action and arguments); all, if fewer than two stay."""
+        gone = {shown for shown, name, given in self.written if (name, given) in rejected}
+        left = tuple(name for name in self.names if name not in gone)
+        return Calls(left, self.written) if len(left) > 1 else self
 
 
 def calls_of(specs: Sequence[ActionSpec]) -> Calls:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from coag.schema import ActionSpec
-
 from ._answers import (
     BriefDeliberationAnswer,
     BriefEvaluationAnswer,
@@ -17,7 +15,7 @@ from ._answers import (
     ReasoningAnswer,
     SelectionAnswer,
 )
-from ._deps import Deps
+from ._deps import AnyContext, Deps
 from ._enumerating import calls_of, with_enumerated_actions, with_enumerated_calls
 
 
@@ -36,27 +34,33 @@ def selection_form(deps: Deps) -> type[SelectionAnswer]:
     return BriefSelectionAnswer if deps.settings.answers == "brief" else SelectionAnswer
 
 
-async def proposal_form(deps: Deps) -> type[ProposalAnswer]:
+async def proposal_form(context: AnyContext, deps: Deps) -> type[ProposalAnswer]:
     """How Proposal is asked."""
     brief = deps.settings.answers == "brief"
-    return _limited(BriefProposalAnswer if brief else ProposalAnswer, await _offered(deps), deps)
+    return await _limited(BriefProposalAnswer if brief else ProposalAnswer, context, deps)
 
 
-async def deliberation_form(deps: Deps) -> type[DeliberationAnswer]:
+async def deliberation_form(context: AnyContext, deps: Deps) -> type[DeliberationAnswer]:
     """How reasoning, candidates and scores are asked in one."""
     brief = deps.settings.answers == "brief"
-    answer = BriefDeliberationAnswer if brief else DeliberationAnswer
-    return _limited(answer, await _offered(deps), deps)
+    return await _limited(BriefDeliberationAnswer if brief else DeliberationAnswer, context, deps)
 
 
-async def _offered(deps: Deps) -> tuple[ActionSpec, ...]:
-    return tuple((await deps.actions.specs()).values())
-
-
-def _limited(answer: type[FormT], offered: tuple[ActionSpec, ...], deps: Deps) -> type[FormT]:
+async def _limited(answer: type[FormT], context: AnyContext, deps: Deps) -> type[FormT]:
     """The form with the actions that may be written, as the settings want them enumerated."""
+    if not deps.settings.enumerate_actions:
+        return answer
+    offered = tuple((await deps.actions.specs()).values())
     if deps.settings.enumerate_actions == "calls":
-        return with_enumerated_calls(answer, calls_of(offered))
-    if deps.settings.enumerate_actions:
-        return with_enumerated_actions(answer, tuple(spec.name for spec in offered))
-    return answer
+        return with_enumerated_calls(answer, calls_of(offered).without(_rejected(context)))
+    return with_enumerated_actions(answer, tuple(spec.name for spec in offered))
+
+
+def _rejected(context: AnyContext) -> set[tuple[str, str]]:
+    """Calls that were rejected since the last action in the environment.
+
+    Nothing has been done since, so that they would be rejected once more.
+    """
+    memory = context.working_memory
+    acted = max((deed.cycle for deed in memory.deeds if not deed.internal), default=0)
+    return {(gone.action, gone.raw_arguments) for gone in memory.rejections if gone.cycle > acted}

@@ -60,7 +60,7 @@ async def _offer(context: AnyContext, deps: Deps) -> ProposalOutcome:
 
 
 async def _ask(context: AnyContext, deps: Deps) -> ProposalOutcome:
-    answer = await proposal_form(deps)
+    answer = await proposal_form(context, deps)
     asked = await ask_phase(Phase.PROPOSAL, answer, context, deps, form=form_of(answer))
     if asked.value is None:
         text = f"The model proposed nothing usable. {asked.problem}"

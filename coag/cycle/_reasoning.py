@@ -47,7 +47,7 @@ async def _offer(context: AnyContext, deps: Deps) -> ReasoningOutcome:
 
 
 async def _deliberate(context: AnyContext, deps: Deps) -> ReasoningOutcome:
-    answer = await deliberation_form(deps)
+    answer = await deliberation_form(context, deps)
     asked = await ask_phase(
         Phase.REASONING,
         answer,

@@ -83,7 +83,8 @@ class CycleSettings(Value):
     known. Without it the turn ends with the last result."""
     enumerate_actions: bool | Literal["calls"] = False
     """Limit `action` in the answer's schema to the actions that exist; with `calls` to whole
-    calls (`move direction=east`), for actions whose arguments can be counted."""
+    calls (`move direction=east`), for actions whose arguments can be counted, without those that
+    were rejected since the last action in the environment."""
     answers: Literal["complete", "brief"] = "complete"
     """How much the model is to write. `brief`, for small models: a sentence on the situation, two
     or three candidates with a phrase each, no risks and no expected effects."""

@@ -29,7 +29,7 @@ from coag.schema import ActionSpec
 @given(st.text(max_size=2_000))
 def test_a_wordy_answer_is_cut_rather_than_refused(text: str) -> None:
     answer = ReasoningAnswer.model_validate({"situation": text, "risks": [text] * 9})
-    assert len(answer.situation) <= 800
+    assert len(answer.situation) <= 600
     assert len(answer.risks) <= 4
 
 
@@ -154,5 +154,5 @@ def test_a_wordy_brief_answer_is_cut_too(text: str) -> None:
     answer = BriefDeliberationAnswer.model_validate(
         {"situation": text, "candidates": [{"reason": text, "action": "look"}] * 9}
     )
-    assert len(answer.situation) <= 160
+    assert len(answer.situation) <= 120
     assert [len(each.reason) <= 80 for each in answer.candidates] == [True] * 3
