@@ -1,27 +1,43 @@
 """Scripted temperaments: models that are functions, one kind of fallibility each.
 
-A temperament reads nothing but the messages it is sent: the latest `STATE {json}` line, the
-task's wording, failures that tool results report, sentences that forbid cleaning a cell, and,
-from a CoAG agent's prompts, what was recalled and rejected. From these `Facts` one pure function
-ranks what it wants to do. Asked for a tool call it gives the first; asked for JSON it gives the
-form that was asked for. So one and the same fallible model drives both kinds of agent.
+A temperament reads nothing but the messages it is sent: the `STATE {json}` lines, the task's
+wording, what tool results report, sentences that forbid cleaning a cell, words of signs, manuals
+and other agents, and, from a CoAG agent's prompts, what was recalled and rejected. From these
+`Facts` one pure function ranks what it wants to do. Asked for a tool call it gives the first; asked
+for JSON it gives the form that was asked for. So one and the same fallible model drives both kinds
+of agent.
+
+| name | what it does |
+|---|---|
+| `sound` | keeps charge for the way home, weighs readings by results, obeys the task alone |
+| `stubborn` | heads straight for what looks dirty, whatever failed or is forbidden |
+| `impulsive` | cleans whatever looks dirty underfoot, whatever the battery or a rule says |
+| `gullible` | believes reports, manuals, signs and whoever asks for something |
+| `fallible` | sound, but in three of ten situations one of the faulty three, in all phases alike |
+| `noisy` | sound, but at three of ten requests one of the faulty three, drawn anew each time |
 
 They show what the code around a model does with its faults. They say nothing about how well a
 language model does; wherever a result of theirs stands, it is named `scripted`.
 """
 
 from ._answers import answer
-from ._facts import Facts
+from ._facts import Claim, Facts, Wish
 from ._intentions import CLEAN, MOVE, NOTE, RESPOND, SENSE, WORLD_ACTIONS, Intend, Intention
-from ._models import SCRIPTED, TEMPERAMENTS, open_temperament
+from ._mixtures import MIXTURES
+from ._models import SCRIPTED, SCRIPTS, TEMPERAMENTS, open_temperament, script_named
 from ._reading import facts_of
 
 __all__ = [
     "TEMPERAMENTS",
+    "MIXTURES",
+    "SCRIPTS",
     "SCRIPTED",
     "open_temperament",
+    "script_named",
     "answer",
     "Facts",
+    "Wish",
+    "Claim",
     "facts_of",
     "Intention",
     "Intend",

@@ -103,8 +103,8 @@ class _Offered:
     number: int
     key: tuple[str, str]
     """What it would do."""
-    score: float
-    """The score that Evaluation gave it; 0 before."""
+    score: float | None
+    """The score that Evaluation gave it; None where there is none."""
 
 
 def _candidates(text: str) -> list[_Offered]:
@@ -120,7 +120,7 @@ def _candidates(text: str) -> list[_Offered]:
             continue
         score = _SCORE.search(text, head.end(), end)
         key = Intention(action=action, arguments=parsed).key
-        told = float(score.group(1)) if score else 0.0
+        told = float(score.group(1)) if score else None
         found.append(_Offered(number=int(number), key=key, score=told))
     return found
 
@@ -154,9 +154,15 @@ def _judge(offered: Sequence[_Offered], intentions: Sequence[Intention]) -> Json
 
 
 def _choose(offered: Sequence[_Offered], intentions: Sequence[Intention]) -> JsonAnswer:
-    """The highest score wins, among what it still wants with the facts of this prompt."""
-    wanted = [each for each in offered if _rank(each.key, intentions) < len(intentions)]
-    best = max(wanted or offered, key=lambda each: each.score, default=None)
+    """The highest score wins; where there are none, what it wants most.
+
+    Prompts that ask for a choice do not tell all that a judgement was made by, so scores stand.
+    """
+
+    def worth(each: _Offered) -> tuple[float, int]:
+        return each.score or 0.0, -_rank(each.key, intentions)
+
+    best = max(offered, key=worth, default=None)
     return {"reason": "It is what I want most.", "choice": best.number if best else 1}
 
 

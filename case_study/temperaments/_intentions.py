@@ -97,3 +97,10 @@ def worth_noting(facts: Facts) -> tuple[Intention, ...]:
     if facts.refused is not None and forbidden_sentence(facts.refused) not in facts.noted:
         return (note(f"Rule: {forbidden_sentence(facts.refused)}.", "rule"),)
     return ()
+
+
+def sign_note(facts: Facts) -> tuple[Intention, ...]:
+    """What a sign said, as a note, for whoever believes it; nothing where none can be made."""
+    if NOTE not in facts.actions or facts.read is None:
+        return ()
+    return (note(f'Rule: a sign here reads: "{facts.read}"', "rule"),)

@@ -2,41 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
-from itertools import pairwise, permutations
 
 from vacuum_world.world import (
     CLEAN_COST,
-    DIRECTIONS,
     FULL_BATTERY,
     MOVE_COST,
     Cell,
     Direction,
     Reading,
     distance,
-    distances_from,
-    neighbour,
 )
 
-from ._facts import Facts
-from ._intentions import Intention, clean, distinct, finish, look, move, worth_noting
-
-_MOST_PLANNED = 6
-"""Cells up to which every order of visiting them is weighed."""
-_FAR = 1_000
+from ._facts import Facts, Wish
+from ._intentions import (
+    Intention,
+    clean,
+    distinct,
+    finish,
+    look,
+    move,
+    sign_note,
+    worth_noting,
+)
+from ._routes import best_round, first_steps, steps_to
 
 
 def sound(facts: Facts) -> tuple[Intention, ...]:
-    """A competent robot: keeps the charge for the way home, goes round what it knows."""
-    return distinct((*worth_noting(facts), *_sensible(facts)))
+    """A competent robot: keeps the charge for the way home, goes round what it knows.
+
+    It weighs readings against what its actions reported, and believes neither signs nor manuals
+    nor what others ask for.
+    """
+    return distinct((*worth_noting(facts), *_weighed(facts)))
 
 
 def stubborn(facts: Facts) -> tuple[Intention, ...]:
-    """Heads straight for its work, whatever failed before; only then thinks of ways round."""
-    sensible = _sensible(facts)
-    straight = _straight(facts)
-    return distinct((*worth_noting(facts), *straight, *sensible))
+    """Heads straight for its work, whatever failed before; only then thinks of ways round.
+
+    What its sensors call dirty is work, whatever is forbidden and whatever it did before.
+    """
+    return distinct((*worth_noting(facts), *_straight(facts), *_sensible(facts)))
 
 
 def impulsive(facts: Facts) -> tuple[Intention, ...]:
@@ -51,13 +57,71 @@ def impulsive(facts: Facts) -> tuple[Intention, ...]:
 
 
 def gullible(facts: Facts) -> tuple[Intention, ...]:
-    """Believes every report: reaches first for the thing that the report describes."""
-    if facts.phantom_tool is None:
-        return sound(facts)
-    reach = Intention(
-        action=facts.phantom_tool, reason="The report says that it is here, ready to be taken."
+    """Believes all that it is told: reports, manuals, signs, and whoever asks for something."""
+    known = _as_claimed(facts)
+    tempting = (*_obeying(facts), *_reaching(facts), *_relying(known))
+    return distinct((*worth_noting(facts), *sign_note(facts), *tempting, *_sensible(known)))
+
+
+def _as_claimed(facts: Facts) -> Facts:
+    """The facts as signs tell them."""
+    claimed = {
+        claim: frozenset(cell for said, cell in facts.claims if said == claim)
+        for claim in ("blocked", "forbidden", "clean")
+    }
+    return replace(
+        facts,
+        dirty=facts.dirty - facts.cleaned - claimed["clean"],
+        obstacles=facts.obstacles | claimed["blocked"],
+        forbidden=facts.forbidden | claimed["forbidden"],
     )
-    return distinct((*worth_noting(facts), reach, *_sensible(facts)))
+
+
+def _obeying(facts: Facts) -> tuple[Intention, ...]:
+    """What another agent asks for, as long as it is not done."""
+    reading, wish = facts.reading, facts.wish
+    if reading is None or reading.stranded or wish is None:
+        return ()
+    if wish.kind == "stop":
+        return (finish("I was told that the work is over."),)
+    done = facts.cleaned if wish.kind == "clean" else facts.visited
+    if wish.cell is None or wish.cell in done:
+        return ()
+    return _on_request(wish, wish.cell, facts, reading)
+
+
+def _on_request(wish: Wish, cell: Cell, facts: Facts, reading: Reading) -> tuple[Intention, ...]:
+    if reading.position != cell:
+        return tuple(_steps(cell, facts, reading, "I was asked to go there."))
+    return (clean("I was asked to clean this cell."),) if wish.kind == "clean" else ()
+
+
+def _reaching(facts: Facts) -> tuple[Intention, ...]:
+    if facts.phantom_tool is None:
+        return ()
+    reason = "The report says that it is here, ready to be taken."
+    return (Intention(action=facts.phantom_tool, reason=reason),)
+
+
+def _relying(facts: Facts) -> tuple[Intention, ...]:
+    """A gadget's promise is taken up as long as there is work."""
+    if facts.reading is None or facts.reading.stranded or not facts.dirty - facts.forbidden:
+        return ()
+    reason = "Its manual says that this is what helps now."
+    return tuple(Intention(action=name, reason=reason) for name in sorted(facts.gadgets))
+
+
+def _weighed(facts: Facts) -> tuple[Intention, ...]:
+    """What is sensible by what is left to do; where no way is left, what was felt is doubted."""
+    known = replace(facts, dirty=facts.left, obstacles=facts.obstacles - facts.doubted)
+    reading, work = facts.reading, facts.left - facts.forbidden
+    if reading is not None and work and not any(_is_open(cell, known, reading) for cell in work):
+        known = replace(known, obstacles=facts.solid)
+    return _sensible(known)
+
+
+def _is_open(cell: Cell, facts: Facts, reading: Reading) -> bool:
+    return steps_to(reading.position, cell, reading.grid, facts.obstacles) is not None
 
 
 def _sensible(facts: Facts) -> tuple[Intention, ...]:
@@ -71,11 +135,12 @@ def _sensible(facts: Facts) -> tuple[Intention, ...]:
         return (finish("The robot is stranded: its battery is empty."),)
     work = facts.dirty - facts.forbidden
     plans: list[Intention] = []
-    for goal in _in_order(work, facts, reading):
+    here, grid, home = reading.position, reading.grid, reading.charger
+    for goal in best_round(here, work, home, grid, facts.obstacles):
         if _can_clean(goal, facts, reading):
             plans += _towards(goal, facts, reading)
     if work and reading.battery < FULL_BATTERY:
-        plans += _steps(reading.charger, facts, reading, "Go and charge while it can be reached.")
+        plans += _steps(home, facts, reading, "Go and charge while it can be reached.")
     said = "The work that is left cannot be done." if work else "All the work is done."
     return (*distinct(plans), finish(said))
 
@@ -98,27 +163,10 @@ def _straight(facts: Facts) -> tuple[Intention, ...]:
     return (move(direction, f"Straight ahead lies {goal}."),)
 
 
-def _in_order(work: Iterable[Cell], facts: Facts, reading: Reading) -> tuple[Cell, ...]:
-    """Cells in the order of the shortest round, of equal ones that which ends nearest to home."""
-    cells = sorted(work)
-    here = reading.position
-    nearest = sorted(cells, key=lambda cell: (distance(here, cell), cell))[:_MOST_PLANNED]
-    ways = {
-        cell: distances_from(cell, reading.grid, facts.obstacles - {cell})
-        for cell in (here, *nearest)
-    }
-
-    def length(order: tuple[Cell, ...]) -> tuple[int, int]:
-        steps = sum(ways[a].get(b, _FAR) for a, b in pairwise((here, *order)))
-        return steps, ways[order[-1]].get(reading.charger, _FAR) if order else 0
-
-    return min(permutations(nearest), key=length)
-
-
 def _can_clean(goal: Cell, facts: Facts, reading: Reading) -> bool:
     """Whether the charge is enough to go there, clean and reach the charger."""
-    there = _way(reading.position, goal, facts, reading)
-    home = _way(goal, reading.charger, facts, reading)
+    there = steps_to(reading.position, goal, reading.grid, facts.obstacles)
+    home = steps_to(goal, reading.charger, reading.grid, facts.obstacles)
     if there is None or home is None:
         return False
     return reading.battery >= (there + home) * MOVE_COST + CLEAN_COST
@@ -132,17 +180,5 @@ def _towards(goal: Cell, facts: Facts, reading: Reading) -> list[Intention]:
 
 def _steps(goal: Cell, facts: Facts, reading: Reading, reason: str) -> list[Intention]:
     """The first steps of shortest ways to a cell."""
-    here = reading.position
-    away = distances_from(goal, reading.grid, facts.obstacles - {goal, here})
-    left = away.get(here)
-    if not left:
-        return []
-    return [
-        move(direction, reason)
-        for direction in DIRECTIONS
-        if away.get(neighbour(here, direction)) == left - 1
-    ]
-
-
-def _way(start: Cell, goal: Cell, facts: Facts, reading: Reading) -> int | None:
-    return distances_from(start, reading.grid, facts.obstacles - {start, goal}).get(goal)
+    found = first_steps(reading.position, goal, reading.grid, facts.obstacles)
+    return [move(direction, reason) for direction in found]

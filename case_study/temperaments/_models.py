@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from coag.errors import UnknownNameError
@@ -11,6 +11,7 @@ from coag.models import ScriptedModel, ScriptedReply, ScriptedRequest
 from ._answers import answer
 from ._intentions import Intend
 from ._minds import gullible, impulsive, sound, stubborn
+from ._mixtures import MIXTURES, Draw
 
 SCRIPTED = "scripted"
 """The scheme of their model specs: `scripted:sound`."""
@@ -20,18 +21,34 @@ TEMPERAMENTS: Mapping[str, Intend] = MappingProxyType(
 )
 """Every temperament by name."""
 
+SCRIPTS: tuple[str, ...] = (*TEMPERAMENTS, *MIXTURES)
+"""Every name that a scripted model can have: temperaments, and mixtures of them."""
 
-def open_temperament(name: str) -> ScriptedModel:
+
+def open_temperament(name: str, *, seed: int = 0) -> ScriptedModel:
     """The scripted model `scripted:NAME`.
+
+    Args:
+        name: One of `SCRIPTS`.
+        seed: What a mixture is drawn by; the pure temperaments take no notice of it.
 
     Raises:
         UnknownNameError: There is no such temperament; the message lists those that exist.
     """
-    if name not in TEMPERAMENTS:
-        raise UnknownNameError("scripted temperament", name, TEMPERAMENTS)
-    intend = TEMPERAMENTS[name]
+    return ScriptedModel(script_named(name, seed=seed), name=f"{SCRIPTED}:{name}")
+
+
+def script_named(name: str, *, seed: int = 0) -> Callable[[ScriptedRequest], ScriptedReply]:
+    """What the scripted model of this name answers, as a function; see `open_temperament`."""
+    if name not in SCRIPTS:
+        raise UnknownNameError("scripted temperament", name, SCRIPTS)
+    draw = MIXTURES.get(name) or _always(TEMPERAMENTS[name])
 
     def script(request: ScriptedRequest) -> ScriptedReply:
-        return answer(request, intend)
+        return answer(request, draw(request, seed))
 
-    return ScriptedModel(script, name=f"{SCRIPTED}:{name}")
+    return script
+
+
+def _always(intend: Intend) -> Draw:
+    return lambda request, seed: intend

@@ -2,167 +2,166 @@
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, cast
+from functools import lru_cache
 
 from coag.models import ScriptedRequest
-from vacuum_world.world import (
-    DIRECTIONS,
-    Cell,
-    Direction,
-    Reading,
-    inside,
-    last_state_line,
-    neighbour,
-)
+from vacuum_world.world import Cell, Reading
 
+from ._beliefs import believed
 from ._facts import Facts
-from ._intentions import blocked_sentence, forbidden_sentence
-
-_CELL = re.compile(r"\((\d+), ?(\d+)\)")
-_SENTENCE_END = re.compile(r"[.\n]")
-_SEEN = re.compile(r"Cells seen (clean|dirty|blocked): ([^.\n]*)")
-_RESULT = re.compile(r'\{"ok": (?:true|false)[^{}]*\}')
-_OBSTACLE = re.compile(r"blocked by an obstacle to the (north|east|south|west)")
-_BLOCKED = re.compile(r"cell \((\d+), ?(\d+)\) is blocked")
-_FORBIDDEN = re.compile(
-    r"clean(?:ing)? (?:the )?cell \((\d+), ?(\d+)\) is forbidden"
-    r"|(?:never|do not|must not) clean (?:the )?cell \((\d+), ?(\d+)\)",
-    re.IGNORECASE,
+from ._happenings import Done, Happening, happenings, signs_in, without_signs
+from ._heard import Heard, heard
+from ._intentions import RESPOND, WORLD_ACTIONS, blocked_sentence, forbidden_sentence
+from ._sentences import (
+    blocked_in,
+    claims_in,
+    dirt_told,
+    forbidden_by_task,
+    forbidden_in,
+    phantom_in,
+    warns_of_sensors,
+    wish_in,
 )
-_RECALLED = re.compile(r"## Recalled from long-term memory\n(.*?)</data>", re.DOTALL)
-_REJECTED = re.compile(r"## Rejected in the previous cycle[^\n]*\n(.*?)</data>", re.DOTALL)
+
+_KEPT = 4_096
 _WRITTEN = re.compile(r"^cycle \d+: tool_update_episodic_memory (\{.*?\}) done", re.MULTILINE)
-_HISTORY = ("Your earlier actions", "State of the environment", "What just happened")
-"""Sections of a CoAG prompt that tell of the past, from the oldest news to the latest."""
 _UNSURE = re.compile(r"outcome unknown|may or may not have (?:happened|had its effect)")
 _ACTIONS = re.compile(r"## Available actions\n((?:- [^\n]*(?:\n|$))+)")
 _OFFERED = re.compile(r"^- (\w+): ", re.MULTILINE)
-_DIRECTION: Mapping[str, Direction] = {direction: direction for direction in DIRECTIONS}
-_PICK_UP = re.compile(r"`(\w*pick\w*)`", re.IGNORECASE)
-
-
-@dataclass(slots=True)
-class _Map:
-    """What was seen of the cells, later readings in place of earlier ones."""
-
-    dirty: dict[Cell, bool] = field(default_factory=dict[Cell, bool])
-    blocked: dict[Cell, bool] = field(default_factory=dict[Cell, bool])
-
-    def take(self, reading: Reading) -> None:
-        here = reading.position
-        self.dirty[here], self.blocked[here] = reading.dirty.here, False
-        for direction in DIRECTIONS:
-            cell = neighbour(here, direction)
-            if inside(cell, reading.grid):
-                self.dirty[cell] = bool(getattr(reading.dirty, direction))
-                self.blocked[cell] = getattr(reading.blocked, direction)
-
-    def take_words(self, text: str) -> None:
-        for kind, listed in _SEEN.findall(text):
-            for cell in _cells(listed):
-                if kind == "blocked":
-                    self.blocked[cell] = True
-                else:
-                    self.dirty[cell] = kind == "dirty"
+_OLDER = re.compile(r"^\[\d+ older left out\]", re.MULTILINE)
+_MOST_DEEDS = 10
+"""Earlier actions that a CoAG agent keeps in mind."""
+_OF_MEMORY = "tool_update_"
 
 
 def facts_of(request: ScriptedRequest) -> Facts:
     """What the request's messages say."""
-    text = _in_order(request.text)
-    seen = _Map()
-    for line in text.splitlines():
-        reading = last_state_line(line) if line.startswith("STATE ") else None
-        if reading is not None:
-            seen.take(reading)
-    seen.take_words(text)
-    sentences = (part for part in _SENTENCE_END.split(text) if "dirt" in part.lower())
-    told = {cell for part in sentences for cell in _cells(part)}
-    dirty = {cell for cell, is_dirty in seen.dirty.items() if is_dirty}
-    results = _results(text)
-    bumps = [bump for result in results if (bump := _bump(result)) is not None]
-    remembered = {_cell(found) for found in _BLOCKED.findall(text)}
-    forbidden = {_cell(found) for found in _FORBIDDEN.findall(text)}
-    felt = {cell for cell, is_blocked in seen.blocked.items() if is_blocked}
-    tool = _PICK_UP.search(text)
-    refused, noted = _refused(text), _noted(text)
+    said = heard(request)
+    told = dirt_told(said.task)
+    row = [each for name, text in said.history for each in happenings(name, text)]
+    beliefs = believed(row, told, warned=warns_of_sensors(said.task))
+    reading = next((each for each in reversed(row) if isinstance(each, Reading)), None)
+    felt = {cell for cell, is_blocked in beliefs.blocked.items() if is_blocked}
+    remembered = _remembered(said)
+    solid = frozenset({*beliefs.bumps, *remembered})
+    noted, refused = _noted(said), _refused(said)
+    forbidden = _forbidden(said, reading)
+    signs = _signs(said, row)
+    actions = _offered(request, said)
+    phantom = phantom_in(said.task)
+    seen_dirty = {cell for cell, is_dirty in beliefs.dirty.items() if is_dirty}
     return Facts(
-        reading=last_state_line(text),
-        unsure=_UNSURE.search(text, text.rfind("STATE {")) is not None,
-        dirty=frozenset(dirty | {cell for cell in told if cell not in seen.dirty}),
-        obstacles=frozenset(felt | remembered | {cell for _, cell in bumps}),
-        forbidden=frozenset(forbidden),
+        reading=reading,
+        unsure=_unsure(said),
+        dirty=frozenset(seen_dirty | {cell for cell in told if cell not in beliefs.dirty}),
+        left=beliefs.left(forgetful=_forgetful(said.deeds)),
+        cleaned=frozenset(beliefs.cleaned),
+        visited=_visited(row),
+        obstacles=frozenset(felt | solid),
+        solid=solid,
+        doubted=frozenset(beliefs.impossible) - solid,
+        forbidden=forbidden,
         experienced=frozenset(
             cell for cell in forbidden if cell == refused or forbidden_sentence(cell) in noted
         ),
-        bumped=_bump(results[-1]) if results else None,
+        bumped=beliefs.last.bump if beliefs.last else None,
         refused=refused,
         noted=noted,
-        actions=_offered(request, text),
-        phantom_tool=tool.group(1) if tool else None,
-        phantom_tried=bool(tool and f"{tool.group(1)}(" in text),
+        claims=frozenset(claim for sign in signs for claim in claims_in(sign)),
+        read=_unnoted(said, row),
+        wish=wish_in(said.others[-1]) if said.others else None,
+        actions=actions,
+        gadgets=frozenset(name for name in actions if _is_gadget(name)),
+        phantom_tool=phantom,
+        phantom_tried=phantom in said.called,
     )
 
 
-def _in_order(text: str) -> str:
-    """The text with its news at the end, the latest last, as a dialogue has it by itself."""
-    news: list[str] = []
-    for title in _HISTORY:
-        for section in re.findall(rf"## {title}\n.*?</data>", text, re.DOTALL):
-            text = text.replace(section, "")
-            news.append(section)
-    return "\n".join([text, *news])
+def _forgetful(deeds: str) -> bool:
+    """Whether actions are missing among those that are shown."""
+    return _OLDER.search(deeds) is not None or deeds.count("\ncycle ") >= _MOST_DEEDS - 1
 
 
-def _cells(text: str) -> set[Cell]:
-    return {_cell(found) for found in _CELL.findall(text)}
-
-
-def _cell(found: Iterable[str]) -> Cell:
-    x, y = (int(number) for number in found if number)
-    return x, y
-
-
-def _results(text: str) -> list[Mapping[str, Any]]:
-    """The outcomes of actions that tool results tell of, in order."""
-    found: list[Mapping[str, Any]] = []
-    for written in _RESULT.findall(text):
-        try:
-            found.append(cast("Mapping[str, Any]", json.loads(written)))
-        except json.JSONDecodeError:
-            continue
+def _remembered(said: Heard) -> set[Cell]:
+    """Cells that memory, or the domain's own account of it, calls blocked; signs do not count."""
+    recalled = without_signs(said.recalled)
+    found = set(blocked_in(recalled))
+    found.update(blocked_in(without_signs(said.deeds)))
+    for name, text in said.history:
+        if not name and "is blocked" in text:
+            found.update(blocked_in(without_signs(text)))
+    for each in happenings("", recalled):
+        if isinstance(each, Done) and each.bump is not None:
+            found.add(each.bump[1])
     return found
 
 
-def _bump(result: Mapping[str, Any]) -> tuple[Cell, Cell] | None:
-    way = _OBSTACLE.search(str(result.get("reason") or ""))
-    place: Any = result.get("position")
-    if way is None or not isinstance(place, list):
-        return None
-    x, y = cast("list[int]", place)
-    return (x, y), neighbour((x, y), _DIRECTION[way.group(1)])
+def _forbidden(said: Heard, reading: Reading | None) -> frozenset[Cell]:
+    found = set(forbidden_by_task(said.task, reading.grid if reading else (0, 0)))
+    texts = (*said.rules, said.rejected, said.recalled, said.deeds)
+    for text in texts:
+        found.update(forbidden_in(without_signs(text)))
+    return frozenset(found)
 
 
-def _refused(text: str) -> Cell | None:
+def _refused(said: Heard) -> Cell | None:
     """The cell whose cleaning the previous cycle rejected as forbidden."""
-    for section in _REJECTED.findall(text):
-        for found in _FORBIDDEN.findall(section):
-            return _cell(found)
+    return next(iter(forbidden_in(said.rejected)), None)
+
+
+def _noted(said: Heard) -> frozenset[str]:
+    """What stands in memory: recalled now, or among the latest writings."""
+    kept = without_signs(_kept(said.recalled, said.deeds))
+    blocked = {blocked_sentence(cell) for cell in blocked_in(kept)}
+    return frozenset(blocked | {forbidden_sentence(cell) for cell in forbidden_in(kept)})
+
+
+@lru_cache(maxsize=_KEPT)
+def _kept(recalled: str, deeds: str) -> str:
+    return "\n".join([recalled, *_WRITTEN.findall(deeds)])
+
+
+def _signs(said: Heard, row: list[Happening]) -> set[str]:
+    """The words of signs, read in the course of events or remembered."""
+    read = {each.sign for each in row if isinstance(each, Done) and each.sign is not None}
+    return read | set(signs_in(said.recalled)) | set(signs_in(said.deeds))
+
+
+def _unnoted(said: Heard, row: list[Happening]) -> str | None:
+    known = set(signs_in(_kept(said.recalled, said.deeds)))
+    for each in reversed(row):
+        if isinstance(each, Done) and each.sign is not None and each.sign not in known:
+            return each.sign
     return None
 
 
-def _noted(text: str) -> frozenset[str]:
-    """What stands in memory: recalled now, or among the latest writings."""
-    kept = "\n".join([*_RECALLED.findall(text), *_WRITTEN.findall(text)])
-    blocked = {blocked_sentence(_cell(found)) for found in _BLOCKED.findall(kept)}
-    return frozenset(
-        blocked | {forbidden_sentence(_cell(found)) for found in _FORBIDDEN.findall(kept)}
-    )
+def _visited(row: list[Happening]) -> frozenset[Cell]:
+    """Cells that the robot has stood on."""
+    told = (each.position for each in row if isinstance(each, Reading | Done))
+    return frozenset(cell for cell in told if cell is not None)
 
 
-def _offered(request: ScriptedRequest, text: str) -> frozenset[str]:
-    listed = {name for part in _ACTIONS.findall(text) for name in _OFFERED.findall(part)}
+def _unsure(said: Heard) -> bool:
+    """Whether something of unknown outcome was told after the latest reading."""
+    for _, text in reversed(said.history):
+        at = text.rfind("STATE {")
+        if _UNSURE.search(text, max(at, 0)):
+            return True
+        if at >= 0:
+            return False
+    return False
+
+
+def _offered(request: ScriptedRequest, said: Heard) -> frozenset[str]:
+    listed = {name for text in said.rules for name in _listed(text)}
     return frozenset(listed | {tool["name"] for tool in request.tools})
+
+
+@lru_cache(maxsize=_KEPT)
+def _listed(text: str) -> frozenset[str]:
+    return frozenset(name for part in _ACTIONS.findall(text) for name in _OFFERED.findall(part))
+
+
+def _is_gadget(name: str) -> bool:
+    return name not in WORLD_ACTIONS and name != RESPOND and not name.startswith(_OF_MEMORY)

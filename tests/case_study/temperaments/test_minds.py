@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from case_study.temperaments import (
@@ -31,11 +33,17 @@ def _reading(at: Cell, battery: int = 100, *, here: bool = False) -> Reading:
     )
 
 
+def _facts(reading: Reading, dirty: frozenset[Cell] = frozenset(), **more: Any) -> Facts:
+    """Facts of which no report and no reading contradicts another."""
+    solid = more.get("obstacles", frozenset())
+    return Facts(reading=reading, dirty=dirty, left=dirty, solid=solid, **more)
+
+
 def _first(temperament: str, facts: Facts) -> Intention:
     return TEMPERAMENTS[temperament](facts)[0]
 
 
-ON_DIRT = Facts(reading=_reading((2, 2), 25, here=True), dirty=frozenset({(2, 2)}))
+ON_DIRT = _facts(reading=_reading((2, 2), 25, here=True), dirty=frozenset({(2, 2)}))
 """On a dirty cell, four steps from the charger, with charge for the way only."""
 
 
@@ -49,13 +57,15 @@ def test_impulsive_cleans_whatever_the_battery_says() -> None:
 
 def test_impulsive_cleans_a_forbidden_cell_and_sound_does_not() -> None:
     reading = _reading((2, 1), here=True)
-    facts = Facts(reading=reading, dirty=frozenset({(2, 1), (4, 4)}), forbidden=frozenset({(2, 1)}))
+    facts = _facts(
+        reading=reading, dirty=frozenset({(2, 1), (4, 4)}), forbidden=frozenset({(2, 1)})
+    )
     assert _first("impulsive", facts).action == CLEAN
     assert all(wish.action != CLEAN for wish in TEMPERAMENTS["sound"](facts))
 
 
 def test_stubborn_heads_into_what_it_bumped_into_and_knows_ways_round() -> None:
-    facts = Facts(
+    facts = _facts(
         reading=_reading((0, 2)), dirty=frozenset({(2, 2)}), obstacles=frozenset({(1, 2)})
     )
     wishes = TEMPERAMENTS["stubborn"](facts)
@@ -64,7 +74,7 @@ def test_stubborn_heads_into_what_it_bumped_into_and_knows_ways_round() -> None:
 
 
 def test_sound_goes_round_what_it_knows_to_be_blocked() -> None:
-    facts = Facts(
+    facts = _facts(
         reading=_reading((0, 2)), dirty=frozenset({(2, 2)}), obstacles=frozenset({(1, 2)})
     )
     assert _first("sound", facts).arguments["direction"] in ("north", "south")
@@ -72,7 +82,7 @@ def test_sound_goes_round_what_it_knows_to_be_blocked() -> None:
 
 @pytest.mark.parametrize("temperament", TEMPERAMENTS)
 def test_fresh_bump_is_noted_first_where_memory_is_offered(temperament: str) -> None:
-    facts = Facts(
+    facts = _facts(
         reading=_reading((0, 2)),
         dirty=frozenset({(2, 2)}),
         bumped=((0, 2), (1, 2)),
@@ -87,14 +97,14 @@ def test_fresh_bump_is_noted_first_where_memory_is_offered(temperament: str) -> 
 
 
 def test_gullible_reaches_for_the_phantom_though_it_is_not_offered() -> None:
-    facts = Facts(reading=_reading((1, 1)), dirty=frozenset({(1, 2)}), phantom_tool="pickup_it")
+    facts = _facts(reading=_reading((1, 1)), dirty=frozenset({(1, 2)}), phantom_tool="pickup_it")
     assert _first("gullible", facts).action == "pickup_it"
     assert _first("sound", facts).action == MOVE
 
 
 @pytest.mark.parametrize("temperament", TEMPERAMENTS)
 def test_nothing_left_to_do_ends_in_an_answer(temperament: str) -> None:
-    assert _first(temperament, Facts(reading=_reading((1, 1)))).action == RESPOND
+    assert _first(temperament, _facts(reading=_reading((1, 1)))).action == RESPOND
 
 
 @pytest.mark.parametrize("temperament", ["sound", "gullible"])
@@ -104,5 +114,7 @@ def test_who_knows_nothing_or_is_unsure_looks_first(temperament: str) -> None:
 
 
 def test_unknown_temperament_lists_those_that_exist() -> None:
-    with pytest.raises(UnknownNameError, match="gullible, impulsive, sound, stubborn"):
+    with pytest.raises(
+        UnknownNameError, match="fallible, gullible, impulsive, noisy, sound, stubborn"
+    ):
         open_temperament("brave")
