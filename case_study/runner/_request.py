@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Literal
 
 from pydantic import Field
@@ -96,7 +97,7 @@ def model_spec(text: str, seed: int = 0) -> ModelSpec:
         UnknownNameError: No form of spec fits; the message lists all.
         ConfigurationError: The spec is incomplete.
     """
-    return ModelSpec.parse(text, schemes={SCRIPTED: open_temperament})
+    return ModelSpec.parse(text, schemes={SCRIPTED: partial(open_temperament, seed=seed)})
 
 
 def checked(request: CaseRequest) -> CaseRequest:
