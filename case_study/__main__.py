@@ -86,8 +86,8 @@ def run(  # noqa: PLR0913 - options of a command
     elif scenario is None:
         raise ConfigurationError("Name a scenario, or a case to go on with: --resume CASE.")
     else:
-        if agent == "baseline":
-            _refuse_for_plain(
+        if agent != "coag":
+            _refuse_for_others(
                 {
                     "--without-constraint": bool(without_constraint),
                     "--without-memory": without_memory,
@@ -120,12 +120,12 @@ def run(  # noqa: PLR0913 - options of a command
         _print_case(result, folder)
 
 
-def _refuse_for_plain(given: dict[str, bool]) -> None:
+def _refuse_for_others(given: dict[str, bool]) -> None:
     """Options of the CoAG agent would otherwise have no effect, unnoticed."""
     named = ", ".join(name for name, is_given in given.items() if is_given)
     if named:
         raise ConfigurationError(
-            f"{named}: only for --agent coag; the baseline has no such part. Leave it out."
+            f"{named}: only for --agent coag; the others are what they are. Leave it out."
         )
 
 

@@ -8,12 +8,15 @@ from typing import Annotated, Literal
 
 import typer
 
+from case_study.contenders import CONTENDERS
 from case_study.temperaments import SCRIPTED, TEMPERAMENTS
+from vacuum_world.scenarios import SCENARIOS
 
-Scenario = Annotated[
-    str | None, typer.Argument(help="sudden-wall, energy-dilemma, phantom-object or evolution.")
+Scenario = Annotated[str | None, typer.Argument(help=f"One of: {', '.join(SCENARIOS)}.")]
+Agent = Annotated[
+    str,
+    typer.Option(help=f"coag or baseline, or a contender: {', '.join(CONTENDERS)}."),
 ]
-Agent = Annotated[str, typer.Option(help="coag or baseline.")]
 _SCRIPTED = f"{SCRIPTED}:NAME ({', '.join(TEMPERAMENTS)})"
 Model = Annotated[str, typer.Option(help=f"A model spec, or {_SCRIPTED}.")]
 DemoModel = Annotated[
