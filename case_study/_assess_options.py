@@ -118,11 +118,17 @@ OtherAssessed = Annotated[
 ]
 ReportPage = Annotated[
     Path | None,
-    typer.Option("--output", "-o", metavar="FILE", help="The page; report.html in DIR otherwise."),
+    typer.Option(
+        "--output", "-o", metavar="FILE", help="The page; report.html in DIR if not given."
+    ),
 ]
-ReportJson = Annotated[
-    Path | None, typer.Option("--json", metavar="FILE", help="The same as JSON, too.")
+RunPages = Annotated[
+    int,
+    typer.Option(
+        min=0,
+        metavar="N",
+        help="Make pages of the runs of N failed trials whose runs were kept, the most telling "
+        "first.",
+    ),
 ]
-ReportMarkdown = Annotated[
-    Path | None, typer.Option("--markdown", metavar="FILE", help="The same as Markdown, too.")
-]
+Title = Annotated[str, typer.Option(metavar="TEXT", help="What the page is headed.")]

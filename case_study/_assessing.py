@@ -1,4 +1,4 @@
-"""The commands `assess` and `cross-check`."""
+"""The commands `assess`, `report` and `cross-check`."""
 
 from __future__ import annotations
 
@@ -37,6 +37,7 @@ from case_study.assess import (
     sweep,
     versions,
 )
+from case_study.report import write_report
 from case_study.runner import model_spec
 from case_study.temperaments import SCRIPTED
 from coag.schema import SystemClock, one_line
@@ -95,6 +96,29 @@ def assess(  # noqa: PLR0913 - options of a command
         raise typer.Exit(_INTERRUPTED)
     if found.missing:
         raise typer.Exit(_BROKEN)
+
+
+def report(
+    folder: options.Assessed,
+    *,
+    output: options.ReportPage = None,
+    run_pages: options.RunPages = 0,
+    title: options.Title = "",
+) -> None:
+    """Write the report of an assessment as one page, with JSON and Markdown beside it."""
+    console = Console(stderr=True, emoji=False, highlight=False)
+    with console.status("reading") as status:
+        written = write_report(
+            folder,
+            output or folder / "report.html",
+            title=title,
+            run_pages=run_pages,
+            on_progress=lambda text: status.update(one_line(text)),
+        )
+    typer.echo(
+        f"{written.page}: {written.bytes / 1000:,.0f} kB. The same for programs: {written.json}. "
+        f"As text: {written.markdown}."
+    )
 
 
 def cross_check(one: options.Assessed, other: options.OtherAssessed) -> None:
@@ -217,7 +241,7 @@ def _measure_again(folder: Path) -> None:
     typer.echo(told)
 
 
-COMMANDS = {"assess": assess, "cross-check": cross_check}
+COMMANDS = {"assess": assess, "report": report, "cross-check": cross_check}
 """The commands of this module by name."""
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import IO, Self
 
 from ._errors import AssessmentError
-from ._kept import TRIALS
+from ._kept import TRIALS, read_plan
 from ._trial import Trial
 
 _LOCK = ".lock"
@@ -31,8 +31,9 @@ class TrialLog:
         """Opens it.
 
         Raises:
-            AssessmentError: Another process is at it.
+            AssessmentError: There is no assessment, or another process is at it.
         """
+        read_plan(self._folder.parent)
         self._folder.mkdir(parents=True, exist_ok=True)
         lock = (self._folder / _LOCK).open("a+b")
         if not _try_lock(lock):

@@ -3,7 +3,8 @@
 Its scenarios are ponds. `fisher` catches something at even seeds, `sleeper` never; `mute` gives
 unusable answers; `cut-off` never reaches its model, `shaky` only the second time; `mortal` takes
 its process down with it the first time; `unlucky` always does; `buggy` raises what nobody expects;
-`chatty` asks for more than its server allows; `patient` waits until a file says go.
+`chatty` asks for more than its server allows; `patient` says that it waits, and
+waits until a file says go.
 """
 
 from __future__ import annotations
@@ -99,9 +100,10 @@ async def _chatty(job: Job, room: Path, first: bool) -> None:
 
 
 async def _patient(job: Job, room: Path, first: bool) -> None:
-    folder = room.parents[4]
-    (folder / f"waiting-{job.scenario}-{job.seed}-{os.getpid()}").touch()
-    while not (folder / "go").exists():  # noqa: ASYNC110 - another process makes the file
+    go = room.parents[4] / "go"
+    if not go.exists():
+        os.write(2, b"waiting\n")
+    while not go.exists():  # noqa: ASYNC110 - another process makes the file
         await asyncio.sleep(0.01)
 
 

@@ -1,0 +1,137 @@
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from case_study.__main__ import main
+from case_study.assess import Assessment
+
+PONDS = ("--domain", "kits.ponds:DOMAIN", "--scenarios", "small-pond", "--model", "scripted:sound")
+Told = tuple[int, str, str]
+Run = Callable[..., Told]
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Runs `case-study` with these words; gives its exit code and what it said."""
+
+    def call(*words: str) -> Told:
+        monkeypatch.setattr(sys, "argv", ["case-study", *words])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        code = ended.value.code
+        said = capsys.readouterr()
+        return code if isinstance(code, int) else 0, said.out, said.err
+
+    return call
+
+
+def test_one_job_is_assessed_told_of_and_reported(run: Run, tmp_path: Path) -> None:
+    folder = str(tmp_path / "a")
+    asked = ("--agents", "oracle", "--scenarios", "B", "--seeds", "1", "-o", folder)
+    code, out, _ = run("assess", *asked)
+    assert code == 0
+    assert "oracle" in out
+    assert "B energy-dilemma" in out
+    assert "case-study report" in out
+    plan = json.loads((tmp_path / "a" / "assessment.json").read_text())
+    assert plan["command"] == (
+        "case-study assess --agents oracle --scenarios energy-dilemma --seeds 1"
+    )
+    page = tmp_path / "page.html"
+    code, out, _ = run("report", folder, "-o", str(page))
+    assert code == 0
+    assert page.is_file()
+    assert page.with_suffix(".json").is_file()
+    assert "page.md" in out
+
+
+def test_a_local_and_a_served_world_are_cross_checked(run: Run, tmp_path: Path) -> None:
+    asked = ("--agents", "rules", "--scenarios", "energy-dilemma", "--seeds", "1")
+    run("assess", *asked, "-o", str(tmp_path / "local"))
+    run("assess", *asked, "--place", "served", "-o", str(tmp_path / "served"))
+    code, out, _ = run("cross-check", str(tmp_path / "local"), str(tmp_path / "served"))
+    assert (code, out) == (0, "1 of 1 jobs came to the same.\n")
+
+
+@pytest.mark.long
+@pytest.mark.timeout(280)
+def test_a_served_world_with_chroma_gives_the_outcomes_of_a_local_one(
+    run: Run, tmp_path: Path
+) -> None:
+    asked = (
+        *("--agents", "random,plain,plain-memory,plain-guarded,coag-compact,coag-full"),
+        *("--scenarios", "A-D", "--seeds", "1", "--model", "scripted:sound"),
+    )
+    run("assess", *asked, "-o", str(tmp_path / "local"))
+    run("assess", *asked, "--place", "served", "-o", str(tmp_path / "served"))
+    code, out, _ = run("cross-check", str(tmp_path / "local"), str(tmp_path / "served"))
+    assert (code, out) == (0, "24 of 24 jobs came to the same.\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--agents", "coag"), "no contender named 'coag'. Known: ablations, all, coag-compact"),
+        (("--scenarios", "mars"), "no scenario named 'mars'. Known:"),
+        (("--model", "scripted:wise"), "wise"),
+        (("--seeds", "0"), "asks for no seed"),
+        (("--domain", "mars"), "There is no domain 'mars'"),
+        (("--domain", "kits.ponds:CONTENDERS"), "is no domain"),
+        (("--fewer-seeds", "plain"), "coag-full=3"),
+        (("--measure-again",), "There is no assessment"),
+    ],
+)
+def test_what_cannot_be_assessed_is_refused_before_anything_is_written(
+    words: tuple[str, ...], told: str, run: Run, tmp_path: Path
+) -> None:
+    code, _, err = run("assess", *words, "-o", str(tmp_path / "a"))
+    assert code == 2
+    assert told in err
+    assert not (tmp_path / "a").exists()
+
+
+def test_what_broke_is_told_and_makes_the_exit_code_one(run: Run, tmp_path: Path) -> None:
+    asked = (*PONDS, "--agents", "buggy", "--seeds", "1", "-o", str(tmp_path / "a"))
+    code, out, err = run("assess", *asked)
+    assert code == 1
+    assert "1 trials are broken" in out or "1 trial is broken" in out
+    assert "ZeroDivisionError" in err
+    code, _, err = run("assess", *asked[:-2], "--seeds", "2", "-o", str(tmp_path / "a"))
+    assert code == 2
+    assert "seeds there 0, asked for 0-1" in err
+
+
+@pytest.mark.slow
+def test_a_sweep_that_is_killed_loses_its_running_trials_only_and_goes_on(
+    tmp_path: Path,
+) -> None:
+    folder = tmp_path / "a"
+    words = [sys.executable, "-m", "case_study", "assess", *PONDS, "--processes", "2"]
+    words += ["--agents", "fisher,patient", "--seeds", "2", "--keep", "all", "-o", str(folder)]
+    path = os.pathsep.join([str(Path(__file__).parents[1]), *sys.path])
+    environment = {**os.environ, "PYTHONPATH": path}
+    with subprocess.Popen(words, env=environment, stderr=subprocess.PIPE, text=True) as sweeping:
+        assert sweeping.stderr is not None
+        waiting = [line for _, line in zip(range(2), sweeping.stderr, strict=False)]
+        sweeping.kill()
+        rest = sweeping.stderr.read()  # ends when the last worker has ended
+    assert (waiting, rest) == (["waiting\n"] * 2, "")
+    before = Assessment.read(folder)
+    assert {(each.job.contender, each.job.seed) for each in before.trials} == {
+        ("fisher", 0),
+        ("fisher", 1),
+    }
+    (folder / "go").touch()
+    ended = subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
+    assert "2 of 4 jobs are played already." in ended.stderr
+    after = Assessment.read(folder)
+    assert after.complete
+    assert [each for each in after.trials if each.job.contender == "fisher"] == list(before.trials)
