@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from case_study.assess import NO_MODEL
 
+from ._measures_tables import meanings_table, measures_tables
 from ._names import lettered
 from ._other_tables import (
     adaptation_table,
@@ -17,8 +18,6 @@ from ._other_tables import (
     cost_table,
     facts_table,
     failures_table,
-    meanings_table,
-    measures_tables,
     reliability_table,
 )
 from ._plots import Curve, Picture, contribution_plot, cost_plot, step_plot, success_plot

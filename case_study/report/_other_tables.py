@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from shlex import quote
 
 from case_study.contenders import CONTENDERS
-from case_study.measures import MEASURES, NO_FAILURE_FOUND, NOT_ATTRIBUTABLE
+from case_study.measures import NO_FAILURE_FOUND, NOT_ATTRIBUTABLE
 
 from ._tables import DECIDED, Cell, Table, columns, decided, heat, text
-from ._values import Facts, MeasureRow, Panel, Summary, TrialLine
-from ._wording import NONE, counted, listed, number, number_span, percent, seconds
+from ._values import Facts, Panel, Summary, TrialLine
+from ._wording import NONE, counted, listed, number, percent, seconds
 
 
 def cost_table(panel: Panel) -> Table:
@@ -171,80 +171,6 @@ _OPEN = (NOT_ATTRIBUTABLE, NO_FAILURE_FOUND)
 
 def _part_of(count: int, of: int) -> Cell:
     return Cell(f"{count:,}" if count else NONE, heat=heat(count / of) if count else None)
-
-
-def measures_tables(panel: Panel) -> tuple[Table, ...]:
-    """The other measures, one table for each part of them."""
-    there = {name for row in panel.measures for name in row.means}
-    known = [
-        (title, [n for n, m in MEASURES.items() if m.part == part and n in there])
-        for part, title in _PARTS
-    ]
-    unknown = [("Measures of its own", sorted(there - set(MEASURES)))]
-    return tuple(
-        _measures_table(panel, title, names) for title, names in [*known, *unknown] if names
-    )
-
-
-_PARTS = (
-    ("robustness", "Robustness"),
-    ("engineering", "Engineering"),
-    ("world", "What came of it in the world"),
-    ("cost", "Further costs"),
-)
-
-
-def _measures_table(panel: Panel, title: str, names: Sequence[str]) -> Table:
-    rows = tuple(
-        (
-            text(row.contender),
-            *(_measure(row, name) for name in names),
-            decided(row.decided_by),
-        )
-        for row in panel.measures
-    )
-    return Table(
-        caption=f"{title}: means over the trials that have a value; small: how many, and where "
-        f"computed the 95 % interval of the mean difference from {panel.reference or NONE}",
-        columns=columns(
-            "contender", *(_measure_title(name) for name in names), DECIDED, words=(0,)
-        ),
-        rows=rows,
-    )
-
-
-def _measure_title(name: str) -> str:
-    measure = MEASURES.get(name)
-    words = name.replace("_", " ")
-    if measure is None:
-        return words
-    better = {"more": ", more is better", "less": ", less is better"}.get(measure.better, "")
-    return f"{words} ({measure.unit}{better})"
-
-
-def meanings_table(panel: Panel) -> Table:
-    """What the measures mean."""
-    there = {name for row in panel.measures for name in row.means}
-    rows = tuple(
-        (text(name.replace("_", " ")), text(measure.unit), text(measure.meaning))
-        for name, measure in MEASURES.items()
-        if name in there
-    )
-    return Table(
-        caption="What these measures mean; docs/measures.md has more",
-        columns=columns("measure", "unit", "meaning", words=(0, 1, 2)),
-        rows=rows,
-    )
-
-
-def _measure(row: MeasureRow, name: str) -> Cell:
-    if name not in row.means:
-        return Cell(NONE)
-    gaps = {gap.measure: gap for gap in row.gaps}
-    more = f"n={row.counts[name]:,}"
-    if name in gaps and gaps[name].interval is not None:
-        more += f"; {number_span(gaps[name].interval)}"
-    return Cell(number(row.means[name]), more)
 
 
 def broken_table(summary: Summary) -> Table:

@@ -74,8 +74,6 @@ def write_report(
             "report on. Play it: case-study assess"
         )
     summary = summary_of(assessment)
-    heading = title or "Assessment report"
-    beside = {ending: output.with_suffix(ending) for ending in (".json", ".md")}
     try:
         if run_pages:
             write_run_pages(
@@ -85,16 +83,21 @@ def write_report(
                 on_progress or _tell_nobody,
                 domain=assessment.plan.domain,
             )
-        pages = _run_pages(directory, summary, output.parent)
-        html = page(heading, summary, sections_of(summary, pages, drawn=True))
-        told = markdown(heading, summary, sections_of(summary, pages, drawn=False))
-        size = _write(output, html)
-        _write(beside[".json"], escaped_json(summary.model_dump_json(indent=1)) + "\n")
-        _write(beside[".md"], told)
+        return _written(directory, output, summary, title or "Assessment report")
     except OSError as error:
         raise ConfigurationError(
             f"{str(output)!r} cannot be written: {error.strerror or error}."
         ) from error
+
+
+def _written(directory: Path, output: Path, summary: Summary, title: str) -> Written:
+    pages = _run_pages(directory, summary, output.parent)
+    html = page(title, summary, sections_of(summary, pages, drawn=True))
+    told = markdown(title, summary, sections_of(summary, pages, drawn=False))
+    beside = {ending: output.with_suffix(ending) for ending in (".json", ".md")}
+    size = _write(output, html)
+    _write(beside[".json"], escaped_json(summary.model_dump_json(indent=1)) + "\n")
+    _write(beside[".md"], told)
     return Written(
         page=output, json=beside[".json"], markdown=beside[".md"], bytes=size, summary=summary
     )
