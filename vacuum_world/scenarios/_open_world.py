@@ -21,8 +21,8 @@ The paper's probabilities, times 0.3 (easy), 0.6 (medium) or 1 (hard), each tick
 ## Success
 
 The robot is not stranded, and the score is at least `facts.bar`. The score is the share of the
-first dirt that was away on average over 100 ticks, less a fiftieth of the energy taken as a share of
-what cleaning at every action would take.
+first dirt that was away on average over 100 ticks, less a fiftieth of the energy taken as a share
+of what cleaning at every action would take.
 
 ## Starting state
 

@@ -30,6 +30,15 @@ const HINTS = {
   later: "Cleaning this cell is forbidden once so many actions were taken.",
 };
 
+/** What is so besides the grid, in sentences. */
+function hiddenThings(view) {
+  const faults = view.faults.map((one) => `${one.sensor} sensor ${one.kind} from tick ${one.since} to ${one.until}`);
+  const gadgets = view.gadgets.map((one) => `gadget ${one.name}: takes ${one.cost} and does nothing, said to do otherwise: ${one.promise}`);
+  const signs = view.signs.map((one) => `sign on ${named(one.cell)}: ${one.text}`);
+  const begun = view.under_way.map((one) => `${named(one.cell)} becomes clean at tick ${one.due}`);
+  return [...faults, ...gadgets, ...signs, ...begun];
+}
+
 export class Control {
   constructor(stream, chosenRobot) {
     this.stream = stream;
@@ -86,7 +95,8 @@ export class Control {
     const armed = view.triggers.map((one) => (one.kind === "wall_on_approach"
       ? `a hidden obstacle, on the way to ${named(one.target)}`
       : `cleaning ${named(one.cell)} forbidden after ${one.actions} actions`));
-    byId("armed").replaceChildren(...armed.map((text) => element("li", `armed: ${text}`)));
+    const told = [...armed.map((text) => `armed: ${text}`), ...hiddenThings(view)];
+    byId("armed").replaceChildren(...told.map((text) => element("li", text)));
     for (const [name, value] of Object.entries(view.dynamics)) {
       const input = byId(name);
       if (input && document.activeElement !== input && input.dataset.known !== String(value)) {
