@@ -10,6 +10,7 @@ from coag.errors import ConfigurationError, UnknownNameError
 
 _CONSTRAINTS = "case_study/robot/_constraints.py"
 _UTILITY = "case_study/robot/prompts/utility.md"
+_SELECTION = "coag/memory/procedures/selection.md"
 _PROCEDURES = tuple(
     f"coag/memory/procedures/{name}.md"
     for name in ("proposal", "evaluation", "selection", "deliberation")
@@ -117,7 +118,7 @@ WAYS: Mapping[str, Way] = MappingProxyType(
                 name="coag-selection",
                 agent="coag-full",
                 summary="a line in CoAG's Selection procedure, as the paper did",
-                prompts=("coag/memory/procedures/selection.md",),
+                prompts=(_SELECTION,),
             ),
             Way(
                 name="coag-procedures",
