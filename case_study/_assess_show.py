@@ -17,6 +17,8 @@ from coag.schema import one_line
 
 _QUIET = 60.0
 """Seconds between two lines where there is no terminal to draw a bar on."""
+_WIDEST = 400
+"""Columns that the table of results may take; a terminal folds its lines, nothing is cut."""
 _SHOWN = 10
 """Broken trials that are told of one by one."""
 
@@ -96,7 +98,9 @@ def print_summary(found: Assessment) -> None:
     """How often each contender succeeded, what broke, and what to do next."""
     console = Console(highlight=False, emoji=False)
     if found.trials:
-        console.print(_summary(found))
+        table = _summary(found)
+        needed = console.measure(table, options=console.options.update(width=_WIDEST)).maximum
+        Console(highlight=False, emoji=False, width=max(console.width, needed)).print(table)
     legend = (f"{letter} {name}" for name, letter in _letters(found).items())
     lines = [", ".join(legend)] if found.trials else []
     broken = [trial for trial in found.trials if not trial.counts]
