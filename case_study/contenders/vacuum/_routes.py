@@ -20,7 +20,7 @@ from vacuum_world.world import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ground:
-    """What is known of the place."""
+    """What is known of the place, and how careful to be in it."""
 
     grid: Cell
     """Width and height."""
@@ -28,6 +28,8 @@ class Ground:
     """The charger's cell."""
     blocked: frozenset[Cell] = frozenset()
     """Cells that cannot be entered."""
+    reserve: int = 0
+    """Charge to keep beside the way to the charger, where obstacles may come into the way."""
 
     def steps(self, start: Cell, goal: Cell) -> int | None:
         """Moves from cell to cell; None where there is no way."""
@@ -113,5 +115,5 @@ def _legs(
         if goal == ground.charger:
             if charge >= moves * MOVE_COST:
                 yield goal, moves + 1, FULL_BATTERY
-        elif after >= max(back * MOVE_COST, 1):
+        elif after >= max(back * MOVE_COST + ground.reserve, 1):
             yield goal, moves + 1, after

@@ -10,7 +10,7 @@ from typing import Any, cast
 from case_study.contenders import Act, Observation
 from vacuum_world.world import (
     DIRECTIONS,
-    FULL_BATTERY,
+    MOVE_COST,
     Cell,
     Reading,
     cells_of,
@@ -26,6 +26,8 @@ from ._told import Told
 
 MOST_PLANNED = 5
 """Cells that one round plans for: the nearest."""
+RESERVE = 15
+"""Charge to keep beside the way home where obstacles move."""
 
 _FORBIDDEN = re.compile(r"cleaning cell \((\d+), ?(\d+)\) is forbidden")
 _UNKNOWN = "may or may not have happened"
@@ -96,23 +98,38 @@ class RuleRobot:
 
     def _goal(self, work: list[Cell], blocked: frozenset[Cell]) -> Cell | None:
         reading = self._reading
-        ground = Ground(grid=reading.grid, charger=reading.charger, blocked=blocked)
+        ground = self._ground(blocked)
         return best_round(ground, reading.position, reading.battery, work[:MOST_PLANNED])
 
-    def _patrol(self) -> Cell | None:
-        """The cell that was not seen for longest; the charger, where the charge is low."""
+    def _ground(self, blocked: frozenset[Cell]) -> Ground:
+        return Ground(
+            grid=self._reading.grid,
+            charger=self._reading.charger,
+            blocked=blocked,
+            reserve=RESERVE if self._told.open_ended else 0,
+        )
+
+    def _patrol(self) -> Cell:
+        """The cell not seen for longest, of those that leave the charge for the way home."""
         reading = self._reading
-        if reading.battery < FULL_BATTERY // 2:
-            return reading.charger
-        cells = [c for c in cells_of(reading.grid) if c not in self._felt | self._bumped]
-        others = [cell for cell in cells if cell != reading.position]
-        return min(others, key=lambda c: (self._seen_at.get(c, -1), c), default=None)
+        spare = reading.battery - RESERVE
+        near = [
+            cell
+            for cell in cells_of(reading.grid)
+            if cell != reading.position
+            and cell not in self._felt | self._bumped
+            and self._round_trip(cell) * MOVE_COST <= spare
+        ]
+        return min(near, key=lambda c: (self._seen_at.get(c, -1), c), default=reading.charger)
+
+    def _round_trip(self, cell: Cell) -> int:
+        """Moves to a cell and from there to the charger, as the crow walks."""
+        return distance(self._reading.position, cell) + distance(cell, self._reading.charger)
 
     def _towards(self, goal: Cell) -> Act | None:
         reading = self._reading
         for blocked in (self._felt | self._bumped, self._bumped):
-            ground = Ground(grid=reading.grid, charger=reading.charger, blocked=frozenset(blocked))
-            way = ground.first_step(reading.position, goal)
+            way = self._ground(frozenset(blocked)).first_step(reading.position, goal)
             if way is not None:
                 return Act(action=MOVE, arguments={"direction": way})
         return None
