@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 
 from coag.schema import Candidate, Phase, ProposalOutcome
@@ -29,7 +30,7 @@ async def propose(context: AnyContext, deps: Deps) -> ProposalOutcome:
             return ProposalOutcome(
                 cycle=memory.cycle,
                 at=deps.clock.now(),
-                candidates=_distinct(grounded),
+                candidates=_scored(_distinct(grounded), reasoning.drafts if reasoning else ()),
                 proposed_by="grounded",
             )
     if deps.settings.depth == "compact":
@@ -81,6 +82,28 @@ async def _ask(context: AnyContext, deps: Deps) -> ProposalOutcome:
         candidates=_distinct(candidates),
         proposed_by="model" if asked.value else "nobody",
     )
+
+
+def _scored(
+    candidates: tuple[Candidate, ...], drafts: Iterable[Candidate]
+) -> tuple[Candidate, ...]:
+    """The domain's candidates with the scores and reasons of the model's drafts of the same."""
+    drafted = {(draft.action, _read(draft.raw_arguments)): draft for draft in drafts}
+    found = [drafted.get((each.action, _read(each.raw_arguments))) for each in candidates]
+    return tuple(
+        each
+        if draft is None
+        else each.model_copy(update={"draft_score": draft.draft_score, "reason": draft.reason})
+        for each, draft in zip(candidates, found, strict=True)
+    )
+
+
+def _read(arguments: str) -> str:
+    """Arguments in one way of writing, or as they are where they are no JSON."""
+    try:
+        return json.dumps(json.loads(arguments), sort_keys=True)
+    except ValueError:
+        return arguments
 
 
 def _distinct(candidates: Iterable[Candidate]) -> tuple[Candidate, ...]:

@@ -49,11 +49,14 @@ class ScriptedAsking:
 
     replies: Replies
     asked: list[tuple[Phase, Prompt]] = field(default_factory=list[tuple[Phase, Prompt]])
+    forms: list[type[BaseModel]] = field(default_factory=list[type[BaseModel]])
+    """The form of each answer that was asked for."""
 
     async def __call__(
         self, prompt: Prompt, answer: type[AnswerT], /, *, phase: Phase, cycle: int
     ) -> Asked[AnswerT]:
         self.asked.append((phase, prompt))
+        self.forms.append(answer)
         reply = self.replies[phase]
         value = reply(prompt) if callable(reply) else reply
         usage = TokenUsage(prompt_tokens=10, completion_tokens=2, calls=1)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -236,6 +237,55 @@ async def test_grounded_candidates_come_from_the_domain() -> None:
     assert outcomes[Phase.PROPOSAL].proposed_by == "grounded"
     assert outcomes[Phase.EXECUTION].action == "wave"
     assert [phase for phase, _ in mind.asking.asked] == [Phase.REASONING]
+
+
+async def test_compact_grounded_candidates_have_the_scores_that_the_model_gave_them() -> None:
+    class Context(CoagContext[Any]):
+        def _propose_grounded(self, state: Any) -> list[Candidate]:
+            hall = Candidate(id="g2", action="look", raw_arguments='{"where":"hall"}')
+            return [Candidate(id="g1", action="wave"), hall]
+
+    answer = {
+        **reasoning(),
+        "candidates": [
+            {"action": "look", "arguments": '{"where": "hall"}', "score": 0.8, "reason": "see"}
+        ],
+    }
+    mind = make_mind(
+        {Phase.REASONING: answer},
+        tools=[look, wave],
+        context=Context(),
+        proposal="grounded",
+        depth="compact",
+    )
+    outcomes = await live(mind)
+    proposed = outcomes[Phase.PROPOSAL].candidates
+    assert [(each.draft_score, each.reason) for each in proposed] == [(None, ""), (0.8, "see")]
+    assert outcomes[Phase.EXECUTION].action == "look"
+
+
+async def test_what_was_rejected_is_not_offered_again_until_something_is_done() -> None:
+    def never_look(candidate: Candidate, state: Any, projection: Any) -> Verdict:
+        return Verdict.forbid("no") if candidate.action == "peek" else Verdict.allow()
+
+    async def peek() -> str:
+        """Peeks."""
+        return "seen"
+
+    answer = {**reasoning(), "candidates": [{"action": "peek", "score": 0.8}]}
+    mind = make_mind(
+        {Phase.REASONING: answer},
+        tools=[peek, wave],
+        constraints=[never_look],
+        depth="compact",
+        enumerate_actions="calls",
+        answers="brief",
+    )
+    offered: list[bool] = []
+    for _ in range(2):
+        await live(mind)
+        offered.append('"peek"' in json.dumps(mind.asking.forms[-1].model_json_schema()))
+    assert offered == [True, False]
 
 
 async def test_the_same_candidate_twice_counts_once() -> None:

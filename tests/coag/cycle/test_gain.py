@@ -1,0 +1,117 @@
+"""What a domain's heuristic value does in Evaluation and Selection."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from kits.minds import make_mind, proposal, reasoning, scores
+from pydantic import BaseModel
+
+from coag.context import CoagContext
+from coag.cycle import run_cycle
+from coag.schema import Candidate, DecidedBy, Evaluation, Outcome, Phase
+
+
+class Place(BaseModel):
+    at: int = 0
+
+
+class Line(CoagContext[Place]):
+    """A line to walk along; the goal is far to the right."""
+
+    @property
+    def perceptual_state_schema(self) -> type[Place]:
+        return Place
+
+    def _project(self, candidate: Candidate, state: Place) -> Place:
+        step = {"right": 1, "left": -1, "fly": 100}.get(candidate.action, 0)
+        return Place(at=state.at + step)
+
+    def _value(self, state: Place) -> float | None:
+        return 0.5 * state.at
+
+
+class Broken(Line):
+    def _value(self, state: Place) -> float | None:
+        raise ZeroDivisionError("no scale")
+
+
+async def right() -> str:
+    """Goes right."""
+    return "gone"
+
+
+async def left() -> str:
+    """Goes left."""
+    return "gone"
+
+
+async def fly() -> str:
+    """Flies far to the right."""
+    return "flown"
+
+
+async def outcomes_of(
+    context: CoagContext[Any], judged: Any, *actions: str, **settings: Any
+) -> dict[Phase, Any]:
+    replies = {
+        Phase.REASONING: reasoning(),
+        Phase.PROPOSAL: proposal(*((action, "{}") for action in actions)),
+        Phase.EVALUATION: judged,
+        Phase.SELECTION: {"reason": "because", "choice": 1},
+    }
+    mind = make_mind(replies, tools=[right, left, fly], context=context, **settings)
+    await mind.hear("Go.")
+    got: list[Outcome] = [outcome async for outcome in run_cycle(mind.context, mind.deps)]
+    return {outcome.phase: outcome for outcome in got}
+
+
+async def test_equal_scores_are_told_apart_by_the_gain() -> None:
+    got = await outcomes_of(Line(), scores(0.5, 0.5), "left", "right", selection="rank")
+    assert [one.gain for one in got[Phase.EVALUATION].evaluations] == [-0.5, 0.5]
+    assert got[Phase.SELECTION].decided_by is DecidedBy.RANK
+    assert "0.50 +0.50" in got[Phase.SELECTION].reason
+    assert got[Phase.EXECUTION].action == "right"
+
+
+async def test_a_much_better_score_outweighs_the_gain() -> None:
+    class Slowly(Line):
+        def _value(self, state: Place) -> float | None:
+            return 0.1 * state.at
+
+    got = await outcomes_of(Slowly(), scores(0.9, 0.5), "left", "right", selection="rank")
+    assert got[Phase.EXECUTION].action == "left"
+
+
+async def test_a_gain_is_limited() -> None:
+    got = await outcomes_of(Line(), scores(0.5, 0.5), "fly", "left", selection="rank")
+    assert got[Phase.EVALUATION].evaluations[0].gain == 1.0
+
+
+async def test_a_domain_without_a_value_ranks_by_scores_alone() -> None:
+    class Plain(Line):
+        def _value(self, state: Place) -> float | None:
+            return None
+
+    got = await outcomes_of(Plain(), scores(0.4, 0.6), "right", "left", selection="rank")
+    assert [one.gain for one in got[Phase.EVALUATION].evaluations] == [None, None]
+    assert got[Phase.EXECUTION].action == "left"
+
+
+async def test_a_value_that_raises_lets_nothing_pass() -> None:
+    got = await outcomes_of(Broken(), scores(0.5), "right")
+    (judged,) = got[Phase.EVALUATION].evaluations
+    assert not judged.survived
+    assert "value of the prediction raised ZeroDivisionError: no scale" in judged.died_of.reason
+
+
+@pytest.mark.parametrize(
+    ("score", "gain", "rank"),
+    [(0.5, None, 0.5), (None, None, 0.5), (None, 0.3, 0.8), (0.2, -1, -0.8)],
+)
+def test_rank_is_score_and_gain_together(
+    score: float | None, gain: float | None, rank: float
+) -> None:
+    judged = Evaluation(candidate_id="c", verdicts=(), score=score, gain=gain)
+    assert judged.rank() == pytest.approx(rank)
