@@ -9,10 +9,11 @@ from types import MappingProxyType
 
 from coag.errors import UnknownNameError
 from coag.schema import Candidate, Constraint, Verdict
-from vacuum_world.world import MOVE_COST, Cell, distance
+from vacuum_world.world import DIRECTIONS, MOVE_COST, Cell, distance, inside, neighbour
 
-from ._projection import CLEAN, MOVE
+from ._projection import CLEAN, MOVE, WAYS
 from ._state import VacuumState
+from ._telling import is_blocked
 
 _UNKNOWN = "where the robot is and what charge it has is not known yet: sense first"
 
@@ -49,6 +50,8 @@ def no_move_into_known_obstacle(
         return Verdict.forbid(_UNKNOWN)
     if projection.bumps_into is None:
         return Verdict.allow()
+    if _shut_in(state) and _inside(candidate, state):
+        return Verdict.allow("every way is said to be blocked: the sensors cannot be right")
     return Verdict.forbid(f"it would run into {projection.bumps_into}")
 
 
@@ -75,6 +78,20 @@ class ForbidCleaning:
         if state.position != self.cell:
             return Verdict.allow()
         return Verdict.forbid(f"cleaning cell ({self.cell[0]}, {self.cell[1]}) is forbidden")
+
+
+def _shut_in(state: VacuumState) -> bool:
+    """Whether the sensors say that the robot, which has moved, cannot move anywhere."""
+    return len(state.trail) > 1 and all(is_blocked(state, way, {}) for way in DIRECTIONS)
+
+
+def _inside(candidate: Candidate, state: VacuumState) -> bool:
+    way = WAYS.get(str((candidate.arguments or {}).get("direction")))
+    return (
+        way is not None
+        and state.position is not None
+        and inside(neighbour(state.position, way), state.grid)
+    )
 
 
 _NAMED = re.compile(r"forbid_cleaning_(\d+)_(\d+)")

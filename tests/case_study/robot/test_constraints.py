@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from case_study.robot import (
     ForbidCleaning,
     VacuumState,
+    Ways,
     constraint_named,
     keep_charge_to_reach_charger,
     no_move_into_known_obstacle,
@@ -104,3 +105,14 @@ def test_who_keeps_the_rule_can_always_come_home(start: Cell, battery: int, dice
 def test_unknown_constraint_lists_those_that_exist() -> None:
     with pytest.raises(UnknownNameError, match="keep_charge_to_reach_charger"):
         constraint_named("be_good")
+
+
+def test_a_robot_that_has_moved_is_not_held_by_sensors_that_shut_it_in() -> None:
+    ways = Ways(north=True, east=True, south=True, west=True)
+    shut = _at((2, 2), 60).model_copy(update={"blocked": ways, "trail": ((2, 1), (2, 2))})
+    assert _judge(no_move_into_known_obstacle, "move_agent", shut, direction="north").allowed
+    at_first = shut.model_copy(update={"trail": ((2, 2),)})
+    rule = no_move_into_known_obstacle
+    assert not _judge(rule, "move_agent", at_first, direction="north").allowed
+    edge = shut.model_copy(update={"position": (2, 0)})
+    assert not _judge(rule, "move_agent", edge, direction="north").allowed
