@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property, lru_cache
 from typing import Any, TypeVar, cast
 
@@ -12,6 +12,8 @@ from coag.errors import StateError
 
 StateT = TypeVar("StateT", bound=BaseModel)
 _SCALARS = (str, int, float, bytes)
+_GROUPS = (tuple, frozenset)
+"""Just these: what derives from them may hold more than its items."""
 
 
 class AssistantState(BaseModel):
@@ -63,7 +65,16 @@ def cannot_change(state: BaseModel) -> bool:
     """True if nothing in the state can be changed: it may be handed out without a copy."""
     if not _frozen(type(state)) or state.__pydantic_private__ or state.__pydantic_extra__:
         return False
-    return all(value is None or isinstance(value, _SCALARS) for value in vars(state).values())
+    return all(_stands_fast(value) for value in vars(state).values())
+
+
+def _stands_fast(value: object) -> bool:
+    """Whether a field's value, and all that it holds, can never be another one."""
+    if value is None or isinstance(value, _SCALARS):
+        return True
+    if type(value) in _GROUPS:
+        return all(_stands_fast(each) for each in cast("Iterable[object]", value))
+    return isinstance(value, BaseModel) and cannot_change(value)
 
 
 @lru_cache(maxsize=256)

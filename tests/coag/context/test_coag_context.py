@@ -118,6 +118,27 @@ def test_a_state_that_cannot_change_is_not_copied() -> None:
     assert context.state is context.state
 
 
+class Shelf(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+    books: tuple[str, ...] = ("Emma",)
+    tags: frozenset[str] = frozenset({"old"})
+    rooms: tuple[RoomState, ...] = (RoomState(),)
+
+
+class Pile(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+    yards: tuple[Yard, ...] = (Yard(),)
+
+
+def test_groups_of_what_cannot_change_are_not_copied_and_of_what_can_are() -> None:
+    shelf, pile = context_of(Shelf), context_of(Pile)
+    assert shelf.state is shelf.state
+    pile.state.yards[0].stones.append(1)
+    assert pile.state == Pile()
+
+
 def test_foreseeing_an_outcome_commits_nothing() -> None:
     context = CoagContext[Any]()
     first, other = (RetrievalOutcome(cycle=1, at=NOW, query=query) for query in ("one", "other"))
