@@ -36,17 +36,17 @@ def _as_json_text(value: Any) -> Any:
 Sentence = Annotated[str, Field(max_length=240), _cut_text(240)]
 Paragraph = Annotated[str, Field(max_length=800), _cut_text(800)]
 Remark = Annotated[str, Field(max_length=120), _cut_text(120)]
-Phrase = Annotated[str, Field(max_length=60), _cut_text(60)]
+Phrase = Annotated[str, Field(max_length=40), _cut_text(40)]
 ArgumentsText = Annotated[str, Field(max_length=4_000), BeforeValidator(_as_json_text)]
 Score = Annotated[float, Field(ge=0.0, le=1.0)]
 ItemT = TypeVar("ItemT")
 _Listed = Annotated[Sequence[ItemT], Field(max_length=MAX_CANDIDATES), _cut_list(MAX_CANDIDATES)]
 _BriefList = Annotated[
     Sequence[ItemT],
-    Field(max_length=BRIEF_CANDIDATES, json_schema_extra={"minItems": 2}),
+    Field(max_length=BRIEF_CANDIDATES, json_schema_extra={"minItems": BRIEF_CANDIDATES}),
     _cut_list(BRIEF_CANDIDATES),
 ]
-"""At least two are asked for, so that there is a choice; one alone is taken all the same."""
+"""So many are asked for, that there is a choice; fewer are taken all the same."""
 
 
 class ReasoningAnswer(BaseModel, frozen=True):
@@ -145,7 +145,7 @@ class BriefCandidateAnswer(CandidateAnswer, frozen=True):
 
 
 class BriefProposalAnswer(ProposalAnswer, frozen=True):
-    """Two or three actions, the most promising first."""
+    """Three actions, the most promising first."""
 
     candidates: _BriefList[BriefCandidateAnswer]
 
@@ -176,7 +176,7 @@ class BriefScoredCandidateAnswer(ScoredCandidateAnswer, frozen=True):
 
 
 class BriefDeliberationAnswer(DeliberationAnswer, frozen=True):
-    """A sentence on the situation, and two or three scored candidates."""
+    """A sentence on the situation, and three scored candidates."""
 
     situation: Remark
     risks: SkipJsonSchema[list[Sentence]] = Field(default_factory=list[str])

@@ -86,8 +86,8 @@ class CycleSettings(Value):
     calls (`move direction=east`), for actions whose arguments can be counted, without those that
     were rejected since the last action in the environment."""
     answers: Literal["complete", "brief"] = "complete"
-    """How much the model is to write. `brief`, for small models: a sentence on the situation, two
-    or three candidates with a phrase each, no risks and no expected effects."""
+    """How much the model is to write. `brief`, for small models: a sentence on the situation,
+    three candidates with a phrase each, no risks and no expected effects."""
     minimum_score: float = Field(default=0.0, ge=0.0, le=1.0)
     """Candidates that the model scores lower do not survive; 0 lets all through."""
     recall_k: int = Field(default=5, ge=0)
