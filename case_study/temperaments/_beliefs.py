@@ -76,14 +76,24 @@ class Beliefs:
     def _remember(self, what: Remembered) -> None:
         match what.how:
             case "left":
-                missing = self.told - what.cells
-                self.cleaned |= {cell for cell in missing if self.dirty.get(cell) is False}
+                self.cleaned |= self._done_by(what.cells)
             case "cleaned":
                 self.cleaned |= what.cells
             case "blocked":
                 self.blocked |= dict.fromkeys(what.cells, True)
             case how:
                 self.dirty |= dict.fromkeys(what.cells, how == "dirty")
+
+    def _done_by(self, left: frozenset[Cell]) -> set[Cell]:
+        """Cells of the task that an account of what is left says are done.
+
+        An account that names a cell which nobody has seen dirty knows the task. Any other may only
+        repeat what was seen.
+        """
+        missing = self.told - left
+        if any(not self.dirty.get(cell) for cell in left & self.told):
+            return set(missing)
+        return {cell for cell in missing if self.dirty.get(cell) is False}
 
     def _act(self, done: Done) -> None:
         self.last = done
