@@ -18,6 +18,7 @@ from vacuum_world.world import (
 )
 
 from ._state import VacuumState
+from ._telling import needed_charge
 
 MOVE = "move_agent"
 CLEAN = "clean_current_cell"
@@ -115,7 +116,6 @@ def value(state: VacuumState) -> float | None:
     if not left:
         return value
     nearest = min(left, key=lambda cell: (distance(here, cell), cell))
-    steps = distance(here, nearest) + distance(nearest, state.charger)
-    if state.battery >= steps * MOVE_COST + CLEAN_COST:
+    if state.battery >= needed_charge(state):
         return value - 0.5 * distance(here, nearest)
     return value - 10 - 0.5 * distance(here, state.charger)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from vacuum_world.world import (
+    CLEAN_COST,
     DIRECTIONS,
     MOVE_COST,
     Cell,
@@ -85,10 +86,26 @@ def _dirt(state: VacuumState, here: Cell) -> str:
 
 
 def _charger(state: VacuumState, here: Cell) -> str:
-    if here == state.charger:
-        return "You are on the charger."
+    """Whether the charge is enough for the nearest dirt; the way to the charger where it is not."""
+    if needed_charge(state) <= state.battery:
+        return "The battery is enough for now."
     cost = distance(here, state.charger) * MOVE_COST
-    return f"The charger is {_way(here, state.charger)}: the way takes {cost} battery."
+    return (
+        f"The battery is low: the charger is {_way(here, state.charger)}, and the way takes {cost}."
+    )
+
+
+def needed_charge(state: VacuumState) -> int:
+    """What the nearest dirt and the way to the charger afterwards take, as the crow walks."""
+    here = state.position
+    if here is None:
+        return 0
+    left = state.left()
+    if not left:
+        return distance(here, state.charger) * MOVE_COST
+    nearest = min(left, key=lambda cell: (distance(here, cell), cell))
+    steps = distance(here, nearest) + distance(nearest, state.charger)
+    return steps * MOVE_COST + CLEAN_COST
 
 
 def _moves(state: VacuumState, here: Cell, remembered: Mapping[Cell, str]) -> str:
