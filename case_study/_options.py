@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 import typer
 
 from case_study.contenders import CONTENDERS
-from case_study.temperaments import SCRIPTED, TEMPERAMENTS
+from case_study.temperaments import SCRIPTED, SCRIPTS
 from vacuum_world.scenarios import SCENARIOS
 
 Scenario = Annotated[str | None, typer.Argument(help=f"One of: {', '.join(SCENARIOS)}.")]
@@ -17,7 +17,7 @@ Agent = Annotated[
     str,
     typer.Option(help=f"coag or baseline, or a contender: {', '.join(CONTENDERS)}."),
 ]
-_SCRIPTED = f"{SCRIPTED}:NAME ({', '.join(TEMPERAMENTS)})"
+_SCRIPTED = f"{SCRIPTED}:NAME ({', '.join(SCRIPTS)})"
 Model = Annotated[str, typer.Option(help=f"A model spec, or {_SCRIPTED}.")]
 DemoModel = Annotated[
     str | None,

@@ -26,8 +26,7 @@ def clean_only_dirt(
     if candidate.action != CLEAN or state.position is None or "dirt" in state.silent:
         return Verdict.allow()
     here = state.position
-    wanted = here in state.work and here not in state.done
-    if wanted or here in state.dirty:
+    if state.wanted(here) or here in state.dirty:
         return Verdict.allow()
     return Verdict.forbid(f"cell {here} is clean already")
 
@@ -65,12 +64,24 @@ def finish_only_when_done(
 ) -> Verdict:
     """No answer that ends the work while there is dirt left that may be cleaned."""
     del projection
-    if candidate.action != _RESPOND or state.position is None or state.stranded:
+    if candidate.action != _RESPOND or state.work is None or state.stranded:
         return Verdict.allow()
+    if state.patrol:
+        return Verdict.forbid("the patrol goes on: dirt comes back")
     left = state.left()
     if not left:
         return Verdict.allow()
     return Verdict.forbid(f"dirt is left: {', '.join(map(str, left))}")
+
+
+def rest_when_done(
+    candidate: Candidate, state: VacuumState, projection: VacuumState | None
+) -> Verdict:
+    """No move when all the work is done: what is left is to say so."""
+    del projection
+    if candidate.action != MOVE or state.work is None or state.patrol or state.left():
+        return Verdict.allow()
+    return Verdict.forbid("all the work is done: respond")
 
 
 def _open_ways(state: VacuumState) -> list[Cell]:
@@ -87,6 +98,7 @@ CONDUCT: Mapping[str, Constraint] = MappingProxyType(
         "no_going_in_circles": no_going_in_circles,
         "look_only_for_news": look_only_for_news,
         "finish_only_when_done": finish_only_when_done,
+        "rest_when_done": rest_when_done,
     }
 )
 """The rules of good conduct, by name."""

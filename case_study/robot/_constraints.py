@@ -11,6 +11,7 @@ from coag.errors import UnknownNameError
 from coag.schema import Candidate, Constraint, Verdict
 from vacuum_world.world import DIRECTIONS, MOVE_COST, Cell, distance, inside, neighbour
 
+from ._conduct import CONDUCT
 from ._projection import CLEAN, MOVE, WAYS
 from ._state import VacuumState
 from ._telling import is_blocked
@@ -123,6 +124,7 @@ def constraint_named(name: str) -> Constraint:
     Raises:
         UnknownNameError: There is none; the message lists those that exist.
     """
-    if name not in CONSTRAINTS:
-        raise UnknownNameError("constraint", name, CONSTRAINTS)
-    return CONSTRAINTS[name]
+    rules = {**CONSTRAINTS, **CONDUCT}
+    if name not in rules:
+        raise UnknownNameError("constraint", name, rules)
+    return rules[name]

@@ -36,14 +36,22 @@ class VacuumContext(CoagContext[VacuumState]):
     Args:
         reading: What the robot's sensors said when it joined the world; None if nothing was
             sensed yet, in which case the first action to make sense is `sense`.
-        work: Cells that the task asks to clean, as its text tells them.
+        work: Cells that the task asks to clean, as its text tells them; None where that takes
+            judgement, such as of orders that contradict each other. Without them the robot's
+            states have no value, and it may finish when it likes.
+        patrol: Whether the work goes on when all is clean.
         **context: See `CoagContext`.
     """
 
     def __init__(
-        self, *, reading: Reading | None = None, work: Collection[Cell] = (), **context: Any
+        self,
+        *,
+        reading: Reading | None = None,
+        work: Collection[Cell] | None = None,
+        patrol: bool = False,
+        **context: Any,
     ) -> None:
-        self._first = state_of(reading, work)
+        self._first = state_of(reading, work, patrol=patrol)
         context.setdefault("budgets", _BUDGETS)
         super().__init__(**context)
 
@@ -170,8 +178,12 @@ def _progress(before: VacuumState, after: VacuumState, percept: Percept) -> dict
     cleaned = percept.source == CLEAN and (_ok(percept) or here in after.clean)
     if here is None or not (charged or cleaned):
         return {}
-    done = tuple(sorted({*after.done, here})) if cleaned else after.done
-    return {"done": done, "trail": (here,)}
+    news: dict[str, Any] = {"trail": (here,)}
+    if cleaned:
+        news["done"] = tuple(sorted({*after.done, here}))
+    if cleaned and "dirt" in after.silent:
+        news["dirty"] = tuple(cell for cell in after.dirty if cell != here)
+    return news
 
 
 def _ok(percept: Percept) -> bool:

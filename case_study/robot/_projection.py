@@ -104,12 +104,12 @@ def _spent(state: VacuumState, end: Cell, battery: int) -> VacuumState:
 def value(state: VacuumState) -> float | None:
     """How near its work is to being done: less dirt is better, and then a shorter way to it.
 
-    With too little charge for the nearest dirt and the way to the charger afterwards, the way to
-    the charger counts instead. Distances are as the crow walks, round nothing. A step nearer is
-    worth 0.5, a cleaned cell 1 or more.
+    None where the task is not known as cells. With too little charge for the nearest dirt and the
+    way to the charger afterwards, the way to the charger counts instead. Distances are as the crow
+    walks, round nothing. A step nearer is worth 0.5, a cleaned cell 1 or more.
     """
     here = state.position
-    if here is None:
+    if here is None or state.work is None:
         return None
     left = state.left()
     value = -5.0 * len(left)

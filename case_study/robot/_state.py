@@ -64,8 +64,10 @@ class VacuumState(BaseModel):
     """Cells that were clean when they were last seen, sorted."""
     obstacles: tuple[Cell, ...] = ()
     """Cells inside the grid that were felt to be blocked when they were last seen, sorted."""
-    work: tuple[Cell, ...] = ()
-    """Cells that the task asks to clean, sorted."""
+    work: tuple[Cell, ...] | None = None
+    """Cells that the task asks to clean, sorted; None where that is known from its text alone."""
+    patrol: bool = False
+    """Whether the work goes on when all is clean, since dirt comes back."""
     done: tuple[Cell, ...] = ()
     """Those cells that this robot has cleaned or found clean underfoot, sorted."""
     forbidden: tuple[Cell, ...] = ()
@@ -112,11 +114,16 @@ class VacuumState(BaseModel):
 
     def left(self) -> tuple[Cell, ...]:
         """Dirt that is known and may be cleaned: the task's, and what was seen, sorted."""
-        wanted = {*self.dirty, *(cell for cell in self.work if cell not in self.done)}
+        wanted = {*self.dirty, *(cell for cell in self.work or () if cell not in self.done)}
         return tuple(sorted(wanted - set(self.forbidden)))
+
+    def wanted(self, cell: Cell) -> bool:
+        """Whether the task asks to clean a cell that this robot has not cleaned yet."""
+        return cell in (self.work or ()) and cell not in self.done
 
     def sensed(self, reading: Reading) -> VacuumState:
         """The state after a reading; what was seen of other cells stays."""
+        silent = _silent(reading)
         dirty, clean, felt = set(self.dirty), set(self.clean), set(self.obstacles)
         here = reading.position
         felt.discard(here)
@@ -126,12 +133,13 @@ class VacuumState(BaseModel):
             if inside(cell, reading.grid):
                 _sort_in(cell, getattr(reading.dirty, direction), dirty, clean)
                 blocked = getattr(reading.blocked, direction)
-                if blocked is not None:
+                if "proximity" not in silent:
                     felt.discard(cell)
-                if blocked:
+                if "proximity" not in silent and blocked:
                     felt.add(cell)
         ways = {way: told or False for way, told in reading.blocked.model_dump().items()}
-        silent = _silent(reading)
+        if "proximity" in silent:
+            ways = dict.fromkeys(ways, False)
         return self.model_copy(
             update={
                 "position": here,
@@ -152,21 +160,30 @@ class VacuumState(BaseModel):
         )
 
 
-def state_of(reading: Reading | None, work: Collection[Cell] = ()) -> VacuumState:
+def state_of(
+    reading: Reading | None, work: Collection[Cell] | None = None, *, patrol: bool = False
+) -> VacuumState:
     """The state of a robot that has sensed so much, or nothing yet.
 
     Args:
         reading: What its sensors say.
-        work: Cells that its task asks to clean.
+        work: Cells that its task asks to clean; None where that is not known as cells.
+        patrol: Whether its work goes on when all is clean.
     """
-    told = VacuumState(work=tuple(sorted(work)))
+    cells = None if work is None else tuple(sorted(work))
+    told = VacuumState(work=cells, patrol=patrol)
     return told if reading is None else told.sensed(reading)
 
 
 def _silent(reading: Reading) -> tuple[Sensor, ...]:
+    """Sensors that tell nothing, or what cannot be: an open edge, or no way out at all."""
+    blocked = {way: getattr(reading.blocked, way) for way in DIRECTIONS}
+    edges = [
+        way for way in DIRECTIONS if not inside(neighbour(reading.position, way), reading.grid)
+    ]
     told: dict[Sensor, bool] = {
         "dirt": reading.dirty.here is not None,
-        "proximity": any(value is not None for value in reading.blocked.model_dump().values()),
+        "proximity": all(blocked[way] for way in edges) and not all(blocked.values()),
     }
     return tuple(sensor for sensor, tells in told.items() if not tells)
 

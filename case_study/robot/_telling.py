@@ -36,6 +36,8 @@ def told(state: VacuumState, remembered: Mapping[Cell, str]) -> str:
         return "Nothing has been sensed yet."
     seen = {"dirty": state.dirty, "clean": state.clean, "blocked": state.obstacles}
     lines = [state_line(reading)]
+    if state.done:
+        lines.append(f"Cells you have cleaned: {listed(state.done)}.")
     lines += [f"Cells seen {how}: {listed(cells)}." for how, cells in seen.items() if cells]
     lines += [
         f"Remembered: cell {cell} is blocked (record {record})."
@@ -71,8 +73,7 @@ def _underfoot(state: VacuumState, here: Cell) -> str:
     if here in state.dirty:
         again = ", although you have cleaned it" if here in state.done else ""
         return f"This cell is dirty{again}."
-    wanted = here in state.work and here not in state.done
-    return "This cell is said to be dirty." if wanted else "This cell is clean."
+    return "This cell is said to be dirty." if state.wanted(here) else "This cell is clean."
 
 
 def _dirt(state: VacuumState, here: Cell) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 from case_study.contenders import Change, Parts
 from case_study.contenders.vacuum import Oracle, RuleRobot, random_action, told_of
-from case_study.robot import CONSTRAINTS, VacuumContext, prompt
+from case_study.robot import CONDUCT, CONSTRAINTS, VacuumContext, procedures, prompt
 from case_study.tasks import task_text
 from coag.schema import Constraint, Environment
 from coag.tracing import Recipe
@@ -35,7 +35,23 @@ def first_reading(setup: ScenarioSetup) -> Reading:
 
 def rules_of(request: CaseRequest) -> list[Constraint]:
     """The rules that are in force from the beginning."""
-    return [rule for name, rule in CONSTRAINTS.items() if name not in request.without_constraints]
+    rules = {**CONSTRAINTS, **CONDUCT}
+    return [rule for name, rule in rules.items() if name not in request.without_constraints]
+
+
+def context_of(request: CaseRequest, setup: ScenarioSetup, reading: Reading) -> VacuumContext:
+    """The working memory of a CoAG robot.
+
+    What it is to clean is given as cells but where the task forbids some of them: then it is the
+    model that has to read it. With one model call a phase, prompts grow within a cycle.
+    """
+    facts = setup.facts
+    return VacuumContext(
+        reading=reading,
+        work=None if facts.off_limits else facts.dirty,
+        patrol=facts.horizon is not None,
+        rendering="growing" if request.contender.depth == "full" else "isolated",
+    )
 
 
 def changes_of(setup: ScenarioSetup) -> tuple[Change, ...]:
@@ -68,7 +84,7 @@ def vacuum_parts(
         tools=tools,
         system_prompt=prompt("robot"),
         utility_prompt=prompt("utility"),
-        context=lambda: VacuumContext(reading=reading),
+        context=lambda: context_of(request, setup, reading),
         random_action=lambda dice: random_action(dice, [tool.name for tool in tools]),
         rule_action=robot.act,
         constraints=rules_of(request),
@@ -109,7 +125,7 @@ def played_parts(
         reading,
         oracle_action=Oracle(setup, world.state, ROBOT).act,
         memory=remembering.memory,
-        procedures=remembering.procedures,
+        procedures={**procedures(), **remembering.procedures},
         recall=remembering.recall,
         recipe=recipe_of(case, setup.episode, request, factory),
         environment=environment,

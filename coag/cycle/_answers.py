@@ -43,10 +43,13 @@ ItemT = TypeVar("ItemT")
 _Listed = Annotated[Sequence[ItemT], Field(max_length=MAX_CANDIDATES), _cut_list(MAX_CANDIDATES)]
 _BriefList = Annotated[
     Sequence[ItemT],
-    Field(max_length=BRIEF_CANDIDATES, json_schema_extra={"minItems": BRIEF_CANDIDATES}),
-    _cut_list(BRIEF_CANDIDATES),
+    Field(
+        max_length=MAX_CANDIDATES,
+        json_schema_extra={"minItems": BRIEF_CANDIDATES, "maxItems": BRIEF_CANDIDATES},
+    ),
+    _cut_list(MAX_CANDIDATES),
 ]
-"""So many are asked for, that there is a choice; fewer are taken all the same."""
+"""So many are asked for, that there is a choice; fewer, or one more, are taken all the same."""
 
 
 class ReasoningAnswer(BaseModel, frozen=True):

@@ -54,6 +54,15 @@ def test_the_charger_may_always_be_gone_to() -> None:
     assert _judge("no_going_in_circles", "move_agent", state, direction="west").allowed
 
 
+@pytest.mark.parametrize(
+    ("known", "allowed"),
+    [({"work": ()}, False), ({"work": (), "patrol": True}, True), ({}, True)],
+)
+def test_when_all_is_done_it_stays_where_it_is(known: dict[str, object], allowed: bool) -> None:
+    state = _at((2, 2), **known)
+    assert _judge("rest_when_done", "move_agent", state, direction="east").allowed is allowed
+
+
 def test_a_look_is_only_allowed_where_it_brings_news() -> None:
     assert not _judge("look_only_for_news", "sense", _at((2, 2), fresh=True)).allowed
     assert _judge("look_only_for_news", "sense", _at((2, 2))).allowed
@@ -66,8 +75,10 @@ def test_a_look_is_only_allowed_where_it_brings_news() -> None:
         ({"work": ((3, 3),), "done": ((3, 3),)}, True),
         ({"work": ((3, 3),), "forbidden": ((3, 3),)}, True),
         ({"work": ((3, 3),), "stranded": True}, True),
-        ({"dirty": ((1, 1),)}, False),
-        ({}, True),
+        ({"work": (), "dirty": ((1, 1),)}, False),
+        ({"dirty": ((1, 1),)}, True),
+        ({"work": (), "patrol": True}, False),
+        ({"work": ()}, True),
     ],
 )
 def test_the_work_ends_when_no_dirt_is_left_that_may_be_cleaned(

@@ -145,7 +145,7 @@ def test_queued_percepts_wait_until_they_are_perceived() -> None:
     assert memory.perceive(waiting).queued == ()
 
 
-def test_what_evaluation_rejected_is_kept_for_the_next_cycle_only() -> None:
+def test_what_evaluation_rejected_is_kept_until_something_is_done_or_for_three_cycles() -> None:
     memory = WorkingMemory(activity="main")
     candidate = Candidate(id="c1", action="fly", raw_arguments="{}")
     verdict = Verdict(allowed=False, reason="no wings", constraint="wings")
@@ -159,7 +159,12 @@ def test_what_evaluation_rejected_is_kept_for_the_next_cycle_only() -> None:
         memory = memory.commit(outcome(phase, 1, **more))
 
     assert [(gone.action, gone.constraint) for gone in memory.rejections] == [("fly", "wings")]
-    assert run_cycle(memory).rejections == ()
+    done = run_cycle(memory, status=ExecutionStatus.DONE, action="act", arguments={}, result="r")
+    assert done.rejections == ()
+    idle = [run_cycle(memory)]
+    for _ in range(2):
+        idle.append(run_cycle(idle[-1]))
+    assert [len(each.rejections) for each in idle] == [1, 1, 0]
 
 
 def test_what_is_kept_is_bounded_however_long_the_run() -> None:

@@ -155,4 +155,4 @@ def test_a_wordy_brief_answer_is_cut_too(text: str) -> None:
         {"situation": text, "candidates": [{"reason": text, "action": "look"}] * 9}
     )
     assert len(answer.situation) <= 120
-    assert [len(each.reason) <= 80 for each in answer.candidates] == [True] * 3
+    assert [len(each.reason) <= 80 for each in answer.candidates] == [True] * 4
