@@ -20,9 +20,9 @@ from rich.progress import (
 )
 from rich.progress import Progress as Bar
 
+from case_study import _assessing as assessing
 from case_study import _options as options
 from case_study import _show as pages
-from case_study._assessing import add_to
 from case_study.demo import (
     REPORT,
     agent_label,
@@ -212,7 +212,7 @@ def film(
     )
 
 
-add_to(app)
+assessing.add_to(app)
 
 
 class _Live:

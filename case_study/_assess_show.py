@@ -106,11 +106,11 @@ def print_summary(found: Assessment) -> None:
     broken = [trial for trial in found.trials if not trial.counts]
     if broken:
         reasons = Counter(one_line(trial.problem, 120) for trial in broken)
-        lines.append(f"{len(broken)} trials are broken and not counted:")
+        lines.append(f"Broken and not counted: {len(broken)}")
         lines += [f"  {count}: {reason}" for reason, count in reasons.most_common(3)]
     here = as_typed(found.folder)
     if found.missing:
-        lines.append(f"{len(found.missing)} jobs to go: case-study assess -o {here}")
+        lines.append(f"Jobs to go: {len(found.missing)}. Go on: case-study assess -o {here}")
     else:
         lines.append(f"The report: case-study report {here}")
     console.print("\n" + "\n".join(lines), markup=False, soft_wrap=True)

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from case_study import _assess_options as options
-from case_study._assess_show import SweepBar, columns, print_summary
+from case_study import _assess_show as showing
 from case_study.assess import (
     NO_MODEL,
     VACUUM,
@@ -89,9 +89,9 @@ def assess(  # noqa: PLR0913 - options of a command
         retries=retries,
         specs={model_spec(text).public: text for text in model or []},
     )
-    with _crew(plan, processes, ray) as crew, SweepBar() as bar:
+    with _crew(plan, processes, ray) as crew, showing.SweepBar() as bar:
         found = sweep(output, crew, how, bar)
-    print_summary(found)
+    showing.print_summary(found)
     if bar.stopped:
         raise typer.Exit(_INTERRUPTED)
     if found.missing:
@@ -230,14 +230,14 @@ def _crew(plan: Plan, processes: int | None, ray: str | None) -> Generator[Crew]
 
 def _measure_again(folder: Path) -> None:
     console = Console(stderr=True, emoji=False, highlight=False)
-    with Progress(*columns()[:3], console=console, transient=True) as bar:
+    with Progress(*showing.columns()[:3], console=console, transient=True) as bar:
         task = bar.add_task("measuring", total=None)
         found = measure_again(
             folder, lambda done, total: bar.update(task, completed=done, total=total)
         )
-    told = f"{found.measured} trials measured again, {found.unchanged} of them came out as before."
+    told = f"Trials measured again: {found.measured}; the same as before: {found.unchanged}."
     if found.without_runs:
-        told += f" The runs of {found.without_runs} were not kept: they stay as they were."
+        told += f" Left as they were, because their runs were not kept: {found.without_runs}."
     typer.echo(told)
 
 

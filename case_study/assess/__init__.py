@@ -24,7 +24,7 @@ from ._errors import AssessmentError
 from ._kept import has_plan, read_plan
 from ._planning import begun, machine_class, versions
 from ._playing import play_job
-from ._processes import Workers
+from ._processes import JOBS_A_WORKER, Workers
 from ._ray import RayCrew, ray_crew
 from ._selecting import contenders_named, fewer_seeds_named, scenarios_named, seeds_named
 from ._sweep import Show, sweep
@@ -57,6 +57,7 @@ __all__ = [
     "Crew",
     "Alone",
     "Workers",
+    "JOBS_A_WORKER",
     "RayCrew",
     "ray_crew",
     "play_job",

@@ -8,7 +8,6 @@ import tarfile
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Protocol, cast
@@ -38,12 +37,13 @@ class _Ray(Protocol):
 
 def _ray() -> _Ray:
     try:
-        return cast("_Ray", import_module("ray"))
+        import ray
     except ImportError as error:
         raise ConfigurationError(
             "--ray needs the package ray, which is not installed: pip install 'coag[ray]'. "
             "Without it, processes of this machine play the same jobs: leave --ray out."
         ) from error
+    return cast("_Ray", ray)
 
 
 @contextmanager
@@ -95,8 +95,9 @@ class RayCrew:
 
     def trials(self, jobs: Iterator[Job], folder: Path, how: How) -> Generator[Trial]:
         """The trials, each as soon as it is over."""
+        from ray.exceptions import RayError
+
         ray = _ray()
-        failed = cast("type[Exception]", import_module("ray.exceptions").RayError)
         play = ray.remote(play_elsewhere).options(max_retries=how.retries)
         waiting: dict[Any, Job] = {}
         while True:
@@ -108,7 +109,7 @@ class RayCrew:
                 job = waiting.pop(ready)
                 try:
                     trial, runs = cast("tuple[Trial, bytes]", ray.get(ready))
-                except failed as error:
+                except RayError as error:
                     yield broken_trial(job, f"{type(error).__name__}: {error}", how.retries + 1)
                     continue
                 _unpack(runs, folder)

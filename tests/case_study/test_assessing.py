@@ -32,10 +32,10 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
     return call
 
 
-def test_one_job_is_assessed_told_of_and_reported(run: Run, tmp_path: Path) -> None:
+def test_one_job_is_assessed_told_of_measured_again_and_reported(run: Run, tmp_path: Path) -> None:
     folder = str(tmp_path / "a")
     asked = ("--agents", "oracle", "--scenarios", "B", "--seeds", "1", "-o", folder)
-    code, out, _ = run("assess", *asked)
+    code, out, _ = run("assess", *asked, "--keep", "all")
     assert code == 0
     assert "oracle" in out
     assert "B energy-dilemma" in out
@@ -44,6 +44,8 @@ def test_one_job_is_assessed_told_of_and_reported(run: Run, tmp_path: Path) -> N
     assert plan["command"] == (
         "case-study assess --agents oracle --scenarios energy-dilemma --seeds 1"
     )
+    code, out, _ = run("assess", "--measure-again", "-o", folder)
+    assert (code, out) == (0, "Trials measured again: 1; the same as before: 1.\n")
     page = tmp_path / "page.html"
     code, out, _ = run("report", folder, "-o", str(page))
     assert code == 0
@@ -101,7 +103,8 @@ def test_what_broke_is_told_and_makes_the_exit_code_one(run: Run, tmp_path: Path
     asked = (*PONDS, "--agents", "buggy", "--seeds", "1", "-o", str(tmp_path / "a"))
     code, out, err = run("assess", *asked)
     assert code == 1
-    assert "1 trials are broken" in out or "1 trial is broken" in out
+    assert "Broken and not counted: 1" in out
+    assert "Jobs to go: 1." in out
     assert "ZeroDivisionError" in err
     code, _, err = run("assess", *asked[:-2], "--seeds", "2", "-o", str(tmp_path / "a"))
     assert code == 2

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
 from pydantic import ValidationError
 
@@ -57,7 +56,7 @@ class VacuumTrials:
         folder = _begun(room, public) or CaseFolder.create(room, public)
         request = public.model_copy(update={"model": how.spec(job)})
         result = await play_case(request, folder)
-        return _played(folder, room, result.success, result.measures)
+        return _played(folder, room, result.success, folder.episodes())
 
     def measure_again(self, job: Job, room: Path) -> Played:
         """Counts a case's traces again where its worlds were kept, and measures it."""
@@ -70,7 +69,7 @@ class VacuumTrials:
                 "take its line out of the trials."
             )
         success = all(record.succeeded(job.scenario) for record in records)
-        return _played(folder, room, success, measures_of(_tallies(records)), records)
+        return _played(folder, room, success, records)
 
 
 DOMAIN = VacuumTrials()
@@ -105,20 +104,15 @@ def _only_case(room: Path) -> CaseFolder:
 
 
 def _played(
-    folder: CaseFolder,
-    room: Path,
-    success: bool,
-    measures: dict[str, Any],
-    records: Sequence[EpisodeRecord] | None = None,
+    folder: CaseFolder, room: Path, success: bool, episodes: Sequence[EpisodeRecord]
 ) -> Played:
-    episodes = records or folder.episodes()
     tallies = _tallies(episodes)
     scenario = folder.request().scenario
     failed = [each for each in episodes if not each.succeeded(scenario)]
     return Played(
         success=success,
         problem="; ".join(str(each.found(scenario)["summary"]) for each in failed),
-        measures={name: _number(value) for name, value in measures.items() if _is_number(value)},
+        measures=measures_of(tallies),
         causes=causes_of(tallies),
         decided_by=decisions_of(tallies),
         case=folder.path.relative_to(room).as_posix(),
@@ -127,14 +121,6 @@ def _played(
 
 def _tallies(episodes: Iterable[EpisodeRecord]) -> list[Tally]:
     return [each.tally for each in episodes if each.tally is not None]
-
-
-def _is_number(value: object) -> bool:
-    return value is None or isinstance(value, int | float)
-
-
-def _number(value: float | None) -> float | None:
-    return None if value is None else float(value)
 
 
 def _counted_again(
