@@ -26,6 +26,9 @@ ABLATIONS = (
     "coag-without-evaluation",
     "coag-without-constraints",
     "coag-without-rewriting",
+    "coag-without-conduct",
+    "coag-without-value",
+    "coag-without-enumeration",
 )
 """The whole, and the whole without each of its parts."""
 _SEEDS = re.compile(r"(?P<first>\d{1,9})(?:-(?P<last>\d{1,9}))?")

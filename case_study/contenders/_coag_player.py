@@ -63,6 +63,8 @@ def _deliberation(contender: Contender, parts: Parts) -> Deliberation:
         "depth": contender.depth,
         "proposal": "grounded" if contender.grounded else "json",
         "recall_k": parts.recalled,
+        "answers": "brief",
+        "enumerate_actions": "calls" if contender.enumerated else False,
     }
     if contender.without:
         settings["without"] = frozenset(contender.without)

@@ -33,6 +33,13 @@ class Contender(Value):
     """CoAG: whether the domain proposes the candidates instead of the model."""
     without: tuple[Part, ...] = ()
     """CoAG: what it is without."""
+    enumerated: bool = True
+    """CoAG: whether the schema of its answers lists the calls that exist; otherwise any name and
+    arguments can be written. It counts with servers that enforce schemas alone."""
+    conduct: bool = True
+    """Whether the domain's rules of good conduct, where it has some, stand beside those of safety."""
+    valued: bool = True
+    """CoAG: whether the domain's heuristic value of predicted states, where it has one, counts."""
     constrained: bool = False
     """Whether the domain's constraints and the progress detector guard its actions.
 
@@ -140,6 +147,24 @@ _ALL = (
         constrained=False,
     ),
     _without("rewriting"),
+    _coag(
+        "coag-without-conduct",
+        "CoAG full without conduct",
+        "CoAG full, but with the domain's rules of safety alone",
+        conduct=False,
+    ),
+    _coag(
+        "coag-without-value",
+        "CoAG full without value",
+        "CoAG full, but without the domain's value of predicted states",
+        valued=False,
+    ),
+    _coag(
+        "coag-without-enumeration",
+        "CoAG full without enumeration",
+        "CoAG full, but the schema of its answers does not list the calls that exist",
+        enumerated=False,
+    ),
 )
 
 CONTENDERS: Mapping[str, Contender] = MappingProxyType({each.name: each for each in _ALL})

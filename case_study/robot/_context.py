@@ -40,6 +40,7 @@ class VacuumContext(CoagContext[VacuumState]):
             judgement, such as of orders that contradict each other. Without them the robot's
             states have no value, and it may finish when it likes.
         patrol: Whether the work goes on when all is clean.
+        valued: Whether its states have a value, which ranking adds to scores.
         **context: See `CoagContext`.
     """
 
@@ -49,8 +50,10 @@ class VacuumContext(CoagContext[VacuumState]):
         reading: Reading | None = None,
         work: Collection[Cell] | None = None,
         patrol: bool = False,
+        valued: bool = True,
         **context: Any,
     ) -> None:
+        self._valued = valued
         self._first = state_of(reading, work, patrol=patrol)
         context.setdefault("budgets", _BUDGETS)
         super().__init__(**context)
@@ -105,7 +108,7 @@ class VacuumContext(CoagContext[VacuumState]):
         return project(candidate.action, candidate.arguments or {}, state, self._remembered())
 
     def _value(self, state: VacuumState) -> float | None:
-        return value(state)
+        return value(state) if self._valued else None
 
     def _progress_key(self, state: VacuumState) -> str:
         return f"at {state.position} dirty {state.dirty}"

@@ -35,7 +35,7 @@ def first_reading(setup: ScenarioSetup) -> Reading:
 
 def rules_of(request: CaseRequest) -> list[Constraint]:
     """The rules that are in force from the beginning."""
-    rules = {**CONSTRAINTS, **CONDUCT}
+    rules = {**CONSTRAINTS, **(CONDUCT if request.contender.conduct else {})}
     return [rule for name, rule in rules.items() if name not in request.without_constraints]
 
 
@@ -50,6 +50,7 @@ def context_of(request: CaseRequest, setup: ScenarioSetup, reading: Reading) -> 
         reading=reading,
         work=None if facts.off_limits else facts.dirty,
         patrol=facts.horizon is not None,
+        valued=request.contender.valued,
         rendering="growing" if request.contender.depth == "full" else "isolated",
     )
 

@@ -6,9 +6,9 @@ from case_study.contenders import CONTENDERS, contender_named
 from coag.errors import UnknownNameError
 
 
-def test_there_are_sixteen_contenders_in_the_order_in_which_they_are_shown() -> None:
+def test_there_are_nineteen_contenders_in_the_order_in_which_they_are_shown() -> None:
     assert list(CONTENDERS)[:3] == ["random", "rules", "oracle"]
-    assert len(CONTENDERS) == 16
+    assert len(CONTENDERS) == 19
     assert all(name == each.name for name, each in CONTENDERS.items())
     assert [c.name for c in CONTENDERS.values() if not c.asks_model] == list(CONTENDERS)[:3]
 
@@ -24,9 +24,17 @@ def test_each_ablation_is_the_full_agent_but_for_one_part() -> None:
         if not name.startswith("coag-without-"):
             continue
         part = name.removeprefix("coag-without-")
-        assert contender.without == (() if part == "constraints" else (part,))
-        assert contender.constrained == (part != "constraints")
-        assert (contender.depth, contender.grounded) == (full.depth, full.grounded)
+        told = full.model_dump(exclude={"name", "title", "summary"})
+        other = contender.model_dump(exclude={"name", "title", "summary"})
+        differs = {field for field in told if told[field] != other[field]}
+        switches = {
+            "constraints": "constrained",
+            "conduct": "conduct",
+            "value": "valued",
+            "enumeration": "enumerated",
+        }
+        assert differs == {switches.get(part, "without")}
+        assert contender.without == (() if part in switches else (part,))
 
 
 def test_headline_is_with_proposals_of_the_model() -> None:
