@@ -28,6 +28,7 @@ ABLATIONS = (
     "coag-without-rewriting",
     "coag-without-conduct",
     "coag-without-value",
+    "coag-without-masking",
     "coag-without-enumeration",
 )
 """The whole, and the whole without each of its parts."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Literal
 
 from autogen_agentchat.messages import TextMessage, ToolCallExecutionEvent
 from autogen_core import CancellationToken
@@ -17,6 +18,12 @@ from coag.tracing import RunFolder
 from ._contender import Contender
 from ._parts import Change, Delivery, Message, Parts
 from ._player import Turn
+
+_ENUMERATED: Mapping[str, Literal["allowed", "calls"] | bool] = {
+    "allowed": "allowed",
+    "calls": "calls",
+    "no": False,
+}
 
 
 def coag_agent(
@@ -64,7 +71,7 @@ def _deliberation(contender: Contender, parts: Parts) -> Deliberation:
         "proposal": "grounded" if contender.grounded else "json",
         "recall_k": parts.recalled,
         "answers": "brief",
-        "enumerate_actions": "calls" if contender.enumerated else False,
+        "enumerate_actions": _ENUMERATED[contender.enumerated],
     }
     if contender.without:
         settings["without"] = frozenset(contender.without)

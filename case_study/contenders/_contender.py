@@ -33,11 +33,11 @@ class Contender(Value):
     """CoAG: whether the domain proposes the candidates instead of the model."""
     without: tuple[Part, ...] = ()
     """CoAG: what it is without."""
-    enumerated: bool = True
-    """CoAG: whether the schema of its answers lists the calls that exist; otherwise any name and
-    arguments can be written. It counts with servers that enforce schemas alone."""
+    enumerated: Literal["allowed", "calls", "no"] = "allowed"
+    """CoAG: which calls the schema of its answers lists: those that the rules allow now, all that
+    exist, or none, so that anything can be written. It counts with servers that enforce schemas."""
     conduct: bool = True
-    """Whether the domain's rules of good conduct, where it has some, stand beside those of safety."""
+    """Whether the domain's rules of good conduct, if any, stand beside those of safety."""
     valued: bool = True
     """CoAG: whether the domain's heuristic value of predicted states, where it has one, counts."""
     constrained: bool = False
@@ -163,7 +163,13 @@ _ALL = (
         "coag-without-enumeration",
         "CoAG full without enumeration",
         "CoAG full, but the schema of its answers does not list the calls that exist",
-        enumerated=False,
+        enumerated="no",
+    ),
+    _coag(
+        "coag-without-masking",
+        "CoAG full without masking",
+        "CoAG full, but the schema of its answers lists also what the rules forbid now",
+        enumerated="calls",
     ),
 )
 

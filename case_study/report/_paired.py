@@ -26,6 +26,7 @@ _PARTS = (
     ("Rewriting of procedures", "coag-full", "coag-without-rewriting"),
     ("Rules of good conduct", "coag-full", "coag-without-conduct"),
     ("Value of predicted states", "coag-full", "coag-without-value"),
+    ("Offering only what is allowed", "coag-full", "coag-without-masking"),
     ("Enumerated calls", "coag-full", "coag-without-enumeration"),
     ("Six phases instead of one call", "coag-full", "coag-compact"),
     ("Grounded candidates (full)", "coag-full-grounded", "coag-full"),

@@ -25,7 +25,7 @@ class Deliberation(TypedDict, total=False):
     selection: Literal["model", "rank"]
     proposal: Literal["auto", "native", "json", "grounded"]
     parallel: bool
-    enumerate_actions: bool | Literal["calls"]
+    enumerate_actions: bool | Literal["calls", "allowed"]
     answers: Literal["complete", "brief"]
     minimum_score: float
     recall_k: int

@@ -15,6 +15,9 @@ from coag.schema import ActionSpec
 
 from ._answers import FormT, candidates_of, with_candidates
 
+_RESPOND = "respond"
+SPOKEN = json.dumps({"text": "..."})
+"""Arguments by which an answer is judged before it is written."""
 MOST_CALLS = 12
 """Calls of one action that are written out; one that has more is listed by its name."""
 
@@ -29,9 +32,18 @@ class Calls:
     written: tuple[tuple[str, str, str], ...]
     """For each call that is written out: how, the action, and its arguments as JSON."""
 
+    def judged(self) -> list[tuple[str, str]]:
+        """The calls that can be judged before they are made, as action and arguments.
+
+        An answer in words counts as one, whatever its words.
+        """
+        whole = [(name, given) for shown, name, given in self.written if shown in self.names]
+        return [*whole, *((name, SPOKEN) for name in self.names if name == _RESPOND)]
+
     def without(self, rejected: Set[tuple[str, str]]) -> Calls:
         """These calls but for rejected ones (action and arguments); all, if fewer than two stay."""
         gone = {shown for shown, name, given in self.written if (name, given) in rejected}
+        gone |= {name for name in self.names if (name, SPOKEN) in rejected}
         left = tuple(name for name in self.names if name not in gone)
         return Calls(left, self.written) if len(left) > 1 else self
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from coag.schema import ActionSpec, Candidate, Verdict
+
 from ._answers import (
     BriefDeliberationAnswer,
     BriefEvaluationAnswer,
@@ -15,8 +19,13 @@ from ._answers import (
     ReasoningAnswer,
     SelectionAnswer,
 )
+from ._arguments import ARGUMENTS
+from ._checking import check
 from ._deps import AnyContext, Deps
-from ._enumerating import calls_of, with_enumerated_actions, with_enumerated_calls
+from ._enumerating import Calls, calls_of, with_enumerated_actions, with_enumerated_calls
+
+_TOLD = 2_000
+"""Characters of a note on what is not offered."""
 
 
 def reasoning_form(deps: Deps) -> type[ReasoningAnswer]:
@@ -50,10 +59,33 @@ async def _limited(answer: type[FormT], context: AnyContext, deps: Deps) -> type
     """The form with the actions that may be written, as the settings want them enumerated."""
     if not deps.settings.enumerate_actions:
         return answer
-    offered = tuple((await deps.actions.specs()).values())
-    if deps.settings.enumerate_actions == "calls":
-        return with_enumerated_calls(answer, calls_of(offered).without(_rejected(context)))
-    return with_enumerated_actions(answer, tuple(spec.name for spec in offered))
+    specs = await deps.actions.specs()
+    if deps.settings.enumerate_actions is True:
+        return with_enumerated_actions(answer, tuple(specs))
+    calls = calls_of(tuple(specs.values())).without(_rejected(context))
+    if deps.settings.enumerate_actions == "allowed":
+        calls = _allowed(calls, specs, context, deps)
+    return with_enumerated_calls(answer, calls)
+
+
+def _allowed(
+    calls: Calls, specs: Mapping[str, ActionSpec], context: AnyContext, deps: Deps
+) -> Calls:
+    """The calls that nothing in force forbids now; the trace is told of the others."""
+    dead: dict[tuple[str, str], Verdict] = {}
+    for action, arguments in calls.judged():
+        candidate = Candidate(id="offer", action=action, raw_arguments=arguments)
+        died_of = check(candidate, specs, context, deps).died_of
+        if died_of is not None and died_of.constraint != ARGUMENTS:
+            dead[action, arguments] = died_of
+    left = calls.without(dead.keys())
+    if dead and left is not calls:
+        told = [
+            f"{action} {arguments}: {verdict.constraint}: {verdict.reason}"
+            for (action, arguments), verdict in dead.items()
+        ]
+        deps.note(context, "not_offered", f"Not offered now: {'; '.join(told)}"[:_TOLD])
+    return left
 
 
 def _rejected(context: AnyContext) -> set[tuple[str, str]]:

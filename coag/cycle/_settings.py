@@ -81,10 +81,11 @@ class CycleSettings(Value):
     reflect: bool = False
     """When the bound on actions is reached, one more cycle without tools answers from what is
     known. Without it the turn ends with the last result."""
-    enumerate_actions: bool | Literal["calls"] = False
+    enumerate_actions: bool | Literal["calls", "allowed"] = False
     """Limit `action` in the answer's schema to the actions that exist; with `calls` to whole
     calls (`move direction=east`), for actions whose arguments can be counted, without those that
-    were rejected since the last action in the environment."""
+    were rejected since the last action in the environment; with `allowed` also without those that
+    the rules in force forbid now. A note in the trace names these with the rule."""
     answers: Literal["complete", "brief"] = "complete"
     """How much the model is to write. `brief`, for small models: a sentence on the situation,
     three candidates with a phrase each, no risks and no expected effects."""

@@ -6,9 +6,9 @@ from case_study.contenders import CONTENDERS, contender_named
 from coag.errors import UnknownNameError
 
 
-def test_there_are_nineteen_contenders_in_the_order_in_which_they_are_shown() -> None:
+def test_there_are_twenty_contenders_in_the_order_in_which_they_are_shown() -> None:
     assert list(CONTENDERS)[:3] == ["random", "rules", "oracle"]
-    assert len(CONTENDERS) == 19
+    assert len(CONTENDERS) == 20
     assert all(name == each.name for name, each in CONTENDERS.items())
     assert [c.name for c in CONTENDERS.values() if not c.asks_model] == list(CONTENDERS)[:3]
 
@@ -32,6 +32,7 @@ def test_each_ablation_is_the_full_agent_but_for_one_part() -> None:
             "conduct": "conduct",
             "value": "valued",
             "enumeration": "enumerated",
+            "masking": "enumerated",
         }
         assert differs == {switches.get(part, "without")}
         assert contender.without == (() if part in switches else (part,))

@@ -17,6 +17,7 @@ from coag.schema import (
     DecidedBy,
     ExecutionOutcome,
     ExecutionStatus,
+    Note,
     Outcome,
     Percept,
     Phase,
@@ -286,6 +287,55 @@ async def test_what_was_rejected_is_not_offered_again_until_something_is_done() 
         await live(mind)
         offered.append('"peek"' in json.dumps(mind.asking.forms[-1].model_json_schema()))
     assert offered == [True, False]
+
+
+async def test_what_a_rule_forbids_now_is_not_offered_and_the_trace_says_so() -> None:
+    def never_peek(candidate: Candidate, state: Any, projection: Any) -> Verdict:
+        return Verdict.forbid("no") if candidate.action == "peek" else Verdict.allow()
+
+    def never_answer(candidate: Candidate, state: Any, projection: Any) -> Verdict:
+        return Verdict.forbid("work") if candidate.action == "respond" else Verdict.allow()
+
+    async def peek() -> str:
+        """Peeks."""
+        return "seen"
+
+    answer = {**reasoning(), "candidates": [{"action": "peek", "score": 0.8}]}
+    mind = make_mind(
+        {Phase.REASONING: answer},
+        tools=[peek, wave, look],
+        constraints=[never_peek, never_answer],
+        depth="compact",
+        enumerate_actions="allowed",
+    )
+    outcomes = await live(mind)
+    form = json.dumps(mind.asking.forms[-1].model_json_schema())
+    assert [name in form for name in ('"wave"', '"look"', '"peek"', '"respond"')] == [
+        True,
+        True,
+        False,
+        False,
+    ]
+    notes = [r.text for r in mind.trace.records if isinstance(r, Note) and r.about == "not_offered"]
+    assert len(notes) == 1
+    assert "peek {}: never_peek: no" in notes[0]
+    assert outcomes[Phase.SELECTION].candidate_id is None
+
+
+async def test_where_rules_forbid_all_but_one_call_all_are_offered() -> None:
+    def only_wave(candidate: Candidate, state: Any, projection: Any) -> Verdict:
+        return Verdict.allow() if candidate.action == "wave" else Verdict.forbid("no")
+
+    answer = {**reasoning(), "candidates": [{"action": "wave", "score": 0.8}]}
+    mind = make_mind(
+        {Phase.REASONING: answer},
+        tools=[wave],
+        constraints=[only_wave],
+        depth="compact",
+        enumerate_actions="allowed",
+    )
+    await live(mind)
+    assert '"respond"' in json.dumps(mind.asking.forms[-1].model_json_schema())
 
 
 async def test_the_same_candidate_twice_counts_once() -> None:
