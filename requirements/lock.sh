@@ -6,7 +6,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 upgrade=("$@")
 extras=(--extra openai --extra ollama --extra anthropic --extra mcp --extra grpc --extra ui
-    --extra otel)
+    --extra otel --extra assess --extra gym --extra minigrid --extra ray)
 
 tools=build/lock-venv
 "${PYTHON:-python3.11}" -m venv --clear "$tools"
@@ -32,8 +32,8 @@ resolve() { # resolve FILE HEADER ARGUMENTS...
     mv build/lock.txt "$file"
 }
 
-resolve requirements/run.txt "What running coag, its demo and its pages needs." \
-    --extra ui pyproject.toml requirements/run.in
+resolve requirements/run.txt "What running coag, its demo, its pages and its assessments needs." \
+    --extra ui --extra assess pyproject.toml requirements/run.in
 resolve requirements/dev.txt "What working on coag needs: run.txt, the extras, tests and checks." \
     "${extras[@]}" --constraint requirements/run.txt \
     pyproject.toml requirements/run.in requirements/dev.in
