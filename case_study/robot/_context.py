@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, cast
 
+from case_study.tasks import CONTINUE
 from coag.context import Budgets, CoagContext, WorkingMemory
 from coag.schema import Candidate, Percept, RecalledRecord
 from vacuum_world.world import (
@@ -18,7 +20,7 @@ from vacuum_world.world import (
 )
 
 from ._constraints import forbidden_cells
-from ._projection import CLEAN, MOVE, WAYS, project, value
+from ._projection import CLEAN, MOVE, SENSE, WAYS, project, value
 from ._state import VacuumState, state_of
 from ._telling import is_blocked, listed, told
 
@@ -27,6 +29,8 @@ BLOCKED_X, BLOCKED_Y = "blocked_x", "blocked_y"
 
 _BUDGETS = Budgets(goal=800, dialogue=150, deeds=200)
 """The task is the goal, and must not be cut; what was done stands in the state."""
+_SENSED = re.compile(r"^Your sensors say:\nSTATE [^\n]*\n?", re.MULTILINE)
+"""The first reading in a task, which is soon out of date."""
 _DONE = "I have done what could be done."
 
 
@@ -41,6 +45,8 @@ class VacuumContext(CoagContext[VacuumState]):
             states have no value, and it may finish when it likes.
         patrol: Whether the work goes on when all is clean.
         valued: Whether its states have a value, which ranking adds to scores.
+        readings: Whether prompts show readings and results as they came. Without, they tell the
+            state in words alone, which is less to read: what was done and seen is in it.
         **context: See `CoagContext`.
     """
 
@@ -51,9 +57,11 @@ class VacuumContext(CoagContext[VacuumState]):
         work: Collection[Cell] | None = None,
         patrol: bool = False,
         valued: bool = True,
+        readings: bool = True,
         **context: Any,
     ) -> None:
         self._valued = valued
+        self._readings = readings
         self._first = state_of(reading, work, patrol=patrol)
         context.setdefault("budgets", _BUDGETS)
         super().__init__(**context)
@@ -83,7 +91,8 @@ class VacuumContext(CoagContext[VacuumState]):
 
     def _get_state_description(self, state: VacuumState) -> str:
         forbidden = tuple(sorted(self._forbidden()))
-        return told(state.model_copy(update={"forbidden": forbidden}), self._remembered())
+        known = state.model_copy(update={"forbidden": forbidden})
+        return told(known, self._remembered(), readings=self._readings)
 
     def _get_retrieval_query(self, state: VacuumState) -> str:
         if state.position is None:
@@ -136,6 +145,8 @@ class VacuumContext(CoagContext[VacuumState]):
     def _memory_shown(self) -> WorkingMemory:
         """Results without their `STATE` line, which the state's description holds already."""
         memory = super()._memory_shown()
+        if not self._readings:
+            return _in_words(memory)
         return memory.model_copy(
             update={
                 "percepts": tuple(
@@ -167,6 +178,23 @@ def remembered_obstacles(records: Sequence[RecalledRecord]) -> dict[Cell, str]:
         if isinstance(x, int) and isinstance(y, int):
             found.setdefault((x, y), hit.record.id[:8])
     return found
+
+
+def _in_words(memory: WorkingMemory) -> WorkingMemory:
+    """What the words of the state do not hold: the goal, what others said, what is not its own."""
+    own = (MOVE, CLEAN, SENSE)
+    said = [each for each in memory.dialogue if each.content not in (memory.goal, CONTINUE)]
+    return memory.model_copy(
+        update={
+            "goal": _SENSED.sub("", memory.goal),
+            "dialogue": tuple(each for each in said if not each.own),
+            "percepts": tuple(
+                percept.model_copy(update={"content": _without_state(percept.content)})
+                for percept in memory.percepts
+            ),
+            "deeds": tuple(deed for deed in memory.deeds if deed.action not in own)[-2:],
+        }
+    )
 
 
 def _without_state(text: str) -> str:

@@ -10,6 +10,7 @@ from vacuum_world.world import (
     MOVE_COST,
     Cell,
     Direction,
+    Reading,
     distance,
     inside,
     neighbour,
@@ -22,28 +23,34 @@ _NEAREST = 4
 """Cells with dirt that are told with their way; of further ones only how many there are."""
 
 
-def told(state: VacuumState, remembered: Mapping[Cell, str]) -> str:
-    """The state: the reading as it came, then the same in words, what matters most last.
+def told(state: VacuumState, remembered: Mapping[Cell, str], *, readings: bool) -> str:
+    """The state in words, what matters most last.
 
     Directions and distances are as the crow walks, round nothing: they are no route.
 
     Args:
         state: What the robot perceives.
         remembered: Cells that recalled records hold for blocked, with the record's id.
+        readings: Whether the reading as it came, and all that was seen before, stands above.
     """
     reading = state.reading()
     if reading is None:
         return "Nothing has been sensed yet."
-    seen = {"dirty": state.dirty, "clean": state.clean, "blocked": state.obstacles}
-    lines = [state_line(reading)]
-    if state.done:
-        lines.append(f"Cells you have cleaned: {listed(state.done)}.")
-    lines += [f"Cells seen {how}: {listed(cells)}." for how, cells in seen.items() if cells]
+    lines = _readings(state, reading) if readings else []
     lines += [
         f"Remembered: cell {cell} is blocked (record {record})."
         for cell, record in remembered.items()
     ]
     return "\n".join([*lines, *_plainly(state, remembered)])
+
+
+def _readings(state: VacuumState, reading: Reading) -> list[str]:
+    seen = {"dirty": state.dirty, "clean": state.clean, "blocked": state.obstacles}
+    lines = [state_line(reading)]
+    if state.done:
+        lines.append(f"Cells you have cleaned: {listed(state.done)}.")
+    lines += [f"Cells seen {how}: {listed(cells)}." for how, cells in seen.items() if cells]
+    return lines
 
 
 def listed(cells: Sequence[Cell]) -> str:

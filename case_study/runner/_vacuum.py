@@ -10,6 +10,7 @@ from case_study.contenders import Change, Parts
 from case_study.contenders.vacuum import Oracle, RuleRobot, random_action, told_of
 from case_study.robot import CONDUCT, CONSTRAINTS, VacuumContext, procedures, prompt
 from case_study.tasks import task_text
+from case_study.temperaments import SCRIPTED
 from coag.schema import Constraint, Environment
 from coag.tracing import Recipe
 from vacuum_world.client import WorldClient
@@ -43,7 +44,8 @@ def context_of(request: CaseRequest, setup: ScenarioSetup, reading: Reading) -> 
     """The working memory of a CoAG robot.
 
     What it is to clean is given as cells but where the task forbids some of them: then it is the
-    model that has to read it. With one model call a phase, prompts grow within a cycle.
+    model that has to read it. With one model call a phase, prompts grow within a cycle. Scripted
+    minds read readings; language models are told the state in words alone.
     """
     facts = setup.facts
     return VacuumContext(
@@ -51,6 +53,7 @@ def context_of(request: CaseRequest, setup: ScenarioSetup, reading: Reading) -> 
         work=None if facts.off_limits else facts.dirty,
         patrol=facts.horizon is not None,
         valued=request.contender.valued,
+        readings=request.model.startswith(f"{SCRIPTED}:"),
         rendering="growing" if request.contender.depth == "full" else "isolated",
     )
 

@@ -6,12 +6,13 @@ from typing import Any
 import pytest
 
 from case_study.robot import VacuumContext, VacuumState, project, remembered_obstacles, state_of
-from coag.context import CoagContext
+from coag.context import CoagContext, PhaseMaterial
 from coag.schema import (
     Candidate,
     MemoryKind,
     Percept,
     PerceptKind,
+    Phase,
     Provenance,
     RecalledRecord,
     Record,
@@ -199,3 +200,34 @@ def test_default_embedder_finds_the_obstacle_from_where_it_stands_in_the_way() -
     for row in embedder.embed(texts):
         cosine = float(row @ query) / float((row @ row) ** 0.5 * (query @ query) ** 0.5)
         assert cosine > 2 * embedder.minimum_similarity
+
+
+def test_told_in_words_alone_the_state_says_what_matters_and_the_goal_holds_no_old_reading() -> None:
+    world = _world(dirty=((1, 2), (3, 2)), obstacles=(Obstacle(cell=(1, 1)),))
+    reading = sense(world, "r1")
+    context = VacuumContext(reading=reading, work=((1, 2), (3, 2)), readings=False)
+    task = f"Clean (1, 2) and (3, 2).\nYour sensors say:\n{state_line(reading)}\nGo on."
+    for text in (task, "Continue."):
+        context.perceive(
+            Percept(
+                id=f"percept-{text[:2]}",
+                at=AT,
+                kind=PerceptKind.MESSAGE,
+                source="user",
+                trust=Trust.USER,
+                content=text,
+            )
+        )
+    assert context.describe() == (
+        "You are at (1, 2). This cell is dirty. Battery 100.\n"
+        "The battery is enough for now.\n"
+        "Dirt left to clean: (1, 2) here; (3, 2) 2 east of you.\n"
+        "Moves: north is blocked; east leads to (2, 2); south leads to (1, 3); "
+        "west leads to (0, 2)."
+    )
+    prompt = "\n".join(
+        message.content for message in context.build_prompt(Phase.REASONING, PhaseMaterial(instructions={}, forms={}))
+    )
+    assert "STATE" not in prompt
+    assert "Continue." not in prompt
+    assert "Clean (1, 2) and (3, 2).\nGo on." in prompt
