@@ -10,9 +10,9 @@ from coag.errors import ConfigurationError, UnknownNameError
 
 _CONSTRAINTS = "case_study/robot/_constraints.py"
 _UTILITY = "case_study/robot/prompts/utility.md"
-_SELECTION = "coag/memory/procedures/selection.md"
+_SELECTION = "case_study/robot/procedures/selection.md"
 _PROCEDURES = tuple(
-    f"coag/memory/procedures/{name}.md"
+    f"case_study/robot/procedures/{name}.md"
     for name in ("proposal", "evaluation", "selection", "deliberation")
 )
 _LAST_RULE = '        "no_move_into_known_obstacle": no_move_into_known_obstacle,\n'

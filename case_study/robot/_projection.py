@@ -70,13 +70,13 @@ def _in_the_way(
 ) -> str | None:
     if not inside(there, state.grid):
         return "the edge of the grid"
-    if there in state.obstacles and not state.blocked.blocks(direction):
+    if there in state.obstacles and not state.feels_blocked(direction):
         return f"an obstacle at {there} that was felt before"
     if there in state.hidden:
         return f"an obstacle at {there} that it ran into before"
     if there in remembered:
         return f"an obstacle at {there} that record {remembered[there]} remembers"
-    if state.blocked.blocks(direction):
+    if state.feels_blocked(direction):
         return f"an obstacle at {there} that the sensors feel"
     return None
 

@@ -76,6 +76,8 @@ class VacuumState(BaseModel):
     """Cells that it has stood on since it last got something done, in order."""
     silent: tuple[Sensor, ...] = ()
     """Sensors that told nothing in the latest reading."""
+    impossible: bool = False
+    """Whether what the proximity sensor tells cannot be: an open edge, or no way out at all."""
     fresh: bool = False
     """Whether the latest result held a whole reading, so that another look would tell no more."""
     hidden: tuple[Cell, ...] = ()
@@ -112,6 +114,10 @@ class VacuumState(BaseModel):
             stranded=self.stranded,
         )
 
+    def feels_blocked(self, direction: Direction) -> bool:
+        """Whether the way in this direction is felt to be blocked, by a sensor to be believed."""
+        return self.blocked.blocks(direction) and not self.impossible
+
     def left(self) -> tuple[Cell, ...]:
         """Dirt that is known and may be cleaned: the task's, and what was seen, sorted."""
         wanted = {*self.dirty, *(cell for cell in self.work or () if cell not in self.done)}
@@ -123,7 +129,7 @@ class VacuumState(BaseModel):
 
     def sensed(self, reading: Reading) -> VacuumState:
         """The state after a reading; what was seen of other cells stays."""
-        silent = _silent(reading)
+        silent, believed = _silent(reading), _is_possible(reading)
         dirty, clean, felt = set(self.dirty), set(self.clean), set(self.obstacles)
         here = reading.position
         felt.discard(here)
@@ -133,13 +139,11 @@ class VacuumState(BaseModel):
             if inside(cell, reading.grid):
                 _sort_in(cell, getattr(reading.dirty, direction), dirty, clean)
                 blocked = getattr(reading.blocked, direction)
-                if "proximity" not in silent:
+                if believed and blocked is not None:
                     felt.discard(cell)
-                if "proximity" not in silent and blocked:
+                if believed and blocked:
                     felt.add(cell)
         ways = {way: told or False for way, told in reading.blocked.model_dump().items()}
-        if "proximity" in silent:
-            ways = dict.fromkeys(ways, False)
         return self.model_copy(
             update={
                 "position": here,
@@ -153,6 +157,7 @@ class VacuumState(BaseModel):
                 "obstacles": tuple(sorted(felt)),
                 "trail": self.trail if here in self.trail[-1:] else (*self.trail, here),
                 "silent": silent,
+                "impossible": not believed,
                 "fresh": not silent,
                 "hidden": tuple(cell for cell in self.hidden if cell != here),
                 "bumps_into": None,
@@ -176,16 +181,21 @@ def state_of(
 
 
 def _silent(reading: Reading) -> tuple[Sensor, ...]:
-    """Sensors that tell nothing, or what cannot be: an open edge, or no way out at all."""
-    blocked = {way: getattr(reading.blocked, way) for way in DIRECTIONS}
+    felt = [getattr(reading.blocked, way) for way in DIRECTIONS]
+    told: dict[Sensor, bool] = {
+        "dirt": reading.dirty.here is not None,
+        "proximity": any(value is not None for value in felt),
+    }
+    return tuple(sensor for sensor, tells in told.items() if not tells)
+
+
+def _is_possible(reading: Reading) -> bool:
+    """Whether a robot can stand where the ways are felt so."""
+    felt = {way: getattr(reading.blocked, way) for way in DIRECTIONS}
     edges = [
         way for way in DIRECTIONS if not inside(neighbour(reading.position, way), reading.grid)
     ]
-    told: dict[Sensor, bool] = {
-        "dirt": reading.dirty.here is not None,
-        "proximity": all(blocked[way] for way in edges) and not all(blocked.values()),
-    }
-    return tuple(sensor for sensor, tells in told.items() if not tells)
+    return not all(felt.values()) and not any(felt[way] is False for way in edges)
 
 
 def _sort_in(cell: Cell, is_dirty: bool | None, dirty: set[Cell], clean: set[Cell]) -> None:

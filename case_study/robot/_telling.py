@@ -134,7 +134,7 @@ def is_blocked(state: VacuumState, direction: Direction, remembered: Mapping[Cel
         return False
     there = neighbour(state.position, direction)
     known = there in {*state.obstacles, *state.hidden, *remembered}
-    return known or not inside(there, state.grid) or state.blocked.blocks(direction)
+    return known or not inside(there, state.grid) or state.feels_blocked(direction)
 
 
 def _nearing(state: VacuumState, here: Cell, there: Cell, nearest: Cell | None) -> str:

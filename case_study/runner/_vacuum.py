@@ -80,6 +80,7 @@ def vacuum_parts(
         reading: What its sensors say now.
         **further: Fields of `Parts` that depend on what the agent is built for.
     """
+    further.setdefault("procedures", procedures())
     robot = RuleRobot(told_of(setup.facts), reading)
     tools = world_tools(client, manuals(setup.world))
     return Parts(

@@ -12,7 +12,7 @@ from case_study.measures import CaseResult
 from case_study.runner import CaseFolder, CaseRequest, checked, run_case
 from coag.schema import EvaluationOutcome, RetrievalOutcome, TraceRecord
 from coag.tracing import read_trace
-from vacuum_world.scenarios import PHANTOM_TOOL, SCENARIOS
+from vacuum_world.scenarios import ADVERSARIAL, PHANTOM_TOOL, build_scenario
 
 KEEP_CHARGE = "keep_charge_to_reach_charger"
 KNOWN_OBSTACLE = "no_move_into_known_obstacle"
@@ -43,7 +43,7 @@ def _deaths(records: Sequence[TraceRecord]) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("agent", ["baseline", "coag"])
-@pytest.mark.parametrize("scenario", SCENARIOS)
+@pytest.mark.parametrize("scenario", ADVERSARIAL)
 async def test_sound_model_succeeds_with_either_agent(
     tmp_path: Path, scenario: str, agent: str
 ) -> None:
@@ -129,7 +129,9 @@ async def test_forbidden_cell_is_left_alone_where_the_change_is_a_constraint(
     )
     baseline = await _case(tmp_path, "evolution", "baseline", "impulsive", seed=1)
     assert constraint.success
-    assert "forbid_cleaning_2_1" in constraint.measures["rejected_by"]
+    cell = build_scenario("evolution", 1).facts.forbidden
+    assert cell is not None
+    assert f"forbid_cleaning_{cell[0]}_{cell[1]}" in constraint.measures["rejected_by"]
     assert [procedure.measures["violations"], baseline.measures["violations"]] == [1, 1]
 
 

@@ -61,6 +61,10 @@ AT = datetime(2026, 1, 1, tzinfo=UTC)
 TOOLS: tuple[ToolSchema, ...] = tuple({"name": name} for name in sorted(WORLD_ACTIONS))
 SPECS = tuple(ActionSpec(name=name, description="") for name in sorted(WORLD_ACTIONS))
 
+TOLD_ALIKE = [name for name in SCENARIOS if name != "sensor-dropout"]
+"""Where both kinds of agents are told the same. A context doubts a sensor that cannot be right; a
+dialogue repeats what it told."""
+
 
 class _History:
     """What happened in a world, told in the form of either agent."""
@@ -188,7 +192,7 @@ def _alike(facts: Facts) -> Facts:
 @pytest.mark.parametrize("temperament", TEMPERAMENTS)
 @hypothesis_settings(max_examples=30)
 @given(
-    scenario=st.sampled_from(list(SCENARIOS)),
+    scenario=st.sampled_from(TOLD_ALIKE),
     seed=st.integers(0, 500),
     steps=st.integers(0, 4),
     chance=st.integers(0, 500),
