@@ -36,6 +36,7 @@ from ._constraints import ConstraintSet, NamedConstraint
 from ._cycle import close_cycle, commit, perceive, run_cycle
 from ._deps import Asked, AskModel, Deps, OfferActions, Offered, untrusted_texts
 from ._detector import ProgressDetector
+from ._forms import NOT_OFFERED, OFFER
 from ._guard import Ended, run_selected
 from ._guard_deps import ActionDoor, GuardDeps
 from ._modules import ModuleSeam
@@ -71,6 +72,8 @@ __all__ = [
     "Bounds",
     "Budget",
     "CURRENT_STATE",
+    "OFFER",
+    "NOT_OFFERED",
     "ConstraintSet",
     "NamedConstraint",
     "check_rule",

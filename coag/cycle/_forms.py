@@ -26,6 +26,10 @@ from ._enumerating import Calls, calls_of, with_enumerated_actions, with_enumera
 
 _TOLD = 2_000
 """Characters of a note on what is not offered."""
+OFFER = "offer"
+"""Id of a candidate that nobody proposed: a call that is judged before it is offered."""
+NOT_OFFERED = "not_offered"
+"""What a note on calls that are forbidden now is about."""
 
 
 def reasoning_form(deps: Deps) -> type[ReasoningAnswer]:
@@ -74,18 +78,35 @@ def _allowed(
     """The calls that nothing in force forbids now; the trace is told of the others."""
     dead: dict[tuple[str, str], Verdict] = {}
     for action, arguments in calls.judged():
-        candidate = Candidate(id="offer", action=action, raw_arguments=arguments)
+        candidate = Candidate(id=OFFER, action=action, raw_arguments=arguments)
         died_of = check(candidate, specs, context, deps).died_of
         if died_of is not None and died_of.constraint != ARGUMENTS:
             dead[action, arguments] = died_of
     left = calls.without(dead.keys())
-    if dead and left is not calls:
-        told = [
-            f"{action} {arguments}: {verdict.constraint}: {verdict.reason}"
-            for (action, arguments), verdict in dead.items()
-        ]
-        deps.note(context, "not_offered", f"Not offered now: {'; '.join(told)}"[:_TOLD])
+    if dead:
+        _tell(dead, context, deps, offered=left is calls)
     return left
+
+
+def _tell(
+    dead: Mapping[tuple[str, str], Verdict], context: AnyContext, deps: Deps, *, offered: bool
+) -> None:
+    """Notes which calls are forbidden now; the details hold what a replay needs to say so again."""
+    told = [
+        f"{action} {arguments}: {verdict.constraint}: {verdict.reason}"
+        for (action, arguments), verdict in dead.items()
+    ]
+    found = [
+        {
+            "action": action,
+            "arguments": arguments,
+            "constraint": verdict.constraint,
+            "reason": verdict.reason,
+        }
+        for (action, arguments), verdict in dead.items()
+    ]
+    how = "Forbidden now, but offered, for lack of others" if offered else "Not offered now"
+    deps.note(context, NOT_OFFERED, f"{how}: {'; '.join(told)}"[:_TOLD], forbidden=found)
 
 
 def _rejected(context: AnyContext) -> set[tuple[str, str]]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, cast
 
-from coag.cycle import ConstraintSet
+from coag.cycle import NOT_OFFERED, OFFER, ConstraintSet
 from coag.schema import (
     Candidate,
     EvaluationOutcome,
@@ -33,11 +33,28 @@ class RecordedRule:
 
     def __call__(self, candidate: Candidate, state: Any, projection: Any | None, /) -> Verdict:
         """The recorded verdict."""
+        if candidate.id == OFFER:
+            return self._offered(candidate)
         for record in self._tape.in_cycle():
             if isinstance(record, EvaluationOutcome):
                 return self._evaluated(candidate, record)
             if isinstance(record, ExecutionOutcome):
                 return self._refused(candidate, record)
+        return Verdict.allow()
+
+    def _offered(self, candidate: Candidate) -> Verdict:
+        """Before a call is offered, a verdict is only told where it forbids."""
+        note = next(iter(self._tape.notes(NOT_OFFERED)), None)
+        told: Any = None if note is None else note.details.get("forbidden")
+        sought = {
+            "action": candidate.action,
+            "arguments": candidate.raw_arguments,
+            "constraint": self.name,
+        }
+        for each in cast("list[Any]", told) if isinstance(told, list) else []:
+            found = cast("dict[str, Any]", each) if isinstance(each, dict) else {}
+            if sought.items() <= found.items():
+                return Verdict.forbid(str(found.get("reason")))
         return Verdict.allow()
 
     def _evaluated(self, candidate: Candidate, outcome: EvaluationOutcome) -> Verdict:

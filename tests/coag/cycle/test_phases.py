@@ -336,6 +336,8 @@ async def test_where_rules_forbid_all_but_one_call_all_are_offered() -> None:
     )
     await live(mind)
     assert '"respond"' in json.dumps(mind.asking.forms[-1].model_json_schema())
+    (note,) = [r for r in mind.trace.records if isinstance(r, Note) and r.about == "not_offered"]
+    assert note.text.startswith("Forbidden now, but offered, for lack of others: respond")
 
 
 async def test_the_same_candidate_twice_counts_once() -> None:
