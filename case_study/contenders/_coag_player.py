@@ -71,8 +71,9 @@ def _deliberation(contender: Contender, parts: Parts) -> Deliberation:
         "proposal": "grounded" if contender.grounded else "json",
         "recall_k": parts.recalled,
         "answers": "brief",
-        "enumerate_actions": _ENUMERATED[contender.enumerated],
     }
+    if parts.enforces_schemas:
+        settings["enumerate_actions"] = _ENUMERATED[contender.enumerated]
     if contender.without:
         settings["without"] = frozenset(contender.without)
     return settings

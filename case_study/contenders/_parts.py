@@ -111,5 +111,8 @@ class Parts:
     """What the agent acts in, for the snapshots of CoAG's traces."""
     configuration: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """What `run.json` of a plain agent tells."""
+    enforces_schemas: bool = True
+    """Whether the model may be taken to enforce schemas. A scripted one, which is a function, does
+    not: to list calls for it would take time and change nothing."""
     tool_timeout: float = 60.0
     """Seconds that one call may take."""

@@ -81,6 +81,7 @@ def vacuum_parts(
         **further: Fields of `Parts` that depend on what the agent is built for.
     """
     further.setdefault("procedures", procedures())
+    scripted = request.model.startswith(f"{SCRIPTED}:")
     robot = RuleRobot(told_of(setup.facts), reading)
     tools = world_tools(client, manuals(setup.world))
     return Parts(
@@ -95,6 +96,7 @@ def vacuum_parts(
         constraints=rules_of(request),
         recalled=0 if request.without_memory else 5,
         changes=changes_of(setup),
+        enforces_schemas=not scripted,
         **further,
     )
 

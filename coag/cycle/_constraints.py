@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from asyncio import CancelledError
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
@@ -78,6 +78,19 @@ def _is_async(constraint: Constraint) -> bool:
     return any(
         inspect.iscoroutinefunction(call) or inspect.isasyncgenfunction(call) for call in calls
     )
+
+
+def _copies(state: Any) -> Iterator[Any]:
+    """One copy after another of a state; the state itself where nothing can be done to it.
+
+    Whether that is so is found out once.
+    """
+    first = own_copy(state)
+    yield first
+    while first is state:
+        yield state
+    while True:
+        yield own_copy(state)
 
 
 class ConstraintSet:
@@ -162,9 +175,10 @@ class ConstraintSet:
         next does not see. One that changes the arguments forbids.
         """
         verdicts: list[Verdict] = []
+        states, projections = _copies(state), _copies(projection)
         for constraint in self._pinned:
             own = candidate.model_copy(update={"arguments": deepcopy(candidate.arguments)})
-            verdicts.append(constraint.verdict(own, own_copy(state), own_copy(projection)))
+            verdicts.append(constraint.verdict(own, next(states), next(projections)))
             if own.arguments != candidate.arguments:
                 verdicts.append(UNCHANGED_ARGUMENTS)
             if not verdicts[-1].allowed:
