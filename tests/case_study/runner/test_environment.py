@@ -10,7 +10,7 @@ import pytest
 from case_study.measures import CaseResult
 from case_study.runner import CaseFolder
 from coag.errors import UnknownNameError
-from coag.proof import Changes, ForkReport, counterfactuals, fork
+from coag.proof import Changes, CycleStory, ForkReport, counterfactuals, fork
 from coag.schema import Snapshot
 from coag.tracing import RunFolder, list_runs, read_trace
 
@@ -27,6 +27,10 @@ def actions(report: ForkReport) -> list[str]:
     return [" ".join(map(str, story.chosen or ())) for story in report.fork_cycles]
 
 
+def died_of(story: CycleStory) -> list[str]:
+    return [death.constraint for death in story.deaths]
+
+
 async def test_without_its_rule_the_robot_is_stranded_and_with_it_not(
     play: Play, tmp_path: Path
 ) -> None:
@@ -40,8 +44,9 @@ async def test_without_its_rule_the_robot_is_stranded_and_with_it_not(
     assert "stranded" not in same.fork_end
     assert other.fork_end is not None
     assert "stranded" in other.fork_end
-    assert other.parent_cycles[0].deaths[0].constraint == RULE
-    assert other.fork_cycles[0].deaths == ()
+    assert RULE in died_of(other.parent_cycles[0])
+    assert RULE not in died_of(other.fork_cycles[0])
+    assert actions(other)[0] == "clean_current_cell {}"
 
 
 async def test_forks_beside_their_parent_are_no_runs_of_the_case(play: Play) -> None:
@@ -67,7 +72,8 @@ async def test_a_fork_may_go_on_with_another_temperament(play: Play, tmp_path: P
     result = await play("energy-dilemma", "coag", "impulsive", seed=0, depth="compact")
     run = only_run(result)
     report = await fork(run, "1", Changes(model="scripted:sound"), logs=tmp_path / "forks")
-    assert report.fork_cycles[0].deaths == ()
+    assert RULE in died_of(report.parent_cycles[0])
+    assert RULE not in died_of(report.fork_cycles[0])
     assert actions(report)[0] == 'move_agent {"direction": "north"}'
     with pytest.raises(UnknownNameError, match="impulsive"):
         await fork(run, "1", Changes(model="scripted:none"), logs=tmp_path / "forks")
@@ -75,7 +81,8 @@ async def test_a_fork_may_go_on_with_another_temperament(play: Play, tmp_path: P
 
 async def test_the_wall_that_was_remembered_is_what_the_way_around_it_hung_on(play: Play) -> None:
     result = await play("sudden-wall", "coag", "sound", seed=0, depth="compact")
-    second = max(list_runs(Path(result.run)), key=lambda run: run.path.name)
+    second = CaseFolder(Path(result.run)).run_of(2)
+    assert second is not None
     control, without = await counterfactuals(second, 1)
     assert (control.changed, without.changed) == (0, 1)
     assert without.record is not None
