@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from autogen_core.models import UserMessage
+from autogen_core.models import (
+    FunctionExecutionResultMessage,
+    LLMMessage,
+    SystemMessage,
+    UserMessage,
+)
 
 from coag.models import ScriptedRequest
 from vacuum_world.world import (
@@ -24,7 +29,9 @@ from vacuum_world.world import (
 
 _STATE_SECTION = re.compile(r"(## State of the environment\n<data[^\n]*\n.*?)(</data>)", re.DOTALL)
 _GOAL = re.compile(r"\((\d+), (\d+)\)")
-_SEEN_DIRTY = re.compile(r"Cells seen dirty: ([^.\n]*)")
+_SEEN_DIRTY = re.compile(r"^Cells seen dirty: ([^.\n]*)", re.MULTILINE)
+_PERCEIVED = ("STATE ", "Cells ", "You are at ", "Dirt left", "No dirt is left", "Moves: ")
+"""How lines begin that tell the state; all others that name dirt are the task's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +41,9 @@ class Belief:
     reading: Reading
     """What it takes the sensors to say."""
     words: str = ""
-    """What it believes besides, as the prompt would say it."""
+    """What it believes besides, as the robot's state would say it."""
+    rule: str = ""
+    """A rule that it takes to be in force, as its developer would say it."""
     told: str = ""
     """How it says so in its situation; empty where the situation tells it anyway."""
     status: str | None = None
@@ -63,7 +72,8 @@ def _overlooks_dirt(reading: Reading, text: str, dice: random.Random) -> Belief 
     nothing = {name: False for name, seen in reading.dirty.model_dump().items() if seen}
     told = dice.choice(("There is no dirt left.", "All cells are clean now.", "Nothing is dirty."))
     clean = reading.model_copy(update={"dirty": reading.dirty.model_copy(update=nothing)})
-    return Belief(reading=clean, words=f"Cells seen clean: {listed}.", told=told)
+    words = f"Cells you have cleaned: {listed}.\nCells seen clean: {listed}."
+    return Belief(reading=clean, words=words, told=told)
 
 
 def _imagines_dirt(reading: Reading, text: str, dice: random.Random) -> Belief | None:
@@ -94,7 +104,7 @@ def _imagines_rule(reading: Reading, text: str, dice: random.Random) -> Belief |
         return None
     cell = dice.choice(dirty)
     told = dice.choice((f"Cleaning cell {cell} is forbidden.", f"I must not clean cell {cell}."))
-    return Belief(reading=reading, words=f"Note: cleaning cell {cell} is forbidden.", told=told)
+    return Belief(reading=reading, rule=f"Note: cleaning cell {cell} is forbidden.", told=told)
 
 
 def _done(reading: Reading, text: str, dice: random.Random) -> Belief | None:
@@ -134,16 +144,49 @@ def believing(request: ScriptedRequest, belief: Belief) -> ScriptedRequest:
     if reading is None:
         return request
     true, believed = state_line(reading), state_line(belief.reading)
-    messages = list(request.messages)
-    for index, message in enumerate(messages):
-        if isinstance(message.content, str):
-            text = message.content.replace(true, believed)
-            messages[index] = message.model_copy(update={"content": _with(text, belief.words)})
-    if belief.words and not any(
-        isinstance(m.content, str) and belief.words in m.content for m in messages
-    ):
-        messages.append(UserMessage(content=belief.words, source="user"))
-    return replace(request, messages=tuple(messages))
+    messages = [_replaced(message, true, believed) for message in request.messages]
+    told = [_with_state(message, belief.words) for message in messages]
+    if belief.words and told == messages:
+        told = _with_result(messages, belief.words)
+    if belief.rule:
+        told.append(SystemMessage(content=belief.rule))
+    return replace(request, messages=tuple(told))
+
+
+def _replaced(message: LLMMessage, true: str, believed: str) -> LLMMessage:
+    """The message with another reading, be it said to the model or told by a tool."""
+    if isinstance(message, FunctionExecutionResultMessage):
+        results = [
+            result.model_copy(update={"content": result.content.replace(true, believed)})
+            for result in message.content
+        ]
+        return message.model_copy(update={"content": results})
+    if isinstance(message.content, str):
+        return message.model_copy(update={"content": message.content.replace(true, believed)})
+    return message
+
+
+def _with_state(message: LLMMessage, words: str) -> LLMMessage:
+    """The message with the words at the end of the state, where it holds one."""
+    if not isinstance(message.content, str):
+        return message
+    return message.model_copy(update={"content": _with(message.content, words)})
+
+
+def _with_result(messages: Sequence[LLMMessage], words: str) -> list[LLMMessage]:
+    """The messages with the words after the latest result, or else after the task."""
+    told = list(messages)
+    for index, message in reversed(list(enumerate(told))):
+        if isinstance(message, FunctionExecutionResultMessage):
+            *others, last = message.content
+            last = last.model_copy(update={"content": f"{last.content}\n{words}"})
+            told[index] = message.model_copy(update={"content": [*others, last]})
+            return told
+    for index, message in enumerate(told):
+        if isinstance(message, UserMessage) and isinstance(message.content, str):
+            told[index] = message.model_copy(update={"content": f"{message.content}\n{words}"})
+            return told
+    return told
 
 
 def _with(text: str, words: str) -> str:
@@ -155,6 +198,7 @@ def _with(text: str, words: str) -> str:
 def _dirty(text: str) -> set[Cell]:
     """The cells that are held for dirty: seen so, or else named by the task."""
     seen = _SEEN_DIRTY.findall(text)
-    goal = [line for line in text.splitlines() if "dirt" in line.lower() and "Cells" not in line]
-    source = seen[-1:] if seen else goal[-1:]
+    lines = [line for line in text.splitlines() if not line.startswith(_PERCEIVED)]
+    goal = [line for line in lines if "dirt" in line.lower() and _GOAL.search(line)]
+    source = seen[-1:] if seen else goal[:1]
     return {(int(x), int(y)) for part in source for x, y in _GOAL.findall(part)}

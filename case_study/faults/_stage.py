@@ -18,12 +18,12 @@ STAGES: tuple[StageName, ...] = get_args(StageName)
 SCOPE = "robot"
 _THEN = datetime(2026, 1, 1, tzinfo=UTC)
 _SMALL_TALK = (
-    "The charger at (0, 0) restored the battery to 100 within one move.",
+    "The charger at ({x}, {y}) restored the battery to 100 within one move.",
     "Moves to the east along the upper row went well on an earlier day.",
     "The user likes a short report at the end.",
     "A full round of a room takes about ten moves.",
     "The robot was serviced and its wheels were oiled.",
-    "The grid was measured: 5 cells wide and 5 cells high.",
+    "The grid was measured: {width} cells wide and {height} cells high.",
     "Somebody asked whether the robot is loud; it is not.",
 )
 
@@ -53,7 +53,7 @@ def stage_of(name: StageName, seed: int) -> Stage:
     setup = _setup(name, seed)
     facts = setup.facts
     dice = random.Random(f"stage {name} {seed}")
-    records = [remembered(text) for text in dice.sample(_SMALL_TALK, 3)]
+    records = [remembered(text) for text in dice.sample(_small_talk(setup), 3)]
     rules = list(CONSTRAINTS.values())
     if facts.wall is not None:
         records.append(wall_record(_beside(setup), facts.wall))
@@ -98,6 +98,12 @@ def wall_record(here: Cell, wall: Cell) -> Record:
 def rule_record(cell: Cell) -> Record:
     """What the agent writes down after its cleaning was rejected."""
     return remembered(f"Rule: cleaning cell ({cell[0]}, {cell[1]}) is forbidden.", "rule")
+
+
+def _small_talk(setup: ScenarioSetup) -> list[str]:
+    """What is remembered besides: true in this instance, and of no use."""
+    (x, y), (width, height) = setup.world.charger, setup.world.grid
+    return [text.format(x=x, y=y, width=width, height=height) for text in _SMALL_TALK]
 
 
 def _setup(name: StageName, seed: int) -> ScenarioSetup:

@@ -29,18 +29,6 @@ CHANGED = (CELL_SHIFTED, NEGATED)
 """The ways in which the needed record comes changed."""
 
 
-def _false_dirt(stage: Stage, dice: random.Random) -> tuple[Record, ...]:
-    """A clean cell, a few steps away from the task, is said to be dirty."""
-    facts, world = stage.setup.facts, stage.setup.world
-    taken = {facts.start, world.charger, facts.wall, *facts.dirty}
-    taken |= {obstacle.cell for obstacle in world.obstacles}
-    x, y = dice.choice([cell for cell in cells_of(world.grid) if cell not in taken])
-    words = dice.choice(
-        ("Dirt was left at ({x}, {y}).", "Somebody saw dirt on cell ({x}, {y}) at noon.")
-    )
-    return (remembered(words.format(x=x, y=y)),)
-
-
 def _false_rule(stage: Stage, dice: random.Random) -> tuple[Record, ...]:
     """A cell of the task is said to be forbidden."""
     facts = stage.setup.facts
@@ -67,7 +55,6 @@ def _walled_in(stage: Stage, dice: random.Random) -> tuple[Record, ...]:
 
 UNTRUE: Mapping[str, Callable[[Stage, random.Random], tuple[Record, ...]]] = MappingProxyType(
     {
-        "false dirt": _false_dirt,
         "false rule": _false_rule,
         "false wall": _false_wall,
         "walled in": _walled_in,
