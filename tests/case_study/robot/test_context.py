@@ -202,7 +202,7 @@ def test_default_embedder_finds_the_obstacle_from_where_it_stands_in_the_way() -
         assert cosine > 2 * embedder.minimum_similarity
 
 
-def test_told_in_words_alone_the_state_says_what_matters_and_the_goal_holds_no_old_reading() -> None:
+def test_told_in_words_alone_prompts_hold_no_readings_and_the_goal_no_old_one() -> None:
     world = _world(dirty=((1, 2), (3, 2)), obstacles=(Obstacle(cell=(1, 1)),))
     reading = sense(world, "r1")
     context = VacuumContext(reading=reading, work=((1, 2), (3, 2)), readings=False)
@@ -226,7 +226,10 @@ def test_told_in_words_alone_the_state_says_what_matters_and_the_goal_holds_no_o
         "west leads to (0, 2)."
     )
     prompt = "\n".join(
-        message.content for message in context.build_prompt(Phase.REASONING, PhaseMaterial(instructions={}, forms={}))
+        message.content
+        for message in context.build_prompt(
+            Phase.REASONING, PhaseMaterial(instructions={}, forms={})
+        )
     )
     assert "STATE" not in prompt
     assert "Continue." not in prompt
