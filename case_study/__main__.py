@@ -32,7 +32,6 @@ from case_study.demo import (
     scripted_note,
     verification,
 )
-from case_study.faults import measure_both, replaced, tables
 from case_study.film import FilmOptions, filmed_run, make_film
 from case_study.measures import CaseResult
 from case_study.runner import CaseFolder, CaseRequest, Progress, checked, resumable, run_case
@@ -161,6 +160,8 @@ def faults(
     write: options.WritePage = None,
 ) -> None:
     """Break components of running agents and see whether their diagnosis names the right one."""
+    from case_study.faults import measure_both, replaced, tables  # heavy, and for this one alone
+
     console = Console(stderr=True, emoji=False, highlight=False)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     with Bar(*columns, TimeElapsedColumn(), console=console, transient=True) as bar:

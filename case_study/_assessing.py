@@ -37,7 +37,6 @@ from case_study.assess import (
     sweep,
     versions,
 )
-from case_study.report import write_report
 from case_study.runner import model_spec
 from case_study.temperaments import SCRIPTED
 from coag.schema import SystemClock, one_line
@@ -106,6 +105,8 @@ def report(
     title: options.Title = "",
 ) -> None:
     """Write the report of an assessment as one page, with JSON and Markdown beside it."""
+    from case_study.report import write_report  # it draws: seconds that no other command has
+
     console = Console(stderr=True, emoji=False, highlight=False)
     with console.status("reading") as status:
         written = write_report(
