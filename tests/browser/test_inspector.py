@@ -327,8 +327,8 @@ def test_filters_are_in_the_address(page_at: PageAt, site: Site) -> None:
 def test_a_phase_has_an_address_that_opens_at_it(page_at: PageAt, site: Site) -> None:
     page = opened(page_at(), site.at("cycle") + "#evaluation")
     expect(page.get_by_role("heading", name="Evaluation")).to_be_in_viewport()
-    page = opened(page_at(), site.at("cycle") + "#call-evaluation-1")
-    expect(page.locator("#call-evaluation-1 .prompt")).to_be_in_viewport()
+    page = opened(page_at(), site.at("cycle") + "#call-proposal-1")
+    expect(page.locator("#call-proposal-1 .prompt")).to_be_in_viewport()
 
 
 def test_what_was_opened_is_open_when_one_comes_back(page_at: PageAt, site: Site) -> None:
@@ -340,7 +340,7 @@ def test_what_was_opened_is_open_when_one_comes_back(page_at: PageAt, site: Site
     expect(page.locator("#call-proposal-1 .prompt")).to_be_visible()
     page.reload()
     expect(page.locator("#call-proposal-1 .prompt")).to_be_visible()
-    expect(page.locator("#call-evaluation-1 .prompt")).to_be_hidden()
+    expect(page.locator("#call-reasoning-1 .prompt")).to_be_hidden()
 
 
 def test_everything_works_without_scripts(page_at: PageAt, site: Site) -> None:
