@@ -38,7 +38,7 @@ from case_study.assess import (
     versions,
 )
 from case_study.runner import model_spec
-from case_study.temperaments import SCRIPTED
+from case_study.temperaments import SCRIPTED, is_scripted
 from coag.schema import SystemClock, one_line
 
 DEFAULT_FOLDER = Path("logs") / "assessment"
@@ -214,7 +214,7 @@ def _command(plan: Plan) -> str:
 
 
 def _all_scripted(plan: Plan) -> bool:
-    return all(model == NO_MODEL or model.startswith(f"{SCRIPTED}:") for model in plan.models)
+    return all(model == NO_MODEL or is_scripted(model) for model in plan.models)
 
 
 @contextmanager

@@ -10,7 +10,7 @@ import click
 import typer
 
 from case_study.runner import CONTROL_TOKEN, CaseRequest, Showing
-from case_study.temperaments import SCRIPTED
+from case_study.temperaments import is_scripted
 from coag.errors import ConfigurationError
 
 HOST = "127.0.0.1"
@@ -29,7 +29,7 @@ def shown(
     refuse_without_show(show=show, pace=pace, port=port, world=request.world)
     if not show:
         return None
-    scripted = request.model.startswith(f"{SCRIPTED}:")
+    scripted = is_scripted(request.model)
     seconds = pace if pace is not None else SCRIPTED_PACE if scripted else 0.0
     token = os.environ.get(CONTROL_TOKEN) or secrets.token_urlsafe(24)
     if request.world is not None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import IO, Self
+
+from coag.tracing import try_lock
 
 from ._errors import AssessmentError
 from ._kept import TRIALS, read_plan
@@ -36,7 +37,7 @@ class TrialLog:
         read_plan(self._folder.parent)
         self._folder.mkdir(parents=True, exist_ok=True)
         lock = (self._folder / _LOCK).open("a+b")
-        if not _try_lock(lock):
+        if not try_lock(lock):
             lock.close()
             raise AssessmentError(
                 f"Another process is sweeping into {str(self._folder.parent)!r}. Wait until it is "
@@ -65,25 +66,3 @@ def _cut_torn(path: Path) -> None:
     if whole < len(text):
         with path.open("r+b") as file:
             file.truncate(whole)
-
-
-if sys.platform == "win32":  # pragma: no cover - the branch of another system
-    import msvcrt
-
-    def _try_lock(lock: IO[bytes]) -> bool:
-        lock.seek(0)
-        try:
-            msvcrt.locking(lock.fileno(), msvcrt.LK_NBLCK, 1)
-        except OSError:
-            return False
-        return True
-
-else:
-    import fcntl
-
-    def _try_lock(lock: IO[bytes]) -> bool:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-        return True

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import Literal
 
 from autogen_agentchat.messages import TextMessage, ToolCallExecutionEvent
 from autogen_core import CancellationToken
@@ -18,12 +17,6 @@ from coag.tracing import RunFolder
 from ._contender import Contender
 from ._parts import Change, Delivery, Message, Parts
 from ._player import Turn
-
-_ENUMERATED: Mapping[str, Literal["allowed", "calls"] | bool] = {
-    "allowed": "allowed",
-    "calls": "calls",
-    "no": False,
-}
 
 
 def coag_agent(
@@ -73,7 +66,7 @@ def _deliberation(contender: Contender, parts: Parts) -> Deliberation:
         "answers": "brief",
     }
     if parts.enforces_schemas:
-        settings["enumerate_actions"] = _ENUMERATED[contender.enumerated]
+        settings["enumerate_actions"] = contender.enumerated
     if contender.without:
         settings["without"] = frozenset(contender.without)
     return settings

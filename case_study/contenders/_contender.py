@@ -33,7 +33,7 @@ class Contender(Value):
     """CoAG: whether the domain proposes the candidates instead of the model."""
     without: tuple[Part, ...] = ()
     """CoAG: what it is without."""
-    enumerated: Literal["allowed", "calls", "no"] = "allowed"
+    enumerated: Literal["allowed", "calls", False] = "allowed"
     """CoAG: which calls the schema of its answers lists: those that the rules allow now, all that
     exist, or none, so that anything can be written. It counts with servers that enforce schemas."""
     conduct: bool = True
@@ -163,7 +163,7 @@ _ALL = (
         "coag-without-enumeration",
         "CoAG full without enumeration",
         "CoAG full, but the schema of its answers does not list the calls that exist",
-        enumerated="no",
+        enumerated=False,
     ),
     _coag(
         "coag-without-masking",

@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from case_study.measures import CaseResult
-from case_study.temperaments import SCRIPTED
+from case_study.temperaments import is_scripted
 from vacuum_world.scenarios import scenario_named
 
 COLUMNS = ("agent", "model", "success", "what happened", "actions", "calls")
@@ -98,7 +98,7 @@ def report_text(results: Sequence[CaseResult]) -> str:
 
 def scripted_note(results: Sequence[CaseResult]) -> str:
     """What results of scripted models prove; empty where there are none."""
-    if not any(result.model.startswith(f"{SCRIPTED}:") for result in results):
+    if not any(is_scripted(result.model) for result in results):
         return ""
     return (
         "Models named scripted: are functions, not language models: these results show what the "

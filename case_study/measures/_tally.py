@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from typing import TypeVar
 
 from pydantic import Field
 
@@ -17,6 +18,15 @@ NO_FAILURE_FOUND = "no failure found"
 """Stands for a failed run in whose trace a diagnosis finds no failure."""
 
 
+CountsT = TypeVar("CountsT", bound=Value)
+
+
+def _added(one: CountsT, other: CountsT) -> CountsT:
+    """The counts of both, added up field by field."""
+    fields = type(one).model_fields
+    return type(one)(**{name: getattr(one, name) + getattr(other, name) for name in fields})
+
+
 class Steps(Value):
     """How actions stood to the job, by the world's own log."""
 
@@ -28,11 +38,7 @@ class Steps(Value):
     """How many of them would, if each were drawn by chance."""
 
     def __add__(self, other: Steps) -> Steps:
-        return Steps(
-            judged=self.judged + other.judged,
-            on_plan=self.on_plan + other.on_plan,
-            by_chance=self.by_chance + other.by_chance,
-        )
+        return _added(self, other)
 
 
 class Statements(Value):
@@ -46,11 +52,7 @@ class Statements(Value):
     """False ones that were stated before already, with an answer of the world in between."""
 
     def __add__(self, other: Statements) -> Statements:
-        return Statements(
-            judged=self.judged + other.judged,
-            true=self.true + other.true,
-            repeated=self.repeated + other.repeated,
-        )
+        return _added(self, other)
 
 
 class Deeds(Value):
@@ -74,16 +76,8 @@ class Deeds(Value):
     """The same in seconds."""
 
     def __add__(self, other: Deeds) -> Deeds:
-        return Deeds(
-            acted=self.acted + other.acted,
-            failed=self.failed + other.failed,
-            false_affordances=self.false_affordances + other.false_affordances,
-            repeated_mistakes=self.repeated_mistakes + other.repeated_mistakes,
-            setbacks=self.setbacks + other.setbacks,
-            unadapted=self.unadapted + other.unadapted,
-            adaptation_actions=self.adaptation_actions + other.adaptation_actions,
-            adaptation_seconds=round(self.adaptation_seconds + other.adaptation_seconds, 6),
-        )
+        added = _added(self, other)
+        return added.model_copy(update={"adaptation_seconds": round(added.adaptation_seconds, 6)})
 
 
 class Blame(Value):
@@ -118,11 +112,8 @@ class Calls(Value):
     """Those of them that came from the server's cache."""
 
     def __add__(self, other: Calls) -> Calls:
-        return Calls(
-            seconds=round(self.seconds + other.seconds, 6),
-            later_prompt_tokens=self.later_prompt_tokens + other.later_prompt_tokens,
-            later_cached_tokens=self.later_cached_tokens + other.later_cached_tokens,
-        )
+        added = _added(self, other)
+        return added.model_copy(update={"seconds": round(added.seconds, 6)})
 
 
 class Truths(Value):
@@ -150,8 +141,7 @@ class Truths(Value):
     """Cleanings of what was clean, or already being cleaned."""
 
     def __add__(self, other: Truths) -> Truths:
-        added = {name: getattr(self, name) + getattr(other, name) for name in Truths.model_fields}
-        return Truths.model_validate(added)
+        return _added(self, other)
 
 
 class Tally(Value):
@@ -176,13 +166,4 @@ class Tally(Value):
     one."""
 
     def __add__(self, other: Tally) -> Tally:
-        return Tally(
-            figures=self.figures + other.figures,
-            steps=self.steps + other.steps,
-            statements=self.statements + other.statements,
-            deeds=self.deeds + other.deeds,
-            blame=self.blame + other.blame,
-            calls=self.calls + other.calls,
-            truths=self.truths + other.truths,
-            detours=(*self.detours, *other.detours),
-        )
+        return _added(self, other)

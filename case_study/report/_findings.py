@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from case_study.statistics import wilson
-from case_study.temperaments import SCRIPTED
+from case_study.temperaments import is_scripted
 from vacuum_world.scenarios import PAPER
 
 from ._names import lettered
@@ -37,11 +37,6 @@ def proves(model: str, *, asked: bool) -> str:
         "A language model. Its numbers hold for this model, with these prompts and scenarios; "
         "they say nothing of other models."
     )
-
-
-def is_scripted(model: str) -> bool:
-    """Whether a model is a function and no language model."""
-    return model.startswith(f"{SCRIPTED}:")
 
 
 def findings(panel: Panel) -> tuple[str, ...]:

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from case_study.assess import NO_MODEL, Assessment, Trial
+from case_study.temperaments import is_scripted
 
 from ._counts import causes_rows, cost_rows, reliability, success_rows
 from ._curves import adaptation_curves, budget_curves
-from ._findings import findings, is_scripted, proves, told_first
+from ._findings import findings, proves, told_first
 from ._paired import compared_by_scenario, compared_overall, contributions, gap, reference_of
 from ._sample import Pair, Sample, mean, samples_of
 from ._values import AbstractPart, Facts, Gap, MeasureRow, Panel, Summary, TrialLine

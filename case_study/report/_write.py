@@ -6,12 +6,12 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 from urllib.parse import quote
 
 from case_study.assess import Assessment
 from coag.errors import ConfigurationError
 from coag.schema import escaped_json
+from coag.tracing import replace_file
 
 from ._document import sections_of
 from ._markdown import markdown
@@ -95,9 +95,9 @@ def _written(directory: Path, output: Path, summary: Summary, title: str) -> Wri
     html = page(title, summary, sections_of(summary, pages, drawn=True))
     told = markdown(title, summary, sections_of(summary, pages, drawn=False))
     beside = {ending: output.with_suffix(ending) for ending in (".json", ".md")}
-    size = _write(output, html)
-    _write(beside[".json"], escaped_json(summary.model_dump_json(indent=1)) + "\n")
-    _write(beside[".md"], told)
+    size = replace_file(output, html)
+    replace_file(beside[".json"], escaped_json(summary.model_dump_json(indent=1)) + "\n")
+    replace_file(beside[".md"], told)
     return Written(
         page=output, json=beside[".json"], markdown=beside[".md"], bytes=size, summary=summary
     )
@@ -116,20 +116,3 @@ def _run_pages(directory: Path, summary: Summary, beside: Path) -> Mapping[str, 
             relative = Path(os.path.relpath(file.resolve(), beside.resolve())).as_posix()
             found[case] = f"./{quote(relative)}"
     return found
-
-
-def _write(output: Path, text: str) -> int:
-    """Bytes written; the file takes the place of an older one in one step."""
-    data = text.encode("utf-8", "replace")
-    with NamedTemporaryFile(
-        dir=output.parent, prefix=f".{output.name}.", delete=False
-    ) as temporary:
-        path = Path(temporary.name)
-        try:
-            temporary.write(data)
-            temporary.close()
-            os.replace(path, output)
-        except OSError:
-            path.unlink(missing_ok=True)
-            raise
-    return len(data)

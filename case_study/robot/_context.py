@@ -145,20 +145,17 @@ class VacuumContext(CoagContext[VacuumState]):
     def _memory_shown(self) -> WorkingMemory:
         """Results without their `STATE` line, which the state's description holds already."""
         memory = super()._memory_shown()
-        if not self._readings:
-            return _in_words(memory)
-        return memory.model_copy(
-            update={
-                "percepts": tuple(
-                    percept.model_copy(update={"content": _without_state(percept.content)})
-                    for percept in memory.percepts
-                ),
-                "deeds": tuple(
-                    deed.model_copy(update={"result": _without_state(deed.result)})
-                    for deed in memory.deeds
-                ),
-            }
+        percepts = tuple(
+            percept.model_copy(update={"content": _without_state(percept.content)})
+            for percept in memory.percepts
         )
+        shown = memory.model_copy(update={"percepts": percepts})
+        if not self._readings:
+            return _in_words(shown)
+        deeds = tuple(
+            deed.model_copy(update={"result": _without_state(deed.result)}) for deed in memory.deeds
+        )
+        return shown.model_copy(update={"deeds": deeds})
 
     def _forbidden(self) -> set[Cell]:
         """Cells that the rules in force forbid to clean."""
@@ -188,10 +185,6 @@ def _in_words(memory: WorkingMemory) -> WorkingMemory:
         update={
             "goal": _SENSED.sub("", memory.goal),
             "dialogue": tuple(each for each in said if not each.own),
-            "percepts": tuple(
-                percept.model_copy(update={"content": _without_state(percept.content)})
-                for percept in memory.percepts
-            ),
             "deeds": tuple(deed for deed in memory.deeds if deed.action not in own)[-2:],
         }
     )

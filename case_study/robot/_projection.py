@@ -111,11 +111,9 @@ def value(state: VacuumState) -> float | None:
     here = state.position
     if here is None or state.work is None:
         return None
-    left = state.left()
-    value = -5.0 * len(left)
-    if not left:
+    value, nearest = -5.0 * len(state.left()), state.nearest()
+    if nearest is None:
         return value
-    nearest = min(left, key=lambda cell: (distance(here, cell), cell))
     if state.battery >= needed_charge(state):
         return value - 0.5 * distance(here, nearest)
     return value - 10 - 0.5 * distance(here, state.charger)

@@ -14,6 +14,7 @@ from vacuum_world.world import (
     DirtReading,
     ProximityReading,
     Reading,
+    distance,
     inside,
     neighbour,
 )
@@ -122,6 +123,13 @@ class VacuumState(BaseModel):
         """Dirt that is known and may be cleaned: the task's, and what was seen, sorted."""
         wanted = {*self.dirty, *(cell for cell in self.work or () if cell not in self.done)}
         return tuple(sorted(wanted - set(self.forbidden)))
+
+    def nearest(self) -> Cell | None:
+        """The dirt that is left and nearest, as the crow walks; None where none is known."""
+        here = self.position
+        if here is None:
+            return None
+        return min(self.left(), key=lambda cell: (distance(here, cell), cell), default=None)
 
     def wanted(self, cell: Cell) -> bool:
         """Whether the task asks to clean a cell that this robot has not cleaned yet."""

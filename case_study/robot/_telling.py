@@ -108,17 +108,16 @@ def needed_charge(state: VacuumState) -> int:
     here = state.position
     if here is None:
         return 0
-    left = state.left()
-    if not left:
+    nearest = state.nearest()
+    if nearest is None:
         return distance(here, state.charger) * MOVE_COST
-    nearest = min(left, key=lambda cell: (distance(here, cell), cell))
     steps = distance(here, nearest) + distance(nearest, state.charger)
     return steps * MOVE_COST + CLEAN_COST
 
 
 def _moves(state: VacuumState, here: Cell, remembered: Mapping[Cell, str]) -> str:
     parts: list[str] = []
-    nearest = min(state.left(), key=lambda cell: (distance(here, cell), cell), default=None)
+    nearest = state.nearest()
     for direction in DIRECTIONS:
         there = neighbour(here, direction)
         if is_blocked(state, direction, remembered):

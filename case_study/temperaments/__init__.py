@@ -24,7 +24,14 @@ from ._answers import answer
 from ._facts import Claim, Facts, Wish
 from ._intentions import CLEAN, MOVE, NOTE, RESPOND, SENSE, WORLD_ACTIONS, Intend, Intention
 from ._mixtures import MIXTURES
-from ._models import SCRIPTED, SCRIPTS, TEMPERAMENTS, open_temperament, script_named
+from ._models import (
+    SCRIPTED,
+    SCRIPTS,
+    TEMPERAMENTS,
+    is_scripted,
+    open_temperament,
+    script_named,
+)
 from ._reading import facts_of
 
 __all__ = [
@@ -32,6 +39,7 @@ __all__ = [
     "MIXTURES",
     "SCRIPTS",
     "SCRIPTED",
+    "is_scripted",
     "open_temperament",
     "script_named",
     "answer",

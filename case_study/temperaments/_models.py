@@ -25,6 +25,11 @@ SCRIPTS: tuple[str, ...] = (*TEMPERAMENTS, *MIXTURES)
 """Every name that a scripted model can have: temperaments, and mixtures of them."""
 
 
+def is_scripted(spec: str) -> bool:
+    """Whether a model spec names a scripted model."""
+    return spec.startswith(f"{SCRIPTED}:")
+
+
 def open_temperament(name: str, *, seed: int = 0) -> ScriptedModel:
     """The scripted model `scripted:NAME`.
 

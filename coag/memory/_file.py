@@ -8,11 +8,11 @@ import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
 
 from pydantic import ValidationError
 
 from coag.errors import ConfigurationError, RecordStoreError
+from coag.tracing import try_lock
 
 from ._history import Histories
 
@@ -79,7 +79,7 @@ def alone_with(path: Path | None) -> Generator[None]:
         raise RecordStoreError(f"Procedures cannot be saved to {str(path)!r}: {error}") from error
     with lock:
         deadline = time.monotonic() + _PATIENCE
-        while not _try_lock(lock):
+        while not try_lock(lock):
             if time.monotonic() > deadline:
                 raise RecordStoreError(
                     f"Another process has been writing {str(path)!r} for {_PATIENCE:g} s."
@@ -88,34 +88,12 @@ def alone_with(path: Path | None) -> Generator[None]:
         yield
 
 
-if sys.platform == "win32":  # pragma: no cover - the branch of another system
-    import msvcrt
-
-    def _try_lock(lock: IO[bytes]) -> bool:
-        lock.seek(0)
-        try:
-            msvcrt.locking(lock.fileno(), msvcrt.LK_NBLCK, 1)
-        except OSError:
-            return False
-        return True
-
-    def _sync_folder(folder: Path) -> None:
-        """Windows keeps no handle to a folder that could be synced."""
-
-else:
-    import fcntl
-
-    def _try_lock(lock: IO[bytes]) -> bool:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-        return True
-
-    def _sync_folder(folder: Path) -> None:
-        """Makes the file's new name survive, as its content does."""
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+def _sync_folder(folder: Path) -> None:
+    """Makes the file's new name survive, as its content does; Windows keeps no handle to one."""
+    if sys.platform == "win32":  # pragma: no cover - the branch of another system
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -17,6 +17,7 @@ Secrets are replaced before anything is written. The format is described in
 
 from ._chain import line_hash
 from ._columns import Column, Row, TableName
+from ._files import replace_file, try_lock
 from ._find import find_run, known_cycles, list_runs
 from ._folder import RunFolder, open_trace, read_run, seal_of
 from ._heads import RecordKind
@@ -66,6 +67,8 @@ __all__ = [
     "log_schemas",
     "seal_of",
     "cycle_of",
+    "replace_file",
+    "try_lock",
     "REDACTED",
     "Redactor",
 ]

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 
 from coag.errors import ConfigurationError
 from coag.inspector.drawing import belief_svgs, cost_svg, why_svg
@@ -26,7 +24,7 @@ from coag.inspector.tracks import (
 from coag.inspector.views import CycleRow, Findings, RunCard, Trouble
 from coag.proof import Domain
 from coag.schema import one_line
-from coag.tracing import RunFolder
+from coag.tracing import RunFolder, replace_file
 
 from ._once import Once
 
@@ -238,25 +236,10 @@ def _side_by_side(left: _Told, right: _Told, pages: Pages) -> str:
 
 
 def _write(output: Path, text: str) -> int:
-    """Bytes written; the file takes the place of an older one in one step.
-
-    It holds what was said, so it is its owner's alone, as the logs are.
-    """
+    """Bytes written; the file takes the place of an older one in one step."""
     output = output.resolve()
     if not output.name or (output.exists() and not output.is_file()):
         raise ConfigurationError(
             f"{str(output)!r} is no file that a report could be written to. Name one: -o run.html"
         )
-    data = text.encode("utf-8", "replace")
-    with NamedTemporaryFile(
-        dir=output.parent, prefix=f".{output.name}.", delete=False
-    ) as temporary:
-        path = Path(temporary.name)
-        try:
-            temporary.write(data)
-            temporary.close()
-            os.replace(path, output)
-        except OSError:
-            path.unlink(missing_ok=True)
-            raise
-    return len(data)
+    return replace_file(output, text)
