@@ -10,6 +10,15 @@ from ._belief import belief_svg
 from ._beliefs import belief_svgs
 from ._cost import cost_svg
 from ._ink import PROPERTIES
+from ._svg import Cleaning, plain_elements
 from ._why import why_svg
 
-__all__ = ["belief_svg", "belief_svgs", "cost_svg", "why_svg", "PROPERTIES"]
+__all__ = [
+    "belief_svg",
+    "belief_svgs",
+    "cost_svg",
+    "why_svg",
+    "PROPERTIES",
+    "Cleaning",
+    "plain_elements",
+]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
 
@@ -95,13 +96,40 @@ def take_plot(root: Element, plot: str, *, prefix: str, texts: Mapping[str, str]
         prefix: What ids begin with.
         texts: What stands in place of texts of the plot.
     """
-    source = ElementTree.fromstring(plot)
-    _clean(source)
-    _rename(source, prefix)
-    for element in source.iter("text"):
+    found = plain_elements(plot, prefix=prefix, cleaning=_OURS)
+    for element in (each for one in found for each in one.iter("text")):
         element.text = texts.get(element.text or "", element.text)
     inside = SubElement(root, "g", {"stroke-linejoin": "round", "stroke-linecap": "butt"})
-    inside.extend(_flat(source))
+    inside.extend(found)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cleaning:
+    """What is left of a plot."""
+
+    attribute: Callable[[str, str], str | None]
+    """What becomes of an attribute, by its name and value; None to drop it."""
+    paint: Callable[[str], str]
+    """What becomes of the value of a style's property, such as a colour."""
+    dropped: frozenset[str] = _DROPPED
+    """Elements that are dropped with what is in them."""
+
+
+def plain_elements(plot: str, *, prefix: str, cleaning: Cleaning) -> list[Element]:
+    """What a plotting library drew, without what a page must not hold.
+
+    Style attributes become presentation attributes, ids begin with the prefix, groups that say
+    nothing are gone, and so are scripts, styles and metadata.
+
+    Args:
+        plot: SVG as the library wrote it.
+        prefix: What ids begin with: letters, digits and hyphens, unique in the page.
+        cleaning: What is left.
+    """
+    source = ElementTree.fromstring(plot)
+    _clean(source, cleaning)
+    _rename(source, prefix)
+    return _flat(source)
 
 
 def add_note(root: Element, text: str, place: tuple[float, float], *, end: bool = False) -> None:
@@ -117,30 +145,31 @@ def add_note(root: Element, text: str, place: tuple[float, float], *, end: bool 
     SubElement(root, "text", {"x": brief(place[0]), "y": brief(place[1]), **look}).text = text
 
 
-def _clean(parent: Element) -> None:
+def _clean(parent: Element, cleaning: Cleaning) -> None:
     for element in list(parent):
         element.tag = element.tag.rpartition("}")[2]
-        if element.tag in _DROPPED:
+        if element.tag in cleaning.dropped:
             parent.remove(element)
             continue
-        _attributes(element)
+        _attributes(element, cleaning)
         element.tail = None
         if element.tag != "text":
             element.text = None
-        _clean(element)
+        _clean(element, cleaning)
 
 
-def _attributes(element: Element) -> None:
+def _attributes(element: Element, cleaning: Cleaning) -> None:
     style = element.attrib.pop("style", "")
     link = element.attrib.pop(_LINK, "")
-    told = {name: _shorter(name, value) for name, value in element.attrib.items()}
+    kept = ((name, cleaning.attribute(name, value)) for name, value in element.attrib.items())
+    told = {name: value for name, value in kept if value is not None}
     for declaration in style.split(";"):
         name, _, value = (part.strip() for part in declaration.partition(":"))
         size = _SIZE.search(value) if name in ("font", "font-size") else None
         if size:
             told["font-size"] = size[1]
         elif name in _KEPT:
-            told[name] = _DECIMALS.sub(r"\1", paint_of(value))
+            told[name] = cleaning.paint(value)
     if link.startswith("#"):
         told["href"] = link
     if told.get("transform", "").startswith("rotate(-0 "):
@@ -158,6 +187,9 @@ def _shorter(name: str, value: str) -> str:
 
 def _without_noughts(found: re.Match[str]) -> str:
     return "" if found[1] == "." else found[1]
+
+
+_OURS = Cleaning(attribute=_shorter, paint=lambda value: _DECIMALS.sub(r"\1", paint_of(value)))
 
 
 def _rename(source: Element, prefix: str) -> None:
