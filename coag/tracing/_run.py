@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import platform
+from collections.abc import Mapping
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Literal
 
@@ -113,7 +115,15 @@ def run_facts(info: RunInfo) -> list[tuple[str, object]]:
 
 
 def installed_versions() -> dict[str, str]:
-    """Versions of Python and of the packages that a run depends on; absent ones are left out."""
+    """Versions of Python and of the packages that a run depends on; absent ones are left out.
+
+    They are looked up once a process.
+    """
+    return dict(_versions())
+
+
+@cache
+def _versions() -> Mapping[str, str]:
     found = {"python": platform.python_version()}
     for name in _RECORDED:
         try:
