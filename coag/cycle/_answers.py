@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import Enum
 from functools import cache
 from typing import Annotated, Any, TypeVar, cast, get_args, get_origin
@@ -35,7 +35,7 @@ def _as_json_text(value: Any) -> Any:
 
 Sentence = Annotated[str, Field(max_length=240), _cut_text(240)]
 Paragraph = Annotated[str, Field(max_length=800), _cut_text(800)]
-Remark = Annotated[str, Field(max_length=120), _cut_text(120)]
+Remark = Annotated[str, Field(max_length=80), _cut_text(80)]
 Phrase = Annotated[str, Field(max_length=40), _cut_text(40)]
 ArgumentsText = Annotated[str, Field(max_length=4_000), BeforeValidator(_as_json_text)]
 Score = Annotated[float, Field(ge=0.0, le=1.0)]
@@ -141,9 +141,9 @@ class BriefReasoningAnswer(ReasoningAnswer, frozen=True):
 
 
 class BriefCandidateAnswer(CandidateAnswer, frozen=True):
-    """One proposed action with a short reason."""
+    """One proposed action, without a word."""
 
-    reason: Phrase = ""
+    reason: SkipJsonSchema[Sentence] = ""
     expected_effect: SkipJsonSchema[Sentence] = ""
 
 
@@ -154,13 +154,13 @@ class BriefProposalAnswer(ProposalAnswer, frozen=True):
 
 
 class BriefJudgementAnswer(JudgementAnswer, frozen=True):
-    """What the model thinks of one numbered candidate, in a few words."""
+    """What one numbered candidate is worth, without a word."""
 
-    reason: Phrase = ""
+    reason: SkipJsonSchema[Sentence] = ""
 
 
 class BriefEvaluationAnswer(EvaluationAnswer, frozen=True):
-    """One short judgement per candidate."""
+    """One score per candidate."""
 
     evaluations: _Listed[BriefJudgementAnswer]
 
@@ -172,9 +172,9 @@ class BriefSelectionAnswer(SelectionAnswer, frozen=True):
 
 
 class BriefScoredCandidateAnswer(ScoredCandidateAnswer, frozen=True):
-    """A proposed action with a short reason and the model's own score."""
+    """A proposed action and the model's own score."""
 
-    reason: Phrase = ""
+    reason: SkipJsonSchema[Sentence] = ""
     expected_effect: SkipJsonSchema[Sentence] = ""
 
 
@@ -212,11 +212,18 @@ def form_of(answer: type[BaseModel]) -> str:
 def _example(model: type[BaseModel]) -> str:
     asked = model.model_json_schema()["properties"]
     fields = (
-        f'"{name}": {_placeholder(name, field.annotation)}'
+        f'"{name}": {_ranking(asked[name]) or _placeholder(name, field.annotation)}'
         for name, field in model.model_fields.items()
         if name in asked
     )
     return "{" + ", ".join(fields) + "}"
+
+
+def _ranking(schema: Mapping[str, Any]) -> str:
+    """What shows a ranking, which is asked for as an object with a property for each place."""
+    ways: Sequence[Mapping[str, Any]] = schema.get("anyOf", ())
+    ranks = any("best" in way.get("properties", ()) for way in ways)
+    return '{"best": "...", "second": "...", "third": "..."}' if ranks else ""
 
 
 def _placeholder(name: str, annotation: Any) -> str:

@@ -13,7 +13,7 @@ from pydantic import WithJsonSchema, create_model, model_validator
 
 from coag.schema import ActionSpec
 
-from ._answers import FormT, candidates_of, with_candidates
+from ._answers import CandidateAnswer, FormT, candidates_of, with_candidates
 
 _RESPOND = "respond"
 SPOKEN = json.dumps({"text": "..."})
@@ -106,6 +106,11 @@ def with_enumerated_calls(answer: type[FormT], calls: Calls) -> type[FormT]:
     The list stands in the schema alone. What is written otherwise, by a server that enforces
     nothing, is taken as it is, and judged in Evaluation.
     """
+    return with_candidates(answer, naming_calls(answer, calls))
+
+
+def naming_calls(answer: type[FormT], calls: Calls) -> type[CandidateAnswer]:
+    """The form of a candidate in an answer, with `action` listing whole calls."""
     base = candidates_of(answer)
     table = {shown: (name, given) for shown, name, given in calls.written}
 
@@ -120,10 +125,9 @@ def with_enumerated_calls(answer: type[FormT], calls: Calls) -> type[FormT]:
 
     listed = {"type": "string", "enum": list(calls.names)}
     action: Any = Annotated[str, WithJsonSchema(listed)]
-    named: Any = create_model(
+    return create_model(
         base.__name__,
         __base__=base,
         __validators__={"unfold": cast("Any", model_validator(mode="before")(unfold))},
         action=(action, ...),
     )
-    return with_candidates(answer, named)

@@ -23,6 +23,7 @@ from ._arguments import ARGUMENTS
 from ._checking import check
 from ._deps import AnyContext, Deps
 from ._enumerating import Calls, calls_of, with_enumerated_actions, with_enumerated_calls
+from ._ranking import can_be_ranked, with_ranked_calls
 
 _TOLD = 2_000
 """Characters of a note on what is not offered."""
@@ -69,6 +70,8 @@ async def _limited(answer: type[FormT], context: AnyContext, deps: Deps) -> type
     calls = calls_of(tuple(specs.values())).without(_rejected(context))
     if deps.settings.enumerate_actions == "allowed":
         calls = _allowed(calls, specs, context, deps)
+    if deps.settings.answers == "brief" and can_be_ranked(calls):
+        return with_ranked_calls(answer, calls)
     return with_enumerated_calls(answer, calls)
 
 

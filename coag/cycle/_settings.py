@@ -88,7 +88,7 @@ class CycleSettings(Value):
     the rules in force forbid now. A note in the trace names these with the rule."""
     answers: Literal["complete", "brief"] = "complete"
     """How much the model is to write. `brief`, for small models: a sentence on the situation,
-    three candidates with a phrase each, no risks and no expected effects."""
+    three candidates and their scores without reasons, no risks and no expected effects."""
     minimum_score: float = Field(default=0.0, ge=0.0, le=1.0)
     """Candidates that the model scores lower do not survive; 0 lets all through."""
     recall_k: int = Field(default=5, ge=0)

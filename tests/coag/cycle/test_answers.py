@@ -144,6 +144,20 @@ def test_a_brief_form_asks_for_less_and_is_taken_as_the_complete_one(
     assert "expected_effect" not in json.dumps(brief.model_json_schema())
 
 
+@pytest.mark.parametrize(
+    "form", [BriefProposalAnswer, BriefDeliberationAnswer, BriefEvaluationAnswer]
+)
+def test_a_brief_form_asks_for_no_reason_of_each_candidate_but_takes_one(
+    form: type[BaseModel],
+) -> None:
+    assert "reason" not in form_of(form)
+    assert '"reason"' not in json.dumps(form.model_json_schema())
+    answer = BriefProposalAnswer.model_validate(
+        {"candidates": [{"action": "look", "reason": "to see"}]}
+    )
+    assert answer.candidates[0].reason == "to see"
+
+
 def test_a_single_brief_candidate_is_taken() -> None:
     answer = BriefProposalAnswer.model_validate({"candidates": [{"action": "look"}]})
     assert len(answer.candidates) == 1
@@ -154,5 +168,5 @@ def test_a_wordy_brief_answer_is_cut_too(text: str) -> None:
     answer = BriefDeliberationAnswer.model_validate(
         {"situation": text, "candidates": [{"reason": text, "action": "look"}] * 9}
     )
-    assert len(answer.situation) <= 120
-    assert [len(each.reason) <= 80 for each in answer.candidates] == [True] * 4
+    assert len(answer.situation) <= 80
+    assert [len(each.reason) <= 240 for each in answer.candidates] == [True] * 4

@@ -1,0 +1,119 @@
+"""Candidates as a ranking of different calls."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+from pydantic import ValidationError
+
+from coag.cycle._answers import BriefDeliberationAnswer, BriefProposalAnswer, form_of
+from coag.cycle._enumerating import MOST_CALLS, Calls, calls_of
+from coag.cycle._ranking import can_be_ranked, with_ranked_calls
+from coag.models import strict_schema
+from coag.schema import ActionSpec
+
+LOOK = ActionSpec(name="look", description="Look around.")
+MOVE = ActionSpec(
+    name="move",
+    description="Move.",
+    parameters={
+        "type": "object",
+        "properties": {"direction": {"type": "string", "enum": ["north", "south"]}},
+        "required": ["direction"],
+    },
+)
+SAY = ActionSpec(
+    name="say",
+    description="Say something.",
+    parameters={"type": "object", "properties": {"text": {"type": "string"}}},
+)
+CALLS = calls_of([LOOK, MOVE, SAY])
+
+
+def _ranked(**places: Any) -> BriefDeliberationAnswer:
+    form = with_ranked_calls(BriefDeliberationAnswer, CALLS)
+    return form.model_validate({"situation": "Here.", "candidates": places})
+
+
+def _admits(said: dict[str, Any], calls: Calls = CALLS) -> bool:
+    schema = strict_schema(with_ranked_calls(BriefProposalAnswer, calls))
+    return Draft202012Validator(schema).is_valid({"candidates": said})
+
+
+def test_places_become_candidates_with_scores_that_fall() -> None:
+    answer = _ranked(
+        best="move direction=south",
+        second={"action": "say", "arguments": '{"text": "hello"}'},
+        third="look",
+    )
+    proposed = [each.as_candidate(str(at)) for at, each in enumerate(answer.candidates)]
+    assert [(each.action, json.loads(each.raw_arguments)) for each in proposed] == [
+        ("move", {"direction": "south"}),
+        ("say", {"text": "hello"}),
+        ("look", {}),
+    ]
+    scores = [each.draft_score for each in proposed if each.draft_score is not None]
+    assert scores == sorted(scores, reverse=True)
+    assert len(set(scores)) == 3
+
+
+def test_the_schema_admits_no_call_twice_in_a_row() -> None:
+    assert _admits(
+        {"best": "look", "second": "move direction=north", "third": "move direction=south"}
+    )
+    assert not _admits({"best": "look", "second": "look", "third": "move direction=south"})
+    assert not _admits({"best": "look", "second": "move direction=north", "third": "look"})
+    assert not _admits({"best": "fly", "second": "look", "third": "move direction=south"})
+
+
+def test_an_action_with_free_arguments_is_ranked_with_them() -> None:
+    words = {"action": "say", "arguments": "{}"}
+    assert _admits({"best": words, "second": "look", "third": "move direction=north"})
+    assert not _admits({"best": "say", "second": "look", "third": "move direction=north"})
+
+
+def test_of_two_calls_two_places_are_asked_for() -> None:
+    calls = calls_of([MOVE])
+    assert _admits({"best": "move direction=north", "second": "move direction=south"}, calls)
+    assert not _admits({"best": "move direction=north"}, calls)
+
+
+def test_one_call_and_very_many_are_no_ranking() -> None:
+    assert not can_be_ranked(calls_of([LOOK]))
+    assert can_be_ranked(calls_of([LOOK, SAY]))
+    names = tuple(f"tool{number}" for number in range(MOST_CALLS + 1))
+    assert not can_be_ranked(Calls(names, ()))
+
+
+def test_the_form_that_is_shown_has_the_places() -> None:
+    shown = form_of(with_ranked_calls(BriefProposalAnswer, CALLS))
+    assert '"best": "...", "second": "...", "third": "..."' in shown
+    assert '"best"' not in form_of(BriefProposalAnswer)
+
+
+def test_a_list_is_taken_all_the_same() -> None:
+    form = with_ranked_calls(BriefDeliberationAnswer, CALLS)
+    said = [{"action": "look", "score": 0.3}] * 9
+    taken = form.model_validate({"situation": "Here.", "candidates": said}).candidates
+    assert [(each.action, each.score) for each in taken] == [("look", 0.3)] * 4
+
+
+@given(st.recursive(st.none() | st.text() | st.integers(), lambda each: st.lists(each)))
+def test_what_is_no_ranking_is_refused_as_an_invalid_answer(said: Any) -> None:
+    form = with_ranked_calls(BriefProposalAnswer, CALLS)
+    try:
+        answer = form.model_validate({"candidates": {"best": said}})
+    except ValidationError:
+        return
+    assert all(isinstance(each.action, str) for each in answer.candidates)
+
+
+@pytest.mark.parametrize("said", [None, 3, "look"])
+def test_candidates_that_are_neither_list_nor_ranking_are_refused(said: Any) -> None:
+    with pytest.raises(ValidationError):
+        with_ranked_calls(BriefProposalAnswer, CALLS).model_validate({"candidates": said})
