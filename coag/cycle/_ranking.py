@@ -21,7 +21,7 @@ PLACES = ("best", "second", "third")
 """What is asked for, the most promising first."""
 DRAFTS = (0.8, 0.6, 0.4)
 """Draft scores by place, where a ranking has to do without numbers."""
-_ARGUMENTS = 600
+_ARGUMENTS = 400
 """Characters of arguments that a ranking has room for."""
 
 
@@ -33,7 +33,7 @@ def with_ranked_calls(answer: type[FormT], calls: Calls) -> type[FormT]:
 
     Args:
         answer: A form of Proposal, or of a whole deliberation.
-        calls: What may be named; no more than `MOST_CALLS`, see `can_be_ranked`.
+        calls: What may be named; see `can_be_ranked`.
     """
     item = naming_calls(answer, calls)
     listed: Any = Annotated[
@@ -46,8 +46,14 @@ def with_ranked_calls(answer: type[FormT], calls: Calls) -> type[FormT]:
 
 
 def can_be_ranked(calls: Calls) -> bool:
-    """Whether there is a choice, and not so large a one that its schema becomes a burden."""
-    return 2 <= len(calls.names) <= MOST_CALLS
+    """Whether there is a choice of whole calls, and one that a schema can list."""
+    return len(_whole(calls)) >= 2 and len(calls.names) <= MOST_CALLS
+
+
+def _whole(calls: Calls) -> list[str]:
+    """The calls that are written out with their arguments; the others are names of actions."""
+    written = {shown for shown, _, _ in calls.written}
+    return [name for name in calls.names if name in written]
 
 
 def _in_order(value: Any) -> Any:
@@ -57,45 +63,31 @@ def _in_order(value: Any) -> Any:
     if not isinstance(value, dict):
         return value
     ranking = cast("dict[str, Any]", value)
-    said = [ranking[place] for place in PLACES if place in ranking]
-    return [_drafted(each, score) for each, score in zip(said, DRAFTS, strict=False)]
-
-
-def _drafted(said: Any, score: float) -> Any:
-    if isinstance(said, str):
-        return {"action": said, "score": score}
-    return {"score": score, **cast("dict[str, Any]", said)} if isinstance(said, dict) else said
+    listed = [
+        {"action": ranking[place], "score": score}
+        for place, score in zip(PLACES, DRAFTS, strict=True)
+        if place in ranking
+    ]
+    if listed and "arguments" in ranking:
+        listed[0]["arguments"] = ranking["arguments"]
+    return listed
 
 
 def _ranking(first: str, calls: Calls) -> dict[str, Any]:
-    """The schema of a ranking that begins with one call."""
-    others = [name for name in calls.names if name != first]
-    places = {"best": _place([first], calls)}
-    for place in PLACES[1 : len(calls.names)]:
-        places[place] = _place(others, calls)
-    return _object(places)
+    """The schema of a ranking that begins with one call.
 
-
-def _place(names: Sequence[str], calls: Calls) -> dict[str, Any]:
-    """The schema of one place: a whole call, or an action and its arguments."""
-    whole = {shown for shown, _, _ in calls.written}
-    written = [name for name in names if name in whole]
-    open_ones = [name for name in names if name not in whole]
-    ways: list[dict[str, Any]] = []
-    if written:
-        ways.append({"type": "string", "enum": written})
-    if open_ones:
-        arguments = {"type": "string", "maxLength": _ARGUMENTS}
-        ways.append(
-            _object({"action": {"type": "string", "enum": open_ones}, "arguments": arguments})
-        )
-    return ways[0] if len(ways) == 1 else {"anyOf": ways}
-
-
-def _object(properties: dict[str, Any]) -> dict[str, Any]:
+    An action whose arguments are free stands in the first place alone, with them beside it.
+    """
+    whole = _whole(calls)
+    others = [name for name in whole if name != first]
+    slots: dict[str, Any] = {"best": {"type": "string", "enum": [first]}}
+    if first not in whole:
+        slots["arguments"] = {"type": "string", "maxLength": _ARGUMENTS}
+    for place in PLACES[1 : 1 + len(others)]:
+        slots[place] = {"type": "string", "enum": others}
     return {
         "type": "object",
-        "properties": properties,
-        "required": list(properties),
+        "properties": slots,
+        "required": list(slots),
         "additionalProperties": False,
     }
