@@ -67,10 +67,11 @@ async def _limited(answer: type[FormT], context: AnyContext, deps: Deps) -> type
     specs = await deps.actions.specs()
     if deps.settings.enumerate_actions is True:
         return with_enumerated_actions(answer, tuple(specs))
-    calls = calls_of(tuple(specs.values())).without(_rejected(context))
+    every = calls_of(tuple(specs.values()))
+    calls = every.without(_rejected(context))
     if deps.settings.enumerate_actions == "allowed":
         calls = _allowed(calls, specs, context, deps)
-    if deps.settings.answers == "brief" and can_be_ranked(calls):
+    if deps.settings.answers == "brief" and can_be_ranked(every):
         return with_ranked_calls(answer, calls)
     return with_enumerated_calls(answer, calls)
 

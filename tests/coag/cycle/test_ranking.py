@@ -82,6 +82,13 @@ def test_of_two_calls_two_places_are_asked_for() -> None:
     assert not _admits({"best": "move direction=north"}, calls)
 
 
+def test_where_rules_leave_one_call_it_is_all_that_is_asked_for() -> None:
+    calls = CALLS.without({("look", "{}"), ("move", '{"direction": "north"}')})
+    assert calls.names == ("move direction=south", "say")
+    assert _admits({"best": "move direction=south"}, calls)
+    assert not _admits({"best": "move direction=south", "second": "say"}, calls)
+
+
 def test_one_whole_call_and_very_many_are_no_ranking() -> None:
     assert not can_be_ranked(calls_of([LOOK, SAY]))
     assert can_be_ranked(calls_of([LOOK, MOVE]))
