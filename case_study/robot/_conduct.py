@@ -34,11 +34,14 @@ def clean_only_dirt(
 def no_going_in_circles(
     candidate: Candidate, state: VacuumState, projection: VacuumState | None
 ) -> Verdict:
-    """No move back to where it has been since it last got something done, if others are open."""
+    """No move back to where it has been since it last got something done, if others are open.
+
+    A cell where dirt is left, and the charger, may always be gone to.
+    """
     if candidate.action != MOVE or projection is None or projection.position is None:
         return Verdict.allow()
     there = projection.position
-    if there not in state.trail or there in (state.position, state.charger):
+    if there not in state.trail or there in (state.position, state.charger, *state.left()):
         return Verdict.allow()
     others = [cell for cell in _open_ways(state) if cell not in state.trail]
     if not others:

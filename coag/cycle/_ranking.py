@@ -8,7 +8,7 @@ RankGPT).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Annotated, Any, cast
 
@@ -23,6 +23,8 @@ DRAFTS = (0.8, 0.6, 0.4)
 """Draft scores by place, where a ranking has to do without numbers."""
 _ARGUMENTS = 400
 """Characters of arguments that a ranking has room for."""
+_WAYS = 30
+"""Beginnings of a ranking that a schema spells out; of more, the third may repeat the second."""
 
 
 @cache
@@ -40,7 +42,7 @@ def with_ranked_calls(answer: type[FormT], calls: Calls) -> type[FormT]:
         Sequence[item],
         Field(max_length=MAX_CANDIDATES),
         BeforeValidator(_in_order),
-        WithJsonSchema({"anyOf": [_ranking(first, calls) for first in calls.names]}),
+        WithJsonSchema({"anyOf": list(_rankings(calls))}),
     ]
     return create_model(answer.__name__, __base__=answer, candidates=(listed, ...))
 
@@ -73,18 +75,32 @@ def _in_order(value: Any) -> Any:
     return listed
 
 
-def _ranking(first: str, calls: Calls) -> dict[str, Any]:
-    """The schema of a ranking that begins with one call.
+def _rankings(calls: Calls) -> Iterator[dict[str, Any]]:
+    """A schema for each call that may be best and, where they are not too many, each second one."""
+    whole = _whole(calls)
+    for first in calls.names:
+        others = [name for name in whole if name != first]
+        free = first not in whole
+        if len(others) < 2 or len(calls.names) * len(others) > _WAYS:
+            yield _ranking(first, others, others[1:] and others, free=free)
+            continue
+        for second in others:
+            yield _ranking(first, [second], [name for name in others if name != second], free=free)
+
+
+def _ranking(
+    best: str, second: Sequence[str], third: Sequence[str], *, free: bool
+) -> dict[str, Any]:
+    """The schema of a ranking; a place for which no call is left is not asked for.
 
     An action whose arguments are free stands in the first place alone, with them beside it.
     """
-    whole = _whole(calls)
-    others = [name for name in whole if name != first]
-    slots: dict[str, Any] = {"best": {"type": "string", "enum": [first]}}
-    if first not in whole:
+    slots: dict[str, Any] = {"best": {"type": "string", "enum": [best]}}
+    if free:
         slots["arguments"] = {"type": "string", "maxLength": _ARGUMENTS}
-    for place in PLACES[1 : 1 + len(others)]:
-        slots[place] = {"type": "string", "enum": others}
+    for place, names in (("second", second), ("third", third)):
+        if names:
+            slots[place] = {"type": "string", "enum": list(names)}
     return {
         "type": "object",
         "properties": slots,

@@ -54,6 +54,11 @@ def test_the_charger_may_always_be_gone_to() -> None:
     assert _judge("no_going_in_circles", "move_agent", state, direction="west").allowed
 
 
+def test_where_dirt_is_left_it_may_always_go() -> None:
+    state = _at((2, 2), trail=((2, 1), (2, 2)), dirty=((2, 1),))
+    assert _judge("no_going_in_circles", "move_agent", state, direction="north").allowed
+
+
 @pytest.mark.parametrize(
     ("known", "allowed"),
     [({"work": ()}, False), ({"work": (), "patrol": True}, True), ({}, True)],

@@ -66,6 +66,9 @@ def test_the_schema_admits_no_call_twice_in_a_row() -> None:
     )
     assert not _admits({"best": "look", "second": "look", "third": "move direction=south"})
     assert not _admits({"best": "look", "second": "move direction=north", "third": "look"})
+    assert not _admits(
+        {"best": "look", "second": "move direction=south", "third": "move direction=south"}
+    )
     assert not _admits({"best": "fly", "second": "look", "third": "move direction=south"})
 
 
@@ -80,6 +83,13 @@ def test_of_two_calls_two_places_are_asked_for() -> None:
     calls = calls_of([MOVE])
     assert _admits({"best": "move direction=north", "second": "move direction=south"}, calls)
     assert not _admits({"best": "move direction=north"}, calls)
+
+
+def test_of_very_many_calls_only_the_first_is_not_repeated() -> None:
+    names = tuple(f"go to={number}" for number in range(8))
+    calls = Calls(names, tuple((name, "go", f'{{"to": {name[-1]}}}') for name in names))
+    assert _admits({"best": "go to=1", "second": "go to=2", "third": "go to=2"}, calls)
+    assert not _admits({"best": "go to=1", "second": "go to=1", "third": "go to=2"}, calls)
 
 
 def test_where_rules_leave_one_call_it_is_all_that_is_asked_for() -> None:
