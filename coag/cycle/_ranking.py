@@ -21,7 +21,7 @@ PLACES = ("best", "second", "third")
 """What is asked for, the most promising first."""
 DRAFTS = (0.8, 0.6, 0.4)
 """Draft scores by place, where a ranking has to do without numbers."""
-_ARGUMENTS = 400
+_ARGUMENTS = 160
 """Characters of arguments that a ranking has room for."""
 _WAYS = 30
 """Beginnings of a ranking that a schema spells out; of more, the third may repeat the second."""
