@@ -12,10 +12,10 @@ from pydantic import BaseModel
 
 from coag.compat import Recorder, RecordingClient, ReplayingClient, WrappingClient
 from coag.errors import ModelCallError, TraceError
-from coag.models import limit_arguments, limit_name_of, merged_system, reason_of
+from coag.models import has_own_limit, limit_arguments, limit_name_of, merged_system, reason_of
 
 MAX_TOKENS = 1_000
-"""Longest completion of a turn: reasoning and the tool call."""
+"""Longest completion of a turn, reasoning and tool call, for a client that has no limit itself."""
 
 
 class OneActionClient(WrappingClient):
@@ -98,4 +98,6 @@ def _limit(client: ChatCompletionClient) -> Mapping[str, Any]:
     """The limit of a completion as this client is told it; in a replay, as it was told then."""
     if isinstance(client, ReplayingClient):
         return client.arguments
+    if has_own_limit(client):
+        return {}
     return limit_arguments(client, limit_name_of(client), MAX_TOKENS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 from itertools import product
 from typing import Annotated, Any, Literal, cast
 
@@ -91,7 +91,7 @@ def _shown(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-@cache
+@lru_cache(maxsize=256)
 def with_enumerated_actions(answer: type[FormT], names: tuple[str, ...]) -> type[FormT]:
     """The same form with `action` limited to the given names."""
     base = candidates_of(answer)
@@ -99,7 +99,7 @@ def with_enumerated_actions(answer: type[FormT], names: tuple[str, ...]) -> type
     return with_candidates(answer, create_model(base.__name__, __base__=base, action=(action, ...)))
 
 
-@cache
+@lru_cache(maxsize=256)
 def with_enumerated_calls(answer: type[FormT], calls: Calls) -> type[FormT]:
     """The same form with `action` listing whole calls.
 

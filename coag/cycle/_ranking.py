@@ -9,7 +9,7 @@ RankGPT).
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import cache
+from functools import lru_cache
 from typing import Annotated, Any, cast
 
 from pydantic import BeforeValidator, Field, WithJsonSchema, create_model
@@ -27,7 +27,7 @@ _WAYS = 30
 """Beginnings of a ranking that a schema spells out; of more, the third may repeat the second."""
 
 
-@cache
+@lru_cache(maxsize=256)
 def with_ranked_calls(answer: type[FormT], calls: Calls) -> type[FormT]:
     """The same form with `candidates` as a ranking of the calls that may be named.
 

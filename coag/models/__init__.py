@@ -15,6 +15,7 @@ from ._ask import Asker, ask
 from ._clients import (
     WrapsClient,
     form_arguments,
+    has_own_limit,
     innermost,
     is_openai_like,
     limit_arguments,
@@ -67,6 +68,7 @@ __all__ = [
     "form_arguments",
     "limit_name_of",
     "limit_arguments",
+    "has_own_limit",
     "model_name_of",
     "listening",
     "Heard",

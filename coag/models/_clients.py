@@ -111,6 +111,13 @@ def limit_arguments(
     return {outer: {**_standing_options(client, outer), inner: max_tokens}}
 
 
+def has_own_limit(client: ChatCompletionClient) -> bool:
+    """Whether the client was made with a limit of its completions."""
+    outer, _, inner = (limit_name_of(client) or "").partition(".")
+    told = _config_of(innermost(client))
+    return (inner in _standing_options(client, outer)) if inner else told.get(outer) is not None
+
+
 def model_name_of(client: ChatCompletionClient) -> str:
     """What the model is called: by the client's own component, else by the client's class."""
     client = innermost(client)

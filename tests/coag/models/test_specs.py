@@ -16,6 +16,7 @@ from coag.models import (
     ModelSpec,
     SchemeFactory,
     ScriptedModel,
+    has_own_limit,
     limit_arguments,
     limit_name_of,
     model_name_of,
@@ -108,6 +109,7 @@ def test_limit_joins_the_options_that_the_client_was_made_with(tmp_path: Path) -
     assert limit_arguments(client, limit_name_of(client), 50) == {
         "options": {"seed": 7, "num_predict": 50}
     }
+    assert has_own_limit(client)
     assert limit_arguments(client, None, 50) == {}
     assert limit_arguments(client, "max_tokens", None) == {}
 
@@ -126,6 +128,20 @@ def test_component_file_is_opened(tmp_path: Path) -> None:
     spec = ModelSpec.parse(path)
     assert model_name_of(spec.open()) == "gpt-4o"
     assert spec.public == path
+
+
+@pytest.mark.parametrize(("told", "limited"), [({}, False), ({"max_tokens": 99}, True)])
+def test_a_client_may_be_made_with_a_limit_of_its_own(
+    told: dict[str, object], limited: bool, tmp_path: Path
+) -> None:
+    config = {"model": "m", "base_url": "http://127.0.0.1:1/v1", "api_key": "k", **told}
+    info = {"vision": False, "function_calling": True, "json_output": True, "family": "unknown"}
+    described = {
+        "provider": "autogen_ext.models.openai.OpenAIChatCompletionClient",
+        "component_type": "model",
+        "config": {**config, "model_info": {**info, "structured_output": True}},
+    }
+    assert has_own_limit(open_model(written(tmp_path, described))) == limited
 
 
 def test_own_schemes_are_given_explicitly() -> None:
