@@ -14,6 +14,8 @@ from coag.compat import Recorder, RecordingClient, ReplayingClient, WrappingClie
 from coag.errors import ModelCallError, TraceError
 from coag.models import has_own_limit, limit_arguments, limit_name_of, merged_system, reason_of
 
+from ._spelling import SpellingClient
+
 MAX_TOKENS = 1_000
 """Longest completion of a turn, reasoning and tool call, for a client that has no limit itself."""
 
@@ -22,7 +24,8 @@ class OneActionClient(WrappingClient):
     """Passes requests on and writes each down with its answer.
 
     Of several tool calls in one answer only the first is passed on: one action a turn, as for
-    every agent of the case study; the trace says so. System messages that a memory scatters over
+    every agent of the case study; the trace says so. A call that the answer spells out in words
+    becomes a call, see `SpellingClient`. System messages that a memory scatters over
     the dialogue are joined at its front, since many models refuse them elsewhere.
 
     Args:
@@ -31,7 +34,7 @@ class OneActionClient(WrappingClient):
     """
 
     def __init__(self, client: ChatCompletionClient, recorder: Recorder) -> None:
-        super().__init__(RecordingClient(client, recorder))
+        super().__init__(RecordingClient(SpellingClient(client, recorder), recorder))
         self._recorder = recorder
         self._limit = _limit(client)
 

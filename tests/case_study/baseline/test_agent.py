@@ -187,3 +187,16 @@ async def test_nothing_runs_where_its_intent_cannot_be_written(tmp_path: Path) -
     with pytest.raises((TraceError, ModelCallError)):
         await agent.say("Go.")
     assert pushed == []
+
+
+async def test_a_call_in_words_is_run_and_the_trace_says_so(tmp_path: Path) -> None:
+    said = 'Green is best.\nAction: push(button="green")'
+    agent = _agent(tmp_path, ScriptedModel(scripted_answers([said, "Done."])))
+    results = await agent.say("Go.")
+    records = _records(agent)
+    assert json.loads(results[0])["ok"]
+    (intent,) = _only(records, Intent)
+    assert (intent.action, intent.arguments) == ("push", {"button": "green"})
+    (note,) = _only(records, Note)
+    assert note.about == "spelled"
+    assert "push" in note.text
