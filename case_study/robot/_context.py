@@ -22,7 +22,7 @@ from vacuum_world.world import (
 from ._constraints import forbidden_cells
 from ._projection import CLEAN, MOVE, SENSE, WAYS, project, value
 from ._state import VacuumState, state_of
-from ._telling import is_blocked, listed, told
+from ._telling import foretold, is_blocked, listed, told
 
 BLOCKED_X, BLOCKED_Y = "blocked_x", "blocked_y"
 """Metadata of a record that was written right after a bump: the cell that was blocked."""
@@ -115,6 +115,11 @@ class VacuumContext(CoagContext[VacuumState]):
 
     def _project(self, candidate: Candidate, state: VacuumState) -> VacuumState | None:
         return project(candidate.action, candidate.arguments or {}, state, self._remembered())
+
+    def _get_prediction_description(self, projection: VacuumState) -> str:
+        if self._readings:
+            return super()._get_prediction_description(projection)
+        return foretold(projection)
 
     def _value(self, state: VacuumState) -> float | None:
         return value(state) if self._valued else None

@@ -44,6 +44,18 @@ def told(state: VacuumState, remembered: Mapping[Cell, str], *, readings: bool) 
     return "\n".join([*lines, *_plainly(state, remembered)])
 
 
+def foretold(state: VacuumState) -> str:
+    """What a predicted state comes to, in words: place, charge, and what is left to do."""
+    here = state.position
+    if here is None:
+        return "nothing is known of it"
+    blocked = " (blocked, the robot would stay)" if state.bumps_into else ""
+    parts = [f"at {here}{blocked}", f"battery {state.battery}", _dirt(state, here)]
+    if needed_charge(state) > state.battery:
+        parts.append(_charger(state, here))
+    return ", ".join(part.rstrip(".") for part in parts)
+
+
 def _readings(state: VacuumState, reading: Reading) -> list[str]:
     seen = {"dirty": state.dirty, "clean": state.clean, "blocked": state.obstacles}
     lines = [state_line(reading)]

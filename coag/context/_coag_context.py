@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Generic
 
 from autogen_core.model_context import ChatCompletionContext
@@ -186,7 +187,13 @@ class CoagContext(DomainHooks[StateT], ContextComponent, Generic[StateT]):
 
     def build_prompt(self, phase: Phase, material: PhaseMaterial) -> Prompt:
         """The prompt of a phase; `get_messages` shows it until the cycle ends."""
-        prompt = self._build_prompt_for_phase(phase, material)
+        predictions = {
+            each.candidate_id: self.describe_prediction(each.projection)
+            for each in material.evaluations
+            if each.survived and each.projection is not None
+        }
+        told = replace(material, predictions=predictions) if predictions else material
+        prompt = self._build_prompt_for_phase(phase, told)
         self._prompt = self.images.put_into(prompt, phase, self._memory_shown())
         return self._prompt
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Generic, cast
 
 from coag.schema import Candidate, Percept, Phase, Prompt, Trust
 
 from ._rendering import PhaseMaterial, Renderer
-from ._states import AssistantState, StateT, dump_state
+from ._states import AssistantState, StateT, dump_state, load_state
 from ._working_memory import WorkingMemory
 
 
@@ -92,6 +93,10 @@ class DomainHooks(Generic[StateT]):
         """The state that the candidate is predicted to lead to, or None without a model."""
         return None
 
+    def _get_prediction_description(self, projection: StateT) -> str:
+        """A predicted state as Evaluation and Selection are shown it; by default all of it."""
+        return json.dumps(dump_state(projection), ensure_ascii=False)
+
     def _value(self, state: StateT) -> float | None:
         """How near the goal a state is, by the domain's heuristic; None where it has none.
 
@@ -151,6 +156,14 @@ class DomainHooks(Generic[StateT]):
     def project(self, candidate: Candidate) -> StateT | None:
         """The predicted state after a candidate, or None without a forward model."""
         return self._project(candidate, self.state)
+
+    def describe_prediction(self, projection: Mapping[str, Any]) -> str:
+        """A predicted state, given as JSON, as the domain tells it."""
+        if type(self)._get_prediction_description is DomainHooks._get_prediction_description:  # pyright: ignore[reportUnknownMemberType] - of any state
+            return json.dumps(projection, ensure_ascii=False)
+        return self._get_prediction_description(
+            load_state(self.perceptual_state_schema, projection)
+        )
 
     def gain(self, projection: StateT) -> float | None:
         """How much nearer the goal the predicted state is, -1 to 1; None without a value."""

@@ -212,18 +212,20 @@ def form_of(answer: type[BaseModel]) -> str:
 def _example(model: type[BaseModel]) -> str:
     asked = model.model_json_schema()["properties"]
     fields = (
-        f'"{name}": {_ranking(asked[name]) or _placeholder(name, field.annotation)}'
+        f'"{name}": {_keyed(asked[name]) or _placeholder(name, field.annotation)}'
         for name, field in model.model_fields.items()
         if name in asked
     )
     return "{" + ", ".join(fields) + "}"
 
 
-def _ranking(schema: Mapping[str, Any]) -> str:
-    """What shows a ranking, which is asked for as an object with a property for each place."""
+def _keyed(schema: Mapping[str, Any]) -> str:
+    """What shows a ranking, or numbered scores: lists that are asked for as objects."""
     ways: Sequence[Mapping[str, Any]] = schema.get("anyOf", ())
-    ranks = any("best" in way.get("properties", ()) for way in ways)
-    return '{"best": "...", "second": "...", "third": "..."}' if ranks else ""
+    if any("best" in way.get("properties", ()) for way in ways):
+        return '{"best": "...", "second": "...", "third": "..."}'
+    numbers = [name for name in schema.get("properties", ()) if name.isdecimal()]
+    return "{" + ", ".join(f'"{number}": score' for number in numbers) + "}" if numbers else ""
 
 
 def _placeholder(name: str, annotation: Any) -> str:

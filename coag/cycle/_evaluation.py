@@ -66,7 +66,7 @@ def _with_draft_score(evaluation: Evaluation, candidate: Candidate) -> Evaluatio
 async def _score(
     judged: Sequence[Evaluation], context: AnyContext, deps: Deps
 ) -> tuple[tuple[Evaluation, ...], TokenUsage]:
-    answer = evaluation_form(deps)
+    answer = evaluation_form(deps, sum(evaluation.survived for evaluation in judged))
     asked = await ask_phase(
         Phase.EVALUATION,
         answer,

@@ -23,7 +23,7 @@ from ._arguments import ARGUMENTS
 from ._checking import check
 from ._deps import AnyContext, Deps
 from ._enumerating import Calls, calls_of, with_enumerated_actions, with_enumerated_calls
-from ._ranking import can_be_ranked, with_ranked_calls
+from ._ranking import can_be_ranked, with_numbered_scores, with_ranked_calls
 
 _TOLD = 2_000
 """Characters of a note on what is not offered."""
@@ -38,9 +38,11 @@ def reasoning_form(deps: Deps) -> type[ReasoningAnswer]:
     return BriefReasoningAnswer if deps.settings.answers == "brief" else ReasoningAnswer
 
 
-def evaluation_form(deps: Deps) -> type[EvaluationAnswer]:
-    """How Evaluation is asked."""
-    return BriefEvaluationAnswer if deps.settings.answers == "brief" else EvaluationAnswer
+def evaluation_form(deps: Deps, count: int) -> type[EvaluationAnswer]:
+    """How Evaluation is asked about so many candidates."""
+    if deps.settings.answers == "brief":
+        return with_numbered_scores(BriefEvaluationAnswer, count)
+    return EvaluationAnswer
 
 
 def selection_form(deps: Deps) -> type[SelectionAnswer]:

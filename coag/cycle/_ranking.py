@@ -1,4 +1,4 @@
-"""Candidates as a ranking of calls, for servers that enforce schemas.
+"""Candidates as a ranking of calls, and numbered scores, for servers that enforce schemas.
 
 Asked for a list of candidates, a small model writes one and the same call three times. In a ranking
 the schema lists, for each call that may come first, only others for the places after it. The order
@@ -14,7 +14,7 @@ from typing import Annotated, Any, cast
 
 from pydantic import BeforeValidator, Field, WithJsonSchema, create_model
 
-from ._answers import MAX_CANDIDATES, FormT
+from ._answers import MAX_CANDIDATES, EvaluationAnswer, FormT, JudgementAnswer
 from ._enumerating import MOST_CALLS, Calls, naming_calls
 
 PLACES = ("best", "second", "third")
@@ -45,6 +45,36 @@ def with_ranked_calls(answer: type[FormT], calls: Calls) -> type[FormT]:
         WithJsonSchema({"anyOf": list(_rankings(calls))}),
     ]
     return create_model(answer.__name__, __base__=answer, candidates=(listed, ...))
+
+
+@lru_cache(maxsize=64)
+def with_numbered_scores(answer: type[EvaluationAnswer], count: int) -> type[EvaluationAnswer]:
+    """The same form with `evaluations` as a score under each candidate's number, none left out.
+
+    Asked for a list of judgements, a small model judges the first candidate and ends.
+
+    Args:
+        answer: A form of Evaluation.
+        count: How many candidates there are to judge; 1 or more.
+    """
+    numbers = {str(number): {"type": "number"} for number in range(1, count + 1)}
+    listed: Any = Annotated[
+        Sequence[JudgementAnswer],
+        Field(max_length=MAX_CANDIDATES),
+        BeforeValidator(_judgements),
+        WithJsonSchema(_object(numbers)),
+    ]
+    return create_model(answer.__name__, __base__=answer, evaluations=(listed, ...))
+
+
+def _judgements(value: Any) -> Any:
+    """Numbered scores as a list of judgements; anything else, cut, as it is."""
+    if isinstance(value, list):
+        return cast("list[Any]", value)[:MAX_CANDIDATES]
+    if not isinstance(value, dict):
+        return value
+    scores = cast("dict[str, Any]", value)
+    return [{"candidate": number, "score": score} for number, score in scores.items()]
 
 
 def can_be_ranked(calls: Calls) -> bool:
@@ -101,9 +131,13 @@ def _ranking(
     for place, names in (("second", second), ("third", third)):
         if names:
             slots[place] = {"type": "string", "enum": list(names)}
+    return _object(slots)
+
+
+def _object(properties: dict[str, Any]) -> dict[str, Any]:
     return {
         "type": "object",
-        "properties": slots,
-        "required": list(slots),
+        "properties": properties,
+        "required": list(properties),
         "additionalProperties": False,
     }

@@ -36,7 +36,7 @@ async def select(context: AnyContext, deps: Deps) -> SelectionOutcome:
         chosen, decided_by = best(survivors), DecidedBy.RANK
         reason = _ranked(chosen)
     elif survivors:
-        chosen, decided_by, reason, usage = await _ask(survivors, judged, context, deps)
+        chosen, decided_by, reason, usage = await _ask(survivors, context, deps)
     return SelectionOutcome(
         cycle=memory.cycle,
         at=deps.clock.now(),
@@ -63,13 +63,12 @@ def _ranked(chosen: Evaluation) -> str:
 
 
 async def _ask(
-    survivors: Sequence[Evaluation],
-    judged: Sequence[Evaluation],
-    context: AnyContext,
-    deps: Deps,
+    survivors: Sequence[Evaluation], context: AnyContext, deps: Deps
 ) -> tuple[Evaluation, DecidedBy, str, TokenUsage]:
+    """The model's choice among the survivors; it is shown them by rank, the best first."""
+    shown = sorted(survivors, key=lambda each: each.rank(UNSCORED), reverse=True)
     if "evaluation" in deps.settings.without:
-        judged = tuple(e.model_copy(update={"projection": None}) for e in judged)
+        shown = [each.model_copy(update={"projection": None}) for each in shown]
     answer = selection_form(deps)
     asked = await ask_phase(
         Phase.SELECTION,
@@ -77,7 +76,7 @@ async def _ask(
         context,
         deps,
         form=form_of(answer),
-        evaluations=tuple(judged),
+        evaluations=tuple(shown),
     )
     if asked.value is not None and 1 <= asked.value.choice <= len(survivors):
         chosen = survivors[asked.value.choice - 1]

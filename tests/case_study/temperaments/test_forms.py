@@ -20,7 +20,7 @@ from autogen_core.models import (
     UserMessage,
 )
 from autogen_core.tools import ToolSchema
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
@@ -205,7 +205,9 @@ def test_same_facts_give_the_same_intention_in_either_form(
         history.act(dice)
     intend = TEMPERAMENTS[temperament]
     plain, coag = history.plain_request(), history.coag_request(DeliberationAnswer)
-    assert _alike(facts_of(plain)) == _alike(facts_of(coag))
+    read, told = facts_of(plain), facts_of(coag)
+    assert _alike(read) == _alike(told)
+    assume(read.cleaned == told.cleaned)  # who knows better may want something else
     assert _told_by_tool(answer(plain, intend)) == _told_by_json(answer(coag, intend))
 
 

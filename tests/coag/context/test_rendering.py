@@ -332,6 +332,7 @@ def test_an_earlier_evaluation_in_a_growing_prompt_repeats_no_projection() -> No
         arguments={},
         verdicts=(Verdict.allow(),),
         projection={"map": "x" * 50_000},
+        score=0.7,
     )
     context.commit(RetrievalOutcome(cycle=1, at=NOW, query="q"))
     context.commit(ReasoningOutcome(cycle=1, at=NOW, situation="s"))
@@ -339,8 +340,46 @@ def test_an_earlier_evaluation_in_a_growing_prompt_repeats_no_projection() -> No
     context.build_prompt(Phase.EVALUATION, MATERIAL)
     context.commit(EvaluationOutcome(cycle=1, at=NOW, evaluations=(judged,)))
     answer = context.build_prompt(Phase.SELECTION, MATERIAL)[2]
-    assert '"candidate_id": "c1"' in answer.content
-    assert "map" not in answer.content
+    assert answer.content == '{"evaluations": [{"candidate": 1, "score": 0.7}]}'
+
+
+def test_an_earlier_answer_in_a_growing_prompt_is_told_without_what_is_empty() -> None:
+    context = CoagContext[Any](rendering=Rendering.GROWING)
+    candidate = Candidate(id="c1", action="look", raw_arguments="{}")
+    context.commit(RetrievalOutcome(cycle=1, at=NOW, query="q"))
+    context.build_prompt(Phase.REASONING, MATERIAL)
+    context.commit(ReasoningOutcome(cycle=1, at=NOW, situation="s"))
+    reasoned = context.build_prompt(Phase.PROPOSAL, MATERIAL)[2]
+    assert reasoned.content == '{"situation": "s", "goal_status": "open"}'
+    context.commit(ProposalOutcome(cycle=1, at=NOW, candidates=(candidate,)))
+    proposed = context.build_prompt(Phase.EVALUATION, MATERIAL)[4]
+    assert proposed.content == '{"candidates": [{"action": "look", "raw_arguments": "{}"}]}'
+
+
+class Told(CoagContext[Any]):
+    """A domain that tells what it foresees in words of its own."""
+
+    def _get_prediction_description(self, projection: Any) -> str:
+        return f"after {projection.tool_calls} calls"
+
+
+def test_a_domain_may_tell_predicted_states_in_its_own_words() -> None:
+    context = Told()
+    judged = Evaluation(
+        candidate_id="c1",
+        arguments={},
+        verdicts=(Verdict.allow(),),
+        projection={"tool_calls": 3},
+    )
+    context.commit(RetrievalOutcome(cycle=1, at=NOW, query="q"))
+    context.commit(ReasoningOutcome(cycle=1, at=NOW, situation="s"))
+    proposal = ProposalOutcome(cycle=1, at=NOW, candidates=(Candidate(id="c1", action="look"),))
+    context.commit(proposal)
+    material = PhaseMaterial(instructions={}, forms={}, evaluations=(judged,))
+    assert (
+        "predicted state: after 3 calls"
+        in context.build_prompt(Phase.EVALUATION, material)[1].content
+    )
 
 
 @given(steps=st.lists(st.sampled_from(["hear", "cycle", "other actions"]), max_size=8))

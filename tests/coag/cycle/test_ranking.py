@@ -11,9 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from coag.cycle._answers import BriefDeliberationAnswer, BriefProposalAnswer, form_of
+from coag.cycle._answers import (
+    BriefDeliberationAnswer,
+    BriefEvaluationAnswer,
+    BriefProposalAnswer,
+    form_of,
+)
 from coag.cycle._enumerating import MOST_CALLS, Calls, calls_of
-from coag.cycle._ranking import can_be_ranked, with_ranked_calls
+from coag.cycle._ranking import can_be_ranked, with_numbered_scores, with_ranked_calls
 from coag.models import strict_schema
 from coag.schema import ActionSpec
 
@@ -137,3 +142,33 @@ def test_what_is_no_ranking_is_refused_as_an_invalid_answer(said: Any) -> None:
 def test_candidates_that_are_neither_list_nor_ranking_are_refused(said: Any) -> None:
     with pytest.raises(ValidationError):
         with_ranked_calls(BriefProposalAnswer, CALLS).model_validate({"candidates": said})
+
+
+# ---- numbered scores ----
+
+
+def test_numbered_scores_become_judgements() -> None:
+    form = with_numbered_scores(BriefEvaluationAnswer, 2)
+    answer = form.model_validate({"evaluations": {"1": 0.9, "2": 0.1}})
+    assert [(each.candidate, each.score) for each in answer.evaluations] == [(1, 0.9), (2, 0.1)]
+    assert '{"1": score, "2": score}' in form_of(form)
+
+
+def test_judgements_in_a_list_are_taken_all_the_same() -> None:
+    form = with_numbered_scores(BriefEvaluationAnswer, 2)
+    answer = form.model_validate({"evaluations": [{"candidate": 2, "score": 0.4}]})
+    assert [(each.candidate, each.score) for each in answer.evaluations] == [(2, 0.4)]
+
+
+@pytest.mark.parametrize("said", [{"1": "good"}, {"first": 0.5}, {"1": 7}, "0.5", None])
+def test_what_is_no_score_of_a_candidate_is_refused(said: Any) -> None:
+    form = with_numbered_scores(BriefEvaluationAnswer, 2)
+    with pytest.raises(ValidationError):
+        form.model_validate({"evaluations": said})
+
+
+def test_the_schema_admits_no_candidate_without_a_score() -> None:
+    schema = strict_schema(with_numbered_scores(BriefEvaluationAnswer, 2))
+    jsonschema.validate({"evaluations": {"1": 0.5, "2": 0.5}}, schema)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({"evaluations": {"1": 0.5}}, schema)
