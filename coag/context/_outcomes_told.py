@@ -15,6 +15,7 @@ from coag.schema import (
     Section,
     Trust,
     cut_to_tokens,
+    numbered,
 )
 
 from ._budgets import Budgets
@@ -45,10 +46,9 @@ def earlier_answer(phase: Phase, memory: WorkingMemory, budgets: Budgets) -> Pro
 
 def _judgements(outcome: EvaluationOutcome) -> list[dict[str, Any]]:
     """What was thought of the survivors; the rules, and what they foresee, decide by themselves."""
-    survivors = (judged for judged in outcome.evaluations if judged.survived)
     return [
         {"candidate": number, "score": judged.score, "reason": judged.reason}
-        for number, judged in enumerate(survivors, 1)
+        for number, judged in enumerate(numbered(outcome.evaluations), 1)
         if judged.score is not None
     ]
 
@@ -91,23 +91,22 @@ def candidates_section(
 ) -> Section | None:
     """The candidates that survived the hard checks, with predictions and scores.
 
-    They stand in the order in which they are given, with the numbers that the order in which they
-    were proposed gives them.
+    They stand by rank, with the numbers that `numbered` gives them: before there are scores, these
+    are one order.
     """
     proposal = memory.cognitive_state.proposal
-    survivors = {judged.candidate_id: judged for judged in evaluations if judged.survived}
+    survivors = numbered(evaluations)
     if proposal is None or not survivors:
         return None
-    proposed = [candidate for candidate in proposal.candidates if candidate.id in survivors]
-    lines = {
-        candidate.id: _line(
-            number, candidate, survivors[candidate.id], predictions.get(candidate.id)
-        )
-        for number, candidate in enumerate(proposed, 1)
-    }
+    by_id = {candidate.id: candidate for candidate in proposal.candidates}
+    ranked = sorted(enumerate(survivors, 1), key=lambda each: -each[1].rank())
+    lines = [
+        _line(number, by_id[judged.candidate_id], judged, predictions.get(judged.candidate_id))
+        for number, judged in ranked
+    ]
     return Section(
         title="Candidates",
-        text="\n".join(lines[identity] for identity in survivors),
+        text="\n".join(lines),
         source="candidates",
         trust=Trust.UNTRUSTED,
         budget=budgets.cognition,

@@ -11,6 +11,7 @@ from coag.schema import (
     Phase,
     TokenUsage,
     Verdict,
+    numbered,
 )
 
 from ._answers import form_of
@@ -80,7 +81,7 @@ async def _score(
         deps.note(context, "fallback", text, phase="evaluation")
         return tuple(judged), asked.usage
     answers = {each.candidate: each for each in asked.value.evaluations}
-    numbers = {e.candidate_id: n for n, e in enumerate((e for e in judged if e.survived), 1)}
+    numbers = {each.candidate_id: number for number, each in enumerate(numbered(judged), 1)}
     scored: list[Evaluation] = []
     for evaluation in judged:
         judgement = answers.get(numbers.get(evaluation.candidate_id, 0))

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from coag.schema import DecidedBy, Evaluation, Phase, SelectionOutcome, TokenUsage
+from coag.schema import (
+    DecidedBy,
+    Evaluation,
+    Phase,
+    SelectionOutcome,
+    TokenUsage,
+    numbered,
+)
 
 from ._answers import form_of
 from ._batches import batched
@@ -66,9 +73,9 @@ async def _ask(
     survivors: Sequence[Evaluation], context: AnyContext, deps: Deps
 ) -> tuple[Evaluation, DecidedBy, str, TokenUsage]:
     """The model's choice among the survivors; it is shown them by rank, the best first."""
-    shown = sorted(survivors, key=lambda each: each.rank(UNSCORED), reverse=True)
+    shown = tuple(survivors)
     if "evaluation" in deps.settings.without:
-        shown = [each.model_copy(update={"projection": None}) for each in shown]
+        shown = tuple(each.model_copy(update={"projection": None}) for each in shown)
     answer = selection_form(deps)
     asked = await ask_phase(
         Phase.SELECTION,
@@ -76,10 +83,10 @@ async def _ask(
         context,
         deps,
         form=form_of(answer),
-        evaluations=tuple(shown),
+        evaluations=shown,
     )
     if asked.value is not None and 1 <= asked.value.choice <= len(survivors):
-        chosen = survivors[asked.value.choice - 1]
+        chosen = numbered(survivors)[asked.value.choice - 1]
         return chosen, DecidedBy.MODEL, asked.value.reason, asked.usage
     problem = asked.problem
     if asked.value is not None:

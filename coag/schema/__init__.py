@@ -10,7 +10,7 @@ Nothing here does input or output, and nothing here knows AutoGen.
 """
 
 from ._actions import ActionCall, ActionResult, ActionSpec
-from ._candidates import Candidate, Evaluation, Verdict
+from ._candidates import Candidate, Evaluation, Verdict, numbered
 from ._clock import Clock, SteppingClock, SystemClock
 from ._effects import UNPARSED, Intent, Receipt, ReceiptStatus, Returned, parsed_arguments
 from ._html import HtmlTable, html_card, html_text, visible
@@ -96,6 +96,7 @@ __all__ = [
     "Candidate",
     "Verdict",
     "Evaluation",
+    "numbered",
     "Scalar",
     "MemoryKind",
     "Provenance",

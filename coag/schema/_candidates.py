@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from pydantic import Field
@@ -79,3 +80,13 @@ class Evaluation(Value):
     def died_of(self) -> Verdict | None:
         """The verdict that ended it, or None for a survivor."""
         return next((verdict for verdict in self.verdicts if not verdict.allowed), None)
+
+
+def numbered(evaluations: Iterable[Evaluation]) -> tuple[Evaluation, ...]:
+    """The survivors in the order of their numbers in prompts: by predicted gain, the best first.
+
+    Small models favour what stands first in a list, whatever is said of it; so what the domain
+    foresees decides what does. Without gains it is the order of the proposal.
+    """
+    survivors = (judged for judged in evaluations if judged.survived)
+    return tuple(sorted(survivors, key=lambda judged: -(judged.gain or 0.0)))

@@ -382,6 +382,27 @@ def test_a_domain_may_tell_predicted_states_in_its_own_words() -> None:
     )
 
 
+def test_candidates_stand_by_rank_and_are_numbered_by_gain() -> None:
+    context = CoagContext[Any]()
+    candidates = tuple(Candidate(id=name, action=name) for name in ("look", "fly", "wait", "run"))
+    evaluations = [
+        Evaluation(candidate_id=name, arguments={}, verdicts=(verdict,), gain=gain, score=score)
+        for name, verdict, gain, score in (
+            ("look", Verdict.allow(), None, 0.9),
+            ("fly", Verdict.forbid("no wings"), 0.9, None),
+            ("wait", Verdict.allow(), 0.5, 0.1),
+            ("run", Verdict.allow(), -0.5, 0.8),
+        )
+    ]
+    context.commit(RetrievalOutcome(cycle=1, at=NOW, query="q"))
+    context.commit(ReasoningOutcome(cycle=1, at=NOW, situation="s"))
+    context.commit(ProposalOutcome(cycle=1, at=NOW, candidates=candidates))
+    material = PhaseMaterial(instructions={}, forms={}, evaluations=evaluations)
+    text = context.build_prompt(Phase.SELECTION, material)[1].content
+    assert text.index("2. look") < text.index("1. wait") < text.index("3. run")
+    assert "fly" not in text
+
+
 @given(steps=st.lists(st.sampled_from(["hear", "cycle", "other actions"]), max_size=8))
 def test_a_prompt_says_the_same_whatever_was_rendered_before(steps: list[str]) -> None:
     context, material = CoagContext[Any](), MATERIAL

@@ -80,8 +80,16 @@ async def test_a_much_better_score_outweighs_the_gain() -> None:
         def _value(self, state: Place) -> float | None:
             return 0.1 * state.at
 
-    got = await outcomes_of(Slowly(), scores(0.9, 0.5), "left", "right", selection="rank")
+    by_number = scores(0.5, 0.9)  # the gain comes first: 1 is to the right, 2 to the left
+    got = await outcomes_of(Slowly(), by_number, "left", "right", selection="rank")
     assert got[Phase.EXECUTION].action == "left"
+
+
+async def test_numbers_go_by_the_gain_in_judging_and_in_choosing() -> None:
+    got = await outcomes_of(Line(), scores(1.0, 0.0), "left", "right")
+    assert [one.score for one in got[Phase.EVALUATION].evaluations] == [0.0, 1.0]
+    assert got[Phase.SELECTION].decided_by is DecidedBy.MODEL
+    assert got[Phase.EXECUTION].action == "right"
 
 
 async def test_a_gain_is_limited() -> None:
