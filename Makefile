@@ -21,6 +21,8 @@ READY_TO_WORK := $(DEV_STAMP)
 
 # Tests run side by side, a process for each core; files stay together, for their shared parts.
 PARALLEL := --numprocesses auto --maxprocesses 4 --dist loadfile
+QUICK := "not model and not long and not browser"
+OF_COAG := tests/coag tests/contracts tests/drop_in
 
 # The first Python that runs and is new enough; PYTHON=... names another.
 find_python = for python in $(if $(PYTHON),$(PYTHON),python3.11 python3 python3.12 python3.13); do \
@@ -64,11 +66,13 @@ setup: $(READY_TO_WORK) ## Make .venv with everything needed to work on the code
 demo: $(READY_TO_RUN) ## Run both agents through the four scenarios (scripted models, no network)
 	@$(BIN)/case-study demo
 
+# Only the tests of coag itself are measured: measuring takes a third of the time of the others.
 test: $(READY_TO_WORK) ## Run the tests, with the floor of 95 % coverage of coag
 	@mkdir -p build
-	@$(BIN)/python -m pytest $(PARALLEL) -m "not model and not long and not browser" --cov=coag --cov-branch --cov-fail-under=95 \
+	@$(BIN)/python -m pytest $(PARALLEL) -m $(QUICK) $(OF_COAG) --cov=coag --cov-branch --cov-fail-under=95 \
 		--cov-report=term --cov-report=json:build/coverage.json
 	@$(BIN)/python .ci/branch_floor.py build/coverage.json 95
+	@$(BIN)/python -m pytest $(PARALLEL) -m $(QUICK) $(addprefix --ignore=,$(OF_COAG)) tests
 
 test-slow: $(READY_TO_WORK) ## Run only the tests that take processes and many seconds
 	@$(BIN)/python -m pytest -m slow
