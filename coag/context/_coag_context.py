@@ -187,12 +187,7 @@ class CoagContext(DomainHooks[StateT], ContextComponent, Generic[StateT]):
 
     def build_prompt(self, phase: Phase, material: PhaseMaterial) -> Prompt:
         """The prompt of a phase; `get_messages` shows it until the cycle ends."""
-        predictions = {
-            each.candidate_id: self.describe_prediction(each.projection)
-            for each in material.evaluations
-            if each.survived and each.projection is not None
-        }
-        told = replace(material, predictions=predictions) if predictions else material
+        told = replace(material, predictions=self.describe_predictions(material.evaluations))
         prompt = self._build_prompt_for_phase(phase, told)
         self._prompt = self.images.put_into(prompt, phase, self._memory_shown())
         return self._prompt

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Generic, cast
 
-from coag.schema import Candidate, Percept, Phase, Prompt, Trust
+from coag.schema import Candidate, Evaluation, Percept, Phase, Prompt, Trust
 
 from ._rendering import PhaseMaterial, Renderer
 from ._states import AssistantState, StateT, dump_state, load_state
@@ -157,8 +157,15 @@ class DomainHooks(Generic[StateT]):
         """The predicted state after a candidate, or None without a forward model."""
         return self._project(candidate, self.state)
 
-    def describe_prediction(self, projection: Mapping[str, Any]) -> str:
-        """A predicted state, given as JSON, as the domain tells it."""
+    def describe_predictions(self, evaluations: Sequence[Evaluation]) -> dict[str, str]:
+        """The predicted states of surviving candidates as the domain tells them, by id."""
+        return {
+            judged.candidate_id: self._told(judged.projection)
+            for judged in evaluations
+            if judged.survived and judged.projection is not None
+        }
+
+    def _told(self, projection: Mapping[str, Any]) -> str:
         if type(self)._get_prediction_description is DomainHooks._get_prediction_description:  # pyright: ignore[reportUnknownMemberType] - of any state
             return json.dumps(projection, ensure_ascii=False)
         return self._get_prediction_description(
