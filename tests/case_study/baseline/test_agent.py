@@ -200,3 +200,22 @@ async def test_a_call_in_words_is_run_and_the_trace_says_so(tmp_path: Path) -> N
     (note,) = _only(records, Note)
     assert note.about == "spelled"
     assert "push" in note.text
+
+
+async def test_a_call_in_words_is_told_of_in_a_replay_too(tmp_path: Path) -> None:
+    said = 'Green is best.\nAction: push(button="green")'
+    first = _agent(tmp_path / "first", ScriptedModel(scripted_answers([said, "Done."])))
+    await first.say("Go.")
+    wanted = [record.record for record in _records(first)]
+    run = first.recorder.folder
+    replayed = PlainAgent(
+        "robot",
+        ReplayingClient(run),
+        tools=ReplayingWorkbench(run),
+        system_message="Push!",
+        recorder=Recorder(tmp_path / "second", agent="robot", model="scripted:test"),
+    )
+    await replayed.say("Go.")
+    records = _records(replayed)
+    assert [record.record for record in records] == wanted
+    assert [note.about for note in _only(records, Note)] == ["spelled"]
