@@ -66,7 +66,7 @@ setup: $(READY_TO_WORK) ## Make .venv with everything needed to work on the code
 demo: $(READY_TO_RUN) ## Run both agents through the four scenarios (scripted models, no network)
 	@$(BIN)/case-study demo
 
-# Only the tests of coag itself are measured: measuring takes a third of the time of the others.
+# Coverage is that of coag by its own tests; the others run without it, since measuring takes time.
 test: $(READY_TO_WORK) ## Run the tests, with the floor of 95 % coverage of coag
 	@mkdir -p build
 	@$(BIN)/python -m pytest $(PARALLEL) -m $(QUICK) $(OF_COAG) --cov=coag --cov-branch --cov-fail-under=95 \

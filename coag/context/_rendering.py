@@ -206,10 +206,7 @@ def _later_sections(
 ) -> list[Section]:
     """What a growing prompt adds when it comes to a later phase of the cycle."""
     if phase in (Phase.EVALUATION, Phase.SELECTION):
-        return [
-            *material.modules,
-            *_present(_candidates(memory, material, budgets)),
-        ]
+        return [*material.modules, *_present(_candidates(memory, material, budgets))]
     return [*material.modules]
 
 

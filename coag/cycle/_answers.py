@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import Enum
 from functools import cache
 from typing import Annotated, Any, TypeVar, cast, get_args, get_origin
 
 from pydantic import BaseModel, BeforeValidator, Field, create_model
+from pydantic.fields import FieldInfo
 from pydantic.json_schema import SkipJsonSchema
 
 from coag.schema import Candidate, GoalStatus
@@ -40,7 +42,16 @@ Phrase = Annotated[str, Field(max_length=40), _cut_text(40)]
 ArgumentsText = Annotated[str, Field(max_length=4_000), BeforeValidator(_as_json_text)]
 Score = Annotated[float, Field(ge=0.0, le=1.0)]
 ItemT = TypeVar("ItemT")
-_Listed = Annotated[Sequence[ItemT], Field(max_length=MAX_CANDIDATES), _cut_list(MAX_CANDIDATES)]
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """How a field is shown in the form of an answer, where its schema is not that of its type."""
+
+    form: str
+
+
+Listed = Annotated[Sequence[ItemT], Field(max_length=MAX_CANDIDATES), _cut_list(MAX_CANDIDATES)]
 _BriefList = Annotated[
     Sequence[ItemT],
     Field(
@@ -86,7 +97,7 @@ class CandidateAnswer(BaseModel, frozen=True):
 class ProposalAnswer(BaseModel, frozen=True):
     """One to four actions, the most promising first."""
 
-    candidates: _Listed[CandidateAnswer]
+    candidates: Listed[CandidateAnswer]
 
 
 class JudgementAnswer(BaseModel, frozen=True):
@@ -100,7 +111,7 @@ class JudgementAnswer(BaseModel, frozen=True):
 class EvaluationAnswer(BaseModel, frozen=True):
     """One judgement per candidate."""
 
-    evaluations: _Listed[JudgementAnswer]
+    evaluations: Listed[JudgementAnswer]
 
 
 class SelectionAnswer(BaseModel, frozen=True):
@@ -129,7 +140,7 @@ class DeliberationAnswer(BaseModel, frozen=True):
         default_factory=list[str]
     )
     goal_status: GoalStatus = GoalStatus.OPEN
-    candidates: _Listed[ScoredCandidateAnswer]
+    candidates: Listed[ScoredCandidateAnswer]
 
 
 class BriefReasoningAnswer(ReasoningAnswer, frozen=True):
@@ -162,7 +173,7 @@ class BriefJudgementAnswer(JudgementAnswer, frozen=True):
 class BriefEvaluationAnswer(EvaluationAnswer, frozen=True):
     """One score per candidate."""
 
-    evaluations: _Listed[BriefJudgementAnswer]
+    evaluations: Listed[BriefJudgementAnswer]
 
 
 class BriefSelectionAnswer(SelectionAnswer, frozen=True):
@@ -199,7 +210,7 @@ def candidates_of(answer: type[ProposalAnswer] | type[DeliberationAnswer]) -> ty
 def with_candidates(answer: type[FormT], candidate: type[CandidateAnswer]) -> type[FormT]:
     """The same form with another one of its candidates."""
     brief = candidates_of(answer) in (BriefCandidateAnswer, BriefScoredCandidateAnswer)
-    items: Any = _BriefList[candidate] if brief else _Listed[candidate]
+    items: Any = _BriefList[candidate] if brief else Listed[candidate]
     return create_model(answer.__name__, __base__=answer, candidates=(items, ...))
 
 
@@ -212,20 +223,16 @@ def form_of(answer: type[BaseModel]) -> str:
 def _example(model: type[BaseModel]) -> str:
     asked = model.model_json_schema()["properties"]
     fields = (
-        f'"{name}": {_keyed(asked[name]) or _placeholder(name, field.annotation)}'
+        f'"{name}": {_shown(field) or _placeholder(name, field.annotation)}'
         for name, field in model.model_fields.items()
         if name in asked
     )
     return "{" + ", ".join(fields) + "}"
 
 
-def _keyed(schema: Mapping[str, Any]) -> str:
-    """What shows a ranking, or numbered scores: lists that are asked for as objects."""
-    ways: Sequence[Mapping[str, Any]] = schema.get("anyOf", ())
-    if any("best" in way.get("properties", ()) for way in ways):
-        return '{"best": "...", "second": "...", "third": "..."}'
-    numbers = [name for name in schema.get("properties", ()) if name.isdecimal()]
-    return "{" + ", ".join(f'"{number}": score' for number in numbers) + "}" if numbers else ""
+def _shown(field: FieldInfo) -> str:
+    """What a field says of its own form; empty where its type says it all."""
+    return next((each.form for each in field.metadata if isinstance(each, Shown)), "")
 
 
 def _placeholder(name: str, annotation: Any) -> str:

@@ -67,7 +67,8 @@ def _with_draft_score(evaluation: Evaluation, candidate: Candidate) -> Evaluatio
 async def _score(
     judged: Sequence[Evaluation], context: AnyContext, deps: Deps
 ) -> tuple[tuple[Evaluation, ...], TokenUsage]:
-    answer = evaluation_form(deps, sum(evaluation.survived for evaluation in judged))
+    survivors = numbered(judged)
+    answer = evaluation_form(deps, len(survivors))
     asked = await ask_phase(
         Phase.EVALUATION,
         answer,
@@ -81,7 +82,7 @@ async def _score(
         deps.note(context, "fallback", text, phase="evaluation")
         return tuple(judged), asked.usage
     answers = {each.candidate: each for each in asked.value.evaluations}
-    numbers = {each.candidate_id: number for number, each in enumerate(numbered(judged), 1)}
+    numbers = {each.candidate_id: number for number, each in enumerate(survivors, 1)}
     scored: list[Evaluation] = []
     for evaluation in judged:
         judgement = answers.get(numbers.get(evaluation.candidate_id, 0))

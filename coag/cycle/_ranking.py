@@ -12,9 +12,9 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Annotated, Any, cast
 
-from pydantic import BeforeValidator, Field, WithJsonSchema, create_model
+from pydantic import BeforeValidator, WithJsonSchema, create_model
 
-from ._answers import MAX_CANDIDATES, EvaluationAnswer, FormT, JudgementAnswer
+from ._answers import EvaluationAnswer, FormT, JudgementAnswer, Listed, Shown
 from ._enumerating import MOST_CALLS, Calls, naming_calls
 
 PLACES = ("best", "second", "third")
@@ -39,10 +39,10 @@ def with_ranked_calls(answer: type[FormT], calls: Calls) -> type[FormT]:
     """
     item = naming_calls(answer, calls)
     listed: Any = Annotated[
-        Sequence[item],
-        Field(max_length=MAX_CANDIDATES),
+        Listed[item],
         BeforeValidator(_in_order),
         WithJsonSchema({"anyOf": list(_rankings(calls))}),
+        Shown('{"best": "...", "second": "...", "third": "..."}'),
     ]
     return create_model(answer.__name__, __base__=answer, candidates=(listed, ...))
 
@@ -57,20 +57,19 @@ def with_numbered_scores(answer: type[EvaluationAnswer], count: int) -> type[Eva
         answer: A form of Evaluation.
         count: How many candidates there are to judge; 1 or more.
     """
-    numbers = {str(number): {"type": "number"} for number in range(1, count + 1)}
+    numbers = [str(number) for number in range(1, count + 1)]
+    shown = ", ".join(f'"{number}": score' for number in numbers)
     listed: Any = Annotated[
-        Sequence[JudgementAnswer],
-        Field(max_length=MAX_CANDIDATES),
+        Listed[JudgementAnswer],
         BeforeValidator(_judgements),
-        WithJsonSchema(_object(numbers)),
+        WithJsonSchema(_object({number: {"type": "number"} for number in numbers})),
+        Shown(f"{{{shown}}}"),
     ]
     return create_model(answer.__name__, __base__=answer, evaluations=(listed, ...))
 
 
 def _judgements(value: Any) -> Any:
-    """Numbered scores as a list of judgements; anything else, cut, as it is."""
-    if isinstance(value, list):
-        return cast("list[Any]", value)[:MAX_CANDIDATES]
+    """Numbered scores as a list of judgements; anything else as it is."""
     if not isinstance(value, dict):
         return value
     scores = cast("dict[str, Any]", value)
@@ -89,9 +88,7 @@ def _whole(calls: Calls) -> list[str]:
 
 
 def _in_order(value: Any) -> Any:
-    """A ranking as a list of candidates with draft scores; anything else, cut, as it is."""
-    if isinstance(value, list):
-        return cast("list[Any]", value)[:MAX_CANDIDATES]
+    """A ranking as a list of candidates with draft scores; anything else as it is."""
     if not isinstance(value, dict):
         return value
     ranking = cast("dict[str, Any]", value)
@@ -110,12 +107,11 @@ def _rankings(calls: Calls) -> Iterator[dict[str, Any]]:
     whole = _whole(calls)
     for first in calls.names:
         others = [name for name in whole if name != first]
-        free = first not in whole
-        if len(others) < 2 or len(calls.names) * len(others) > _WAYS:
-            yield _ranking(first, others, others[1:] and others, free=free)
-            continue
-        for second in others:
-            yield _ranking(first, [second], [name for name in others if name != second], free=free)
+        few = len(calls.names) * len(others) <= _WAYS
+        seconds = [[name] for name in others] if few else [others]
+        for second in seconds or [[]]:
+            third = [name for name in others if second != [name]]
+            yield _ranking(first, second, third, free=first not in whole)
 
 
 def _ranking(
