@@ -72,7 +72,13 @@ def measure_again(folder: Path, on_progress: Callable[[int, int], None] = _unsee
 
 
 def _measured(trial: Trial, folder: Path) -> Trial:
-    played = domain_named(trial.job.domain).measure_again(trial.job, folder / room_of(trial.job))
+    room = folder / room_of(trial.job)
+    played = domain_named(trial.job.domain).measure_again(trial.job, room)
+    if trial.success and not played.finished:
+        raise AssessmentError(
+            f"The trial of {trial.job.key} succeeded, but what lies in {room} was not played to "
+            "its end. Put it back, or take the line out of the trials."
+        )
     if trial.problem and not played.problem:
         played = played.model_copy(update={"problem": trial.problem, "success": False})
     return trial_of(trial.job, played, attempts=trial.attempts, took=trial.took)

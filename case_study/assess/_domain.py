@@ -11,7 +11,7 @@ from pydantic import Field
 from coag.errors import ConfigurationError
 from coag.schema import Value, from_import_name
 
-from ._trial import Job, Keep, Place
+from ._trial import Job, Keep, Number, Place
 
 VACUUM = "vacuum"
 """The domain that is there without being imported by name."""
@@ -47,9 +47,11 @@ class Played(Value):
     success: bool
     problem: str = ""
     """What the contender did to end it early; empty if it did not."""
-    measures: dict[str, float | None] = Field(default_factory=dict[str, float | None])
+    measures: dict[str, Number | None] = Field(default_factory=dict[str, Number | None])
     causes: dict[str, int] = Field(default_factory=dict[str, int])
     decided_by: dict[str, int] = Field(default_factory=dict[str, int])
+    finished: bool = True
+    """Whether it was played to its end; else it is measured as far as it was played."""
     case: str = "."
     """Where its runs are, relative to the job's folder."""
 
@@ -90,6 +92,9 @@ class Domain(Protocol):
 
     def measure_again(self, job: Job, room: Path) -> Played:
         """The same of a job whose runs were kept, from their traces alone.
+
+        A contender that brought its end on itself has left a job that is not finished: what is
+        there is measured.
 
         Raises:
             CoagError: A run cannot be read.

@@ -12,7 +12,7 @@ from coag.errors import CoagError, ConfigurationError, ModelAnswerError, ModelCa
 from coag.schema import content_id, one_line
 from vacuum_world.errors import WorldError
 
-from ._domain import How, Played, domain_named
+from ._domain import Domain, How, Played, domain_named
 from ._kept import CASES
 from ._trial import Job, Trial
 
@@ -51,13 +51,10 @@ async def play_job(job: Job, how: How, folder: Path) -> Trial:
         try:
             played = await _played(job, how, room)
         except (CoagError, WorldError, OSError) as error:
-            if _contenders_fault(error):
-                played = Played(success=False, problem=_problem(error))
-            elif attempt <= how.retries and not isinstance(error, ConfigurationError):
+            if attempt <= how.retries and not isinstance(error, ConfigurationError):
                 await asyncio.sleep(how.pause * 2 ** (attempt - 1))
                 continue
-            else:
-                return _broken(job, how, room, _problem(error), attempt)
+            return _broken(job, how, room, _problem(error), attempt)
         except Exception as error:  # the outermost guard: one bad job must not end a sweep
             return _broken(job, how, room, _problem(error), attempt)
         took = round(time.monotonic() - began, 3)
@@ -67,7 +64,22 @@ async def play_job(job: Job, how: How, folder: Path) -> Trial:
 
 async def _played(job: Job, how: How, room: Path) -> Played:
     _prepare(room, empty=how.place == "local")
-    return await domain_named(job.domain).play(job, how, room)
+    domain = domain_named(job.domain)
+    try:
+        return await domain.play(job, how, room)
+    except CoagError as error:
+        if not _contenders_fault(error):
+            raise
+        return _ended(domain, job, room, error)
+
+
+def _ended(domain: Domain, job: Job, room: Path, error: CoagError) -> Played:
+    """What a contender came to that ended its own trial, with what it had cost until then."""
+    try:
+        played = domain.measure_again(job, room)
+    except (CoagError, OSError):  # this domain tells nothing of what was not played to its end
+        played = Played(success=False)
+    return played.model_copy(update={"success": False, "problem": _problem(error)})
 
 
 def _prepare(room: Path, *, empty: bool) -> None:

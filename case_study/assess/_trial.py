@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -16,6 +16,10 @@ NO_MODEL = "none"
 Outcome = Literal["success", "failure", "broken"]
 Place = Literal["local", "served"]
 Keep = Literal["all", "failures", "none"]
+Number = Annotated[float, Field(allow_inf_nan=False, ge=-1e15, le=1e15)]
+"""What a measure can be: sums of these are finite, too."""
+Seed = Annotated[int, Field(ge=0)]
+"""What an instance is drawn by."""
 
 
 class Job(Value):
@@ -32,7 +36,7 @@ class Job(Value):
     """One of `case_study.contenders.CONTENDERS`."""
     model: str
     """The model as it is named in public; `none` where the contender asks no model."""
-    seed: int = Field(ge=0)
+    seed: Seed
     """What the instance is drawn by."""
 
     @property
@@ -54,7 +58,7 @@ class Trial(Value):
     """How often it was tried."""
     took: float = Field(default=0.0, ge=0)
     """Seconds of wall time of the last attempt, with building and measuring."""
-    measures: dict[str, float | None] = Field(default_factory=dict[str, float | None])
+    measures: dict[str, Number | None] = Field(default_factory=dict[str, Number | None])
     """By name, see `docs/measures.md`; None where a measure has no meaning or no evidence."""
     causes: dict[str, int] = Field(default_factory=dict[str, int])
     """Failed runs by the component that a diagnosis of the trace blames; empty for a success."""
@@ -95,7 +99,7 @@ class Plan(Value):
     """Names, in the order in which they are shown."""
     models: tuple[str, ...] = Field(min_length=1)
     """Models as they are named in public."""
-    seeds: tuple[int, ...] = Field(min_length=1)
+    seeds: tuple[Seed, ...] = Field(min_length=1)
     """In the order in which they are played."""
     without_model: tuple[str, ...] = ()
     """Those of the contenders that ask no model."""
@@ -112,7 +116,7 @@ class Plan(Value):
     machine: str = ""
     """Class of the machine: system, architecture, cores, memory."""
     command: str = ""
-    """The command that began it."""
+    """The command that began it, and those that added to it."""
     started_at: datetime
     """When it began."""
     resumptions: tuple[Resumption, ...] = ()

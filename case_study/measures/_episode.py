@@ -56,7 +56,7 @@ class Episode:
 def vacuum_episode(
     records: Iterable[TraceRecord],
     setup: ScenarioSetup,
-    world: WorldState,
+    world: WorldState | None,
     *,
     success: bool,
     bound: int | None = None,
@@ -66,7 +66,7 @@ def vacuum_episode(
     Args:
         records: The run's trace, in order.
         setup: The instance that was played.
-        world: The world afterwards.
+        world: The world afterwards; None where it is not known.
         success: Whether it succeeded.
         bound: The bound of actions; None for the scenario's own.
     """

@@ -10,7 +10,7 @@ from case_study.contenders import Change, Parts
 from case_study.contenders.vacuum import Oracle, RuleRobot, random_action, told_of
 from case_study.robot import CONDUCT, CONSTRAINTS, VacuumContext, procedures, prompt
 from case_study.tasks import task_text
-from case_study.temperaments import is_scripted
+from case_study.temperaments import reads_states
 from coag.schema import Constraint, Environment
 from coag.tracing import Recipe
 from vacuum_world.client import WorldClient
@@ -53,7 +53,7 @@ def context_of(request: CaseRequest, setup: ScenarioSetup, reading: Reading) -> 
         work=None if facts.off_limits else facts.dirty,
         patrol=facts.horizon is not None,
         valued=request.contender.valued,
-        readings=is_scripted(request.model),
+        readings=reads_states(request.model),
         rendering="growing" if request.contender.depth == "full" else "isolated",
     )
 
@@ -95,7 +95,7 @@ def vacuum_parts(
         constraints=rules_of(request),
         recalled=0 if request.without_memory else 5,
         changes=changes_of(setup),
-        enforces_schemas=not is_scripted(request.model),
+        enforces_schemas=not reads_states(request.model),
         **further,
     )
 

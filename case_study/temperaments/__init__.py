@@ -15,12 +15,14 @@ of agent.
 | `gullible` | believes reports, manuals, signs and whoever asks for something |
 | `fallible` | sound, but in three of ten situations one of the faulty three, in all phases alike |
 | `noisy` | sound, but at three of ten requests one of the faulty three, drawn anew each time |
+| `chance` | no mind: any answer that the schema admits, any tool; the control for language models |
 
 They show what the code around a model does with its faults. They say nothing about how well a
 language model does; wherever a result of theirs stands, it is named `scripted`.
 """
 
 from ._answers import answer
+from ._chance import CHANCE, drawn_value
 from ._facts import Claim, Facts, Wish
 from ._intentions import CLEAN, MOVE, NOTE, RESPOND, SENSE, WORLD_ACTIONS, Intend, Intention
 from ._mixtures import MIXTURES
@@ -30,6 +32,7 @@ from ._models import (
     TEMPERAMENTS,
     is_scripted,
     open_temperament,
+    reads_states,
     script_named,
 )
 from ._reading import facts_of
@@ -39,7 +42,10 @@ __all__ = [
     "MIXTURES",
     "SCRIPTS",
     "SCRIPTED",
+    "CHANCE",
+    "drawn_value",
     "is_scripted",
+    "reads_states",
     "open_temperament",
     "script_named",
     "answer",

@@ -9,6 +9,7 @@ from coag.errors import UnknownNameError
 from coag.models import ScriptedModel, ScriptedReply, ScriptedRequest
 
 from ._answers import answer
+from ._chance import CHANCE, drawn_answer
 from ._intentions import Intend
 from ._minds import gullible, impulsive, sound, stubborn
 from ._mixtures import MIXTURES, Draw
@@ -21,13 +22,18 @@ TEMPERAMENTS: Mapping[str, Intend] = MappingProxyType(
 )
 """Every temperament by name."""
 
-SCRIPTS: tuple[str, ...] = (*TEMPERAMENTS, *MIXTURES)
-"""Every name that a scripted model can have: temperaments, and mixtures of them."""
+SCRIPTS: tuple[str, ...] = (*TEMPERAMENTS, *MIXTURES, CHANCE)
+"""Every name that a scripted model can have: temperaments, mixtures of them, and chance."""
 
 
 def is_scripted(spec: str) -> bool:
     """Whether a model spec names a scripted model."""
     return spec.startswith(f"{SCRIPTED}:")
+
+
+def reads_states(spec: str) -> bool:
+    """Whether a model spec names a scripted mind: one that reads states and keeps to no schema."""
+    return is_scripted(spec) and spec != f"{SCRIPTED}:{CHANCE}"
 
 
 def open_temperament(name: str, *, seed: int = 0) -> ScriptedModel:
@@ -47,6 +53,8 @@ def script_named(name: str, *, seed: int = 0) -> Callable[[ScriptedRequest], Scr
     """What the scripted model of this name answers, as a function; see `open_temperament`."""
     if name not in SCRIPTS:
         raise UnknownNameError("scripted temperament", name, SCRIPTS)
+    if name == CHANCE:
+        return lambda request: drawn_answer(request, seed)
     draw = MIXTURES.get(name) or _always(TEMPERAMENTS[name])
 
     def script(request: ScriptedRequest) -> ScriptedReply:

@@ -20,6 +20,7 @@ from case_study.measures import (
 )
 from case_study.runner import CaseFolder, CaseRequest, play_case
 from coag.errors import ResumeError
+from coag.schema import TraceRecord
 from coag.tracing import RunFolder, read_trace
 from vacuum_world.scenarios import SCENARIOS, build_scenario
 from vacuum_world.world import WorldState
@@ -64,10 +65,7 @@ class VacuumTrials:
         request = folder.request()
         records = [_counted_again(folder, request, each) for each in folder.episodes()]
         if len(records) < request.episode_count:
-            raise AssessmentError(
-                f"{folder.path} was not played to its end: measure again after playing it, or "
-                "take its line out of the trials."
-            )
+            return _unfinished(folder, room, records)
         success = all(record.succeeded(job.scenario) for record in records)
         return _played(folder, room, success, records)
 
@@ -106,12 +104,35 @@ def _only_case(room: Path) -> CaseFolder:
 def _played(
     folder: CaseFolder, room: Path, success: bool, episodes: Sequence[EpisodeRecord]
 ) -> Played:
-    tallies = _tallies(episodes)
     scenario = folder.request().scenario
     failed = [each for each in episodes if not each.succeeded(scenario)]
+    told = "; ".join(str(each.found(scenario)["summary"]) for each in failed)
+    played = _measured(folder, room, _tallies(episodes))
+    return played.model_copy(update={"success": success, "problem": told})
+
+
+def _unfinished(folder: CaseFolder, room: Path, over: Sequence[EpisodeRecord]) -> Played:
+    """What a case came to that ended in the middle of an episode.
+
+    Of that one its trace is counted; what became of its world is not known.
+    """
+    tallies = _tallies(over)
+    run = folder.run_of(len(over) + 1)
+    if run is not None:
+        request = folder.request()
+        wall = over[0].truth.wall if over else None
+        number = len(over) + 1
+        setup = build_scenario(request.scenario, request.seed, episode=number, wall=wall)
+        bound = request.max_actions
+        tallies.append(
+            tally_of(vacuum_episode(_records(run), setup, None, success=False, bound=bound))
+        )
+    return _measured(folder, room, tallies).model_copy(update={"finished": False})
+
+
+def _measured(folder: CaseFolder, room: Path, tallies: Sequence[Tally]) -> Played:
     return Played(
-        success=success,
-        problem="; ".join(str(each.found(scenario)["summary"]) for each in failed),
+        success=False,
         measures=measures_of(tallies),
         causes=causes_of(tallies),
         decided_by=decisions_of(tallies),
@@ -139,12 +160,15 @@ def _counted_again(
     setup = build_scenario(
         request.scenario, request.seed, episode=record.episode, wall=record.truth.wall
     )
-    trace = RunFolder(folder.path / record.run).trace_path
     episode = vacuum_episode(
-        (entry.body for entry in read_trace(trace, lambda problem: None)),
+        _records(RunFolder(folder.path / record.run)),
         setup,
         world,
         success=record.succeeded(request.scenario),
         bound=record.max_actions,
     )
     return record.model_copy(update={"tally": tally_of(episode)})
+
+
+def _records(run: RunFolder) -> list[TraceRecord]:
+    return [entry.body for entry in read_trace(run.trace_path, lambda problem: None)]

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 from pydantic import ValidationError
 
-from case_study.assess import NO_MODEL, Plan
+from case_study.assess import NO_MODEL, Plan, Trial
 
 
 def _plan(**fields: object) -> Plan:
@@ -52,3 +52,17 @@ def test_each_job_of_a_plan_has_a_key_of_its_own() -> None:
     keys = [job.key for job in _plan().jobs()]
     assert len(set(keys)) == len(keys)
     assert "evolution, coag-full, scripted:stubborn, seed 1" in keys
+
+
+def test_a_seed_below_zero_is_refused() -> None:
+    with pytest.raises(ValidationError, match="greater than or equal to 0"):
+        _plan(seeds=[-1])
+
+
+@pytest.mark.parametrize("value", ["NaN", "Infinity", "1e308"])
+def test_a_measure_that_is_no_number_to_reckon_with_is_refused(value: str) -> None:
+    job = next(_plan().jobs())
+    text = Trial(job=job, outcome="success", measures={"tokens": 0.5}).model_dump_json()
+    assert Trial.model_validate_json(text).measures == {"tokens": 0.5}
+    with pytest.raises(ValidationError, match="tokens"):
+        Trial.model_validate_json(text.replace("0.5", value))
