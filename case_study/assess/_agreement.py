@@ -38,8 +38,8 @@ class Agreement:
 
     @property
     def holds(self) -> bool:
-        """Whether they agree wherever both have evidence."""
-        return not self.differing
+        """Whether they agree wherever both have evidence, and both have some."""
+        return self.same > 0 and not self.differing
 
 
 def agreement(one: Assessment, other: Assessment) -> Agreement:

@@ -13,6 +13,8 @@ from ._errors import AssessmentError
 from ._trial import Plan, Trial
 
 PLAN, TRIALS, CASES = "assessment.json", "trials", "cases"
+DRAFT = f"{PLAN}.tmp"
+"""A plan that is being written; a kill may leave it."""
 
 
 def has_plan(folder: Path) -> bool:
@@ -44,7 +46,7 @@ def read_plan(folder: Path) -> Plan:
 def write_plan(folder: Path, plan: Plan) -> None:
     """Keeps a plan; the one before is replaced at once or not at all."""
     folder.mkdir(parents=True, exist_ok=True)
-    draft = folder / f"{PLAN}.tmp"
+    draft = folder / DRAFT
     draft.write_text(plan.model_dump_json(indent=2) + "\n", encoding="utf-8")
     os.replace(draft, folder / PLAN)
 

@@ -35,15 +35,7 @@ class TrialLog:
             AssessmentError: There is no assessment, or another process is at it.
         """
         read_plan(self._folder.parent)
-        self._folder.mkdir(parents=True, exist_ok=True)
-        lock = (self._folder / _LOCK).open("a+b")
-        if not try_lock(lock):
-            lock.close()
-            raise AssessmentError(
-                f"Another process is sweeping into {str(self._folder.parent)!r}. Wait until it is "
-                "done, stop it, or give another folder."
-            )
-        self._lock = lock
+        self._lock = locked(self._folder.parent)
         for path in self._folder.glob("*.jsonl"):
             _cut_torn(path)
         return self
@@ -58,6 +50,23 @@ class TrialLog:
         line = trial.model_dump_json() + "\n"
         with (self._folder / f"{trial.job.scenario}.jsonl").open("ab") as file:
             file.write(line.encode())
+
+
+def locked(folder: Path) -> IO[bytes]:
+    """Keeps other processes from writing to an assessment, until what it gives is closed.
+
+    Raises:
+        AssessmentError: Another process is at it.
+    """
+    (folder / TRIALS).mkdir(parents=True, exist_ok=True)
+    lock = (folder / TRIALS / _LOCK).open("a+b")
+    if not try_lock(lock):
+        lock.close()
+        raise AssessmentError(
+            f"Another process is sweeping into {str(folder)!r}. Wait until it is done, stop it, or "
+            "give another folder."
+        )
+    return lock
 
 
 def _cut_torn(path: Path) -> None:

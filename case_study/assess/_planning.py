@@ -15,7 +15,8 @@ from typing import cast
 from coag.schema import Clock, SystemClock
 
 from ._errors import AssessmentError
-from ._kept import PLAN, has_plan, read_plan, read_trials, write_plan
+from ._kept import DRAFT, PLAN, has_plan, read_plan, read_trials, write_plan
+from ._log import locked
 from ._trial import NO_MODEL, Plan, Resumption
 
 _PACKAGES = ("coag", "autogen-agentchat", "autogen-ext", "chromadb", "pydantic")
@@ -41,7 +42,8 @@ def begun(folder: Path, asked: Plan, *, extend: bool = False, clock: Clock | Non
         clock: Tells the time.
 
     Raises:
-        AssessmentError: The folder holds another assessment, or something else.
+        AssessmentError: The folder holds another assessment, or something else; or the plan is
+            to change while another process is at it.
     """
     if not has_plan(folder):
         _refuse_foreign(folder)
@@ -61,7 +63,7 @@ def begun(folder: Path, asked: Plan, *, extend: bool = False, clock: Clock | Non
 def _refuse_foreign(folder: Path) -> None:
     if folder.exists() and not folder.is_dir():
         raise AssessmentError(f"{str(folder)!r} is a file: give a folder with -o.")
-    if folder.is_dir() and any(folder.iterdir()):
+    if folder.is_dir() and any(path.name != DRAFT for path in folder.iterdir()):
         raise AssessmentError(
             f"{str(folder)!r} is not empty and holds no assessment (no {PLAN}): give another "
             "folder with -o."
@@ -85,7 +87,11 @@ def _extended(folder: Path, there: Plan, asked: Plan) -> Plan:
         for name in {*there.fewer_seeds, *asked.fewer_seeds}
         if name in asked.fewer_seeds or name not in asked.contenders
     }
-    return there.model_copy(update={**grown, "fewer_seeds": fewer})
+    plan = there.model_copy(update={**grown, "fewer_seeds": fewer})
+    if plan == there or not asked.command:
+        return plan
+    command = f"{there.command}, then {asked.command} --extend"
+    return plan.model_copy(update={"command": command})
 
 
 def _union(there: Sequence[object], asked: Sequence[object]) -> tuple[object, ...]:
@@ -140,7 +146,8 @@ def _gone_on(folder: Path, there: Plan, plan: Plan, asked: Plan, clock: Clock) -
         )
         plan = plan.model_copy(update={"resumptions": (*plan.resumptions, noted)})
     if plan != there:
-        write_plan(folder, plan)
+        with locked(folder):
+            write_plan(folder, plan)
     return plan
 
 

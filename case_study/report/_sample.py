@@ -92,10 +92,11 @@ def _sample(assessment: Assessment, model: str) -> Sample:
 
 
 def decided_by(trials: Iterable[Trial]) -> DecidedBy:
-    """Who decided, over some trials."""
+    """Who decided, over some trials; nobody is told of where no model was asked."""
     counts: Counter[str] = Counter()
     for trial in trials:
-        counts.update(trial.decided_by)
+        if trial.job.model != NO_MODEL:
+            counts.update(trial.decided_by)
     total = counts.total()
     if not total:
         return DecidedBy()

@@ -166,7 +166,8 @@ def _missing(assessment: Assessment, broken: int) -> tuple[str, ...]:
     budget = assessment.plan.token_budget
     if budget is not None:
         told.append(
-            f"Every trial ended after {number(budget)} tokens: contenders had equal tokens."
+            f"Contenders had equal tokens: a trial ended with the turn in which it reached "
+            f"{number(budget)}, so that a dear turn may exceed them."
         )
     return tuple(told)
 

@@ -27,7 +27,8 @@ class DecidedBy(Value):
     """Who decided what was done: shares of the decisions of all trials, adding up to 1."""
 
     decisions: int = 0
-    """How many there were; 0 where none was noted, and then no share is told."""
+    """How many there were; 0 where none was noted or no model was asked, and then no share is
+    told."""
     model: float | None = None
     """The model chose."""
     rank: float | None = None

@@ -43,8 +43,12 @@ def test_the_same_outcome_after_other_actions_is_no_agreement() -> None:
 
 
 def test_a_broken_trial_is_not_compared() -> None:
-    found = agreement(_assessed("a", "broken"), _assessed("b", "success"))
-    assert (found.holds, found.same, found.broken) == (True, 0, 1)
+    found = agreement(_assessed("a", "broken", "failure"), _assessed("b", "success", "failure"))
+    assert (found.holds, found.same, found.broken) == (True, 1, 1)
+
+
+def test_where_nothing_could_be_compared_nothing_agrees() -> None:
+    assert not agreement(_assessed("a", "broken"), _assessed("b", "success")).holds
 
 
 def test_assessments_without_a_common_job_cannot_be_compared() -> None:

@@ -10,6 +10,7 @@ from case_study.assess import (
     Assessment,
     AssessmentError,
     How,
+    Trial,
     begun,
     machine_class,
     read_plan,
@@ -55,6 +56,33 @@ def test_an_assessment_is_added_to_and_keeps_its_trials(
     assert plan.fewer_seeds == {"sleeper": 1}
     assert len(Assessment.read(folder).missing) == 2
     assert sweep(folder, Alone(), at_once, noted).complete
+
+
+def test_the_command_of_an_assessment_that_was_added_to_tells_all_of_it(tmp_path: Path) -> None:
+    begun(tmp_path, pond_plan("fisher", command="assess --seeds 2"))
+    asked = pond_plan("fisher", seeds=(0, 1, 2), command="assess --seeds 3")
+    for _ in range(2):
+        plan = begun(tmp_path, asked, extend=True)
+        assert plan.command == "assess --seeds 2, then assess --seeds 3 --extend"
+
+
+def test_nothing_is_added_while_another_process_is_at_it(
+    tmp_path: Path, at_once: How, noted: Noted
+) -> None:
+    before = begun(tmp_path, pond_plan("fisher"))
+
+    def add(trial: Trial) -> None:
+        with pytest.raises(AssessmentError, match="Another process is sweeping"):
+            begun(tmp_path, pond_plan("sleeper"), extend=True)
+
+    noted.after_each = add
+    sweep(tmp_path, Alone(), at_once, noted)
+    assert read_plan(tmp_path) == before
+
+
+def test_a_plan_that_a_kill_left_half_written_is_no_obstacle(tmp_path: Path) -> None:
+    (tmp_path / "assessment.json.tmp").write_text('{"domain"')
+    assert begun(tmp_path, pond_plan("fisher")) == read_plan(tmp_path)
 
 
 def test_a_model_takes_the_place_of_none(tmp_path: Path) -> None:

@@ -54,6 +54,24 @@ def test_a_contender_that_asks_no_model_stands_in_the_panel_of_every_model() -> 
     assert told.panels[0].success[0].overall == told.panels[1].success[0].overall
 
 
+def test_of_contenders_that_ask_no_model_it_is_not_said_that_a_model_decided() -> None:
+    made = made_up(FOLDER, contenders=("rules", "plain"), seeds=2)
+    trials = tuple(one.model_copy(update={"decided_by": {"model": 3}}) for one in made.trials)
+    panel = only_panel(Assessment(folder=FOLDER, plan=made.plan, trials=trials))
+    decisions = {row.contender: row.decided_by.model for row in panel.success}
+    assert decisions["rules"] is None
+    assert decisions["plain"] == 1
+
+
+def test_at_a_token_budget_it_is_said_that_a_turn_may_exceed_it() -> None:
+    assessed = made_up(FOLDER, contenders=("plain",), seeds=1)
+    plan = assessed.plan.model_copy(update={"token_budget": 8000})
+    found = summary_of(Assessment(folder=FOLDER, plan=plan, trials=assessed.trials))
+    (sentence,) = found.abstract[0].sentences
+    assert "8,000" in sentence
+    assert "may exceed" in sentence
+
+
 def test_with_no_model_asked_there_is_one_panel_that_says_so() -> None:
     panel = only_panel(made_up(FOLDER, contenders=("random", "rules"), seeds=2))
     assert panel.model == "none"
