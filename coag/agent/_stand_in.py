@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
-import logging
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, cast
 
-from autogen_core import EVENT_LOGGER_NAME, CancellationToken, FunctionCall
-from autogen_core.logging import LLMCallEvent
+from autogen_core import CancellationToken, FunctionCall
 from autogen_core.models import (
     ChatCompletionClient,
     CreateResult,
@@ -21,7 +19,7 @@ from autogen_core.models import (
 from autogen_core.tools import Tool, ToolSchema
 from pydantic import BaseModel
 
-from coag.models import Answer, Asker
+from coag.models import Answer, Asker, tell_usage
 from coag.schema import ModelCall, Rung
 
 _NO_RESULT = "The client brought no result"
@@ -85,7 +83,8 @@ class StandInClient(ChatCompletionClient):
         answered = await self._source.answer()
         call = answered.call
         self._on_answer(call.model)
-        _tell_usage(call)
+        if call.usage.cached_tokens or (call.error and call.usage.tokens):
+            tell_usage(call.usage)
         if _ended(call) == "cancelled":
             raise asyncio.CancelledError
         if _ended(call) == "raised":
@@ -228,21 +227,6 @@ def _usage(call: ModelCall) -> Any:
     return RequestUsage(
         prompt_tokens=call.usage.prompt_tokens, completion_tokens=call.usage.completion_tokens
     )
-
-
-def _tell_usage(call: ModelCall) -> None:
-    """Tells, as clients do, what `RequestUsage` has no place for."""
-    usage = call.usage
-    if not usage.cached_tokens and not (call.error and usage.tokens):
-        return
-    response = {"usage": {"prompt_tokens_details": {"cached_tokens": usage.cached_tokens}}}
-    event = LLMCallEvent(
-        messages=[],
-        response=response,
-        prompt_tokens=usage.prompt_tokens,
-        completion_tokens=usage.completion_tokens,
-    )
-    logging.getLogger(EVENT_LOGGER_NAME).info(event)
 
 
 def _error(reason: str, *, refused: bool) -> Exception:

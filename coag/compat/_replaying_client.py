@@ -18,6 +18,7 @@ from autogen_core.tools import Tool, ToolSchema
 from pydantic import BaseModel
 
 from coag.errors import ConfigurationError
+from coag.models import tell_usage
 from coag.schema import ModelCall, provider_name
 
 from ._answer_repair import ToolChoice
@@ -222,6 +223,8 @@ class ReplayingClient(ChatCompletionClient, Component[ReplayingClientConfig]):
 
     def _ended(self, call: ModelCall) -> CreateResult:
         """How the request ended then: the answer, or what was raised."""
+        if call.usage.cached_tokens:
+            tell_usage(call.usage)
         if was_cancelled(call):
             raise asyncio.CancelledError
         if brought_none(call):

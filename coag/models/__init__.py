@@ -23,7 +23,7 @@ from ._clients import (
     model_name_of,
 )
 from ._dialogue import continued, merged_system, sent_messages
-from ._listen import Heard, listening
+from ._listen import Heard, listening, tell_usage
 from ._messages import one_system_message, to_autogen
 from ._native import Offered, ToolRequest, offer_tools
 from ._parse import Parsed, Problem, parse_answer
@@ -71,6 +71,7 @@ __all__ = [
     "has_own_limit",
     "model_name_of",
     "listening",
+    "tell_usage",
     "Heard",
     "redacted",
     "is_refusal",

@@ -121,6 +121,18 @@ def listening() -> Generator[Heard]:
         _heard.reset(token)
 
 
+def tell_usage(usage: TokenUsage) -> None:
+    """Tells of a recorded answer, as clients do, what `RequestUsage` has no place for."""
+    response = {"usage": {"prompt_tokens_details": {"cached_tokens": usage.cached_tokens}}}
+    event = LLMCallEvent(
+        messages=[],
+        response=response,
+        prompt_tokens=usage.prompt_tokens,
+        completion_tokens=usage.completion_tokens,
+    )
+    logging.getLogger(EVENT_LOGGER_NAME).info(event)
+
+
 def _count(number: object) -> int:
     """A number of tokens, as far as it is one: a client may tell anything."""
     return max(0, number) if isinstance(number, int) else 0

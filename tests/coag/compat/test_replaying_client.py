@@ -36,8 +36,14 @@ from coag.errors import (
     ReplayDivergenceError,
     TraceError,
 )
-from coag.models import ScriptedModel, ScriptedRequest, is_refusal, scripted_answers
-from coag.schema import ENTRY, Entry, ModelCall, SteppingClock, TraceRecord
+from coag.models import (
+    ScriptedModel,
+    ScriptedRequest,
+    is_refusal,
+    scripted_answers,
+    tell_usage,
+)
+from coag.schema import ENTRY, Entry, ModelCall, SteppingClock, TokenUsage, TraceRecord
 
 Part = str | CreateResult
 
@@ -174,6 +180,21 @@ async def test_model_is_described_once_and_in_every_replay() -> None:
 
 def replayed_calls(recorded: Recorder) -> list[ModelCall]:
     return [record for record in recorded.records if isinstance(record, ModelCall)]
+
+
+async def test_tokens_from_the_servers_cache_are_told_again() -> None:
+    def answer(request: ScriptedRequest) -> str:
+        tell_usage(TokenUsage(prompt_tokens=7, completion_tokens=3, cached_tokens=5))
+        return "said"
+
+    first, second = recorder(), recorder()
+    await RecordingClient(ScriptedModel(answer), first).create(HI)
+    await RecordingClient(ReplayingClient(written(first)), second).create(HI)
+
+    assert [call.usage.cached_tokens for call in replayed_calls(first)] == [5]
+    assert [call.usage for call in replayed_calls(second)] == [
+        call.usage for call in replayed_calls(first)
+    ]
 
 
 # ---- the same request ----
