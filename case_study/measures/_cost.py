@@ -63,7 +63,10 @@ def later_cached_share(tally: Tally) -> float | None:
 
 @COST.add("seconds", "less")
 def seconds(tally: Tally) -> float | None:
-    """Seconds from a turn's start to its end, over all turns, by the trace's clock."""
+    """Seconds from a turn's start to its end, over all turns, by the trace's clock.
+
+    The time between a run that was broken off and its going on is left out.
+    """
     return tally.figures.seconds
 
 

@@ -10,6 +10,7 @@ from datetime import datetime
 from pydantic import Field
 
 from coag.schema import (
+    RESUMED,
     EvaluationOutcome,
     Intent,
     ModelCall,
@@ -94,6 +95,8 @@ class _Counting:
     deliberates: bool = False
     seconds: float = 0.0
     turn_began: datetime | None = None
+    written: datetime | None = None
+    """When the record before was written."""
     decisions: Counter[str] = field(default_factory=Counter[str])
     rejections: Counter[str] = field(default_factory=Counter[str])
 
@@ -120,8 +123,11 @@ class _Counting:
                 self.fallbacks += 1
             case TurnStart() | TurnEnd():
                 self._time(record)
+            case Note(about=about) if about == RESUMED:
+                self._leave_out_the_break(record)
             case _:
                 pass
+        self.written = record.at
 
     def _time(self, record: TurnStart | TurnEnd) -> None:
         if isinstance(record, TurnStart):
@@ -129,6 +135,11 @@ class _Counting:
         elif self.turn_began is not None:
             self.seconds += (record.at - self.turn_began).total_seconds()
             self.turn_began = None
+
+    def _leave_out_the_break(self, resumed: Note) -> None:
+        """The time in which no process played does not count as the turn's."""
+        if self.turn_began is not None and self.written is not None:
+            self.turn_began += resumed.at - self.written
 
 
 def figures_of(
