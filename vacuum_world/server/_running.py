@@ -33,7 +33,8 @@ class _Uvicorn(uvicorn.Server):
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         super().handle_exit(sig, frame)
-        self._hub.close()
+        # In its turn, not now: a signal may come while a stream is about to wait for its queue.
+        asyncio.get_running_loop().call_soon_threadsafe(self._hub.close)
 
 
 def open_world(
