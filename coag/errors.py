@@ -65,9 +65,11 @@ class EmbedderMismatchError(ConfigurationError):
     """A stored collection was made with another embedder than the one given."""
 
     def __init__(self, *, collection: str, stored: str, given: str) -> None:
+        name = stored.partition(" of dimension ")[0]
         super().__init__(
             f"Collection {collection!r} was made with embedder {stored}, but {given} was given. "
-            f"Open it with {stored}, or choose another folder and add the records again."
+            f"Open it with {stored} (one of ours by its name: `open_store(LOCATION, "
+            f"embedder={name})`), or make new vectors for its records: `coag memory reembed`."
         )
 
 

@@ -53,7 +53,21 @@ from ._protocols import (
     TraceSink,
 )
 from ._random import random_state, set_random
-from ._records import MemoryKind, Provenance, RecalledRecord, Record, Scalar, record_id
+from ._records import (
+    Dynamics,
+    Event,
+    Fact,
+    Lineage,
+    MemoryKind,
+    Mood,
+    Provenance,
+    RecalledRecord,
+    Record,
+    Scalar,
+    ScoreParts,
+    is_own_id,
+    record_id,
+)
 from ._sections import Prompt, PromptMessage, Section, Situation
 from ._text import cleaned, escaped_json, one_line
 from ._tokens import BYTES_PER_TOKEN, cut_to_tokens, estimate_tokens, well_formed
@@ -101,8 +115,15 @@ __all__ = [
     "MemoryKind",
     "Provenance",
     "Record",
+    "Event",
+    "Fact",
+    "Dynamics",
+    "Mood",
+    "Lineage",
     "record_id",
+    "is_own_id",
     "RecalledRecord",
+    "ScoreParts",
     "Section",
     "Situation",
     "PromptMessage",

@@ -82,6 +82,8 @@ class RetrievalOutcome(_OutcomeBase):
     filter: dict[str, Any] | None = None
     """The metadata filter that the domain set on episodic recall."""
     records: tuple[RecalledRecord, ...] = ()
+    left_out: tuple[str, ...] = ()
+    """Ids of records that were recalled too, for which the prompt had no room; best first."""
     procedures: dict[str, int] = Field(default_factory=dict)
     """Version of each procedure, pinned for this cycle."""
     constraints: tuple[str, ...] = ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from enum import StrEnum
 
 from pydantic import Field
@@ -37,6 +38,72 @@ class Provenance(Value):
     trust: Trust
 
 
+class Event(Value):
+    """What happened, and where it stands among what else happened (episodic memory)."""
+
+    at: Moment | None = None
+    """When it happened; None for when the record was made."""
+    episode: str = ""
+    """The stretch of experience it is part of, e.g. a run's activity or a conversation's session;
+    records of one episode are each other's neighbours."""
+    order: int | None = None
+    """Place within the episode, counting by one; None for the order of arrival."""
+    situation: str = ""
+    action: str = ""
+    outcome: str = ""
+    place: str = ""
+    """Where, in the domain's own words."""
+
+
+class Fact(Value):
+    """What is so, said so that a later word on the same thing can be told (semantic memory)."""
+
+    subject: str = Field(min_length=1)
+    """What it is about."""
+    attribute: str = ""
+    """Which of its properties; two facts on one subject and attribute are about the same."""
+    value: str = ""
+    """What is said of it; another value at the same time is a contradiction."""
+    valid_from: Moment | None = None
+    """Since when it holds; None for as long as is known."""
+    valid_until: Moment | None = None
+    """When it ceased to hold; None while it holds."""
+    confidence: float = Field(default=1.0, ge=0.0, le=1.0)
+
+
+class Mood(Value):
+    """How things stood with the agent when it remembered."""
+
+    valence: float = Field(ge=-1.0, le=1.0)
+    """From bad to good."""
+    arousal: float = Field(ge=0.0, le=1.0)
+    """From calm to excited."""
+
+
+class Dynamics(Value):
+    """What the dynamics of memory read and write; ranking reads the importance only."""
+
+    strength: float = Field(default=1.0, ge=0.0, allow_inf_nan=False)
+    """How well it is retained; 1 as it was encoded."""
+    importance: float = Field(default=0.5, ge=0.0, le=1.0)
+    accesses: int = Field(default=0, ge=0)
+    """How often it was recalled and used."""
+    accessed_at: Moment | None = None
+    """When last."""
+    mood: Mood | None = None
+
+
+class Lineage(Value):
+    """What a record has to do with others, by their ids."""
+
+    derived_from: tuple[str, ...] = ()
+    """What it was concluded from; revoking one of these revokes it."""
+    contradicts: tuple[str, ...] = ()
+    """Records that hold at the same time and say otherwise."""
+    also_from: tuple[Provenance, ...] = ()
+    """Further origins of the same text, oldest first."""
+
+
 class Record(Value):
     """One unit of long-term memory; superseded, never overwritten."""
 
@@ -52,11 +119,63 @@ class Record(Value):
     metadata: dict[str, Scalar] = Field(default_factory=dict)
     supersedes: str | None = None
     superseded_by: str | None = None
+    event: Event | None = None
+    fact: Fact | None = None
+    dynamics: Dynamics = Dynamics()
+    lineage: Lineage = Lineage()
+
+    @property
+    def happened_at(self) -> datetime:
+        """When what it tells happened, as far as is known."""
+        at = None if self.event is None else self.event.at
+        return self.created_at if at is None else at
 
 
-def record_id(kind: MemoryKind, scope: str, text: str) -> str:
-    """The id of a record: the same text in the same scope is the same record."""
-    return content_id(kind, scope, " ".join(text.split()))
+def record_id(kind: MemoryKind, scope: str, text: str, about: Fact | None = None) -> str:
+    """The id of a record: the same text in the same scope is the same record.
+
+    Args:
+        kind: Which memory it belongs to.
+        scope: Whose memory it is.
+        text: What it says.
+        about: Its fact, where the same text is remembered of another matter already ("It is shut"
+            of the door, and of the window).
+    """
+    matter = () if about is None else (_folded(about.subject), _folded(about.attribute))
+    return content_id(kind, scope, " ".join(text.split()), *matter)
+
+
+def is_own_id(record: Record) -> bool:
+    """Whether a record has one of the ids that its contents give it."""
+    own = (record.kind, record.scope, record.text)
+    return record.id in (record_id(*own), record_id(*own, record.fact))
+
+
+def _folded(text: str) -> str:
+    return " ".join(text.casefold().split())
+
+
+class ScoreParts(Value):
+    """Why a record came: what each part adds to its score.
+
+    The parts add up to the score, before that is clamped to 0..1.
+    """
+
+    dense: float = 0.0
+    """Similarity of meaning: the cosine of the vectors, weighed."""
+    lexical: float = 0.0
+    """Share of the query's words, the rare ones counting most, weighed."""
+    neighbours: float = 0.0
+    """What stands before and after it in its episode."""
+    episode: float = 0.0
+    """How well its episode as a whole answers the query."""
+    source: float = 0.0
+    """It stems from the one whom the query names."""
+    form: float = 0.0
+    """It says much, or asks instead of telling."""
+    recency: float = 0.0
+    importance: float = 0.0
+    trust: float = 0.0
 
 
 class RecalledRecord(Value):
@@ -64,4 +183,6 @@ class RecalledRecord(Value):
 
     record: Record
     score: float = Field(ge=0.0, le=1.0)
-    """Similarity to the query: cosine, clamped to 0..1."""
+    """How well it answers the query, 0..1; the cosine alone where nothing else was asked for."""
+    why: ScoreParts | None = None
+    """The parts of the score; None if it is a cosine alone."""

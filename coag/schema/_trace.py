@@ -100,15 +100,18 @@ class TurnEnd(Value):
 
 
 class Written(Value):
-    """A record of long-term memory or a version of a procedure was committed."""
+    """A record of long-term memory or a version of a procedure was committed, or taken back."""
 
     record: Literal["written"] = "written"
     at: Moment
     cycle: int
-    what: Literal["record", "procedure"]
+    what: Literal["record", "procedure", "revoked"]
     id: str
     """The record's id, or `NAME@VERSION` of a procedure."""
     content: dict[str, Any]
+    """The record or the version; of what was `revoked`, all that went with it and why."""
+    decision: str = ""
+    """What the write policy said of it; empty where it was not asked."""
 
 
 TraceRecord = Annotated[

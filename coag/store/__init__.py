@@ -2,39 +2,52 @@
 
 A `RecordStore` keeps records and finds them again by similarity. `InMemoryStore` is exact and
 gone with the process; `ChromaStore` is a real Chroma, a folder or a server. Both pass the same
-contract tests: adding is idempotent by id, a record is superseded but never changed, filters
-mean the same, and scores are cosines clamped to 0..1 with a minimum that belongs to the
+contract tests: adding is idempotent by id, the text of a record never changes, filters mean the
+same, and scores are cosines clamped to 0..1 with a minimum that belongs to the
 embedder. What `add` acknowledged on disk survives the death of the process.
 
 `open_store(location)` gives the store for a location. An `Embedder` turns texts into vectors:
-`WordLlamaEmbedder` by default, `HashEmbedder` for tests, `chroma_embedder(...)` for any of
-Chroma's embedding functions. Importing this package imports neither chromadb nor wordllama nor
-numpy; they come with the first use.
+`WordLlamaEmbedder` by default, `MiniLmEmbedder` with `coag[minilm]`, `HashEmbedder` for tests,
+`chroma_embedder(...)` for any of Chroma's embedding functions. `reembed(location, embedder)` gives
+the records of a Chroma the vectors of another one. Importing this package imports neither chromadb
+nor wordllama nor numpy; they come with the first use.
 """
 
 from ._chroma_functions import EmbeddingFunction, chroma_embedder
 from ._chroma_store import ChromaStore
 from ._config import StoreConfig
 from ._embedders import Embedder, HashEmbedder
-from ._fields import FIXED_FIELDS, SHORT_ID_LENGTH, check_metadata, short_id
+from ._fields import FIXED_FIELDS, SHORT_ID_LENGTH, check_metadata, folded, short_id
 from ._filters import parse_where
 from ._in_memory import InMemoryStore
-from ._location import public_location
+from ._location import holds_records, public_location
 from ._open import open_store
 from ._order import ranked
 from ._protocol import RecordStore
+from ._ranking import DEFAULT_RANKING, Ranking
+from ._reembedding import abandon_reembedding, plan_reembedding, reembed
+from ._reembedding_work import ReembedPlan, ReembedProgress
 from ._search import Search
+from ._supersession import superseded_pair
 from ._wordllama import WordLlamaEmbedder
+from ._wrapped import WrappedStore
+from .minilm import MiniLmEmbedder
 
 __all__ = [
     "open_store",
     "StoreConfig",
     "public_location",
+    "holds_records",
     "RecordStore",
+    "WrappedStore",
     "Search",
+    "superseded_pair",
+    "Ranking",
+    "DEFAULT_RANKING",
     "parse_where",
     "FIXED_FIELDS",
     "check_metadata",
+    "folded",
     "SHORT_ID_LENGTH",
     "short_id",
     "ranked",
@@ -42,7 +55,13 @@ __all__ = [
     "ChromaStore",
     "Embedder",
     "WordLlamaEmbedder",
+    "MiniLmEmbedder",
     "HashEmbedder",
     "EmbeddingFunction",
+    "reembed",
+    "plan_reembedding",
+    "abandon_reembedding",
+    "ReembedPlan",
+    "ReembedProgress",
     "chroma_embedder",
 ]

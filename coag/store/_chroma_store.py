@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 from coag.errors import RecordStoreError
 from coag.schema import MemoryKind, RecalledRecord, Record
 
+from ._changes import scanned
 from ._chroma_where import chroma_where
 from ._embedders import Embedder
 from ._fields import flat_fields
 from ._filters import condition_of
+from ._indexed import IndexedChroma
 from ._location import parse_location
 from ._order import listed, ranked
 from ._search import Search
@@ -56,7 +58,18 @@ class ChromaStore:
         self.timeout = timeout
         self.embedder: Embedder = embedder or WordLlamaEmbedder()
         self._location = parse_location(location)
-        self._chroma = ChromaCollections(self._location, self.embedder, collection)
+        chroma = ChromaCollections(self._location, self.embedder, collection)
+        folder = self._location if isinstance(self._location, Path) else None
+        self._indexed = IndexedChroma(
+            chroma,
+            None if folder is None else folder / f"{collection}-words.sqlite3",
+            shared=folder is None,
+        )
+
+    @property
+    def location(self) -> str:
+        """Where it is, the same however it was given: an absolute path or an address."""
+        return str(self._location)
 
     @classmethod
     async def open(
@@ -69,7 +82,7 @@ class ChromaStore:
             RecordStoreError: If it cannot be opened.
         """
         store = cls(location, embedder, collection=collection)
-        await store._in_thread(store._chroma.connect)
+        await store._in_thread(store._indexed.connect)
         return store
 
     async def add(self, records: Sequence[Record]) -> list[str]:
@@ -78,16 +91,20 @@ class ChromaStore:
         for record in records:
             flat_fields(record)  # refuses all before any is stored
             first.setdefault(record.id, record)
-        return await self._in_thread(self._chroma.add, list(first.values()))
+        return await self._in_thread(self._indexed.add, list(first.values()))
 
     async def supersede(self, old_id: str, new: Record) -> Record:
         """See `RecordStore.supersede`."""
         flat_fields(new)
-        return await self._in_thread(self._chroma.supersede, old_id, new)
+        return await self._in_thread(self._indexed.supersede, old_id, new)
+
+    async def update(self, records: Sequence[Record]) -> list[Record]:
+        """See `RecordStore.update`."""
+        return await self._in_thread(self._indexed.update, list(records))
 
     async def get(self, ids: Sequence[str]) -> list[Record]:
         """See `RecordStore.get`."""
-        found = await self._in_thread(self._chroma.get, list(ids))
+        found = await self._in_thread(self._indexed.chroma.get, list(ids))
         return [found[record_id] for record_id in ids if record_id in found]
 
     async def search(self, search: Search) -> list[RecalledRecord]:
@@ -97,21 +114,49 @@ class ChromaStore:
             return []
         if search.text is None:
             where = chroma_where(condition)
-            return listed(await self._in_thread(self._chroma.all, search.kind, where), search.k)
-        hits = await self._in_thread(self._chroma.similar, search, condition, self._minimum(search))
+            return listed(
+                await self._in_thread(self._indexed.chroma.all, search.kind, where), search.k
+            )
+        if search.ranking is not None:
+            least = self.embedder.minimum_similarity
+            return await self._in_thread(
+                self._indexed.recall, search, search.ranking, condition, least
+            )
+        hits = await self._in_thread(
+            self._indexed.chroma.similar, search, condition, self._minimum(search)
+        )
         return ranked(hits, search.k)
 
     async def count(self, kind: MemoryKind) -> int:
         """See `RecordStore.count`."""
-        return await self._in_thread(self._chroma.count, kind)
+        return await self._in_thread(self._indexed.chroma.count, kind)
+
+    async def scan(
+        self,
+        *,
+        kind: MemoryKind | None = None,
+        scopes: Sequence[str] | None = None,
+        batch: int = 500,
+    ) -> AsyncIterator[list[Record]]:
+        """See `RecordStore.scan`."""
+        kinds, condition = scanned(kind, scopes, batch)
+        for one in kinds:
+            ids = await self._in_thread(self._indexed.chroma.ids, one, condition)
+            for start in range(0, len(ids), batch):
+                if records := await self.get(ids[start : start + batch]):
+                    yield records
+
+    async def delete(self, ids: Sequence[str]) -> list[str]:
+        """See `RecordStore.delete`."""
+        return await self._in_thread(self._indexed.delete, list(ids))
 
     async def forget(self, scope: str) -> int:
         """See `RecordStore.forget`."""
-        return await self._in_thread(self._chroma.forget, scope)
+        return await self._in_thread(self._indexed.forget, scope)
 
     async def close(self) -> None:
         """See `RecordStore.close`."""
-        await self._in_thread(self._chroma.close)
+        await self._in_thread(self._indexed.close)
 
     def _minimum(self, search: Search) -> float:
         if search.min_score is None:

@@ -11,6 +11,7 @@ from ._in_memory import InMemoryStore
 from ._location import public_location
 from ._protocol import RecordStore
 from ._wordllama import WordLlamaEmbedder
+from .minilm import MiniLmEmbedder
 
 _HASH = "hash-"
 
@@ -53,9 +54,10 @@ class StoreConfig(Value):
         """The store; nothing is read or reached until its first use.
 
         Raises:
-            ConfigurationError: There is no such embedder, or the location is no proper address.
+            ConfigurationError: There is no such embedder, its package is not installed, or the
+                location is no proper address.
         """
-        embedder = _embedder(self.embedder)
+        embedder = embedder_of(self.embedder)
         if self.location is None:
             return InMemoryStore(embedder)
         return ChromaStore(
@@ -64,7 +66,7 @@ class StoreConfig(Value):
 
 
 def _embedder_name(embedder: Embedder) -> str | Imported:
-    if type(embedder) in (WordLlamaEmbedder, HashEmbedder):
+    if type(embedder) in (WordLlamaEmbedder, MiniLmEmbedder, HashEmbedder):
         return embedder.name
     try:
         return Imported.of(embedder)
@@ -72,15 +74,22 @@ def _embedder_name(embedder: Embedder) -> str | Imported:
         raise ConfigurationError(f"Embedder {embedder.name!r}: {error}") from error
 
 
-def _embedder(given: str | Imported) -> Embedder:
+def embedder_of(given: str | Imported) -> Embedder:
+    """The embedder of this name, or the one to be imported.
+
+    Raises:
+        ConfigurationError: There is none.
+    """
     if isinstance(given, Imported):
         return given.get()
     if given == WordLlamaEmbedder.name:
         return WordLlamaEmbedder()
+    if given == MiniLmEmbedder.name:
+        return MiniLmEmbedder()
     size = given.removeprefix(_HASH)
     if given.startswith(_HASH) and size.isdecimal():
         return HashEmbedder(int(size))
     raise ConfigurationError(
         f"There is no embedder named {given!r} in coag. Known: {WordLlamaEmbedder.name}, "
-        f"{_HASH}DIMENSION. Another one is given by import name."
+        f"{MiniLmEmbedder.name}, {_HASH}DIMENSION. Another one is given by import name."
     )

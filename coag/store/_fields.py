@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
+from coag.errors import RecordStoreError
 from coag.schema import Record, Scalar
 
 FIXED_FIELDS = (
@@ -21,8 +22,13 @@ FIXED_FIELDS = (
     "cycle",
     "created_at",
     "short_id",
+    "subject",
+    "attribute",
 )
 """Names that a filter reads from the record itself; every other name is a metadata key."""
+
+FOLDED_FIELDS = frozenset({"subject", "attribute"})
+"""Those of which the folded form is kept, of facts only; filters fold what they compare with."""
 
 SHORT_ID_LENGTH = 8
 """Length of the short form of an id that models are shown."""
@@ -37,6 +43,14 @@ _LARGEST_EXACT = 2**53
 def short_id(record_id: str) -> str:
     """The short form of a record's id, as models are shown it."""
     return record_id[:SHORT_ID_LENGTH]
+
+
+def folded(text: str) -> str:
+    """The form of a subject or an attribute in which small differences of writing are gone.
+
+    Upper and lower case are one, and so is all white space, which is cut off at the ends.
+    """
+    return " ".join(text.casefold().split())
 
 
 def field_name(name: str) -> str:
@@ -62,7 +76,7 @@ def exact(value: object, *, what: str) -> str | float | bool:
         return value.timestamp()
     if not isinstance(value, int | float):
         raise ValueError(f"{what} must be text, a number or a truth value, not {value!r}.")
-    if not math.isfinite(value) or abs(value) > _LARGEST_EXACT:
+    if abs(value) > _LARGEST_EXACT or math.isnan(value):
         raise ValueError(f"{what} is {value!r}; give numbers beyond 2**53 and NaN as text.")
     return float(value)
 
@@ -71,9 +85,11 @@ def flat_fields(record: Record) -> dict[str, str | float | bool]:
     """What filters see of a record.
 
     Raises:
-        ValueError: If a metadata value cannot be kept exactly.
+        ValueError: If a metadata value or a text cannot be kept exactly.
     """
     origin = record.provenance
+    for name, text in _texts(record):
+        _encodable(text, what=name)
     fixed: dict[str, object] = {
         "type": record.type,
         "scope": record.scope,
@@ -87,6 +103,9 @@ def flat_fields(record: Record) -> dict[str, str | float | bool]:
         "short_id": short_id(record.id),
         CURRENT: record.superseded_by is None,
     }
+    if record.fact is not None:
+        fixed["subject"] = folded(record.fact.subject)
+        fixed["attribute"] = folded(record.fact.attribute)
     flat = {name: exact(value, what=f"Field {name!r}") for name, value in fixed.items()}
     for key, value in record.metadata.items():
         _encodable(key, what="A metadata key")
@@ -115,9 +134,29 @@ def to_json(record: Record) -> str:
 
 
 def from_json(text: str, rest: str) -> Record:
-    """The record of which `to_json` gave `rest`."""
-    fields: dict[str, Any] = json.loads(rest)
-    return Record.model_validate({**fields, "text": text})
+    """The record of which `to_json` gave `rest`.
+
+    Raises:
+        RecordStoreError: If it gave no such thing.
+    """
+    try:
+        fields: dict[str, Any] = json.loads(rest)
+        return Record.model_validate({**fields, "text": text})
+    except ValueError as error:
+        raise RecordStoreError(
+            f"The record with text {text[:60]!r} cannot be read: {error}. Another program or "
+            "version wrote it; remove it by its id (`RecordStore.delete`)."
+        ) from error
+
+
+def _texts(record: Record) -> Iterator[tuple[str, str]]:
+    """What a record says in words besides its fields, with a name for it."""
+    yield "The text of a record", record.text
+    if (event := record.event) is not None:
+        said = (event.episode, event.situation, event.action, event.outcome, event.place)
+        yield "What a record tells of an event", "\n".join(said)
+    if (fact := record.fact) is not None:
+        yield "What a record tells of a fact", f"{fact.subject}\n{fact.attribute}\n{fact.value}"
 
 
 def _encodable(text: str, *, what: str) -> str:

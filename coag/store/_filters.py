@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from dataclasses import field as given
 from typing import Any, cast
 
-from ._fields import CURRENT, exact, field_name
+from ._fields import CURRENT, FOLDED_FIELDS, exact, field_name, folded
 from ._search import Search
 
 Fields = Mapping[str, str | float | bool]
@@ -27,11 +28,18 @@ class OneOf:
 
     field: str
     values: tuple[str | float | bool, ...]
+    _typed: frozenset[tuple[type, str | float | bool]] = given(
+        init=False, repr=False, compare=False
+    )
+
+    def __post_init__(self) -> None:
+        typed = frozenset((type(value), value) for value in self.values)
+        object.__setattr__(self, "_typed", typed)
 
     def matches(self, fields: Fields) -> bool:
         """Whether a record with these flat fields passes."""
         stored = fields.get(self.field)
-        return any(type(stored) is type(value) and stored == value for value in self.values)
+        return (type(stored), stored) in self._typed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,8 +87,8 @@ def parse_where(where: Mapping[str, Any] | None) -> Condition:
     `{"type": "obstacle", "x": {"$gte": 2, "$lt": 5}}` holds where all of it holds. Values are
     compared with `$eq` (or just by giving them), `$in`, `$gt`, `$gte`, `$lt`, `$lte`; whole
     filters are combined with `$and` and `$or`. The names in `FIXED_FIELDS` read the record
-    itself (`created_at` in seconds since 1970, or a datetime), others its metadata. A record
-    without the key does not pass.
+    itself (`created_at` in seconds since 1970, or a datetime; `subject` and `attribute` of its
+    fact, see `folded`), others its metadata. A record without the key does not pass.
 
     Raises:
         ValueError: Naming what is malformed and what is known.
@@ -140,6 +148,8 @@ def _parse_comparison(name: str, operator: str, operand: Any) -> Condition:
 
 
 def _comparable(name: str, value: object) -> str | float | bool:
+    if name in FOLDED_FIELDS and isinstance(value, str):
+        value = folded(value)
     return exact(value, what=f"The value to compare {name!r} with")
 
 

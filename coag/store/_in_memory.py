@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncIterator, Collection, Iterator, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from coag.errors import RecordStoreError
 from coag.schema import MemoryKind, RecalledRecord, Record
 
+from ._changes import checked_update, scanned
 from ._embedders import Embedder
 from ._fields import flat_fields
-from ._filters import Condition, Fields, condition_of
+from ._filters import AllOf, Condition, Fields, condition_of
+from ._hybrid import Hybrid, told_apart
 from ._order import best_with_ties, listed, ranked
+from ._ranking import Ranking
 from ._search import Search
 from ._supersession import superseded_pair
 from ._vectors import QueryVectors, VectorTable, text_vectors
 from ._wordllama import WordLlamaEmbedder
+from .lexicon import Lexicon, leaf_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -34,12 +39,16 @@ class InMemoryStore:
         self.embedder: Embedder = embedder or WordLlamaEmbedder()
         self._queries = QueryVectors(self.embedder)
         self._shelves: dict[MemoryKind, _Shelf] = {}
+        self._lexicon: Lexicon | None = None
         self._closed = False
 
     async def add(self, records: Sequence[Record]) -> list[str]:
         """See `RecordStore.add`."""
         self._check_open()
-        new = [record for record in records if self._find(record.id) is None]
+        first: dict[str, Record] = {}
+        for record in records:
+            first.setdefault(record.id, record)
+        new = [record for record in first.values() if self._find(record.id) is None]
         fields = [flat_fields(record) for record in new]
         if not new:
             return []
@@ -49,6 +58,7 @@ class InMemoryStore:
             if self._find(record.id) is None:  # not added twice here, nor while we embedded
                 self._shelf(record.kind).append(record, flat, vector)
                 stored.append(record.id)
+        self._index(stored)
         return stored
 
     async def supersede(self, old_id: str, new: Record) -> Record:
@@ -60,7 +70,18 @@ class InMemoryStore:
         old, current = superseded_pair(old_id, self._find(old_id), new, self._find(new.id))
         self._shelf(old.kind).replace(old)
         self._shelf(current.kind).replace(current)
+        self._index([old.id, current.id])
         return current
+
+    async def update(self, records: Sequence[Record]) -> list[Record]:
+        """See `RecordStore.update`."""
+        self._check_open()
+        stored = {record.id: record for record in await self.get([one.id for one in records])}
+        updated = checked_update(records, stored)
+        for record in updated.values():
+            self._shelf(record.kind).replace(record)
+        self._index(list(updated))
+        return [updated[record.id] for record in records]
 
     async def get(self, ids: Sequence[str]) -> list[Record]:
         """See `RecordStore.get`."""
@@ -77,12 +98,9 @@ class InMemoryStore:
             return []
         if search.text is None:
             return listed(shelf.matching(condition), search.k)
-        known = self._queries.knows(search.text)
-        query = (
-            self._queries.of(search.text)
-            if known
-            else await asyncio.to_thread(self._queries.of, search.text)
-        )
+        if search.ranking is not None:
+            return await self._hybrid(search, search.ranking, condition, shelf)
+        query = await self._vector(search.text)
         if query is None:
             return []
         minimum = search.min_score
@@ -91,22 +109,90 @@ class InMemoryStore:
         hits = shelf.similar(condition, query, minimum)
         return ranked(best_with_ties(hits, search.k), search.k)
 
+    async def _hybrid(
+        self, search: Search, ranking: Ranking, condition: Condition, shelf: _Shelf
+    ) -> list[RecalledRecord]:
+        hybrid = Hybrid(self._words())
+        question = hybrid.question(search)
+        vector = await self._vector(question.text)
+        self._check_open()
+
+        def nearest(passing: bool) -> dict[str, float]:
+            wanted = condition if passing else AllOf(parts=())
+            if vector is None:
+                return {}
+            hits = shelf.similar(wanted, vector, -1.0)
+            return {hit.record.id: hit.score for hit in islice(hits, ranking.pool)}
+
+        found = hybrid.ranked(
+            question, search, condition, nearest, self.embedder.minimum_similarity
+        )
+        told, _ = told_apart(found, self._records, search.k, ranking.alike)
+        return told
+
+    def _records(self, ids: Sequence[str]) -> dict[str, Record]:
+        found = (self._find(record_id) for record_id in ids)
+        return {record.id: record for record in found if record is not None}
+
+    async def _vector(self, text: str) -> NDArray[np.float32] | None:
+        if self._queries.knows(text):
+            return self._queries.of(text)
+        return await asyncio.to_thread(self._queries.of, text)
+
+    def _words(self) -> Lexicon:
+        """The words of all records; made at the first recall that asks for them."""
+        if self._lexicon is None:
+            self._lexicon = Lexicon()
+            self._index([r.id for shelf in self._shelves.values() for r in shelf.records])
+        return self._lexicon
+
+    def _index(self, ids: Sequence[str]) -> None:
+        if self._lexicon is not None:
+            found = (self._find(record_id) for record_id in ids)
+            records = [record for record in found if record is not None]
+            self._lexicon.put(leaf_of(record, flat_fields(record)) for record in records)
+
     async def count(self, kind: MemoryKind) -> int:
         """See `RecordStore.count`."""
         self._check_open()
         shelf = self._shelves.get(kind)
         return 0 if shelf is None else len(shelf.records)
 
+    async def scan(
+        self,
+        *,
+        kind: MemoryKind | None = None,
+        scopes: Sequence[str] | None = None,
+        batch: int = 500,
+    ) -> AsyncIterator[list[Record]]:
+        """See `RecordStore.scan`."""
+        self._check_open()
+        kinds, condition = scanned(kind, scopes, batch)
+        ids = [one.id for kind in kinds for one in self._shelf(kind).matching(condition)]
+        for start in range(0, len(ids), batch):
+            if records := await self.get(ids[start : start + batch]):
+                yield records
+
+    async def delete(self, ids: Sequence[str]) -> list[str]:
+        """See `RecordStore.delete`."""
+        self._check_open()
+        gone = [one for one in dict.fromkeys(ids) if self._find(one) is not None]
+        if self._lexicon is not None:
+            self._lexicon.drop(gone)
+        self._shelves = {kind: shelf.without(gone) for kind, shelf in self._shelves.items()}
+        return gone
+
     async def forget(self, scope: str) -> int:
         """See `RecordStore.forget`."""
-        self._check_open()
-        before = sum(len(shelf.records) for shelf in self._shelves.values())
-        self._shelves = {kind: shelf.without(scope) for kind, shelf in self._shelves.items()}
-        return before - sum(len(shelf.records) for shelf in self._shelves.values())
+        held = (record for shelf in self._shelves.values() for record in shelf.records)
+        return len(await self.delete([record.id for record in held if record.scope == scope]))
 
     async def close(self) -> None:
-        """Forgets nothing, but refuses everything from now on."""
+        """Refuses everything from now on."""
         self._closed = True
+        if self._lexicon is not None:
+            self._lexicon.close()
+            self._lexicon = None
 
     def _check_open(self) -> None:
         if self._closed:
@@ -141,11 +227,14 @@ class _Shelf:
         row = self._rows[record.id]
         self.records[row], self._fields[row] = record, flat_fields(record)
 
-    def without(self, scope: str) -> _Shelf:
-        """A shelf with the records of other scopes."""
+    def without(self, ids: Collection[str]) -> _Shelf:
+        """A shelf with the other records."""
+        if self._rows.keys().isdisjoint(ids):
+            return self
+        gone = frozenset(ids)
         left = _Shelf(self.vectors.dimension)
         for row, record in enumerate(self.records):
-            if record.scope != scope:
+            if record.id not in gone:
                 left.append(record, self._fields[row], self.vectors.row(row))
         return left
 

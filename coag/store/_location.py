@@ -9,6 +9,29 @@ from urllib.parse import urlsplit
 from coag.errors import ConfigurationError
 
 _CHROMA_PORT = 8000
+_RECORDS = "chroma.sqlite3"
+_AGENTS_STORE = "long_term"
+
+
+def holds_records(folder: Path) -> bool:
+    """Whether a folder is a store itself."""
+    return (folder.expanduser() / _RECORDS).is_file()
+
+
+def check_folder(location: Path | Server) -> None:
+    """Refuses a folder that is no store, but an agent's, with its store one folder below.
+
+    Raises:
+        ConfigurationError: If it is; the message names the folder of the store.
+    """
+    if isinstance(location, Server) or holds_records(location):
+        return
+    if holds_records(location / _AGENTS_STORE):
+        below = str(location / _AGENTS_STORE)
+        raise ConfigurationError(
+            f"{str(location)!r} is an agent's folder; its records are in {_AGENTS_STORE!r}: "
+            f"open_store({below!r}). Nothing was made."
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

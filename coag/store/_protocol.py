@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from typing import Protocol
 
 from coag.schema import MemoryKind, RecalledRecord, Record
@@ -13,9 +13,9 @@ from ._search import Search
 class RecordStore(Protocol):
     """A place where records rest, found again by similarity.
 
-    Records are added and superseded, never changed; only a whole scope can be forgotten, by
-    whoever owns it. Every method raises
-    `RecordStoreError` if the store cannot be reached or was closed.
+    The text of a record never changes: another text is another record, which may supersede it.
+    What else is known of a record can be updated. Every method raises `RecordStoreError` if the
+    store cannot be reached or was closed.
     """
 
     async def add(self, records: Sequence[Record]) -> list[str]:
@@ -46,6 +46,20 @@ class RecordStore(Protocol):
         """
         ...
 
+    async def update(self, records: Sequence[Record]) -> list[Record]:
+        """Writes over everything of records but id, kind, scope and text.
+
+        If one of them is refused, none is written. Of several with one id the last counts.
+
+        Returns:
+            The records as they are stored, in the order given.
+
+        Raises:
+            RecordStoreError: If there is no such record, or its kind, scope or text differ.
+            ValueError: If a record's metadata cannot be stored exactly.
+        """
+        ...
+
     async def get(self, ids: Sequence[str]) -> list[Record]:
         """The records with these ids, in this order; unknown ids are left out."""
         ...
@@ -60,6 +74,37 @@ class RecordStore(Protocol):
 
     async def count(self, kind: MemoryKind) -> int:
         """How many records of this kind there are, superseded ones included."""
+        ...
+
+    def scan(
+        self,
+        *,
+        kind: MemoryKind | None = None,
+        scopes: Sequence[str] | None = None,
+        batch: int = 500,
+    ) -> AsyncIterator[list[Record]]:
+        """Everything there is, superseded records too, some at a time.
+
+        Episodic records come first, then semantic ones, each in the order in which they were
+        first stored. Records that are written or removed meanwhile may come or not; no record
+        comes twice. Only one batch of records, and the ids of all, are held in memory.
+
+        Args:
+            kind: None for both.
+            scopes: Whose records; None for everyone's.
+            batch: How many come at once, at most.
+
+        Raises:
+            ValueError: If `batch` is below 1, or `scopes` is empty.
+        """
+        ...
+
+    async def delete(self, ids: Sequence[str]) -> list[str]:
+        """Removes records for good, from every index; other records that name them stay so.
+
+        Returns:
+            The ids of those that were there, each once, in the order given.
+        """
         ...
 
     async def forget(self, scope: str) -> int:

@@ -8,6 +8,8 @@ from typing import Any
 
 from coag.schema import MemoryKind
 
+from ._ranking import Ranking
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Search:
@@ -26,6 +28,8 @@ class Search:
     """Records less similar are left out; None takes the embedder's own minimum."""
     include_superseded: bool = False
     """Whether records that another one superseded come back too."""
+    ranking: Ranking | None = None
+    """How to weigh meaning, words and the rest; None for the cosine alone."""
 
     def __post_init__(self) -> None:
         if self.k < 1:

@@ -34,7 +34,8 @@ def query_vector(embedder: Embedder, text: str) -> NDArray[np.float32] | None:
     Raises:
         RecordStoreError: If the embedder gave another shape than it says, or no numbers.
     """
-    row = _unit_rows(embedder.embed_query(text), rows=1, embedder=embedder)[0]
+    readable = text.encode(errors="replace").decode()  # no embedder takes lone surrogates
+    row = _unit_rows(embedder.embed_query(readable), rows=1, embedder=embedder)[0]
     return row if row.any() else None
 
 

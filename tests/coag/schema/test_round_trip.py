@@ -113,14 +113,14 @@ def any_container(origin: Any, inner: tuple[Any, ...]) -> st.SearchStrategy[Any]
     return st.dictionaries(TEXTS, any_of(inner[1]), max_size=2)
 
 
-def any_field(name: str, field: FieldInfo) -> st.SearchStrategy[Any]:
-    # `text` of a record must not be empty; no other text is bounded.
+def any_field(field: FieldInfo) -> st.SearchStrategy[Any]:
     strategy = any_of(field.annotation)
-    return strategy.filter(bool) if name == "text" and field.metadata else strategy
+    must_not_be_empty = any(getattr(bound, "min_length", 0) for bound in field.metadata)
+    return strategy.filter(bool) if must_not_be_empty else strategy
 
 
 def any_noun(noun: type[Value]) -> st.SearchStrategy[Any]:
-    fields = {name: any_field(name, field) for name, field in noun.model_fields.items()}
+    fields = {name: any_field(field) for name, field in noun.model_fields.items()}
     return st.fixed_dictionaries(fields).map(lambda values: noun(**values))
 
 

@@ -92,8 +92,9 @@ async def test_another_embedder_is_refused_and_the_way_out_named(tmp_path: Path)
 
     assert str(caught.value) == (
         "Collection 'coag-episodic' was made with embedder 'hash-64' of dimension 64, but "
-        "'hash-32' of dimension 32 was given. Open it with 'hash-64' of dimension 64, or choose "
-        "another folder and add the records again."
+        "'hash-32' of dimension 32 was given. Open it with 'hash-64' of dimension 64 (one of ours "
+        "by its name: `open_store(LOCATION, embedder='hash-64')`), or make new vectors for its "
+        "records: `coag memory reembed`."
     )
 
 
@@ -240,6 +241,7 @@ def write_until_killed(folder: Path, after: int) -> int:
 
 
 @pytest.mark.slow
+@pytest.mark.long  # test_kills.py kills at more points
 async def test_what_was_acknowledged_survives_sigkill(tmp_path: Path) -> None:
     acknowledged = 0
     for _ in range(3):

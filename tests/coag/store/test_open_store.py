@@ -30,3 +30,23 @@ def test_location_is_chroma_and_nothing_is_touched_before_the_first_use(
 def test_address_that_is_no_server_is_refused(location: str) -> None:
     with pytest.raises(ConfigurationError, match=location):
         open_store(location)
+
+
+async def test_an_agents_folder_is_no_store_and_the_error_names_the_one_below(
+    tmp_path: Path,
+) -> None:
+    await (await ChromaStore.open(tmp_path / "robbie" / "long_term", HashEmbedder())).close()
+    with pytest.raises(ConfigurationError, match=r"open_store.*long_term"):
+        await ChromaStore.open(tmp_path / "robbie", HashEmbedder())
+    assert [one.name for one in (tmp_path / "robbie").iterdir()] == ["long_term"]
+
+
+async def test_an_embedder_is_given_by_its_name_and_a_mismatch_says_how(tmp_path: Path) -> None:
+    await (await ChromaStore.open(tmp_path, HashEmbedder(8))).close()
+    with pytest.raises(ConfigurationError, match=r"open_store\(LOCATION, embedder='hash-8'\)"):
+        await ChromaStore.open(tmp_path, HashEmbedder(9))
+    store = open_store(tmp_path, embedder="hash-8")
+    assert await store.get(["none"]) == []
+    await store.close()
+    with pytest.raises(ConfigurationError, match="no embedder named"):
+        open_store(embedder="hush")

@@ -1,0 +1,281 @@
+"""The index of words: SQLite's full text search, with a journal of what is being written."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Collection, Generator, Iterable, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from coag.schema import MemoryKind
+
+from ._entries import Entry, Leaf
+from ._errors import LexiconError, lexicon_errors
+from ._rows import (
+    READ,
+    count_source,
+    how_many,
+    insert_leaf,
+    names_of,
+    newest_row,
+    next_place,
+    numbers_of,
+    rarity,
+    read_entry,
+    rows_among,
+    rows_with,
+    shelf_sizes,
+    split,
+    stretches_around,
+)
+from ._tables import FORMAT, MARKED, TABLES
+
+_ROWS_AT_ONCE = 500
+"""SQLite takes a bounded number of values in one statement."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LexicalHit:
+    """A record that shares words with a query."""
+
+    id: str
+    share: float
+    """What it has of the query's words, the rare ones counting most, 0..1."""
+
+
+class Lexicon:
+    """The words of all records of one store. Every method blocks; safe for several threads.
+
+    Args:
+        path: The file, made if it is missing; None keeps the index in RAM.
+
+    Raises:
+        LexiconError: If the file is no index of ours, or broken.
+    """
+
+    def __init__(self, path: Path | None = None) -> None:
+        self._lock = threading.RLock()
+        with lexicon_errors(path):
+            self._db = sqlite3.connect(
+                ":memory:" if path is None else path,
+                isolation_level=None,
+                check_same_thread=False,
+                timeout=30.0,
+            )
+        self._path = path
+        try:
+            self._prepare()
+        except LexiconError:
+            self._db.close()
+            raise
+
+    def _prepare(self) -> None:
+        with lexicon_errors(self._path):
+            self._db.executescript(MARKED)
+            (stored,) = self._db.execute("SELECT value FROM meta WHERE key = 'format'").fetchone()
+            if stored != FORMAT:
+                message = f"The index of words at {self._path} is of format {stored!r}"
+                raise LexiconError(f"{message}, not {FORMAT!r}.", broken=True)
+            self._db.executescript(TABLES)
+
+    def begin(self, ids: Sequence[str]) -> None:
+        """Notes that these records are about to be written or removed."""
+        with self._writing() as db:
+            db.executemany("INSERT OR IGNORE INTO pending (id) VALUES (?)", [(one,) for one in ids])
+
+    def pending(self) -> list[str]:
+        """The records whose writing was begun and not ended, in the order of their beginning."""
+        with self._reading() as db:
+            return [row[0] for row in db.execute("SELECT id FROM pending ORDER BY n")]
+
+    def put(self, leaves: Iterable[Leaf]) -> None:
+        """Takes in records, in place of what was known of them.
+
+        Their writing has ended with that.
+        """
+        with self._writing() as db:
+            last: dict[int, int] = {}
+            for leaf in leaves:
+                entry = leaf.entry
+                known = db.execute(
+                    "SELECT episode, place FROM entries WHERE id = ?", (entry.id,)
+                ).fetchone()
+                if known is not None:
+                    self._remove(db, [entry.id])
+                place = entry.place
+                if place < 0:
+                    if known is not None and known[0] == entry.episode:
+                        place = known[1]
+                    else:
+                        place = next_place(db, entry, last)
+                elif entry.episode in last:
+                    last[entry.episode] = max(place, last[entry.episode])
+                insert_leaf(db, leaf._replace(entry=entry._replace(place=place)))
+                db.execute("DELETE FROM pending WHERE id = ?", (entry.id,))
+
+    def drop(self, ids: Sequence[str]) -> None:
+        """Forgets records; unknown ones do no harm. Their writing has ended with that."""
+        with self._writing() as db:
+            self._remove(db, ids)
+            db.executemany("DELETE FROM pending WHERE id = ?", [(one,) for one in ids])
+
+    def count(self) -> int:
+        """How many records it knows."""
+        with self._reading() as db:
+            return db.execute("SELECT coalesce(sum(size), 0) FROM shelves").fetchone()[0]
+
+    def other_than(self, ids: Collection[str]) -> list[str]:
+        """The records it knows besides these."""
+        wanted = frozenset(ids)
+        with self._reading() as db:
+            return [row[0] for row in db.execute("SELECT id FROM entries") if row[0] not in wanted]
+
+    def shelves(self, kind: MemoryKind) -> list[str]:
+        """All shelves of a kind."""
+        with self._reading() as db:
+            return [shelf for shelf in shelf_sizes(db) if shelf.startswith(kind.value[0])]
+
+    def entries(self, ids: Sequence[str]) -> dict[str, Entry]:
+        """What it knows of these records, by id."""
+        found: dict[str, Entry] = {}
+        with self._reading() as db:
+            for start in range(0, len(ids), _ROWS_AT_ONCE):
+                some = ids[start : start + _ROWS_AT_ONCE]
+                marks = ",".join("?" * len(some))
+                rows = db.execute(f"SELECT {READ} FROM entries WHERE id IN ({marks})", some)
+                found.update((entry.id, entry) for entry in map(read_entry, rows))
+        return found
+
+    def kept(self, ids: Sequence[str]) -> dict[str, tuple[str, str]]:
+        """The texts of these records and the rest of them, by id."""
+        found: dict[str, tuple[str, str]] = {}
+        with self._reading() as db:
+            for start in range(0, len(ids), _ROWS_AT_ONCE):
+                some = ids[start : start + _ROWS_AT_ONCE]
+                marks = ",".join("?" * len(some))
+                rows = db.execute(f"SELECT id, text, rest FROM entries WHERE id IN ({marks})", some)
+                found.update((one, (text, rest)) for one, text, rest in rows)
+        return found
+
+    def around(self, entries: Iterable[Entry], reach: int) -> dict[str, Entry]:
+        """The records up to `reach` places before and after these in their episodes, by id."""
+        stretches = stretches_around(entries, reach)
+        found: dict[str, Entry] = {}
+        with self._reading() as db:
+            for start in range(0, len(stretches), _ROWS_AT_ONCE):
+                some = stretches[start : start + _ROWS_AT_ONCE]
+                marks = ",".join(["(?,?,?)"] * len(some))
+                rows = db.execute(
+                    f"WITH wanted (of, first, last) AS (VALUES {marks}) SELECT {READ} "
+                    "FROM wanted CROSS JOIN entries ON episode = of AND place >= first "
+                    "AND place < last",
+                    [value for stretch in some for value in stretch],
+                )
+                found.update((entry.id, entry) for entry in map(read_entry, rows))
+        return found
+
+    def sources_named(self, shelves: Sequence[str], words: Sequence[str]) -> list[str]:
+        """Those trusted sources of these shelves whose name consists of words of the query.
+
+        A shelf all of whose records stem from one source names none: that tells nothing apart.
+        """
+        named: dict[str, None] = {}
+        with self._reading() as db:
+            for shelf in shelves:
+                rows = db.execute(
+                    "SELECT source FROM sources WHERE shelf = ? AND size > 0 LIMIT ?",
+                    (shelf, _ROWS_AT_ONCE),
+                ).fetchall()
+                if len(rows) > 1:
+                    for (source,) in rows:
+                        parts = source.casefold().split()
+                        if parts and all(part in words for part in parts):
+                            named[source] = None
+        return list(named)
+
+    def matches(
+        self,
+        words: Sequence[str],
+        shelves: Sequence[str],
+        limit: int,
+        besides: Collection[str] = (),
+    ) -> list[LexicalHit]:
+        """The records that share most with a query, best first, and what others share with it.
+
+        Each word counts by its rarity on these shelves, once for a record, however often it
+        stands there. Words that stand in very many records propose none, if there are others: they
+        would weigh least.
+
+        Args:
+            words: See `query_words`.
+            shelves: Where to look; what is on others has no say in it.
+            limit: At most so many.
+            besides: Ids of further records that are wanted if they share anything.
+        """
+        with self._reading() as db:
+            sizes = shelf_sizes(db)
+            within = sum(sizes.get(shelf, 0) for shelf in shelves)
+            if not within or not words:
+                return []
+            looked_at = shelves if within < sum(sizes.values()) else ()
+            newest = newest_row(db)
+            rows = {word: rows_with(db, word, looked_at) for word in words}
+            weights = {word: rarity(how_many(rows[word], newest), within) for word in words}
+            rare, common = split(rows)
+            few = numbers_of(db, besides)
+            holders = {word: set(rows[word]) for word in rare}
+            for word, among in rows_among(db, common, few).items():
+                holders.setdefault(word, set()).update(among)
+            scores: dict[int, float] = {}
+            for word, holding in holders.items():
+                for n in holding:
+                    scores[n] = scores.get(n, 0.0) + weights[word]
+            wanted = dict.fromkeys(sorted(scores, key=lambda n: (-scores[n], n))[:limit])
+            wanted |= dict.fromkeys(n for n in few if n in scores)
+            names = names_of(db, list(wanted))
+        best = sum(weights.values())
+        return [
+            LexicalHit(id=names[n], share=min(1.0, scores[n] / best)) for n in wanted if n in names
+        ]
+
+    def close(self) -> None:
+        """Lets go of the file."""
+        with self._lock:
+            self._db.close()
+
+    def _remove(self, db: sqlite3.Connection, ids: Sequence[str]) -> None:
+        for one in ids:
+            row = db.execute(
+                "SELECT n, shelf, source, trusted FROM entries WHERE id = ?", (one,)
+            ).fetchone()
+            if row is not None:
+                number, shelf, source, trusted = row
+                db.execute("DELETE FROM words WHERE rowid = ?", (number,))
+                db.execute("DELETE FROM entries WHERE n = ?", (number,))
+                count_source(db, shelf, source, trusted, -1)
+
+    @contextmanager
+    def _reading(self) -> Generator[sqlite3.Connection]:
+        with self._lock, lexicon_errors(self._path):
+            yield self._db
+
+    @contextmanager
+    def _writing(self) -> Generator[sqlite3.Connection]:
+        """One transaction: all of it, or nothing."""
+        with self._lock, lexicon_errors(self._path):
+            self._db.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._db
+                self._db.execute("COMMIT")
+            except BaseException:
+                if self._db.in_transaction:  # a full disk ends it by itself
+                    self._db.execute("ROLLBACK")
+                raise
+
+
+def throw_away(path: Path) -> None:
+    """Removes the files of a lexicon, which must be closed."""
+    for ending in ("", "-wal", "-shm"):
+        path.with_name(path.name + ending).unlink(missing_ok=True)

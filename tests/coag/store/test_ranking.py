@@ -1,0 +1,184 @@
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from coag.store._ranking import Candidate, Ranked, Ranking, rank
+from coag.store.lexicon import Entry
+
+DAY = 86_400.0
+PLAIN = Entry(
+    id="plain",
+    shelf="s",
+    scope="alice",
+    episode=0,
+    place=0,
+    source="ann",
+    created=0.0,
+    importance=0.5,
+    length=8,
+    asks=False,
+    trusted=True,
+    fields="{}",
+)
+SHARES = st.integers(0, 20).map(lambda n: n / 20)
+ENTRIES = st.builds(
+    PLAIN._replace,
+    episode=st.integers(0, 2),
+    place=st.integers(0, 4),
+    source=st.sampled_from(["ann", "ben"]),
+    created=st.sampled_from([0.0, DAY, 400 * DAY]),
+    importance=SHARES,
+    length=st.integers(0, 60),
+    asks=st.booleans(),
+    trusted=st.booleans(),
+)
+CANDIDATES = st.lists(st.builds(Candidate, ENTRIES, SHARES, SHARES), min_size=1, max_size=6).map(
+    lambda some: [one._replace(entry=one.entry._replace(id=f"{n}")) for n, one in enumerate(some)]
+)
+NAMED = st.sampled_from([(), ("ann",), ("ann", "ben")])
+TOLERANCE = 1e-5
+
+
+def ranked(candidates: Sequence[Candidate], named: Sequence[str] = ()) -> list[Ranked]:
+    return rank(candidates, Ranking(), named=named)
+
+
+def totals(candidates: Sequence[Candidate], named: Sequence[str] = ()) -> dict[str, float]:
+    return {one.entry.id: one.total for one in ranked(candidates, named)}
+
+
+@given(CANDIDATES, NAMED)
+def test_parts_of_a_score_add_up_to_it(candidates: list[Candidate], named: tuple[str, ...]) -> None:
+    for one in ranked(candidates, named):
+        assert sum(one.parts) == pytest.approx(one.total, abs=1e-6)
+        shown = one.why().model_dump().values()
+        assert sum(shown) == pytest.approx(one.total, abs=1e-3)
+
+
+@given(CANDIDATES, NAMED)
+def test_order_is_the_same_however_candidates_come(
+    candidates: list[Candidate], named: tuple[str, ...]
+) -> None:
+    found = ranked(candidates, named)
+
+    assert found == ranked(candidates[::-1], named)
+    assert {one.entry.id for one in found} == {one.entry.id for one in candidates}
+    assert [one.total for one in found] == sorted((one.total for one in found), reverse=True)
+
+
+def test_equal_scores_come_newest_first_and_then_by_id() -> None:
+    ranking = Ranking(recency=0.0)
+    entries = [PLAIN._replace(id=name) for name in "ba"] + [PLAIN._replace(id="c", created=DAY)]
+
+    order = rank([Candidate(entry, 0.5, 0.5) for entry in entries], ranking)
+
+    assert [one.entry.id for one in order] == ["c", "a", "b"]
+
+
+CHANGES: dict[str, Callable[[Candidate], Candidate]] = {
+    "dense": lambda one: one._replace(dense=min(1.0, one.dense + 0.2)),
+    "lexical": lambda one: one._replace(lexical=min(1.0, one.lexical + 0.2)),
+    "importance": lambda one: one._replace(entry=one.entry._replace(importance=1.0)),
+    "trust": lambda one: one._replace(entry=one.entry._replace(trusted=True)),
+    "telling": lambda one: one._replace(entry=one.entry._replace(asks=False)),
+    "length": lambda one: one._replace(entry=one.entry._replace(length=one.entry.length + 9)),
+    "source": lambda one: one._replace(entry=one.entry._replace(source="ann")),
+}
+
+
+@given(CANDIDATES, st.sampled_from(sorted(CHANGES)), st.integers(0, 7))
+def test_a_record_that_gets_better_falls_behind_none(
+    candidates: list[Candidate], change: str, which: int
+) -> None:
+    number = which % len(candidates)
+    better = list(candidates)
+    better[number] = CHANGES[change](candidates[number])
+    one = candidates[number].entry.id
+    before, after = totals(candidates, ("ann",)), totals(better, ("ann",))
+
+    for other in before:
+        lead = before[one] - before[other]
+        assert after[one] - after[other] >= lead - TOLERANCE
+
+
+def test_a_newer_record_has_more_of_recency() -> None:
+    entries = [PLAIN._replace(id=f"{days}", created=days * DAY) for days in (0, 30, 60)]
+
+    parts = [one.why().recency for one in ranked([Candidate(one, 0.5, 0.5) for one in entries])]
+
+    assert parts == [0.02, 0.01, 0.005]
+
+
+def test_what_stands_beside_a_good_record_gets_some_of_its_weight() -> None:
+    good = Candidate(PLAIN._replace(id="good", episode=1, place=4), 0.9, 0.9)
+    weak = [
+        Candidate(PLAIN._replace(id=f"{place}", episode=1, place=place), 0.1, 0.0)
+        for place in (1, 2, 3)
+    ]
+
+    why = {one.entry.id: one.why() for one in ranked([good, *weak])}
+
+    assert why["3"].neighbours > why["2"].neighbours > why["1"].neighbours
+    assert why["1"].episode == why["good"].episode > 0
+
+
+def test_records_of_another_episode_are_no_neighbours() -> None:
+    good = Candidate(PLAIN._replace(id="good", episode=1, place=1), 0.9, 0.9)
+    beside = PLAIN._replace(id="beside", episode=2, place=2)
+
+    without = totals([good, Candidate(beside._replace(episode=0), 0.2, 0.2)])["beside"]
+    with_it = [one for one in ranked([good, Candidate(beside, 0.2, 0.2)])][-1]
+
+    assert with_it.why().neighbours == 0
+    assert with_it.total <= without
+
+
+@given(st.lists(st.tuples(SHARES, SHARES), min_size=1, max_size=8), NAMED)
+def test_where_nothing_has_episodes_or_sources_meaning_and_words_decide(
+    scores: list[tuple[float, float]], named: tuple[str, ...]
+) -> None:
+    entries = [PLAIN._replace(id=f"{n}", source="") for n in range(len(scores))]
+    candidates = [Candidate(e, *score) for e, score in zip(entries, scores, strict=True)]
+    ranking = Ranking()
+
+    found = rank(candidates, ranking, named=named)
+
+    own = {
+        one.entry.id: ranking.dense * one.dense + ranking.lexical * one.lexical
+        for one in candidates
+    }
+    for one in found:
+        why = one.why()
+        assert why.neighbours == why.episode == why.source == why.trust == 0
+    for one, two in pairwise(found):
+        assert own[one.entry.id] >= own[two.entry.id] - TOLERANCE
+
+
+def test_a_query_that_names_several_sources_favours_none() -> None:
+    candidates = [
+        Candidate(PLAIN._replace(id=name, source=name), 0.5, 0.5) for name in ("ann", "ben")
+    ]
+
+    assert totals(candidates, ("ann",))["ann"] > totals(candidates, ("ann",))["ben"]
+    assert len(set(totals(candidates, ("ann", "ben")).values())) == 1
+
+
+def test_a_record_that_has_nothing_to_do_with_the_query_is_left_out() -> None:
+    candidates = [
+        Candidate(PLAIN._replace(id="meant"), 0.6, 0.0),
+        Candidate(PLAIN._replace(id="said"), 0.1, 0.3),
+        Candidate(PLAIN._replace(id="neither"), 0.1, 0.1),
+    ]
+
+    found = rank(candidates, Ranking(), minimum=0.3)
+
+    assert {one.entry.id for one in found} == {"meant", "said"}
+
+
+def test_nothing_to_rank_is_no_error() -> None:
+    assert ranked([]) == []

@@ -1,0 +1,189 @@
+"""A Chroma server that ends in the middle of a write, and comes back."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from kits.remembered import remembered
+
+from coag.errors import ConfigurationError, EmbedderMismatchError, RecordStoreError
+from coag.schema import MemoryKind, Record
+from coag.store import DEFAULT_RANKING, ChromaStore, HashEmbedder, Search, reembed
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
+LATER = HashEmbedder(32)
+
+
+class Server:
+    """A Chroma server that can be killed and started again at its place."""
+
+    def __init__(self, folder: Path) -> None:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self._port = probe.getsockname()[1]
+        self.address = f"http://127.0.0.1:{self._port}"
+        self._folder = folder
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        beside_python = Path(sys.executable).parent / "chroma"
+        command = str(beside_python) if beside_python.exists() else shutil.which("chroma")
+        assert command, "the chroma command comes with the chromadb package"
+        place = ["--path", str(self._folder), "--host", "127.0.0.1", "--port", str(self._port)]
+        self._process = subprocess.Popen(
+            [command, "run", *place], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        while not self._listens(self._process):
+            pass
+
+    def _listens(self, process: subprocess.Popen[bytes]) -> bool:
+        try:
+            socket.create_connection(("127.0.0.1", self._port), timeout=1).close()
+        except OSError:
+            try:
+                code = process.wait(timeout=0.1)
+            except subprocess.TimeoutExpired:
+                return False
+            pytest.fail(f"The Chroma server ended with {code}.")
+        return True
+
+    def kill(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            self._process = None
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Server]:
+    made = Server(tmp_path)
+    made.start()
+    yield made
+    made.kill()
+
+
+async def opened(server: Server, embedder: HashEmbedder | None = None) -> ChromaStore:
+    return await ChromaStore.open(server.address, embedder or HashEmbedder())
+
+
+async def everything(store: ChromaStore) -> list[Record]:
+    return [record async for batch in store.scan() for record in batch]
+
+
+async def found(store: ChromaStore, text: str, *, by_words: bool) -> list[str]:
+    ranking = DEFAULT_RANKING if by_words else None
+    search = Search(text=text, kind=MemoryKind.EPISODIC, k=3, ranking=ranking, min_score=0.1)
+    return [hit.record.text for hit in await store.search(search)]
+
+
+async def test_nothing_acknowledged_is_lost_nothing_is_doubled_and_the_retry_completes(
+    server: Server,
+) -> None:
+    store = await opened(server)
+    acknowledged: list[Record] = []
+    enough = asyncio.Event()
+
+    async def write() -> list[Record]:
+        """Writes until a write fails; gives the one that failed."""
+        number = 0
+        while True:
+            number += 1
+            batch = [remembered(f"event {number} part{number}x{part}") for part in range(20)]
+            try:
+                await store.add(batch)
+            except RecordStoreError:
+                return batch
+            acknowledged.extend(batch)
+            if number == 5:
+                enough.set()
+
+    writing = asyncio.create_task(write())
+    await enough.wait()
+    await asyncio.to_thread(server.kill)
+    failed = await writing
+    for call in (store.get([failed[0].id]), found(store, "event", by_words=True)):
+        with pytest.raises(RecordStoreError, match="Chroma at http:"):
+            await call
+    await asyncio.to_thread(server.start)
+
+    there = {record.id for record in await everything(store)}
+    assert {record.id for record in acknowledged} <= there
+    assert there <= {record.id for record in [*acknowledged, *failed]}
+    await store.add(failed)
+
+    expected = sorted(record.text for record in [*acknowledged, *failed])
+    assert sorted(record.text for record in await everything(store)) == expected
+    for record in (acknowledged[0], acknowledged[-1], failed[-1]):
+        for by_words in (True, False):
+            assert (await found(store, record.text, by_words=by_words))[0] == record.text
+    await store.close()
+
+
+async def test_re_embedding_goes_on_when_the_server_is_back(server: Server) -> None:
+    store = await opened(server)
+    records = [remembered(f"event {number} word{number}") for number in range(60)]
+    await store.add(records)
+
+    with pytest.raises(RecordStoreError, match="Chroma at"):
+        await reembed(server.address, LATER, batch=10, progress=lambda _: server.kill())
+    await asyncio.to_thread(server.start)
+
+    with pytest.raises(ConfigurationError, match="coag memory reembed"):
+        await opened(server, LATER)
+    late = remembered("written by one who has it open")
+    await store.add([late])
+    assert await reembed(server.address, LATER, batch=10) == 61
+    with pytest.raises(RecordStoreError, match="re-embedded"):
+        await store.add([remembered("written too late")])
+    with pytest.raises(EmbedderMismatchError):
+        await opened(server)
+    await store.close()
+
+    after = await opened(server, LATER)
+    assert [one.text for one in await everything(after)] == [one.text for one in [*records, late]]
+    for by_words in (True, False):
+        assert (await found(after, "event 7 word7", by_words=by_words))[0] == "event 7 word7"
+    await after.close()
+
+
+async def test_those_who_write_to_a_server_while_it_is_re_embedded_lose_nothing(
+    server: Server,
+) -> None:
+    store = await opened(server)
+    await store.add([remembered(f"event {number}") for number in range(40)])
+    acknowledged: list[str] = []
+    elsewhere = server.address.replace("127.0.0.1", "localhost")  # shares no lock with us
+    other = await ChromaStore.open(elsewhere, HashEmbedder())
+    begun = asyncio.Event()
+
+    async def write() -> None:
+        number = 0
+        while True:
+            number += 1
+            record = remembered(f"meanwhile {number}")
+            try:
+                await other.add([record])
+            except RecordStoreError:
+                return
+            acknowledged.append(record.text)
+            begun.set()
+
+    writing = asyncio.create_task(write())
+    await begun.wait()
+    await reembed(server.address, LATER, batch=10)
+    await writing
+    await other.close()
+    await store.close()
+
+    after = await opened(server, LATER)
+    texts = [record.text for record in await everything(after)]
+    assert len(texts) == len(set(texts))
+    assert {*acknowledged, *(f"event {number}" for number in range(40))} <= set(texts)
+    await after.close()
