@@ -16,11 +16,14 @@ from ._actions import (
     PROCEDURAL_ACTION,
     SEMANTIC_ACTION,
     MemoryActions,
-    MemorySituation,
 )
+from ._asking import RecallSource
 from ._config import LongTermMemoryConfig
+from ._facts import settled
 from ._gate import GateSettings
-from ._long_term import LongTermMemory, Recall, RecallSource, Remembered
+from ._long_term import LongTermMemory
+from ._places import LTM_FOLDER, PROCEDURES_FILE
+from ._policy import Decision, DecisionKind, decided, says_the_same
 from ._procedural import ProceduralMemory
 from ._procedure import (
     PendingRewrite,
@@ -30,15 +33,34 @@ from ._procedure import (
     parse_procedure,
     seed_procedures,
 )
+from ._results import Recall, Remembered
+from ._revoking import Revocation
 from ._rules import RuleChange, rules_of
+from ._scopes import Scopes, agent_scope, team_scope, user_scope
+from ._situation import MemorySituation, place_of
+from ._telling import ToRemember
+from ._undoing import Undone
 from ._words import quotes, shared_run
 
 __all__ = [
     "LongTermMemory",
     "LongTermMemoryConfig",
+    "Scopes",
+    "agent_scope",
+    "user_scope",
+    "team_scope",
+    "ToRemember",
     "Recall",
     "RecallSource",
     "Remembered",
+    "Revocation",
+    "Decision",
+    "DecisionKind",
+    "decided",
+    "says_the_same",
+    "Undone",
+    "settled",
+    "place_of",
     "ProceduralMemory",
     "Procedure",
     "ProcedureVersion",
@@ -56,4 +78,6 @@ __all__ = [
     "PROCEDURAL_ACTION",
     "quotes",
     "shared_run",
+    "LTM_FOLDER",
+    "PROCEDURES_FILE",
 ]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -14,48 +14,25 @@ from coag.schema import (
     ActionSpec,
     Failure,
     MemoryKind,
-    Provenance,
+    Record,
     Scalar,
-    Trust,
     Written,
+    one_line,
 )
 from coag.store import short_id
 
 from ._arguments import EpisodicArguments, ProceduralArguments, SemanticArguments, json_schema
-from ._long_term import LongTermMemory, Remembered
+from ._facts import takes_on
+from ._long_term import LongTermMemory
 from ._procedural import ProceduralMemory
 from ._procedure import PendingRewrite, ProcedureVersion
+from ._results import Remembered
 from ._rules import RuleChange, rules_of
-from ._words import quotes
+from ._situation import MemorySituation
 
 EPISODIC_ACTION = "tool_update_episodic_memory"
 SEMANTIC_ACTION = "tool_update_semantic_memory"
 PROCEDURAL_ACTION = "tool_update_procedural_memory"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MemorySituation:
-    """The few facts about the moment in which an agent remembers something."""
-
-    run: str
-    activity: str
-    cycle: int
-    agent: str
-    """Name of the agent: source of its own conclusions, author of its rewrites."""
-    metadata: dict[str, Scalar] = field(default_factory=dict[str, Scalar])
-    """What the domain adds to every record made now, e.g. the position."""
-    untrusted: tuple[str, ...] = ()
-    """Untrusted percepts and recalled records of this cycle, as texts."""
-    trust: Trust = Trust.USER
-    """Trust of the agent's own conclusions. A text that quotes an untrusted one is always
-    untrusted, and none may have the trust of a developer's word."""
-
-    def __post_init__(self) -> None:
-        if self.trust is Trust.DEVELOPER:
-            raise ValueError(
-                "What a model concludes must not stand as instruction: "
-                "trust is Trust.USER or Trust.UNTRUSTED."
-            )
 
 
 class MemoryActions:
@@ -91,18 +68,19 @@ class MemoryActions:
 
     def action_specs(self) -> Sequence[ActionSpec]:
         """The actions that are offered; the procedures are listed as they are named now."""
+        scopes = {"scope": self._long_term.scopes.writable}
         specs = (
             ActionSpec(
                 name=EPISODIC_ACTION,
                 description="Remember something that happened and may matter later.",
-                parameters=json_schema(EpisodicArguments),
+                parameters=json_schema(EpisodicArguments, scopes),
                 internal=True,
                 repeatable=True,
             ),
             ActionSpec(
                 name=SEMANTIC_ACTION,
                 description="Remember a fact that will still hold later.",
-                parameters=json_schema(SemanticArguments),
+                parameters=json_schema(SemanticArguments, scopes),
                 internal=True,
                 repeatable=True,
             ),
@@ -143,23 +121,38 @@ class MemoryActions:
         remembered = await self._long_term.remember(
             MemoryKind.EPISODIC,
             given.summary,
-            provenance=_provenance(now, given.summary, given.about),
+            provenance=now.provenance(given.summary, given.about),
             type=given.type,
             metadata=_metadata(now, given.about),
+            event=now.happening(),
+            derived_from=await self._kept(now.quoted_by(given.summary)),
+            scope=given.scope or None,
         )
-        return self._told(remembered)
+        return await self._told(remembered)
 
     async def _remember_fact(self, call: ActionCall) -> ActionResult:
         given = SemanticArguments.model_validate(call.arguments)
-        now = self._situation()
+        fact, now = given.as_fact(), self._situation()
+        old = await self._superseded(given)
+        quoted = (r for r in now.quoted_by(given.fact) if r.id != old and not takes_on(fact, r))
         remembered = await self._long_term.remember(
             MemoryKind.SEMANTIC,
             given.fact,
-            provenance=_provenance(now, given.fact, given.about),
+            provenance=now.provenance(given.fact, given.about, given.told_value()),
             metadata=_metadata(now, given.about),
-            supersedes=await self._superseded(given),
+            event=now.happening(),
+            fact=fact,
+            supersedes=old,
+            derived_from=await self._kept(quoted),
+            scope=given.scope or None,
         )
-        return self._told(remembered)
+        return await self._told(remembered)
+
+    async def _kept(self, records: Iterable[Record]) -> list[str]:
+        """The ids of those that this memory holds, not a further source of recall."""
+        ids = [record.id for record in records]
+        held = await self._long_term.store.get(ids) if ids else []
+        return [record.id for record in held if record.scope in self._long_term.scopes.readable]
 
     async def _superseded(self, given: SemanticArguments) -> str | None:
         if not given.supersedes:
@@ -167,6 +160,12 @@ class MemoryActions:
         old = await self._long_term.find(MemoryKind.SEMANTIC, given.supersedes)
         if old is None:
             raise ValueError(f"No fact with the id {given.supersedes!r} is remembered.")
+        scope = self._long_term.scopes.to_write(given.scope or None)
+        if old.scope != scope:
+            raise ValueError(
+                f"Fact {given.supersedes} is of scope {old.scope!r}; this one, of {scope!r}, "
+                "cannot replace it."
+            )
         if old.text == given.fact:
             raise ValueError(f"Fact {given.supersedes} says the same.")
         return old.id
@@ -181,6 +180,7 @@ class MemoryActions:
             reason=given.reason,
             cycle=now.cycle,
             untrusted=now.untrusted,
+            origins=now.grounds(given.rule, given.reason),
         )
         if isinstance(made, PendingRewrite):
             text = f"The change of procedure {given.procedure!r} waits for approval ({made.id})."
@@ -191,35 +191,38 @@ class MemoryActions:
             data={"procedure": given.procedure, "version": made.version},
         )
 
-    def _told(self, remembered: Remembered) -> ActionResult:
+    async def _told(self, remembered: Remembered) -> ActionResult:
         record = remembered.record
         if remembered.new:
             self._written(remembered.written())
         name = f"({record.kind.value}, id {short_id(record.id)})"
-        if record.superseded_by is not None:
+        if record.superseded_by is not None and remembered.new and not remembered.merged:
+            said = f"Remembered {name} as what held before {short_id(record.superseded_by)}"
+        elif record.superseded_by is not None:
             said = f"Known {name}, but superseded by {short_id(record.superseded_by)}; to restore"
             said += " it, name that id in supersedes"
         else:
             said = f"{'Remembered' if remembered.new else 'Known already'} {name}"
-        return ActionResult(
-            content=f"{said}: {record.text}", data={"id": record.id, "new": remembered.new}
-        )
+        data: dict[str, Any] = {"id": record.id, "new": remembered.new}
+        if remembered.decision is not None:
+            data["decision"] = remembered.decision.kind.value
+        content = [f"{said}: {record.text}"]
+        if remembered.decision is not None and said.startswith("Known already"):
+            content.append(str(remembered.decision))
+        if record.fact is not None and remembered.superseded:
+            old = ", ".join(map(short_id, remembered.superseded))
+            content.append(f"It takes the place of {old}.")
+            data["superseded"] = list(remembered.superseded)
+        if remembered.contradicts:
+            others = await self._long_term.store.get(remembered.contradicts)
+            content += [f"It contradicts {short_id(o.id)}: {one_line(o.text)}" for o in others]
+            content.append("That is trusted more; both are kept.")
+            data["contradicts"] = list(remembered.contradicts)
+        return ActionResult(content="\n".join(content), data=data)
 
     def _written(self, written: Written) -> None:
         if self._on_written is not None:
             self._on_written(written)
-
-
-def _provenance(now: MemorySituation, *texts: str) -> Provenance:
-    quoting = any(quotes(text, now.untrusted) for text in texts)
-    return Provenance(
-        run=now.run,
-        activity=now.activity,
-        cycle=now.cycle,
-        source=now.agent,
-        source_kind="agent",
-        trust=Trust.UNTRUSTED if quoting else now.trust,
-    )
 
 
 def _metadata(now: MemorySituation, about: str) -> dict[str, Scalar]:

@@ -3,18 +3,30 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
+
+from coag.schema import Fact
+
+from ._words import RUN_LENGTH
 
 
 class _Arguments(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", str_strip_whitespace=True)
 
 
-class EpisodicArguments(_Arguments):
+class _Kept(_Arguments):
+    """What goes into a memory of records."""
+
+    scope: str = Field(
+        default="", max_length=200, description="Whose memory to write to; left out, your own."
+    )
+
+
+class EpisodicArguments(_Kept):
     """What happened."""
 
     summary: str = Field(
@@ -26,7 +38,7 @@ class EpisodicArguments(_Arguments):
     about: str = Field(default="", max_length=80, description="Thing or place it is about.")
 
 
-class SemanticArguments(_Arguments):
+class SemanticArguments(_Kept):
     """What holds."""
 
     fact: str = Field(
@@ -36,6 +48,30 @@ class SemanticArguments(_Arguments):
     supersedes: str = Field(
         default="", max_length=40, description="Id of the remembered fact that it replaces."
     )
+    attribute: str = Field(
+        default="", max_length=80, description="Which property of that thing; with about and value."
+    )
+    value: str = Field(
+        default="", max_length=200, description="What the property is; another one replaces it."
+    )
+
+    def told_value(self) -> str:
+        """The value if it is a sentence, which may be a quotation; single words stand anywhere."""
+        return self.value if len(self.value.split()) >= RUN_LENGTH else ""
+
+    def as_fact(self) -> Fact | None:
+        """The fact in parts; None if it is told in words only.
+
+        Raises:
+            ValueError: If only some of the parts are there.
+        """
+        if not self.attribute and not self.value:
+            return None
+        if not (self.about and self.attribute and self.value):
+            raise ValueError(
+                "Give about, attribute and value together, or neither of the last two."
+            )
+        return Fact(subject=self.about, attribute=self.attribute, value=self.value)
 
 
 class ProceduralArguments(_Arguments):
@@ -55,17 +91,21 @@ class ProceduralArguments(_Arguments):
 
 
 def json_schema(
-    arguments: type[_Arguments], names: dict[str, Sequence[str]] | None = None
+    arguments: type[_Arguments], names: Mapping[str, Sequence[str]] | None = None
 ) -> dict[str, Any]:
     """The JSON schema of the arguments, without titles.
 
     Args:
         arguments: Whose schema.
-        names: The values that a property may have, for those that are known only now.
+        names: The values that a property may have, for those that are known only now. A property
+            that may be left out and has no choice is not shown.
     """
     schema: dict[str, Any] = json.loads(_plain_schema(arguments))
     for name, values in (names or {}).items():
-        schema["properties"][name]["enum"] = list(values)
+        if len(values) < 2 and name not in schema["required"]:
+            del schema["properties"][name]
+        else:
+            schema["properties"][name]["enum"] = list(values)
     return schema
 
 
@@ -75,7 +115,7 @@ def _plain_schema(arguments: type[_Arguments]) -> str:
     schema = arguments.model_json_schema()
     properties = {
         name: {key: value for key, value in property.items() if key != "title"}
-        for name, property in schema["properties"].items()
+        for name, property in sorted(schema["properties"].items(), key=_scope_last)
     }
     return json.dumps(
         {
@@ -85,3 +125,7 @@ def _plain_schema(arguments: type[_Arguments]) -> str:
             "additionalProperties": False,
         }
     )
+
+
+def _scope_last(property: tuple[str, Any]) -> bool:
+    return property[0] == "scope"

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from coag.schema import Imported, SystemClock, Value
-from coag.store import StoreConfig
+from coag.store import DEFAULT_RANKING, Ranking, StoreConfig
 
 from ._long_term import LongTermMemory
+from ._scopes import Scopes
 
 
 class LongTermMemoryConfig(Value):
@@ -20,6 +21,12 @@ class LongTermMemoryConfig(Value):
     """Further memories that recall asks."""
     source_timeout: float = 10.0
     """Seconds after which a further memory is left out."""
+    reads: tuple[str, ...] = ()
+    """Further scopes that it reads."""
+    writes: tuple[str, ...] = ()
+    """Further scopes that it reads and, where a call names one, writes."""
+    ranking: Ranking | None = DEFAULT_RANKING
+    """What counts when records are recalled; None for the similarity of meaning alone."""
 
     @classmethod
     def of(cls, memory: LongTermMemory) -> LongTermMemoryConfig:
@@ -35,6 +42,9 @@ class LongTermMemoryConfig(Value):
             clock=None if machine else Imported.of(memory.clock),
             sources=tuple(Imported.of(source) for source in memory.sources),
             source_timeout=memory.source_timeout,
+            reads=memory.scopes.reads,
+            writes=memory.scopes.writes,
+            ranking=memory.ranking,
         )
 
     def open(self) -> LongTermMemory:
@@ -45,8 +55,9 @@ class LongTermMemoryConfig(Value):
         """
         return LongTermMemory(
             self.store.open(),
-            scope=self.scope,
+            scope=Scopes(own=self.scope, reads=self.reads, writes=self.writes),
             clock=None if self.clock is None else self.clock.get(),
             sources=[source.get() for source in self.sources],
             source_timeout=self.source_timeout,
+            ranking=self.ranking,
         )

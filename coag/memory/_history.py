@@ -52,6 +52,7 @@ def next_version(
     reason: str,
     cycle: int | None,
     at: datetime,
+    origins: tuple[str, ...] = (),
 ) -> ProcedureVersion:
     """The version that follows a history."""
     return ProcedureVersion(
@@ -62,6 +63,7 @@ def next_version(
         cycle=cycle,
         at=at,
         diff=difference(name, history[-1].text, text) if history else "",
+        origins=origins,
     )
 
 

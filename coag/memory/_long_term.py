@@ -2,72 +2,38 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from typing import Any
 
 from coag.errors import RecordStoreError
 from coag.schema import (
     Clock,
+    Event,
+    Fact,
     MemoryKind,
     Provenance,
-    RecalledRecord,
     Record,
     Scalar,
     SystemClock,
-    Written,
-    record_id,
 )
 from coag.store import (
-    SHORT_ID_LENGTH,
+    DEFAULT_RANKING,
+    Ranking,
     RecordStore,
     Search,
-    check_metadata,
-    parse_where,
-    ranked,
-    short_id,
 )
 
-
-class RecallSource(Protocol):
-    """A further memory that recall asks, e.g. somebody's AutoGen memory behind an adapter."""
-
-    name: str
-
-    async def recall(self, query: str, k: int) -> Sequence[RecalledRecord]:
-        """At most k records for a query; it may raise, which does not break the recall."""
-        ...
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Remembered:
-    """What became of something to be remembered."""
-
-    record: Record
-    """The record as it is stored; the older one, if the text was known."""
-    new: bool
-    """Whether this changed what is remembered; false for what was known before."""
-
-    def written(self) -> Written:
-        """The line of the trace that says so."""
-        return Written(
-            at=self.record.created_at,
-            cycle=self.record.provenance.cycle,
-            what="record",
-            id=self.record.id,
-            content=self.record.model_dump(mode="json"),
-        )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Recall:
-    """What a query brought back."""
-
-    records: tuple[RecalledRecord, ...] = ()
-    """Best first, whatever memory they come from."""
-    problems: tuple[str, ...] = ()
-    """One sentence per memory that could not be asked."""
+from ._asking import RecallSource
+from ._bulk import broken_off, together, written_singly, written_together
+from ._locking import lock_of
+from ._procedural import ProceduralMemory
+from ._recalling import Recaller, both, found
+from ._records import StoredRecords
+from ._results import Recall, Remembered
+from ._revoking import Revocation, chain_of, forgotten, revoked
+from ._scopes import Scopes
+from ._telling import ToRemember, record_of
+from ._writing import Writer
 
 
 class LongTermMemory:
@@ -75,28 +41,36 @@ class LongTermMemory:
 
     Args:
         store: Where the records rest; closed by `close`.
-        scope: Whose memory this is; records of other scopes are neither seen nor touched.
+        scope: Whose memory this is, or `Scopes` if it also reads or writes those of others, e.g.
+            a team's. Records of scopes that are not named are neither seen nor touched.
         clock: Tells when a record was made.
         sources: Further memories that recall asks.
         source_timeout: Seconds after which a further memory is left out.
+        ranking: What counts when records are recalled; None for the similarity of meaning alone.
     """
 
     def __init__(
         self,
         store: RecordStore,
         *,
-        scope: str,
+        scope: str | Scopes,
         clock: Clock | None = None,
         sources: Sequence[RecallSource] = (),
         source_timeout: float = 10.0,
+        ranking: Ranking | None = DEFAULT_RANKING,
     ) -> None:
         self.store = store
-        self.scope = scope
+        self.scopes = scope if isinstance(scope, Scopes) else Scopes(own=scope)
+        self.scope = self.scopes.own
         self.clock: Clock = clock or SystemClock()
         self.sources = tuple(sources)
         self.source_timeout = source_timeout
+        self.ranking = ranking
+        self._writer = Writer(StoredRecords(store), self.scopes.readable)
+        self._writing = lock_of(store)
+        """Held while something is looked up and then written, by every memory over this place."""
 
-    async def remember(
+    async def remember(  # noqa: PLR0913 - what there is to say of a record
         self,
         kind: MemoryKind,
         text: str,
@@ -105,11 +79,21 @@ class LongTermMemory:
         type: str = "note",
         metadata: Mapping[str, Scalar] | None = None,
         supersedes: str | None = None,
+        event: Event | None = None,
+        fact: Fact | None = None,
+        derived_from: Sequence[str] = (),
+        scope: str | None = None,
     ) -> Remembered:
         """Stores a text; once this returns, it is kept.
 
-        A text that is known already stays as it was first remembered. Remembering it again with
-        the very same provenance counts as new: so does the repetition of an interrupted action.
+        A text that is known already stays as it was first remembered and has one more origin;
+        so has one that says the same in all but form, or the same value of the same fact.
+        Remembering it again with the very same provenance counts as new: so does the repetition
+        of an interrupted action.
+
+        A fact takes the place of those on the same subject and attribute that say another value
+        and are trusted no more than it is; with those that are trusted more it stands side by
+        side, each naming the other. Other scopes have no part in any of this.
 
         Args:
             kind: Episodic for what happened, semantic for what holds.
@@ -117,37 +101,75 @@ class LongTermMemory:
             provenance: Where it comes from.
             type: The domain's own sort of record; a filter can ask for it.
             metadata: Values that a filter can ask for.
+            event: What happened, and its place in its episode.
+            fact: What is so, and of what.
             supersedes: Id of the record whose place this one takes. A text that holds again
                 becomes current again by superseding the one that had superseded it.
+            derived_from: Ids of the records from which this was concluded: it is trusted no more
+                than the least trusted of them, and revoked with each.
+            scope: Whose memory it becomes: None for the own scope, or one of `scopes.writes`.
 
         Raises:
-            ValueError: If the text is empty or the metadata cannot be kept.
+            ValueError: If the text is empty, too long or shows nothing, the metadata cannot be
+                kept, a record to derive from is not there, or the scope may not be written.
             RecordStoreError: If the store cannot be reached or refuses.
         """
-        text = text.strip()
-        if not text:
-            raise ValueError("There is nothing to remember: the text is empty.")
-        check_metadata(metadata or {})
-        record = Record(
-            id=record_id(kind, self.scope, text),
+        given = ToRemember(
             kind=kind,
             text=text,
-            scope=self.scope,
-            created_at=self.clock.now(),
             provenance=provenance,
             type=type,
-            metadata=dict(metadata or {}),
+            metadata=metadata or {},
+            supersedes=supersedes,
+            event=event,
+            fact=fact,
+            derived_from=derived_from,
         )
-        known = await self.store.get([record.id])
-        if supersedes is not None:
-            stored = await self.store.supersede(supersedes, record)
-        elif known:
-            stored = known[0]
-        else:
-            await self.store.add([record])
-            stored = record
-        new = stored not in known or stored.provenance == provenance
-        return Remembered(record=stored, new=new)
+        target = self.scopes.to_write(scope)
+        async with self._writing:
+            record = record_of(given, target, self.clock)
+            return await self._writer.write(record, given)
+
+    async def remember_all(
+        self,
+        texts: Iterable[ToRemember],
+        *,
+        scope: str | None = None,
+        batch: int = 500,
+        near_duplicates: bool = False,
+    ) -> AsyncGenerator[tuple[Remembered, ...]]:
+        """Stores many texts, by the rules of `remember`, many at a time.
+
+        What became of each comes in their order, a batch at a time, once that is stored. No more
+        than a batch is held in memory. After a failure go on with the texts from the first one of
+        which nothing was told: what is there already stays as it is.
+
+        Args:
+            texts: What to remember; taken one batch after the other.
+            scope: As for `remember`.
+            batch: How many are written together, at most; two facts on one matter never are.
+            near_duplicates: Whether to look for what says the same in all but form. That asks
+                the store once for each text, and is as slow as remembering them one by one.
+
+        Raises:
+            ValueError: As for `remember`; of its batch nothing is written then, unless near
+                duplicates are looked for. Or `batch` is below 1.
+            RecordStoreError: If the store cannot be reached or refuses; says how many texts were
+                written before. Of the batch a part may be.
+        """
+        if batch < 1:
+            raise ValueError(f"batch must be at least 1, not {batch!r}.")
+        target, done = self.scopes.to_write(scope), 0
+        told = ((record_of(given, target, self.clock), given) for given in texts)
+        writing = written_singly if near_duplicates else written_together
+        for some in together(told, batch):
+            async with self._writing:
+                try:
+                    written = await writing(self.store, some, self.scopes)
+                except RecordStoreError as error:
+                    raise broken_off(done, len(some), error) from error
+            done += len(some)
+            yield written
 
     async def recall(
         self,
@@ -161,6 +183,8 @@ class LongTermMemory:
     ) -> Recall:
         """The k records most similar to a query, from every memory; an empty query gives none.
 
+        Behind a record that another one contradicts comes that other one, besides the k.
+
         Args:
             query: What to look for.
             kind: Only this memory; None for both.
@@ -172,82 +196,93 @@ class LongTermMemory:
         Raises:
             ValueError: If a filter is malformed or a number out of range.
         """
-        kinds = tuple(MemoryKind) if kind is None else (kind,)
         searches = [
             Search(
                 text=query,
                 kind=one,
                 k=k,
-                scopes=(self.scope,),
-                where=_both(where, episodic_where if one is MemoryKind.EPISODIC else None),
+                scopes=self.scopes.readable,
+                where=both(where, episodic_where if one is MemoryKind.EPISODIC else None),
                 min_score=min_score,
+                ranking=self.ranking,
             )
-            for one in kinds
+            for one in (tuple(MemoryKind) if kind is None else (kind,))
         ]
-        for search in searches:
-            parse_where(search.where)
-        if not query.strip():
-            return Recall()
-        answers = await asyncio.gather(
-            *(self._search(search) for search in searches),
-            *(self._ask(source, query, k) for source in self.sources),
+        asking = Recaller(
+            store=self.store,
+            scopes=self.scopes.readable,
+            sources=self.sources,
+            source_timeout=self.source_timeout,
         )
-        hits = [hit for answer in answers for hit in answer.records]
-        wanted = [hit for hit in hits if hit.record.kind in kinds]
-        best = {hit.record.id: hit for hit in reversed(ranked(wanted, len(wanted)))}
-        problems = tuple(problem for answer in answers for problem in answer.problems)
-        return Recall(records=tuple(ranked(best.values(), k)), problems=problems)
+        return await asking.recall(searches)
 
     async def find(self, kind: MemoryKind, name: str) -> Record | None:
-        """The record of this scope with an id or its short form, or None."""
-        hits = await self.store.search(
-            Search(
-                text=None,
-                kind=kind,
-                k=10,
-                scopes=(self.scope,),
-                where={"short_id": short_id(name)},
-                include_superseded=True,
-            )
-        )
-        found = [hit.record for hit in hits if hit.record.id.startswith(name)]
-        return found[0] if len(found) == 1 and len(name) >= SHORT_ID_LENGTH else None
+        """The record with an id or its short form that may be read here, or None."""
+        return await found(self.store, self.scopes.readable, kind, name)
+
+    async def history(self, name: str) -> tuple[Record, ...]:
+        """What stood in a record's place before it and since, oldest first; empty if unknown.
+
+        Args:
+            name: Id or unique short id (its first 8 digits or more) of any record of the chain.
+
+        Raises:
+            ValueError: If it can be no id, or is the beginning of none or of several.
+            RecordStoreError: If the store cannot be reached.
+        """
+        return await chain_of(self.store, self.scopes.readable, name)
+
+    async def revoke(
+        self, name: str, reason: str, *, procedures: ProceduralMemory | None = None
+    ) -> Revocation:
+        """Takes back a record and everything that was concluded from it.
+
+        They are removed from every index; what they superseded holds again; records that they
+        contradicted name them no longer; rules that rest on them are rolled back. Repeated after
+        it was interrupted, it completes. It reaches as far as this memory may write: what others
+        concluded from the record they take back by revoking it themselves.
+
+        Args:
+            name: Id or unique short id of the record; a whole id of one that is gone is no error.
+            reason: Why, in one sentence.
+            procedures: The memory of procedures that rest on these records, if there is one.
+
+        Raises:
+            ValueError: If the reason is empty, the name is no id, or the record's scope may not
+                be written.
+            RecordStoreError: If the store or the file of procedures cannot be reached.
+        """
+        scopes, at = self.scopes.writable, self.clock.now()
+        async with self._writing:
+            return await revoked(self.store, scopes, name, reason, at=at, procedures=procedures)
+
+    async def forget_record(self, name: str) -> bool:
+        """Removes one record for good, whatever was concluded from it; says whether it was there.
+
+        What it superseded is then superseded by what superseded it, or holds again.
+
+        Raises:
+            ValueError: If the name is no id, or the record's scope may not be written.
+            RecordStoreError: If the store cannot be reached.
+        """
+        async with self._writing:
+            return await forgotten(self.store, self.scopes.writable, name)
 
     async def close(self) -> None:
         """Closes the store."""
         await self.store.close()
 
-    async def _search(self, search: Search) -> Recall:
-        try:
-            return Recall(records=tuple(await self.store.search(search)))
-        except RecordStoreError as error:
-            return Recall(problems=(f"{search.kind.value} memory: {error}",))
-
-    async def forget(self) -> int:
-        """Removes every record of this scope for good, and says how many there were.
+    async def forget(self, scope: str | None = None) -> int:
+        """Removes every record of a scope for good, and says how many there were.
 
         For whoever owns what is remembered; an agent itself supersedes and never deletes.
 
+        Args:
+            scope: None for the own scope, or one of `scopes.writes`.
+
         Raises:
+            ValueError: If the scope may not be written.
             RecordStoreError: The store cannot be reached.
         """
-        return await self.store.forget(self.scope)
-
-    async def _ask(self, source: RecallSource, query: str, k: int) -> Recall:
-        try:
-            async with asyncio.timeout(self.source_timeout):
-                return Recall(records=tuple(await source.recall(query, k))[:k])
-        except TimeoutError:
-            return Recall(problems=(f"{source.name}: no answer within {self.source_timeout:g} s.",))
-        # A source is somebody else's code and may raise anything; what it raised is handed to
-        # the caller, who writes it to the trace.
-        except Exception as error:
-            return Recall(problems=(f"{source.name}: {error!r}",))
-
-
-def _both(
-    one: Mapping[str, Any] | None, other: Mapping[str, Any] | None
-) -> Mapping[str, Any] | None:
-    if one is None or other is None:
-        return other if one is None else one
-    return {"$and": [one, other]}
+        async with self._writing:
+            return await self.store.forget(self.scopes.to_write(scope))

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from coag.errors import UnknownNameError
 from coag.schema import Clock, SystemClock
 
-from ._file import alone_with, read_histories, write_histories
 from ._gate import GateSettings
-from ._history import Histories, History, merged, seeded
+from ._history import Histories, History
+from ._kept_histories import KeptHistories
 from ._procedure import PendingRewrite, Procedure, ProcedureVersion, fill, seed_procedures
 from ._rewriting import Wish, approved, dropped, rewritten, rolled_back
 from ._rules import RuleChange
+from ._undoing import Undone, without_origins
 
 
 class ProceduralMemory:
@@ -42,12 +43,9 @@ class ProceduralMemory:
         clock: Clock | None = None,
     ) -> None:
         self._procedures = dict(seed_procedures() if procedures is None else procedures)
-        self._path = path
         self._gate = gate or GateSettings()
         self._clock = clock or SystemClock()
-        self._held = Histories()
-        stored = None if path is None else read_histories(path)
-        self._held = seeded(stored or Histories(), self._procedures, self._clock.now())
+        self._kept = KeptHistories(self._procedures, path, self._clock)
 
     def names(self) -> tuple[str, ...]:
         """The names of all procedures, sorted."""
@@ -60,7 +58,7 @@ class ProceduralMemory:
             UnknownNameError: If there is no such procedure.
         """
         self._procedure(name)
-        return self._held.procedures[name]
+        return self._kept.held.procedures[name]
 
     def get(self, name: str, version: int | None = None) -> ProcedureVersion:
         """A version of a procedure; the current one for None.
@@ -87,11 +85,11 @@ class ProceduralMemory:
 
     def pin(self) -> dict[str, int]:
         """The current version of every procedure, to hold on to for a cycle."""
-        return {name: len(self._held.procedures[name]) for name in self.names()}
+        return {name: len(self._kept.held.procedures[name]) for name in self.names()}
 
     def pending(self) -> tuple[PendingRewrite, ...]:
         """The rewrites that wait for approval, oldest first."""
-        return self._held.pending
+        return self._kept.held.pending
 
     def rewrite(
         self,
@@ -143,14 +141,27 @@ class ProceduralMemory:
         reason: str,
         cycle: int | None = None,
         untrusted: Sequence[str] = (),
+        origins: Sequence[str] = (),
     ) -> ProcedureVersion | PendingRewrite:
-        """Adds, replaces or removes one standing rule; otherwise as `rewrite`."""
+        """Adds, replaces or removes one standing rule; otherwise as `rewrite`.
+
+        Args:
+            name: Which procedure.
+            change: What to do.
+            author: Who does it.
+            reason: Why.
+            cycle: The agent's cycle, if in one.
+            untrusted: Texts from outside that the author has seen.
+            origins: Ids of the records of long-term memory on which this rests; `revoke` takes
+                it back with any of them.
+        """
         wish = Wish(
             edit=change.apply,
             author=author,
             reason=reason,
             cycle=cycle,
             untrusted=tuple(untrusted),
+            origins=tuple(dict.fromkeys(origins)),
             blind=change.operation == "add",
         )
         return self._change(name, wish)
@@ -170,13 +181,28 @@ class ProceduralMemory:
         """
         self.get(name, version)
         wish = Wish(edit=str, author=author, reason=reason, cycle=cycle)
-        with alone_with(self._path):
-            self._refresh()
-            held, made = rolled_back(
-                self._held, self._procedure(name), version, wish, self._clock.now()
-            )
-            self._keep(held)
-        return made
+        procedure = self._procedure(name)
+        return self._kept.change(
+            lambda held: rolled_back(held, procedure, version, wish, self._clock.now())
+        )
+
+    def revoke(self, records: Collection[str], *, reason: str) -> Undone:
+        """Takes back what rests on records of long-term memory that were revoked.
+
+        Rules that came by such a change are taken out, those that it took out come back. Where
+        that cannot be done by rule, the text before the first such change holds again. Every
+        version stays; done twice, it changes nothing.
+
+        Args:
+            records: Ids of the revoked records.
+            reason: Why.
+
+        Raises:
+            RecordStoreError: If it cannot be saved; nothing is changed then.
+        """
+        return self._kept.change(
+            lambda held: without_origins(held, self._procedures, records, reason, self._clock.now())
+        )
 
     def approve(self, rewrite_id: str, *, by: str) -> ProcedureVersion:
         """Puts a waiting rewrite in force.
@@ -186,11 +212,7 @@ class ProceduralMemory:
             ProcedureRejected: If the procedure has changed since; reject it then.
             RecordStoreError: If it cannot be saved; nothing is changed then.
         """
-        with alone_with(self._path):
-            self._refresh()
-            held, made = approved(self._held, rewrite_id, by, self._clock.now())
-            self._keep(held)
-        return made
+        return self._kept.change(lambda held: approved(held, rewrite_id, by, self._clock.now()))
 
     def reject(self, rewrite_id: str) -> PendingRewrite:
         """Drops a waiting rewrite.
@@ -199,15 +221,11 @@ class ProceduralMemory:
             UnknownNameError: If nothing of this id waits.
             RecordStoreError: If it cannot be saved; nothing is changed then.
         """
-        with alone_with(self._path):
-            self._refresh()
-            held, waiting = dropped(self._held, rewrite_id)
-            self._keep(held)
-        return waiting
+        return self._kept.change(lambda held: dropped(held, rewrite_id))
 
     def save_state(self) -> dict[str, Any]:
         """Every version and every waiting rewrite, as JSON."""
-        return self._held.model_dump(mode="json")
+        return self._kept.held.model_dump(mode="json")
 
     def load_state(self, state: Mapping[str, Any]) -> None:
         """Goes on from a saved state; versions that the file holds beyond it are kept.
@@ -216,11 +234,7 @@ class ProceduralMemory:
             ConfigurationError: If the file tells another story.
             pydantic.ValidationError: If the state is malformed.
         """
-        loaded = Histories.model_validate(state)
-        stored = None if self._path is None else read_histories(self._path)
-        if stored is not None:
-            loaded = merged(loaded, stored, str(self._path))
-        self._held = seeded(loaded, self._procedures, self._clock.now())
+        self._kept.load(Histories.model_validate(state))
 
     def _procedure(self, name: str) -> Procedure:
         if name not in self._procedures:
@@ -229,22 +243,8 @@ class ProceduralMemory:
 
     def _change(self, name: str, wish: Wish) -> ProcedureVersion | PendingRewrite:
         procedure, seen = self._procedure(name), len(self.versions(name))
-        with alone_with(self._path):
-            self._refresh()
-            held, made = rewritten(
-                self._held, procedure, wish, seen=seen, gate=self._gate, at=self._clock.now()
+        return self._kept.change(
+            lambda held: rewritten(
+                held, procedure, wish, seen=seen, gate=self._gate, at=self._clock.now()
             )
-            self._keep(held)
-        return made
-
-    def _refresh(self) -> None:
-        """Takes in what other processes have saved."""
-        stored = None if self._path is None else read_histories(self._path)
-        if stored is not None:
-            self._held = merged(self._held, stored, str(self._path))
-
-    def _keep(self, held: Histories) -> None:
-        """Holds on to what is on the disk, and only then."""
-        if self._path is not None and held is not self._held:
-            write_histories(self._path, held)
-        self._held = held
+        )

@@ -49,6 +49,10 @@ class ProcedureVersion(Value):
     at: Moment
     diff: str
     """What changed from the version before, as a unified diff; empty for the first."""
+    origins: tuple[str, ...] = ()
+    """Ids of the records of long-term memory on which the change rests."""
+    undoes: tuple[int, ...] = ()
+    """Versions whose changes this one took back, since what they rested on was revoked."""
 
     def written(self, procedure: str) -> Written:
         """The line of the trace that says that this version was committed."""
@@ -74,6 +78,8 @@ class PendingRewrite(Value):
     cycle: int | None
     at: Moment
     diff: str
+    origins: tuple[str, ...] = ()
+    """See `ProcedureVersion.origins`."""
 
 
 def parse_procedure(name: str, source: str) -> Procedure:

@@ -10,7 +10,7 @@ from coag.errors import ProcedureRejected, UnknownNameError
 from coag.schema import content_id
 
 from ._gate import GateSettings, objections
-from ._history import Histories, next_version
+from ._history import Histories, History, next_version
 from ._procedure import (
     PendingRewrite,
     Procedure,
@@ -30,6 +30,8 @@ class Wish:
     reason: str
     cycle: int | None
     untrusted: tuple[str, ...] = ()
+    origins: tuple[str, ...] = ()
+    """Ids of the records of long-term memory on which it rests."""
     blind: bool = False
     """True if the edit makes sense whatever the text is that it is made from."""
 
@@ -71,22 +73,35 @@ def rewritten(
     if reasons:
         raise ProcedureRejected(name, reasons)
     if gate.requires_approval:
-        waiting = PendingRewrite(
-            id=content_id(name, str(len(history)), text, wish.author, str(wish.cycle))[:8],
-            procedure=name,
-            base=len(history),
-            text=text,
-            author=wish.author,
-            reason=wish.reason,
-            cycle=wish.cycle,
-            at=at,
-            diff=difference(name, current, text),
-        )
+        waiting = _waiting(name, history, text, wish, at)
         return held.with_pending((*held.pending, waiting)), waiting
     made = next_version(
-        name, history, text, author=wish.author, reason=wish.reason, cycle=wish.cycle, at=at
+        name,
+        history,
+        text,
+        author=wish.author,
+        reason=wish.reason,
+        cycle=wish.cycle,
+        at=at,
+        origins=wish.origins,
     )
     return held.with_version(name, made), made
+
+
+def _waiting(name: str, history: History, text: str, wish: Wish, at: datetime) -> PendingRewrite:
+    """A change that passed the gate and waits for approval."""
+    return PendingRewrite(
+        id=content_id(name, str(len(history)), text, wish.author, str(wish.cycle))[:8],
+        procedure=name,
+        base=len(history),
+        text=text,
+        author=wish.author,
+        reason=wish.reason,
+        cycle=wish.cycle,
+        at=at,
+        diff=difference(name, history[-1].text, text),
+        origins=wish.origins,
+    )
 
 
 def rolled_back(
@@ -133,6 +148,7 @@ def approved(
         reason=f"{waiting.reason} (approved by {by})",
         cycle=waiting.cycle,
         at=at,
+        origins=waiting.origins,
     )
     return rest.with_version(name, made), made
 

@@ -61,7 +61,7 @@ def _drawn(sign: str) -> str:
     """What a small letter is drawn like, without its accents; nothing for an invisible sign."""
     if sign.isspace():
         return " "
-    if sign in _BLANKS or unicodedata.category(sign) in _UNSEEN:
+    if unseen(sign):
         return ""
     alike = unicodedata.normalize("NFD", sign)[0].translate(_LOOK_ALIKES)
     return alike if alike.isascii() else sign
@@ -108,7 +108,7 @@ def near_equal(one: str, other: str) -> bool:
 
     Sentences that differ in a number, a negation or an order of time are never near-equal.
     """
-    first, second = _content(one), _content(other)
+    first, second = content_words(one), content_words(other)
     if first == second:
         return True
     matcher = SequenceMatcher(a=first, b=second, autojunk=False)
@@ -120,7 +120,17 @@ def near_equal(one: str, other: str) -> bool:
         if tag != "equal"
         for word in (*first[start:end], *second[other_start:other_end])
     ]
-    return not any(word in _TURNING or word.isnumeric() for word in differing)
+    return not any(turns_around(word) for word in differing)
+
+
+def turns_around(word: str) -> bool:
+    """Whether a word is a number, a negation or one of time: without it, a text says otherwise."""
+    return word in _TURNING or word.isnumeric()
+
+
+def unseen(sign: str) -> bool:
+    """Whether a sign shows nothing by itself."""
+    return sign in _BLANKS or unicodedata.category(sign) in _UNSEEN
 
 
 def _runs(spoken: Sequence[str], length: int) -> set[Run]:
@@ -151,5 +161,6 @@ def _hidden_run(letters: str, hidden: Iterable[Run], known: str) -> str | None:
     return " ".join(min(found)[1]) if found else None
 
 
-def _content(text: str) -> list[str]:
+def content_words(text: str) -> list[str]:
+    """The words of a text without those that add nothing to it."""
     return [word for word in words(text.translate(_APOSTROPHES)) if word not in _FILLERS]

@@ -1,0 +1,92 @@
+"""Where records come from and what hangs on them: pure rules over their lineage."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+from coag.schema import Lineage, Provenance, Record, Trust
+
+ORIGINS_KEPT = 20
+"""Further origins that a record keeps: the newest ones, and always the best trusted."""
+
+_RANKS = {Trust.UNTRUSTED: 0, Trust.USER: 1, Trust.DEVELOPER: 2}
+
+
+def rank_of(trust: Trust) -> int:
+    """The place of a trust among the others, from the lowest."""
+    return _RANKS[trust]
+
+
+def at_least(trust: Trust, other: Trust) -> bool:
+    """Whether one trust is no lower than another."""
+    return _RANKS[trust] >= _RANKS[other]
+
+
+def lowest(trust: Trust, others: Iterable[Trust]) -> Trust:
+    """The lowest of them all."""
+    return min((trust, *others), key=_RANKS.__getitem__)
+
+
+def trust_of(record: Record) -> Trust:
+    """How far what a record says may be trusted: as far as the best of its origins."""
+    return max((one.trust for one in origins(record)), key=_RANKS.__getitem__)
+
+
+def origins(record: Record) -> tuple[Provenance, ...]:
+    """Every origin of a record, the first one first."""
+    return (record.provenance, *record.lineage.also_from)
+
+
+def with_origin(record: Record, origin: Provenance) -> Record:
+    """The record with one more origin, unless it has it already; the first one always stays."""
+    if origin in origins(record):
+        return record
+    every = (*record.lineage.also_from, origin)
+    kept = every[-ORIGINS_KEPT:]
+    best = max(every, key=lambda one: _RANKS[one.trust])
+    if all(_RANKS[one.trust] < _RANKS[best.trust] for one in kept):
+        kept = (best, *kept[1:])
+    return with_lineage(record, also_from=kept)
+
+
+def contradicting(record: Record, others: Iterable[str]) -> Record:
+    """The record, naming these others as what says otherwise besides those it names."""
+    named = tuple(dict.fromkeys((*record.lineage.contradicts, *others)))
+    if named == record.lineage.contradicts:
+        return record
+    return with_lineage(record, contradicts=named)
+
+
+def with_lineage(record: Record, **changed: object) -> Record:
+    """The record with some of its lineage changed."""
+    lineage = record.lineage.model_copy(update=changed)
+    return record.model_copy(update={"lineage": lineage})
+
+
+def lineage_from(record_id: str, sources: Sequence[Record]) -> Lineage:
+    """The lineage of a new record that is concluded from others; nothing rests on itself."""
+    ids = dict.fromkeys(source.id for source in sources if source.id != record_id)
+    return Lineage(derived_from=tuple(ids))
+
+
+def derived_levels(root: str, sources: Mapping[str, Collection[str]]) -> list[list[str]]:
+    """The root and all that rests on it, level by level.
+
+    Every record stands in one level only, behind one of those it was concluded from, so that
+    whoever takes the last level away first can begin again from the root at any time.
+
+    Args:
+        root: The record at which to begin.
+        sources: For each record, what it was concluded from.
+    """
+    resting: dict[str, list[str]] = {}
+    for record, its_sources in sources.items():
+        for source in its_sources:
+            resting.setdefault(source, []).append(record)
+    levels, seen = [[root]], {root}
+    while levels[-1]:
+        found = (name for source in levels[-1] for name in resting.get(source, ()))
+        level = sorted(set(found) - seen)
+        seen.update(level)
+        levels.append(level)
+    return levels[:-1]

@@ -1,0 +1,93 @@
+"""Asking every memory at once, and putting together what they answer."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from coag.errors import RecordStoreError
+from coag.schema import MemoryKind, RecalledRecord, Record
+from coag.store import SHORT_ID_LENGTH, RecordStore, Search, parse_where, ranked, short_id
+
+from ._asking import RecallSource, asked
+from ._contradictions import with_contradictions
+from ._results import Recall
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recaller:
+    """What recall asks."""
+
+    store: RecordStore
+    scopes: tuple[str, ...]
+    """Whose records; those of others never come."""
+    sources: tuple[RecallSource, ...]
+    source_timeout: float
+
+    async def recall(self, searches: Sequence[Search]) -> Recall:
+        """The records that answer a question, best first, with those that say otherwise.
+
+        Args:
+            searches: The question, once for each kind of memory.
+
+        Raises:
+            ValueError: If a filter is malformed.
+        """
+        for search in searches:
+            parse_where(search.where)
+        text, k = searches[0].text or "", searches[0].k
+        if not text.strip():
+            return Recall()
+        answers = await asyncio.gather(
+            *(self._search(search) for search in searches),
+            *(asked(one, text, k, seconds=self.source_timeout) for one in self.sources),
+        )
+        kinds = {search.kind for search in searches}
+        hits = [hit for answer in answers for hit in answer.records]
+        wanted = [hit for hit in hits if hit.record.kind in kinds]
+        best = {hit.record.id: hit for hit in reversed(ranked(wanted, len(wanted)))}
+        problems = tuple(problem for answer in answers for problem in answer.problems)
+        return await self._with_contradictions(ranked(best.values(), k), problems)
+
+    async def _search(self, search: Search) -> Recall:
+        try:
+            return Recall(records=tuple(await self.store.search(search)))
+        except RecordStoreError as error:
+            return Recall(problems=(f"{search.kind.value} memory: {error}",))
+
+    async def _with_contradictions(
+        self, hits: Sequence[RecalledRecord], problems: tuple[str, ...]
+    ) -> Recall:
+        try:
+            shown, pairs = await with_contradictions(self.store, self.scopes, hits)
+        except RecordStoreError as error:
+            return Recall(records=tuple(hits), problems=(*problems, f"contradictions: {error}"))
+        return Recall(records=shown, problems=problems, contradictions=pairs)
+
+
+async def found(
+    store: RecordStore, scopes: tuple[str, ...], kind: MemoryKind, name: str
+) -> Record | None:
+    """The record of these scopes with an id or its short form, or None."""
+    search = Search(
+        text=None,
+        kind=kind,
+        k=10,
+        scopes=scopes,
+        where={"short_id": short_id(name)},
+        include_superseded=True,
+    )
+    hits = await store.search(search)
+    meant = [hit.record for hit in hits if hit.record.id.startswith(name)]
+    return meant[0] if len(meant) == 1 and len(name) >= SHORT_ID_LENGTH else None
+
+
+def both(
+    one: Mapping[str, Any] | None, other: Mapping[str, Any] | None
+) -> Mapping[str, Any] | None:
+    """A filter that holds where two do."""
+    if one is None or other is None:
+        return other if one is None else one
+    return {"$and": [one, other]}

@@ -1,0 +1,84 @@
+"""Whose memories one memory reads and writes."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from coag.schema import Value
+
+_USER, _TEAM = "user:", "team:"
+
+
+def agent_scope(name: str) -> str:
+    """The scope of what an agent remembers for itself: its name.
+
+    Raises:
+        ValueError: If the name is empty, or would be a user's or a team's scope.
+    """
+    if name.startswith((_USER, _TEAM)):
+        raise ValueError(f"An agent cannot be named {name!r}: that is the scope of a user or team.")
+    return _named("agent", name)
+
+
+def user_scope(user_id: str) -> str:
+    """The scope of what is remembered about and for one user.
+
+    Raises:
+        ValueError: If the id is empty.
+    """
+    return _USER + _named("user", user_id)
+
+
+def team_scope(team_id: str) -> str:
+    """The scope of what the members of a team share.
+
+    Raises:
+        ValueError: If the id is empty.
+    """
+    return _TEAM + _named("team", team_id)
+
+
+def _named(whose: str, name: str) -> str:
+    if not name.strip():
+        raise ValueError(f"The {whose}'s id is empty ({name!r}); its scope would be everyone's.")
+    return name
+
+
+class Scopes(Value):
+    """Whose records a memory may read and write; no others exist for it."""
+
+    own: str
+    """Where it writes unless told otherwise."""
+    reads: tuple[str, ...] = Field(default=())
+    """Further scopes that it reads."""
+    writes: tuple[str, ...] = Field(default=())
+    """Further scopes that it reads and, where a call names one, writes."""
+
+    @property
+    def readable(self) -> tuple[str, ...]:
+        """All of them, each once, its own one first."""
+        return tuple(dict.fromkeys((self.own, *self.writes, *self.reads)))
+
+    @property
+    def writable(self) -> tuple[str, ...]:
+        """Those that it may write, each once, its own one first."""
+        return tuple(dict.fromkeys((self.own, *self.writes)))
+
+    def to_write(self, scope: str | None) -> str:
+        """The scope that a call means.
+
+        Args:
+            scope: The one that it names; None for its own.
+
+        Raises:
+            ValueError: If it may not be written.
+        """
+        if scope is None:
+            return self.own
+        if scope not in self.writable:
+            known = ", ".join(map(repr, self.writable))
+            raise ValueError(
+                f"Scope {scope!r} may not be written here, only: {known}. "
+                "Name it in the `writes` of the memory's Scopes."
+            )
+        return scope

@@ -1,0 +1,148 @@
+"""Changing a record as a person does who knows better."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from coag.memory import LongTermMemory
+from coag.schema import Fact, Provenance, Record, Scalar, Trust
+from coag.store import check_metadata
+
+PERSON = "person"
+"""The kind of source that a person is who writes into a memory."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Correction:
+    """What is to be changed of a record; None leaves it as it is."""
+
+    text: str | None = None
+    """Another text: another record, which takes the place of this one."""
+    type: str | None = None
+    metadata: Mapping[str, Scalar] = field(default_factory=dict[str, Scalar])
+    """Values to set; the others stay."""
+    without: Sequence[str] = ()
+    """Keys of metadata to take away."""
+    importance: float | None = None
+    """From 0 to 1."""
+    value: str | None = None
+    """What the fact says."""
+    until: datetime | None = None
+    """When the fact ceased to hold."""
+    holds: bool = False
+    """Whether the fact is to have no end."""
+    no_fact: bool = False
+    """Whether the fact in parts goes; the text stays."""
+
+    @property
+    def is_empty(self) -> bool:
+        """True if nothing is to be changed."""
+        return self == Correction()
+
+
+def person(name: str = PERSON) -> Provenance:
+    """The origin of what a person writes into a memory: a user's word, said in no run.
+
+    Args:
+        name: Who it is.
+    """
+    return Provenance(
+        run="", activity="", cycle=0, source=name, source_kind=PERSON, trust=Trust.USER
+    )
+
+
+def amended(record: Record, correction: Correction) -> Record:
+    """The record with everything changed but its text.
+
+    Raises:
+        ValueError: If it has no fact to be changed, or a value cannot be kept.
+    """
+    without = set(correction.without)
+    unknown = sorted(without - record.metadata.keys())
+    if unknown:
+        known = ", ".join(sorted(record.metadata)) or "none"
+        raise ValueError(f"The record has no metadata {unknown[0]!r} to take away. Known: {known}.")
+    metadata = {k: v for k, v in record.metadata.items() if k not in without}
+    metadata.update(correction.metadata)
+    check_metadata(correction.metadata)
+    if correction.type is not None and not correction.type.strip():
+        raise ValueError("The type is empty; every record has one, `note` if nothing else.")
+    dynamics = record.dynamics
+    if correction.importance is not None:
+        if not 0.0 <= correction.importance <= 1.0:
+            raise ValueError(f"The importance must be from 0 to 1, not {correction.importance!r}.")
+        dynamics = dynamics.model_copy(update={"importance": correction.importance})
+    return record.model_copy(
+        update={
+            "type": record.type if correction.type is None else correction.type.strip(),
+            "metadata": metadata,
+            "dynamics": dynamics,
+            "fact": _fact(record.fact, correction),
+        }
+    )
+
+
+async def corrected(
+    memory: LongTermMemory, record: Record, correction: Correction, *, by: Provenance
+) -> Record:
+    """Changes a record; gives it as it is stored, or the one that took its place.
+
+    A text never changes: another one is another record, whose origin is the person alone. It is
+    not concluded from what the old one was, so that revoking that does not take it back. The rest
+    is written over and keeps its origins.
+
+    Args:
+        memory: Where the record rests; it writes the record's scope.
+        record: The record as it is stored.
+        correction: What is to be changed.
+        by: See `person`.
+
+    Raises:
+        ValueError: If something cannot be kept.
+        RecordStoreError: If the record was superseded before, or the store refuses.
+    """
+    wanted = amended(record, correction)
+    if correction.text is None or correction.text == record.text:
+        return (await memory.store.update([wanted]))[0]
+    told = await memory.remember(
+        record.kind,
+        correction.text,
+        provenance=by,
+        type=wanted.type,
+        metadata=wanted.metadata,
+        supersedes=record.id,
+        event=wanted.event,
+        fact=wanted.fact,
+        scope=record.scope,
+    )
+    importance = {"importance": wanted.dynamics.importance}
+    as_wanted = told.record.model_copy(
+        update={
+            "type": wanted.type,
+            "metadata": wanted.metadata,
+            "dynamics": told.record.dynamics.model_copy(update=importance),
+        }
+    )
+    if as_wanted != told.record:
+        return (await memory.store.update([as_wanted]))[0]
+    return told.record
+
+
+def _fact(fact: Fact | None, correction: Correction) -> Fact | None:
+    if correction.no_fact:
+        return None
+    changes: dict[str, object] = {}
+    if correction.value is not None:
+        changes["value"] = correction.value
+    if correction.until is not None or correction.holds:
+        changes["valid_until"] = None if correction.holds else correction.until
+    if not changes:
+        return fact
+    if fact is None:
+        raise ValueError(
+            "The record holds no fact in parts (subject, attribute, value), so that it has neither "
+            "a value nor an end to change. Change its text."
+        )
+    return Fact.model_validate({**fact.model_dump(), **changes})

@@ -1,0 +1,120 @@
+"""The lines of an exported memory: what they hold, and how they are read back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO, Literal
+
+from pydantic import ValidationError
+
+from coag.schema import Moment, Record, Value, is_own_id, one_line, record_id
+
+from ._outcome import TransferError
+
+FORMAT = "coag-memory"
+"""What the header of every export says it is."""
+
+LONGEST_LINE = 8_000_000
+"""Bytes of a line; a record of the longest text that memory keeps has a hundredth of it."""
+
+LONGEST_HEADER = 100_000
+
+CUT_OFF = "The file ends in the middle of this line."
+"""Said of a last line that is not whole."""
+
+_COUNT_WIDTH = 20
+_SHOWN = 80
+
+
+class Header(Value):
+    """The first line of an export."""
+
+    format: Literal["coag-memory"] = FORMAT
+    version: Literal[1] = 1
+    made_at: Moment
+    embedder: str | None = None
+    """With what the exported store made its vectors; those are not part of the export."""
+    dimension: int | None = None
+    """How many numbers they had."""
+    records: int | None = None
+    """How many records follow; None where the file was written without looking back."""
+
+    def line(self) -> str:
+        """The header as a line, filled up with spaces so that it keeps its length."""
+        text = self.model_dump_json()
+        width = len(self.model_copy(update={"records": None}).model_dump_json()) + _COUNT_WIDTH
+        return f"{text:<{width}}\n"
+
+
+class LineError(ValueError):
+    """A line that holds no record that could be kept."""
+
+
+def read_header(file: Path, line: bytes) -> Header:
+    """The header of an export.
+
+    Raises:
+        TransferError: If the line is none.
+    """
+    try:
+        return Header.model_validate_json(line.decode("utf-8-sig"))
+    except (ValidationError, UnicodeDecodeError) as error:
+        shown = line[:_SHOWN].decode("utf-8", "replace")
+        raise TransferError(
+            file,
+            1,
+            f"it is no header of an exported memory that this version reads, but {shown!r}. The "
+            f'first line tells {{"format": "{FORMAT}", "version": 1, ...}}.',
+        ) from error
+
+
+def numbered(source: BinaryIO) -> Iterator[tuple[int, bytes]]:
+    """The lines that follow the header, with their numbers; empty ones are left out.
+
+    A line that is too long comes cut, so that no file can fill the memory.
+    """
+    number = 1
+    while line := source.readline(LONGEST_LINE + 1):
+        number += 1
+        if len(line) > LONGEST_LINE and not line.endswith(b"\n"):
+            while (rest := source.readline(LONGEST_LINE)) and not rest.endswith(b"\n"):
+                pass
+        if line.strip():
+            yield number, line
+
+
+def parse_record(line: bytes) -> Record:
+    """The record that a line holds.
+
+    Raises:
+        LineError: If it holds none, or one whose id is not that of its text.
+    """
+    if len(line) > LONGEST_LINE:
+        raise LineError(f"it has more than {LONGEST_LINE:,} bytes; no record is as long.")
+    try:
+        record = Record.model_validate_json(line.decode("utf-8"))
+    except UnicodeDecodeError as error:
+        raise LineError(f"it is no text in UTF-8 ({error.reason} at byte {error.start}).") from None
+    except ValidationError as error:
+        raise LineError(_no_record(line, error)) from None
+    if not is_own_id(record):
+        own = record_id(record.kind, record.scope, record.text)
+        raise LineError(
+            f"its id {one_line(record.id, 60)!r} is not that of its kind, scope and text, which is "
+            f"{own!r}; somebody has changed one of them."
+        )
+    return record
+
+
+def _no_record(line: bytes, error: ValidationError) -> str:
+    shown = one_line(line.decode("utf-8", "replace"), _SHOWN)
+    first = error.errors(include_url=False, include_context=False)[0]
+    where = ".".join(map(str, first["loc"]))
+    at = f" ({where})" if where else ""
+    value = "" if not where else f", not {one_line(repr(first['input']), _SHOWN)}"
+    if not line.endswith(b"\n"):
+        return f"it holds no record: {shown!r}. {CUT_OFF}"
+    return (
+        f"it holds no record: {first['msg'].removeprefix('Value error, ')}{at}{value}: {shown!r}."
+    )

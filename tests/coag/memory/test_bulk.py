@@ -1,0 +1,224 @@
+"""Many texts remembered together: the rules of one, in few steps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from coag.errors import RecordStoreError
+from coag.memory import LongTermMemory, Remembered, ToRemember
+from coag.schema import Fact, MemoryKind, Provenance, Record, SteppingClock, Trust
+from coag.store import ChromaStore, HashEmbedder, InMemoryStore
+
+SEMANTIC = MemoryKind.SEMANTIC
+COLOURS = ("red", "blue", "green", "brown")
+
+
+def told(
+    text: str, *, who: str = "ann", trust: Trust = Trust.USER, value: str = "", about: str = "door"
+) -> ToRemember:
+    origin = Provenance(
+        run="run", activity="main", cycle=1, source=who, source_kind="message", trust=trust
+    )
+    fact = Fact(subject=about, attribute="colour", value=value) if value else None
+    return ToRemember(kind=SEMANTIC, text=text, provenance=origin, fact=fact)
+
+
+def memory_in(store: InMemoryStore) -> LongTermMemory:
+    return LongTermMemory(store, scope="alice", clock=SteppingClock(), ranking=None)
+
+
+async def kept(memory: LongTermMemory) -> dict[str, Record]:
+    found = [record async for some in memory.store.scan() for record in some]
+    return {record.id: record for record in found}
+
+
+async def all_of(
+    memory: LongTermMemory, texts: Sequence[ToRemember], batch: int = 500
+) -> list[Remembered]:
+    batches = memory.remember_all(texts, batch=batch)
+    return [one async for some in batches for one in some]
+
+
+class CountingStore(InMemoryStore):
+    """Counts what it is asked; fails at the write whose number is given."""
+
+    def __init__(self, fails_at: int = 0) -> None:
+        super().__init__(HashEmbedder())
+        self.asked: list[str] = []
+        self.fails_at = fails_at
+
+    async def get(self, ids: Sequence[str]) -> list[Record]:
+        self.asked.append("get")
+        return await super().get(ids)
+
+    async def add(self, records: Sequence[Record]) -> list[str]:
+        self._write("add")
+        return await super().add(records)
+
+    async def update(self, records: Sequence[Record]) -> list[Record]:
+        self._write("update")
+        return await super().update(records)
+
+    def _write(self, what: str) -> None:
+        self.asked.append(what)
+        writes = [one for one in self.asked if one != "get"]
+        if len(writes) == self.fails_at:
+            raise RecordStoreError("The disk is full.")
+
+
+async def test_new_texts_take_one_question_and_one_write_a_batch() -> None:
+    store = CountingStore()
+    done = await all_of(memory_in(store), [told(f"note {n}") for n in range(100)], batch=50)
+    assert store.asked == ["get", "add"] * 2
+    assert all(one.new for one in done)
+    assert [one.record.text for one in done] == [f"note {n}" for n in range(100)]
+
+
+async def test_exact_repetitions_merge_within_a_batch_and_with_what_is_there() -> None:
+    memory = memory_in(InMemoryStore(HashEmbedder()))
+    await memory.remember(SEMANTIC, "a note", provenance=told("", who="bob").provenance)
+    done = await all_of(memory, [told("a note"), told("another"), told("another", who="eve")])
+    assert [one.merged for one in done] == [True, False, True]
+    records = {record.text: record for record in (await kept(memory)).values()}
+    assert records.keys() == {"a note", "another"}
+    assert [one.source for one in records["another"].lineage.also_from] == ["eve"]
+
+
+async def test_fact_of_a_batch_takes_the_place_of_one_before_it_and_of_one_in_the_store() -> None:
+    memory = memory_in(InMemoryStore(HashEmbedder()))
+    await all_of(memory, [told("it is red", value="red")])
+    done = await all_of(
+        memory, [told("it is blue", value="blue"), told("it is green", value="green")]
+    )
+    assert [len(one.superseded) for one in done] == [1, 1]
+    chain = await memory.history(done[-1].record.id)
+    assert [one.text for one in chain] == ["it is red", "it is blue", "it is green"]
+
+
+async def test_near_duplicates_are_looked_for_only_where_that_is_asked() -> None:
+    memory = memory_in(InMemoryStore(HashEmbedder()))
+    texts = [told("The door is shut."), told("the door is shut", who="eve")]
+    done = [one async for some in memory.remember_all(texts) for one in some]
+    assert [one.new for one in done] == [True, True]
+    other = memory_in(InMemoryStore(HashEmbedder()))
+    looking = other.remember_all(texts, near_duplicates=True)
+    assert [one.new async for some in looking for one in some] == [True, False]
+
+
+async def test_bad_text_is_refused_before_anything_of_its_batch_is_written() -> None:
+    memory = memory_in(InMemoryStore(HashEmbedder()))
+    with pytest.raises(ValueError, match="text is empty"):
+        await all_of(memory, [told("one"), told("two"), told("three"), told(" ")], batch=2)
+    assert {record.text for record in (await kept(memory)).values()} == {"one", "two"}
+    with pytest.raises(ValueError, match="batch must be at least 1"):
+        await all_of(memory, [told("one")], batch=0)
+
+
+async def test_texts_are_taken_one_batch_at_a_time() -> None:
+    taken: list[int] = []
+
+    def coming() -> Iterator[ToRemember]:
+        for number in range(9):
+            taken.append(number)
+            yield told(f"note {number}")
+
+    writing = memory_in(InMemoryStore(HashEmbedder())).remember_all(coming(), batch=3)
+    first = await anext(writing)
+    assert len(first) == len(taken) == 3
+    await writing.aclose()
+
+
+async def test_failure_in_the_middle_tells_how_many_were_written_and_repeating_completes() -> None:
+    store = CountingStore(fails_at=2)
+    memory = memory_in(store)
+    texts = [told(f"note {n}") for n in range(5)]
+    with pytest.raises(RecordStoreError, match=r"^2 text.* The disk is full"):
+        await all_of(memory, texts, batch=2)
+    assert len(await kept(memory)) == 2
+    await all_of(memory, texts, batch=2)
+    assert sorted(one.text for one in (await kept(memory)).values()) == [one.text for one in texts]
+
+
+async def test_text_derived_from_one_of_the_same_batch_is_trusted_no_more() -> None:
+    memory = memory_in(InMemoryStore(HashEmbedder()))
+    rumour = told("the bridge is closed", trust=Trust.UNTRUSTED)
+    (first,) = await all_of(memory, [rumour])
+    concluded = ToRemember(
+        kind=SEMANTIC,
+        text="take the ferry",
+        provenance=told("").provenance,
+        derived_from=[first.record.id],
+    )
+    *_, last = await all_of(memory, [rumour, told("it rains"), concluded])
+    assert last.record.provenance.trust is Trust.UNTRUSTED
+    with pytest.raises(ValueError, match="Nothing can be derived"):
+        await all_of(memory, [replace(concluded, derived_from=["nothing"])])
+
+
+@st.composite
+def words(draw: st.DrawFn) -> ToRemember:
+    who = draw(st.sampled_from(("ann", "bob", "eve")))
+    if draw(st.booleans()):
+        return told(f"note {draw(st.integers(0, 3))}", who=who)
+    about, value = draw(st.sampled_from(("door", "wall"))), draw(st.sampled_from(COLOURS))
+    trust = draw(st.sampled_from((Trust.USER, Trust.USER, Trust.UNTRUSTED)))
+    how = draw(st.sampled_from(("is", "was painted")))
+    return told(f"{about} {how} {value}", who=who, trust=trust, value=value, about=about)
+
+
+stories = st.lists(words(), max_size=12)
+
+
+@given(story=stories, batch=st.integers(1, 13))
+async def test_batches_leave_what_single_writes_leave(story: list[ToRemember], batch: int) -> None:
+    one_by_one = memory_in(InMemoryStore(HashEmbedder()))
+    singly = [
+        await one_by_one.remember(one.kind, one.text, provenance=one.provenance, fact=one.fact)
+        for one in story
+    ]
+    together = memory_in(InMemoryStore(HashEmbedder()))
+    assert await all_of(together, story, batch) == singly
+    assert await kept(together) == await kept(one_by_one)
+
+
+@given(story=stories, batch=st.integers(1, 5), fails_at=st.integers(1, 8))
+async def test_what_is_broken_off_is_completed_by_repeating(
+    story: list[ToRemember], batch: int, fails_at: int
+) -> None:
+    whole = memory_in(InMemoryStore(HashEmbedder()))
+    await all_of(whole, story, batch)
+    store = CountingStore(fails_at)
+    memory = memory_in(store)
+    done: list[Remembered] = []
+    with suppress(RecordStoreError):
+        async for some in memory.remember_all(story, batch=batch):
+            done += some
+    await all_of(memory, story[len(done) :], batch)
+    assert _without_times(await kept(memory)) == _without_times(await kept(whole))
+
+
+def _without_times(records: dict[str, Record]) -> dict[str, object]:
+    """What the records say and how they hang together; a repetition is later than what it is."""
+    return {
+        one.id: (one.text, one.supersedes, one.superseded_by, one.lineage, one.provenance)
+        for one in records.values()
+    }
+
+
+async def test_batches_are_kept_by_chroma_on_disk(tmp_path: Path) -> None:
+    memory = LongTermMemory(await ChromaStore.open(tmp_path, HashEmbedder()), scope="alice")
+    texts = [told("it is red", value="red"), told("note"), told("it is blue", value="blue")]
+    await all_of(memory, texts, batch=2)
+    assert sorted(one.superseded_by is None for one in (await kept(memory)).values()) == [
+        False,
+        True,
+        True,
+    ]
+    await memory.close()

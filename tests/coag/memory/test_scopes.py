@@ -1,0 +1,328 @@
+"""Agents, users and teams: what is whose never leaks."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from coag.errors import RecordStoreError
+from coag.memory import (
+    SEMANTIC_ACTION,
+    LongTermMemory,
+    LongTermMemoryConfig,
+    MemoryActions,
+    MemorySituation,
+    ProceduralMemory,
+    Scopes,
+    ToRemember,
+    agent_scope,
+    team_scope,
+    user_scope,
+)
+from coag.schema import (
+    ActionCall,
+    Fact,
+    MemoryKind,
+    Provenance,
+    RecalledRecord,
+    Record,
+    SteppingClock,
+    Trust,
+)
+from coag.store import HashEmbedder, InMemoryStore, Ranking
+
+EPISODIC, SEMANTIC = MemoryKind.EPISODIC, MemoryKind.SEMANTIC
+ANN, BLUE = user_scope("ann"), team_scope("blue")
+SCOPES = Scopes(own="robbie", reads=(BLUE,), writes=(ANN,))
+
+
+def origin(trust: Trust = Trust.USER) -> Provenance:
+    return Provenance(
+        run="run", activity="main", cycle=1, source="robbie", source_kind="agent", trust=trust
+    )
+
+
+@pytest.fixture
+async def store() -> AsyncIterator[InMemoryStore]:
+    store = InMemoryStore(HashEmbedder())
+    yield store
+    await store.close()
+
+
+def memory_of(store: InMemoryStore, scope: str | Scopes) -> LongTermMemory:
+    return LongTermMemory(store, scope=scope, clock=SteppingClock())
+
+
+async def note(
+    memory: LongTermMemory, text: str, *, scope: str | None = None, supersedes: str | None = None
+) -> Record:
+    told = await memory.remember(
+        SEMANTIC, text, provenance=origin(), scope=scope, supersedes=supersedes
+    )
+    return told.record
+
+
+async def texts(memory: LongTermMemory, query: str) -> list[str]:
+    return sorted(hit.record.text for hit in (await memory.recall(query, k=50)).records)
+
+
+def test_scopes_of_agents_users_and_teams_are_told_apart() -> None:
+    assert agent_scope("robbie") == "robbie"
+    assert (ANN, BLUE) == ("user:ann", "team:blue")
+    with pytest.raises(ValueError, match="scope of a user or team"):
+        agent_scope("user:ann")
+    with pytest.raises(ValueError, match="user's id is empty"):
+        user_scope(" ")
+
+
+async def test_own_and_named_scopes_are_recalled_and_no_other(store: InMemoryStore) -> None:
+    await note(memory_of(store, "robbie"), "robbie likes tea")
+    await note(memory_of(store, ANN), "ann likes tea")
+    await note(memory_of(store, BLUE), "the team likes tea")
+    await note(memory_of(store, user_scope("bob")), "bob likes tea")
+
+    memory = memory_of(store, SCOPES)
+    assert await texts(memory, "likes tea") == [
+        "ann likes tea",
+        "robbie likes tea",
+        "the team likes tea",
+    ]
+    assert await texts(memory_of(store, "robbie"), "likes tea") == ["robbie likes tea"]
+
+
+async def test_memory_writes_its_own_scope_and_those_that_it_names(store: InMemoryStore) -> None:
+    memory = memory_of(store, SCOPES)
+    assert (await note(memory, "tea is up")).scope == "robbie"
+    assert (await note(memory, "ann sleeps late", scope=ANN)).scope == ANN
+    with pytest.raises(ValueError, match=r"'team:blue' may not be written here, only: 'robbie'"):
+        await note(memory, "all is well", scope=BLUE)
+    many = [ToRemember(kind=SEMANTIC, text="ann is in", provenance=origin())]
+    told = [one async for some in memory.remember_all(many, scope=ANN) for one in some]
+    assert [one.record.scope for one in told] == [ANN]
+
+
+async def test_facts_of_two_scopes_neither_supersede_nor_contradict(store: InMemoryStore) -> None:
+    memory = memory_of(store, SCOPES)
+    for scope, value, trust in (
+        ("robbie", "red", Trust.USER),
+        (ANN, "blue", Trust.UNTRUSTED),
+        ("robbie", "green", Trust.USER),
+    ):
+        told = await memory.remember(
+            SEMANTIC,
+            f"the door is {value}",
+            provenance=origin(trust),
+            fact=Fact(subject="door", attribute="colour", value=value),
+            scope=scope,
+        )
+        assert told.contradicts == ()
+    assert await texts(memory, "door is") == ["the door is blue", "the door is green"]
+    recall = await memory.recall("door is")
+    assert recall.contradictions == ()
+
+
+async def test_record_of_a_scope_that_is_only_read_is_found_but_not_changed(
+    store: InMemoryStore,
+) -> None:
+    theirs = await note(memory_of(store, BLUE), "the gate opens at nine")
+    memory = memory_of(store, SCOPES)
+    assert await memory.find(SEMANTIC, theirs.id[:8]) == theirs
+    assert await memory.history(theirs.id) == (theirs,)
+    with pytest.raises(ValueError, match="another scope, not of 'robbie' or 'user:ann'"):
+        await memory.revoke(theirs.id, "a guess")
+    with pytest.raises(ValueError, match="another scope"):
+        await memory.forget_record(theirs.id)
+    with pytest.raises(ValueError, match="may not be written"):
+        await memory.forget(BLUE)
+    with pytest.raises(RecordStoreError, match=r"no record .* in scope 'robbie'"):
+        await note(memory, "the gate opens at ten", supersedes=theirs.id)
+    assert await store.get([theirs.id]) == [theirs]
+
+
+async def test_revocation_reaches_what_was_concluded_in_every_scope_that_is_written(
+    store: InMemoryStore,
+) -> None:
+    memory = memory_of(store, SCOPES)
+    poison = await note(memory, "the key hangs outside", scope=ANN)
+    drawn = await memory.remember(
+        SEMANTIC, "fetch it there", provenance=origin(), derived_from=[poison.id]
+    )
+    gone = await memory.revoke(poison.id, "a joke")
+    assert set(gone.records) == {poison.id, drawn.record.id}
+
+
+async def test_reader_takes_back_its_own_conclusions_once_the_team_revoked_theirs(
+    store: InMemoryStore,
+) -> None:
+    team, memory = memory_of(store, BLUE), memory_of(store, SCOPES)
+    poison = await note(team, "the key hangs outside")
+    drawn = await memory.remember(
+        SEMANTIC, "fetch it there", provenance=origin(), derived_from=[poison.id]
+    )
+    await team.revoke(poison.id, "a joke")
+    assert await store.get([drawn.record.id]) == [drawn.record]
+    gone = await memory.revoke(poison.id, "a joke")
+    assert gone.records == (drawn.record.id,)
+
+
+async def test_nothing_is_derived_from_a_record_that_may_not_be_read(store: InMemoryStore) -> None:
+    secret = await note(memory_of(store, user_scope("bob")), "bob's secret")
+    with pytest.raises(ValueError, match="Nothing can be derived"):
+        await memory_of(store, SCOPES).remember(
+            SEMANTIC, "so be it", provenance=origin(), derived_from=[secret.id]
+        )
+
+
+class ForgedSource:
+    """A further memory whose record names somebody's secret as what it contradicts."""
+
+    name = "forger"
+
+    def __init__(self, secret: Record) -> None:
+        lineage = secret.lineage.model_copy(update={"contradicts": (secret.id,)})
+        forged = secret.model_copy(update={"id": "0" * 32, "text": "bait", "lineage": lineage})
+        self._hit = RecalledRecord(record=forged, score=1.0)
+
+    async def recall(self, query: str, k: int) -> list[RecalledRecord]:
+        return [self._hit]
+
+
+async def test_forged_contradiction_brings_no_record_of_another_scope(
+    store: InMemoryStore,
+) -> None:
+    secret = await note(memory_of(store, "bob"), "bob's secret")
+    memory = LongTermMemory(store, scope=SCOPES, sources=[ForgedSource(secret)])
+    recall = await memory.recall("bait")
+    assert [hit.record.text for hit in recall.records] == ["bait"]
+
+
+@dataclass(frozen=True)
+class Deed:
+    """One call of one of several memories over one store."""
+
+    who: int
+    what: str
+    word: int
+    into: int
+    target: int
+
+
+VIEWS = (
+    Scopes(own="a"),
+    Scopes(own="b", reads=("t",)),
+    Scopes(own="t"),
+    Scopes(own="c", writes=("u",), reads=("t",)),
+)
+deeds = st.builds(
+    Deed,
+    who=st.integers(0, len(VIEWS) - 1),
+    what=st.sampled_from(("note", "fact", "fact", "bulk", "revoke", "forget", "derive", "replace")),
+    word=st.integers(0, 2),
+    into=st.integers(0, 1),
+    target=st.integers(0, 9),
+)
+
+
+async def done(memory: LongTermMemory, deed: Deed, known: list[str]) -> None:
+    scope = memory.scopes.writable[deed.into % len(memory.scopes.writable)]
+    value = ("red", "blue", "green")[deed.word]
+    fact = Fact(subject="door", attribute="colour", value=value)
+    target = known[deed.target % len(known)] if known else "none"
+    text, trust = f"the door is {value}", (Trust.USER, Trust.UNTRUSTED)[deed.target % 2]
+    match deed.what:
+        case "note":
+            await memory.remember(EPISODIC, text, provenance=origin(), scope=scope)
+        case "fact":
+            await memory.remember(SEMANTIC, text, provenance=origin(trust), fact=fact, scope=scope)
+        case "bulk":
+            many = [ToRemember(kind=SEMANTIC, text=text, provenance=origin(trust), fact=fact)]
+            _ = [some async for some in memory.remember_all(many, scope=scope)]
+        case "revoke":
+            await memory.revoke(target, "a test")
+        case "forget":
+            await memory.forget_record(target)
+        case "derive":
+            await memory.remember(
+                SEMANTIC, f"so {text}", provenance=origin(), derived_from=[target], scope=scope
+            )
+        case _:
+            await memory.remember(
+                SEMANTIC, f"now {text}", provenance=origin(), supersedes=target, scope=scope
+            )
+
+
+async def records_in(store: InMemoryStore) -> dict[str, Record]:
+    return {record.id: record async for some in store.scan() for record in some}
+
+
+@given(story=st.lists(deeds, max_size=14))
+async def test_no_call_shows_or_changes_a_record_of_a_scope_that_is_not_named(
+    story: list[Deed],
+) -> None:
+    store = InMemoryStore(HashEmbedder())
+    for deed in story:
+        before = await records_in(store)
+        memory = memory_of(store, VIEWS[deed.who])
+        try:
+            await done(memory, deed, sorted(before))
+        except (ValueError, RecordStoreError):
+            assert await records_in(store) == before
+        after = await records_in(store)
+        changed = {one for one in before | after if before.get(one) != after.get(one)}
+        touched = {(after.get(one) or before[one]).scope for one in changed}
+        assert touched <= set(memory.scopes.writable)
+        for view in VIEWS:
+            recall = await memory_of(store, view).recall("door", k=50, min_score=0.0)
+            assert {hit.record.scope for hit in recall.records} <= set(view.readable)
+        for record in after.values():
+            related = (record.supersedes, record.superseded_by, *record.lineage.contradicts)
+            assert {after[one].scope for one in related if one in after} <= {record.scope}
+
+
+async def test_scopes_and_ranking_are_part_of_the_declarative_form() -> None:
+    for ranking in (None, Ranking(dense=1.0, neighbours=())):
+        memory = LongTermMemory(InMemoryStore(HashEmbedder()), scope=SCOPES, ranking=ranking)
+        config = LongTermMemoryConfig.of(memory)
+        opened = LongTermMemoryConfig.model_validate_json(config.model_dump_json()).open()
+        assert (opened.scopes, opened.ranking) == (SCOPES, ranking)
+        assert LongTermMemoryConfig.of(opened) == config
+    plain = LongTermMemoryConfig(scope="robbie")
+    assert LongTermMemoryConfig.of(plain.open()) == plain
+
+
+def call(**arguments: str) -> ActionCall:
+    return ActionCall(id="1", action=SEMANTIC_ACTION, arguments=arguments)
+
+
+def actions_of(memory: LongTermMemory) -> MemoryActions:
+    now = MemorySituation(run="run", activity="main", cycle=1, agent="robbie")
+    return MemoryActions(memory, ProceduralMemory(), lambda: now)
+
+
+async def test_agent_chooses_whose_memory_it_writes_where_there_is_a_choice(
+    store: InMemoryStore,
+) -> None:
+    actions = actions_of(memory_of(store, SCOPES))
+    offered = {spec.name: spec.parameters["properties"] for spec in actions.action_specs()}
+    assert offered[SEMANTIC_ACTION]["scope"]["enum"] == ["robbie", ANN]
+    result = await actions.run_action(call(fact="Ann sleeps late.", scope=ANN))
+    assert not result.is_error
+    assert (await store.get([result.data["id"]]))[0].scope == ANN
+    result = await actions.run_action(call(fact="All is well.", scope=BLUE))
+    assert result.is_error
+    assert "'team:blue' may not be written" in result.content
+
+    alone = actions_of(memory_of(store, "robbie"))
+    assert all("scope" not in spec.parameters["properties"] for spec in alone.action_specs())
+
+
+async def test_agent_cannot_replace_a_fact_of_another_scope(store: InMemoryStore) -> None:
+    theirs = await note(memory_of(store, BLUE), "The gate opens at nine.")
+    actions = actions_of(memory_of(store, SCOPES))
+    result = await actions.run_action(call(fact="It opens at ten.", supersedes=theirs.id[:8]))
+    assert result.is_error
+    assert "is of scope 'team:blue'" in result.content

@@ -1,0 +1,121 @@
+"""What there is in a memory, and what is wrong with it."""
+
+from __future__ import annotations
+
+import pytest
+from kits.remembered import remembered
+
+from coag.memory import LongTermMemory
+from coag.memory.transfer import (
+    Correction,
+    Health,
+    amended,
+    corrected,
+    examine_memory,
+    family_of,
+    person,
+    resting_on,
+)
+from coag.schema import Fact, Lineage, MemoryKind, Record, Trust
+from coag.store import HashEmbedder, InMemoryStore
+
+SEMANTIC = MemoryKind.SEMANTIC
+DOOR = remembered("The door is open.", kind=SEMANTIC)
+
+
+async def health_of(*records: Record) -> Health:
+    store = InMemoryStore(HashEmbedder(16))
+    await store.add(records)
+    return await examine_memory(store)
+
+
+def said(health: Health, level: str) -> str:
+    return " ".join(finding.text for finding in health.findings if finding.level == level)
+
+
+def fact(value: str, contradicts: tuple[str, ...] = ()) -> Record:
+    return remembered(
+        f"The lamp is {value}.",
+        kind=SEMANTIC,
+        fact=Fact(subject="lamp", attribute="state", value=value),
+        lineage=Lineage(contradicts=contradicts),
+    )
+
+
+async def test_an_empty_memory_is_healthy() -> None:
+    health = await health_of()
+    assert (health.verdict, health.healthy, health.oldest) == ("healthy", True, None)
+    assert (health.index, health.size, health.embedder) == (None, None, "hash-16")
+
+
+async def test_a_record_superseded_by_one_that_is_gone_is_damage() -> None:
+    health = await health_of(DOOR.model_copy(update={"superseded_by": "gone"}))
+    assert not health.healthy
+    assert "1 record(s) are superseded by records that are gone" in said(health, "bad")
+    assert health.verdict == "not healthy: 1 thing(s) to mend, 0 to look at"
+
+
+async def test_an_id_that_is_not_that_of_its_text_is_damage() -> None:
+    found = [DOOR.model_copy(update={"id": f"{n:032}"}) for n in range(5)]
+    health = await health_of(*found)
+    assert "5 record(s) have an id that is not that of their text" in said(health, "bad")
+    assert "and 2 more" in said(health, "bad")
+
+
+async def test_what_only_may_be_wrong_is_to_be_looked_at() -> None:
+    lit, dark = fact("lit"), fact("dark")
+    health = await health_of(
+        DOOR,
+        remembered("the DOOR is  open.", kind=SEMANTIC),
+        remembered("Somebody said so.", trust=Trust.UNTRUSTED),
+        remembered("So it is.", lineage=Lineage(derived_from=("gone",))),
+        lit,
+        dark,
+    )
+    assert health.healthy
+    assert (health.duplicates, health.contradictions) == (1, 0)
+    told = said(health, "look")
+    for part in ("several values", "repeat another one", "untrusted", "something that is gone"):
+        assert part in told
+
+
+async def test_contradictions_count_once_a_pair_and_only_while_both_hold() -> None:
+    lit = fact("lit", contradicts=(fact("dark").id,))
+    dark = fact("dark", contradicts=(lit.id,))
+    health = await health_of(lit, dark)
+    assert health.contradictions == 1
+    assert "several values" not in said(health, "look")
+    over = dark.model_copy(update={"superseded_by": lit.id})
+    assert (await health_of(lit, over)).contradictions == 0
+
+
+async def test_all_that_rests_on_a_record_is_found() -> None:
+    store = InMemoryStore(HashEmbedder(16))
+    one = remembered("One.", lineage=Lineage(derived_from=(DOOR.id, "gone")))
+    two = remembered("Two.", scope="bob", lineage=Lineage(derived_from=(one.id, DOOR.id)))
+    await store.add([DOOR, one, two])
+    assert {r.id for r in await resting_on(store, DOOR.id)} == {one.id, two.id}
+    assert await resting_on(store, DOOR.id, scopes=["alice"]) == (one,)
+    family = await family_of(store, one)
+    assert (family.sources, family.lost, family.derived) == ((DOOR,), ("gone",), (two,))
+    assert (family.chain, family.origins) == ((one,), (one.provenance,))
+
+
+async def test_a_text_that_held_before_comes_back_as_it_is_wanted() -> None:
+    store = InMemoryStore(HashEmbedder(16))
+    memory = LongTermMemory(store, scope="alice")
+    await store.add([DOOR])
+    shut = Correction(text="The door is shut.", type="door")
+    now = await corrected(memory, DOOR, shut, by=person())
+    again = await corrected(memory, now, Correction(text=DOOR.text), by=person())
+    assert (again.id, again.type, again.superseded_by) == (DOOR.id, "door", None)
+
+
+def test_a_fact_is_given_an_end_and_loses_it() -> None:
+    lit = fact("lit")
+    over = amended(lit, Correction(until=DOOR.created_at))
+    assert over.fact is not None
+    assert over.fact.valid_until == DOOR.created_at
+    assert amended(over, Correction(holds=True)) == lit
+    with pytest.raises(ValueError, match="from 0 to 1"):
+        amended(lit, Correction(importance=1.5))

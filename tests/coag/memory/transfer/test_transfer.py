@@ -1,0 +1,376 @@
+"""A memory goes into a file and comes back from it with every field."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from kits.remembered import START, remembered
+
+from coag.errors import RecordStoreError
+from coag.memory.transfer import (
+    Imported,
+    OnConflict,
+    TransferError,
+    export_lines,
+    export_records,
+    import_records,
+)
+from coag.schema import (
+    Dynamics,
+    Event,
+    Fact,
+    Lineage,
+    MemoryKind,
+    Mood,
+    Provenance,
+    Record,
+    Trust,
+    record_id,
+)
+from coag.store import ChromaStore, HashEmbedder, InMemoryStore, RecordStore
+
+EPISODIC, SEMANTIC = MemoryKind.EPISODIC, MemoryKind.SEMANTIC
+TEXT = st.text(st.characters(exclude_categories=("Cs",)), min_size=1, max_size=20)
+NAME = st.text(st.characters(exclude_categories=("Cs",)), max_size=8)
+UNIT = st.floats(0, 1)
+TIMES = st.datetimes(
+    datetime(1990, 1, 1),
+    datetime(2100, 1, 1),
+    timezones=st.sampled_from([UTC, timezone(timedelta(hours=5, minutes=30))]),
+)
+MAYBE_TIME = st.none() | TIMES
+IDS = st.text("0123456789abcdef", min_size=8, max_size=32)
+SCALARS = (
+    NAME
+    | st.booleans()
+    | st.integers(-(2**53), 2**53)
+    | st.floats(-1e15, 1e15, allow_nan=False, allow_infinity=False)
+)
+PROVENANCE = st.builds(
+    Provenance,
+    run=NAME,
+    activity=NAME,
+    cycle=st.integers(0, 1000),
+    source=NAME,
+    source_kind=NAME,
+    trust=st.sampled_from(Trust),
+)
+EVENTS = st.builds(
+    Event, at=MAYBE_TIME, episode=NAME, order=st.none() | st.integers(0, 99), place=NAME
+)
+FACTS = st.builds(
+    Fact,
+    subject=TEXT,
+    attribute=NAME,
+    value=NAME,
+    valid_from=MAYBE_TIME,
+    valid_until=MAYBE_TIME,
+    confidence=UNIT,
+)
+DYNAMICS = st.builds(
+    Dynamics,
+    strength=st.floats(0, 9),
+    importance=UNIT,
+    accesses=st.integers(0, 9),
+    accessed_at=MAYBE_TIME,
+    mood=st.none() | st.builds(Mood, valence=st.floats(-1, 1), arousal=UNIT),
+)
+LINEAGES = st.builds(
+    Lineage,
+    derived_from=st.lists(IDS, max_size=2).map(tuple),
+    contradicts=st.lists(IDS, max_size=2).map(tuple),
+    also_from=st.lists(PROVENANCE, max_size=2).map(tuple),
+)
+
+
+@st.composite
+def records(draw: st.DrawFn) -> Record:
+    kind, scope, text = draw(st.sampled_from(MemoryKind)), draw(NAME), draw(TEXT)
+    return Record(
+        id=record_id(kind, scope, text),
+        kind=kind,
+        text=text,
+        scope=scope,
+        created_at=draw(TIMES),
+        provenance=draw(PROVENANCE),
+        type=draw(NAME),
+        metadata=draw(st.dictionaries(NAME, SCALARS, max_size=3)),
+        supersedes=draw(st.none() | IDS),
+        superseded_by=draw(st.none() | IDS),
+        event=draw(st.none() | EVENTS),
+        fact=draw(st.none() | FACTS),
+        dynamics=draw(DYNAMICS),
+        lineage=draw(LINEAGES),
+    )
+
+
+MANY = st.lists(records(), max_size=6, unique_by=lambda one: one.id)
+
+
+def in_memory() -> InMemoryStore:
+    return InMemoryStore(HashEmbedder(8))
+
+
+async def everything(store: RecordStore) -> list[Record]:
+    return [record async for batch in store.scan() for record in batch]
+
+
+async def moved(source: RecordStore, target: RecordStore, file: Path) -> Imported:
+    await export_records(source, file)
+    return await import_records(target, file)
+
+
+@given(held=MANY)
+def test_what_is_exported_and_imported_is_equal_and_in_order(
+    held: list[Record], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    async def there_and_back() -> None:
+        source, target = in_memory(), in_memory()
+        await source.add(held)
+        file = tmp_path_factory.getbasetemp() / "memory.jsonl"
+        told = await moved(source, target, file)
+        assert told == Imported(new=len(held))
+        assert await everything(target) == await everything(source)
+        assert await import_records(target, file) == Imported(known=len(held))
+
+    asyncio.run(there_and_back())
+
+
+@settings(max_examples=3, suppress_health_check=[HealthCheck.too_slow])
+@given(held=MANY)
+def test_what_chroma_held_comes_back_in_another_chroma(
+    held: list[Record], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    async def there_and_back() -> None:
+        folder = tmp_path_factory.mktemp("chroma")
+        source = ChromaStore(folder / "one", HashEmbedder(8))
+        target = ChromaStore(folder / "two", HashEmbedder(8))
+        await source.add(held)
+        await moved(source, target, folder / "memory.jsonl")
+        assert await everything(target) == await everything(source)
+        for store in (source, target):
+            await store.close()
+
+    asyncio.run(there_and_back())
+
+
+OLD = remembered(
+    "The door is open.",
+    kind=SEMANTIC,
+    superseded_by=record_id(SEMANTIC, "alice", "The door is shut."),
+)
+NEW = remembered("The door is shut.", kind=SEMANTIC, minutes=1, supersedes=OLD.id)
+TOLD = remembered(
+    "Somebody shut the door.",
+    trust=Trust.DEVELOPER,
+    minutes=2,
+    lineage=Lineage(derived_from=(NEW.id,), contradicts=(OLD.id,)),
+)
+ALL = [TOLD, OLD, NEW]
+
+
+@pytest.fixture
+async def file(tmp_path: Path) -> Path:
+    """An export of three records that hang together."""
+    store, path = in_memory(), tmp_path / "memory.jsonl"
+    await store.add(ALL)
+    await export_records(store, path)
+    return path
+
+
+def content(file: Path) -> bytes:
+    return file.read_bytes()
+
+
+def put(file: Path, new: bytes) -> None:
+    file.write_bytes(new)
+
+
+def names(folder: Path) -> list[str]:
+    return [path.name for path in folder.iterdir()]
+
+
+def damaged(file: Path, change: Callable[[list[str]], object]) -> Path:
+    lines = file.read_text(encoding="utf-8").splitlines(keepends=True)
+    change(lines)
+    file.write_text("".join(lines), encoding="utf-8")
+    return file
+
+
+def test_the_first_line_tells_what_follows(file: Path) -> None:
+    header, *rest = file.read_text(encoding="utf-8").splitlines()
+    told = json.loads(header)
+    assert (told["format"], told["version"], told["records"]) == ("coag-memory", 1, 3)
+    assert (told["embedder"], told["dimension"]) == ("hash-8", 8)
+    assert [Record.model_validate_json(line) for line in rest] == ALL
+    assert file.stat().st_mode & 0o077 == 0 or os.name == "nt"
+    assert names(file.parent) == [file.name]
+
+
+async def test_a_scope_or_a_kind_alone_is_exported(tmp_path: Path) -> None:
+    store, file = in_memory(), tmp_path / "memory.jsonl"
+    await store.add([*ALL, remembered("Hello.", scope="bob")])
+    told: list[int] = []
+    assert (await export_records(store, file, scopes=["bob"], progress=told.append)).records == 1
+    assert told == [1]
+    lines = [line async for some in export_lines(store, kinds=[SEMANTIC]) for line in some]
+    assert [Record.model_validate_json(line) for line in lines] == [OLD, NEW]
+    with pytest.raises(ValueError, match="kinds is empty"):
+        await export_records(store, file, kinds=[])
+    assert (await export_records(store, file)).records == 4
+
+
+async def test_an_export_that_fails_leaves_the_file_that_was_there(
+    file: Path, tmp_path: Path
+) -> None:
+    before, closed = content(file), in_memory()
+    await closed.close()
+    with pytest.raises(RecordStoreError, match="closed"):
+        await export_records(closed, file)
+    assert content(file) == before
+    assert names(tmp_path) == [file.name]
+    with pytest.raises(RecordStoreError, match="cannot be written"):
+        await export_records(in_memory(), tmp_path / "nowhere" / "memory.jsonl")
+
+
+def _no_json(lines: list[str]) -> None:
+    lines[2] = "{nonsense}\n"
+
+
+def _other_text(lines: list[str]) -> None:
+    lines[2] = lines[2].replace("is open", "is blue")
+
+
+def _no_kind(lines: list[str]) -> None:
+    lines[2] = lines[2].replace('"semantic"', '"musical\\u001b[2J"')
+
+
+def _too_long(lines: list[str]) -> None:
+    lines[2] = "x" * 8_000_001 + "\n"
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        (_no_json, "holds no record: Invalid JSON"),
+        (_other_text, "somebody has changed"),
+        (_no_kind, r"\(kind\), not 'musical"),
+        (_too_long, "more than 8,000,000 bytes"),
+    ],
+)
+async def test_a_bad_line_is_named_and_what_stands_before_it_is_kept(
+    file: Path, damage: Callable[[list[str]], object], said: str
+) -> None:
+    damaged(file, damage)
+    store = in_memory()
+    with pytest.raises(TransferError, match=said) as caught:
+        await import_records(store, file)
+    assert caught.value.line == 3
+    assert "line 3" in str(caught.value)
+    assert "1 new" in str(caught.value)
+    assert "\x1b" not in str(caught.value)
+    assert await everything(store) == [TOLD]
+
+    told = await import_records(store, file, skip_bad=True)
+    assert (told.new, told.known, told.refused, told.missing) == (1, 1, 1, 0)
+    assert [one.line for one in told.reasons] == [3]
+    assert await everything(store) == [TOLD, NEW]
+
+
+async def test_a_file_that_was_cut_off_is_told(file: Path) -> None:
+    whole = content(file)
+    put(file, whole[:-20])
+    with pytest.raises(TransferError, match="ends in the middle of this line"):
+        await import_records(in_memory(), file)
+    put(file, b"".join(whole.splitlines(keepends=True)[:-1]))
+    assert (await import_records(in_memory(), file)).missing == 1
+
+
+@pytest.mark.parametrize(
+    "found",
+    [b"", b"\n", b'{"id": 1}\n', b"\xff\xfe\n", b'{"format": "coag-memory", "version": 2}'],
+)
+async def test_a_file_that_is_no_export_is_refused(tmp_path: Path, found: bytes) -> None:
+    file = tmp_path / "other.jsonl"
+    put(file, found)
+    with pytest.raises(TransferError, match="no header of an exported memory"):
+        await import_records(in_memory(), file)
+
+
+async def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
+    for scope in (None, "bob"):
+        with pytest.raises(TransferError, match="cannot be read: No such file"):
+            await import_records(in_memory(), tmp_path / "none.jsonl", scope=scope)
+
+
+async def test_metadata_that_no_store_keeps_ends_the_import_at_its_line(file: Path) -> None:
+    def huge(lines: list[str]) -> None:
+        lines[2] = lines[2].replace('"metadata":{}', f'"metadata":{{"n":{2**60}}}')
+
+    damaged(file, huge)
+    store = in_memory()
+    with pytest.raises(TransferError, match="cannot be kept: Metadata 'n'") as caught:
+        await import_records(store, file)
+    assert caught.value.line == 3
+    assert (await import_records(store, file, skip_bad=True)).refused == 1
+
+
+async def test_another_scope_changes_ids_and_links_together(file: Path) -> None:
+    store = in_memory()
+    assert (await import_records(store, file, scope="bob")).new == 3
+    told, old, new = await everything(store)
+    assert {one.scope for one in (told, old, new)} == {"bob"}
+    assert new.id == record_id(SEMANTIC, "bob", NEW.text)
+    assert (old.superseded_by, new.supersedes) == (new.id, old.id)
+    assert told.lineage == Lineage(derived_from=(new.id,), contradicts=(old.id,))
+    assert (await import_records(store, file, scope="bob")).known == 3
+
+
+async def test_several_scopes_do_not_become_one(tmp_path: Path) -> None:
+    store, target, file = in_memory(), in_memory(), tmp_path / "memory.jsonl"
+    await store.add([OLD, remembered("Hello.", scope="bob")])
+    await export_records(store, file)
+    with pytest.raises(TransferError, match="cannot all become 'carol'"):
+        await import_records(target, file, scope="carol")
+    assert await everything(target) == []
+
+
+async def test_a_file_from_elsewhere_is_trusted_as_little_as_asked_for(file: Path) -> None:
+    store = in_memory()
+    await import_records(store, file, trust=Trust.USER)
+    assert [one.provenance.trust for one in await everything(store)] == [Trust.USER] * 3
+    lower = in_memory()
+    await import_records(lower, file, trust=Trust.UNTRUSTED)
+    assert {one.provenance.trust for one in await everything(lower)} == {Trust.UNTRUSTED}
+
+
+async def test_a_record_that_differs_stays_unless_the_file_is_to_be_taken(file: Path) -> None:
+    store = in_memory()
+    mine = TOLD.model_copy(update={"type": "mine", "created_at": START})
+    await store.add([mine])
+    assert await import_records(store, file) == Imported(new=2, differing=1)
+    assert (await store.get([TOLD.id])) == [mine]
+    taken = await import_records(store, file, on_conflict=OnConflict.TAKE)
+    assert taken == Imported(known=2, differing=1)
+    assert await everything(store) == ALL
+
+
+async def test_a_line_that_stands_twice_counts_as_known(file: Path) -> None:
+    damaged(file, lambda lines: lines.append(lines[1]))
+    assert await import_records(in_memory(), file) == Imported(new=3, known=1)
+
+
+async def test_an_import_that_was_broken_off_is_completed_by_the_next(file: Path) -> None:
+    store = in_memory()
+    add: Callable[[list[Record]], Awaitable[list[str]]] = store.add
+    await add(ALL[:1])
+    assert await import_records(store, file) == Imported(new=2, known=1)
+    assert await everything(store) == ALL
