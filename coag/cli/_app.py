@@ -21,6 +21,7 @@ from coag.errors import CoagError
 from . import _app_looking as looking
 from . import _options as given
 from ._unread import unread_output
+from .memory import app as memory_app
 
 app = typer.Typer(
     name="coag",
@@ -261,6 +262,7 @@ def otel(
 
 for command in looking.COMMANDS:
     app.command()(command)
+app.add_typer(memory_app)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -36,6 +36,8 @@ from coag.schema import (
     one_line,
 )
 
+from ._recalled import why_recalled
+
 _DIM = "bright_black"
 _BAD = "red"
 _GOOD = "green"
@@ -150,6 +152,11 @@ def _retrieval(outcome: RetrievalOutcome) -> Iterator[Text]:
     for recalled in outcome.records:
         record = recalled.record
         yield _item(f"{recalled.score:.2f} {record.kind} {record.id[:12]} {record.text}")
+        if because := why_recalled(recalled):
+            yield _item(f"  why: {because}", _DIM)
+    if outcome.left_out:
+        names = ", ".join(name[:12] for name in outcome.left_out)
+        yield _item(f"no room in the prompt for: {names}", _DIM)
     if outcome.constraints:
         yield _item(f"constraints in force: {', '.join(outcome.constraints)}", _DIM)
 

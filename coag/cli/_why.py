@@ -26,6 +26,7 @@ from coag.tracing import RunFolder
 
 from ._command import coag_command
 from ._decisions import show_decisions
+from ._recalled import why_recalled
 from ._runs import found_run, warn_if_changed
 
 _DIM = "bright_black"
@@ -103,7 +104,8 @@ def _lines(told: Explanation) -> Iterator[Text]:
     if told.goal:
         yield _item(f"goal: {told.goal}")
     yield from _part("percepts since the last action", map(_percept, told.percepts))
-    yield from _part(f"recalled for {one_line(told.query, 120)!r}", map(_record, told.recalled))
+    recalled = (line for hit in told.recalled for line in _record(hit))
+    yield from _part(f"recalled for {one_line(told.query, 120)!r}", recalled)
     yield from _part("procedures", _procedures(told))
     if told.constraints:
         yield _head("constraints in force")
@@ -147,10 +149,12 @@ def _percept(percept: Percept) -> Text:
     return _item(f"{about}: {percept.content}", "magenta")
 
 
-def _record(hit: RecalledRecord) -> Text:
+def _record(hit: RecalledRecord) -> Iterator[Text]:
     record, origin = hit.record, hit.record.provenance
     source = f"{origin.source}, {origin.trust}, cycle {origin.cycle} of {origin.run}"
-    return _item(f"{hit.score:.2f} {record.kind} {record.id[:12]} {record.text} ({source})", "cyan")
+    yield _item(f"{hit.score:.2f} {record.kind} {record.id[:12]} {record.text} ({source})", "cyan")
+    if because := why_recalled(hit):
+        yield _item(f"why: {because}", _DIM, depth=2)
 
 
 def _procedures(told: Explanation) -> Iterator[Text]:

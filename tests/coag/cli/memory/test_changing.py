@@ -1,0 +1,260 @@
+"""`coag memory edit`, `forget`, `revoke`: a person corrects what an agent remembers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from coag.memory import ProceduralMemory
+from coag.schema import Record
+
+Say = Callable[..., Any]
+Ids = dict[str, str]
+Answer = Callable[[str], None]
+
+
+def shown(say: Say, name: str) -> Record:
+    return Record.model_validate_json(say("memory", "show", name, "--json").out)
+
+
+def log_of(folder: Path) -> list[Any]:
+    lines = (folder / "memory-log.jsonl").read_text(encoding="utf-8").splitlines()
+    return [json.loads(line) for line in lines]
+
+
+def test_another_text_is_a_new_record_of_the_person_in_the_old_ones_place(
+    say: Say, own: Path, ids: Ids
+) -> None:
+    text = "The charger stands in the hall."
+    said = say(
+        *("memory", "edit", ids["charger"][:8], "--text", text, "--value", "hall"),
+        *("--importance", "0.9", "--by", "eve", "--yes"),
+    )
+    assert said.code == 0
+    new = shown(say, said.out.split()[0])
+    old = shown(say, ids["charger"])
+    assert (new.text, new.supersedes, old.superseded_by) == (text, old.id, new.id)
+    assert old.text == "The charger stands at the window."
+    origin = new.provenance
+    assert (origin.source, origin.source_kind, origin.trust) == ("eve", "person", "user")
+    assert new.fact is not None
+    assert (new.fact.value, new.dynamics.importance) == ("hall", 0.9)
+    assert "edited" in say("memory", "history", new.id).out
+    (line,) = log_of(own)
+    assert line["records"] == [old.id, new.id]
+    assert "hall" not in json.dumps(line)
+
+
+def test_a_fact_can_be_dropped_with_another_text_and_the_log_has_names_alone(
+    say: Say, own: Path, ids: Ids
+) -> None:
+    words = ("--text", "The charger: nobody knows where.", "--no-fact", "--set", "note=secret: x")
+    said = say("memory", "edit", ids["charger"], *words, "--yes")
+    assert said.code == 0
+    assert shown(say, said.out.split()[0]).fact is None
+    (line,) = log_of(own)
+    assert line["details"] == {"changed": ["text", "metadata", "fact"]}
+    assert "window" not in json.dumps(line)
+
+
+def test_all_but_the_text_is_written_over(say: Say, own: Path, ids: Ids) -> None:
+    name = ids["charger"]
+    before = shown(say, name)
+    words = ("--type", "place", "--set", "floor=2", "--set", "by=me", "--until", "2026-03-01")
+    said = say("memory", "edit", name, *words, "--yes")
+    assert said.out == f"{name} was changed.\n"
+    after = shown(say, name)
+    assert (after.type, after.metadata) == ("place", {"floor": 2, "by": "me"})
+    assert after.fact is not None
+    assert str(after.fact.valid_until) == "2026-03-01 00:00:00+00:00"
+    assert (after.text, after.provenance) == (before.text, before.provenance)
+    say("memory", "edit", name, "--unset", "by", "--until", "never", "--yes")
+    assert shown(say, name).metadata == {"floor": 2}
+    assert [one["action"] for one in log_of(own)] == ["edited", "edited"]
+
+
+@pytest.mark.usefixtures("own")
+def test_a_text_is_read_from_standard_input(
+    say: Say, ids: Ids, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", StringIO("Bob likes\x1b[2J coffee.\n"))
+    said = say("memory", "edit", ids["bob"], "--text", "-", "--yes")
+    assert shown(say, said.out.split()[0]).text == "Bob likes coffee."
+
+
+@pytest.mark.usefixtures("own")
+def test_without_options_an_editor_is_opened(
+    say: Say, ids: Ids, at_a_terminal: Answer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    editor = tmp_path / "editor.sh"
+    editor.write_text('#!/bin/sh\nsed -i s/tea/coffee/ "$1"\n', encoding="utf-8")
+    editor.chmod(0o755)
+    monkeypatch.setenv("EDITOR", str(editor))
+    monkeypatch.setenv("VISUAL", str(editor))
+    at_a_terminal("y")
+    said = say("memory", "edit", ids["bob"])
+    assert said.code == 0
+    assert shown(say, said.out.split()[0]).text == "Bob likes coffee."
+    monkeypatch.setattr("sys.stdin", StringIO(""))
+    assert "no terminal for an editor" in say("memory", "edit", ids["walk"]).err
+
+
+@pytest.mark.parametrize(
+    ("name", "words", "said"),
+    [
+        ("walk", ["--value", "x"], "holds no fact in parts"),
+        ("walk", ["--unset", "x"], "no metadata 'x'"),
+        ("walk", ["--set", "x"], "takes KEY=VALUE"),
+        ("walk", ["--set", "x=[1]"], "text, numbers and truth values"),
+        ("walk", ["--set", "scope=bob"], "name of a field of every record"),
+        ("walk", ["--type", " "], "type is empty"),
+        ("walk", ["--until", "soon"], "is no time"),
+        ("walk", ["--text", ""], "text is empty"),
+        ("charger", ["--text", "It is in the hall."], "charger place = window"),
+        ("charger", ["--no-fact", "--value", "hall"], "--no-fact drops"),
+        ("walk", ["--importance", "2"], "--importance"),
+        ("first", ["--text", "The charger is gone.", "--no-fact"], "was superseded by"),
+        ("nobody", ["--type", "x"], "too short"),
+    ],
+)
+@pytest.mark.usefixtures("kept")
+def test_a_correction_that_cannot_be_is_refused(
+    say: Say, ids: Ids, name: str, words: list[str], said: str
+) -> None:
+    told = say("memory", "edit", ids.get(name, name), *words, "--yes")
+    assert (told.code, told.out) == (2, "")
+    assert said in told.err
+
+
+@pytest.mark.usefixtures("kept")
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("edit", "--type", "x"),
+        ("forget",),
+        ("revoke", "--reason", "A lie."),
+        ("forget", "--everything", "--scope", "bob"),
+        ("reembed", "--to", "hash-8"),
+    ],
+)
+def test_nothing_is_changed_without_a_yes(
+    say: Say,
+    ids: Ids,
+    words: tuple[str, ...],
+    monkeypatch: pytest.MonkeyPatch,
+    at_a_terminal: Answer,
+) -> None:
+    named = [] if {"--everything", "reembed"} & set(words) else [ids["walk"]]
+    monkeypatch.setattr("sys.stdin", StringIO(""))
+    said = say("memory", words[0], *named, *words[1:])
+    assert (said.code, said.out) == (2, "")
+    assert "Add --yes" in said.err
+    at_a_terminal("n")
+    said = say("memory", words[0], *named, *words[1:])
+    assert said.code == 1
+    assert "Nothing was changed." in said.err
+    assert shown(say, ids["walk"]).type == "note"
+
+
+@pytest.mark.usefixtures("own")
+def test_what_is_changed_to_what_it_is_changes_nothing(say: Say, ids: Ids) -> None:
+    said = say("memory", "edit", ids["walk"], "--type", "note", "--yes")
+    assert (said.code, said.out) == (0, "")
+    assert "says so already" in said.err
+
+
+def test_one_record_is_forgotten_and_what_rests_on_it_is_told(
+    say: Say, own: Path, ids: Ids
+) -> None:
+    said = say("memory", "forget", ids["lie"], ids["walk"], "--yes")
+    assert said.code == 0
+    assert "1 record(s) were concluded from" in said.err
+    assert say("memory", "show", ids["lie"]).code == 1
+    assert shown(say, ids["derived"]).lineage.derived_from == (ids["lie"],)
+    assert shown(say, ids["charger"]).lineage.contradicts == ()
+    told = say("memory", "history", ids["walk"])
+    assert (told.code, "forgotten" in told.err) == (1, True)
+    assert "hall" not in (own / "memory-log.jsonl").read_text(encoding="utf-8")
+
+
+@pytest.mark.usefixtures("own")
+def test_what_a_forgotten_record_had_superseded_holds_again(say: Say, ids: Ids) -> None:
+    said = say("memory", "forget", ids["charger"], "--yes")
+    assert "The charger stands at the door. (holds again)" in said.err
+    old = shown(say, ids["first"])
+    assert old.superseded_by is None
+    assert old.fact is not None
+    assert old.fact.valid_until is None
+    assert say("memory", "stats").code == 0
+
+
+@pytest.mark.usefixtures("own")
+def test_everything_of_a_scope_is_forgotten(say: Say) -> None:
+    assert say("memory", "forget", "--everything", "--yes").code == 2
+    assert say("memory", "forget", "--yes").code == 2
+    assert say("memory", "forget", "--everything", "--scope", "eve", "--yes").code == 1
+    said = say("memory", "forget", "--everything", "--scope", "bob", "--yes")
+    assert said.out == "1 record(s) of scope 'bob' are forgotten.\n"
+    assert "Bob likes tea." in said.err
+    assert say("memory", "ls", "--scope", "bob").code == 1
+    assert say("memory", "stats").code == 0
+
+
+def test_a_revoked_record_takes_all_with_it_that_rests_on_it(say: Say, own: Path, ids: Ids) -> None:
+    rule = "Charge in the cellar"
+    procedures = ProceduralMemory(path=own / "procedures.json")
+    assert rule in procedures.get("reasoning").text
+    others = {name: procedures.versions(name) for name in procedures.names() if name != "reasoning"}
+    said = say("memory", "revoke", ids["lie"][:8], "--reason", "The sign lied.", "--yes")
+    assert said.code == 0
+    assert "2 record(s) will be taken back" in said.err
+    assert "reasoning@2" in said.err
+    assert f"taken back: {ids['lie']}, {ids['derived']}" in said.out
+    assert f"no longer name them: {ids['charger']}" in said.out
+    assert "procedures rolled back: reasoning@3" in said.out
+    after = ProceduralMemory(path=own / "procedures.json")
+    assert rule not in after.get("reasoning").text
+    assert {name: after.versions(name) for name in others} == others
+    gone = say("memory", "history", ids["lie"])
+    assert (gone.code, "by person: The sign lied" in gone.err.splitlines()[-1]) == (1, True)
+    (line,) = log_of(own)
+    assert (line["action"], line["reason"]) == ("revoked", "The sign lied.")
+    assert line["details"]["procedures"] == {"reasoning": 3}
+    again = say("memory", "revoke", ids["lie"], "--reason", "Once more.", "--yes")
+    assert (again.code, "nothing rests on it" in again.err) == (1, True)
+
+
+@pytest.mark.usefixtures("own")
+def test_a_revocation_is_told_as_json_and_stays_within_a_scope(say: Say, ids: Ids) -> None:
+    assert say("memory", "revoke", ids["bob"], "--reason", " ", "--yes").code == 2
+    nobody = say("memory", "revoke", "0123456789", "--reason", "x", "--yes")
+    assert (nobody.code, nobody.out) == (1, "")
+    words = ("revoke", ids["charger"], "--reason", "Wrong.", "--scope", "alice")
+    told = json.loads(say("memory", *words, "--yes", "--json").out)
+    assert told["content"]["records"] == [ids["charger"]]
+    assert told["content"]["restored"] == [ids["first"]]
+    assert shown(say, ids["first"]).superseded_by is None
+    assert "restored by a revocation" in say("memory", "history", ids["first"]).out
+
+
+def test_a_damaged_log_is_read_as_far_as_it_goes(say: Say, own: Path, ids: Ids) -> None:
+    log = own / "memory-log.jsonl"
+    log.write_text("nonsense\n", encoding="utf-8")
+    say("memory", "edit", ids["walk"], "--type", "stroll", "--yes")
+    told = json.loads(say("memory", "history", ids["walk"], "--json").out)
+    assert [one["action"] for one in told["done"]] == ["edited"]
+
+
+def test_a_log_that_cannot_be_written_is_told_and_what_was_done_stays(
+    say: Say, own: Path, ids: Ids
+) -> None:
+    (own / "memory-log.jsonl").mkdir()
+    said = say("memory", "forget", ids["walk"], "--yes")
+    assert said.code == 2
+    assert "It is done, but could not be noted" in said.err
+    assert say("memory", "show", ids["walk"]).code == 1

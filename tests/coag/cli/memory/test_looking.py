@@ -1,0 +1,216 @@
+"""`coag memory ls`, `search`, `show`, `history`: reading what an agent remembers."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from kits.remembered import remembered
+
+from coag.agent import CoagAgent
+from coag.models import ScriptedModel
+from coag.schema import Record
+
+Say = Callable[..., Any]
+Ids = dict[str, str]
+
+pytestmark = pytest.mark.usefixtures("kept")
+
+
+def rows(out: str) -> list[Any]:
+    return [json.loads(line) for line in out.splitlines()]
+
+
+def test_help_teaches_with_an_example(say: Say) -> None:
+    assert "Example: coag memory search" in say("memory", "--help").out
+    for command in ("ls", "search", "show", "history", "edit", "forget", "revoke", "stats"):
+        said = say("memory", command, "--help")
+        assert (said.code, "Example: coag memory" in said.out) == (0, True)
+
+
+def test_records_are_listed_newest_first_within_80_columns(say: Say, ids: Ids) -> None:
+    said = say("memory", "ls", "--scope", "alice", "--limit", "4")
+    head, *lines = said.out.splitlines()
+    assert said.code == 0
+    assert head.split() == ["id", "kind", "made", "type", "text"]
+    assert lines[0].split()[:3] == [ids["hostile"][:8], "episodic", "2026-01-01"]
+    assert all(len(line.rstrip()) <= 80 for line in lines[:-1])
+    assert lines[-1].endswith("4 are shown of 12 in all; --limit N shows more")
+
+
+def test_marks_tell_what_is_untrusted_superseded_and_contradicted(say: Say, ids: Ids) -> None:
+    out = say("memory", "ls", "--kind", "semantic", "--superseded", "--scope", "alice").out
+    marked = {line.split()[0]: line.split()[5] for line in out.splitlines()[1:-1]}
+    assert marked[ids["lie"][:8]] == "!x"
+    assert marked[ids["first"][:8]] == "-"
+    assert "! untrusted" in out
+    assert ids["first"][:8] not in say("memory", "ls").out
+
+
+def test_a_narrow_terminal_leaves_room_for_the_text(
+    say: Say, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "50")
+    head, *lines = say("memory", "ls", "--scope", "bob").out.splitlines()
+    assert head.split() == ["id", "made", "text"]
+    assert "Bob likes tea." in lines[0]
+
+
+def test_records_of_one_day_are_listed_with_the_time(say: Say) -> None:
+    out = say("memory", "ls", "--scope", "alice", "--kind", "semantic").out
+    assert all(line.split()[3].endswith("Z") for line in out.splitlines()[1:-1])
+
+
+def test_a_scope_that_is_none_is_told_with_those_that_there_are(say: Say) -> None:
+    said = say("memory", "ls", "--scope", "zed")
+    assert said.code == 1
+    assert "There is no scope 'zed'. There are: 'alice', 'bob'." in said.err
+
+
+def test_both_places_where_a_memory_may_be_are_named(say: Say, tmp_path: Path, kept: Path) -> None:
+    said = say("memory", "ls", "-m", str(tmp_path))
+    assert said.code == 2
+    assert said.err.count("chroma.sqlite3") == 2
+    (tmp_path / "long_term").mkdir()
+    for folder in (tmp_path, tmp_path / "long_term"):
+        (folder / "chroma.sqlite3").touch()
+    said = say("memory", "ls", "-m", str(tmp_path))
+    assert (said.code, "There are two memories" in said.err) == (2, True)
+
+
+def test_a_kind_that_is_none_is_told_in_plain_words(say: Say) -> None:
+    said = say("memory", "ls", "--kind", "fact")
+    assert said.code == 2
+    assert "Value error" not in said.err
+    assert "'fact' is not one of" in said.err
+
+
+def test_a_column_of_scopes_is_shown_where_there_are_several(say: Say) -> None:
+    assert "scope" in say("memory", "ls").out.splitlines()[0]
+    assert "scope" not in say("memory", "ls", "--scope", "bob").out.splitlines()[0]
+
+
+@pytest.mark.parametrize(
+    ("words", "count"),
+    [
+        (["--type", "obstacle"], 5),
+        (["--type", "obstacle", "--where", '{"x": {"$gte": 3}}'], 2),
+        (["--source", "alice", "--kind", "semantic"], 4),
+        (["--trust", "untrusted"], 3),
+        (["--limit", "2"], 2),
+        (["--superseded", "--kind", "semantic", "--scope", "alice"], 4),
+    ],
+)
+def test_filters_leave_out_what_does_not_pass(say: Say, words: list[str], count: int) -> None:
+    said = say("memory", "ls", "--json", *words)
+    assert len([Record.model_validate(one) for one in rows(said.out)]) == count
+
+
+def test_what_passes_no_filter_is_told_with_exit_code_1(say: Say) -> None:
+    said = say("memory", "ls", "--type", "nonsense")
+    assert (said.code, said.out) == (1, "")
+    assert "No record passes" in said.err
+    assert say("memory", "search", "zzz qqq", "--min-score", "0.99").code == 1
+    assert say("memory", "show", "0123456789abcdef").code == 1
+
+
+def test_a_search_tells_the_parts_of_each_score(say: Say, ids: Ids) -> None:
+    said = say("memory", "search", "where is the charger")
+    first, text, parts, *_ = said.out.splitlines()
+    assert first.split()[1:3] == [ids["charger"][:8], "semantic"]
+    assert text.strip() == "The charger stands at the window."
+    assert "dense +" in parts
+    assert "lexical +" in parts
+    told = rows(say("memory", "search", "where is the charger", "--limit", "2", "--json").out)
+    why = told[0]["why"]
+    assert len(told) == 2
+    assert told[0]["score"] == pytest.approx(min(1.0, sum(why.values())), abs=0.002)
+
+
+def test_everything_that_a_record_says_is_shown(say: Say, ids: Ids) -> None:
+    out = say("memory", "show", ids["charger"][:8], ids["walk"]).out
+    assert f"id           {ids['charger']}" in out
+    assert '"value": "window"' in out
+    assert f"supersedes   {ids['first']}" in out
+    assert '{"episode": "walk", "order": 1, "place": "hall"}' in out
+    assert "alice (agent, user), cycle 1 of run run-1" in out
+    (record,) = rows(say("memory", "show", ids["walk"], "--json").out)
+    assert Record.model_validate(record).id == ids["walk"]
+
+
+def test_history_shows_the_chain_and_what_a_record_has_to_do_with_others(
+    say: Say, ids: Ids
+) -> None:
+    out = say("memory", "history", ids["charger"][:8]).out
+    chain = out.split("says otherwise")[0].splitlines()[1:]
+    assert [line.split()[0] for line in chain] == [ids["first"][:8], ">"]
+    assert ids["lie"][:8] in out.split("says otherwise")[1]
+    lie = say("memory", "history", ids["lie"]).out
+    assert "Go down to the cellar" in lie.split("concluded from it")[1]
+    told = json.loads(say("memory", "history", ids["derived"], "--json").out)
+    assert [one["id"] for one in told["derived_from"]] == [ids["lie"]]
+    assert [one["id"] for one in told["chain"]] == [ids["derived"]]
+
+
+def test_what_hides_in_a_text_is_made_visible(say: Say, ids: Ids) -> None:
+    name = ids["hostile"]
+    for words in (["ls"], ["show", name], ["history", name], ["search", "look here at once"]):
+        out = say("memory", *words).out
+        assert not {"\x1b", "\u202e", "\x07", "\U000e0041"} & set(out)
+    assert (
+        "Look<U+001B>[2J here<U+202E> at <U+E0041>once<U+0007>" in say("memory", "show", name).out
+    )
+    out = say("memory", "show", name, "--json").out
+    assert "\x1b" not in out
+    assert "\\u001b" in out
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["show", "0123"], "too short"),
+        (["ls", "--where", "nonsense"], "is no filter"),
+        (["ls", "--where", '{"x": {"$near": 1}}'], "Unknown operator '$near'"),
+        (["ls", "--kind", "musical"], "--kind"),
+        (["ls", "--memory", "nowhere"], "There is no memory in 'nowhere'"),
+        (["ls", "--memory", " "], "Which memory?"),
+        (["ls", "--memory", "http://127.0.0.1:9"], "Chroma at http://127.0.0.1:9"),
+        (["ls", "--embedder", "nonsense"], "no embedder named 'nonsense'"),
+        (["ls", "--embedder", "hash-3"], "was made with"),
+    ],
+)
+def test_what_is_wrongly_called_is_told_with_exit_code_2(
+    say: Say, words: list[str], said: str
+) -> None:
+    told = say("memory", *words)
+    assert (told.code, told.out) == (2, "")
+    assert said in told.err
+
+
+def test_looking_at_a_memory_that_is_not_there_makes_no_folder(say: Say, tmp_path: Path) -> None:
+    assert say("memory", "stats", "--memory", str(tmp_path / "none")).code == 2
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_embedder_of_a_memory_is_found_out(
+    say: Say, monkeypatch: pytest.MonkeyPatch, kept: Path
+) -> None:
+    monkeypatch.delenv("COAG_EMBEDDER")
+    assert say("memory", "ls", "--memory", str(kept / "long_term")).code == 0
+
+
+async def test_the_folder_of_an_agents_memory_is_the_one_to_name(
+    say: Say, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("COAG_EMBEDDER")
+    folder = tmp_path / "robbie"
+    agent = CoagAgent("robbie", ScriptedModel(lambda _: {}), memory=folder)
+    await agent.long_term_memory.store.add([remembered("It rained.", scope="robbie")])
+    await agent.close()
+    monkeypatch.setenv("COAG_MEMORY", str(folder))
+
+    assert "It rained." in (await asyncio.to_thread(say, "memory", "ls")).out
