@@ -38,6 +38,7 @@ from coag.schema import (
 from coag.tracing import Rebuild, Recipe, RunFolder, read_run
 
 from ._arguments import SUMMARY
+from ._correcting import Correctable
 from ._declared import Declared
 from ._events import log_event
 from ._inbox import message_percepts
@@ -56,7 +57,7 @@ DESCRIPTION = "An agent that deliberates before it acts, and uses tools."
 SYSTEM_MESSAGE = "You are a helpful AI assistant. Solve tasks using your tools."
 
 
-class CoagAgent(Inspectable, Declared):
+class CoagAgent(Inspectable, Correctable, Declared):
     """An AutoGen agent that retrieves, reasons, proposes, evaluates and selects before it acts.
 
     Takes AssistantAgent's arguments. One message in; cycles until `respond`, a bound or

@@ -8,7 +8,14 @@ from pathlib import Path
 from autogen_core.memory import Memory, MemoryContent
 
 from coag.errors import ConfigurationError
-from coag.memory import LongTermMemory, ProceduralMemory, Procedure, seed_procedures
+from coag.memory import (
+    LTM_FOLDER,
+    PROCEDURES_FILE,
+    LongTermMemory,
+    ProceduralMemory,
+    Procedure,
+    seed_procedures,
+)
 from coag.schema import (
     Clock,
     MemoryKind,
@@ -18,12 +25,10 @@ from coag.schema import (
     Trust,
     record_id,
 )
-from coag.store import StoreConfig, open_store
+from coag.store import StoreConfig, holds_records, open_store
 
 from ._settings import MemoryArgument
 
-LTM_FOLDER = "long_term"
-PROCEDURES_FILE = "procedures.json"
 UNSCORED = 0.5
 """Score of what an AutoGen memory brings without a score of its own."""
 
@@ -102,7 +107,7 @@ def open_memory(given: MemoryArgument | None, *, scope: str, clock: Clock) -> Lo
     if given is None:
         return LongTermMemory(open_store(None), scope=scope, clock=clock)
     if isinstance(given, Path) or (isinstance(given, str) and "://" not in given):
-        return LongTermMemory(open_store(Path(given) / LTM_FOLDER), scope=scope, clock=clock)
+        return LongTermMemory(open_store(_records_in(Path(given))), scope=scope, clock=clock)
     if isinstance(given, str):
         return LongTermMemory(open_store(given), scope=scope, clock=clock)
     if isinstance(given, Memory):
@@ -116,6 +121,12 @@ def open_memory(given: MemoryArgument | None, *, scope: str, clock: Clock) -> Lo
             )
     sources = [AutoGenRecall(memory, scope=scope, clock=clock) for memory in memories]
     return LongTermMemory(open_store(None), scope=scope, clock=clock, sources=sources)
+
+
+def _records_in(folder: Path) -> Path:
+    """Where the records of an agent's folder are: in it, if it is a store already."""
+    below = folder / LTM_FOLDER
+    return folder if holds_records(folder) and not holds_records(below) else below
 
 
 def open_procedures(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from coag.compat import ToolRunner
-from coag.context import CoagContext
+from coag.context import CoagContext, WorkingMemory
 from coag.cycle import (
     Approvals,
     ConstraintSet,
@@ -21,24 +22,35 @@ from coag.cycle import (
     respond_spec,
     untrusted_texts,
 )
-from coag.memory import LongTermMemory, MemoryActions, MemorySituation, ProceduralMemory
+from coag.memory import (
+    LongTermMemory,
+    MemoryActions,
+    MemorySituation,
+    ProceduralMemory,
+    place_of,
+)
 from coag.models import Asker, Price
 from coag.schema import (
     CognitiveModule,
     Constraint,
     Environment,
+    Event,
     LazySink,
     Note,
     Phase,
     TraceRecord,
     TraceSink,
     Written,
+    one_line,
 )
 from coag.tracing import MemoryTrace
 
 from ._asking import MAX_TOKENS, ModelFace
 from ._handoffs import Handoffs
 from ._live import Live
+
+_EVENT_TEXT = 200
+"""Characters kept of how the agent saw the moment in which it remembered something."""
 
 
 class SwitchableTrace:
@@ -174,13 +186,30 @@ def build_mind(parts: MindParts, run_id: RunName) -> Mind:
 def _situation(parts: MindParts, run: str) -> MemorySituation:
     """What a memory action is told of the moment."""
     memory = parts.context.working_memory
+    metadata = parts.context.memory_metadata()
+    retrieval = memory.cognitive_state.retrieval
     return MemorySituation(
         run=run,
         activity=memory.activity,
         cycle=memory.cycle,
         agent=parts.name,
-        metadata=parts.context.memory_metadata(),
+        metadata=metadata,
+        event=_event(memory, run, place_of(metadata)),
+        recalled=() if retrieval is None else tuple(hit.record for hit in retrieval.records),
         untrusted=untrusted_texts(parts.context),
+    )
+
+
+def _event(memory: WorkingMemory, run: str, place: str) -> Event:
+    """What happens now: how the agent sees it, and what it did last."""
+    reasoning = memory.cognitive_state.reasoning
+    deed = next((deed for deed in reversed(memory.deeds) if not deed.internal), None)
+    action = "" if deed is None else f"{deed.action} {json.dumps(deed.arguments)}"
+    return Event(
+        episode=f"{run}/{memory.activity}",
+        situation="" if reasoning is None else one_line(reasoning.situation, _EVENT_TEXT),
+        action=one_line(action, _EVENT_TEXT),
+        place=place,
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from coag.memory import LongTermMemory, ProceduralMemory, ProcedureVersion
+from coag.memory import LongTermMemory, ProceduralMemory, ProcedureVersion, settled
 from coag.schema import Record, Written
 
 from ._recorded import taking_up
@@ -20,8 +20,20 @@ async def recover_memory(
         TraceError: What is said to be written cannot be.
     """
     if memory is not None:
-        await _recover_records([w for w in written if w.what == "record"], memory)
+        await _recover_records(_still_held(written), memory)
     _recover_versions([w for w in written if w.what == "procedure"], procedures)
+
+
+def _still_held(written: Sequence[Written]) -> list[Written]:
+    """The lines of the records that were not revoked after they were written."""
+    held: list[Written] = []
+    for line in written:
+        if line.what == "record":
+            held.append(line)
+        elif line.what == "revoked":
+            gone = set(line.content.get("records", ()))
+            held = [one for one in held if one.id not in gone]
+    return held
 
 
 async def _recover_records(written: Sequence[Written], memory: LongTermMemory) -> None:
@@ -30,10 +42,15 @@ async def _recover_records(written: Sequence[Written], memory: LongTermMemory) -
     for line in written:
         with taking_up(line, "content"):
             record = Record.model_validate(line.content)
-        if record.supersedes is None:
-            await memory.store.add([record])
+        others = await memory.store.get([record.supersedes or "", *record.lineage.contradicts])
+        old = [other for other in others if other.id == record.supersedes]
+        if old:
+            await memory.store.supersede(old[0].id, record)
         else:
-            await memory.store.supersede(record.supersedes, record)
+            await memory.store.add([record])
+        changed = settled(record, old, [other for other in others if other not in old])
+        if changed:
+            await memory.store.update(changed)
 
 
 def _recover_versions(written: Sequence[Written], procedures: ProceduralMemory) -> None:

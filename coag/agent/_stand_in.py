@@ -83,8 +83,7 @@ class StandInClient(ChatCompletionClient):
         answered = await self._source.answer()
         call = answered.call
         self._on_answer(call.model)
-        if call.usage.cached_tokens or (call.error and call.usage.tokens):
-            tell_usage(call.usage)
+        tell_usage(call.usage, failed=bool(call.error))
         if _ended(call) == "cancelled":
             raise asyncio.CancelledError
         if _ended(call) == "raised":

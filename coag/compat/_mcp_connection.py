@@ -8,6 +8,8 @@ from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Protocol, TypeVar, cast
 
+import anyio
+
 from ._mcp_definitions import ToolDefinition
 from ._mcp_errors import LateError, LostError, McpServerError, NotSentError
 from ._mcp_limits import McpLimits
@@ -226,4 +228,6 @@ def _reason(error: BaseException) -> str:
         error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
     if isinstance(error, FileNotFoundError):
         return f"{error.filename!r} was not found; install it, or give its full path"
+    if isinstance(error, anyio.BrokenResourceError | anyio.ClosedResourceError):
+        return "Connection closed"  # the server was gone before it was asked anything
     return f"{type(error).__name__}: {error}"[:_REASON]

@@ -18,7 +18,7 @@ from autogen_core.model_context import ChatCompletionContext
 from pydantic import BaseModel
 
 from coag.errors import RecordStoreError
-from coag.memory import LongTermMemory, LongTermMemoryConfig
+from coag.memory import LongTermMemory, LongTermMemoryConfig, Recall
 from coag.schema import (
     MemoryKind,
     Provenance,
@@ -27,10 +27,11 @@ from coag.schema import (
     estimate_tokens,
     provider_name,
 )
+from coag.store import short_id
 
 from ._cancellable import cancellable
 from ._memory_block import last_request, show_block
-from ._memory_content import metadata_for, metadata_from, text_of, value_of
+from ._memory_content import fact_of, metadata_for, metadata_from, text_of, value_of
 
 _LOG = logging.getLogger(__name__)
 
@@ -96,6 +97,9 @@ class AutoGenMemory(Memory, Component[AutoGenMemoryConfig]):
         Values of its metadata that are text, numbers or truth values can be filtered by; the
         others come back with the record. The given content is not changed.
 
+        If its metadata tell `subject`, `attribute` and `value` in words, it is a fact, which
+        takes the place of an earlier one that says another value (semantic memory only).
+
         Raises:
             ValueError: It is of another type, empty, or its metadata is no JSON.
             RecordStoreError: The store cannot be reached or refuses.
@@ -112,6 +116,7 @@ class AutoGenMemory(Memory, Component[AutoGenMemoryConfig]):
                 trust=Trust.UNTRUSTED,
             ),
             metadata=metadata_for(content),
+            fact=fact_of(content) if self._kind is MemoryKind.SEMANTIC else None,
         )
         await cancellable(adding, cancellation_token)
 
@@ -123,7 +128,9 @@ class AutoGenMemory(Memory, Component[AutoGenMemoryConfig]):
     ) -> MemoryQueryResult:
         """What is most similar to a query, best first.
 
-        The metadata of each result also tells its `score`, `id`, `kind` and `trust`.
+        The metadata of each result also tells its `score`, `id`, `kind`, `trust` and `scope`;
+        the parts of the score as `why`, and as `contradicts` the ids of the other results that
+        say otherwise, where there are such.
 
         Raises:
             RecordStoreError: No memory could be asked.
@@ -138,7 +145,7 @@ class AutoGenMemory(Memory, Component[AutoGenMemoryConfig]):
             raise RecordStoreError(" ".join(recall.problems))
         for problem in recall.problems:
             _LOG.warning("Recalled without one memory: %s", problem)
-        return MemoryQueryResult(results=[_content(hit) for hit in recall.records])
+        return MemoryQueryResult(results=[_content(hit, recall) for hit in recall.records])
 
     async def update_context(self, model_context: ChatCompletionContext) -> UpdateContextResult:
         """Puts what is recalled for the last request into the context, in place of the last.
@@ -193,7 +200,7 @@ class AutoGenMemory(Memory, Component[AutoGenMemoryConfig]):
         )
 
 
-def _content(hit: RecalledRecord) -> MemoryContent:
+def _content(hit: RecalledRecord, recall: Recall) -> MemoryContent:
     record = hit.record
     mime_type, metadata = metadata_from(record.metadata)
     metadata |= {
@@ -201,15 +208,28 @@ def _content(hit: RecalledRecord) -> MemoryContent:
         "id": record.id,
         "kind": record.kind.value,
         "trust": record.provenance.trust.value,
+        "scope": record.scope,
     }
+    if hit.why is not None:
+        metadata["why"] = hit.why.model_dump()
+    metadata.pop("contradicts", None)  # what somebody wrote under the name that tells it
+    against = [one for pair in recall.contradictions if record.id in pair for one in pair]
+    if against:
+        metadata["contradicts"] = sorted(set(against) - {record.id})
     content = value_of(record.text, mime_type)
     return MemoryContent(content=content, mime_type=mime_type, metadata=metadata)
 
 
 def _line(result: MemoryContent) -> str:
     if isinstance(result.content, Mapping):
-        return json.dumps(result.content, ensure_ascii=False)
-    return str(cast("object", result.content))
+        text = json.dumps(result.content, ensure_ascii=False)
+    else:
+        text = str(cast("object", result.content))
+    told = result.metadata or {}
+    if not told.get("contradicts"):
+        return text
+    others = " and ".join(map(short_id, told["contradicts"]))
+    return f"[id {short_id(told['id'])}, contradicts {others}] {text}"
 
 
 def _within(results: list[MemoryContent], budget: int) -> list[MemoryContent]:

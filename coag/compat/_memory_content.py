@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from autogen_core.memory import MemoryContent, MemoryMimeType
 
-from coag.schema import Scalar
+from coag.schema import Fact, Scalar
 from coag.store import FIXED_FIELDS
 
 _REST = "autogen"
@@ -45,6 +45,21 @@ def value_of(text: str, mime_type: str) -> str | dict[str, Any]:
     return cast("dict[str, Any]", value) if isinstance(value, dict) else text
 
 
+def fact_of(content: MemoryContent) -> Fact | None:
+    """The fact that a content's metadata tell; None unless they say of what, which and what.
+
+    That is, unless `subject`, `attribute` and `value` are all texts that show something; a value
+    may be a number or a truth value, too, and is taken as text.
+    """
+    told = content.metadata or {}
+    parts = {name: told.get(name) for name in ("subject", "attribute", "value")}
+    if isinstance(parts["value"], bool | int | float):
+        parts["value"] = json.dumps(parts["value"])
+    if not all(isinstance(part, str) and part.strip() for part in parts.values()):
+        return None
+    return Fact.model_validate(parts)
+
+
 def metadata_for(content: MemoryContent) -> dict[str, Scalar]:
     """A content's metadata as records keep it.
 
@@ -68,11 +83,27 @@ def metadata_for(content: MemoryContent) -> dict[str, Scalar]:
 def metadata_from(metadata: Mapping[str, Scalar]) -> tuple[str, dict[str, Any]]:
     """The type and the metadata that `metadata_for` was given."""
     plain: dict[str, Any] = dict(metadata)
-    packed = plain.pop(_REST, None)
-    if not isinstance(packed, str):
+    unpacked = _unpacked(plain.get(_REST))
+    if unpacked is None:
         return MemoryMimeType.TEXT.value, plain
-    unpacked: dict[str, Any] = json.loads(packed)
-    return unpacked["mime_type"], {**plain, **unpacked["rest"]}
+    del plain[_REST]
+    mime_type, rest = unpacked
+    return mime_type, {**plain, **rest}
+
+
+def _unpacked(packed: object) -> tuple[str, dict[str, Any]] | None:
+    """What `metadata_for` packed; None for what somebody else keeps under its key."""
+    try:
+        value: object = json.loads(packed) if isinstance(packed, str) else None
+    except ValueError:
+        return None
+    if not isinstance(value, dict):
+        return None
+    parts = cast("dict[str, Any]", value)
+    mime_type, rest = parts.get("mime_type"), parts.get("rest")
+    if not isinstance(mime_type, str) or not isinstance(rest, dict):
+        return None
+    return mime_type, cast("dict[str, Any]", rest)
 
 
 def _mime(content: MemoryContent) -> str:

@@ -223,8 +223,7 @@ class ReplayingClient(ChatCompletionClient, Component[ReplayingClientConfig]):
 
     def _ended(self, call: ModelCall) -> CreateResult:
         """How the request ended then: the answer, or what was raised."""
-        if call.usage.cached_tokens:
-            tell_usage(call.usage)
+        tell_usage(call.usage, failed=bool(call.error))
         if was_cancelled(call):
             raise asyncio.CancelledError
         if brought_none(call):

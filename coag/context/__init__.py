@@ -12,6 +12,7 @@ from ._coag_context import CoagContext
 from ._component import CoagContextConfig
 from ._images import named_images
 from ._parts import from_part, load_context, nested_component, to_part
+from ._recalled import fitting
 from ._rendering import DATA_RULE, PhaseMaterial, Rendering
 from ._secrets import check_public
 from ._sections import render_section, wrap_as_data
@@ -44,6 +45,7 @@ __all__ = [
     "dump_state",
     "own_copy",
     "render_section",
+    "fitting",
     "wrap_as_data",
     "nested_component",
     "load_context",

@@ -26,13 +26,13 @@ from coag.schema import (
 from ._budgets import Budgets
 from ._kept import Kept
 from ._outcomes_told import candidates_section, earlier_answer, reasoning_section
+from ._recalled import recalled_section
 from ._sections import (
     actions_section,
     deeds_section,
     dialogue_section,
     goal_section,
     percepts_section,
-    recalled_section,
     rejections_section,
     render_section,
     state_section,

@@ -12,7 +12,6 @@ from coag.schema import (
     ActionSpec,
     Percept,
     PerceptKind,
-    RecalledRecord,
     Section,
     Trust,
     cut_to_tokens,
@@ -166,27 +165,6 @@ def deeds_section(memory: WorkingMemory, budgets: Budgets) -> Section | None:
         source="deeds",
         trust=Trust.UNTRUSTED,
         budget=budgets.deeds,
-    )
-
-
-def recalled_section(records: Sequence[RecalledRecord], budgets: Budgets) -> Section | None:
-    """What long-term memory brought back, best first, each with kind, score and trust."""
-    if not records:
-        return None
-    lines = [
-        one_entry(
-            f"- [{hit.record.kind.value}, {hit.score:.2f}, {hit.record.provenance.trust.value}, "
-            f"id {hit.record.id[:8]}] {hit.record.text}"
-        )
-        for hit in records
-    ]
-    text = cut_to_tokens("\n".join(lines), budgets.recalled)
-    return Section(
-        title="Recalled from long-term memory",
-        text=text,
-        source="memory",
-        trust=Trust.UNTRUSTED,
-        budget=budgets.recalled,
     )
 
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from coag.schema import Phase, RecalledRecord, RetrievalOutcome
+from coag.context import fitting
+from coag.memory import Recall
+from coag.schema import Phase, RetrievalOutcome
 
 from ._deps import AnyContext, Deps
 from ._leaving_out import leaves_out
 
 
 async def retrieve(context: AnyContext, deps: Deps) -> RetrievalOutcome:
-    """Recalls records for the context's query; pins procedures and constraints.
+    """Recalls records for the context's query, as far as the prompt has room for them.
+
+    Pins procedures and constraints.
 
     A memory that fails costs the recall, not the turn: the trace notes it. Where the settings
     leave retrieval out, memory is not asked.
@@ -18,10 +22,10 @@ async def retrieve(context: AnyContext, deps: Deps) -> RetrievalOutcome:
     left_out = leaves_out("retrieval", context, deps)
     query = context.retrieval_query()
     where = context.episodic_filter()
-    records: tuple[RecalledRecord, ...] = ()
+    recall = Recall()
     if deps.memory is not None and query and deps.settings.recall_k and not left_out:
-        recall = await context.retrieve_ltms(deps.memory, k=deps.settings.recall_k)
-        records = tuple(recall.records)
+        found = await context.retrieve_ltms(deps.memory, k=deps.settings.recall_k)
+        recall = fitting(found, context.budgets)
         for problem in recall.problems:
             deps.note(context, "memory", problem, phase=Phase.RETRIEVAL.value)
     return RetrievalOutcome(
@@ -29,7 +33,8 @@ async def retrieve(context: AnyContext, deps: Deps) -> RetrievalOutcome:
         at=deps.clock.now(),
         query=query,
         filter=where,
-        records=records,
+        records=tuple(recall.records),
+        left_out=recall.left_out,
         procedures=dict(deps.procedures.pin()),
         constraints=deps.constraints.pin(),
     )

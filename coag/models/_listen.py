@@ -121,8 +121,15 @@ def listening() -> Generator[Heard]:
         _heard.reset(token)
 
 
-def tell_usage(usage: TokenUsage) -> None:
-    """Tells of a recorded answer, as clients do, what `RequestUsage` has no place for."""
+def tell_usage(usage: TokenUsage, *, failed: bool = False) -> None:
+    """Tells of a recorded call, as clients do, what its result has no place for.
+
+    Args:
+        usage: What was recorded.
+        failed: Whether the client raised: then there is no result, and all of it is told.
+    """
+    if not usage.cached_tokens and not (failed and usage.tokens):
+        return
     response = {"usage": {"prompt_tokens_details": {"cached_tokens": usage.cached_tokens}}}
     event = LLMCallEvent(
         messages=[],

@@ -18,7 +18,7 @@ from tempfile import TemporaryDirectory
 
 from coag.agent import taking_up
 from coag.errors import ConfigurationError, RecordStoreError, TraceError, UnknownNameError
-from coag.memory import LongTermMemory, RecallSource
+from coag.memory import LongTermMemory, RecallSource, settled
 from coag.schema import MemoryKind, RecalledRecord, Record, Written
 from coag.store import SHORT_ID_LENGTH, ChromaStore, InMemoryStore, RecordStore, Search
 from coag.tracing import Redactor, RunFolder
@@ -60,7 +60,7 @@ async def records_at(memory: LongTermMemory, past: Past, later: Later) -> dict[s
         kept = {record.id: record for record in past.run.remembered()}
         return with_written(kept, before)
     async with _readable(memory.store) as store:
-        held = await _all(store, memory.scope)
+        held = await _all(store, memory.scopes.readable)
     after = [line for line in later.written if line.what == "record"]
     held = without_later(held, before, after, past.at, past.info.id)
     shown = _shown(past, later, {line.id for line in (*before, *after)})
@@ -126,8 +126,9 @@ def with_written(held: Mapping[str, Record], lines: Iterable[Written]) -> dict[s
         with taking_up(line, "content"):
             record = Record.model_validate(line.content)
         old = records.get(record.supersedes or "")
-        if old is not None:
-            records[old.id] = old.model_copy(update={"superseded_by": record.id})
+        others = [records[one] for one in record.lineage.contradicts if one in records]
+        for changed in settled(record, [] if old is None else [old], others):
+            records[changed.id] = changed
         records[record.id] = record.model_copy(update={"superseded_by": None})
     return records
 
@@ -172,10 +173,11 @@ async def own_memory(
     gone = frozenset(left_out)
     return LongTermMemory(
         store,
-        scope=memory.scope,
+        scope=memory.scopes,
         clock=memory.clock,
         sources=[_Without(source, gone) for source in memory.sources] if gone else memory.sources,
         source_timeout=memory.source_timeout,
+        ranking=memory.ranking,
     )
 
 
@@ -203,10 +205,10 @@ def _superseded(line: Written) -> str | None:
     return line.content.get("supersedes")
 
 
-async def _all(store: RecordStore, scope: str) -> dict[str, Record]:
+async def _all(store: RecordStore, scopes: Sequence[str]) -> dict[str, Record]:
     found: dict[str, Record] = {}
     for kind in MemoryKind:
-        search = Search(text=None, kind=kind, k=_ALL, scopes=(scope,), include_superseded=True)
+        search = Search(text=None, kind=kind, k=_ALL, scopes=tuple(scopes), include_superseded=True)
         found |= {hit.record.id: hit.record for hit in await store.search(search)}
     return found
 

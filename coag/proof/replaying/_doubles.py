@@ -47,7 +47,7 @@ class TapeMemory(LongTermMemory):
             return Recall()
         await self.keep(hit.record for hit in outcome.records)
         problems = [note.text for note in self.stage.tape.notes("memory")]
-        return Recall(records=outcome.records, problems=tuple(problems))
+        return Recall(records=outcome.records, problems=tuple(problems), left_out=outcome.left_out)
 
     async def keep(self, records: Iterable[Record]) -> None:
         """Makes the memory hold records that the tape shows."""

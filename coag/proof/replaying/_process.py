@@ -23,6 +23,7 @@ from coag.schema import (
     SnapshotReason,
     TraceRecord,
     TurnEnd,
+    Written,
     set_random,
 )
 from coag.store import HashEmbedder, open_store
@@ -194,6 +195,12 @@ class Process:
     async def perceive(self, percept: Percept) -> None:
         """Takes in what came between turns."""
         await self._hear(percept)
+
+    async def take_back(self, line: Written) -> None:
+        """Revokes what the owner revoked between turns; procedures follow by the next snapshot."""
+        if line.what == "revoked":
+            with taking_up(line, "content"):
+                await self._memory.revoke(line.id, line.content["reason"])
 
     async def turn(self, number: int, begun: Sequence[Outcome] | None) -> None:
         """Runs a turn, or what is left of one."""

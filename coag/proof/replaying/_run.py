@@ -18,6 +18,7 @@ from coag.schema import (
     TraceRecord,
     TurnEnd,
     TurnStart,
+    Written,
 )
 from coag.tracing import RunFolder, RunInfo
 
@@ -183,6 +184,9 @@ class Replayed:
                 await process.perceive(head)
             case Snapshot() if head.reason is SnapshotReason.LOADED:
                 process.load(head)
+            case Written() if head.what != "record":
+                await process.take_back(head)
+                self.sink.pass_by(f"Not of a turn: {head.what} {head.id}.")
             case Note():
                 self.sink.pass_by(f"Not of a turn: {head.about}: {head.text}")
             case _:

@@ -198,6 +198,8 @@ class Writes:
         self._run = run
         self._texts: dict[str, str] = {}
         """A hash of the text of each record that was written."""
+        self._rolled_back: set[str] = set()
+        """Versions of procedures that came with a revocation, which no action of a cycle is."""
 
     @property
     def takes(self) -> Taking:
@@ -208,8 +210,12 @@ class Writes:
         """Nothing is left open."""
 
     def _write(self, record: Written) -> None:
+        if record.what == "revoked":
+            versions: dict[str, Any] = record.content.get("procedures") or {}
+            self._rolled_back |= {f"{name}@{version}" for name, version in versions.items()}
+            return
         memory = self.story.memory
-        if memory is None or self.story.shaken:
+        if memory is None or self.story.shaken or record.id in self._rolled_back:
             return
         if memory.phase is not Phase.SELECTION:
             self.book.violate(

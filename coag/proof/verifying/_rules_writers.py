@@ -7,7 +7,7 @@ from typing import Any
 
 from coag.context import WorkingMemory
 from coag.memory import EPISODIC_ACTION, PROCEDURAL_ACTION, SEMANTIC_ACTION
-from coag.schema import MemoryKind, Written
+from coag.schema import MemoryKind, Written, cleaned
 
 from ._book import same
 
@@ -46,5 +46,8 @@ def writes(action: str, arguments: Mapping[str, Any], written: Written) -> bool:
 
 
 def _alike(one: object, other: object) -> bool:
-    """Whether two texts say the same; white space does not count, as in a record's id."""
-    return same(" ".join(str(one).split()), " ".join(str(other).split()))
+    """Whether two texts say the same; white space does not count, as in a record's id.
+
+    Nor do control characters, which memory does not keep.
+    """
+    return same(*(" ".join(cleaned(str(text)).split()) for text in (one, other)))

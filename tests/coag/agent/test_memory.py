@@ -13,9 +13,11 @@ from autogen_core.memory import ListMemory, MemoryContent, MemoryMimeType
 from kits.brains import brain, respond
 
 from coag import CoagAgent, LongTermMemory
+from coag.context import AssistantState, Budgets, CoagContext
 from coag.errors import ConfigurationError
-from coag.schema import MemoryKind, Record, Trust, Written
-from coag.store import HashEmbedder, InMemoryStore
+from coag.proof import replay
+from coag.schema import MemoryKind, Provenance, Record, RetrievalOutcome, Trust, Written
+from coag.store import ChromaStore, HashEmbedder, InMemoryStore
 
 NOTE = ("tool_update_episodic_memory", '{"summary": "The red door is locked."}')
 FACT = ("tool_update_semantic_memory", '{"fact": "Red doors are always locked."}')
@@ -200,4 +202,47 @@ def test_what_is_no_memory_is_refused() -> None:
 async def test_the_address_of_a_server_is_reached_at_its_first_use_only() -> None:
     agent = CoagAgent("scout", brain(respond()), memory="http://127.0.0.1:9", proposal="json")
     assert agent.procedures.names()
+    await agent.close()
+
+
+async def test_record_without_room_in_the_prompt_is_told_in_the_trace(tmp_path: Path) -> None:
+    def scout(memory: LongTermMemory | None = None) -> CoagAgent:
+        return CoagAgent(
+            "scout",
+            brain(respond()),
+            memory=memory,
+            model_context=CoagContext[AssistantState](budgets=Budgets(recalled=60)),
+            logs=None if memory is None else tmp_path,
+            proposal="json",
+        )
+
+    memory = LongTermMemory(InMemoryStore(HashEmbedder()), scope="scout")
+    for text in ("Red doors are locked.", "Red doors are heavy. " + "They creak. " * 30):
+        origin = Provenance(
+            run="", activity="", cycle=0, source="ann", source_kind="user", trust=Trust.USER
+        )
+        await memory.remember(MemoryKind.SEMANTIC, text, provenance=origin)
+    agent = scout(memory)
+    await say(agent, "Are red doors locked?")
+    (outcome,) = (r for r in agent.trace if isinstance(r, RetrievalOutcome))
+    assert [hit.record.text for hit in outcome.records] == ["Red doors are locked."]
+    assert all(hit.why is not None for hit in outcome.records)
+    assert len(outcome.left_out) == 1
+    run = agent.run_folder
+    assert run is not None
+    await agent.close()
+    report = await replay(run, agent=scout)
+    assert report.divergence is None, str(report.divergence)
+
+
+async def test_a_folder_that_is_a_store_itself_is_used_as_it_is(tmp_path: Path) -> None:
+    own = Provenance(
+        run="", activity="", cycle=0, source="me", source_kind="person", trust=Trust.USER
+    )
+    before = LongTermMemory(ChromaStore(tmp_path), scope="robbie")
+    await before.remember(MemoryKind.SEMANTIC, "The red door is locked.", provenance=own)
+    await before.close()
+    agent = CoagAgent("robbie", brain(respond()), memory=tmp_path, proposal="json")
+    assert [hit.record.text for hit in (await agent.long_term_memory.recall("red door")).records]
+    assert not (tmp_path / "long_term").exists()
     await agent.close()

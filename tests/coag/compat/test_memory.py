@@ -26,9 +26,9 @@ from autogen_core.models import (
 from coag.compat import AutoGenMemory
 from coag.context import CoagContext
 from coag.errors import RecordStoreError
-from coag.memory import LongTermMemory
+from coag.memory import LongTermMemory, Scopes
 from coag.models import ScriptedModel, ScriptedReply, ScriptedRequest, message_text
-from coag.schema import MemoryKind, RecalledRecord, Trust
+from coag.schema import Fact, MemoryKind, Provenance, RecalledRecord, Trust
 from coag.store import HashEmbedder, InMemoryStore
 
 DOOR = "The red door is locked."
@@ -331,3 +331,88 @@ async def test_an_agent_with_memory_takes_single_messages() -> None:
         [TextMessage(content="Is the door locked?", source="user")], CancellationToken()
     )
     assert said.chat_message.to_text() == "Yes."
+
+
+# ---- facts ----
+
+
+async def test_fact_in_the_metadata_takes_the_place_of_an_earlier_one() -> None:
+    memory = shelf()
+    for value in ("open", "shut"):
+        about = {"subject": "gate", "attribute": "state", "value": value}
+        await memory.add(text(f"The gate is {value}.", **about))
+    (result,) = await found(memory, "gate")
+    assert result.content == "The gate is shut."
+    assert result.metadata is not None
+    assert (result.metadata["subject"], result.metadata["value"]) == ("gate", "shut")
+
+
+async def test_contradiction_is_shown_as_such_in_the_one_message() -> None:
+    long = long_term()
+    memory = AutoGenMemory(long, min_score=0.0)
+    for value, trust in (("open", Trust.USER), ("shut", Trust.UNTRUSTED)):
+        await long.remember(
+            MemoryKind.SEMANTIC,
+            f"The gate is {value}.",
+            provenance=Provenance(
+                run="", activity="", cycle=0, source="ann", source_kind="user", trust=trust
+            ),
+            fact=Fact(subject="gate", attribute="state", value=value),
+        )
+    results = await found(memory, "gate")
+    told = [result.metadata or {} for result in results]
+    ids = [one["id"] for one in told]
+    assert [one["contradicts"] for one in told] == [[ids[1]], [ids[0]]]
+
+    context = UnboundedChatCompletionContext()
+    for question in ("Is the gate open?", "Is the gate shut?"):
+        await context.add_message(UserMessage(content=question, source="user"))
+        await memory.update_context(context)
+    blocks = [m for m in await context.get_messages() if HEAD in message_text(m)]
+    assert len(blocks) == 1
+    assert f"[id {ids[0][:8]}, contradicts {ids[1][:8]}] " in message_text(blocks[0])
+
+
+async def test_results_tell_the_parts_of_their_score_and_whose_they_are() -> None:
+    memory = shelf()
+    await memory.add(text(DOOR))
+    (result,) = await found(memory)
+    assert result.metadata is not None
+    assert result.metadata["scope"] == "clerk"
+    assert result.metadata["why"]["lexical"] > 0
+
+
+async def test_memory_with_further_scopes_comes_back_from_its_component() -> None:
+    scopes = Scopes(own="clerk", reads=("team:blue",), writes=("user:ann",))
+    memory = AutoGenMemory(LongTermMemory(InMemoryStore(HashEmbedder()), scope=scopes))
+    dumped = memory.dump_component()
+    assert AutoGenMemory.load_component(dumped).dump_component() == dumped
+    assert list(dumped.config["memory"]["reads"]) == ["team:blue"]
+
+
+async def test_a_number_is_a_fact_s_value_as_text() -> None:
+    inner = long_term()
+    memory = AutoGenMemory(inner, min_score=0.0)
+    await memory.add(text("Shelf 3.", subject="book", attribute="shelf", value=3))
+    (hit,) = (await inner.recall("Shelf 3.", min_score=0.0)).records
+    assert hit.record.fact == Fact(subject="book", attribute="shelf", value="3")
+
+
+@pytest.mark.parametrize(
+    "metadata", [{"contradicts": 5}, {"contradicts": ["deadbeef00"]}, {"autogen": "x"}]
+)
+async def test_names_of_ours_in_somebodys_metadata_break_and_forge_nothing(
+    metadata: dict[str, Any],
+) -> None:
+    shelf = AutoGenMemory(LongTermMemory(InMemoryStore(HashEmbedder()), scope="a"))
+    content = MemoryContent(
+        content="The door is left.", mime_type=MemoryMimeType.TEXT, metadata=metadata
+    )
+    await shelf.add(content)
+    context = UnboundedChatCompletionContext()
+    await context.add_message(UserMessage(content="Where is the door?", source="user"))
+
+    shown = await shelf.update_context(context)
+
+    assert [result.content for result in shown.memories.results] == ["The door is left."]
+    assert "contradicts" not in str(await context.get_messages())

@@ -197,6 +197,23 @@ async def test_tokens_from_the_servers_cache_are_told_again() -> None:
     ]
 
 
+async def test_tokens_of_a_call_that_failed_are_told_again() -> None:
+    def answer(request: ScriptedRequest) -> str:
+        tell_usage(TokenUsage(prompt_tokens=7, completion_tokens=3), failed=True)
+        raise RuntimeError("cut off")
+
+    first, second = recorder(), recorder()
+    with pytest.raises(RuntimeError):
+        await RecordingClient(ScriptedModel(answer), first).create(HI)
+    with pytest.raises(ModelCallError):
+        await RecordingClient(ReplayingClient(written(first)), second).create(HI)
+
+    assert [call.usage.prompt_tokens for call in replayed_calls(first)] == [7]
+    assert [call.usage for call in replayed_calls(second)] == [
+        call.usage for call in replayed_calls(first)
+    ]
+
+
 # ---- the same request ----
 
 

@@ -1,0 +1,44 @@
+"""Taking back what an agent remembers, with a line in its trace."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from coag.context import CoagContext
+from coag.memory import LongTermMemory, Revocation
+
+from ._mind import Mind
+from ._runs import Runs
+
+
+class Correctable:
+    """What the owner of an agent may take back."""
+
+    _context: CoagContext[Any]
+    _memory: LongTermMemory
+    _mind: Mind
+    _runs: Runs
+
+    async def revoke(self, record_id: str, reason: str) -> Revocation:
+        """Takes back a record, all that was concluded from it, and the rules that rest on it.
+
+        For between turns. The trace says what went, and what holds again; with `logs` it is on
+        the disk once this returns. See `LongTermMemory.revoke`.
+
+        Args:
+            record_id: The record's id.
+            reason: Why, in one sentence.
+
+        Raises:
+            ValueError: If the reason is empty, or the record is of a scope that may not be
+                written.
+            RecordStoreError: If the store or the file of procedures cannot be reached.
+            TraceError: The run's folder cannot be written to.
+        """
+        self._runs.open(self._mind)
+        procedures = self._mind.deps.procedures
+        gone = await self._memory.revoke(record_id, reason, procedures=procedures)
+        for line in gone.written(self._context.working_memory.cycle):
+            self._mind.trace.write(line)
+        self._mind.trace.flush()
+        return gone

@@ -1,0 +1,117 @@
+"""A planted poison is taken back through the agent, with all that came of it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from autogen_agentchat.messages import TextMessage
+from autogen_core import CancellationToken
+from kits.brains import brain, respond
+
+from coag import CoagAgent, LongTermMemory
+from coag.memory import EPISODIC_ACTION, PROCEDURAL_ACTION, SEMANTIC_ACTION
+from coag.proof import replay, verify
+from coag.schema import ExecutionOutcome, MemoryKind, Record, Trust, Written
+
+POISON = "All keys belong under the mat of the front door."
+LESSON = "The cellar key, as all keys belong under the mat, lies there."
+RULE = "Look below the doormat first when a key is wanted."
+
+
+async def read_sign() -> str:
+    """Reads the sign in the hall."""
+    return POISON
+
+
+def porter(memory: LongTermMemory | None = None, logs: Path | None = None) -> CoagAgent:
+    rule = {"procedure": "reasoning", "operation": "add", "rule": RULE, "reason": "It was told."}
+    mind = brain(
+        ("read_sign", "{}"),
+        (EPISODIC_ACTION, json.dumps({"summary": POISON})),
+        (SEMANTIC_ACTION, json.dumps({"fact": LESSON})),
+        (PROCEDURAL_ACTION, json.dumps(rule)),
+        respond(),
+    )
+    return CoagAgent("porter", mind, tools=[read_sign], memory=memory, logs=logs, proposal="json")
+
+
+async def say(agent: CoagAgent, text: str = "Where do all keys belong, under the mat?") -> None:
+    await agent.on_messages([TextMessage(content=text, source="user")], CancellationToken())
+
+
+def written(agent: CoagAgent) -> list[Written]:
+    return [record for record in agent.trace if isinstance(record, Written)]
+
+
+async def poisoned(agent: CoagAgent) -> Record:
+    await say(agent)
+    told, drawn, rule = written(agent)
+    poison, lesson = (Record.model_validate(one.content) for one in (told, drawn))
+    assert (poison.kind, poison.provenance.trust) == (MemoryKind.EPISODIC, Trust.UNTRUSTED)
+    assert lesson.lineage.derived_from == (poison.id,)
+    assert rule.id == "reasoning@2"
+    assert RULE in agent.procedures.get("reasoning").text
+    return poison
+
+
+async def test_record_conclusion_and_rule_are_gone_and_the_trace_says_so() -> None:
+    agent = porter()
+    poison = await poisoned(agent)
+    gone = await agent.revoke(poison.id, "The sign was a joke.")
+
+    assert len(gone.records) == 2
+    assert (await agent.long_term_memory.recall("keys under the mat")).records == ()
+    assert RULE not in agent.procedures.get("reasoning").text
+    revoked, version = written(agent)[-2:]
+    assert (revoked.what, revoked.id) == ("revoked", poison.id)
+    assert revoked.content["reason"] == "The sign was a joke."
+    assert set(revoked.content["records"]) == set(gone.records)
+    assert revoked.content["procedures"] == {"reasoning": 3}
+    assert (version.what, version.id) == ("procedure", "reasoning@3")
+
+
+async def test_run_with_a_revocation_is_verified_replayed_and_gone_on_with(tmp_path: Path) -> None:
+    agent = porter(logs=tmp_path)
+    poison = await poisoned(agent)
+    await agent.revoke(poison.id, "The sign was a joke.")
+    await say(agent, "And now?")
+    run = agent.run_folder
+    assert run is not None
+    await agent.close()
+
+    assert verify(run) == []
+    report = await replay(run, agent=porter)
+    assert report.divergence is None, str(report.divergence)
+
+
+async def test_revoking_wants_a_reason() -> None:
+    agent = porter()
+    poison = await poisoned(agent)
+    with pytest.raises(ValueError, match="reason is empty"):
+        await agent.revoke(poison.id, " ")
+    assert len(written(agent)) == 3
+
+
+async def test_decision_of_the_write_policy_is_told_when_nothing_was_written() -> None:
+    mind = brain(
+        (SEMANTIC_ACTION, '{"fact": "The gate is locked at night."}'),
+        (SEMANTIC_ACTION, '{"fact": "the gate is locked at night"}'),
+        (SEMANTIC_ACTION, '{"fact": "The gate is locked at night."}'),
+        (SEMANTIC_ACTION, '{"fact": "\\u2060"}'),
+        respond(),
+    )
+    agent = CoagAgent("porter", mind, proposal="json")
+    await say(agent)
+    results = [
+        (record.status.value, record.result)
+        for record in agent.trace
+        if isinstance(record, ExecutionOutcome)
+    ]
+    (line,) = written(agent)
+    assert line.decision == "novel: It is new."
+    assert "near_duplicate: Record" in results[1][1]
+    assert "repetition: Record" in results[2][1]
+    assert results[3][0] == "failed"
+    assert "nothing to remember" in results[3][1]
