@@ -91,6 +91,15 @@ MaxActions = Annotated[
         min=1, metavar="N", help="Bound of actions an episode; the scenario's if not given."
     ),
 ]
+Episodes = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        metavar="N",
+        help="Play sequences of N episodes in the same world, with a memory that lasts and with "
+        "one that is emptied.",
+    ),
+]
 RayAddress = Annotated[
     str | None,
     typer.Option(

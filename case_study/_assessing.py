@@ -14,6 +14,8 @@ from rich.progress import Progress
 from case_study import _assess_options as options
 from case_study import _assess_show as showing
 from case_study.assess import (
+    EPISODES,
+    JOBS_A_WORKER,
     NO_MODEL,
     VACUUM,
     Alone,
@@ -39,11 +41,16 @@ from case_study.assess import (
 )
 from case_study.runner import model_spec
 from case_study.temperaments import SCRIPTED, is_scripted
+from coag.errors import ConfigurationError
 from coag.schema import SystemClock, one_line
 
 DEFAULT_FOLDER = Path("logs") / "assessment"
 _DEFAULT_MODEL = f"{SCRIPTED}:fallible"
 _DEFAULT_SEEDS = "10"
+_USUAL = 5
+"""Episodes of a sequence if not given."""
+_SEQUENCES_A_WORKER = 40
+"""Sequences after which a worker is replaced: Chroma keeps some 10 MB of every folder it opened."""
 _BROKEN, _INTERRUPTED = 1, 130
 """Exit codes: some trials are no evidence, or a job was not played; stopped by Ctrl-C."""
 _SHOWN = 10
@@ -64,6 +71,7 @@ def assess(  # noqa: PLR0913 - options of a command
     retries: options.Retries = 2,
     token_budget: options.TokenBudget = None,
     max_actions: options.MaxActions = None,
+    episodes: options.Episodes = None,
     ray: options.RayAddress = None,
     extend: options.Extend = False,
     again: options.MeasureAgain = False,
@@ -74,8 +82,14 @@ def assess(  # noqa: PLR0913 - options of a command
         _measure_again(output)
         return
     there = read_plan(output) if has_plan(output) else None
+    domain = _domain(there, domain, episodes)
     asked = _asked(there, domain, agents, scenarios, model, seeds, fewer_seeds or [])
-    fixed = {"place": place, "token_budget": token_budget, "max_actions": max_actions}
+    fixed = {
+        "place": place,
+        "token_budget": token_budget,
+        "max_actions": max_actions,
+        "episodes": episodes or (asked.episodes or _USUAL if domain == EPISODES else None),
+    }
     asked = asked.model_copy(
         update={name: value for name, value in fixed.items() if value is not None}
     )
@@ -84,6 +98,7 @@ def assess(  # noqa: PLR0913 - options of a command
         place=plan.place,
         token_budget=plan.token_budget,
         max_actions=plan.max_actions,
+        episodes=plan.episodes,
         keep=keep or ("failures" if _all_scripted(plan) else "all"),
         retries=retries,
         specs={model_spec(text).public: text for text in model or []},
@@ -139,9 +154,24 @@ def cross_check(one: options.Assessed, other: options.OtherAssessed) -> None:
         raise typer.Exit(1)
 
 
+def _domain(there: Plan | None, domain: str | None, episodes: int | None) -> str:
+    """Where it is played; a number of episodes asks for sequences.
+
+    Raises:
+        ConfigurationError: Episodes are asked for in a domain that plays none.
+    """
+    name = domain or (there.domain if there else EPISODES if episodes else VACUUM)
+    if episodes is not None and name != EPISODES:
+        raise ConfigurationError(
+            f"--episodes {episodes} asks for sequences of episodes, and {name!r} plays none: leave "
+            "--episodes out, or give another folder without --domain."
+        )
+    return name
+
+
 def _asked(
     there: Plan | None,
-    domain: str | None,
+    name: str,
     agents: str | None,
     scenarios: str | None,
     models: Sequence[str] | None,
@@ -149,7 +179,6 @@ def _asked(
     fewer_seeds: Sequence[str],
 ) -> Plan:
     """What is asked for; what is left out is as in the assessment that is there."""
-    name = domain or (there.domain if there else VACUUM)
     place = domain_named(name)
     if there and agents is None:
         contenders = there.contenders
@@ -175,6 +204,7 @@ def _asked(
         without_model=without_model,
         fewer_seeds=there.fewer_seeds if there and not fewer_seeds else fewer,
         place=there.place if there else "local",
+        episodes=there.episodes if there else None,
         token_budget=there.token_budget if there else None,
         max_actions=there.max_actions if there else None,
         versions=versions(),
@@ -204,7 +234,8 @@ def _command(plan: Plan) -> str:
     words.append(f"--seeds {first}-{last}" if first else f"--seeds {len(plan.seeds)}")
     words += [f"--fewer-seeds {name}={count}" for name, count in plan.fewer_seeds.items()]
     further = {
-        "domain": plan.domain if plan.domain != VACUUM else None,
+        "domain": plan.domain if plan.domain not in (VACUUM, EPISODES) else None,
+        "episodes": plan.episodes,
         "place": plan.place if plan.place != "local" else None,
         "token-budget": plan.token_budget,
         "max-actions": plan.max_actions,
@@ -226,7 +257,8 @@ def _crew(plan: Plan, processes: int | None, ray: str | None) -> Generator[Crew]
         return
     count = processes or ((os.cpu_count() or 1) if _all_scripted(plan) else 1)
     jobs = sum(1 for _ in plan.jobs())
-    yield Alone() if jobs == 1 else Workers(min(count, jobs))
+    played = JOBS_A_WORKER if plan.episodes is None else _SEQUENCES_A_WORKER
+    yield Alone() if jobs == 1 else Workers(min(count, jobs), jobs_a_worker=played)
 
 
 def _measure_again(folder: Path) -> None:

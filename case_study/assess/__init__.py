@@ -19,7 +19,7 @@ from ._again import MeasuredAgain, measure_again
 from ._agreement import Agreement, Disagreement, agreement
 from ._assessment import Assessment
 from ._crew import Alone, Crew
-from ._domain import VACUUM, Domain, How, Played, domain_named
+from ._domain import EPISODES, VACUUM, Domain, How, Played, domain_named
 from ._errors import AssessmentError
 from ._kept import has_plan, read_plan
 from ._planning import begun, machine_class, versions
@@ -71,4 +71,5 @@ __all__ = [
     "Played",
     "domain_named",
     "VACUUM",
+    "EPISODES",
 ]

@@ -13,9 +13,13 @@ from coag.schema import Value, from_import_name
 
 from ._trial import Job, Keep, Number, Place
 
-VACUUM = "vacuum"
-"""The domain that is there without being imported by name."""
-_VACUUM_AT = "case_study.assess.vacuum:DOMAIN"
+VACUUM, EPISODES = "vacuum", "episodes"
+"""The domains that are there without being imported by name: the vacuum world, and sequences of
+episodes in it."""
+_AT = {
+    VACUUM: "case_study.assess.vacuum:DOMAIN",
+    EPISODES: "case_study.assess.episodes:DOMAIN",
+}
 
 
 class How(Value):
@@ -27,6 +31,8 @@ class How(Value):
     """Tokens after which a case ends."""
     max_actions: int | None = None
     """Bound of actions per episode; None for each scenario's own."""
+    episodes: int | None = Field(default=None, ge=1)
+    """Episodes that are played in a row, where the domain plays sequences; None for one case."""
     keep: Keep = "failures"
     """Of which trials the runs are kept; runs of broken trials are kept unless it is `none`."""
     retries: int = Field(default=2, ge=0)
@@ -35,6 +41,11 @@ class How(Value):
     """Seconds before the first of these; each further one waits twice as long."""
     specs: dict[str, str] = Field(default_factory=dict[str, str], repr=False)
     """The spec that opens each model, by its public name; secrets may be in it."""
+
+    @property
+    def resumes(self) -> bool:
+        """Whether a job that was broken off can be gone on with; else it begins anew."""
+        return self.place == "served" or self.episodes is not None
 
     def spec(self, job: Job) -> str:
         """What opens the model of a job."""
@@ -80,8 +91,8 @@ class Domain(Protocol):
         Args:
             job: What to play.
             how: How.
-            room: The job's own folder. It is new and empty where `how.place` is local; else an
-                earlier attempt may have left a case there that can be gone on with.
+            room: The job's own folder. Where `how.resumes`, an earlier attempt may have left a
+                case there that can be gone on with; else it is new and empty.
 
         Raises:
             ModelAnswerError: The model's answer stayed unusable; the contender's failure.
@@ -103,17 +114,17 @@ class Domain(Protocol):
 
 
 def domain_named(name: str) -> Domain:
-    """The domain of this name: `vacuum`, or `module:name` of another.
+    """The domain of this name: `vacuum`, `episodes`, or `module:name` of another.
 
     Raises:
         ConfigurationError: There is none, or what stands there is no domain.
     """
-    if name != VACUUM and ":" not in name:
+    if name not in _AT and ":" not in name:
         raise ConfigurationError(
-            f"There is no domain {name!r}: it is {VACUUM!r}, or the import name of another, "
-            "such as 'package.module:DOMAIN'."
+            f"There is no domain {name!r}: it is {VACUUM!r}, {EPISODES!r}, or the import name of "
+            "another, such as 'package.module:DOMAIN'."
         )
-    found = from_import_name(_VACUUM_AT if name == VACUUM else name)
+    found = from_import_name(_AT.get(name, name))
     if not isinstance(found, Domain):
         raise ConfigurationError(
             f"{name!r} is no domain: it lacks one of scenarios, contenders, asks_model, play and "

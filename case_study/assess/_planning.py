@@ -23,7 +23,7 @@ _PACKAGES = ("coag", "autogen-agentchat", "autogen-ext", "chromadb", "pydantic")
 _CODE = ("coag", "vacuum_world", "case_study")
 _NO_PART = ("case_study/report/", "case_study/results/", "case_study/film/", "coag/inspector/")
 """Folders of the code that only show results."""
-_DECIDING = ("domain", "place", "token_budget", "max_actions")
+_DECIDING = ("domain", "place", "episodes", "token_budget", "max_actions")
 """What must be the same in all trials of an assessment."""
 _GROWING = ("contenders", "scenarios", "models", "seeds")
 """What an assessment can be given more of."""

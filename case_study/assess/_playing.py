@@ -63,7 +63,7 @@ async def play_job(job: Job, how: How, folder: Path) -> Trial:
 
 
 async def _played(job: Job, how: How, room: Path) -> Played:
-    _prepare(room, empty=how.place == "local")
+    _prepare(room, empty=not how.resumes)
     domain = domain_named(job.domain)
     try:
         return await domain.play(job, how, room)

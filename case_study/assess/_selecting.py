@@ -41,14 +41,27 @@ MOST_SEEDS = 100_000
 def contenders_named(text: str, known: Sequence[str]) -> tuple[str, ...]:
     """The contenders that a text asks for: names by comma, `all`, `headline` or `ablations`.
 
+    In a domain whose contenders are arms, such as `coag-full:kept`, the name before the colon asks
+    for all of its arms.
+
     Raises:
         UnknownNameError: There is no such contender; lists what exists.
     """
     groups = {"headline": HEADLINE, "ablations": ABLATIONS}
     known_groups = {
-        name: tuple(one for one in known if one in members) for name, members in groups.items()
+        name: tuple(one for one in known if _whose(one) in members)
+        for name, members in groups.items()
     }
+    for one in known:
+        if _whose(one) != one:
+            arms = tuple(other for other in known if _whose(other) == _whose(one))
+            known_groups[_whose(one)] = arms
     return _named("contender", text, known, known_groups)
+
+
+def _whose(contender: str) -> str:
+    """The contender of which this is an arm, or itself."""
+    return contender.partition(":")[0]
 
 
 def scenarios_named(text: str, known: Sequence[str]) -> tuple[str, ...]:

@@ -33,7 +33,7 @@ class Job(Value):
     scenario: str
     """One of the domain's scenarios."""
     contender: str
-    """One of `case_study.contenders.CONTENDERS`."""
+    """One of the domain's contenders, mostly of `case_study.contenders.CONTENDERS`."""
     model: str
     """The model as it is named in public; `none` where the contender asks no model."""
     seed: Seed
@@ -107,6 +107,8 @@ class Plan(Value):
     """Contenders that play only so many of the seeds, the first ones, since they take long."""
     place: Place = "local"
     """`local`: world and records in the process; `served`: an HTTP world, and Chroma."""
+    episodes: int | None = Field(default=None, ge=1)
+    """Episodes that are played in a row, in a domain of sequences; None elsewhere."""
     token_budget: int | None = Field(default=None, ge=1)
     """Tokens after which a case ends; None for a bound of actions alone."""
     max_actions: int | None = Field(default=None, ge=1)

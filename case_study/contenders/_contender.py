@@ -51,6 +51,11 @@ class Contender(Value):
     """Plain: whether it has AutoGen's Chroma memory."""
 
     @property
+    def has_memory(self) -> bool:
+        """Whether it writes to a long-term memory and recalls from it."""
+        return self.remembers or (self.kind == "coag" and "retrieval" not in self.without)
+
+    @property
     def asks_model(self) -> bool:
         """Whether a model decides what it does."""
         return self.kind in ("plain", "coag")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from coag.errors import RecordStoreError
 from coag.proof import Cause
 from coag.schema import MemoryKind, RecalledRecord, Record
-from coag.store import RecordStore, Search
+from coag.store import RecordStore, Search, WrappedStore
 from vacuum_world.world import Cell, cells_of, inside, neighbour
 
 from ._fault import Breaker
@@ -63,7 +63,7 @@ UNTRUE: Mapping[str, Callable[[Stage, random.Random], tuple[Record, ...]]] = Map
 """The untrue records that come besides the true ones, by variant."""
 
 
-class BrokenStore:
+class BrokenStore(WrappedStore):
     """A store whose searches break; all else goes to the true one.
 
     Args:
@@ -73,37 +73,13 @@ class BrokenStore:
     """
 
     def __init__(self, store: RecordStore, breaker: Breaker, stage: Stage) -> None:
-        self._store = store
+        super().__init__(store)
         self._breaker = breaker
         self._stage = stage
 
-    async def add(self, records: Sequence[Record]) -> list[str]:
-        """See `RecordStore.add`."""
-        return await self._store.add(records)
-
-    async def supersede(self, old_id: str, new: Record) -> Record:
-        """See `RecordStore.supersede`."""
-        return await self._store.supersede(old_id, new)
-
-    async def get(self, ids: Sequence[str]) -> list[Record]:
-        """See `RecordStore.get`."""
-        return await self._store.get(ids)
-
-    async def count(self, kind: MemoryKind) -> int:
-        """See `RecordStore.count`."""
-        return await self._store.count(kind)
-
-    async def forget(self, scope: str) -> int:
-        """See `RecordStore.forget`."""
-        return await self._store.forget(scope)
-
-    async def close(self) -> None:
-        """See `RecordStore.close`."""
-        await self._store.close()
-
     async def search(self, search: Search) -> list[RecalledRecord]:
         """The most similar records, as far as recall works."""
-        hits = await self._store.search(search)
+        hits = await super().search(search)
         if search.text is None:
             return hits
         cycle = self._breaker.now() + 1  # Retrieval is the first phase of the next cycle

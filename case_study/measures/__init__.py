@@ -14,6 +14,7 @@ from ._episode import Episode, Where, vacuum_episode
 from ._figures import Figures, figures_of
 from ._measure import Better, Measure, Part
 from ._measures import MEASURES, causes_of, decisions_of, measures_of, measures_table
+from ._recollection import Recollection, recollection_of
 from ._result import CaseResult, EpisodeRecord, result_of
 from ._tally import (
     NO_FAILURE_FOUND,
@@ -52,6 +53,8 @@ __all__ = [
     "NO_FAILURE_FOUND",
     "Figures",
     "figures_of",
+    "Recollection",
+    "recollection_of",
     "belief_error",
     "stated_batteries",
     "EpisodeRecord",

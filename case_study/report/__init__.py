@@ -9,6 +9,7 @@ All text in an assessment is untrusted: it is escaped, and characters that nobod
 The page holds no script, and asks for nothing from elsewhere.
 """
 
+from ._learning_values import Learning, LearningPoint, Recalled
 from ._runs import RUN_PAGES
 from ._summary import summary_of, summary_schema
 from ._values import (
@@ -55,6 +56,9 @@ __all__ = [
     "AdaptationCurve",
     "CausesRow",
     "MeasureRow",
+    "Learning",
+    "LearningPoint",
+    "Recalled",
     "Gap",
     "TrialLine",
 ]

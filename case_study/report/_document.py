@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 
 from case_study.assess import NO_MODEL
 
+from ._learning_plots import learning_plots
+from ._learning_tables import by_episode_table, later_table, recalled_table
 from ._measures_tables import meanings_table, measures_tables
 from ._names import lettered
 from ._other_tables import (
@@ -42,6 +45,8 @@ class Block:
     title: str
     text: str = ""
     pictures: tuple[Picture, ...] = ()
+    figure: str = ""
+    """Relative address of a file with the plots, for a report that holds none itself."""
     tables: tuple[Table, ...] = ()
     folded: tuple[Table, ...] = ()
     """Tables that a page shows when they are asked for."""
@@ -59,29 +64,34 @@ class Section:
     blocks: tuple[Block, ...] = ()
 
 
-def sections_of(summary: Summary, pages: Mapping[str, str], *, drawn: bool) -> tuple[Section, ...]:
+def sections_of(
+    summary: Summary, pages: Mapping[str, str], *, drawn: bool, figures: Sequence[str] = ()
+) -> tuple[Section, ...]:
     """All of a report behind its abstract.
 
     Args:
         summary: What is told.
         pages: Relative addresses of pages of runs, by the case's folder.
         drawn: Whether there are plots.
+        figures: Relative addresses of files with the learning curves, one a panel.
     """
     told = {part.sentences for part in summary.abstract}
     panels = [
-        _panel(panel, f"m{place}", told=panel.findings in told, drawn=drawn)
-        for place, panel in enumerate(summary.panels, 1)
+        _panel(panel, f"m{place}", told=panel.findings in told, drawn=drawn, figure=figure)
+        for place, (panel, figure) in enumerate(zip_longest(summary.panels, figures), 1)
+        if panel is not None
     ]
     return (*panels, _trials(summary, pages), _conditions(summary))
 
 
-def _panel(panel: Panel, anchor: str, *, told: bool, drawn: bool) -> Section:
+def _panel(panel: Panel, anchor: str, *, told: bool, drawn: bool, figure: str | None) -> Section:
     title = "No model asked" if panel.model == NO_MODEL else panel.model
     if panel.scripted:
         title = f"{title} (scripted)"
     if panel.domain != "vacuum":
         title = f"{panel.domain}: {title}"
     blocks = (
+        _learning(panel, anchor, drawn=drawn, figure=figure or ""),
         _success(panel, anchor, drawn=drawn),
         _against(panel, anchor),
         _parts(panel, anchor, drawn=drawn),
@@ -108,6 +118,26 @@ def _panel(panel: Panel, anchor: str, *, told: bool, drawn: bool) -> Section:
         text=counts + panel.proves,
         findings=() if told else panel.findings,
         blocks=tuple(block for block in blocks if block.tables),
+    )
+
+
+def learning_pictures(panel: Panel, anchor: str) -> tuple[Picture, ...]:
+    """The learning curves of a panel."""
+    return learning_plots(panel.learning, prefix=f"{anchor}-learning-p")
+
+
+def _learning(panel: Panel, anchor: str, *, drawn: bool, figure: str) -> Block:
+    later = (later_table(panel),) if panel.learning else ()
+    recalls = (recalled_table(panel.recalled),) if panel.recalled else ()
+    return Block(
+        anchor=f"{anchor}-learning",
+        title="What does a memory that lasts bring, episode by episode?",
+        text="A sequence is played twice with the same instance and, episode by episode, the same "
+        "chance: once long-term memory is kept from episode to episode, once it is emptied.",
+        pictures=learning_pictures(panel, anchor) if drawn else (),
+        figure=figure,
+        tables=(*later, *recalls),
+        folded=(by_episode_table(panel),) if panel.learning else (),
     )
 
 

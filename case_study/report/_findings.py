@@ -8,6 +8,7 @@ from case_study.statistics import wilson
 from case_study.temperaments import is_scripted
 from vacuum_world.scenarios import PAPER
 
+from ._learning_findings import learning_findings
 from ._names import lettered
 from ._values import AbstractPart, Compared, Contribution, CostRow, Panel, SuccessRow
 from ._wording import counted, listed, p_told, percent, points, points_span, rate, span, times
@@ -42,6 +43,8 @@ def proves(model: str, *, asked: bool) -> str:
 def findings(panel: Panel) -> tuple[str, ...]:
     """What is to be said of a panel, losses before gains."""
     ours = [row for row in panel.success if row.contender in _OURS and row.overall.n]
+    if panel.learning:
+        return learning_findings(panel)
     if not ours:
         return tuple(_standing(panel))
     return (*_losses(panel, ours), *_gains(panel, ours), *_target(panel, ours), *_idle(panel))

@@ -39,6 +39,8 @@ def _block(block: Block) -> Iterator[str]:
     yield from (f"### {plain(block.title)}", "")
     if block.text:
         yield from (plain(block.text), "")
+    if block.figure:
+        yield from (f"![{plain(block.title)}]({block.figure})", "")
     for table in (*block.tables, *block.folded):
         yield from (f"{plain(table.caption)}.", "", *_table(table), "")
         if table.note:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from shlex import quote
 
+from case_study.assess.episodes import ARMS
 from case_study.contenders import CONTENDERS
 from case_study.measures import NO_FAILURE_FOUND, NOT_ATTRIBUTABLE
 
@@ -227,7 +228,8 @@ def facts_table(facts: Facts) -> Table:
         ("command", Cell(facts.command or NONE, code=bool(facts.command))),
         ("begun", text(facts.started_at)),
         ("machine", text(facts.machine or NONE)),
-        ("world and records", text(_PLACES.get(facts.place, facts.place))),
+        ("world and records", text(_place(facts))),
+        *((("episodes in a row", text(str(facts.episodes))),) if facts.episodes else ()),
         ("tokens a trial", text(budget)),
         ("trials played", text(f"{facts.played:,} of {facts.planned:,}")),
         *((f"version of {name}", text(version)) for name, version in facts.versions.items()),
@@ -242,7 +244,7 @@ def facts_table(facts: Facts) -> Table:
 def contenders_table(summary: Summary) -> Table:
     """Who was compared."""
     names = dict.fromkeys(name for panel in summary.panels for name in panel.contenders)
-    told = [(name, CONTENDERS.get(name)) for name in names]
+    told = [(name, ARMS.get(name) or CONTENDERS.get(name)) for name in names]
     return Table(
         caption="The contenders",
         columns=columns("contender", "what it is", words=(0, 1)),
@@ -254,6 +256,12 @@ _PLACES = {
     "local": "in the process, without HTTP and without Chroma",
     "served": "a served HTTP world, and Chroma",
 }
+
+
+def _place(facts: Facts) -> str:
+    if facts.episodes and facts.place == "local":
+        return "the world in the process, without HTTP; long-term memory in Chroma on disk"
+    return _PLACES.get(facts.place, facts.place)
 
 
 def _who(line: TrialLine) -> tuple[Cell, ...]:

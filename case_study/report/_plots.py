@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import log10
+from math import ceil, floor, log10
 from typing import NamedTuple
 
 from ._canvas import Canvas, drawing
@@ -22,7 +22,7 @@ _NAMES = 172.0
 _NAME = 26
 """Characters of a name that have room."""
 _INK: dict[Tone, str] = {"good": GOOD, "bad": BAD, "open": OPEN, "": TEXT}
-_DASHES = ("-", (0, (6, 2)), (0, (2, 2)), (0, (8, 2, 2, 2)), (0, (1, 1)), (0, (4, 4)))
+DASHES = ("-", (0, (6, 2)), (0, (2, 2)), (0, (8, 2, 2, 2)), (0, (1, 1)), (0, (4, 4)))
 
 
 class Curve(NamedTuple):
@@ -131,6 +131,18 @@ def _tone_of(part: Contribution) -> Tone:
     return "good" if result.difference > 0 else "bad"
 
 
+def even_span(values: Sequence[float]) -> tuple[float, float, tuple[float, ...]]:
+    """Bounds around some values and nothing, with about five round marks within them."""
+    least, most = min([0.0, *values]), max([0.0, *values])
+    reach = (most - least) or 1.0
+    steps = (head * 10.0**power for power in range(-3, 9) for head in (1, 2, 5))
+    step = next(one for one in steps if reach / one <= 5)
+    marks = tuple(step * place for place in range(floor(least / step), ceil(most / step) + 1))
+    room = 0.06 * reach
+    shown = tuple(mark for mark in marks if least - room <= mark <= most + room)
+    return least - room, most + room, shown
+
+
 def _round_marks(reach: float) -> tuple[float, ...]:
     step = next(one for one in (0.05, 0.1, 0.25, 0.5) if reach / one < 4 or one == 0.5)
     count = int(reach / step)
@@ -160,7 +172,7 @@ def cost_plot(
         low, high = min(t for _, t, _ in spots) / 1.4, max(t for _, t, _ in spots) * 1.4
         canvas.across(low, high, _log_marks(low, high), number, logarithmic=True)
         canvas.upward(0, 1, (0, 0.25, 0.5, 0.75, 1), lambda share: f"{100 * share:.0f} %")
-        tops = _spread([canvas.pixels((t, s))[1] for _, t, s in spots], 15.0, size[1] - 40)
+        tops = spread_apart([canvas.pixels((t, s))[1] for _, t, s in spots], 15.0, size[1] - 40)
         for (name, tokens, share), top in zip(spots, tops, strict=True):
             ink = LINES[0] if name.startswith("coag") else LINES[1]
             canvas.join((tokens, share), (402, top), QUIET)
@@ -182,7 +194,7 @@ def _log_marks(low: float, high: float) -> tuple[float, ...]:
     return tuple(within if len(within) <= 6 else [m for m in within if log10(m) == int(log10(m))])
 
 
-def _spread(tops: Sequence[float], gap: float, bottom: float) -> list[float]:
+def spread_apart(tops: Sequence[float], gap: float, bottom: float) -> list[float]:
     """Heights of labels near where they belong, none upon another; for sorted heights."""
     spread: list[float] = []
     for top in tops:
@@ -222,7 +234,7 @@ def step_plot(
         canvas.upward(0, 1, (0, 0.25, 0.5, 0.75, 1), lambda share: f"{100 * share:.0f} %")
         order = sorted(range(len(drawn)), key=lambda at: -drawn[at].points[-1][1])
         ends = [canvas.pixels((high, drawn[at].points[-1][1])) for at in order]
-        tops = _spread([y for _, y in ends], 15.0, area[1] + area[3] + 6)
+        tops = spread_apart([y for _, y in ends], 15.0, area[1] + area[3] + 6)
         for at, top in zip(order, tops, strict=True):
             _steps(canvas, drawn[at], at, (low, high))
             last = drawn[at].points[-1][1]
@@ -246,7 +258,7 @@ def _steps(canvas: Canvas, curve: Curve, place: int, ends: tuple[float, float]) 
         ys += [ys[-1], share]
     xs.append(ends[1])
     ys.append(ys[-1])
-    canvas.line(xs, ys, color=LINES[place], linewidth=2, linestyle=_DASHES[place])
+    canvas.line(xs, ys, color=LINES[place], linewidth=2, linestyle=DASHES[place])
 
 
 def _even_marks(high: float) -> tuple[float, ...]:

@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from case_study.assess import NO_MODEL, Assessment, Trial
+from case_study.assess.episodes import is_of_episode
 from case_study.temperaments import is_scripted
 
 from ._counts import causes_rows, cost_rows, reliability, success_rows
 from ._curves import adaptation_curves, budget_curves
 from ._findings import findings, proves, told_first
+from ._learning import learning, recalled
 from ._paired import compared_by_scenario, compared_overall, contributions, gap, reference_of
 from ._sample import Pair, Sample, mean, samples_of
 from ._values import AbstractPart, Facts, Gap, MeasureRow, Panel, Summary, TrialLine
@@ -75,6 +77,7 @@ def _facts(assessment: Assessment) -> Facts:
         machine=plan.machine,
         versions=dict(sorted(plan.versions.items())),
         place=plan.place,
+        episodes=plan.episodes,
         mixed=bool(plan.resumptions),
         token_budget=plan.token_budget,
         planned=sum(1 for _ in plan.jobs()),
@@ -106,6 +109,8 @@ def _panel(sample: Sample) -> Panel:
         adaptation=adaptation_curves(sample),
         causes=causes_rows(sample),
         measures=tuple(_measures(sample, name, reference) for name in sample.contenders),
+        learning=learning(sample),
+        recalled=recalled(sample),
         findings=(),
     )
     return panel.model_copy(update={"findings": findings(panel)})
@@ -113,7 +118,8 @@ def _panel(sample: Sample) -> Panel:
 
 def _measures(sample: Sample, contender: str, reference: str | None) -> MeasureRow:
     trials = sample.of(contender)
-    names = sorted({name for trial in trials for name in trial.measures} - _COUNTED_ELSEWHERE)
+    there = {name for trial in trials for name in trial.measures} - _COUNTED_ELSEWHERE
+    names = sorted(name for name in there if not is_of_episode(name))
     told = {name: list(sample.values(contender, name).values()) for name in names}
     means = {name: mean(values) for name, values in told.items()}
     return MeasureRow(

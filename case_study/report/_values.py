@@ -7,6 +7,8 @@ from typing import Literal
 from case_study.statistics import Comparison, Interval
 from coag.schema import Value
 
+from ._learning_values import Learning, Recalled
+
 FORMAT = "case-study-summary/1"
 """What the JSON calls itself; the number rises when a field changes its meaning."""
 
@@ -232,6 +234,10 @@ class Panel(Value):
     adaptation: tuple[AdaptationCurve, ...]
     causes: tuple[CausesRow, ...]
     measures: tuple[MeasureRow, ...]
+    learning: tuple[Learning, ...] = ()
+    """Sequences of episodes: a memory that lasts against one that is emptied."""
+    recalled: tuple[Recalled, ...] = ()
+    """Sequences of episodes: what was noted and recalled."""
     findings: tuple[str, ...]
     """What is to be said first, as sentences; losses before gains."""
 
@@ -244,6 +250,8 @@ class Facts(Value):
     machine: str
     versions: dict[str, str]
     place: str
+    episodes: int | None = None
+    """Episodes that were played in a row; None for no sequences."""
     mixed: bool = False
     """Whether it was gone on with by other code or on another machine."""
     token_budget: int | None = None

@@ -13,10 +13,12 @@ from coag.errors import ConfigurationError
 from coag.schema import escaped_json
 from coag.tracing import replace_file
 
-from ._document import sections_of
+from ._document import learning_pictures, sections_of
+from ._learning_plots import DRAWN
 from ._markdown import markdown
 from ._page import page
 from ._runs import kept_cases, page_of, write_run_pages
+from ._sheet import sheet
 from ._summary import summary_of
 from ._values import Summary
 
@@ -30,6 +32,8 @@ class Written:
     page: Path
     json: Path
     markdown: Path
+    figures: tuple[Path, ...]
+    """Files with the learning curves, to which the Markdown file leads; none without sequences."""
     bytes: int
     """Size of the page."""
     summary: Summary
@@ -93,14 +97,33 @@ def write_report(
 def _written(directory: Path, output: Path, summary: Summary, title: str) -> Written:
     pages = _run_pages(directory, summary, output.parent)
     html = page(title, summary, sections_of(summary, pages, drawn=True))
-    told = markdown(title, summary, sections_of(summary, pages, drawn=False))
+    figures = _figures(summary, output)
+    names = [quote(path.name) if path else "" for path in figures]
+    told = markdown(title, summary, sections_of(summary, pages, drawn=False, figures=names))
     beside = {ending: output.with_suffix(ending) for ending in (".json", ".md")}
     size = replace_file(output, html)
     replace_file(beside[".json"], escaped_json(summary.model_dump_json(indent=1)) + "\n")
     replace_file(beside[".md"], told)
     return Written(
-        page=output, json=beside[".json"], markdown=beside[".md"], bytes=size, summary=summary
+        page=output,
+        json=beside[".json"],
+        markdown=beside[".md"],
+        figures=tuple(path for path in figures if path),
+        bytes=size,
+        summary=summary,
     )
+
+
+def _figures(summary: Summary, output: Path) -> list[Path | None]:
+    """Writes the learning curves of each panel that has any."""
+    found: list[Path | None] = []
+    for place, panel in enumerate(summary.panels, 1):
+        pictures = learning_pictures(panel, f"f{place}")
+        path = output.with_name(f"{output.stem}-learning-{place}.svg") if pictures else None
+        if path is not None:
+            replace_file(path, sheet(pictures, len(DRAWN)))
+        found.append(path)
+    return found
 
 
 def _tell_nobody(text: str) -> None:

@@ -8,6 +8,8 @@ LOGS/<case id>/
   case.json        what was asked for
   <run id>/        one run folder per episode, which `coag log` shows
   memory/          long-term memory and procedures, shared by the episodes (CoAG, served)
+  memory-1/        in a sequence, the long-term memory of episode 1; that of episode 2 begins as a
+                   copy of it, or with nothing
   recall/          AutoGen's memory, shared by the episodes (plain-memory, served)
   world-1.json     the world of episode 1; not where it is served elsewhere
   episode-1.json   what episode 1 came to, once it is over
@@ -21,7 +23,8 @@ from ._case import play_case, run_case
 from ._episode import OnProgress, Progress
 from ._folder import CaseFolder
 from ._mind_report import report_of
-from ._request import CaseRequest, Delivery, Place, checked, model_spec
+from ._request import Between, CaseRequest, Delivery, Place, checked, model_spec
+from ._sequence import memory_of
 from ._showing import Showing, Watcher
 from ._worlds import CONTROL_TOKEN, Opening, World, open_world
 
@@ -35,6 +38,8 @@ __all__ = [
     "model_spec",
     "Delivery",
     "Place",
+    "Between",
+    "memory_of",
     "Progress",
     "OnProgress",
     "CaseFolder",

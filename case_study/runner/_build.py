@@ -32,6 +32,7 @@ from vacuum_world.scenarios import ScenarioSetup, build_scenario
 from ._environment import WorldEnvironment, change_is_due
 from ._remembering import Remembering, remembering
 from ._request import AGENT_KINDS, CaseRequest, model_spec
+from ._sampling import sampled_by
 from ._vacuum import FACTORY, changes_of, first_reading, played_parts, recipe_of, vacuum_parts
 from ._worlds import ROBOT, Opening, World, open_world
 
@@ -67,8 +68,9 @@ async def open_player(
     parts = played_parts(
         request, setup, world, client, await client.sense(), case=case, remembering=shared
     )
-    model = _opened(request, world) if contender.asks_model else None
-    return build_player(contender, parts, model, case, request.seed, model_name=request.model_shown)
+    chance = request.chance(setup.episode)
+    model = _opened(request, world, chance) if contender.asks_model else None
+    return build_player(contender, parts, model, case, chance, model_name=request.model_shown)
 
 
 async def resumed_player(request: CaseRequest, run: Path, world: World) -> Player:
@@ -100,15 +102,18 @@ async def _coag(
         remembering=shared,
         environment=environment,
     )
-    model = _opened(request, world)
+    chance = request.chance(setup.episode)
+    model = _opened(request, world, chance)
     rules = [*parts.constraints, *await _later_rules(request, setup, world)]
-    agent = coag_agent(request.contender, parts, model, logs=case, seed=request.seed, rules=rules)
+    agent = coag_agent(request.contender, parts, model, logs=case, seed=chance, rules=rules)
     return agent, model
 
 
-def _opened(request: CaseRequest, world: World) -> ChatCompletionClient:
-    """The model, closed with the world."""
-    model = model_spec(request.model, request.seed).open()
+def _opened(request: CaseRequest, world: World, chance: int) -> ChatCompletionClient:
+    """The model, closed with the world; in a sequence its sampling is drawn by the episode."""
+    model = model_spec(request.model, chance).open()
+    if request.between is not None:
+        model = sampled_by(model, chance)
     world.guests.push_async_callback(model.close)
     return model
 
@@ -151,7 +156,7 @@ async def build_agent(
         raise ConfigurationError(
             f"The run's world is not open. Resume the whole case: case-study run --resume {case}"
         )
-    shared = remembering(wanted, Path(case), world.guests)
+    shared = remembering(wanted, Path(case), world.guests, episode)
     agent, _ = await _coag(wanted, setup, world, Path(case), shared)
     return agent
 
@@ -164,7 +169,7 @@ async def _forked(case: Path, episode: int, request: CaseRequest) -> CoagAgent:
         failing.push_async_callback(opened.aclose)
         how = Opening(local=request.place == "local")
         world = await opened.enter_async_context(open_world(setup.world, how))
-        shared = remembering(request, case, opened)
+        shared = remembering(request, case, opened, episode)
         agent, _ = await _coag(request, setup, world, case, shared, opened)
         failing.pop_all()
     return agent
@@ -180,7 +185,7 @@ def _replayed(case: Path, setup: ScenarioSetup, request: CaseRequest) -> CoagAge
         recipe=recipe_of(case, setup.episode, request, FACTORY),
     )
     model = ScriptedModel(_no_answer, name=model_spec(request.model).public)
-    return coag_agent(request.contender, parts, model, seed=request.seed)
+    return coag_agent(request.contender, parts, model, seed=request.chance(setup.episode))
 
 
 def _no_answer(request: ScriptedRequest) -> ScriptedReply:

@@ -29,6 +29,7 @@ from ._episode import EpisodePlay, OnProgress, Progress
 from ._folder import CaseFolder
 from ._remembering import Remembering, remembering
 from ._request import CaseRequest
+from ._sequence import laid_out, needed_memory
 from ._showing import Showing
 from ._vacuum import first_reading
 from ._worlds import Opening, World, open_world
@@ -71,9 +72,8 @@ async def play_case(
     """
     records: list[EpisodeRecord] = []
     async with AsyncExitStack() as closing:
-        case = _Case(
-            request, folder, remembering(request, folder.path, closing), on_progress, showing
-        )
+        shared = None if request.between else remembering(request, folder.path, closing, 1)
+        case = _Case(request, folder, shared, on_progress, showing)
         for number in range(1, request.episode_count + 1):
             record = folder.episode(number)
             if record is None:
@@ -106,6 +106,8 @@ def _variant(request: CaseRequest) -> dict[str, object]:
         variant["without_constraints"] = list(request.without_constraints)
     if request.without_memory:
         variant["without_memory"] = True
+    if request.between is not None:
+        variant["between"] = request.between
     return variant
 
 
@@ -115,7 +117,8 @@ class _Case:
 
     request: CaseRequest
     folder: CaseFolder
-    shared: Remembering
+    shared: Remembering | None
+    """What all episodes share; None in a sequence, where each has a memory of its own."""
     on_progress: OnProgress
     showing: Showing | None
 
@@ -129,17 +132,39 @@ class _Case:
             showing=self.showing,
         )
 
+    def remembered(self, number: int, leaving: AsyncExitStack, *, goes_on: bool) -> Remembering:
+        """What an episode begins with."""
+        if self.shared is not None:
+            return self.shared
+        if goes_on:
+            needed_memory(self.folder.path, number)
+        else:
+            laid_out(self.request, self.folder.path, number)
+        return remembering(self.request, self.folder.path, leaving, number)
+
+    def goes_on(self, begun: RunFolder | None) -> bool:
+        """Whether an episode goes on in a run that was broken off, and does not begin anew.
+
+        Raises:
+            ConfigurationError: Its world went with a process that has ended.
+        """
+        request = self.request
+        if begun is None or request.contender.kind != "coag":
+            return False
+        if not request.resumes:
+            raise ConfigurationError(
+                f"{self.folder.path} was played in a process that has ended, with its world: play "
+                "it anew."
+            )
+        return request.place == "served"
+
 
 async def _episode(case: _Case, number: int, wall: Cell | None) -> EpisodeRecord:
     """Plays an episode, or what is left of it, and measures it."""
     request, folder = case.request, case.folder
     setup = build_scenario(request.scenario, request.seed, episode=number, wall=wall)
     begun = folder.run_of(number)
-    goes_on = begun is not None and request.contender.kind == "coag"
-    if goes_on and request.place == "local":
-        raise ConfigurationError(
-            f"{folder.path} was played in a process that has ended, with its world: play it anew."
-        )
+    goes_on = case.goes_on(begun)
     budget = request.token_budget
     play = EpisodePlay(
         setup=setup,
@@ -148,14 +173,18 @@ async def _episode(case: _Case, number: int, wall: Cell | None) -> EpisodeRecord
         actions=_actions_of(begun) if goes_on and begun is not None else 0,
         token_budget=None if budget is None else budget // request.episode_count,
     )
-    async with open_world(setup.world, case.opening(number, not goes_on)) as world:
+    async with (
+        AsyncExitStack() as leaving,
+        open_world(setup.world, case.opening(number, not goes_on)) as world,
+    ):
+        shared = case.remembered(number, leaving, goes_on=goes_on)
         token = world_at_hand.set(world)
         try:
-            player = await _player(case, setup, world, begun if goes_on else None)
+            player = await _player(case, setup, world, shared, begun if goes_on else None)
             try:
                 await play.play(player, world, case.on_progress)
                 if isinstance(player, CoagPlayer):
-                    case.shared.keep_procedures(player.agent)
+                    shared.keep_procedures(player.agent)
             finally:
                 await player.close()
             end = await world.state()
@@ -169,12 +198,16 @@ async def _episode(case: _Case, number: int, wall: Cell | None) -> EpisodeRecord
 
 
 async def _player(
-    case: _Case, setup: ScenarioSetup, world: World, begun: RunFolder | None
+    case: _Case,
+    setup: ScenarioSetup,
+    world: World,
+    shared: Remembering,
+    begun: RunFolder | None,
 ) -> Player:
     """The agent, new or as it was when its run was broken off."""
     if begun is not None:
         return await resumed_player(case.request, begun.path, world)
-    return await open_player(case.request, setup, world, case.folder.path, case.shared)
+    return await open_player(case.request, setup, world, case.folder.path, shared)
 
 
 def _actions_of(run: RunFolder) -> int:

@@ -15,6 +15,7 @@ from coag.memory import LongTermMemory, Procedure, seed_procedures
 from coag.store import open_store
 
 from ._request import CaseRequest
+from ._sequence import memory_of
 
 NAME = "robot"
 """The agent's name, and the scope of its memory."""
@@ -39,21 +40,27 @@ class Remembering:
             self.procedures = _changed(agent)
 
 
-def remembering(request: CaseRequest, case: Path, closing: AsyncExitStack) -> Remembering:
-    """What the episodes of a case share.
+def remembering(
+    request: CaseRequest, case: Path, closing: AsyncExitStack, episode: int
+) -> Remembering:
+    """What an episode shares with the others of its case; in a sequence, the memory it has.
 
     Args:
         request: What was asked for.
         case: The case's folder.
         closing: Closes what is opened here.
+        episode: The episode, which counts in a sequence only: its memory is there.
     """
     contender, local = request.contender, request.place == "local"
+    own = None if request.between is None else memory_of(case, episode)
     if contender.remembers:
-        recall = open_recall(None if local else case / RECALL)
+        recall = open_recall(own or (None if local else case / RECALL))
         closing.push_async_callback(recall.close)
         return Remembering(recall=recall)
     if contender.kind != "coag" or request.without_memory:
         return Remembering()
+    if own is not None:
+        return Remembering(memory=own)
     if not local:
         return Remembering(memory=case / MEMORY)
     memory = LongTermMemory(open_store(None), scope=NAME)

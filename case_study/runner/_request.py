@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from hashlib import blake2b
 from typing import Literal
 
 from pydantic import Field
@@ -22,6 +23,8 @@ from coag.schema import Value
 from vacuum_world.scenarios import scenario_named
 
 Place = Literal["served", "local"]
+Between = Literal["kept", "emptied"]
+"""What becomes of long-term memory when an episode of a sequence ends."""
 AGENT_KINDS = ("coag", "baseline")
 """The agents of the paper's comparison; `baseline` is the contender `plain`."""
 
@@ -47,6 +50,10 @@ class CaseRequest(Value):
     """Rules of the CoAG agent that are left out, for control runs."""
     without_memory: bool = False
     """CoAG only: nothing is recalled, and nothing outlasts an episode."""
+    between: Between | None = None
+    """For sequences of episodes: long-term memory is on disk, a folder for each episode, and the
+    next one begins with it as it was (`kept`) or with nothing (`emptied`). Chance differs from
+    episode to episode then, alike for both. None: a scenario's episodes share one memory."""
     delivery: Delivery = "constraint"
     """CoAG only, `evolution`: how the change of requirements is told."""
     depth: Literal["full", "compact"] = "full"
@@ -61,6 +68,21 @@ class CaseRequest(Value):
     def episode_count(self) -> int:
         """How many episodes it has."""
         return self.episodes or scenario_named(self.scenario).episodes
+
+    @property
+    def resumes(self) -> bool:
+        """Whether it can be gone on with after the process has ended."""
+        return self.place == "served" or self.between is not None
+
+    def chance(self, episode: int) -> int:
+        """What scripted models, the agent's dice and servers' sampling draw by in an episode.
+
+        In a sequence each episode has its own, whatever becomes of memory.
+        """
+        if self.between is None:
+            return self.seed
+        digest = blake2b(f"{self.seed} episode {episode}".encode(), digest_size=4).digest()
+        return int.from_bytes(digest) >> 1
 
     @property
     def contender(self) -> Contender:
@@ -117,6 +139,16 @@ def checked(request: CaseRequest) -> CaseRequest:
         raise ConfigurationError(
             f"world={request.world!r} is served, and place='local' serves none: give one of them."
         )
+    if request.between is not None and not remembers(request):
+        raise ConfigurationError(
+            f"between={request.between!r} is about long-term memory, and {request.agent!r} is "
+            "asked for without one: leave it out, or choose an agent that remembers."
+        )
     if request.contender.asks_model:
         model_spec(request.model).open()
     return request
+
+
+def remembers(request: CaseRequest) -> bool:
+    """Whether there is a long-term memory for what is asked for."""
+    return request.contender.has_memory and not request.without_memory

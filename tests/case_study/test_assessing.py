@@ -138,3 +138,30 @@ def test_a_sweep_that_is_killed_loses_its_running_trials_only_and_goes_on(
     after = Assessment.read(folder)
     assert after.complete
     assert [each for each in after.trials if each.job.contender == "fisher"] == list(before.trials)
+
+
+def test_episodes_ask_for_sequences_of_both_arms_which_are_gone_on_with(
+    run: Run, tmp_path: Path
+) -> None:
+    folder = str(tmp_path / "a")
+    asked = ("--agents", "coag-compact", "--scenarios", "F", "--model", "scripted:sound")
+    code, out, _ = run("assess", "--episodes", "2", *asked, "--seeds", "1", "-o", folder)
+    assert code == 0
+    assert "coag-compact:emptied" in out
+    plan = json.loads((tmp_path / "a" / "assessment.json").read_text())
+    assert (plan["domain"], plan["episodes"]) == ("episodes", 2)
+    assert plan["command"] == (
+        "case-study assess --agents coag-compact:kept,coag-compact:emptied "
+        "--scenarios false-manual --model scripted:sound --seeds 1 --episodes 2"
+    )
+    code, out, _ = run("assess", "-o", folder)
+    assert code == 0
+    code, _, err = run("assess", "--episodes", "3", "-o", folder)
+    assert code == 2
+    assert "episodes there 2, asked for 3" in err
+
+
+def test_episodes_in_a_domain_without_sequences_are_refused(run: Run, tmp_path: Path) -> None:
+    code, _, err = run("assess", *PONDS, "--episodes", "2", "-o", str(tmp_path / "a"))
+    assert code == 2
+    assert "plays none" in err

@@ -152,7 +152,7 @@ async def test_one_call_a_cycle_is_bound_by_the_same_constraint(tmp_path: Path) 
 
 FIFTY = [
     pytest.param(
-        range(start, start + 10), id=f"from-{start}", marks=[pytest.mark.long] * (start >= 20)
+        range(start, start + 10), id=f"from-{start}", marks=[pytest.mark.long] * (start >= 10)
     )
     for start in range(0, 50, 10)
 ]
@@ -175,7 +175,7 @@ async def test_impulsive_over_fifty_seeds(tmp_path: Path, seeds: range) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seeds", [range(10), range(10, 20)], ids=["from-0", "from-10"])
+@pytest.mark.parametrize("seeds", FIFTY[:2])
 async def test_gullible_over_twenty_seeds(tmp_path: Path, seeds: range) -> None:
     scenario, model = "phantom-object", "gullible"
     one = {"episodes": 1, "without_memory": True}

@@ -44,8 +44,16 @@ class VacuumTrials:
         return contender_named(contender).asks_model
 
     async def play(self, job: Job, how: How, room: Path) -> Played:
-        """Plays a case, or what is left of one that was broken off in a served world."""
-        public = CaseRequest(
+        """Plays a case, or what is left of one that was broken off and can be gone on with."""
+        public = self.request_of(job, how)
+        folder = _begun(room, public) or CaseFolder.create(room, public)
+        request = public.model_copy(update={"model": how.spec(job)})
+        result = await play_case(request, folder)
+        return _played(folder, room, result.success, folder.episodes())
+
+    def request_of(self, job: Job, how: How) -> CaseRequest:
+        """What a job asks a case for."""
+        return CaseRequest(
             scenario=job.scenario,
             agent=job.contender,
             model=job.model,
@@ -54,10 +62,6 @@ class VacuumTrials:
             token_budget=how.token_budget,
             max_actions=how.max_actions,
         )
-        folder = _begun(room, public) or CaseFolder.create(room, public)
-        request = public.model_copy(update={"model": how.spec(job)})
-        result = await play_case(request, folder)
-        return _played(folder, room, result.success, folder.episodes())
 
     def measure_again(self, job: Job, room: Path) -> Played:
         """Counts a case's traces again where its worlds were kept, and measures it."""
@@ -117,11 +121,11 @@ def _unfinished(folder: CaseFolder, room: Path, over: Sequence[EpisodeRecord]) -
     Of that one its trace is counted; what became of its world is not known.
     """
     tallies = _tallies(over)
-    run = folder.run_of(len(over) + 1)
+    number = len(over) + 1
+    run = folder.run_of(number)
     if run is not None:
         request = folder.request()
         wall = over[0].truth.wall if over else None
-        number = len(over) + 1
         setup = build_scenario(request.scenario, request.seed, episode=number, wall=wall)
         bound = request.max_actions
         tallies.append(
