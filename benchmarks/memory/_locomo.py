@@ -1,0 +1,82 @@
+"""Our memory as the evaluation of LoCoMo asks for it: turns in, ids of turns out."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any, TypeVar
+
+from coag.memory import LongTermMemory
+from coag.schema import Event, MemoryKind, Provenance, Record, Trust, record_id
+from coag.store import DEFAULT_RANKING, Embedder, Ranking, RecordStore, open_store
+
+_T = TypeVar("_T")
+_SCOPE = "locomo"
+
+
+def turn_record(name: str, text: str, metadata: Mapping[str, Any]) -> Record:
+    """A turn of a conversation as a record: each of the metadata is a field of every record."""
+    said = f"{text} {metadata.get('caption') or ''}".strip()
+    at = metadata.get("date_iso")
+    moment = datetime.fromisoformat(at) if at else datetime(1970, 1, 1)
+    return Record(
+        id=record_id(MemoryKind.EPISODIC, _SCOPE, f"{name} {said}"),
+        kind=MemoryKind.EPISODIC,
+        text=said,
+        scope=_SCOPE,
+        created_at=moment,
+        provenance=Provenance(
+            run="",
+            activity="",
+            cycle=0,
+            source=str(metadata.get("speaker", "")),
+            source_kind="message",
+            trust=Trust.USER,
+        ),
+        event=Event(
+            at=moment if at else None,
+            episode=str(metadata.get("session", "")),
+            order=int(metadata.get("turn", 0)),
+        ),
+        metadata={"turn": name},
+    )
+
+
+class LocomoStore:
+    """A conversation in a store of ours.
+
+    Args:
+        store: Where it rests.
+        ranking: What counts; None for meaning alone.
+    """
+
+    def __init__(self, store: RecordStore, ranking: Ranking | None = DEFAULT_RANKING) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._store = store
+        self._memory = LongTermMemory(store, scope=_SCOPE, ranking=ranking)
+
+    def add(self, turns: Sequence[tuple[str, str, Mapping[str, Any]]]) -> None:
+        """Takes in turns: id, text, and speaker, date, session, turn and caption."""
+        self._run(self._store.add([turn_record(*turn) for turn in turns]))
+
+    def query(self, text: str, k: int) -> list[str]:
+        """The ids of the turns that answer best, best first."""
+        recall = self._run(self._memory.recall(text, kind=MemoryKind.EPISODIC, k=k))
+        return [str(hit.record.metadata["turn"]) for hit in recall.records]
+
+    def close(self) -> None:
+        """Lets go of the store."""
+        self._run(self._memory.close())
+        self._loop.close()
+
+    def _run(self, work: Coroutine[Any, Any, _T]) -> _T:
+        return self._loop.run_until_complete(work)
+
+
+def locomo_store(
+    location: Path | str | None = None, embedder: Embedder | None = None
+) -> LocomoStore:
+    """A store for one conversation, in RAM unless it is given a place."""
+    return LocomoStore(open_store(location, embedder=embedder))
