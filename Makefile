@@ -55,7 +55,7 @@ $(DEV_STAMP):
 	$(call install,requirements/dev.txt)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow test-long test-browser test-model matrix check format bench lock clean
+.PHONY: help setup demo test test-slow test-long test-kills test-browser test-model matrix check format bench lock clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | \
@@ -79,6 +79,9 @@ test-slow: $(READY_TO_WORK) ## Run only the tests that take processes and many s
 
 test-long: $(READY_TO_WORK) ## Run all tests but those with a real model, with more seeds, kills and examples
 	@HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest $(PARALLEL) -m "not model and not browser" -o timeout=300
+
+test-kills: $(READY_TO_WORK) ## Kill writers of long-term memory at 1,000 random points
+	@COAG_KILLS=1000 $(BIN)/python -m pytest $(PARALLEL) -m long tests/coag/store/test_kills.py
 
 test-browser: $(READY_TO_WORK) ## Run the tests of the pages in a real Chromium
 	@.ci/browser.sh
