@@ -31,9 +31,22 @@ from coag.store import short_id
 
 from ._cancellable import cancellable
 from ._memory_block import last_request, show_block
-from ._memory_content import fact_of, metadata_for, metadata_from, text_of, value_of
+from ._memory_content import (
+    fact_of,
+    lacking_of_fact,
+    metadata_for,
+    metadata_from,
+    text_of,
+    value_of,
+)
 
 _LOG = logging.getLogger(__name__)
+_QUOTED = 60
+"""Characters of a content that a warning quotes."""
+_NO_FACT = (
+    "Kept %r as a text, not as a fact: its metadata lack %s. Give 'subject', 'attribute' and "
+    "'value', each in words, to have it take the place of what it contradicts."
+)
 
 
 class AutoGenMemoryConfig(BaseModel):
@@ -48,6 +61,8 @@ class AutoGenMemoryConfig(BaseModel):
     """None for the embedder's own minimum."""
     budget: int = 800
     """Tokens of a prompt that recalled records may take."""
+    trust: Trust = Trust.UNTRUSTED
+    """How far what `add` writes is trusted, unless a call says otherwise."""
 
 
 class AutoGenMemory(Memory, Component[AutoGenMemoryConfig]):
@@ -64,6 +79,8 @@ class AutoGenMemory(Memory, Component[AutoGenMemoryConfig]):
         k: Records recalled at most.
         min_score: Less similar records are left out; None for the embedder's own minimum.
         budget: Tokens (estimated) of a prompt that recalled records may take.
+        trust: How far what `add` writes is trusted, unless a call says otherwise. It is yours to
+            say, as you know where contents come from; metadata never say it.
 
     Raises:
         ValueError: If `k` or `budget` is less than 1.
@@ -80,6 +97,7 @@ class AutoGenMemory(Memory, Component[AutoGenMemoryConfig]):
         k: int = 5,
         min_score: float | None = None,
         budget: int = 800,
+        trust: Trust = Trust.UNTRUSTED,
     ) -> None:
         if k < 1 or budget < 1:
             raise ValueError(f"k and budget must be at least 1, not {k!r} and {budget!r}.")
@@ -88,9 +106,14 @@ class AutoGenMemory(Memory, Component[AutoGenMemoryConfig]):
         self._k = k
         self._min_score = min_score
         self._budget = budget
+        self._trust = trust
 
     async def add(
-        self, content: MemoryContent, cancellation_token: CancellationToken | None = None
+        self,
+        content: MemoryContent,
+        cancellation_token: CancellationToken | None = None,
+        *,
+        trust: Trust | None = None,
     ) -> None:
         """Remembers a text, a Markdown text or JSON; what is known already is left as it is.
 
@@ -98,27 +121,37 @@ class AutoGenMemory(Memory, Component[AutoGenMemoryConfig]):
         others come back with the record. The given content is not changed.
 
         If its metadata tell `subject`, `attribute` and `value` in words, it is a fact, which
-        takes the place of an earlier one that says another value (semantic memory only).
+        takes the place of an earlier one that says another value (semantic memory only). If they
+        tell only some of these, it is kept as a text, and a warning says what is missing.
+
+        Args:
+            content: What to remember.
+            cancellation_token: Ends the waiting.
+            trust: How far this content is trusted; None for what the memory was given.
 
         Raises:
             ValueError: It is of another type, empty, or its metadata is no JSON.
             RecordStoreError: The store cannot be reached or refuses.
         """
+        text = text_of(content)
+        fact = fact_of(content) if self._kind is MemoryKind.SEMANTIC else None
         adding = self._memory.remember(
             self._kind,
-            text_of(content),
+            text,
             provenance=Provenance(
                 run="",
                 activity="",
                 cycle=0,
                 source=type(self).__name__,
                 source_kind="memory",
-                trust=Trust.UNTRUSTED,
+                trust=self._trust if trust is None else trust,
             ),
             metadata=metadata_for(content),
-            fact=fact_of(content) if self._kind is MemoryKind.SEMANTIC else None,
+            fact=fact,
         )
         await cancellable(adding, cancellation_token)
+        if self._kind is MemoryKind.SEMANTIC and (lacking := lacking_of_fact(content)):
+            _LOG.warning(_NO_FACT, text[:_QUOTED], " and ".join(lacking))
 
     async def query(
         self,
@@ -187,6 +220,7 @@ class AutoGenMemory(Memory, Component[AutoGenMemoryConfig]):
             k=self._k,
             min_score=self._min_score,
             budget=self._budget,
+            trust=self._trust,
         )
 
     @classmethod
@@ -197,6 +231,7 @@ class AutoGenMemory(Memory, Component[AutoGenMemoryConfig]):
             k=config.k,
             min_score=config.min_score,
             budget=config.budget,
+            trust=config.trust,
         )
 
 

@@ -51,13 +51,34 @@ def fact_of(content: MemoryContent) -> Fact | None:
     That is, unless `subject`, `attribute` and `value` are all texts that show something; a value
     may be a number or a truth value, too, and is taken as text.
     """
+    parts = _fact_parts(content)
+    return None if _lacking(parts) else Fact.model_validate(parts)
+
+
+def lacking_of_fact(content: MemoryContent) -> tuple[str, ...]:
+    """What a content's metadata lack of a fact of which they name the subject or attribute.
+
+    Each with the value that is no text, if there is one, e.g. `value (is None)`.
+    """
+    parts = _fact_parts(content)
+    if parts["subject"] is None and parts["attribute"] is None:
+        return ()
+    told = content.metadata or {}
+    return tuple(
+        f"{name} (is {told[name]!r})" if name in told else name for name in _lacking(parts)
+    )
+
+
+def _fact_parts(content: MemoryContent) -> dict[str, Any]:
     told = content.metadata or {}
     parts = {name: told.get(name) for name in ("subject", "attribute", "value")}
     if isinstance(parts["value"], bool | int | float):
         parts["value"] = json.dumps(parts["value"])
-    if not all(isinstance(part, str) and part.strip() for part in parts.values()):
-        return None
-    return Fact.model_validate(parts)
+    return parts
+
+
+def _lacking(parts: Mapping[str, Any]) -> list[str]:
+    return [name for name, part in parts.items() if not (isinstance(part, str) and part.strip())]
 
 
 def metadata_for(content: MemoryContent) -> dict[str, Scalar]:

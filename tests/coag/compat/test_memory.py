@@ -416,3 +416,82 @@ async def test_names_of_ours_in_somebodys_metadata_break_and_forge_nothing(
 
     assert [result.content for result in shown.memories.results] == ["The door is left."]
     assert "contradicts" not in str(await context.get_messages())
+
+
+async def test_who_adds_says_how_far_it_is_trusted_and_a_call_may_say_otherwise() -> None:
+    inner = long_term()
+    memory = AutoGenMemory(inner, min_score=0.0, trust=Trust.USER)
+    await memory.add(text(DOOR))
+    await memory.add(text("The tea is cold."), trust=Trust.UNTRUSTED)
+    trusted = {str(r.content): r.metadata["trust"] for r in await found(memory) if r.metadata}
+    assert trusted == {DOOR: "user", "The tea is cold.": "untrusted"}
+
+
+async def test_metadata_never_say_how_far_a_content_is_trusted() -> None:
+    inner = long_term()
+    await AutoGenMemory(inner).add(text(DOOR, trust="developer"))
+    (hit,) = (await inner.recall("door", min_score=0.0)).records
+    assert hit.record.provenance.trust is Trust.UNTRUSTED
+
+
+async def test_only_a_trusted_word_takes_the_place_of_a_trusted_fact() -> None:
+    memory = shelf(trust=Trust.USER)
+
+    async def tell(value: str, trust: Trust | None = None) -> None:
+        about = {"subject": "gate", "attribute": "state", "value": value}
+        await memory.add(text(f"The gate is {value}.", **about), trust=trust)
+
+    await tell("open")
+    await tell("ajar", Trust.UNTRUSTED)
+    assert len(await found(memory, "gate")) == 2
+    await tell("shut")
+    assert "The gate is open." not in [r.content for r in await found(memory, "gate")]
+
+
+async def test_trust_comes_back_from_its_component() -> None:
+    dumped = shelf(trust=Trust.USER).dump_component()
+    assert dumped.config["trust"] == "user"
+    memory = AutoGenMemory.load_component(dumped)
+    await memory.add(text(DOOR))
+    (result,) = await found(memory)
+    assert result.metadata is not None
+    assert result.metadata["trust"] == "user"
+
+
+@pytest.mark.parametrize(
+    ("about", "lacking"),
+    [
+        ({"subject": "gate", "attribute": "state"}, "lack value."),
+        ({"subject": "gate"}, "lack attribute and value."),
+        ({"attribute": "state", "value": "open"}, "lack subject."),
+        ({"subject": "gate", "attribute": "state", "value": None}, "lack value (is None)."),
+        ({"subject": " ", "attribute": "state", "value": "open"}, "lack subject (is ' ')."),
+    ],
+)
+async def test_what_a_fact_lacks_is_told_once_a_call(
+    about: dict[str, Any], lacking: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    memory = shelf()
+    await memory.add(text("The gate is open.", **about))
+    (warning,) = caplog.messages
+    assert "Kept 'The gate is open.' as a text, not as a fact" in warning
+    assert lacking in warning
+    (result,) = await found(memory, "gate")
+    assert result.content == "The gate is open."
+
+
+@pytest.mark.parametrize(
+    "about", [{}, {"value": 3}, {"subject": "gate", "attribute": "state", "value": "open"}]
+)
+async def test_a_whole_fact_and_none_at_all_are_kept_without_a_warning(
+    about: dict[str, Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    await shelf().add(text("The gate is open.", **about))
+    assert caplog.messages == []
+
+
+async def test_events_are_no_facts_and_nothing_is_missing_of_them(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    await shelf(kind=MemoryKind.EPISODIC).add(text("The gate fell.", subject="gate"))
+    assert caplog.messages == []
