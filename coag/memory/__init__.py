@@ -22,6 +22,7 @@ from ._config import LongTermMemoryConfig
 from ._facts import settled
 from ._gate import GateSettings
 from ._long_term import LongTermMemory
+from ._person import said_by_person
 from ._places import LTM_FOLDER, PROCEDURES_FILE
 from ._policy import Decision, DecisionKind, decided, says_the_same
 from ._procedural import ProceduralMemory
@@ -50,6 +51,7 @@ __all__ = [
     "user_scope",
     "team_scope",
     "ToRemember",
+    "said_by_person",
     "Recall",
     "RecallSource",
     "Remembered",

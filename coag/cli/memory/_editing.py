@@ -13,8 +13,8 @@ import click
 import typer
 
 from coag.errors import ConfigurationError
-from coag.memory import LongTermMemory
-from coag.memory.transfer import Correction, amended, corrected, person
+from coag.memory import LongTermMemory, said_by_person
+from coag.memory.transfer import Correction, amended, corrected
 from coag.schema import Record, Scalar
 from coag.store import short_id
 
@@ -108,7 +108,7 @@ async def _edited(
                     tell("    (a new record of yours, in the place of this one)")
             ask("Change it?", yes=yes)
             memory = LongTermMemory(store, scope=record.scope)
-            now = await corrected(memory, record, wanted, by=person(by))
+            now = await corrected(memory, record, wanted, by=said_by_person(by))
         except ConfigurationError:
             raise
         except ValueError as error:

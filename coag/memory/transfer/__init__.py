@@ -7,7 +7,7 @@ does: another text is another record in the old one's place, with that person as
 `examine_memory` tells what there is, and whether records, links and the index of words agree.
 """
 
-from ._correcting import Correction, amended, corrected, person
+from ._correcting import Correction, amended, corrected
 from ._export import Exported, export_lines, export_records, header_of
 from ._health import Finding, Health, IndexHealth, examine_memory
 from ._import import OnConflict, check_import, import_records
@@ -32,7 +32,6 @@ __all__ = [
     "corrected",
     "Correction",
     "amended",
-    "person",
     "family_of",
     "Family",
     "resting_on",

@@ -7,11 +7,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from coag.memory import LongTermMemory
-from coag.schema import Fact, Provenance, Record, Scalar, Trust
+from coag.schema import Fact, Provenance, Record, Scalar
 from coag.store import check_metadata
-
-PERSON = "person"
-"""The kind of source that a person is who writes into a memory."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,17 +37,6 @@ class Correction:
     def is_empty(self) -> bool:
         """True if nothing is to be changed."""
         return self == Correction()
-
-
-def person(name: str = PERSON) -> Provenance:
-    """The origin of what a person writes into a memory: a user's word, said in no run.
-
-    Args:
-        name: Who it is.
-    """
-    return Provenance(
-        run="", activity="", cycle=0, source=name, source_kind=PERSON, trust=Trust.USER
-    )
 
 
 def amended(record: Record, correction: Correction) -> Record:
@@ -97,7 +83,7 @@ async def corrected(
         memory: Where the record rests; it writes the record's scope.
         record: The record as it is stored.
         correction: What is to be changed.
-        by: See `person`.
+        by: Whose word it is, e.g. `said_by_person("eve")`.
 
     Raises:
         ValueError: If something cannot be kept.

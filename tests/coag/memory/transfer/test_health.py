@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from kits.remembered import remembered
 
-from coag.memory import LongTermMemory
+from coag.memory import LongTermMemory, said_by_person
 from coag.memory.transfer import (
     Correction,
     Health,
@@ -13,7 +13,6 @@ from coag.memory.transfer import (
     corrected,
     examine_memory,
     family_of,
-    person,
     resting_on,
 )
 from coag.schema import Fact, Lineage, MemoryKind, Record, Trust
@@ -106,8 +105,8 @@ async def test_a_text_that_held_before_comes_back_as_it_is_wanted() -> None:
     memory = LongTermMemory(store, scope="alice")
     await store.add([DOOR])
     shut = Correction(text="The door is shut.", type="door")
-    now = await corrected(memory, DOOR, shut, by=person())
-    again = await corrected(memory, now, Correction(text=DOOR.text), by=person())
+    now = await corrected(memory, DOOR, shut, by=said_by_person())
+    again = await corrected(memory, now, Correction(text=DOOR.text), by=said_by_person())
     assert (again.id, again.type, again.superseded_by) == (DOOR.id, "door", None)
 
 
