@@ -36,8 +36,6 @@ from coag.schema import (
     one_line,
 )
 
-from ._recalled import why_recalled
-
 _DIM = "bright_black"
 _BAD = "red"
 _GOOD = "green"
@@ -152,7 +150,7 @@ def _retrieval(outcome: RetrievalOutcome) -> Iterator[Text]:
     for recalled in outcome.records:
         record = recalled.record
         yield _item(f"{recalled.score:.2f} {record.kind} {record.id[:12]} {record.text}")
-        if because := why_recalled(recalled):
+        if recalled.why is not None and (because := recalled.why.told()):
             yield _item(f"  why: {because}", _DIM)
     if outcome.left_out:
         names = ", ".join(name[:12] for name in outcome.left_out)

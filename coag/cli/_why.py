@@ -26,7 +26,6 @@ from coag.tracing import RunFolder
 
 from ._command import coag_command
 from ._decisions import show_decisions
-from ._recalled import why_recalled
 from ._runs import found_run, warn_if_changed
 
 _DIM = "bright_black"
@@ -153,7 +152,7 @@ def _record(hit: RecalledRecord) -> Iterator[Text]:
     record, origin = hit.record, hit.record.provenance
     source = f"{origin.source}, {origin.trust}, cycle {origin.cycle} of {origin.run}"
     yield _item(f"{hit.score:.2f} {record.kind} {record.id[:12]} {record.text} ({source})", "cyan")
-    if because := why_recalled(hit):
+    if hit.why is not None and (because := hit.why.told()):
         yield _item(f"why: {because}", _DIM, depth=2)
 
 

@@ -155,6 +155,10 @@ def _folded(text: str) -> str:
     return " ".join(text.casefold().split())
 
 
+_LEAST_TOLD = 0.005
+"""A part of a score that adds less is not told."""
+
+
 class ScoreParts(Value):
     """Why a record came: what each part adds to its score.
 
@@ -176,6 +180,15 @@ class ScoreParts(Value):
     recency: float = 0.0
     importance: float = 0.0
     trust: float = 0.0
+
+    def told(self) -> str:
+        """The parts in a line, the weightiest first, e.g. `lexical +0.41, dense +0.20`.
+
+        Those that add less than 0.005 are left out.
+        """
+        parts = [(name, part) for name, part in self if abs(part) >= _LEAST_TOLD]
+        parts.sort(key=lambda one: -abs(one[1]))
+        return ", ".join(f"{name} {part:+.2f}" for name, part in parts)
 
 
 class RecalledRecord(Value):

@@ -14,7 +14,6 @@ from coag.schema import (
     Provenance,
     RecalledRecord,
     Record,
-    ScoreParts,
     Trust,
     escaped_json,
 )
@@ -199,12 +198,6 @@ def marks_of(record: Record) -> str:
     return "".join(mark for mark, holds in found.items() if holds)
 
 
-def parts_of(why: ScoreParts) -> str:
-    """What made a score, the greatest part first; parts that add nothing are left out."""
-    parts = sorted(why.model_dump().items(), key=lambda part: -abs(part[1]))
-    return "  ".join(f"{name} {value:+.2f}" for name, value in parts if abs(value) >= 0.005)
-
-
 def write_json(lines: Iterable[str]) -> None:
     """Prints objects of JSON, in which no character can steer a terminal."""
     for one in lines:
@@ -222,4 +215,4 @@ def _hit(hit: RecalledRecord, *, with_scope: bool) -> Iterator[Text]:
     yield head
     yield Text(f"     {line(record.text)}")
     if hit.why is not None:
-        yield Text(f"     {parts_of(hit.why)}", style=DIM)
+        yield Text(f"     {hit.why.told()}", style=DIM)

@@ -1,4 +1,4 @@
-"""Why a record was recalled, in a line."""
+"""What the log tells of recalled records."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 from kits.remembered import remembered
 
 from coag.cli._lines import RunLines
-from coag.cli._recalled import why_recalled
 from coag.schema import RecalledRecord, RetrievalOutcome, ScoreParts
 
 HIT = RecalledRecord(
@@ -15,11 +14,6 @@ HIT = RecalledRecord(
     score=0.6,
     why=ScoreParts(dense=0.2, lexical=0.41, recency=0.001, trust=-0.02),
 )
-
-
-def test_weightiest_parts_come_first_and_what_adds_nothing_is_not_told() -> None:
-    assert why_recalled(HIT) == "lexical +0.41, dense +0.20, trust -0.02"
-    assert why_recalled(HIT.model_copy(update={"why": None})) == ""
 
 
 def test_log_tells_why_each_record_came_and_what_had_no_room() -> None:
@@ -35,3 +29,13 @@ def test_log_tells_why_each_record_came_and_what_had_no_room() -> None:
         "why: lexical +0.41, dense +0.20, trust -0.02",
         "no room in the prompt for: 0123456789ab",
     ]
+
+
+def test_a_record_of_which_no_reason_is_known_stands_without_one() -> None:
+    outcome = RetrievalOutcome(
+        cycle=1,
+        at=datetime(2026, 1, 1, tzinfo=UTC),
+        query="walls",
+        records=(HIT.model_copy(update={"why": None}),),
+    )
+    assert not any("why" in text.plain for text in RunLines().of(outcome))
