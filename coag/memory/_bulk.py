@@ -10,7 +10,8 @@ from coag.schema import Record
 from coag.store import RecordStore
 
 from ._draft import Draft
-from ._records import Matter, StoredRecords, matter_asked
+from ._lineage import concludes
+from ._records import Matter, StoredRecords, in_other_memory, matter_asked
 from ._results import Remembered
 from ._scopes import Scopes
 from ._telling import ToRemember
@@ -98,6 +99,7 @@ async def _look_up(draft: Draft, batch: Sequence[Told]) -> None:
     """Learns in few questions all that the rules will ask for."""
     records = [record for record, _ in batch]
     named = {one for _, given in batch for one in (given.supersedes, *given.derived_from) if one}
+    named.update(in_other_memory(record) for record in records if concludes(record))
     await draft.look_up([*(record.id for record in records), *sorted(named)])
     known = await draft.get([record.id for record in records])
     await draft.look_up_matters([*known, *records])

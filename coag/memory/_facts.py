@@ -64,13 +64,15 @@ def standing(fact: Fact, trust: Trust, at: datetime, others: Iterable[Record]) -
     )
     if not holds(fact, at):
         return Standing()
-    later = next((one for one in held if not _same(one.fact, fact) and _earlier(fact, one)), None)
+    later = next(
+        (one for one in held if not same_value(one.fact, fact) and _earlier(fact, one)), None
+    )
     if later is not None and at_least(trust_of(later), trust):
         return Standing(later=later)
-    otherwise = [one for one in held if not _same(one.fact, fact)]
+    otherwise = [one for one in held if not same_value(one.fact, fact)]
     beaten = tuple(one for one in otherwise if at_least(trust, trust_of(one)))
     return Standing(
-        same=next((one for one in held if _same(one.fact, fact)), None),
+        same=next((one for one in held if same_value(one.fact, fact)), None),
         supersedes=beaten,
         contradicts=tuple(one for one in otherwise if one not in beaten),
     )
@@ -137,14 +139,15 @@ def parted(records: Sequence[Record]) -> list[Record]:
             for other in records
             if one_matter(record.fact, other.fact)
             and is_matter(record.fact)
-            and not _same(record.fact, other.fact)
+            and not same_value(record.fact, other.fact)
         ]
         now = contradicting(record, against)
         changed += [now] if now != record else []
     return changed
 
 
-def _same(one: Fact | None, other: Fact | None) -> bool:
+def same_value(one: Fact | None, other: Fact | None) -> bool:
+    """Whether two facts on one matter say the same of it."""
     return one is not None and other is not None and folded(one.value) == folded(other.value)
 
 

@@ -7,7 +7,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from coag.schema import Lineage, Provenance, Record, Trust
 
 ORIGINS_KEPT = 20
-"""Further origins that a record keeps: the newest ones, and always the best trusted."""
+"""Further origins that a record keeps, the newest ones, beside the one that is trusted best."""
+
+CONCLUSION = "agent"
+"""The kind of source of what an agent concluded itself."""
 
 _RANKS = {Trust.UNTRUSTED: 0, Trust.USER: 1, Trust.DEVELOPER: 2}
 
@@ -33,20 +36,59 @@ def trust_of(record: Record) -> Trust:
 
 
 def origins(record: Record) -> tuple[Provenance, ...]:
-    """Every origin of a record, the first one first."""
+    """Every origin of a record, the best trusted one first, the others oldest first."""
     return (record.provenance, *record.lineage.also_from)
 
 
 def with_origin(record: Record, origin: Provenance) -> Record:
-    """The record with one more origin, unless it has it already; the first one always stays."""
+    """The record with one more origin, unless it has it already.
+
+    The first of those that are trusted best is the record's provenance, so that this tells how
+    far the record may be trusted; it always stays.
+    """
     if origin in origins(record):
         return record
-    every = (*record.lineage.also_from, origin)
-    kept = every[-ORIGINS_KEPT:]
+    return _stated_by(record, (*origins(record), origin))
+
+
+def without_source(record: Record, source: str) -> Record | None:
+    """The record without what one source said of it; None if nobody else said it."""
+    left = tuple(one for one in origins(record) if one.source != source)
+    return _stated_by(record, left) if left else None
+
+
+def trusted_at_most(record: Record, trust: Trust) -> Record:
+    """The record, none of whose origins is trusted more than this."""
+    lowered = [
+        one.model_copy(update={"trust": lowest(one.trust, [trust])}) for one in origins(record)
+    ]
+    return _stated_by(record, lowered)
+
+
+def _stated_by(record: Record, every: Sequence[Provenance]) -> Record:
     best = max(every, key=lambda one: _RANKS[one.trust])
-    if all(_RANKS[one.trust] < _RANKS[best.trust] for one in kept):
-        kept = (best, *kept[1:])
-    return with_lineage(record, also_from=kept)
+    kept = [one for one in every if one is not best][-ORIGINS_KEPT:]
+    return with_lineage(record.model_copy(update={"provenance": best}), also_from=tuple(kept))
+
+
+def concludes(record: Record) -> bool:
+    """Whether a new record says what its agent concluded, and not what somebody told it."""
+    return record.provenance.source_kind == CONCLUSION
+
+
+def no_better_than(record: Record, said: Iterable[Record]) -> Record:
+    """A conclusion trusted no more than the records that say the same already, if there are any.
+
+    Repeating them is no further witness of what they say.
+    """
+    known = [trust_of(one) for one in said]
+    if not known:
+        return record
+    best = max(known, key=_RANKS.__getitem__)
+    trust = lowest(record.provenance.trust, [best])
+    return record.model_copy(
+        update={"provenance": record.provenance.model_copy(update={"trust": trust})}
+    )
 
 
 def contradicting(record: Record, others: Iterable[str]) -> Record:

@@ -10,6 +10,7 @@ from enum import StrEnum
 from coag.schema import Event, Record, Scalar, Trust, cleaned
 from coag.store import short_id
 
+from ._facts import is_matter, one_matter, same_value
 from ._lineage import at_least, trust_of
 from ._words import unseen
 
@@ -135,6 +136,13 @@ def is_twin(new: Record, old: Record) -> bool:
         and _one_happening(new.event, old.event)
         and says_the_same(new.text, old.text)
     )
+
+
+def repeats(new: Record, one: Record) -> bool:
+    """Whether a record says what a new one says: the same value, or the same in all but form."""
+    if is_matter(new.fact) and one_matter(new.fact, one.fact):
+        return same_value(new.fact, one.fact)
+    return one.id == new.id or says_the_same(new.text, one.text)
 
 
 def says_the_same(text: str, other: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from coag.schema import MemoryKind, Record
+from coag.schema import MemoryKind, Record, record_id
 from coag.store import RecordStore, Search, folded
 
 from ._facts import is_matter
@@ -103,3 +103,9 @@ def matter_asked(record: Record) -> Matter | None:
     """On what others may say otherwise than a record; None if nothing can."""
     asks = record.kind is MemoryKind.SEMANTIC and is_matter(record.fact)
     return matter_of(record) if asks else None
+
+
+def in_other_memory(record: Record) -> str:
+    """The id that a record's text has as an event if it is a fact, and as a fact otherwise."""
+    (kind,) = set(MemoryKind) - {record.kind}
+    return record_id(kind, record.scope, record.text)

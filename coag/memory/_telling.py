@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from coag.schema import Clock, Event, Fact, MemoryKind, Provenance, Record, Scalar, record_id
 from coag.store import check_metadata
 
-from ._lineage import lineage_from, lowest
+from ._lineage import lineage_from, lowest, trust_of
 from ._policy import fit_text
 
 
@@ -80,7 +80,7 @@ def derived(record: Record, names: Sequence[str], found: Sequence[Record]) -> Re
             f"Nothing can be derived from {unknown[0]!r}: scope {record.scope!r} has no such "
             "record, nor has any other that is read here."
         )
-    trust = lowest(record.provenance.trust, (source.provenance.trust for source in found))
+    trust = lowest(record.provenance.trust, map(trust_of, found))
     return record.model_copy(
         update={
             "provenance": record.provenance.model_copy(update={"trust": trust}),

@@ -18,9 +18,17 @@ from ._facts import (
     settled,
     standing,
 )
-from ._lineage import at_least, contradicting, origins, trust_of, with_origin
-from ._policy import Decision, DecisionKind, decided, repetition_of
-from ._records import Records
+from ._lineage import (
+    at_least,
+    concludes,
+    contradicting,
+    no_better_than,
+    origins,
+    trust_of,
+    with_origin,
+)
+from ._policy import Decision, DecisionKind, decided, repeats, repetition_of
+from ._records import Records, in_other_memory
 from ._results import Remembered
 from ._telling import ToRemember, derived
 
@@ -51,7 +59,10 @@ class Writer:
             RecordStoreError: If the store refuses or cannot be reached.
         """
         old_id = given.supersedes
-        names = (new.id, *((old_id,) if old_id is not None else ()), *given.derived_from)
+        concluded = bool(given.derived_from) or concludes(new)
+        elsewhere = in_other_memory(new) if concluded else new.id
+        old_ids = () if old_id is None else (old_id,)
+        names = (new.id, elsewhere, *old_ids, *given.derived_from)
         found = {one.id: one for one in await self._records.get(list(dict.fromkeys(names)))}
         if given.derived_from:
             sources = (found[name] for name in dict.fromkeys(given.derived_from) if name in found)
@@ -61,23 +72,31 @@ class Writer:
         if known is not None and _of_another_matter(new, known):
             new = new.model_copy(update={"id": record_id(new.kind, new.scope, new.text, new.fact)})
             known = next(iter(await self._records.get([new.id])), None)
+        old = None if old_id is None else found.get(old_id)
+        others = await self._records.on_matter(new)
+        if concluded:
+            said = [one for one in (known, old, found.get(elsewhere), *others) if one is not None]
+            new = no_better_than(new, [one for one in said if repeats(new, one)])
         if old_id is not None:
-            old = found.get(old_id)
             if old is not None and old.scope != new.scope:
                 raise RecordStoreError(
                     f"There is no record {old_id!r} to supersede in scope {new.scope!r}."
                 )
-            return await self._in_place_of(old_id, old, new, known)
+            return await self._in_place_of(old_id, old, new, known, others)
         if known is not None:
             return await self._once_more(new, known)
-        return await self._first_time(new)
+        return await self._first_time(new, others, concluded=concluded)
 
-    async def _first_time(self, new: Record) -> Remembered:
-        how = _standing(new, await self._records.on_matter(new))
+    async def _first_time(
+        self, new: Record, others: Sequence[Record], *, concluded: bool
+    ) -> Remembered:
+        how = _standing(new, others)
         same = how.same
         if same is not None and _suffices(same, new, how):
             return await self._merged(new, same, repetition_of(same))
         nearest = await self._nearest(new)
+        if concluded:
+            new = no_better_than(new, [one for one in nearest if repeats(new, one)])
         decision = decided(new, None, nearest)
         twin = next((one for one in nearest if one.id == decision.record_id), None)
         if twin is not None:
@@ -123,12 +142,16 @@ class Writer:
         )
 
     async def _in_place_of(
-        self, old_id: str, old: Record | None, new: Record, known: Record | None
+        self,
+        old_id: str,
+        old: Record | None,
+        new: Record,
+        known: Record | None,
+        others: Sequence[Record],
     ) -> Remembered:
         if old is None or old.superseded_by not in (None, new.id) or old.id == new.id:
             await self._records.supersede(old_id, new)  # tells what is wrong
-        others = [one for one in await self._records.on_matter(new) if one.id != old_id]
-        how = _standing(new, others)
+        how = _standing(new, [one for one in others if one.id != old_id])
         if old is not None and not at_least(new.provenance.trust, trust_of(old)):
             return await self._beside(old, new, known, how)
         superseded = (*((old,) if old is not None else ()), *how.supersedes)

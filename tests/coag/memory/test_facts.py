@@ -13,9 +13,9 @@ from coag.store import ChromaStore, HashEmbedder, InMemoryStore
 SEMANTIC = MemoryKind.SEMANTIC
 
 
-def said_by(who: str, trust: Trust = Trust.USER) -> Provenance:
+def said_by(who: str, trust: Trust = Trust.USER, kind: str = "message") -> Provenance:
     return Provenance(
-        run="run", activity="main", cycle=1, source=who, source_kind="agent", trust=trust
+        run="run", activity="main", cycle=1, source=who, source_kind=kind, trust=trust
     )
 
 

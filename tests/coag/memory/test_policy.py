@@ -11,7 +11,7 @@ SEMANTIC = MemoryKind.SEMANTIC
 
 def from_somebody(cycle: int = 1, trust: Trust = Trust.USER) -> Provenance:
     return Provenance(
-        run="run", activity="main", cycle=cycle, source="a", source_kind="agent", trust=trust
+        run="run", activity="main", cycle=cycle, source="a", source_kind="message", trust=trust
     )
 
 

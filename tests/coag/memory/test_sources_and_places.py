@@ -19,7 +19,7 @@ USER, UNTRUSTED = Trust.USER, Trust.UNTRUSTED
 
 def said_by(trust: Trust = USER, cycle: int = 1, who: str = "ann") -> Provenance:
     return Provenance(
-        run="run", activity="main", cycle=cycle, source=who, source_kind="agent", trust=trust
+        run="run", activity="main", cycle=cycle, source=who, source_kind="message", trust=trust
     )
 
 

@@ -1,0 +1,180 @@
+"""How far a record may be trusted: as far as the best of those who stated it themselves."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from coag.memory import LongTermMemory, Remembered, ToRemember
+from coag.schema import Fact, MemoryKind, Provenance, Record, SteppingClock, Trust
+from coag.store import HashEmbedder, InMemoryStore
+
+EPISODIC, SEMANTIC = MemoryKind.EPISODIC, MemoryKind.SEMANTIC
+USER, UNTRUSTED, DEVELOPER = Trust.USER, Trust.UNTRUSTED, Trust.DEVELOPER
+RANK = {UNTRUSTED: 0, USER: 1, DEVELOPER: 2}
+
+
+def origin(who: str, trust: Trust, kind: str = "message", cycle: int = 1) -> Provenance:
+    return Provenance(
+        run="run", activity="main", cycle=cycle, source=who, source_kind=kind, trust=trust
+    )
+
+
+ANN, WEB = origin("ann", USER), origin("web", UNTRUSTED, "tool_return")
+ROBBIE = origin("robbie", USER, "agent")
+
+
+def fresh() -> LongTermMemory:
+    return LongTermMemory(InMemoryStore(HashEmbedder()), scope="alice", clock=SteppingClock())
+
+
+@pytest.fixture
+async def memory() -> AsyncIterator[LongTermMemory]:
+    memory = fresh()
+    yield memory
+    await memory.close()
+
+
+async def tell(
+    memory: LongTermMemory,
+    text: str,
+    by: Provenance,
+    value: str = "",
+    *,
+    kind: MemoryKind = SEMANTIC,
+    supersedes: str | None = None,
+    rests_on: tuple[Record, ...] = (),
+) -> Remembered:
+    fact = Fact(subject="door", attribute="state", value=value) if value else None
+    return await memory.remember(
+        kind,
+        text,
+        provenance=by,
+        fact=fact,
+        supersedes=supersedes,
+        derived_from=[one.id for one in rests_on],
+    )
+
+
+async def test_what_a_user_states_too_is_trusted_as_a_users_word_and_keeps_both_origins(
+    memory: LongTermMemory,
+) -> None:
+    first = await tell(memory, "It is shut.", WEB)
+    both = await tell(memory, "It is shut.", ANN)
+
+    assert both.record.provenance == ANN
+    assert both.record.lineage.also_from == (WEB,)
+    assert both.record.created_at == first.record.created_at
+
+
+async def test_what_an_untrusted_source_repeats_stays_trusted(memory: LongTermMemory) -> None:
+    await tell(memory, "It is shut.", ANN)
+    both = await tell(memory, "It is shut.", WEB)
+
+    assert both.record.provenance == ANN
+    assert both.record.lineage.also_from == (WEB,)
+
+
+async def test_what_rests_on_a_record_that_a_user_states_too_is_trusted_as_that(
+    memory: LongTermMemory,
+) -> None:
+    await tell(memory, "It is shut.", WEB)
+    both = await tell(memory, "It is shut.", ANN)
+    made = await tell(memory, "One cannot walk in.", ROBBIE, rests_on=(both.record,))
+
+    assert made.record.provenance.trust is USER
+
+
+async def test_an_agent_that_repeats_an_untrusted_text_adds_no_trust(
+    memory: LongTermMemory,
+) -> None:
+    await tell(memory, "It is shut.", WEB)
+    again = await tell(memory, "It is shut.", ROBBIE)
+    nearly = await tell(memory, "it is shut", ROBBIE)
+    as_event = await tell(memory, "It is shut.", ROBBIE, kind=EPISODIC)
+
+    assert again.record.provenance == WEB
+    assert [one.trust for one in again.record.lineage.also_from] == [UNTRUSTED]
+    assert not nearly.new
+    assert as_event.record.provenance.trust is UNTRUSTED
+
+
+async def test_an_agent_that_repeats_an_untrusted_value_in_other_words_adds_no_trust(
+    memory: LongTermMemory,
+) -> None:
+    sound = await tell(memory, "The door is open.", ANN, "open")
+    rumour = await tell(memory, "The door is shut.", WEB, "shut")
+    again = await tell(memory, "Nobody can get in here.", ROBBIE, "shut")
+    instead = await tell(
+        memory, "It cannot be opened.", ROBBIE, "shut", supersedes=rumour.record.id
+    )
+
+    assert again.merged
+    assert again.record.id == rumour.record.id
+    assert instead.record.provenance.trust is UNTRUSTED
+    (held,) = await memory.store.get([sound.record.id])
+    assert held.superseded_by is None
+    assert held.provenance.trust is USER
+
+
+async def test_a_conclusion_from_trusted_records_adds_no_trust_to_an_untrusted_text(
+    memory: LongTermMemory,
+) -> None:
+    ground = await tell(memory, "Ann has the key.", ANN)
+    await tell(memory, "It is shut.", WEB)
+    derived = origin("dreams", USER, "consolidation")
+    again = await tell(memory, "It is shut.", derived, rests_on=(ground.record,))
+
+    assert again.record.provenance == WEB
+    assert {one.trust for one in again.record.lineage.also_from} == {UNTRUSTED}
+
+
+async def test_an_agents_own_word_stays_its_own_when_an_untrusted_source_repeats_it(
+    memory: LongTermMemory,
+) -> None:
+    await tell(memory, "It is shut.", ROBBIE)
+    await tell(memory, "It is shut.", WEB)
+    again = await tell(memory, "It is shut.", ROBBIE)
+
+    assert again.record.provenance == ROBBIE
+    assert again.record.lineage.also_from == (WEB,)
+
+
+async def test_many_texts_at_once_are_trusted_as_single_ones_are() -> None:
+    memory = fresh()
+    texts = [
+        ToRemember(kind=EPISODIC, text="It is shut.", provenance=WEB),
+        ToRemember(kind=SEMANTIC, text="It is shut.", provenance=ROBBIE),
+    ]
+    done = [one async for some in memory.remember_all(texts) for one in some]
+
+    assert [one.record.provenance.trust for one in done] == [UNTRUSTED, UNTRUSTED]
+
+
+async def test_a_users_word_taken_back_leaves_what_was_not_trusted(
+    memory: LongTermMemory,
+) -> None:
+    rumour = await tell(memory, "The door is shut.", WEB, "shut")
+    own = await tell(memory, "I found it shut.", ANN, "shut")
+    assert own.superseded == (rumour.record.id,)
+
+    await memory.revoke(own.record.id, "She meant another door.")
+
+    assert await memory.store.get([rumour.record.id]) == [rumour.record]
+
+
+@given(
+    told=st.lists(
+        st.tuples(st.sampled_from(Trust), st.sampled_from(("message", "agent"))), min_size=1
+    )
+)
+async def test_trust_is_the_best_of_the_independent_origins(told: list[tuple[Trust, str]]) -> None:
+    memory, expected = fresh(), None
+    for cycle, (trust, kind) in enumerate(told):
+        done = await tell(memory, "It is shut.", origin("x", trust, kind, cycle))
+        if expected is None or (kind == "message" and RANK[trust] > RANK[expected]):
+            expected = trust
+        assert done.record.provenance.trust is expected
