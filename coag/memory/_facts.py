@@ -92,9 +92,9 @@ def ended(old: Record, by: Record) -> Record:
 
 
 def begin_of(record: Record) -> datetime:
-    """Since when what a record says holds, as far as is known."""
+    """Since when what a record says holds: as is told, else when it happened or was made."""
     fact = record.fact
-    return record.created_at if fact is None or fact.valid_from is None else fact.valid_from
+    return record.happened_at if fact is None or fact.valid_from is None else fact.valid_from
 
 
 def holding_again(record: Record, since: datetime | None = None) -> Record:

@@ -30,6 +30,7 @@ from ._lineage import (
 from ._policy import Decision, DecisionKind, decided, repeats, repetition_of
 from ._records import Records, in_other_memory
 from ._results import Remembered
+from ._retelling import is_old_call
 from ._telling import ToRemember, derived
 
 
@@ -110,13 +111,13 @@ class Writer:
     async def _once_more(self, new: Record, known: Record) -> Remembered:
         by = await self._superseder(known)
         gone = known.superseded_by is not None and by is None
-        # What the same origin said otherwise since, it takes back now: that repeats no action.
-        said_since = by is not None and new.provenance in origins(by)
-        repeated = new.provenance in origins(known) and not (gone or said_since)
         record = with_origin(known, new.provenance)
         if record.fact is None and at_least(new.provenance.trust, trust_of(known)):
             record = record.model_copy(update={"fact": new.fact})
         others = await self._records.on_matter(record)
+        since = others if by is None else [by, *others]
+        anew = by is not None and not is_old_call(new, known, since)
+        repeated = new.provenance in origins(known) and not (gone or anew)
         if repeated:  # complete what was begun then; what was said since is no part of it
             others = [one for one in others if one.created_at <= known.created_at]
         how = _standing(_word(record, new, known.created_at if repeated else None), others)
