@@ -127,3 +127,13 @@ def test_a_closed_pipe_ends_quietly(coag_run: Any) -> None:
         process.stdout.close()
         assert process.stderr.read() == b""
     assert process.returncode in {0, 1}
+
+
+def test_leaving_does_not_look_through_all_that_was_imported() -> None:
+    code = (
+        "import atexit, gc; atexit.register(lambda: print(gc.get_freeze_count() > 0)); "
+        "from coag.cli import main; main(['--version'])"
+    )
+    run = [sys.executable, "-c", code]
+    told = subprocess.run(run, cwd=ROOT, check=True, capture_output=True, text=True)
+    assert told.stdout.splitlines()[-1] == "True"
