@@ -25,8 +25,13 @@ from ._open import open_store
 from ._order import ranked
 from ._protocol import RecordStore
 from ._ranking import DEFAULT_RANKING, Ranking
-from ._reembedding import abandon_reembedding, plan_reembedding, reembed
-from ._reembedding_work import ReembedPlan, ReembedProgress
+from ._reembedding import (
+    abandon_reembedding,
+    plan_reembedding,
+    reembed,
+    unfinished_reembedding,
+)
+from ._reembedding_work import ReembedPlan, ReembedProgress, ReembedUnfinished
 from ._search import Search
 from ._supersession import superseded_pair
 from ._wordllama import WordLlamaEmbedder
@@ -60,8 +65,10 @@ __all__ = [
     "EmbeddingFunction",
     "reembed",
     "plan_reembedding",
+    "unfinished_reembedding",
     "abandon_reembedding",
     "ReembedPlan",
     "ReembedProgress",
+    "ReembedUnfinished",
     "chroma_embedder",
 ]

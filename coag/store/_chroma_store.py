@@ -87,11 +87,7 @@ class ChromaStore:
 
     async def add(self, records: Sequence[Record]) -> list[str]:
         """See `RecordStore.add`."""
-        first: dict[str, Record] = {}
-        for record in records:
-            flat_fields(record)  # refuses all before any is stored
-            first.setdefault(record.id, record)
-        return await self._in_thread(self._indexed.add, list(first.values()))
+        return await self._in_thread(self._indexed.add, list(records))
 
     async def supersede(self, old_id: str, new: Record) -> Record:
         """See `RecordStore.supersede`."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -14,7 +14,7 @@ from coag.errors import EmbedderMismatchError, RecordStoreError
 from coag.schema import RecalledRecord, Record
 
 from ._embedders import Embedder
-from ._fields import flat_fields, from_json, to_json
+from ._fields import Row, flat_fields, from_json
 from ._location import Server
 from ._vectors import score_of
 
@@ -119,35 +119,33 @@ class Client(Protocol):
         ...
 
 
-def rows_of(records: Sequence[Record], vectors: NDArray[np.float32]) -> dict[str, Any]:
+def rows_of(rows: Sequence[Row], vectors: NDArray[np.float32]) -> dict[str, Any]:
     """Records as Chroma takes them."""
     now = time.time()
     return {
-        "ids": [record.id for record in records],
+        "ids": [row.record.id for row in rows],
         "embeddings": vectors.tolist(),
-        "documents": [record.text for record in records],
-        "metadatas": [
-            {**flat_fields(record), RECORD: to_json(record), WRITTEN: now} for record in records
-        ],
+        "documents": [row.record.text for row in rows],
+        "metadatas": [{**row.flat, RECORD: row.rest, WRITTEN: now} for row in rows],
     }
 
 
-def rewritten(records: Sequence[Record], stored: Mapping[str, Record]) -> dict[str, Any]:
+def rewritten(rows: Sequence[Row], stored: Mapping[str, Record]) -> dict[str, Any]:
     """Records as Chroma takes them in place of what is stored, their texts and vectors kept.
 
     Chroma keeps metadata keys of which nothing is said, so those that went are named.
     """
     now = time.time()
     return {
-        "ids": [record.id for record in records],
+        "ids": [row.record.id for row in rows],
         "metadatas": [
             {
-                **dict.fromkeys(flat_fields(stored[record.id])),
-                **flat_fields(record),
-                RECORD: to_json(record),
+                **dict.fromkeys(flat_fields(stored[row.record.id])),
+                **row.flat,
+                RECORD: row.rest,
                 WRITTEN: now,
             }
-            for record in records
+            for row in rows
         ],
     }
 
@@ -159,18 +157,16 @@ def slices(ids: Sequence[str], size: int) -> Iterator[list[str]]:
         yield unique[start : start + size]
 
 
-def batches(
-    records: Sequence[Record], most: int, most_bytes: int, dimension: int
-) -> Iterator[list[Record]]:
+def batches(rows: Iterable[Row], most: int, most_bytes: int, dimension: int) -> Iterator[list[Row]]:
     """Records in calls that Chroma takes: so many at most, and about so many bytes of JSON."""
-    batch: list[Record] = []
+    batch: list[Row] = []
     filled = 0
-    for record in records:
-        size = dimension * _BYTES_PER_NUMBER + 2 * len(record.model_dump_json())
+    for row in rows:
+        size = dimension * _BYTES_PER_NUMBER + 2 * (len(row.record.text) + len(row.rest))
         if batch and (len(batch) == most or filled + size > most_bytes):
             yield batch
             batch, filled = [], 0
-        batch.append(record)
+        batch.append(row)
         filled += size
     if batch:
         yield batch

@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Iterator, Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from coag.errors import RecordStoreError
 from coag.schema import Record, Scalar
@@ -131,6 +131,25 @@ def check_metadata(metadata: Mapping[str, Scalar]) -> None:
 def to_json(record: Record) -> str:
     """Everything of a record but its text."""
     return record.model_dump_json(exclude={"text"})
+
+
+class Row(NamedTuple):
+    """A record as stores write it: made once, written to every index."""
+
+    record: Record
+    flat: dict[str, str | float | bool]
+    """See `flat_fields`."""
+    rest: str
+    """See `to_json`."""
+
+
+def row_of(record: Record) -> Row:
+    """A record as it is to be written.
+
+    Raises:
+        ValueError: If it holds what no store could keep exactly.
+    """
+    return Row(record, flat_fields(record), to_json(record))
 
 
 def from_json(text: str, rest: str) -> Record:

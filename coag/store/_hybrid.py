@@ -14,7 +14,7 @@ from coag.schema import RecalledRecord, Record
 from ._filters import Condition
 from ._ranking import DEFAULT_RANKING, Candidate, Ranked, Ranking, rank
 from ._search import Search
-from .lexicon import Entry, Lexicon, query_words, shelf_of, without_names
+from .lexicon import LexicalHit, Lexicon, query_words, shelf_of, without_names
 
 SPARE = 10
 """How many more records than k are fetched, so that ones that went or say the same leave no gap."""
@@ -81,8 +81,7 @@ class Hybrid:
 
         def proposed(dense: Mapping[str, float]) -> list[Candidate]:
             hits = self.lexicon.matches(words, question.shelves, ranking.pool, dense)
-            shares = {hit.id: hit.share for hit in hits}
-            return self._candidates(dense, shares, question.shelves, ranking)
+            return self._candidates(dense, hits, question.shelves, ranking)
 
         def passing(candidates: Sequence[Candidate]) -> list[Ranked]:
             found = rank(candidates, ranking, named=question.named, minimum=telling)
@@ -95,7 +94,7 @@ class Hybrid:
         best = passing(candidates)
         if len(dense) < ranking.pool:  # these are all there are
             return best
-        if len(best) < search.k + SPARE or _fitting(candidates, dense, condition) < search.k:
+        if len(best) < search.k + SPARE or not _are_fitting(search.k, candidates, dense, condition):
             best = passing(proposed({**dense, **nearest(True)}))
         return best
 
@@ -107,31 +106,34 @@ class Hybrid:
     def _candidates(
         self,
         dense: Mapping[str, float],
-        shares: Mapping[str, float],
+        hits: Iterable[LexicalHit],
         shelves: Sequence[str],
         ranking: Ranking,
     ) -> list[Candidate]:
         """What may answer, with its neighbours; what is on other shelves has no say in it."""
-        found = self.lexicon.entries(list({**dense, **shares}))
         asked = frozenset(shelves)
-        known = {one: entry for one, entry in found.items() if entry.shelf in asked}
-        near = [cosine for one, cosine in dense.items() if one in known]
+        there = [hit for hit in hits if hit.entry.shelf in asked]
+        near = [dense[hit.entry.id] for hit in there if hit.entry.id in dense]
         least = min(near, default=0.0) if len(dense) >= ranking.pool else 0.0
-
-        def candidate(entry: Entry) -> Candidate:
-            return Candidate(entry, dense.get(entry.id, least), shares.get(entry.id, 0.0))
-
-        best = nlargest(ranking.centres, map(candidate, known.values()), key=ranking.own)
+        known = {
+            hit.entry.id: Candidate(hit.entry, dense.get(hit.entry.id, least), hit.share)
+            for hit in there
+        }
+        best = nlargest(ranking.centres, known.values(), key=ranking.own)
         around = self.lexicon.around((one.entry for one in best), ranking.reach)
-        return [candidate(entry) for entry in {**known, **around}.values()]
+        for one, entry in around.items():
+            if one not in known:
+                known[one] = Candidate(entry, least, 0.0)
+        return list(known.values())
 
 
-def _fitting(
-    candidates: Iterable[Candidate], dense: Mapping[str, float], condition: Condition
-) -> int:
-    """How many of the nearest in meaning pass a filter."""
+def _are_fitting(
+    k: int, candidates: Iterable[Candidate], dense: Mapping[str, float], condition: Condition
+) -> bool:
+    """Whether k of the nearest in meaning pass a filter."""
     nearest = (one.entry for one in candidates if one.entry.id in dense)
-    return sum(condition.matches(entry.flat()) for entry in nearest)
+    fitting = (entry for entry in nearest if condition.matches(entry.flat()))
+    return sum(1 for _ in islice(fitting, k)) == k
 
 
 def told_apart(

@@ -13,7 +13,7 @@ from pathlib import Path
 from coag.schema import MemoryKind, RecalledRecord, Record
 
 from ._changes import checked_update
-from ._fields import from_json
+from ._fields import from_json, row_of
 from ._filters import Condition, OneOf
 from ._hybrid import Hybrid, told_apart
 from ._kept_lexicon import KeptLexicon
@@ -45,17 +45,25 @@ class IndexedChroma:
             self._words.connect()
 
     def add(self, records: Sequence[Record]) -> list[str]:
-        """Stores the records that are not there yet, each id given once; gives their ids."""
+        """Stores the records that are not there yet; gives their ids.
+
+        Raises:
+            ValueError: If one of them cannot be kept exactly; none is stored then.
+        """
+        given: dict[str, Record] = {}
+        for record in records:
+            given.setdefault(record.id, record)
+        rows = [row_of(record) for record in given.values()]
         self.connect()
         with self.chroma.writing:
-            known = self.chroma.known([record.id for record in records])
-            new = [record for record in records if record.id not in known]
+            known = self.chroma.known(list(given))
+            new = {row.record.id: row for row in rows if row.record.id not in known}
             if new:
-                leaves = [self._words.leaf(record) for record in new]
-                with self._words.noted([record.id for record in new]):
-                    self.chroma.add(new)
+                leaves = [self._words.leaf(row) for row in new.values()]
+                with self._words.noted(list(new)):
+                    self.chroma.add(list(new.values()))
                 self._words.put(leaves)
-        return [record.id for record in new]
+        return list(new)
 
     def supersede(self, old_id: str, new: Record) -> Record:
         """See `RecordStore.supersede`."""
@@ -64,9 +72,10 @@ class IndexedChroma:
             known = self.chroma.get([old_id, new.id])
             pair = superseded_pair(old_id, known.get(old_id), new, known.get(new.id))
             if pair != (known.get(old_id), known.get(new.id)):
-                leaves = [self._words.leaf(record) for record in pair]
+                rows = [row_of(record) for record in pair]
+                leaves = [self._words.leaf(row) for row in rows]
                 with self._words.noted([record.id for record in pair]):
-                    self.chroma.upsert(pair)
+                    self.chroma.upsert(rows)
                 self._words.put(leaves)
         return pair[1]
 
@@ -78,9 +87,10 @@ class IndexedChroma:
             updated = checked_update(records, stored)
             changed = [record for one, record in updated.items() if record != stored[one]]
             if changed:
-                leaves = [self._words.leaf(record) for record in changed]
+                rows = [row_of(record) for record in changed]
+                leaves = [self._words.leaf(row) for row in rows]
                 with self._words.noted([record.id for record in changed]):
-                    self.chroma.update(changed, stored)
+                    self.chroma.update(rows, stored)
                 self._words.put(leaves)
         return [updated[record.id] for record in records]
 

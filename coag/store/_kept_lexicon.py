@@ -9,10 +9,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from coag.errors import RecordStoreError
-from coag.schema import MemoryKind, Record
+from coag.schema import MemoryKind
 
 from ._chroma_types import WRITTEN
-from ._fields import flat_fields, to_json
+from ._fields import Row, row_of
 from ._filters import InRange
 from .chroma import ChromaCollections
 from .lexicon import Leaf, Lexicon, LexiconError, leaf_of, same_entry, throw_away
@@ -64,12 +64,12 @@ class KeptLexicon:
         """Whether it holds the records whole, as they stand in Chroma."""
         return not self._shared and not self._behind
 
-    def leaf(self, record: Record) -> Leaf:
+    def leaf(self, row: Row) -> Leaf:
         """What it takes in of a record.
 
         Of a store that others write to it holds no whole records: these may be old.
         """
-        return leaf_of(record, flat_fields(record), "" if self._shared else to_json(record))
+        return leaf_of(row.record, row.flat, "" if self._shared else row.rest)
 
     @contextmanager
     def noted(self, ids: Sequence[str]) -> Generator[None]:
@@ -202,7 +202,7 @@ class KeptLexicon:
             ids = self._chroma.ids(kind, recent)
             known = lexicon.entries(ids)
             records = self._chroma.get(ids).values()
-            news = [self.leaf(record) for record in records]
+            news = [self.leaf(row_of(record)) for record in records]
             lexicon.put(
                 one
                 for one in news
@@ -215,5 +215,5 @@ class KeptLexicon:
             some = ids[start : start + _BATCH]
             records = self._chroma.get(some)
             there = [records[one] for one in some if one in records]
-            lexicon.put(self.leaf(record) for record in there)
+            lexicon.put(self.leaf(row_of(record)) for record in there)
             lexicon.drop([one for one in some if one not in records])

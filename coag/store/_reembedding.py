@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ._embedders import Embedder
-from ._reembedding_work import Reembedding, ReembedPlan, ReembedProgress
+from ._reembedding_work import Reembedding, ReembedPlan, ReembedProgress, ReembedUnfinished
 
 BATCH = 250
 """How many records are copied in one step, and held in memory, unless said otherwise."""
@@ -74,6 +74,21 @@ async def plan_reembedding(
     work = Reembedding(location, collection)
     try:
         return await asyncio.to_thread(work.plan, embedder)
+    finally:
+        await asyncio.to_thread(work.close)
+
+
+async def unfinished_reembedding(
+    location: Path | str, *, collection: str = "coag"
+) -> ReembedUnfinished | None:
+    """How far a re-embedding came that was begun and is not done; None if there is none.
+
+    Raises:
+        RecordStoreError: There is no such store, or it failed.
+    """
+    work = Reembedding(location, collection)
+    try:
+        return await asyncio.to_thread(work.unfinished)
     finally:
         await asyncio.to_thread(work.close)
 

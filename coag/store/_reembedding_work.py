@@ -64,6 +64,18 @@ class ReembedPlan:
     """About how long it takes, as measured on some of the records."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReembedUnfinished:
+    """A re-embedding that was begun and is not done."""
+
+    embedder: str
+    """Name of the embedder whose vectors the records are getting."""
+    done: int
+    """Records that have them."""
+    records: int
+    """Records that are there."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Kept:
     """The collections of one kind."""
@@ -77,6 +89,11 @@ class _Kept:
     def source(self) -> Collection | None:
         """Where the records are."""
         return self.old if self.live is None else self.live
+
+    @property
+    def target(self) -> Collection | None:
+        """Where they get their new vectors; None if that was not begun."""
+        return self.next if self.old is None or self.live is None else self.live
 
 
 class Reembedding:
@@ -119,6 +136,27 @@ class Reembedding:
             records=records,
             left=left,
             seconds=left * self._seconds_each(sources, embedder) if left else 0.0,
+        )
+
+    def unfinished(self) -> ReembedUnfinished | None:
+        """See `unfinished_reembedding`."""
+        client = self._connected()
+        found = [self._of_kind(client, kind) for kind in MemoryKind]
+        targets = [one.target for one in found if one.target is not None]
+        if not targets:
+            return None
+        embedder = (targets[0].metadata or {}).get("embedder")
+        finished = [
+            one.live
+            for one in found
+            if one.target is None
+            and one.live is not None
+            and (one.live.metadata or {}).get("embedder") == embedder
+        ]
+        return ReembedUnfinished(
+            embedder=str(embedder),
+            done=sum(map(self._counted, [*targets, *finished])),
+            records=sum(self._counted(one.source) for one in found if one.source is not None),
         )
 
     def _seconds_each(self, sources: list[Collection], embedder: Embedder) -> float:

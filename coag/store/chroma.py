@@ -32,7 +32,7 @@ from ._chroma_types import (
 )
 from ._chroma_where import ChromaWhere, chroma_where
 from ._embedders import Embedder
-from ._fields import flat_fields
+from ._fields import Row, flat_fields
 from ._filters import Condition
 from ._location import Server, check_folder
 from ._search import Search
@@ -130,37 +130,37 @@ class ChromaCollections:
                     found.update(self._collections[kind].get(ids=batch, include=[])["ids"])
         return found
 
-    def add(self, records: Sequence[Record]) -> None:
+    def add(self, rows: Sequence[Row]) -> None:
         """Stores records whose ids are new, in batches."""
         with self.writing:
-            for kind, batch in self._batches(records):
+            for kind, batch in self._batches(rows):
                 self._write(self._collections[kind].add, batch)
                 self._check_current(kind)
 
-    def update(self, records: Sequence[Record], stored: Mapping[str, Record]) -> None:
+    def update(self, rows: Sequence[Row], stored: Mapping[str, Record]) -> None:
         """Writes over all of records but their texts and vectors; `stored` is what there is."""
         with self.writing:
-            for kind, batch in self._batches(records):
-                rows = rewritten(batch, stored)
+            for kind, batch in self._batches(rows):
                 with chroma_errors(self._location):
-                    self._collections[kind].update(**rows)
+                    self._collections[kind].update(**rewritten(batch, stored))
                 self._check_current(kind)
 
-    def _batches(self, records: Sequence[Record]) -> Iterator[tuple[MemoryKind, list[Record]]]:
+    def _batches(self, rows: Sequence[Row]) -> Iterator[tuple[MemoryKind, list[Row]]]:
         client = self.connect()
         with chroma_errors(self._location):
             size = min(_WRITTEN_AT_ONCE, client.get_max_batch_size())
         for kind in MemoryKind:
-            rows = [record for record in records if record.kind is kind]
-            for batch in batches(rows, size, _BATCH_BYTES, self._embedder.dimension):
+            of_kind = (row for row in rows if row.record.kind is kind)
+            for batch in batches(of_kind, size, _BATCH_BYTES, self._embedder.dimension):
                 yield kind, batch
 
-    def upsert(self, records: Sequence[Record]) -> None:
+    def upsert(self, rows: Sequence[Row]) -> None:
         """Writes a few records of one kind in one call, which Chroma takes whole or not at all."""
         self.connect()
+        kind = rows[0].record.kind
         with self.writing:
-            self._write(self._collections[records[0].kind].upsert, records)
-            self._check_current(records[0].kind)
+            self._write(self._collections[kind].upsert, rows)
+            self._check_current(kind)
 
     def get(self, ids: Sequence[str], kind: MemoryKind | None = None) -> dict[str, Record]:
         """The records with these ids, by id; from both collections unless a kind is named."""
@@ -248,10 +248,10 @@ class ChromaCollections:
             rows = self._collections[kind].get(**what, include=list(ROW_PARTS))
         return records_of(rows["documents"], rows["metadatas"])
 
-    def _write(self, call: Callable[..., None], records: Sequence[Record]) -> None:
-        vectors = text_vectors(self._embedder, [record.text for record in records])
+    def _write(self, call: Callable[..., None], rows: Sequence[Row]) -> None:
+        vectors = text_vectors(self._embedder, [row.record.text for row in rows])
         with chroma_errors(self._location):
-            call(**rows_of(records, vectors))
+            call(**rows_of(rows, vectors))
 
 
 def client_at(location: Path | Server) -> Client:

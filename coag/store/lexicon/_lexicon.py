@@ -2,32 +2,30 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import threading
 from collections.abc import Collection, Generator, Iterable, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from coag.schema import MemoryKind
 
+from ._common import CommonWords, standing
 from ._entries import Entry, Leaf
 from ._errors import LexiconError, lexicon_errors
 from ._rows import (
     READ,
-    count_source,
-    how_many,
-    insert_leaf,
-    names_of,
-    newest_row,
-    next_place,
-    numbers_of,
-    rarity,
+    count_sources,
+    each_once,
+    insert_leaves,
+    numbered,
+    placed,
+    places_of,
     read_entry,
     rows_among,
-    rows_with,
     shelf_sizes,
-    split,
     stretches_around,
 )
 from ._tables import FORMAT, MARKED, TABLES
@@ -36,11 +34,10 @@ _ROWS_AT_ONCE = 500
 """SQLite takes a bounded number of values in one statement."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LexicalHit:
-    """A record that shares words with a query."""
+class LexicalHit(NamedTuple):
+    """A record that shares words with a query, or was asked for besides."""
 
-    id: str
+    entry: Entry
     share: float
     """What it has of the query's words, the rare ones counting most, 0..1."""
 
@@ -57,6 +54,7 @@ class Lexicon:
 
     def __init__(self, path: Path | None = None) -> None:
         self._lock = threading.RLock()
+        self._common = CommonWords()
         with lexicon_errors(path):
             self._db = sqlite3.connect(
                 ":memory:" if path is None else path,
@@ -96,30 +94,18 @@ class Lexicon:
         Their writing has ended with that.
         """
         with self._writing() as db:
-            last: dict[int, int] = {}
-            for leaf in leaves:
-                entry = leaf.entry
-                known = db.execute(
-                    "SELECT episode, place FROM entries WHERE id = ?", (entry.id,)
-                ).fetchone()
-                if known is not None:
-                    self._remove(db, [entry.id])
-                place = entry.place
-                if place < 0:
-                    if known is not None and known[0] == entry.episode:
-                        place = known[1]
-                    else:
-                        place = next_place(db, entry, last)
-                elif entry.episode in last:
-                    last[entry.episode] = max(place, last[entry.episode])
-                insert_leaf(db, leaf._replace(entry=entry._replace(place=place)))
-                db.execute("DELETE FROM pending WHERE id = ?", (entry.id,))
+            for given in each_once(leaves):
+                known = places_of(db, given)
+                settled = placed(db, given.values(), known)
+                self._remove(db, list(known))
+                insert_leaves(db, settled)
+                self._ended(db, given)
 
     def drop(self, ids: Sequence[str]) -> None:
         """Forgets records; unknown ones do no harm. Their writing has ended with that."""
         with self._writing() as db:
             self._remove(db, ids)
-            db.executemany("DELETE FROM pending WHERE id = ?", [(one,) for one in ids])
+            self._ended(db, ids)
 
     def count(self) -> int:
         """How many records it knows."""
@@ -139,25 +125,21 @@ class Lexicon:
 
     def entries(self, ids: Sequence[str]) -> dict[str, Entry]:
         """What it knows of these records, by id."""
-        found: dict[str, Entry] = {}
         with self._reading() as db:
-            for start in range(0, len(ids), _ROWS_AT_ONCE):
-                some = ids[start : start + _ROWS_AT_ONCE]
-                marks = ",".join("?" * len(some))
-                rows = db.execute(f"SELECT {READ} FROM entries WHERE id IN ({marks})", some)
-                found.update((entry.id, entry) for entry in map(read_entry, rows))
-        return found
+            rows = db.execute(
+                f"SELECT {READ} FROM entries WHERE id IN (SELECT value FROM json_each(?))",
+                (json.dumps(list(ids)),),
+            )
+            return {entry.id: entry for entry in map(read_entry, rows)}
 
     def kept(self, ids: Sequence[str]) -> dict[str, tuple[str, str]]:
         """The texts of these records and the rest of them, by id."""
-        found: dict[str, tuple[str, str]] = {}
         with self._reading() as db:
-            for start in range(0, len(ids), _ROWS_AT_ONCE):
-                some = ids[start : start + _ROWS_AT_ONCE]
-                marks = ",".join("?" * len(some))
-                rows = db.execute(f"SELECT id, text, rest FROM entries WHERE id IN ({marks})", some)
-                found.update((one, (text, rest)) for one, text, rest in rows)
-        return found
+            rows = db.execute(
+                "SELECT id, text, rest FROM entries WHERE id IN (SELECT value FROM json_each(?))",
+                (json.dumps(list(ids)),),
+            )
+            return {one: (text, rest) for one, text, rest in rows}
 
     def around(self, entries: Iterable[Entry], reach: int) -> dict[str, Entry]:
         """The records up to `reach` places before and after these in their episodes, by id."""
@@ -202,7 +184,7 @@ class Lexicon:
         limit: int,
         besides: Collection[str] = (),
     ) -> list[LexicalHit]:
-        """The records that share most with a query, best first, and what others share with it.
+        """The records that share most with a query, best first, and then others.
 
         Each word counts by its rarity on these shelves, once for a record, however often it
         stands there. Words that stand in very many records propose none, if there are others: they
@@ -212,33 +194,29 @@ class Lexicon:
             words: See `query_words`.
             shelves: Where to look; what is on others has no say in it.
             limit: At most so many.
-            besides: Ids of further records that are wanted if they share anything.
+            besides: Ids of further records that are wanted, whatever they share; wherever they are.
         """
         with self._reading() as db:
             sizes = shelf_sizes(db)
-            within = sum(sizes.get(shelf, 0) for shelf in shelves)
+            within, total = sum(sizes.get(shelf, 0) for shelf in shelves), sum(sizes.values())
+            self._common.hold_for(total)
+            looked_at = shelves if within < total else ()
+            known = numbered(db, "id", list(besides))
             if not within or not words:
-                return []
-            looked_at = shelves if within < sum(sizes.values()) else ()
-            newest = newest_row(db)
-            rows = {word: rows_with(db, word, looked_at) for word in words}
-            weights = {word: rarity(how_many(rows[word], newest), within) for word in words}
-            rare, common = split(rows)
-            few = numbers_of(db, besides)
-            holders = {word: set(rows[word]) for word in rare}
-            for word, among in rows_among(db, common, few).items():
+                return [LexicalHit(entry, 0.0) for entry in known.values()]
+            proposing, common, weights = standing(db, words, looked_at, within, self._common)
+            holders = {word: set(rows) for word, rows in proposing.items()}
+            for word, among in rows_among(db, common, list(known)).items():
                 holders.setdefault(word, set()).update(among)
             scores: dict[int, float] = {}
             for word, holding in holders.items():
                 for n in holding:
                     scores[n] = scores.get(n, 0.0) + weights[word]
-            wanted = dict.fromkeys(sorted(scores, key=lambda n: (-scores[n], n))[:limit])
-            wanted |= dict.fromkeys(n for n in few if n in scores)
-            names = names_of(db, list(wanted))
-        best = sum(weights.values())
-        return [
-            LexicalHit(id=names[n], share=min(1.0, scores[n] / best)) for n in wanted if n in names
-        ]
+            best = sorted(scores, key=lambda n: (-scores[n], n))[:limit]
+            known |= numbered(db, "n", [n for n in best if n not in known])
+        every = sum(weights.values())
+        wanted = dict.fromkeys((*(n for n in best if n in known), *known))
+        return [LexicalHit(known[n], min(1.0, scores.get(n, 0.0) / every)) for n in wanted]
 
     def close(self) -> None:
         """Lets go of the file."""
@@ -246,15 +224,18 @@ class Lexicon:
             self._db.close()
 
     def _remove(self, db: sqlite3.Connection, ids: Sequence[str]) -> None:
-        for one in ids:
-            row = db.execute(
-                "SELECT n, shelf, source, trusted FROM entries WHERE id = ?", (one,)
-            ).fetchone()
-            if row is not None:
-                number, shelf, source, trusted = row
-                db.execute("DELETE FROM words WHERE rowid = ?", (number,))
-                db.execute("DELETE FROM entries WHERE n = ?", (number,))
-                count_source(db, shelf, source, trusted, -1)
+        found = db.execute(
+            "SELECT n, shelf, source, trusted FROM entries "
+            "WHERE id IN (SELECT value FROM json_each(?))",
+            (json.dumps(list(ids)),),
+        ).fetchall()
+        numbers = [(row[0],) for row in found]
+        db.executemany("DELETE FROM words WHERE rowid = ?", numbers)
+        db.executemany("DELETE FROM entries WHERE n = ?", numbers)
+        count_sources(db, (row[1:] for row in found), -1)
+
+    def _ended(self, db: sqlite3.Connection, ids: Iterable[str]) -> None:
+        db.executemany("DELETE FROM pending WHERE id = ?", [(one,) for one in ids])
 
     @contextmanager
     def _reading(self) -> Generator[sqlite3.Connection]:

@@ -3,6 +3,9 @@
 FORMAT = "3"
 """Another format is thrown away and made anew: the lexicon holds nothing of its own."""
 
+_WORDS = "porter unicode61 remove_diacritics 2"
+"""How a text is taken apart into words."""
+
 MARKED = f"""
 PRAGMA journal_mode = WAL;
 PRAGMA synchronous = NORMAL;
@@ -11,7 +14,7 @@ INSERT OR IGNORE INTO meta VALUES ('format', '{FORMAT}');
 """
 """Done first: it tells the format of a file before anything else of it is touched."""
 
-TABLES = """
+TABLES = f"""
 CREATE TABLE IF NOT EXISTS pending (n INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE);
 CREATE TABLE IF NOT EXISTS shelves (shelf TEXT PRIMARY KEY, size INTEGER) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS sources (
@@ -36,13 +39,13 @@ CREATE TABLE IF NOT EXISTS entries (
 );
 CREATE INDEX IF NOT EXISTS entries_by_place ON entries (episode, place);
 CREATE VIRTUAL TABLE IF NOT EXISTS words USING fts5 (
-    shelf, body, tokenize = 'porter unicode61 remove_diacritics 2'
+    shelf, body, tokenize = '{_WORDS}'
 );
 """
 
-FEW = """
+FEW = f"""
 CREATE VIRTUAL TABLE IF NOT EXISTS temp.few USING fts5 (
-    body, tokenize = 'porter unicode61 remove_diacritics 2'
+    body, content = '', columnsize = 0, tokenize = '{_WORDS}'
 );
 """
-"""A few rows, indexed by themselves for one query; read as `words` are."""
+"""A few rows, indexed by themselves for one query."""

@@ -111,7 +111,7 @@ def test_words_behind_a_nul_are_in_the_index() -> None:
 
     hits = lexicon.matches(query_words("zebra"), [shelf_of(EPISODIC, "alice")], 3)
 
-    assert [hit.id for hit in hits] == [record.id]
+    assert [hit.entry.id for hit in hits] == [record.id]
     lexicon.close()
 
 

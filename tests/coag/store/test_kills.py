@@ -94,7 +94,7 @@ def entries_agree(folder: Path, records: dict[str, Record]) -> None:
         found = lexicon.matches(
             query_words(record.text), [shelf_of(record.kind, record.scope)], len(records)
         )
-        assert one in [hit.id for hit in found]
+        assert one in [hit.entry.id for hit in found]
     lexicon.close()
 
 

@@ -29,6 +29,7 @@ from coag.store import (
     abandon_reembedding,
     plan_reembedding,
     reembed,
+    unfinished_reembedding,
 )
 from coag.store._reembedding_steps import Move
 
@@ -162,6 +163,9 @@ async def test_half_way_only_the_old_embedder_is_served_and_the_way_on_is_named(
         await ChromaStore.open(tmp_path, NEW)
     plan = await plan_reembedding(tmp_path, NEW)
     assert (plan.state, plan.records, plan.left) == ("half_way", len(before), len(before) - 8)
+    told = await unfinished_reembedding(tmp_path)
+    assert told is not None
+    assert (told.embedder, told.done, told.records) == ("hash-24", 8, len(before))
 
 
 async def test_what_is_there_already_is_not_embedded_again(tmp_path: Path) -> None:
@@ -245,6 +249,7 @@ async def test_broken_off_before_any_of_its_changes_it_is_completed_by_repeating
 ) -> None:
     before = await filled(tmp_path / "filled")
     breaking = Breaking(monkeypatch)
+    done: list[int] = []
     changes = 11  # two are made, three times filled, two and two renamed, two removed
     for number in (1, 5, 7, 9):
         folder = tmp_path / str(number)
@@ -254,10 +259,17 @@ async def test_broken_off_before_any_of_its_changes_it_is_completed_by_repeating
             await reembed(folder, NEW, batch=10)
         assert isinstance(caught.value.__cause__, Stop)
         breaking.left = None
+        told = await unfinished_reembedding(folder)
+        assert told is not None
+        assert (told.embedder, told.records) == (NEW.name, len(before))
+        done.append(told.done)
         await either_is_complete_or_refused(folder, before)
         assert await reembed(folder, NEW, batch=10) == len(before)
         assert collections(folder) == ["coag-episodic", "coag-semantic"]
         assert await opened(folder) == before
+        assert await unfinished_reembedding(folder) is None
+    assert done == sorted(done)
+    assert (done[0], done[-1]) == (0, len(before))
     breaking.left = changes
     assert await reembed(tmp_path / "filled", NEW, batch=10) == len(before)
 
@@ -337,6 +349,8 @@ async def test_where_there_is_no_store_none_is_made(tmp_path: Path) -> None:
     for call in (reembed, plan_reembedding):
         with pytest.raises(RecordStoreError, match="There is no store of records at"):
             await call(tmp_path / "nothing", NEW)
+    with pytest.raises(RecordStoreError, match="There is no store of records at"):
+        await unfinished_reembedding(tmp_path / "nothing")
     assert not (tmp_path / "nothing").exists()
     await filled(tmp_path)
     with pytest.raises(RecordStoreError, match="no collections 'other' at"):

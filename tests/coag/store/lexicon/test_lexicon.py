@@ -34,7 +34,7 @@ def taken(record: Record) -> Leaf:
 
 def found(lexicon: Lexicon, text: str, scope: str = "alice", limit: int = 10) -> list[str]:
     shelves = [shelf_of(MemoryKind.EPISODIC, scope)]
-    return [hit.id for hit in lexicon.matches(query_words(text), shelves, limit)]
+    return [hit.entry.id for hit in lexicon.matches(query_words(text), shelves, limit)]
 
 
 def test_rare_words_count_most_and_shares_stay_within_one() -> None:
@@ -45,7 +45,7 @@ def test_rare_words_count_most_and_shares_stay_within_one() -> None:
 
     hits = lexicon.matches(query_words("aquarium lamp"), [ALICE], 5)
 
-    assert hits[0].id == rare.id
+    assert hits[0].entry.id == rare.id
     assert len(hits) == 5
     assert 1.0 >= hits[0].share > 2 * hits[1].share >= 0.0
 
@@ -83,7 +83,7 @@ def test_many_shelves_can_be_asked_at_once() -> None:
 
     hits = lexicon.matches(("lamp",), lexicon.shelves(MemoryKind.EPISODIC), 2000)
 
-    assert {hit.id for hit in hits} == {record.id for record in records}
+    assert {hit.entry.id for hit in hits} == {record.id for record in records}
 
 
 def test_sources_are_named_only_where_a_shelf_has_several() -> None:
@@ -330,7 +330,7 @@ class LexiconAgainstAModel(RuleBasedStateMachine):
             shelf = shelf_of(kind, "alice")
             for word in WORDS:
                 hits = self.lexicon.matches((word,), [shelf], 1000)
-                assert {hit.id for hit in hits} == {
+                assert {hit.entry.id for hit in hits} == {
                     one
                     for one, record in self.records.items()
                     if (record.kind, record.scope) == (kind, "alice") and word in record.text
