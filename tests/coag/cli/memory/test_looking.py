@@ -110,6 +110,16 @@ def test_filters_leave_out_what_does_not_pass(say: Say, words: list[str], count:
     assert len([Record.model_validate(one) for one in rows(said.out)]) == count
 
 
+@pytest.mark.parametrize("limit", ["0", "-3", "many", "99999999999999999999"])
+def test_a_limit_that_is_none_is_refused_with_what_to_give(say: Say, limit: str) -> None:
+    for words in (["ls"], ["search", "charger"]):
+        said = say("memory", *words, f"--limit={limit}")
+        assert said.code == 2
+        told = " ".join(said.err.replace("│", " ").split())
+        assert f"'{limit}' is no number of records" in told
+        assert "Give one from 1 to 1,000,000, e.g. --limit 20." in told
+
+
 def test_what_passes_no_filter_is_told_with_exit_code_1(say: Say) -> None:
     said = say("memory", "ls", "--type", "nonsense")
     assert (said.code, said.out) == (1, "")
