@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from coag.errors import RecordStoreError
-from coag.schema import Record, Scalar
+from coag.schema import Record, Scalar, folded
 
 FIXED_FIELDS = (
     "type",
@@ -43,14 +43,6 @@ _LARGEST_EXACT = 2**53
 def short_id(record_id: str) -> str:
     """The short form of a record's id, as models are shown it."""
     return record_id[:SHORT_ID_LENGTH]
-
-
-def folded(text: str) -> str:
-    """The form of a subject or an attribute in which small differences of writing are gone.
-
-    Upper and lower case are one, and so is all white space, which is cut off at the ends.
-    """
-    return " ".join(text.casefold().split())
 
 
 def field_name(name: str) -> str:
