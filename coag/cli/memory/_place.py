@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar, cast
+from typing import TypeVar
 
 import typer
 
@@ -21,11 +21,12 @@ from coag.memory import (
 )
 from coag.schema import MemoryKind
 from coag.store import (
-    Embedder,
-    InMemoryStore,
+    RECORDS_FILE,
     RecordStore,
     StoreConfig,
     WordLlamaEmbedder,
+    embedder_of,
+    holds_records,
     plan_reembedding,
 )
 
@@ -33,7 +34,6 @@ from ._text import line
 
 _T = TypeVar("_T")
 
-_CHROMA_FILE = "chroma.sqlite3"
 _NOTHING = 1
 """Exit code where nothing was found."""
 
@@ -92,31 +92,21 @@ def place_of(memory: str | None, embedder: str | None, *, make: bool = False) ->
         return Place(store=memory, folder=None, embedder=embedder)
     folder = Path(memory).expanduser()
     inner = folder / LTM_FOLDER
-    if (folder / _CHROMA_FILE).is_file() and (inner / _CHROMA_FILE).is_file():
+    if holds_records(folder) and holds_records(inner):
         raise ConfigurationError(
             f"There are two memories: one in {str(folder)!r} itself and one in {str(inner)!r}. "
             f"Name {str(inner)!r} for that one; move the other one's files into a folder of their "
             "own to read it."
         )
-    if (folder / _CHROMA_FILE).is_file():  # the records' own folder
+    if holds_records(folder):  # the records' own folder
         beside = folder.parent if folder.name == LTM_FOLDER else folder
         return Place(store=folder, folder=beside, embedder=embedder)
-    if not make and not (folder / LTM_FOLDER / _CHROMA_FILE).is_file():
+    if not make and not holds_records(inner):
         raise ConfigurationError(
-            f"There is no memory in {str(folder)!r}. Neither {str(inner / _CHROMA_FILE)!r}, where "
-            f"an agent that was given memory= has it, nor {str(folder / _CHROMA_FILE)!r} is there."
+            f"There is no memory in {str(folder)!r}. Neither {str(inner)!r}, where an agent that "
+            f"was given memory= has it, nor {str(folder)!r} itself has a {RECORDS_FILE}."
         )
-    return Place(store=folder / LTM_FOLDER, folder=folder, embedder=embedder)
-
-
-def embedder_named(name: str) -> Embedder:
-    """One of coag's embedders by its name.
-
-    Raises:
-        ConfigurationError: If there is none; lists those that there are.
-    """
-    store = StoreConfig(embedder=name).open()
-    return cast("InMemoryStore", store).embedder
+    return Place(store=inner, folder=folder, embedder=embedder)
 
 
 @asynccontextmanager
@@ -154,7 +144,7 @@ async def _made_with(place: Place, error: EmbedderMismatchError) -> str:
     """Name of the one embedder whose vectors a place holds; the error if it is not to be had."""
     if place.embedder is not None:
         raise error
-    plan = await plan_reembedding(place.store, embedder_named(WordLlamaEmbedder.name))
+    plan = await plan_reembedding(place.store, embedder_of(WordLlamaEmbedder.name))
     if len(plan.made_with) != 1:
         raise error
     return plan.made_with[0]

@@ -74,7 +74,8 @@ def test_a_scope_that_is_none_is_told_with_those_that_there_are(say: Say) -> Non
 def test_both_places_where_a_memory_may_be_are_named(say: Say, tmp_path: Path, kept: Path) -> None:
     said = say("memory", "ls", "-m", str(tmp_path))
     assert said.code == 2
-    assert said.err.count("chroma.sqlite3") == 2
+    assert f"Neither {str(tmp_path / 'long_term')!r}" in said.err
+    assert f"nor {str(tmp_path)!r} itself has a chroma.sqlite3" in said.err
     (tmp_path / "long_term").mkdir()
     for folder in (tmp_path, tmp_path / "long_term"):
         (folder / "chroma.sqlite3").touch()
