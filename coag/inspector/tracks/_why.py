@@ -146,7 +146,9 @@ def _records(told: Explanation) -> Iterator[Node]:
     for number, hit in enumerate(told.recalled[:_SOME]):
         record = hit.record
         where = f"{record.kind}, cycle {record.provenance.cycle} of {record.provenance.run[:60]}"
-        detail = f"{record.text[:_HEARD]} (record {record.id[:80]}, {where})"
+        because = _because(hit)
+        of = f"record {record.id[:80]}, {where}{f'; why: {because}' if because else ''}"
+        detail = f"{record.text[:_HEARD]} ({of})"
         label = f"{record.id[:_ID]}: {record.text[:_HEARD]}"
         yield _RECORD.node(f"record-{number}", label, detail, note=f"{hit.score:.2f}")
 
@@ -289,7 +291,14 @@ def _sentences(told: Explanation) -> Iterator[str]:
 
 def _recalled(hit: RecalledRecord) -> str:
     named = f"record {hit.record.id[:_ID]}"
-    return f"It recalled {named}, with similarity {hit.score:.2f}: {hit.record.text[:_HEARD]}"
+    because = _because(hit)
+    how = f"score {hit.score:.2f} ({because})" if because else f"similarity {hit.score:.2f}"
+    return f"It recalled {named}, with {how}: {hit.record.text[:_HEARD]}"
+
+
+def _because(hit: RecalledRecord) -> str:
+    """Which parts of its score brought a record; empty where that is not told."""
+    return "" if hit.why is None else _short(hit.why.told(), _LABEL)
 
 
 def _fate(one: Considered) -> str:
