@@ -6,3 +6,5 @@ from coag.store import LTM_FOLDER
 
 PROCEDURES_FILE = "procedures.json"
 """The procedures, with all their versions."""
+
+__all__ = ["LTM_FOLDER", "PROCEDURES_FILE"]
