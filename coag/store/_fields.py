@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Iterator, Mapping
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from coag.errors import RecordStoreError
 from coag.schema import Record, Scalar, folded
@@ -151,8 +151,8 @@ def from_json(text: str, rest: str) -> Record:
         RecordStoreError: If it gave no such thing.
     """
     try:
-        fields: dict[str, Any] = json.loads(rest)
-        return Record.model_validate({**fields, "text": text})
+        # as one JSON text, which pydantic reads in half the time of a dict
+        return Record.model_validate_json(f'{{"text":{json.dumps(text)},{rest[1:]}')
     except ValueError as error:
         raise RecordStoreError(
             f"The record with text {text[:60]!r} cannot be read: {error}. Another program or "
