@@ -12,15 +12,9 @@ from typing import TypeVar
 import typer
 
 from coag.errors import ConfigurationError, EmbedderMismatchError
-from coag.memory import (
-    LTM_FOLDER,
-    PROCEDURES_FILE,
-    ProceduralMemory,
-    Procedure,
-    seed_procedures,
-)
 from coag.schema import MemoryKind
 from coag.store import (
+    LTM_FOLDER,
     RECORDS_FILE,
     RecordStore,
     StoreConfig,
@@ -57,19 +51,6 @@ class Place:
     def shown(self) -> str:
         """Where the records are, for a person."""
         return str(self.store)
-
-    def procedures(self) -> ProceduralMemory | None:
-        """The procedures beside the records, as they stand in their file; None without one.
-
-        The developer's own texts are taken from the file, so that none of them is changed.
-        """
-        path = None if self.folder is None else self.folder / PROCEDURES_FILE
-        if path is None or not path.is_file():
-            return None
-        stored = ProceduralMemory({}, path=path).save_state()["procedures"]
-        return ProceduralMemory(
-            {name: _as_stored(name, versions) for name, versions in stored.items()}, path=path
-        )
 
 
 def place_of(memory: str | None, embedder: str | None, *, make: bool = False) -> Place:
@@ -159,18 +140,3 @@ def run(work: Coroutine[object, object, _T]) -> _T:
             indent = " " * (len(one) - len(one.lstrip(" ")))
             typer.echo(indent + line(one, 600), err=True)
         raise typer.Exit(_NOTHING) from error
-
-
-def _as_stored(name: str, versions: list[dict[str, str]]) -> Procedure:
-    """A procedure whose developer's text is the one in the file.
-
-    Of the placeholders that coag's own one has, those count that stand in the text that holds.
-    """
-    seeds = [version["text"] for version in versions if version["author"] == "seed"]
-    text = seeds[-1] if seeds else versions[0]["text"]
-    ours = seed_procedures().get(name)
-    used = (one for one in (ours.placeholders if ours is not None else ()))
-    placeholders = (
-        one for one in used if all(f"{{{one}}}" in t for t in (text, versions[-1]["text"]))
-    )
-    return Procedure(name=name, text=text, placeholders=tuple(placeholders))
