@@ -10,8 +10,9 @@ from enum import StrEnum
 from coag.schema import Event, Record, Scalar, Trust, cleaned
 from coag.store import short_id
 
-from ._facts import is_matter, one_matter, same_value
+from ._facts import is_matter, one_matter
 from ._lineage import at_least, trust_of
+from ._stretches import same_value
 from ._words import unseen
 
 MAX_TEXT = 20_000
@@ -141,7 +142,7 @@ def is_twin(new: Record, old: Record) -> bool:
 def repeats(new: Record, one: Record) -> bool:
     """Whether a record says what a new one says: the same value, or the same in all but form."""
     if is_matter(new.fact) and one_matter(new.fact, one.fact):
-        return same_value(new.fact, one.fact)
+        return same_value(new, one)
     return one.id == new.id or says_the_same(new.text, one.text)
 
 
