@@ -24,7 +24,7 @@ from ._gate import GateSettings
 from ._long_term import LongTermMemory
 from ._person import said_by_person
 from ._places import LTM_FOLDER, PROCEDURES_FILE
-from ._policy import Decision, DecisionKind, decided, says_the_same
+from ._policy import Decision, DecisionKind, decided, says_the_same, unfit
 from ._procedural import ProceduralMemory
 from ._procedure import (
     PendingRewrite,
@@ -60,6 +60,7 @@ __all__ = [
     "DecisionKind",
     "decided",
     "says_the_same",
+    "unfit",
     "Undone",
     "settled",
     "place_of",

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from coag.schema import Event, Record, Scalar, Trust, cleaned
-from coag.store import short_id
+from coag.store import check_metadata, short_id
 
 from ._facts import is_matter, one_matter
 from ._lineage import at_least, trust_of
@@ -80,6 +80,23 @@ def refusal(text: str) -> Decision | None:
     elif not any(map(_shows, text)):
         why = f"There is nothing to remember: the text shows nothing, {text[:40]!r}."
     return Decision(kind=DecisionKind.REFUSED, why=why) if why else None
+
+
+def unfit(record: Record) -> str | None:
+    """Why a record is none that memory keeps, in one sentence, or None.
+
+    For records that come as they are, e.g. from a file.
+    """
+    if "\\u0000" in record.model_dump_json().replace("\\\\", ""):
+        return f"It holds the character U+0000, which no memory keeps: {record.text[:40]!r}."
+    refused = refusal(cleaned(record.text).strip())
+    if refused is not None:
+        return refused.why
+    try:
+        check_metadata(record.metadata)
+    except ValueError as error:
+        return str(error)
+    return None
 
 
 def _encodable(text: str) -> bool:
