@@ -21,6 +21,7 @@ from ._asking import RecallSource
 from ._config import LongTermMemoryConfig
 from ._facts import settled
 from ._gate import GateSettings
+from ._lineage import derived_levels
 from ._long_term import LongTermMemory
 from ._person import said_by_person
 from ._places import LTM_FOLDER, PROCEDURES_FILE
@@ -39,6 +40,7 @@ from ._revoking import Revocation
 from ._rules import RuleChange, rules_of
 from ._scopes import Scopes, agent_scope, team_scope, user_scope
 from ._situation import MemorySituation, place_of
+from ._stretches import holding_again
 from ._telling import ToRemember
 from ._undoing import Undone
 from ._words import quotes, shared_run
@@ -63,6 +65,8 @@ __all__ = [
     "unfit",
     "Undone",
     "settled",
+    "holding_again",
+    "derived_levels",
     "place_of",
     "ProceduralMemory",
     "Procedure",
