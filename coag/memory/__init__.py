@@ -19,6 +19,7 @@ from ._actions import (
 )
 from ._asking import RecallSource
 from ._config import LongTermMemoryConfig
+from ._disowning import revoke_origin
 from ._facts import settled
 from ._gate import GateSettings
 from ._lineage import derived_levels
@@ -58,6 +59,7 @@ __all__ = [
     "RecallSource",
     "Remembered",
     "Revocation",
+    "revoke_origin",
     "Decision",
     "DecisionKind",
     "decided",
