@@ -7,6 +7,8 @@ protocol. A domain's adapter turns raw input into an `Observation`, an observati
 state, and the adapter renders a state as text within a token budget.
 """
 
+from ._adapter import Adapter
+from ._engine import AwarenessEngine, new_state
 from ._observation import (
     GoalChange,
     Observation,
@@ -18,6 +20,9 @@ from ._observation import (
     ObservedRelationship,
     Spent,
 )
+from ._resolving import NameResolver
+from ._settings import EngineSettings
+from ._updating import updated
 from .state import (
     STATE_VERSION,
     STICKY,
@@ -46,13 +51,21 @@ from .state import (
     Trajectory,
     Transition,
     TransitionType,
+    WaitsFor,
     WorldModel,
 )
 
 __all__ = [
+    "AwarenessEngine",
+    "EngineSettings",
+    "Adapter",
+    "NameResolver",
+    "new_state",
+    "updated",
     "AwarenessState",
     "STATE_VERSION",
     "GoalGraph",
+    "WaitsFor",
     "Goal",
     "GoalStatus",
     "GoalSource",

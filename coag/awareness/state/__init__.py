@@ -8,7 +8,7 @@ to an equal value.
 
 from ._attention import Attention, AttentionItem, AttentionType, ScanPattern, attention_id
 from ._goal import Goal, GoalOutcomes, GoalSource, GoalStatus, goal_id
-from ._goal_graph import GoalGraph
+from ._goal_graph import GoalGraph, WaitsFor
 from ._protocol import CollaborationMode, InteractionProtocol
 from ._self_model import CanI, FailureNote, Need, Resource, SelfModel
 from ._state import STATE_VERSION, AwarenessState
@@ -20,6 +20,7 @@ __all__ = [
     "AwarenessState",
     "STATE_VERSION",
     "GoalGraph",
+    "WaitsFor",
     "Goal",
     "GoalStatus",
     "GoalSource",
