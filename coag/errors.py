@@ -248,10 +248,12 @@ class ObservationError(AwarenessError):
 
     Attributes:
         path: Where, e.g. `attention_items[0].ttl`; empty for the observation as a whole.
+        problem: What is wrong there, and what to do.
     """
 
     def __init__(self, path: str, problem: str) -> None:
         self.path = path
+        self.problem = problem
         where = f" at {path}" if path else ""
         super().__init__(f"The observation is wrong{where}: {problem}")
 
