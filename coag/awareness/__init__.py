@@ -9,6 +9,7 @@ state, and the adapter renders a state as text within a token budget.
 
 from ._adapter import Adapter
 from ._engine import AwarenessEngine, new_state
+from ._loading import load_state
 from ._observation import (
     GoalChange,
     Observation,
@@ -63,6 +64,7 @@ __all__ = [
     "new_state",
     "updated",
     "AwarenessState",
+    "load_state",
     "STATE_VERSION",
     "GoalGraph",
     "WaitsFor",

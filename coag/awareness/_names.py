@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Collection
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import NamedTuple
 
 _POSSESSIVE = re.compile(r"(?<=\w)['\u2019]s?(?!\w)")
 _WORD = re.compile(r"[\w+#]+")
-_INSIDE = re.compile(r"\S[./\\_:@=<>(){}\[\]$~%&*^|]\S|[a-z][A-Z]|[A-Z]{2}[a-z]{2}")
+_INSIDE = re.compile(r"^[./\\@]\w|\S[./\\_:@=<>(){}\[\]$~%&*^|]\S|[a-z][A-Z]|[A-Z]{2}[a-z]{2}")
 """What the words of a language have not: a path, a call, a name in code."""
-_EDGES = " \t\n.,;:!?\"'`\u2018\u2019\u201c\u201d"
+_GAP = re.compile(r"(?<!\d) | (?!\d)")
+_DIGIT = re.compile(r"\d")
+_QUOTES = " \t\n\"'`\u2018\u2019\u201c\u201d"
+_STOPS = _QUOTES + ".,;:!?"
 _ACCENTED = (range(0x41, 0x250), range(0x370, 0x400))
 """Latin and Greek: elsewhere a mark makes another letter."""
 _NO_PLURAL = ("ss", "us", "is", "news", "series", "species")
@@ -18,6 +23,8 @@ _NO_PLURAL = ("ss", "us", "is", "news", "series", "species")
 
 def _plain(text: str) -> str:
     """The text without case, compatibility forms, and the accents of Latin and Greek letters."""
+    if text.isascii():
+        return text.lower()
     letters: list[str] = []
     folded = unicodedata.normalize("NFKC", text).casefold()
     for letter in unicodedata.normalize("NFC", folded):
@@ -27,10 +34,15 @@ def _plain(text: str) -> str:
     return "".join(letters)
 
 
+def _bare(name: str) -> str:
+    """The name without quotes around it and stops after it."""
+    return name.strip(_QUOTES).rstrip(_STOPS)
+
+
 def is_literal(name: str) -> bool:
     """Whether a name is one of code or files, where each sign counts: `src/a.py`, `get_item`."""
-    bare = name.strip(_EDGES)
-    return not re.search(r"\s", bare) and _INSIDE.search(bare) is not None
+    bare = _bare(name)
+    return _INSIDE.search(bare) is not None and len(bare.split()) == 1
 
 
 def words_of(name: str) -> tuple[str, ...]:
@@ -38,36 +50,39 @@ def words_of(name: str) -> tuple[str, ...]:
     return tuple(_WORD.findall(_POSSESSIVE.sub("", _plain(name)).replace("_", " ")))
 
 
-def _joined(words: Collection[str]) -> str:
+def _joined(words: Iterable[str]) -> str:
     """The words as one, so that `web scraper` is `webscraper`; numbers stay apart."""
-    return re.sub(r"(?<!\d) | (?!\d)", "", " ".join(words))
+    text = " ".join(words)
+    return _GAP.sub("", text) if _DIGIT.search(text) else text.replace(" ", "")
 
 
-def normal_form(name: str) -> str:
-    """What two spellings of one name have in common.
+class NameForms(NamedTuple):
+    """What spellings of one name have in common, from strict to loose."""
 
-    Case, accents, punctuation, possessives and spaces do not count. In a name of code or files
-    only case and the signs around it do not.
-    """
-    if is_literal(name):
-        return unicodedata.normalize("NFKC", name.strip(_EDGES)).casefold()
-    return _joined(words_of(name)) or unicodedata.normalize("NFKC", name).casefold().strip()
-
-
-def singular_form(name: str) -> str:
+    normal: str
+    """Case, accents, punctuation, possessives and spaces do not count. In a name of code or files
+    only case and the signs around it do not."""
+    singular: str
     """The normal form with the last word in the singular, as far as English endings tell."""
-    if is_literal(name):
-        return normal_form(name)
-    words = words_of(name)
-    return _joined((*words[:-1], _singular(words[-1]))) if words else normal_form(name)
-
-
-def core_form(name: str, generic: Collection[str]) -> str:
+    core: str
     """The singular form without words that say nothing of their own; empty if none is left."""
-    if is_literal(name):
-        return normal_form(name)
-    words = [word for word in words_of(name) if word not in generic]
-    return _joined((*words[:-1], _singular(words[-1]))) if words else ""
+
+
+@lru_cache(maxsize=1024)
+def forms_of(name: str, generic: frozenset[str] = frozenset()) -> NameForms:
+    """The forms of a name; `generic` are words that say nothing of their own beside another."""
+    words = () if is_literal(name) else words_of(name)
+    if not words:
+        plain = unicodedata.normalize("NFKC", _bare(name) or name.strip()).casefold()
+        return NameForms(normal=plain, singular=plain, core=plain)
+    own = tuple(word for word in words if word not in generic)
+    return NameForms(
+        normal=_joined(words), singular=_in_singular(words), core=_in_singular(own) if own else ""
+    )
+
+
+def _in_singular(words: tuple[str, ...]) -> str:
+    return _joined((*words[:-1], _singular(words[-1])))
 
 
 def _singular(word: str) -> str:

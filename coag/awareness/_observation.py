@@ -15,12 +15,11 @@ from .state import (
     AttentionType,
     GoalSource,
     GoalStatus,
-    Names,
-    Plain,
+    Heard,
+    HeardPlain,
+    HeardText,
     Resource,
-    Said,
     Share,
-    Text,
     TransitionType,
 )
 
@@ -28,38 +27,38 @@ from .state import (
 class ObservedEntity(Value):
     """A thing that was noticed."""
 
-    name: Said
-    type: Said
-    state: dict[Text, Plain] = Field(default_factory=dict)
+    name: Heard
+    type: Heard
+    state: dict[HeardText, HeardPlain] = Field(default_factory=dict)
     """What is known of it now; what is not named here stays as it was."""
-    affordances: Names = ()
+    affordances: tuple[Heard, ...] = ()
 
 
 class ObservedRelationship(Value):
     """An edge that was noticed, by the names of its ends."""
 
-    source: Said
-    type: Said
-    target: Said
+    source: Heard
+    type: Heard
+    target: Heard
 
 
 class ObservedGoal(Value):
     """A goal that was noticed."""
 
-    description: Said
+    description: Heard
     source: GoalSource = GoalSource.EXPLICIT
     priority: Share = 0.5
-    parent: Said | None = None
+    parent: Heard | None = None
     """The goal that it serves, by its id or description; it may be in the same observation."""
-    depends_on: Names = ()
+    depends_on: tuple[Heard, ...] = ()
     """Goals that must be completed first, by id or description; also of the same observation."""
-    completion_criteria: Said | None = None
+    completion_criteria: Heard | None = None
 
 
 class GoalChange(Value):
     """A goal that is said to stand otherwise than before."""
 
-    goal: Said
+    goal: Heard
     """Its id or description."""
     status: GoalStatus | None = None
     """How it stands now; never `blocked`, which follows from what it depends on."""
@@ -73,7 +72,7 @@ class ObservedAttention(Value):
     """Something that needs attention."""
 
     type: AttentionType
-    description: Said
+    description: Heard
     urgency: Share = 0.5
     ttl: int | None = Field(default=None, gt=0)
     """How many steps it is there for, this one among them; None until it is taken away."""
@@ -83,22 +82,22 @@ class ObservedEvent(Value):
     """How the situation changed."""
 
     type: TransitionType
-    description: Said
-    detail: dict[Text, Plain] = Field(default_factory=dict)
+    description: Heard
+    detail: dict[HeardText, HeardPlain] = Field(default_factory=dict)
 
 
 class ObservedFailure(Value):
     """A mistake that was made."""
 
-    action: Said
-    reason: Text = ""
-    lesson: Text = ""
+    action: Heard
+    reason: HeardText = ""
+    lesson: HeardText = ""
 
 
 class Spent(Value):
     """How much of a resource was used."""
 
-    resource: Said
+    resource: Heard
     amount: Amount
 
 
@@ -110,9 +109,9 @@ class Observation(Value):
     goals: tuple[ObservedGoal, ...] = ()
     goal_changes: tuple[GoalChange, ...] = ()
     attention_items: tuple[ObservedAttention, ...] = ()
-    assumptions: Names = ()
-    unknowns: Names = ()
-    resolved: Names = ()
+    assumptions: tuple[Heard, ...] = ()
+    unknowns: tuple[Heard, ...] = ()
+    resolved: tuple[Heard, ...] = ()
     """Assumptions and unknowns that are settled now, as they were said."""
     event: ObservedEvent | None = None
     resources: tuple[Resource, ...] = ()

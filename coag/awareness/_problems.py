@@ -6,6 +6,8 @@ from pydantic import ValidationError
 
 from coag.schema import one_line
 
+from .state import NOT_BLANK
+
 _SHOWN = 80
 """Characters of a wrong value."""
 
@@ -15,6 +17,8 @@ def where_wrong(error: ValidationError) -> tuple[str, str]:
     found = error.errors(include_url=False, include_context=False)
     first = found[0]
     message = first["msg"].removeprefix("Value error, ")
+    if first["type"] == "string_pattern_mismatch" and NOT_BLANK in message:
+        message = "Should say something, not be empty or blank"
     given = (
         "" if first["type"] == "missing" else f", given {one_line(repr(first['input']), _SHOWN)}"
     )

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from coag.store import Embedder
 
-from ._names import core_form, normal_form, singular_form
+from ._names import NameForms, forms_of
 from ._settings import EngineSettings
 from ._vectors import NameVectors
-from .state import Entity, MergeReason
+from .state import Entity, MergeReason, WorldModel
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,11 +46,11 @@ class NameIndex:
 
     def learn(self, position: int, name: str) -> None:
         """Learns one more name of an entity."""
-        self._exact.setdefault(normal_form(name), position)
-        self._singular[singular_form(name)].add(position)
-        core = core_form(name, self._settings.generic_words)
-        if core:
-            self._core[core].add(position)
+        forms = self._forms(name)
+        self._exact.setdefault(forms.normal, position)
+        self._singular[forms.singular].add(position)
+        if forms.core:
+            self._core[forms.core].add(position)
 
     def find(self, name: str, type: str) -> Found | None:
         """The entity that this name means: by its form first, then by meaning.
@@ -59,25 +58,28 @@ class NameIndex:
         A form that fits several entities means none of them. All but the normal form ask for the
         same type, or for two loose ones.
         """
-        position = self._exact.get(normal_form(name))
+        forms = self._forms(name)
+        position = self._exact.get(forms.normal)
         if position is None:
-            position = self._only(self._singular.get(singular_form(name)), type)
+            position = self._only(self._singular.get(forms.singular), type)
         if position is not None:
             return Found(position=position, how=MergeReason.NORMAL_FORM)
-        core = core_form(name, self._settings.generic_words)
-        position = self._only(self._core.get(core), type)
+        position = self._only(self._core.get(forms.core), type)
         if position is not None:
             return Found(position=position, how=MergeReason.CONTAINED)
         if self._vectors is None or not self._is_loose(type):
             return None
-        nearest = self._vectors.nearest(name)
-        if nearest is None or nearest[1] < self._settings.name_threshold:
+        nearest = self._vectors.nearest(name, self._settings.name_threshold)
+        if nearest is None:
             return None
         return Found(position=nearest[0], how=MergeReason.EMBEDDING, score=nearest[1])
 
     def position_of(self, name: str) -> int | None:
         """The position of the entity that has this name or alias in normal form."""
-        return self._exact.get(normal_form(name))
+        return self._exact.get(self._forms(name).normal)
+
+    def _forms(self, name: str) -> NameForms:
+        return forms_of(name, self._settings.generic_words)
 
     def _only(self, positions: set[int] | None, type: str) -> int | None:
         """The one position whose type goes with this one; None for none or several."""
@@ -92,11 +94,20 @@ class NameIndex:
         return type.rpartition(":")[2] in self._settings.loose_types
 
 
-class NameResolver:
-    """Gives the index of a world's names, made anew only where it is not the last one kept.
+@dataclass(frozen=True, slots=True)
+class WorldIndex:
+    """Where a world's entities and relationships stand."""
 
-    It changes no result: an index is what follows from the entities. While an index is out, none
-    is kept, so that one that was left half changed is never used again.
+    names: NameIndex
+    edges: dict[tuple[str, str, str], int]
+    """Position of a relationship by its source, type and target."""
+
+
+class NameResolver:
+    """Gives the index of a world, made anew only where the world is not the last one kept.
+
+    It changes no result: an index is what follows from the world. While an index is out, none is
+    kept, so that one that was left half changed is never used again.
     """
 
     def __init__(
@@ -104,18 +115,24 @@ class NameResolver:
     ) -> None:
         self.settings = settings or EngineSettings()
         self._embedder = embedder
-        self._kept: tuple[Sequence[Entity], NameIndex] | None = None
+        self._kept: tuple[WorldModel, WorldIndex] | None = None
 
-    def index_of(self, entities: tuple[Entity, ...]) -> NameIndex:
-        """The index of these entities; it is the caller's until it is kept again."""
+    def index_of(self, world: WorldModel) -> WorldIndex:
+        """The index of this world; it is the caller's until it is kept again."""
         kept, self._kept = self._kept, None
-        if kept is not None and kept[0] is entities:
+        if kept is not None and (
+            kept[0].entities is world.entities and kept[0].relationships is world.relationships
+        ):
             return kept[1]
-        index = NameIndex(self.settings, self._embedder)
-        for entity in entities:
-            index.add(entity)
-        return index
+        names = NameIndex(self.settings, self._embedder)
+        for entity in world.entities:
+            names.add(entity)
+        edges = {
+            (edge.source, edge.type, edge.target): position
+            for position, edge in enumerate(world.relationships)
+        }
+        return WorldIndex(names, edges)
 
-    def keep(self, entities: tuple[Entity, ...], index: NameIndex) -> None:
-        """Keeps an index that holds exactly these entities."""
-        self._kept = (entities, index)
+    def keep(self, world: WorldModel, index: WorldIndex) -> None:
+        """Keeps an index that holds exactly this world's entities and relationships."""
+        self._kept = (world, index)

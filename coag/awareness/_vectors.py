@@ -23,14 +23,15 @@ class NameVectors:
         self._names: list[str] = []
         self._rows: NDArray[np.float32] | None = None
         self._filled = 0
+        self._last: tuple[list[str], NDArray[np.float32]] | None = None
 
     def add(self, position: int, name: str) -> None:
         """Has this entity's name considered from now on."""
         self._positions.append(position)
         self._names.append(name)
 
-    def nearest(self, name: str) -> tuple[int, float] | None:
-        """Position and cosine (0 to 1) of the nearest name; None if there is none.
+    def nearest(self, name: str, threshold: float) -> tuple[int, float] | None:
+        """Position and cosine of the nearest name, from a cosine on; None if there is none.
 
         Two names with different numbers in them never mean the same: `room 1` is not `room 2`.
         """
@@ -40,14 +41,14 @@ class NameVectors:
             return None
         self._fill()
         assert self._rows is not None
-        asked = self._units([name])[0]
-        cosines = self._rows[: self._filled] @ asked
+        asked = self._units([name])
+        self._last = ([name], asked)
+        cosines = self._rows[: self._filled] @ asked[0]
         numbers = _NUMBER.findall(name)
-        order = np.argsort(-cosines, kind="stable")[:_LOOKED_AT]
-        for place in (int(one) for one in order):
+        near = np.flatnonzero(cosines >= threshold)
+        for place in sorted((int(one) for one in near), key=lambda one: -float(cosines[one])):
             if _NUMBER.findall(self._names[place]) == numbers:
-                score = round(min(max(float(cosines[place]), 0.0), 1.0), 6)
-                return self._positions[place], score
+                return self._positions[place], min(max(float(cosines[place]), 0.0), 1.0)
         return None
 
     def _fill(self) -> None:
@@ -57,7 +58,9 @@ class NameVectors:
         total = len(self._names)
         if total == self._filled:
             return
-        made = self._units(self._names[self._filled :])
+        new = self._names[self._filled :]
+        # Most often what is new is the name that was just asked for in vain.
+        made = self._last[1] if self._last and self._last[0] == new else self._units(new)
         if self._rows is None or total > len(self._rows):
             room = np.zeros((max(64, 2 * total), made.shape[1]), dtype=np.float32)
             if self._rows is not None:
@@ -74,7 +77,3 @@ class NameVectors:
         lengths = np.linalg.norm(rows, axis=1, keepdims=True)
         lengths[lengths == 0] = 1
         return (rows / lengths).astype(np.float32)
-
-
-_LOOKED_AT = 50
-"""How many of the nearest are looked at for one with the same numbers."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from coag.errors import ObservationError
 
 from ._observation import Observation, ObservedEntity, ObservedRelationship
-from ._resolving import Found, NameIndex, NameResolver
+from ._resolving import NameIndex, NameResolver, WorldIndex
 from .state import Belief, Entity, Merge, Relationship, WorldModel, folded
 
 
@@ -19,28 +19,42 @@ def world_with(
     if not observation.entities and not observation.relationships:
         return world
     entities = list(world.entities)
-    index = resolver.index_of(world.entities)
-    merges: list[Merge] = []
-    for seen in observation.entities:
-        found = index.find(seen.name, seen.type)
-        if found is None:
-            entity = _new(seen, step)
-            entities.append(entity)
-            index.add(entity)
-            continue
-        known = entities[found.position]
-        if seen.name != known.name and seen.name not in known.aliases:
-            merges.append(_merge(seen.name, known, found, step))
-            if len(known.aliases) < resolver.settings.kept_aliases:
-                known = known.model_copy(update={"aliases": (*known.aliases, seen.name)})
-                index.learn(found.position, seen.name)
-        entities[found.position] = _brought_up_to_date(known, seen, step)
-    edges = _edges(world, observation.relationships, entities, index, step)
-    kept = tuple(entities)
-    resolver.keep(kept, index)
+    index = resolver.index_of(world)
+    merges = [
+        merge
+        for seen in observation.entities
+        if (merge := _upsert(entities, index.names, seen, step, resolver.settings.kept_aliases))
+    ]
+    edges = _edges(world.relationships, observation.relationships, entities, index, step)
     known_merges = (*world.merges, *merges)
     recent = known_merges[max(0, len(known_merges) - resolver.settings.kept_merges) :]
-    return world.model_copy(update={"entities": kept, "relationships": edges, "merges": recent})
+    changed = world.model_copy(
+        update={"entities": tuple(entities), "relationships": edges, "merges": recent}
+    )
+    resolver.keep(changed, index)
+    return changed
+
+
+def _upsert(
+    entities: list[Entity], names: NameIndex, seen: ObservedEntity, step: int, kept_aliases: int
+) -> Merge | None:
+    """Adds what was noticed, or brings it up to date; the merge, if its name is another one."""
+    found = names.find(seen.name, seen.type)
+    if found is None:
+        entities.append(_new(seen, step))
+        names.add(entities[-1])
+        return None
+    known = entities[found.position]
+    merge = None
+    if seen.name != known.name and seen.name not in known.aliases:
+        merge = Merge(
+            name=seen.name, entity=known.name, how=found.how, score=found.score, step=step
+        )
+        if len(known.aliases) < kept_aliases:
+            known = known.model_copy(update={"aliases": (*known.aliases, seen.name)})
+            names.learn(found.position, seen.name)
+    entities[found.position] = _brought_up_to_date(known, seen, step)
+    return merge
 
 
 def _new(seen: ObservedEntity, step: int) -> Entity:
@@ -67,32 +81,28 @@ def _brought_up_to_date(known: Entity, seen: ObservedEntity, step: int) -> Entit
     )
 
 
-def _merge(name: str, known: Entity, found: Found, step: int) -> Merge:
-    return Merge(name=name, entity=known.name, how=found.how, score=found.score, step=step)
-
-
 def _edges(
-    world: WorldModel,
+    known: tuple[Relationship, ...],
     seen: tuple[ObservedRelationship, ...],
     entities: list[Entity],
-    index: NameIndex,
+    index: WorldIndex,
     step: int,
 ) -> tuple[Relationship, ...]:
     """The relationships with those that were noticed; one that is known is only seen again."""
     if not seen:
-        return world.relationships
-    edges = {(edge.source, edge.type, edge.target): edge for edge in world.relationships}
+        return known
+    edges = list(known)
     for edge in seen:
         source, target = (
             end if position is None else entities[position].name
             for end, position in (
-                (end, index.position_of(end)) for end in (edge.source, edge.target)
+                (end, index.names.position_of(end)) for end in (edge.source, edge.target)
             )
         )
-        edges[source, edge.type, target] = Relationship(
-            source=source, type=edge.type, target=target, step=step
-        )
-    return tuple(edges.values())
+        now = Relationship(source=source, type=edge.type, target=target, step=step)
+        place = index.edges.setdefault((source, edge.type, target), len(edges))
+        edges[place : place + 1] = [now]
+    return tuple(edges)
 
 
 def beliefs_with(known: tuple[Belief, ...], said: tuple[str, ...], step: int) -> tuple[Belief, ...]:

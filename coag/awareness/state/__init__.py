@@ -12,7 +12,21 @@ from ._goal_graph import GoalGraph, WaitsFor
 from ._protocol import CollaborationMode, InteractionProtocol
 from ._self_model import CanI, FailureNote, Need, Resource, SelfModel
 from ._state import STATE_VERSION, AwarenessState
-from ._texts import Amount, Finite, Names, Plain, Said, Share, Step, Text, folded
+from ._texts import (
+    NOT_BLANK,
+    Amount,
+    Finite,
+    Heard,
+    HeardPlain,
+    HeardText,
+    Names,
+    Plain,
+    Said,
+    Share,
+    Step,
+    Text,
+    folded,
+)
 from ._trajectory import STICKY, Trajectory, Transition, TransitionType
 from ._world import Belief, Entity, Merge, MergeReason, Relationship, WorldModel
 
@@ -48,6 +62,10 @@ __all__ = [
     "attention_id",
     "InteractionProtocol",
     "CollaborationMode",
+    "NOT_BLANK",
+    "Heard",
+    "HeardText",
+    "HeardPlain",
     "Text",
     "Said",
     "Plain",

@@ -4,24 +4,31 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import AfterValidator, Field
+from pydantic import BeforeValidator, Field, StringConstraints
 
 from coag.schema import well_formed
 
-
-def _said(text: str) -> str:
-    """The text, refused if it says nothing."""
-    if not text.strip():
-        raise ValueError("must not be empty or blank")
-    return text
-
-
-Text = Annotated[str, AfterValidator(well_formed)]
-"""A text that UTF-8 can carry; a lone surrogate becomes `?`."""
-Said = Annotated[Text, AfterValidator(_said)]
-"""A text that says something: not empty, not blank."""
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 """A number that JSON can carry."""
+NOT_BLANK = r"\S"
+"""Pattern of a text with something in it."""
+Text = Annotated[str, StringConstraints(pattern="^")]
+"""A text that UTF-8 can carry; one with a lone surrogate is refused."""
+Said = Annotated[str, StringConstraints(pattern=NOT_BLANK)]
+"""A text that says something: not empty, not blank."""
+
+
+def _mended(given: object) -> object:
+    """The text with lone surrogates replaced by `?`; anything else as it is."""
+    return well_formed(given) if isinstance(given, str) else given
+
+
+HeardText = Annotated[Text, BeforeValidator(_mended)]
+"""A text from outside; a lone surrogate in it becomes `?`."""
+Heard = Annotated[Said, BeforeValidator(_mended)]
+"""A text from outside that says something; a lone surrogate in it becomes `?`."""
+HeardPlain = Annotated[Text | int | Finite | bool | None, BeforeValidator(_mended)]
+"""A scalar of JSON from outside."""
 Share = Annotated[float, Field(ge=0.0, le=1.0)]
 """A number from 0 to 1."""
 Amount = Annotated[Finite, Field(ge=0.0)]
