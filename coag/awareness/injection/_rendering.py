@@ -51,6 +51,8 @@ def _chosen(blocks: Sequence[InjectionBlock], room: int) -> tuple[dict[int, dict
     for at, place in _in_order(blocks):
         block = blocks[at]
         text = (as_inline if block.inline else as_item)(block.items[place].text)
+        if not text:
+            continue  # nothing but characters that are not shown
         cost = len(text.encode()) + len(_COMMA if block.inline else f"{_INDENT}\n")
         if at not in shown:
             cost += _opening_cost(block) + (1 if shown else 0)
