@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import Final, Literal
 
 from coag.schema import Moment, Value
 
@@ -14,14 +15,14 @@ from ._texts import Said, Step
 from ._trajectory import Trajectory
 from ._world import WorldModel
 
-STATE_VERSION = 1
+STATE_VERSION: Final = 1
 """Of the schema below; another one is migrated or refused by `load_state`."""
 
 
 class AwarenessState(Value):
     """Where the agent stands at one step. The state is its JSON: dumped and loaded it is equal."""
 
-    version: int = STATE_VERSION
+    version: Literal[1] = STATE_VERSION
     domain: Said
     """Of the adapter that keeps it."""
     goals: GoalGraph = GoalGraph()
