@@ -24,6 +24,7 @@ from ._observation import (
 from ._resolving import NameResolver
 from ._settings import EngineSettings
 from ._updating import updated
+from .module import Awareness, AwarenessSettings, PerceptAdapter, ToolAdapter
 from .state import (
     STATE_VERSION,
     STICKY,
@@ -57,6 +58,10 @@ from .state import (
 )
 
 __all__ = [
+    "Awareness",
+    "AwarenessSettings",
+    "PerceptAdapter",
+    "ToolAdapter",
     "AwarenessEngine",
     "EngineSettings",
     "Adapter",
