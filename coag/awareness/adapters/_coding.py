@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from operator import attrgetter
 
 from coag.awareness._observation import Observation, ObservedEntity, ObservedRelationship
 from coag.awareness.injection import InjectionBlock, InjectionItem
@@ -19,6 +21,7 @@ from ._coding_analysis import CodingAnalysis, CodingEdgeType, CodingEntityType
 from ._debugging import MESSAGE, Debugging, is_error, is_resolved
 from ._domain_adapter import DomainAdapter
 from ._known import distinct
+from ._per_entity import PerEntity
 
 _SHOWN_OF_A_KIND = 8
 _KINDS = (
@@ -41,6 +44,9 @@ class CodingAdapter(DomainAdapter):
     one that comes back is a reversal. Goals that are stated while an older error is unresolved,
     serve no known goal and do not name the error, widen the scope: a branch.
     """
+
+    def __init__(self) -> None:
+        self._kinds = PerEntity(_kind)
 
     @property
     def domain_name(self) -> str:
@@ -88,7 +94,8 @@ class CodingAdapter(DomainAdapter):
             ObservationError: It is no `CodingAnalysis`; the error names the place.
         """
         analysis = CodingAnalysis.parse(raw)
-        debugging = Debugging.of(analysis, state)
+        errors = self._by_kind(state)[CodingEntityType.ERROR]
+        debugging = Debugging.of(analysis, state, errors)
         return Observation(
             entities=(*_parts(analysis), *debugging.entities()),
             relationships=tuple(
@@ -107,7 +114,8 @@ class CodingAdapter(DomainAdapter):
 
     def domain_blocks(self, state: AwarenessState) -> tuple[InjectionBlock, ...]:
         """Errors with where they stand, and the parts of the project."""
-        errors = [entity for entity in state.world.entities if is_error(entity)]
+        by_kind = self._by_kind(state)
+        errors = by_kind[CodingEntityType.ERROR]
         latest = sorted(errors, key=lambda error: (not is_resolved(error), error.last_step))[-MOST:]
         return (
             InjectionBlock(
@@ -125,11 +133,19 @@ class CodingAdapter(DomainAdapter):
                 items=tuple(
                     InjectionItem(text=_kind_line(plural, parts), urgency=_freshness(parts, state))
                     for kind, plural in _KINDS
-                    if (parts := _of_kind(kind, state))
+                    if (parts := by_kind[kind])
                 ),
                 first=4,
             ),
         )
+
+    def _by_kind(self, state: AwarenessState) -> defaultdict[str, list[Entity]]:
+        """The entities by what they are; what is an error is nothing else."""
+        found: defaultdict[str, list[Entity]] = defaultdict(list)
+        entities = state.world.entities
+        for entity, kind in zip(entities, self._kinds(entities), strict=True):
+            found[kind].append(entity)
+        return found
 
 
 def _parts(analysis: CodingAnalysis) -> tuple[ObservedEntity, ...]:
@@ -150,8 +166,8 @@ def _parts(analysis: CodingAnalysis) -> tuple[ObservedEntity, ...]:
     )
 
 
-def _of_kind(kind: CodingEntityType, state: AwarenessState) -> list[Entity]:
-    return [one for one in state.world.entities if one.type == kind and not is_error(one)]
+def _kind(entity: Entity) -> str:
+    return CodingEntityType.ERROR if is_error(entity) else entity.type
 
 
 def _freshness(parts: Sequence[Entity], state: AwarenessState) -> float:
@@ -167,7 +183,7 @@ def _error_line(error: Entity) -> str:
 
 def _kind_line(plural: str, parts: Sequence[Entity]) -> str:
     """The parts of one kind that were mentioned last, and how many more there are."""
-    latest = sorted(parts, key=lambda part: part.last_step)[-_SHOWN_OF_A_KIND:]
+    latest = sorted(parts, key=attrgetter("last_step"))[-_SHOWN_OF_A_KIND:]
     names = ", ".join(part.name for part in reversed(latest))
     more = len(parts) - len(latest)
     return f"{plural}: {names}" + (f" and {more} more" if more else "")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import compress
+from operator import attrgetter
 
 from coag.awareness._observation import (
     Observation,
@@ -17,6 +19,7 @@ from coag.awareness.state import (
     AttentionType,
     AwarenessState,
     CollaborationMode,
+    Entity,
     GoalSource,
     InteractionProtocol,
     Plain,
@@ -35,7 +38,8 @@ from ._conversation_analysis import (
 )
 from ._domain_adapter import DomainAdapter
 from ._known import is_named
-from ._thread import ASKED, LAST_TOPIC, Thread, active_topics, count_of
+from ._per_entity import PerEntity
+from ._thread import ASKED, LAST_TOPIC, Thread, active_topics, count_of, is_topic
 
 _OFTEN = 3
 """Steps with questions about a topic from which on understanding it is a goal."""
@@ -58,6 +62,9 @@ class ConversationAdapter(DomainAdapter):
     was one before is a pivot, else progress. A pivot, a callback and a bad mood need attention. A
     topic that is asked about in three steps, and that no stated goal names, becomes a goal.
     """
+
+    def __init__(self) -> None:
+        self._are_topics = PerEntity(is_topic)
 
     @property
     def domain_name(self) -> str:
@@ -108,7 +115,7 @@ class ConversationAdapter(DomainAdapter):
             ObservationError: It is no `ConversationAnalysis`; the error names the place.
         """
         analysis = ConversationAnalysis.parse(raw)
-        thread = Thread.of(analysis, state)
+        thread = Thread.of(analysis, self._topics(state))
         return Observation(
             entities=_entities(analysis, thread, state.step + 1),
             relationships=tuple(
@@ -126,10 +133,10 @@ class ConversationAdapter(DomainAdapter):
 
     def domain_blocks(self, state: AwarenessState) -> tuple[InjectionBlock, ...]:
         """The topics of the last message that had any; then what else is known."""
-        active = active_topics(state.world.entities)
-        names = {entity.name for entity in active}
-        others = [entity for entity in state.world.entities if entity.name not in names]
-        latest = sorted(others, key=lambda entity: entity.last_step)[-MOST:]
+        active = active_topics(self._topics(state))
+        ids = set(map(id, active))
+        others = [entity for entity in state.world.entities if id(entity) not in ids]
+        latest = sorted(others, key=attrgetter("last_step"))[-MOST:]
         return (
             InjectionBlock(
                 heading="ACTIVE TOPICS",
@@ -159,6 +166,10 @@ class ConversationAdapter(DomainAdapter):
                 more=len(others) - len(latest),
             ),
         )
+
+    def _topics(self, state: AwarenessState) -> list[Entity]:
+        entities = state.world.entities
+        return list(compress(entities, self._are_topics(entities)))
 
 
 def _entities(

@@ -63,13 +63,14 @@ class Debugging:
     analysis: CodingAnalysis
 
     @classmethod
-    def of(cls, analysis: CodingAnalysis, state: AwarenessState) -> Debugging:
-        """What the analysis says of errors that this state knows, and of new ones."""
-        errors = [entity for entity in state.world.entities if is_error(entity)]
+    def of(
+        cls, analysis: CodingAnalysis, state: AwarenessState, errors: Sequence[Entity]
+    ) -> Debugging:
+        """What the analysis says of new errors and of these, which are all that the state knows."""
         raised = {folded(error.name): error for error in reversed(analysis.errors)}
         fixed = tuple(name for name in distinct(analysis.fixed) if folded(name) not in raised)
         names = (*(error.name for error in raised.values()), *fixed)
-        known = known_entities(names, errors, is_error)
+        known = known_entities(names, errors)
         gone = {known[name].name for name in fixed if name in known}
         unresolved = [one.name for one in errors if not is_resolved(one) and one.name not in gone]
         fresh = tuple(one for one in reversed(raised.values()) if _is_fresh(known.get(one.name)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 from coag.awareness._names import forms_of
@@ -13,10 +13,8 @@ from coag.awareness.state import Entity, folded
 _GENERIC = EngineSettings().generic_words
 
 
-def known_entities(
-    names: Sequence[str], entities: Iterable[Entity], wanted: Callable[[Entity], bool]
-) -> dict[str, Entity]:
-    """For each name that is known, the entity it means, among those that are wanted.
+def known_entities(names: Sequence[str], entities: Iterable[Entity]) -> dict[str, Entity]:
+    """For each name that is known, the entity of these that it means.
 
     Names are compared by the forms by which the engine recognises them; what it recognises by
     meaning alone is known here from the next time on, when it is an alias.
@@ -29,8 +27,6 @@ def known_entities(
     if not asked:
         return found
     for entity in entities:
-        if not wanted(entity):
-            continue
         for known_name in (entity.name, *entity.aliases):
             for form in _forms(known_name):
                 for name in asked.get(form, ()):

@@ -5,6 +5,8 @@ from __future__ import annotations
 from coag.awareness._observation import Observation, ObservedEntity
 from coag.awareness.state import AwarenessState, Entity, Plain
 
+from ._per_entity import PerEntity
+
 _TYPE = "type"
 
 
@@ -18,7 +20,7 @@ class Namespace:
     def __init__(self, domain: str) -> None:
         self._domain = domain
         self._prefix = f"{domain}:"
-        self._seen: dict[int, tuple[Entity, Entity | None]] = {}
+        self._views = PerEntity(self._inward)
 
     def outward(self, name: str) -> str:
         """A name of the domain as it stands in the shared state."""
@@ -38,14 +40,10 @@ class Namespace:
 
     def view(self, state: AwarenessState) -> AwarenessState:
         """The state as the domain alone would have it; goals, attention and the rest are common."""
-        seen = {
-            id(one): self._seen.get(id(one)) or (one, self._inward(one))
-            for one in state.world.entities
-        }
-        self._seen = seen
+        views = self._views(state.world.entities)
         world = state.world.model_copy(
             update={
-                "entities": tuple(mine for _, mine in seen.values() if mine is not None),
+                "entities": tuple(one for one in views if one is not None),
                 "relationships": tuple(
                     edge.model_copy(update={"type": edge.type.removeprefix(self._prefix)})
                     for edge in state.world.relationships

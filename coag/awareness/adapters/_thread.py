@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from coag.awareness.state import AwarenessState, Entity
+from coag.awareness.state import Entity
 
 from ._conversation_analysis import ConversationAnalysis, ConversationEntityType
 from ._known import distinct, known_entities
@@ -26,14 +26,16 @@ class Thread:
     """What the talk was about last."""
 
     @classmethod
-    def of(cls, analysis: ConversationAnalysis, state: AwarenessState) -> Thread:
-        """The thread with a message, which is not in the state yet."""
+    def of(cls, analysis: ConversationAnalysis, earlier: Sequence[Entity]) -> Thread:
+        """The thread with a message that is not in the state yet.
+
+        Args:
+            analysis: What the message says.
+            earlier: All that was a topic before.
+        """
         topics = distinct(analysis.topics)
-        entities = state.world.entities
         return cls(
-            topics=topics,
-            known=known_entities(topics, entities, _is_topic),
-            before=active_topics(entities),
+            topics=topics, known=known_entities(topics, earlier), before=active_topics(earlier)
         )
 
     @property
@@ -48,7 +50,8 @@ class Thread:
         return bool(self.known) and all(one.name not in last for one in self.known.values())
 
 
-def _is_topic(entity: Entity) -> bool:
+def is_topic(entity: Entity) -> bool:
+    """Whether it was a topic of the talk, whatever else it is."""
     return entity.type == ConversationEntityType.TOPIC or LAST_TOPIC in entity.state
 
 
@@ -58,10 +61,8 @@ def count_of(entity: Entity | None, key: str) -> int:
     return value if isinstance(value, int) else 0
 
 
-def active_topics(entities: Sequence[Entity]) -> tuple[Entity, ...]:
-    """The topics of the last message that had any."""
-    topics = [
-        (entity, count_of(entity, LAST_TOPIC)) for entity in entities if LAST_TOPIC in entity.state
-    ]
-    last = max((step for _, step in topics), default=0)
-    return tuple(entity for entity, step in topics if step == last)
+def active_topics(topics: Sequence[Entity]) -> tuple[Entity, ...]:
+    """Of all topics those of the last message that had any."""
+    steps = [count_of(topic, LAST_TOPIC) for topic in topics]
+    last = max(steps, default=0)
+    return tuple(topic for topic, step in zip(topics, steps, strict=True) if step and step == last)

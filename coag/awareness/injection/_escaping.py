@@ -16,6 +16,8 @@ def as_item(text: str) -> str:
 
     Nothing is cut. `<` before `/`, `sagen` or `data` becomes `<\`.
     """
+    if text.isprintable() and "<" not in text and "  " not in text:
+        return text.strip()  # nearly every text, and many times faster
     line = " ".join(cleaned(" ".join(text.split())).split())
     return _DELIMITER.sub(r"<\\", line)
 
