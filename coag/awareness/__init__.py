@@ -24,6 +24,7 @@ from ._observation import (
 from ._resolving import NameResolver
 from ._settings import EngineSettings
 from ._updating import updated
+from .adapters import CodingAdapter, CompositeAdapter, ConversationAdapter, DomainAdapter
 from .module import Awareness, AwarenessSettings, PerceptAdapter, ToolAdapter
 from .state import (
     STATE_VERSION,
@@ -68,6 +69,10 @@ __all__ = [
     "NameResolver",
     "new_state",
     "updated",
+    "DomainAdapter",
+    "ConversationAdapter",
+    "CodingAdapter",
+    "CompositeAdapter",
     "AwarenessState",
     "load_state",
     "STATE_VERSION",
