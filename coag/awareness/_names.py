@@ -47,7 +47,10 @@ def is_literal(name: str) -> bool:
 
 def words_of(name: str) -> tuple[str, ...]:
     """The words of a name, plain, without punctuation and possessives; `+` and `#` are kept."""
-    return tuple(_WORD.findall(_POSSESSIVE.sub("", _plain(name)).replace("_", " ")))
+    plain = _plain(name)
+    if "'" in plain or "\u2019" in plain:
+        plain = _POSSESSIVE.sub("", plain)
+    return tuple(_WORD.findall(plain.replace("_", " ")))
 
 
 def _joined(words: Iterable[str]) -> str:
@@ -75,14 +78,18 @@ def forms_of(name: str, generic: frozenset[str] = frozenset()) -> NameForms:
     if not words:
         plain = unicodedata.normalize("NFKC", _bare(name) or name.strip()).casefold()
         return NameForms(normal=plain, singular=plain, core=plain)
+    normal = _joined(words)
+    singular = _in_singular(words, normal)
     own = tuple(word for word in words if word not in generic)
-    return NameForms(
-        normal=_joined(words), singular=_in_singular(words), core=_in_singular(own) if own else ""
-    )
+    if len(own) < len(words):
+        return NameForms(normal, singular, _in_singular(own, _joined(own)) if own else "")
+    return NameForms(normal, singular, singular)
 
 
-def _in_singular(words: tuple[str, ...]) -> str:
-    return _joined((*words[:-1], _singular(words[-1])))
+def _in_singular(words: tuple[str, ...], joined: str) -> str:
+    """The words joined, the last one in the singular."""
+    last = _singular(words[-1])
+    return joined if last == words[-1] else _joined((*words[:-1], last))
 
 
 def _singular(word: str) -> str:

@@ -128,6 +128,17 @@ def test_each_name_is_embedded_once() -> None:
     assert sorted(embedder.asked) == ["boat", "car", "plane", "train"]
 
 
+def test_many_names_that_come_one_by_one_are_all_remembered() -> None:
+    names = NameResolver(embedder=HashEmbedder()).index_of(WorldModel()).names
+    for number in range(200):
+        assert names.find(f"item {number}", "topic") is None
+        names.add(Entity(name=f"item {number}", type="topic"))
+    for position in range(200):
+        found = names.find(f"{position}: item", "topic")
+        assert found
+        assert (found.position, found.how) == (position, MergeReason.EMBEDDING)
+
+
 def test_no_name_is_near_to_none() -> None:
     assert meant(WorldModel(), "Python", embedder=HashEmbedder()) is None
     assert meant(world_of(("?", "topic")), "!", embedder=HashEmbedder()) is None

@@ -37,6 +37,12 @@ def test_a_limitation_holds_for_every_action_with_its_words() -> None:
     assert me.can_i("stairs climb").capable
 
 
+def test_an_entry_without_words_refuses_what_it_fits_only() -> None:
+    assert not SelfModel(forbidden=("*",)).can_i("anything").authorised
+    assert not SelfModel(forbidden=("!",)).can_i("!").authorised
+    assert SelfModel(forbidden=("!",)).can_i("shout!").authorised
+
+
 def test_forbidden_goes_before_allowed() -> None:
     me = SelfModel(allowed=("*",), forbidden=("delete",))
     assert me.can_i("write_file").authorised
