@@ -7,6 +7,7 @@ to an equal value.
 """
 
 from ._attention import Attention, AttentionItem, AttentionType, ScanPattern, attention_id
+from ._experience import Reading, Tally, TallyOf
 from ._goal import Goal, GoalOutcomes, GoalSource, GoalStatus, goal_id
 from ._goal_graph import GoalGraph, WaitsFor
 from ._protocol import CollaborationMode, InteractionProtocol
@@ -54,6 +55,9 @@ __all__ = [
     "Resource",
     "Need",
     "FailureNote",
+    "Reading",
+    "Tally",
+    "TallyOf",
     "CanI",
     "Attention",
     "AttentionItem",

@@ -9,6 +9,7 @@ from pydantic import model_validator
 from coag.errors import AwarenessError
 from coag.schema import Value
 
+from ._experience import Reading, Tally
 from ._texts import Amount, Names, Said, Step, Text, folded
 
 
@@ -86,6 +87,10 @@ class SelfModel(Value):
     """What it must not do, whatever is allowed; holds for every action that has these words."""
     failures: tuple[FailureNote, ...] = ()
     """Oldest first."""
+    readings: tuple[Reading, ...] = ()
+    """How resources stood at the latest steps, oldest first; empty where nobody keeps them."""
+    tallies: tuple[Tally, ...] = ()
+    """How goals went so far; empty where nobody counts."""
 
     def can_i(self, action: str) -> CanI:
         """Checks an action before it is done: ability, permission, resources.
