@@ -20,7 +20,7 @@ from ._blocks import MOST, Place
 from ._coding_analysis import CodingAnalysis, CodingEdgeType, CodingEntityType
 from ._debugging import MESSAGE, Debugging, is_error, is_resolved
 from ._domain_adapter import DomainAdapter
-from ._known import distinct
+from ._known import KnownNames, distinct
 from ._per_entity import PerEntity
 
 _SHOWN_OF_A_KIND = 8
@@ -47,6 +47,7 @@ class CodingAdapter(DomainAdapter):
 
     def __init__(self) -> None:
         self._kinds = PerEntity(_kind)
+        self._names = KnownNames()
 
     @property
     def domain_name(self) -> str:
@@ -94,8 +95,8 @@ class CodingAdapter(DomainAdapter):
             ObservationError: It is no `CodingAnalysis`; the error names the place.
         """
         analysis = CodingAnalysis.parse(raw)
-        errors = self._by_kind(state)[CodingEntityType.ERROR]
-        debugging = Debugging.of(analysis, state, errors)
+        errors = tuple(self._by_kind(state)[CodingEntityType.ERROR])
+        debugging = Debugging.of(analysis, state, errors, self._names)
         return Observation(
             entities=(*_parts(analysis), *debugging.entities()),
             relationships=tuple(

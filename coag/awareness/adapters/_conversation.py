@@ -37,7 +37,7 @@ from ._conversation_analysis import (
     Sentiment,
 )
 from ._domain_adapter import DomainAdapter
-from ._known import is_named
+from ._known import KnownNames, is_named
 from ._per_entity import PerEntity
 from ._thread import ASKED, LAST_TOPIC, Thread, active_topics, count_of, is_topic
 
@@ -65,6 +65,7 @@ class ConversationAdapter(DomainAdapter):
 
     def __init__(self) -> None:
         self._are_topics = PerEntity(is_topic)
+        self._names = KnownNames()
 
     @property
     def domain_name(self) -> str:
@@ -115,7 +116,7 @@ class ConversationAdapter(DomainAdapter):
             ObservationError: It is no `ConversationAnalysis`; the error names the place.
         """
         analysis = ConversationAnalysis.parse(raw)
-        thread = Thread.of(analysis, self._topics(state))
+        thread = Thread.of(analysis, self._topics(state), self._names)
         return Observation(
             entities=_entities(analysis, thread, state.step + 1),
             relationships=tuple(
@@ -167,9 +168,9 @@ class ConversationAdapter(DomainAdapter):
             ),
         )
 
-    def _topics(self, state: AwarenessState) -> list[Entity]:
+    def _topics(self, state: AwarenessState) -> tuple[Entity, ...]:
         entities = state.world.entities
-        return list(compress(entities, self._are_topics(entities)))
+        return tuple(compress(entities, self._are_topics(entities)))
 
 
 def _entities(

@@ -17,7 +17,7 @@ from coag.awareness.state import (
 
 from ._analysis import StatedGoal
 from ._coding_analysis import CodingAnalysis, CodingEntityType, RaisedError
-from ._known import distinct, is_named, known_entities
+from ._known import KnownNames, distinct, is_named
 
 _STATUS, _RESOLVED_AT, _ALERT = "error_status", "resolved_step", "alert"
 """What the state of an error's entity keeps besides its message."""
@@ -64,13 +64,23 @@ class Debugging:
 
     @classmethod
     def of(
-        cls, analysis: CodingAnalysis, state: AwarenessState, errors: Sequence[Entity]
+        cls,
+        analysis: CodingAnalysis,
+        state: AwarenessState,
+        errors: tuple[Entity, ...],
+        names: KnownNames,
     ) -> Debugging:
-        """What the analysis says of new errors and of these, which are all that the state knows."""
+        """What the analysis says of new errors, and of those that the state knows.
+
+        Args:
+            analysis: What the message says.
+            state: Where the work stands before it.
+            errors: All errors of this state.
+            names: Recognises errors.
+        """
         raised = {folded(error.name): error for error in reversed(analysis.errors)}
         fixed = tuple(name for name in distinct(analysis.fixed) if folded(name) not in raised)
-        names = (*(error.name for error in raised.values()), *fixed)
-        known = known_entities(names, errors)
+        known = names.find((*(error.name for error in raised.values()), *fixed), errors)
         gone = {known[name].name for name in fixed if name in known}
         unresolved = [one.name for one in errors if not is_resolved(one) and one.name not in gone]
         fresh = tuple(one for one in reversed(raised.values()) if _is_fresh(known.get(one.name)))

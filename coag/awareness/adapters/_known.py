@@ -4,37 +4,49 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
 
 from coag.awareness._names import forms_of
 from coag.awareness._settings import EngineSettings
 from coag.awareness.state import Entity, folded
 
+from ._per_entity import PerEntity
+
 _GENERIC = EngineSettings().generic_words
 
 
-def known_entities(names: Sequence[str], entities: Iterable[Entity]) -> dict[str, Entity]:
-    """For each name that is known, the entity of these that it means.
+class KnownNames:
+    """Recognises names among entities. What it keeps between calls is a cache.
 
     Names are compared by the forms by which the engine recognises them; what it recognises by
     meaning alone is known here from the next time on, when it is an alias.
     """
-    asked: dict[str, list[str]] = {}
-    for name in names:
-        for form in _forms(name):
-            asked.setdefault(form, []).append(name)
-    found: dict[str, Entity] = {}
-    if not asked:
+
+    def __init__(self) -> None:
+        self._forms = PerEntity(_forms_of)
+
+    def find(self, names: Sequence[str], entities: tuple[Entity, ...]) -> dict[str, Entity]:
+        """For each name that is known, the entity of these that it means."""
+        asked: dict[str, list[str]] = {}
+        for name in names:
+            for form in _forms(name):
+                asked.setdefault(form, []).append(name)
+        found: dict[str, Entity] = {}
+        if not asked:
+            return found
+        for entity, forms in zip(entities, self._forms(entities), strict=True):
+            if not asked.keys().isdisjoint(forms):
+                for form in forms:
+                    for name in asked.get(form, ()):
+                        found.setdefault(name, entity)
         return found
-    for entity in entities:
-        for known_name in (entity.name, *entity.aliases):
-            for form in _forms(known_name):
-                for name in asked.get(form, ()):
-                    found.setdefault(name, entity)
-    return found
 
 
-@lru_cache(maxsize=2**16)
+def _forms_of(entity: Entity) -> tuple[str, ...]:
+    """The forms of all names of an entity."""
+    names = (entity.name, *entity.aliases)
+    return tuple(dict.fromkeys(form for name in names for form in _forms(name)))
+
+
 def _forms(name: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(form for form in forms_of(name, _GENERIC) if form))
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from coag.awareness.state import Entity
 
 from ._conversation_analysis import ConversationAnalysis, ConversationEntityType
-from ._known import distinct, known_entities
+from ._known import KnownNames, distinct
 
 LAST_TOPIC, ASKED = "topic_step", "asked"
 """What an entity's state keeps: when it was a topic last, in how many steps it was asked about."""
@@ -26,17 +26,18 @@ class Thread:
     """What the talk was about last."""
 
     @classmethod
-    def of(cls, analysis: ConversationAnalysis, earlier: Sequence[Entity]) -> Thread:
+    def of(
+        cls, analysis: ConversationAnalysis, earlier: tuple[Entity, ...], names: KnownNames
+    ) -> Thread:
         """The thread with a message that is not in the state yet.
 
         Args:
             analysis: What the message says.
             earlier: All that was a topic before.
+            names: Recognises topics.
         """
         topics = distinct(analysis.topics)
-        return cls(
-            topics=topics, known=known_entities(topics, earlier), before=active_topics(earlier)
-        )
+        return cls(topics=topics, known=names.find(topics, earlier), before=active_topics(earlier))
 
     @property
     def pivots(self) -> bool:
