@@ -11,7 +11,7 @@ constraint.
 from ._awareness import Awareness
 from ._can_i_rule import CanIRule
 from ._percept_adapter import PerceptAdapter
-from ._reading import Reader, fields_of, message_of
+from ._reading import Raw, Reader, fields_of, heard_by
 from ._settings import AwarenessSettings
 from ._tool_adapter import ToolAdapter
 
@@ -22,6 +22,7 @@ __all__ = [
     "PerceptAdapter",
     "ToolAdapter",
     "Reader",
+    "Raw",
     "fields_of",
-    "message_of",
+    "heard_by",
 ]

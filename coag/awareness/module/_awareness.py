@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
+from inspect import isawaitable
 from typing import Any
 
 from pydantic import ValidationError
@@ -11,7 +12,7 @@ from pydantic import ValidationError
 from coag.awareness._adapter import Adapter
 from coag.awareness._engine import AwarenessEngine, new_state
 from coag.awareness._loading import load_state
-from coag.awareness._observation import GoalChange, Observation, ObservedEvent
+from coag.awareness._observation import GoalChange, Observation
 from coag.awareness._problems import where_wrong
 from coag.awareness._resolving import NameResolver
 from coag.awareness._updating import updated
@@ -40,11 +41,10 @@ from ._joining import joined
 from ._noticing import id_of_repeated, id_of_stalled, without
 from ._outcome_rules import observations_of, standing_after
 from ._percept_adapter import PerceptAdapter
-from ._percept_rules import by_rules, goal_text, open_goal, pursued
+from ._percept_rules import by_rules, goal_text, open_goal, pursued, with_return
 from ._reading import Reader, reader_for
 from ._settings import AwarenessSettings
 from ._standing import Standing
-from ._texts import short
 from ._tool_adapter import ToolAdapter
 
 _PHASES = (Phase.REASONING, Phase.PROPOSAL, Phase.EVALUATION)
@@ -68,8 +68,9 @@ class Awareness:
         self_model: What the agent can and may do, and its resources. These declarations are the
             program's: they take the place of those in a state that is loaded.
         settings: What needs attention, how much is kept, how names are recognised.
-        reads: Gives the adapter's raw input for a percept. None gives a `PerceptAdapter` each
-            percept's fields, and another adapter each message as `{"message": text}`.
+        reads: Gives the adapter's raw input for a percept, e.g. `heard_by(perception)`. None
+            gives a `PerceptAdapter` each percept's fields, and another adapter each message, not
+            analysed.
         name: How logs and prompts call the module.
 
     Raises:
@@ -125,7 +126,7 @@ class Awareness:
                 the rules say of it holds all the same.
         """
         if isinstance(event, Percept):
-            self._perceive(event)
+            await self._perceive(event)
         elif isinstance(event, ExecutionOutcome):
             self._execute(event)
 
@@ -181,19 +182,25 @@ class Awareness:
     def _engine(self) -> AwarenessEngine:
         return AwarenessEngine(self._adapter, state=self._state)
 
-    def _perceive(self, percept: Percept) -> None:
+    async def _perceive(self, percept: Percept) -> None:
         rules = by_rules(percept, self._state, self.goal, self._settings)
         if rules is None:
             return
-        if percept.kind is PerceptKind.TOOL_RETURN and not isinstance(
-            self._adapter, PerceptAdapter
-        ):
-            rules = _with_return(rules, percept)
+        if not isinstance(self._adapter, PerceptAdapter):
+            rules = with_return(rules, percept)
+        seen = rules
         try:
-            raw = self._reads(percept)
+            raw = self._reads(percept, self._state)
+            raw = await raw if isawaitable(raw) else raw
             seen = rules if raw is None else joined(rules, self._engine().observe(raw))
+        finally:  # whatever the domain raises, and however long it takes, the rules hold
+            self._settle_at_least(percept, seen, rules)
+
+    def _settle_at_least(self, percept: Percept, seen: Observation, rules: Observation) -> None:
+        """Takes in all that was seen, or the rules alone where the state refuses the rest."""
+        try:
             self._settle(percept, seen)
-        except Exception:  # whatever an adapter raises, what the rules say holds
+        except AwarenessError:
             self._settle(percept, rules)
             raise
 
@@ -260,12 +267,3 @@ def _serving(
     """That the activity serves this request from now on."""
     goal = open_goal(state, goal_text(request, settings))
     return standing.model_copy(update={"goal": goal.id if goal else None, "idle": 0})
-
-
-def _with_return(rules: Observation, percept: Percept) -> Observation:
-    """For a domain that reads no tool results: any that is no failure is progress."""
-    if percept.is_error:
-        return rules
-    told = f"{short(percept.source)}: {short(percept.content)}"
-    event = ObservedEvent(type=TransitionType.PROGRESS, description=told)
-    return rules.model_copy(update={"event": event})

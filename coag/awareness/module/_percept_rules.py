@@ -61,6 +61,15 @@ def by_rules(
             return Observation()
 
 
+def with_return(rules: Observation, percept: Percept) -> Observation:
+    """For a domain that reads no tool results: any that is no failure is progress."""
+    if percept.kind is not PerceptKind.TOOL_RETURN or percept.is_error:
+        return rules
+    told = f"{short(percept.source)}: {short(percept.content)}"
+    event = ObservedEvent(type=TransitionType.PROGRESS, description=told)
+    return rules.model_copy(update={"event": event})
+
+
 def goal_text(request: str, settings: AwarenessSettings) -> str:
     """A request as the description of a goal."""
     return short(request, settings.goal_text, "(a request without text)")

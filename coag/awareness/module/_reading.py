@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING
 
 from coag.awareness._adapter import Adapter
+from coag.awareness.state import AwarenessState
 from coag.schema import Percept, PerceptKind, Trust
 
 from ._percept_adapter import PerceptAdapter
 
-Reader = Callable[[Percept], Mapping[str, object] | None]
-"""Gives an adapter's raw input for a percept; None where it says nothing to the domain."""
+if TYPE_CHECKING:
+    from coag.awareness.perception import Perception
+
+Raw = Mapping[str, object] | None
+"""An adapter's raw input; None where a percept says nothing to the domain."""
+Reader = Callable[[Percept, AwarenessState], Raw | Awaitable[Raw]]
+"""Gives an adapter's raw input for a percept, where things stand so."""
 
 
 def fields_of(percept: Percept) -> Mapping[str, object]:
@@ -18,13 +25,26 @@ def fields_of(percept: Percept) -> Mapping[str, object]:
     return percept.model_dump(mode="json", exclude={"images"})
 
 
-def message_of(percept: Percept) -> Mapping[str, object] | None:
-    """A message as the domains of talk and of code take it, unanalysed; None for the rest."""
-    if percept.kind is not PerceptKind.MESSAGE or percept.trust is Trust.DEVELOPER:
-        return None
-    return {"message": percept.content}
+def is_heard(percept: Percept) -> bool:
+    """Whether a percept is a message of somebody else."""
+    return percept.kind is PerceptKind.MESSAGE and percept.trust is not Trust.DEVELOPER
+
+
+def heard_by(perception: Perception) -> Callable[[Percept, AwarenessState], Awaitable[Raw]]:
+    """A reader for the domains of talk and of code: messages are read by a perception.
+
+    One that asks a model takes its time: give the agent `module_seconds` to match. Its calls are
+    not in the trace, so that a replay asks again.
+    """
+
+    async def reads(percept: Percept, state: AwarenessState) -> Raw:
+        return await perception.perceive(percept.content, state) if is_heard(percept) else None
+
+    return reads
 
 
 def reader_for(adapter: Adapter) -> Reader:
     """The reader that serves where none is given."""
-    return fields_of if isinstance(adapter, PerceptAdapter) else message_of
+    if isinstance(adapter, PerceptAdapter):
+        return lambda percept, state: fields_of(percept)
+    return lambda percept, state: {"message": percept.content} if is_heard(percept) else None

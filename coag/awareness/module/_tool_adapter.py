@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 
 from coag.awareness._observation import Observation, ObservedEntity, ObservedEvent
 from coag.awareness.adapters import Place
@@ -36,6 +37,7 @@ _FIELDS = 8
 _SHOWN = 30
 
 
+@dataclass(frozen=True)
 class ToolAdapter(PerceptAdapter):
     """Tools, what they brought to light, and the resources that they report.
 
@@ -53,19 +55,16 @@ class ToolAdapter(PerceptAdapter):
         ConfigurationError: A key or type is blank, or a type is `tool`.
     """
 
-    def __init__(
-        self,
-        *,
-        entities: Mapping[str, str] | None = None,
-        resources: Sequence[str] = ("battery", "energy"),
-    ) -> None:
-        self._things = dict(entities or {})
-        self._resources = tuple(resources)
-        names = [*self._things, *self._things.values(), *self._resources]
-        if not all(name.strip() for name in names) or TOOL in self._things.values():
+    entities: Mapping[str, str] = field(default_factory=dict[str, str])
+    resources: tuple[str, ...] = ("battery", "energy")
+
+    def __post_init__(self) -> None:
+        """Refuses what no key or type can be."""
+        names = [*self.entities, *self.entities.values(), *self.resources]
+        if not all(name.strip() for name in names) or TOOL in self.entities.values():
             raise ConfigurationError(
                 "ToolAdapter takes keys and types that are texts, and no type 'tool', not "
-                f"entities={self._things!r}, resources={self._resources!r}."
+                f"entities={dict(self.entities)!r}, resources={self.resources!r}."
             )
 
     @property
@@ -75,7 +74,7 @@ class ToolAdapter(PerceptAdapter):
 
     def define_entity_types(self) -> tuple[str, ...]:
         """Tools, and the types of things that were named."""
-        return (TOOL, *dict.fromkeys(self._things.values()))
+        return (TOOL, *dict.fromkeys(self.entities.values()))
 
     def define_relationship_types(self) -> tuple[str, ...]:
         """None of its own; any."""
@@ -149,7 +148,7 @@ class ToolAdapter(PerceptAdapter):
         """The things that a result, or the call, names."""
         found: dict[tuple[str, str], ObservedEntity] = {}
         for entries in (*objects_in(percept.data), percept.arguments or {}):
-            for key, type in self._things.items():
+            for key, type in self.entities.items():
                 name = entries.get(key)
                 if (
                     isinstance(name, bool)
@@ -160,7 +159,7 @@ class ToolAdapter(PerceptAdapter):
                 state = {
                     short(field): short(value) if isinstance(value, str) else value
                     for field, value in scalars_of(entries).items()
-                    if field not in self._things and field not in self._resources
+                    if field not in self.entities and field not in self.resources
                 }
                 thing = ObservedEntity(
                     name=f"{type}:{short(str(name))}",
@@ -175,7 +174,7 @@ class ToolAdapter(PerceptAdapter):
 
     def _readings(self, percept: Percept, state: AwarenessState) -> Iterator[Resource]:
         """What the result says is left of resources; the first mention of each counts."""
-        for name in self._resources:
+        for name in self.resources:
             told = (amount_of(one[name]) for one in objects_in(percept.data) if name in one)
             left = next((amount for amount in told if amount is not None), None)
             if left is None:

@@ -36,8 +36,9 @@ from coag.awareness import (
     ToolAdapter,
     TransitionType,
 )
-from coag.awareness.adapters import ConversationAdapter
-from coag.errors import AwarenessError, ObservationError, StateVersionError
+from coag.awareness.adapters import CompositeAdapter, ConversationAdapter
+from coag.awareness.module import fields_of, heard_by
+from coag.errors import AwarenessError, ConfigurationError, ObservationError, StateVersionError
 from coag.schema import (
     Candidate,
     ExecutionStatus,
@@ -388,7 +389,7 @@ async def test_a_domain_of_talk_gets_messages_and_any_return_is_progress() -> No
 
 
 async def test_a_reader_says_what_a_percept_is_to_the_domain() -> None:
-    def reads(percept: Percept) -> Mapping[str, object] | None:
+    def reads(percept: Percept, state: AwarenessState) -> Mapping[str, object] | None:
         if percept.kind is not PerceptKind.MESSAGE:
             return None
         return {"message": percept.content, "topics": [percept.content.split()[-1]]}
@@ -397,6 +398,71 @@ async def test_a_reader_says_what_a_percept_is_to_the_domain() -> None:
     await lived(module, asked("Teach me Python"), asked("How to cook pasta"))
     assert "ACTIVE TOPICS: pasta" in await shown(module)
     assert "Topic shift: {'Python'} -> {'pasta'}" in await shown(module)
+
+
+class Listener:
+    """A perception that takes the last word for the topic; of some words it never comes back."""
+
+    async def perceive(self, text: str, state: AwarenessState) -> Mapping[str, object]:
+        if "slow" in text:
+            await asyncio.Event().wait()
+        return {"message": text, "topics": [text.rsplit(maxsplit=1)[-1]]}
+
+
+async def test_a_perception_reads_messages_for_a_domain_of_talk() -> None:
+    module = Awareness(ConversationAdapter(), reads=heard_by(Listener()))
+    await lived(module, asked("Teach me Python"), executed("look"), returned("look", "a book"))
+    assert "ACTIVE TOPICS: Python" in await shown(module)
+
+
+async def test_what_a_perception_takes_too_long_for_sets_the_goal_all_the_same() -> None:
+    module = Awareness(ConversationAdapter(), reads=heard_by(Listener()))
+    listening = asyncio.create_task(lived(module, asked("a slow one")))
+    await asyncio.sleep(0)
+    listening.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await listening
+    assert goals(module) == [("a slow one", "active")]
+
+
+async def test_tools_and_talk_go_together_on_one_state() -> None:
+    async def reads(percept: Percept, state: AwarenessState) -> Mapping[str, object]:
+        heard = await heard_by(Listener())(percept, state)
+        return {"tools": fields_of(percept)} | ({"conversation": heard} if heard else {})
+
+    tools = ToolAdapter(entities={"order_id": "order"})
+    module = Awareness(CompositeAdapter([tools, ConversationAdapter()]), reads=reads)
+    found = returned("look", "order 17", {"order_id": 17, "status": "shipped"})
+    await lived(module, asked("Find my order"), executed("look"), found)
+    text = await shown(module)
+    assert "ACTIVE TOPICS: order" in text
+    assert "order:17 (status=shipped)" in text
+    assert "TOOLS: look x1" in text
+
+
+@pytest.mark.parametrize("types", [{"id": "tool"}, {" ": "order"}, {"id": ""}])
+def test_a_tool_adapter_takes_no_blank_keys_and_no_things_that_are_tools(
+    types: dict[str, str],
+) -> None:
+    with pytest.raises(ConfigurationError, match="ToolAdapter takes keys and types"):
+        ToolAdapter(entities=types)
+
+
+async def test_a_thing_is_found_wherever_it_stands_in_a_result() -> None:
+    module = Awareness(ToolAdapter(entities={"order_id": "order", "customer": "customer"}))
+    nested = {"page": [{"order_id": 1, "customer": "1", "paid": True}, {"order_id": 2}]}
+    await lived(module, returned("search", "two", nested))
+    await lived(module, returned("ship", "shipped", arguments={"order_id": 1}))
+    world = module.state.world
+    assert [one.name for one in world.entities if one.type != "tool"] == [
+        "order:1",
+        "customer:1",
+        "order:2",
+    ]
+    order = world.get("order:1")
+    assert order is not None
+    assert order.state == {"paid": True}
+    assert order.affordances == ("search", "ship")
 
 
 # ---- the state ----
