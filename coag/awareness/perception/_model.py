@@ -1,0 +1,159 @@
+"""Perception by a model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from pydantic import Field
+
+from coag.awareness.adapters import (
+    CodingAnalysis,
+    ConversationAnalysis,
+    MentionedEntity,
+    RaisedError,
+    StatedGoal,
+)
+from coag.awareness.state import AwarenessState, folded
+from coag.models import Asker, AskSettings, CallContext
+from coag.schema import Value
+
+from ._answers import CodingAnswer, ConversationAnswer, PartType
+from ._prompts import perception_prompt
+from ._protocol import Domain
+from ._summary import Summary, summary_of
+
+
+class PerceptionSettings(Value):
+    """The bounds of asking what a text says."""
+
+    summary_tokens: int = Field(default=300, ge=0)
+    """Of the state in the prompt."""
+    text_tokens: int = Field(default=2000, gt=0)
+    """Of the text in the prompt; the rest is cut with a note."""
+    answer_tokens: int = Field(default=600, gt=0)
+    timeout: float = Field(default=600.0, gt=0)
+    """Seconds until a call is given up."""
+    reasks: int = Field(default=1, ge=0)
+    """How often an unusable answer is asked for again, with the error."""
+
+
+class ModelPerception:
+    """Asks a model what a text says, through the structured caller, in a fixed form.
+
+    The prompt has the text and a summary of the state, both as data. Of an answer, blanks and
+    repetitions are left out, and so are numbers that stand for no goal or error of the prompt.
+
+    Args:
+        asker: Asks the model: `Asker(open_model("openai:gpt-5-mini"))`.
+        domain: Which adapter's analysis to give.
+        settings: The bounds.
+        context: Gives, for each text, who asks and who is told of the calls, so that a trace can
+            record them; they expect a `ConversationAnswer` or a `CodingAnswer`.
+    """
+
+    def __init__(
+        self,
+        asker: Asker,
+        *,
+        domain: Domain = Domain.CONVERSATION,
+        settings: PerceptionSettings | None = None,
+        context: Callable[[], CallContext] = CallContext,
+    ) -> None:
+        self._asker = asker
+        self._domain = Domain(domain)
+        self._settings = settings or PerceptionSettings()
+        self._context = context
+
+    async def perceive(self, text: str, state: AwarenessState) -> Mapping[str, object]:
+        """What a text says where things stand so.
+
+        Raises:
+            ModelAnswerError: No usable answer came, even after the error was told.
+            ModelCallError: The model could not be asked.
+        """
+        settings = self._settings
+        summary = summary_of(state, settings.summary_tokens)
+        prompt = perception_prompt(self._domain, summary.text, text, settings.text_tokens)
+        asking = AskSettings(
+            max_tokens=settings.answer_tokens, timeout=settings.timeout, reasks=settings.reasks
+        )
+        context = self._context()
+        if self._domain is Domain.CODING:
+            coding = await self._asker.ask(prompt, CodingAnswer, context=context, settings=asking)
+            analysis = _coding(coding.value, text, summary)
+        else:
+            talk = await self._asker.ask(
+                prompt, ConversationAnswer, context=context, settings=asking
+            )
+            analysis = _conversation(talk.value, text, summary)
+        return analysis.model_dump(mode="json")
+
+
+def _conversation(answer: ConversationAnswer, text: str, summary: Summary) -> ConversationAnalysis:
+    named = {folded(one.name): one for one in reversed(answer.entities) if one.name.strip()}
+    return ConversationAnalysis(
+        message=text,
+        topics=_said(answer.topics),
+        entities=tuple(
+            MentionedEntity(name=one.name.strip(), type=one.type)
+            for one in reversed(named.values())
+        ),
+        goals=tuple(StatedGoal(description=goal) for goal in _said(answer.goals)),
+        questions=_said(answer.questions),
+        completed=_numbered(answer.completed, summary.goals),
+        abandoned=_given_up(answer, summary),
+        sentiment=answer.sentiment,
+        references_previous=answer.references_previous,
+    )
+
+
+def _coding(answer: CodingAnswer, text: str, summary: Summary) -> CodingAnalysis:
+    def named(type: PartType) -> tuple[str, ...]:
+        return _said(part.name for part in answer.parts if part.type is type)
+
+    errors = {folded(one.name): one for one in reversed(answer.errors) if one.name.strip()}
+    return CodingAnalysis(
+        message=text,
+        files=named(PartType.FILE),
+        libraries=named(PartType.LIBRARY),
+        services=named(PartType.SERVICE),
+        endpoints=named(PartType.ENDPOINT),
+        functions=named(PartType.FUNCTION),
+        configs=named(PartType.CONFIG),
+        concepts=named(PartType.CONCEPT),
+        errors=tuple(
+            RaisedError(name=one.name.strip(), message=one.message)
+            for one in reversed(errors.values())
+        ),
+        fixed=tuple(
+            name
+            for name in _numbered(answer.fixed, summary.errors)
+            if folded(name) not in errors  # what shows now is not gone
+        ),
+        goals=tuple(StatedGoal(description=goal) for goal in _said(answer.goals)),
+        questions=_said(answer.questions),
+        completed=_numbered(answer.completed, summary.goals),
+        abandoned=_given_up(answer, summary),
+    )
+
+
+def _given_up(answer: ConversationAnswer | CodingAnswer, summary: Summary) -> tuple[str, ...]:
+    """The goals that are given up; one that is said to be reached, too, is reached."""
+    reached = _numbered(answer.completed, summary.goals)
+    given_up = _numbered(answer.abandoned, summary.goals)
+    return tuple(goal for goal in given_up if goal not in reached)
+
+
+def _said(texts: Iterable[str]) -> tuple[str, ...]:
+    """The texts without blank ones and repetitions."""
+    kept: dict[str, str] = {}
+    for text in texts:
+        if text.strip():
+            kept.setdefault(folded(text), text.strip())
+    return tuple(kept.values())
+
+
+def _numbered(numbers: Sequence[int], items: Sequence[str]) -> tuple[str, ...]:
+    """What the numbers stand for, each once; numbers of nothing are left out."""
+    known = dict.fromkeys(number for number in numbers if 1 <= number <= len(items))
+    return tuple(items[number - 1] for number in known)
