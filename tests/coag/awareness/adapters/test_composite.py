@@ -1,3 +1,5 @@
+from collections.abc import Mapping
+
 import pytest
 
 from coag.awareness import (
@@ -5,7 +7,9 @@ from coag.awareness import (
     AwarenessState,
     CollaborationMode,
     InteractionProtocol,
+    Observation,
     TransitionType,
+    WorldModel,
 )
 from coag.awareness.adapters import (
     CodingAdapter,
@@ -102,6 +106,30 @@ def test_each_domain_alone_and_in_company_sees_the_same() -> None:
         assert [one.name for one in together.world.entities] == [
             one.name for one in alone.world.entities
         ]
+
+
+def test_a_domain_is_given_the_world_that_it_would_have_alone() -> None:
+    class Looking(CodingAdapter):
+        def parse_observation(
+            self, raw: Mapping[str, object], state: AwarenessState
+        ) -> Observation:
+            worlds.append(state.world)
+            return super().parse_observation(raw, state)
+
+    turn = {
+        "files": ["a.py"],
+        "errors": ["KeyError"],
+        "relationships": [{"source": "a.py", "type": "raises", "target": "KeyError"}],
+    }
+    worlds: list[WorldModel] = []
+    alone = _engine(Looking())
+    together = _engine(CompositeAdapter([ConversationAdapter(), Looking()]))
+    alone.step(turn)
+    together.step({"coding": turn, "conversation": {"topics": ["parsers"]}})
+    worlds.clear()
+    alone.step({})
+    together.step({"coding": {}})
+    assert worlds[0] == worlds[1]
 
 
 def test_the_state_is_the_json_and_gives_the_same_text() -> None:
