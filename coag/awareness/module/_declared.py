@@ -5,8 +5,12 @@ from __future__ import annotations
 from coag.awareness.state import AwarenessState, SelfModel, folded
 
 
+_DECLARED = ("capabilities", "limitations", "needs", "allowed", "forbidden")
+"""Fields of the self model that only a program says."""
+
+
 def with_declared(state: AwarenessState, declared: SelfModel | None) -> AwarenessState:
-    """The state with what is declared; what was found out since stays: resources and failures.
+    """The state with what is declared; what was found out since stays, as resources and failures.
 
     A resource that is declared and known stays as it was last read.
     """
@@ -15,8 +19,9 @@ def with_declared(state: AwarenessState, declared: SelfModel | None) -> Awarenes
     known = state.self_model
     names = {folded(one.name) for one in known.resources}
     new = tuple(one for one in declared.resources if folded(one.name) not in names)
-    self_model = declared.model_copy(
+    self_model = known.model_copy(
         update={
+            **{name: getattr(declared, name) for name in _DECLARED},
             "resources": (*known.resources, *new),
             "failures": known.failures or declared.failures,
         }

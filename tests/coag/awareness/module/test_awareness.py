@@ -549,6 +549,7 @@ def test_what_the_program_declares_goes_before_what_was_kept() -> None:
     module.load_state(before.save_state())
     assert not verdict(module, "look").allowed
     assert [one.remaining for one in module.state.self_model.resources] == [4]
+    assert module.state.self_model.needs == ()
     undeclared = Awareness()
     undeclared.load_state(before.save_state())
     assert undeclared.state == before.state
