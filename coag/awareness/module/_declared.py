@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from coag.awareness.state import AwarenessState, SelfModel, folded
 
-
 _DECLARED = ("capabilities", "limitations", "needs", "allowed", "forbidden")
 """Fields of the self model that only a program says."""
 
