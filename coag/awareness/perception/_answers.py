@@ -26,6 +26,15 @@ class SeenEntity(Value):
     type: ConversationEntityType
 
 
+class Closings(Value):
+    """What became of goals."""
+
+    completed: Numbers
+    """Numbers of open goals that the message says are reached."""
+    abandoned: Numbers
+    """Numbers of open goals that the message gives up."""
+
+
 class ConversationAnswer(Value):
     """What one message of a talk says."""
 
@@ -41,10 +50,10 @@ class ConversationAnswer(Value):
     """New aims that the user states, each as a short command; a mere question is none."""
     questions: Annotated[tuple[Sentence, ...], Field(max_length=3)]
     """Questions that the message asks, word for word."""
-    completed: Numbers
-    """Numbers of open goals that the message says are reached."""
-    abandoned: Numbers
-    """Numbers of open goals that the message gives up."""
+
+
+class ConversationClosingAnswer(ConversationAnswer, Closings):
+    """What one message of a talk says."""
 
 
 class PartType(StrEnum):
@@ -88,7 +97,7 @@ class CodingAnswer(Value):
     """New aims that the user states, each as a short command; a mere question is none."""
     questions: Annotated[tuple[Sentence, ...], Field(max_length=3)]
     """Questions that the message asks, word for word."""
-    completed: Numbers
-    """Numbers of open goals that the message says are reached."""
-    abandoned: Numbers
-    """Numbers of open goals that the message gives up."""
+
+
+class CodingClosingAnswer(CodingAnswer, Closings):
+    """What one message about software says."""

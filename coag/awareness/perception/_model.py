@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple, TypeVar
 
 from pydantic import Field
 
@@ -15,12 +16,22 @@ from coag.awareness.adapters import (
 )
 from coag.awareness.state import AwarenessState, folded
 from coag.models import Asker, AskSettings, CallContext
-from coag.schema import Value
+from coag.schema import Prompt, Value
 
-from ._answers import CodingAnswer, ConversationAnswer, PartType
+from ._answers import (
+    Closings,
+    CodingAnswer,
+    CodingClosingAnswer,
+    ConversationAnswer,
+    ConversationClosingAnswer,
+    PartType,
+)
 from ._prompts import perception_prompt
 from ._protocol import Domain
+from ._sentences import given_up_in, reached_in, sentences
 from ._summary import Summary, summary_of
+
+_Form = TypeVar("_Form", ConversationAnswer, CodingAnswer)
 
 
 class PerceptionSettings(Value):
@@ -35,6 +46,9 @@ class PerceptionSettings(Value):
     """Seconds until a call is given up."""
     reasks: int = Field(default=1, ge=0)
     """How often an unusable answer is asked for again, with the error."""
+    closes_goals: bool = False
+    """Whether the model says which goals a message closes. A small one closes what is open; so
+    by default the rules of `RulePerception` say it, which miss more and invent less."""
 
 
 class ModelPerception:
@@ -48,7 +62,7 @@ class ModelPerception:
         domain: Which adapter's analysis to give.
         settings: The bounds.
         context: Gives, for each text, who asks and who is told of the calls, so that a trace can
-            record them; they expect a `ConversationAnswer` or a `CodingAnswer`.
+            record them; the type that they expect is named after the domain.
     """
 
     def __init__(
@@ -73,23 +87,54 @@ class ModelPerception:
         """
         settings = self._settings
         summary = summary_of(state, settings.summary_tokens)
-        prompt = perception_prompt(self._domain, summary.text, text, settings.text_tokens)
+        prompt = perception_prompt(
+            self._domain,
+            summary.text,
+            text,
+            budget=settings.text_tokens,
+            closing=settings.closes_goals,
+        )
+        if self._domain is Domain.CODING:
+            form = CodingClosingAnswer if settings.closes_goals else CodingAnswer
+            coding = await self._answer(prompt, form)
+            analysis = _coding(coding, text, summary, _closings(coding, text, summary, state))
+        else:
+            form = ConversationClosingAnswer if settings.closes_goals else ConversationAnswer
+            talk = await self._answer(prompt, form)
+            analysis = _conversation(talk, text, _closings(talk, text, summary, state))
+        return analysis.model_dump(mode="json")
+
+    async def _answer(self, prompt: Prompt, form: type[_Form]) -> _Form:
+        settings = self._settings
         asking = AskSettings(
             max_tokens=settings.answer_tokens, timeout=settings.timeout, reasks=settings.reasks
         )
-        context = self._context()
-        if self._domain is Domain.CODING:
-            coding = await self._asker.ask(prompt, CodingAnswer, context=context, settings=asking)
-            analysis = _coding(coding.value, text, summary)
-        else:
-            talk = await self._asker.ask(
-                prompt, ConversationAnswer, context=context, settings=asking
-            )
-            analysis = _conversation(talk.value, text, summary)
-        return analysis.model_dump(mode="json")
+        answer = await self._asker.ask(prompt, form, context=self._context(), settings=asking)
+        return answer.value
 
 
-def _conversation(answer: ConversationAnswer, text: str, summary: Summary) -> ConversationAnalysis:
+class _Closed(NamedTuple):
+    """Ids of goals."""
+
+    completed: tuple[str, ...]
+    abandoned: tuple[str, ...]
+
+
+def _closings(answer: Value, text: str, summary: Summary, state: AwarenessState) -> _Closed:
+    """The goals that the model says are closed, where it was asked; else those by the rules.
+
+    One that is said to be both reached and given up is reached.
+    """
+    if isinstance(answer, Closings):
+        reached = _numbered(answer.completed, summary.goals)
+        given_up = _numbered(answer.abandoned, summary.goals)
+    else:
+        said = sentences(text)
+        reached, given_up = reached_in(said, state), given_up_in(said, state)
+    return _Closed(reached, tuple(goal for goal in given_up if goal not in reached))
+
+
+def _conversation(answer: ConversationAnswer, text: str, closed: _Closed) -> ConversationAnalysis:
     named = {folded(one.name): one for one in reversed(answer.entities) if one.name.strip()}
     return ConversationAnalysis(
         message=text,
@@ -100,14 +145,14 @@ def _conversation(answer: ConversationAnswer, text: str, summary: Summary) -> Co
         ),
         goals=tuple(StatedGoal(description=goal) for goal in _said(answer.goals)),
         questions=_said(answer.questions),
-        completed=_numbered(answer.completed, summary.goals),
-        abandoned=_given_up(answer, summary),
+        completed=closed.completed,
+        abandoned=closed.abandoned,
         sentiment=answer.sentiment,
         references_previous=answer.references_previous,
     )
 
 
-def _coding(answer: CodingAnswer, text: str, summary: Summary) -> CodingAnalysis:
+def _coding(answer: CodingAnswer, text: str, summary: Summary, closed: _Closed) -> CodingAnalysis:
     def named(type: PartType) -> tuple[str, ...]:
         return _said(part.name for part in answer.parts if part.type is type)
 
@@ -132,16 +177,9 @@ def _coding(answer: CodingAnswer, text: str, summary: Summary) -> CodingAnalysis
         ),
         goals=tuple(StatedGoal(description=goal) for goal in _said(answer.goals)),
         questions=_said(answer.questions),
-        completed=_numbered(answer.completed, summary.goals),
-        abandoned=_given_up(answer, summary),
+        completed=closed.completed,
+        abandoned=closed.abandoned,
     )
-
-
-def _given_up(answer: ConversationAnswer | CodingAnswer, summary: Summary) -> tuple[str, ...]:
-    """The goals that are given up; one that is said to be reached, too, is reached."""
-    reached = _numbered(answer.completed, summary.goals)
-    given_up = _numbered(answer.abandoned, summary.goals)
-    return tuple(goal for goal in given_up if goal not in reached)
 
 
 def _said(texts: Iterable[str]) -> tuple[str, ...]:

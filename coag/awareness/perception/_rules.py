@@ -18,7 +18,7 @@ class RulePerception:
     `I'd like to ...`, `I'm trying to ...`, `my goal is to ...`, `let's ...` and, outside of
     questions, `help me ...` and `we also need ...` state goals, up to the end of the clause; a
     list with `and` is several where a verb follows. `I have finished ...` and `never mind ...`
-    complete and abandon the open goals whose words they name.
+    complete and abandon the open goals whose words they name, or else those that have theirs.
 
     Conversation: topics are known names that the text has, other names (`Python`,
     `BeautifulSoup`), and what follows `about`, `learn`, `make`, `going back to` and the like;

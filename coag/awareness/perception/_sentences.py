@@ -108,15 +108,16 @@ def stems(text: str) -> frozenset[str]:
 def _goals_of(
     pattern: re.Pattern[str], said: Iterable[str], state: AwarenessState
 ) -> tuple[str, ...]:
-    """Ids of the open goals all of whose words stand in what a pattern finds, or the reverse."""
+    """Ids of the open goals all of whose words a pattern finds; else of those with all it finds."""
     found: list[str] = []
     for sentence in said:
         match = pattern.search(sentence.rstrip(".!?"))
         named = stems(match["what"]) if match else frozenset[str]()
-        for goal in state.goals.goals if named else ():
-            wanted = stems(goal.description)
-            if goal.is_open and wanted and (wanted <= named or named <= wanted):
-                found.append(goal.id)
+        if not named:
+            continue
+        wanted = {goal.id: stems(goal.description) for goal in state.goals.goals if goal.is_open}
+        whole = [id for id, words in wanted.items() if words and words <= named]
+        found += whole or [id for id, words in wanted.items() if named <= words]
     return tuple(dict.fromkeys(found))
 
 

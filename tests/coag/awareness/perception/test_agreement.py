@@ -37,8 +37,6 @@ def as_answer(turn: ConversationAnalysis) -> dict[str, object]:
         "sentiment": turn.sentiment.value,
         "goals": [goal.description for goal in turn.goals],
         "questions": list(turn.questions),
-        "completed": [],
-        "abandoned": [],
     }
 
 

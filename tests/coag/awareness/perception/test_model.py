@@ -33,8 +33,6 @@ TALK = {
     "sentiment": "neutral",
     "goals": ["Learn Python", "Build a web scraper"],
     "questions": ["Can you help me?"],
-    "completed": [],
-    "abandoned": [],
 }
 CODE = {
     "parts": [{"name": "main.py", "type": "file"}, {"name": "GET /users", "type": "endpoint"}],
@@ -42,8 +40,6 @@ CODE = {
     "fixed": [],
     "goals": [],
     "questions": [],
-    "completed": [],
-    "abandoned": [],
 }
 
 
@@ -93,7 +89,9 @@ async def test_goals_are_named_by_their_number_in_the_prompt_and_other_numbers_l
         asked.append(request.last_user_text)
         return {**TALK, "goals": [], "completed": [1, 99, 0, -1, 1], "abandoned": [2, 1]}
 
-    raw = await ModelPerception(Asker(ScriptedModel(reply))).perceive("Done.", state)
+    settings = PerceptionSettings(closes_goals=True)
+    seeing = ModelPerception(Asker(ScriptedModel(reply)), settings=settings)
+    raw = await seeing.perceive("Done.", state)
     lines = asked[0].splitlines()
     first, second = (
         lines[lines.index("Open goals:") + number].partition(". ")[2] for number in (1, 2)
@@ -102,6 +100,15 @@ async def test_goals_are_named_by_their_number_in_the_prompt_and_other_numbers_l
     engine.step(raw)
     assert engine.state.goals.find(first).status == "completed"
     assert engine.state.goals.find(second).status == "abandoned"
+
+
+async def test_unless_told_otherwise_goals_are_closed_by_the_rules_and_not_by_the_model() -> None:
+    state = talk_state()
+    seeing = perception({**TALK, "goals": []}, TALK)
+    raw = await seeing.perceive("I have finished learning Python.", state)
+    (learnt,) = (goal.id for goal in state.goals.goals if goal.description == "Learn Python")
+    assert (raw["completed"], raw["abandoned"]) == ([learnt], [])
+    assert (await seeing.perceive("Python is fun.", state))["completed"] == []
 
 
 async def test_fixed_errors_are_those_of_the_list_and_not_such_as_show_again() -> None:
@@ -209,7 +216,7 @@ async def test_an_empty_answer_is_an_analysis_that_says_nothing(domain: Domain) 
 def test_the_forms_of_answers_are_strict_and_bounded() -> None:
     from coag.awareness.perception import _answers
 
-    for form in (_answers.ConversationAnswer, _answers.CodingAnswer):
+    for form in (_answers.ConversationClosingAnswer, _answers.CodingClosingAnswer):
         schema = json.dumps(strict_schema(form))
         assert "anyOf" not in schema
         assert "pattern" not in schema
