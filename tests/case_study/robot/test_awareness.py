@@ -8,9 +8,11 @@ from typing import Any
 import pytest
 from kits.happenings import asked, executed, failed, returned, situation
 
-from case_study.robot import VacuumAdapter, vacuum_self
+from case_study.robot import VacuumAdapter, VacuumContext, vacuum_self
+from coag import CoagAgent, ScriptedModel
 from coag.awareness import Awareness, AwarenessSettings, TransitionType
 from coag.awareness.adapters import CompositeAdapter, ConversationAdapter
+from coag.models import ScriptedRequest
 from coag.schema import Candidate, Percept, Phase, Verdict
 from vacuum_world.world import (
     Direction,
@@ -157,3 +159,36 @@ async def test_it_goes_together_with_talk() -> None:
     await _lived(module, asked("Clean the room."), _sensed(_world()))
     assert "Dirt on tile (1, 1)" in _attention(module)
     assert {one.type for one in module.state.world.entities} >= {"vacuum:tile", "vacuum:room"}
+
+
+async def test_an_agent_in_the_world_is_told_where_it_stands_and_kept_from_what_it_cannot() -> None:
+    worlds = [_world()]
+
+    async def clean_current_cell() -> str:
+        """Cleans the cell."""
+        worlds.append(clean(worlds[-1], "r1").state)
+        low = sense(worlds[-1], "r1").model_copy(update={"battery": 5})
+        return f'{{"ok": true}}\n{state_line(low)}'
+
+    def think(request: ScriptedRequest) -> dict[str, Any]:
+        tired = "takes 10 energy, 5 left" in request.text
+        done = {"action": "respond", "arguments": {"text": "I must charge."}}
+        return {
+            "situation": "Dirt.",
+            "candidates": [done if tired else {"action": "clean_current_cell"}],
+        }
+
+    model, module = ScriptedModel(think), _aware()
+    agent = CoagAgent(
+        "robot",
+        model,
+        tools=[clean_current_cell],
+        model_context=VacuumContext(reading=sense(worlds[0], "r1")),
+        modules=[module],
+        depth="compact",
+        proposal="json",
+    )
+    assert (await agent.run(task="Clean.")).messages[-1].to_text() == "I must charge."
+    assert len(worlds) == 2
+    assert "RESOURCES: energy 5.0 of 100" in model.requests[-1].text
+    assert "[threat] The energy hardly reaches the charger" in model.requests[-1].text
