@@ -19,12 +19,14 @@ from ._actions import (
 )
 from ._asking import RecallSource
 from ._config import LongTermMemoryConfig
+from ._disowning import revoke_origin
 from ._facts import settled
 from ._gate import GateSettings
+from ._lineage import derived_levels
 from ._long_term import LongTermMemory
 from ._person import said_by_person
 from ._places import LTM_FOLDER, PROCEDURES_FILE
-from ._policy import Decision, DecisionKind, decided, says_the_same
+from ._policy import Decision, DecisionKind, decided, says_the_same, unfit
 from ._procedural import ProceduralMemory
 from ._procedure import (
     PendingRewrite,
@@ -39,6 +41,7 @@ from ._revoking import Revocation
 from ._rules import RuleChange, rules_of
 from ._scopes import Scopes, agent_scope, team_scope, user_scope
 from ._situation import MemorySituation, place_of
+from ._stretches import holding_again
 from ._telling import ToRemember
 from ._undoing import Undone
 from ._words import quotes, shared_run
@@ -56,12 +59,16 @@ __all__ = [
     "RecallSource",
     "Remembered",
     "Revocation",
+    "revoke_origin",
     "Decision",
     "DecisionKind",
     "decided",
     "says_the_same",
+    "unfit",
     "Undone",
     "settled",
+    "holding_again",
+    "derived_levels",
     "place_of",
     "ProceduralMemory",
     "Procedure",

@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Callable, Container, Sequence
 
-from coag.schema import RecalledRecord
+from coag.schema import RecalledRecord, Record
 from coag.store import RecordStore
 
 Pairs = tuple[tuple[str, str], ...]
 
 
 async def with_contradictions(
-    store: RecordStore, scopes: Container[str], hits: Sequence[RecalledRecord]
+    store: RecordStore,
+    scopes: Container[str],
+    hits: Sequence[RecalledRecord],
+    holds: Callable[[Record], bool],
 ) -> tuple[tuple[RecalledRecord, ...], Pairs]:
     """What was recalled, behind each record those that say otherwise, and which these are.
 
     A record that was not recalled itself comes with the score of the one that it contradicts.
-    One that is superseded, gone or another scope's contradicts nothing any more.
+    One that is superseded, gone or another scope's contradicts nothing any more; nor does one
+    that does not hold yet, or no longer.
 
     Args:
         store: Where they rest.
         scopes: Whose records may be shown.
         hits: What was recalled.
+        holds: Whether what a record says holds now.
 
     Raises:
         RecordStoreError: If the store cannot be reached.
@@ -39,6 +44,8 @@ async def with_contradictions(
         for name in hit.record.lineage.contradicts:
             other = here[name].record if name in here else fetched.get(name)
             if other is None or other.superseded_by is not None:
+                continue
+            if not holds(other):
                 continue
             if other.scope != hit.record.scope or other.scope not in scopes:
                 continue

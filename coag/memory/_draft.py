@@ -8,11 +8,10 @@ from itertools import groupby
 from coag.schema import Record
 from coag.store import RecordStore, Search, superseded_pair
 
-from ._records import Matter, matter_asked, matter_of
+from ._records import EVERYTHING, Matter, StoredRecords, matter_asked, matter_of
 
 _MATTERS = 100
 """So many matters are asked for at once."""
-_EVERYTHING = 1_000_000_000
 
 
 class Draft:
@@ -53,7 +52,7 @@ class Draft:
             search = Search(
                 text=None,
                 kind=kind,
-                k=_EVERYTHING,
+                k=EVERYTHING,
                 scopes=(scope,),
                 where={
                     "subject": {"$in": sorted({subject for _, _, subject, _ in some})},
@@ -99,6 +98,16 @@ class Draft:
         await self.look_up_matters([record])
         found = (self._now[name] for name in self._on.get(matter, {}) if name != record.id)
         return [one for one in found if one is not None and one.superseded_by is None]
+
+    async def all_on_matter(self, record: Record) -> list[Record]:
+        """See `Records.all_on_matter`."""
+        matter = matter_asked(record)
+        if matter is None:
+            return []
+        for one in await StoredRecords(self._store).all_on_matter(record):
+            self._learn(one)
+        found = (self._now[name] for name in self._on.get(matter, {}) if name != record.id)
+        return [one for one in found if one is not None]
 
     async def nearest(self, record: Record) -> list[Record]:
         """None: in a draft, records are not compared by their likeness."""

@@ -27,7 +27,7 @@ from ._asking import RecallSource
 from ._bulk import broken_off, together, written_singly, written_together
 from ._locking import lock_of
 from ._procedural import ProceduralMemory
-from ._recalling import Recaller, both, found
+from ._recalling import Recaller, found, in_each
 from ._records import StoredRecords
 from ._results import Recall, Remembered
 from ._revoking import Revocation, chain_of, forgotten, revoked
@@ -183,7 +183,8 @@ class LongTermMemory:
     ) -> Recall:
         """The k records most similar to a query, from every memory; an empty query gives none.
 
-        Behind a record that another one contradicts comes that other one, besides the k.
+        Behind a record that another one contradicts comes that other one, besides the k. What
+        does not hold yet, or no longer, does not come.
 
         Args:
             query: What to look for.
@@ -196,25 +197,24 @@ class LongTermMemory:
         Raises:
             ValueError: If a filter is malformed or a number out of range.
         """
-        searches = [
-            Search(
-                text=query,
-                kind=one,
-                k=k,
-                scopes=self.scopes.readable,
-                where=both(where, episodic_where if one is MemoryKind.EPISODIC else None),
-                min_score=min_score,
-                ranking=self.ranking,
-            )
-            for one in (tuple(MemoryKind) if kind is None else (kind,))
-        ]
+        search = Search(
+            text=query,
+            kind=kind or MemoryKind.SEMANTIC,
+            k=k,
+            scopes=self.scopes.readable,
+            where=where,
+            min_score=min_score,
+            ranking=self.ranking,
+        )
         asking = Recaller(
             store=self.store,
             scopes=self.scopes.readable,
             sources=self.sources,
             source_timeout=self.source_timeout,
+            clock=self.clock,
         )
-        return await asking.recall(searches)
+        kinds = tuple(MemoryKind) if kind is None else (kind,)
+        return await asking.recall(in_each(search, kinds, episodic_where))
 
     async def find(self, kind: MemoryKind, name: str) -> Record | None:
         """The record with an id or its short form that may be read here, or None."""

@@ -1,6 +1,10 @@
 """Where an agent's memory lies within the folder that it was given."""
 
-LTM_FOLDER = "long_term"
-"""The records: a Chroma."""
+from __future__ import annotations
+
+from coag.store import LTM_FOLDER
+
 PROCEDURES_FILE = "procedures.json"
 """The procedures, with all their versions."""
+
+__all__ = ["LTM_FOLDER", "PROCEDURES_FILE"]

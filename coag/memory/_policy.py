@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from coag.schema import Event, Record, Scalar, Trust, cleaned
-from coag.store import short_id
+from coag.store import check_metadata, short_id
 
-from ._facts import is_matter, one_matter, same_value
+from ._facts import is_matter, one_matter
 from ._lineage import at_least, trust_of
+from ._stretches import same_value
 from ._words import unseen
 
 MAX_TEXT = 20_000
@@ -81,6 +82,23 @@ def refusal(text: str) -> Decision | None:
     return Decision(kind=DecisionKind.REFUSED, why=why) if why else None
 
 
+def unfit(record: Record) -> str | None:
+    """Why a record is none that memory keeps, in one sentence, or None.
+
+    For records that come as they are, e.g. from a file.
+    """
+    if "\\u0000" in record.model_dump_json().replace("\\\\", ""):
+        return f"It holds the character U+0000, which no memory keeps: {record.text[:40]!r}."
+    refused = refusal(cleaned(record.text).strip())
+    if refused is not None:
+        return refused.why
+    try:
+        check_metadata(record.metadata)
+    except ValueError as error:
+        return str(error)
+    return None
+
+
 def _encodable(text: str) -> bool:
     """Whether a text has no half of a pair that stands alone."""
     try:
@@ -141,7 +159,7 @@ def is_twin(new: Record, old: Record) -> bool:
 def repeats(new: Record, one: Record) -> bool:
     """Whether a record says what a new one says: the same value, or the same in all but form."""
     if is_matter(new.fact) and one_matter(new.fact, one.fact):
-        return same_value(new.fact, one.fact)
+        return same_value(new, one)
     return one.id == new.id or says_the_same(new.text, one.text)
 
 

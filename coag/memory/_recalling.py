@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from coag.errors import RecordStoreError
-from coag.schema import MemoryKind, RecalledRecord, Record
+from coag.schema import Clock, MemoryKind, RecalledRecord, Record
 from coag.store import SHORT_ID_LENGTH, RecordStore, Search, parse_where, ranked, short_id
 
 from ._asking import RecallSource, asked
 from ._contradictions import with_contradictions
 from ._results import Recall
+from ._stretches import in_force, is_bounded
+
+_ROUNDS = 4
+_MORE = 4
+"""So many times as many records are asked for in each round."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +30,8 @@ class Recaller:
     """Whose records; those of others never come."""
     sources: tuple[RecallSource, ...]
     source_timeout: float
+    clock: Clock
+    """What does not hold yet by it, or no longer, is not told; not looked at for other records."""
 
     async def recall(self, searches: Sequence[Search]) -> Recall:
         """The records that answer a question, best first, with those that say otherwise.
@@ -46,22 +53,37 @@ class Recaller:
         )
         kinds = {search.kind for search in searches}
         hits = [hit for answer in answers for hit in answer.records]
-        wanted = [hit for hit in hits if hit.record.kind in kinds]
+        wanted = [hit for hit in hits if hit.record.kind in kinds and self._in_force(hit.record)]
         best = {hit.record.id: hit for hit in reversed(ranked(wanted, len(wanted)))}
         problems = tuple(problem for answer in answers for problem in answer.problems)
         return await self._with_contradictions(ranked(best.values(), k), problems)
 
     async def _search(self, search: Search) -> Recall:
         try:
-            return Recall(records=tuple(await self.store.search(search)))
+            return Recall(records=await self._current(search))
         except RecordStoreError as error:
             return Recall(problems=(f"{search.kind.value} memory: {error}",))
+
+    async def _current(self, search: Search) -> tuple[RecalledRecord, ...]:
+        """The first k that hold now; the store is asked for more where too many of them do not."""
+        k, asked_for = search.k, search.k
+        current: list[RecalledRecord] = []
+        for _ in range(_ROUNDS):
+            hits = await self.store.search(replace(search, k=asked_for))
+            current = [hit for hit in hits if self._in_force(hit.record)]
+            if len(current) >= k or len(hits) < asked_for:
+                break
+            asked_for *= _MORE
+        return tuple(current[:k])
+
+    def _in_force(self, record: Record) -> bool:
+        return not is_bounded(record) or in_force(record, self.clock.now())
 
     async def _with_contradictions(
         self, hits: Sequence[RecalledRecord], problems: tuple[str, ...]
     ) -> Recall:
         try:
-            shown, pairs = await with_contradictions(self.store, self.scopes, hits)
+            shown, pairs = await with_contradictions(self.store, self.scopes, hits, self._in_force)
         except RecordStoreError as error:
             return Recall(records=tuple(hits), problems=(*problems, f"contradictions: {error}"))
         return Recall(records=shown, problems=problems, contradictions=pairs)
@@ -84,7 +106,21 @@ async def found(
     return meant[0] if len(meant) == 1 and len(name) >= SHORT_ID_LENGTH else None
 
 
-def both(
+def in_each(
+    search: Search, kinds: Sequence[MemoryKind], episodic_where: Mapping[str, Any] | None
+) -> list[Search]:
+    """A question to each of these memories.
+
+    Args:
+        search: The question.
+        kinds: Which memories.
+        episodic_where: A filter for episodic memory only, besides the question's own.
+    """
+    wheres = {MemoryKind.EPISODIC: _both(search.where, episodic_where)}
+    return [replace(search, kind=one, where=wheres.get(one, search.where)) for one in kinds]
+
+
+def _both(
     one: Mapping[str, Any] | None, other: Mapping[str, Any] | None
 ) -> Mapping[str, Any] | None:
     """A filter that holds where two do."""

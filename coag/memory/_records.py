@@ -16,6 +16,9 @@ _ALIKE = 0.5
 _ON_MATTER = 200
 """Current facts on one matter that are looked at; there is one, or a few that contradict."""
 
+EVERYTHING = 1_000_000_000
+"""More records than there are."""
+
 Matter = tuple[MemoryKind, str, str, str]
 """Kind, scope, subject and attribute, the last two folded."""
 
@@ -43,6 +46,10 @@ class Records(Protocol):
         """The other current facts of the scope on the matter of a record."""
         ...
 
+    async def all_on_matter(self, record: Record) -> list[Record]:
+        """The same, and those that were superseded."""
+        ...
+
     async def nearest(self, record: Record) -> list[Record]:
         """The current records of the scope that are most similar to it, a few."""
         ...
@@ -64,6 +71,13 @@ class StoredRecords:
 
     async def on_matter(self, record: Record) -> list[Record]:
         """The other current facts of the scope on the matter of a record."""
+        return await self._on_matter(record, _ON_MATTER, every=False)
+
+    async def all_on_matter(self, record: Record) -> list[Record]:
+        """The same, and those that were superseded."""
+        return await self._on_matter(record, EVERYTHING, every=True)
+
+    async def _on_matter(self, record: Record, k: int, *, every: bool) -> list[Record]:
         matter = matter_asked(record)
         if matter is None:
             return []
@@ -71,9 +85,10 @@ class StoredRecords:
         search = Search(
             text=None,
             kind=kind,
-            k=_ON_MATTER,
+            k=k,
             scopes=(scope,),
             where={"subject": subject, "attribute": attribute},
+            include_superseded=every,
         )
         hits = await self._store.search(search)
         return [hit.record for hit in hits if hit.record.id != record.id]

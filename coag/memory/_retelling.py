@@ -6,8 +6,9 @@ from collections.abc import Iterable
 
 from coag.schema import Record
 
-from ._facts import begin_of
-from ._lineage import CONCLUSION, origins
+from ._facts import is_matter
+from ._lineage import CONCLUSION, at_least, origins, rank_of, trust_of
+from ._stretches import begin_of, holds, is_dated, same_value
 
 
 def is_old_call(new: Record, known: Record, since: Iterable[Record]) -> bool:
@@ -39,6 +40,34 @@ def is_old_call(new: Record, known: Record, since: Iterable[Record]) -> bool:
     return origin.source_kind == CONCLUSION
 
 
+def moves(new: Record, known: Record, by: Record | None, others: Iterable[Record]) -> bool:
+    """Whether a known text is said to hold since another time than before.
+
+    It has one stretch: the last of those that the best trusted of its sources tell. A word that
+    is trusted more than all before, and so ends what was trusted more than they, begins its own.
+
+    Args:
+        new: The word.
+        known: What is stored of it.
+        by: What took its place, if something did.
+        others: What else is current on the matter.
+    """
+    trust, was, at = new.provenance.trust, trust_of(known), new.created_at
+    if not is_matter(known.fact) or not at_least(trust, was):
+        return False
+    better = rank_of(trust) > rank_of(was)
+    if is_dated(new):
+        first, second = begin_of(known), begin_of(new)
+        return second != first if better else second > first
+    if by is not None:
+        return not is_old_call(new, known, [by, *others])
+    if not holds(known, at) or not better:
+        return not holds(known, at)
+    return any(
+        rank_of(was) < rank_of(trust_of(one)) <= rank_of(trust) and not same_value(one, known)
+        for one in others
+    )
+
+
 def _tells_moment(record: Record) -> bool:
-    told = record.fact is not None and record.fact.valid_from is not None
-    return told or (record.event is not None and record.event.at is not None)
+    return is_dated(record) or (record.event is not None and record.event.at is not None)

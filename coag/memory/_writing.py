@@ -3,21 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Container, Sequence
-from datetime import datetime
+from dataclasses import replace
 
 from coag.errors import RecordStoreError
-from coag.schema import Fact, MemoryKind, Record, record_id
+from coag.schema import Record, record_id
 from coag.store import short_id
 
-from ._facts import (
-    Standing,
-    begin_of,
-    holding_again,
-    is_matter,
-    one_matter,
-    settled,
-    standing,
-)
+from ._facts import is_matter, one_matter
 from ._lineage import (
     at_least,
     concludes,
@@ -29,8 +21,18 @@ from ._lineage import (
 )
 from ._policy import Decision, DecisionKind, decided, repeats, repetition_of
 from ._records import Records, in_other_memory
+from ._restating import every_word, restated
 from ._results import Remembered
-from ._retelling import is_old_call
+from ._stretches import (
+    Place,
+    begin_of,
+    ended_by,
+    holding_again,
+    placed,
+    same_value,
+    saying_so,
+    without,
+)
 from ._telling import ToRemember, derived
 
 
@@ -85,61 +87,36 @@ class Writer:
                 )
             return await self._in_place_of(old_id, old, new, known, others)
         if known is not None:
-            return await self._once_more(new, known)
+            return await self._once_more(new, known, others)
         return await self._first_time(new, others, concluded=concluded)
 
     async def _first_time(
         self, new: Record, others: Sequence[Record], *, concluded: bool
     ) -> Remembered:
-        how = _standing(new, others)
-        same = how.same
+        every = await every_word(self._records, new, others)
+        same, how = saying_so(new, every), placed(new, every, new.created_at)
         if same is not None and _suffices(same, new, how):
             return await self._merged(new, same, repetition_of(same))
         nearest = await self._nearest(new)
-        if concluded:
+        if concluded and nearest:
             new = no_better_than(new, [one for one in nearest if repeats(new, one)])
+            how = Place(record=new)
         decision = decided(new, None, nearest)
         twin = next((one for one in nearest if one.id == decision.record_id), None)
         if twin is not None:
             return await self._merged(new, twin, decision)
-        if how.later is not None and new.fact is not None:
-            return await self._of_the_past(new, new.fact, how.later)
-        superseded = (*how.supersedes, *((same,) if same is not None else ()))
-        record = await self._commit(new, None, superseded, how.contradicts)
-        return _remembered(record, superseded, how.contradicts, decision)
+        record = await self._commit(how, None)
+        return _remembered(record, how, _in_time(how, new, decision))
 
-    async def _once_more(self, new: Record, known: Record) -> Remembered:
-        by = await self._superseder(known)
-        gone = known.superseded_by is not None and by is None
-        record = with_origin(known, new.provenance)
-        if record.fact is None and at_least(new.provenance.trust, trust_of(known)):
-            record = record.model_copy(update={"fact": new.fact})
-        others = await self._records.on_matter(record)
-        since = others if by is None else [by, *others]
-        anew = by is not None and not is_old_call(new, known, since)
-        repeated = new.provenance in origins(known) and not (gone or anew)
-        if repeated:  # complete what was begun then; what was said since is no part of it
-            others = [one for one in others if one.created_at <= known.created_at]
-        how = _standing(_word(record, new, known.created_at if repeated else None), others)
-        superseded, contradicted = how.supersedes, how.contradicts
-        revived = known.superseded_by is not None
-        if revived and (repeated or not (gone or _may_return(record, how))):
-            superseded, contradicted = (), ()
-        elif revived:
-            record = holding_again(record, begin_of(new))
-            record = record.model_copy(update={"superseded_by": None})
-        elif repeated:
-            superseded = (*superseded, *await self._half_superseded(known))
-        record = await self._commit(record, known, superseded, contradicted)
-        told = _remembered(record, superseded, contradicted, repetition_of(known))
-        changed = bool(superseded) or record.superseded_by != known.superseded_by
-        return Remembered(
-            record=told.record,
+    async def _once_more(self, new: Record, known: Record, others: Sequence[Record]) -> Remembered:
+        again = await restated(self._records, new, known, others)
+        record = await self._commit(again.place, known)
+        told = _remembered(record, again.place, repetition_of(known))
+        changed = bool(told.superseded) or record.superseded_by != known.superseded_by
+        return replace(
+            told,
             new=changed or known.provenance == new.provenance,
-            superseded=told.superseded,
-            contradicts=told.contradicts,
-            merged=not repeated,
-            decision=told.decision,
+            merged=not again.repeated,
         )
 
     async def _in_place_of(
@@ -151,46 +128,42 @@ class Writer:
         others: Sequence[Record],
     ) -> Remembered:
         if old is None or old.superseded_by not in (None, new.id) or old.id == new.id:
-            await self._records.supersede(old_id, new)  # tells what is wrong
-        how = _standing(new, [one for one in others if one.id != old_id])
-        if old is not None and not at_least(new.provenance.trust, trust_of(old)):
+            old = await self._records.supersede(old_id, new)  # tells what is wrong
+        how = placed(new, [one for one in others if one.id != old_id], new.created_at)
+        how = how if how.later is None else Place(record=new)
+        if not at_least(new.provenance.trust, trust_of(old)):
             return await self._beside(old, new, known, how)
-        superseded = (*((old,) if old is not None else ()), *how.supersedes)
-        record = new
+        record, apart = new, [old]
         if known is not None:
             record = with_origin(known, new.provenance)
-            if known.superseded_by is not None:
-                record = holding_again(record, begin_of(new))
-        record = await self._commit(record, known, superseded, how.contradicts)
-        decision = decided(new, known)
-        told = _remembered(record, superseded, how.contradicts, decision)
+        if known is not None and known.superseded_by is not None:
+            record = holding_again(record, begin_of(new))
+            before = [] if known.supersedes in (None, old_id) else [known.supersedes]
+            apart = without(known, [old, *await self._records.get(before)])
+        record = record.model_copy(update={"supersedes": old_id, "superseded_by": None})
+        apart[0] = ended_by(apart[0], record, new.created_at)
+        place = replace(how, record=record, ended=(old, *how.ended), changed=(*apart, *how.changed))
+        record = await self._commit(place, known)
+        told = _remembered(record, place, decided(new, known))
         if known is None:
             return told
         as_it_was = known.superseded_by is None and known.supersedes == old_id
-        return Remembered(
-            record=record,
+        return replace(
+            told,
             new=not as_it_was or known.provenance == new.provenance,
-            superseded=told.superseded,
-            contradicts=told.contradicts,
             merged=new.provenance not in origins(known),
-            decision=decision,
         )
 
     async def _beside(
-        self, old: Record, new: Record, known: Record | None, how: Standing
+        self, old: Record, new: Record, known: Record | None, how: Place
     ) -> Remembered:
         """Writes what is trusted less than what it was to supersede: both stay, and say so."""
         against = (old, *(one for one in how.contradicts if one.id != old.id))
-        record = new if known is None else with_origin(known, new.provenance)
-        record = await self._commit(record, known, how.supersedes, against)
+        record = how.record if known is None else with_origin(known, new.provenance)
+        place = replace(how, record=record, contradicts=against)
+        record = await self._commit(place, known)
         why = f"It is trusted less than record {short_id(old.id)}, which it cannot supersede."
-        decision = Decision(kind=DecisionKind.NOVEL, why=why)
-        return _remembered(record, how.supersedes, against, decision)
-
-    async def _superseder(self, record: Record) -> Record | None:
-        """What superseded a record, if something did and is there."""
-        name = record.superseded_by
-        return None if name is None else next(iter(await self._records.get([name])), None)
+        return _remembered(record, place, Decision(kind=DecisionKind.NOVEL, why=why))
 
     async def _merged(self, new: Record, same: Record, decision: Decision) -> Remembered:
         record = with_origin(same, new.provenance)
@@ -198,58 +171,34 @@ class Writer:
             await self._records.update([record])
         return Remembered(record=record, new=False, merged=record != same, decision=decision)
 
-    async def _of_the_past(self, new: Record, fact: Fact, later: Record) -> Remembered:
-        until = begin_of(later)
-        over = fact.model_copy(update={"valid_until": until})
-        record = new.model_copy(update={"fact": over, "superseded_by": later.id})
-        await self._records.add([record])
-        why = f"It held until {until:%Y-%m-%d %H:%M}; record {short_id(later.id)} holds since."
-        return Remembered(
-            record=record, new=True, decision=Decision(kind=DecisionKind.NOVEL, why=why)
-        )
+    async def _commit(self, place: Place, known: Record | None) -> Record:
+        """Writes a record and what it changes of others; gives it as it is stored.
 
-    async def _commit(
-        self,
-        record: Record,
-        known: Record | None,
-        superseded: Sequence[Record],
-        contradicted: Sequence[Record],
-    ) -> Record:
-        """Writes a record and what it changes of others; gives it as it is stored."""
-        record = contradicting(record, [other.id for other in contradicted])
-        stored = known
-        if superseded:
-            stored = await self._records.supersede(superseded[0].id, record)
-            update = {"supersedes": stored.supersedes, "superseded_by": stored.superseded_by}
-            record = record.model_copy(update=update)
-        elif known is None:
+        Args:
+            place: The record and its neighbours.
+            known: What is stored under its id, or None.
+        """
+        record = contradicting(place.record, [other.id for other in place.contradicts])
+        changed = {one.id: one for one in place.changed}
+        for other in place.contradicts:
+            named = contradicting(changed.get(other.id, other), [record.id])
+            if named != other:
+                changed[other.id] = named
+        if known is not None:
+            if record != known:
+                changed[record.id] = record
+        elif record.superseded_by is None and place.superseded:
+            await self._records.supersede(place.superseded[0].id, record)
+        else:
             await self._records.add([record])
-            stored = record
-        changed = settled(record, superseded, contradicted)
-        if record != stored:
-            changed.append(record)
         if changed:
-            await self._records.update(changed)
+            await self._records.update(list(changed.values()))
         return record
 
     async def _nearest(self, new: Record) -> list[Record]:
         if is_matter(new.fact):  # facts are told apart by what they say, not by how
             return []
         return await self._records.nearest(new)
-
-    async def _half_superseded(self, record: Record) -> list[Record]:
-        """What a record superseded without that its fact was ended, the write broken off."""
-        if record.supersedes is None:
-            return []
-        found = await self._records.get([record.supersedes])
-        return [old for old in found if old.superseded_by == record.id]
-
-
-def _standing(record: Record, others: Sequence[Record]) -> Standing:
-    fact = record.fact
-    if fact is None or not is_matter(fact) or record.kind is not MemoryKind.SEMANTIC:
-        return Standing()
-    return standing(fact, record.provenance.trust, record.created_at, others)
 
 
 def _of_another_matter(new: Record, known: Record) -> bool:
@@ -259,43 +208,34 @@ def _of_another_matter(new: Record, known: Record) -> bool:
     return not one_matter(new.fact, known.fact)
 
 
-def _suffices(same: Record, new: Record, how: Standing) -> bool:
+def _suffices(same: Record, new: Record, how: Place) -> bool:
     """Whether what is known says the same value and is trusted no less.
 
     Where the new word supersedes others, one that is trusted as much is written too.
     """
     trust, known = new.provenance.trust, trust_of(same)
-    return at_least(known, trust) and not (how.supersedes and at_least(trust, known))
+    takes_place = any(not same_value(one, new) for one in how.superseded)
+    return at_least(known, trust) and not (takes_place and at_least(trust, known))
 
 
-def _word(record: Record, new: Record, at: datetime | None) -> Record:
-    """What is said by saying a known text again: the same, of the time of which it tells now."""
-    fact = record.fact
-    if fact is not None:
-        times = new.fact or Fact(subject=fact.subject)
-        update = {"valid_from": times.valid_from, "valid_until": times.valid_until}
-        fact = fact.model_copy(update=update)
-    update = {"provenance": new.provenance, "created_at": at or new.created_at, "fact": fact}
-    return record.model_copy(update=update)
+def _in_time(how: Place, new: Record, decision: Decision) -> Decision:
+    """The decision on a new word, with when it holds if that is not now."""
+    begin, later = begin_of(new), how.later
+    if how.record.superseded_by is not None and later is not None:
+        until = f"{begin_of(later):%Y-%m-%d %H:%M}"
+        why = f"It held until {until}; record {short_id(later.id)} holds since."
+    elif begin > new.created_at:
+        why = f"It is new; it holds from {begin:%Y-%m-%d %H:%M}, and is told from then on."
+    else:
+        return decision
+    return replace(decision, why=why)
 
 
-def _may_return(record: Record, how: Standing) -> bool:
-    """Whether what was superseded holds again now that it is said again."""
-    if not is_matter(record.fact) or how.later is not None or how.same is not None:
-        return False
-    return bool(how.supersedes) or not how.contradicts
-
-
-def _remembered(
-    record: Record,
-    superseded: Sequence[Record],
-    contradicted: Sequence[Record],
-    decision: Decision,
-) -> Remembered:
+def _remembered(record: Record, how: Place, decision: Decision) -> Remembered:
     return Remembered(
         record=record,
         new=True,
-        superseded=tuple(old.id for old in superseded),
-        contradicts=tuple(other.id for other in contradicted),
+        superseded=tuple(old.id for old in how.superseded),
+        contradicts=tuple(other.id for other in how.contradicts),
         decision=decision,
     )

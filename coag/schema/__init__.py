@@ -65,6 +65,7 @@ from ._records import (
     Record,
     Scalar,
     ScoreParts,
+    folded,
     is_own_id,
     record_id,
 )
@@ -121,6 +122,7 @@ __all__ = [
     "Mood",
     "Lineage",
     "record_id",
+    "folded",
     "is_own_id",
     "RecalledRecord",
     "ScoreParts",

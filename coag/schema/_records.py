@@ -141,7 +141,7 @@ def record_id(kind: MemoryKind, scope: str, text: str, about: Fact | None = None
         about: Its fact, where the same text is remembered of another matter already ("It is shut"
             of the door, and of the window).
     """
-    matter = () if about is None else (_folded(about.subject), _folded(about.attribute))
+    matter = () if about is None else (folded(about.subject), folded(about.attribute))
     return content_id(kind, scope, " ".join(text.split()), *matter)
 
 
@@ -151,7 +151,11 @@ def is_own_id(record: Record) -> bool:
     return record.id in (record_id(*own), record_id(*own, record.fact))
 
 
-def _folded(text: str) -> str:
+def folded(text: str) -> str:
+    """The form of a subject or an attribute in which small differences of writing are gone.
+
+    Upper and lower case are one, and so is all white space, which is cut off at the ends.
+    """
     return " ".join(text.casefold().split())
 
 

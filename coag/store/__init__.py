@@ -13,14 +13,16 @@ the records of a Chroma the vectors of another one. Importing this package impor
 nor wordllama nor numpy; they come with the first use.
 """
 
+from coag.schema import folded
+
 from ._chroma_functions import EmbeddingFunction, chroma_embedder
 from ._chroma_store import ChromaStore
-from ._config import StoreConfig
+from ._config import StoreConfig, embedder_of
 from ._embedders import Embedder, HashEmbedder
-from ._fields import FIXED_FIELDS, SHORT_ID_LENGTH, check_metadata, folded, short_id
+from ._fields import FIXED_FIELDS, SHORT_ID_LENGTH, check_metadata, short_id
 from ._filters import parse_where
 from ._in_memory import InMemoryStore
-from ._location import holds_records, public_location
+from ._location import LTM_FOLDER, RECORDS_FILE, holds_records, public_location
 from ._open import open_store
 from ._order import ranked
 from ._protocol import RecordStore
@@ -31,7 +33,7 @@ from ._reembedding import (
     reembed,
     unfinished_reembedding,
 )
-from ._reembedding_work import ReembedPlan, ReembedProgress, ReembedUnfinished
+from ._reembedding_told import ReembedPlan, ReembedProgress, ReembedUnfinished
 from ._search import Search
 from ._supersession import superseded_pair
 from ._wordllama import WordLlamaEmbedder
@@ -41,8 +43,11 @@ from .minilm import MiniLmEmbedder
 __all__ = [
     "open_store",
     "StoreConfig",
+    "embedder_of",
     "public_location",
     "holds_records",
+    "RECORDS_FILE",
+    "LTM_FOLDER",
     "RecordStore",
     "WrappedStore",
     "Search",

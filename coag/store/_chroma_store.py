@@ -59,12 +59,15 @@ class ChromaStore:
         self.embedder: Embedder = embedder or WordLlamaEmbedder()
         self._location = parse_location(location)
         chroma = ChromaCollections(self._location, self.embedder, collection)
-        folder = self._location if isinstance(self._location, Path) else None
-        self._indexed = IndexedChroma(
-            chroma,
-            None if folder is None else folder / f"{collection}-words.sqlite3",
-            shared=folder is None,
-        )
+        words = self.words_file
+        self._indexed = IndexedChroma(chroma, words, shared=words is None)
+
+    @property
+    def words_file(self) -> Path | None:
+        """The file of the index of words; None for a server, whose words are kept in RAM."""
+        if isinstance(self._location, Path):
+            return self._location / f"{self.collection}-words.sqlite3"
+        return None
 
     @property
     def location(self) -> str:

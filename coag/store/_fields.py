@@ -6,10 +6,10 @@ import json
 import math
 from collections.abc import Iterator, Mapping
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from coag.errors import RecordStoreError
-from coag.schema import Record, Scalar
+from coag.schema import Record, Scalar, folded
 
 FIXED_FIELDS = (
     "type",
@@ -43,14 +43,6 @@ _LARGEST_EXACT = 2**53
 def short_id(record_id: str) -> str:
     """The short form of a record's id, as models are shown it."""
     return record_id[:SHORT_ID_LENGTH]
-
-
-def folded(text: str) -> str:
-    """The form of a subject or an attribute in which small differences of writing are gone.
-
-    Upper and lower case are one, and so is all white space, which is cut off at the ends.
-    """
-    return " ".join(text.casefold().split())
 
 
 def field_name(name: str) -> str:
@@ -159,8 +151,8 @@ def from_json(text: str, rest: str) -> Record:
         RecordStoreError: If it gave no such thing.
     """
     try:
-        fields: dict[str, Any] = json.loads(rest)
-        return Record.model_validate({**fields, "text": text})
+        # as one JSON text, which pydantic reads in half the time of a dict
+        return Record.model_validate_json(f'{{"text":{json.dumps(text)},{rest[1:]}')
     except ValueError as error:
         raise RecordStoreError(
             f"The record with text {text[:60]!r} cannot be read: {error}. Another program or "

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from dataclasses import field as given
 from typing import Any, cast
 
-from ._fields import CURRENT, FOLDED_FIELDS, exact, field_name, folded
+from coag.schema import folded
+
+from ._fields import CURRENT, FOLDED_FIELDS, exact, field_name
 from ._search import Search
 
 Fields = Mapping[str, str | float | bool]

@@ -9,13 +9,15 @@ from urllib.parse import urlsplit
 from coag.errors import ConfigurationError
 
 _CHROMA_PORT = 8000
-_RECORDS = "chroma.sqlite3"
-_AGENTS_STORE = "long_term"
+RECORDS_FILE = "chroma.sqlite3"
+"""Chroma's own file in the folder of a store."""
+LTM_FOLDER = "long_term"
+"""Where the store is within the folder that an agent was given."""
 
 
 def holds_records(folder: Path) -> bool:
     """Whether a folder is a store itself."""
-    return (folder.expanduser() / _RECORDS).is_file()
+    return (folder.expanduser() / RECORDS_FILE).is_file()
 
 
 def check_folder(location: Path | Server) -> None:
@@ -26,10 +28,10 @@ def check_folder(location: Path | Server) -> None:
     """
     if isinstance(location, Server) or holds_records(location):
         return
-    if holds_records(location / _AGENTS_STORE):
-        below = str(location / _AGENTS_STORE)
+    if holds_records(location / LTM_FOLDER):
+        below = str(location / LTM_FOLDER)
         raise ConfigurationError(
-            f"{str(location)!r} is an agent's folder; its records are in {_AGENTS_STORE!r}: "
+            f"{str(location)!r} is an agent's folder; its records are in {LTM_FOLDER!r}: "
             f"open_store({below!r}). Nothing was made."
         )
 

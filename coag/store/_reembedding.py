@@ -14,7 +14,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ._embedders import Embedder
-from ._reembedding_work import Reembedding, ReembedPlan, ReembedProgress, ReembedUnfinished
+from ._reembedding_told import ReembedPlan, ReembedProgress, ReembedUnfinished
+from ._reembedding_work import Reembedding
 
 BATCH = 250
 """How many records are copied in one step, and held in memory, unless said otherwise."""

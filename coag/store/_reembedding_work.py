@@ -7,7 +7,6 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 from coag.errors import ConfigurationError, RecordStoreError
 from coag.schema import MemoryKind
@@ -15,8 +14,9 @@ from coag.schema import MemoryKind
 from ._chroma_names import is_made_with, live_name, new_metadata, next_name, old_name
 from ._chroma_types import Client, Collection, check_format, chroma_errors, close_client, write_lock
 from ._embedders import Embedder
-from ._location import parse_location
+from ._location import holds_records, parse_location
 from ._reembedding_steps import Move
+from ._reembedding_told import ReembedPlan, ReembedProgress, ReembedUnfinished
 from ._vectors import text_vectors
 from .chroma import client_at, collection_named, make_collection
 
@@ -30,50 +30,7 @@ _SECONDS_TO_WRITE = 0.002
 _COPY_OF = "copy_of"
 """Key of a copy's metadata with the id of the collection that it takes the place of."""
 
-_DATABASE = "chroma.sqlite3"
 """The file by which a folder of Chroma is known."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReembedProgress:
-    """How far a re-embedding came."""
-
-    stage: Literal["copying", "switched"]
-    """`switched` is said once, at the end: the new vectors are in use."""
-    done: int
-    """Records that have their new vectors."""
-    total: int
-    """Records that there are."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReembedPlan:
-    """What a re-embedding has to do, as found without changing anything."""
-
-    state: Literal["needed", "half_way", "done"]
-    """`done`: the records have vectors of this embedder, and nothing is left to do."""
-    made_with: tuple[str, ...]
-    """Names of the embedders whose vectors are in use."""
-    embedder: str
-    """Name of the one that was asked for."""
-    records: int
-    """Records that are there."""
-    left: int
-    """Records that have no vectors of this embedder yet."""
-    seconds: float
-    """About how long it takes, as measured on some of the records."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReembedUnfinished:
-    """A re-embedding that was begun and is not done."""
-
-    embedder: str
-    """Name of the embedder whose vectors the records are getting."""
-    done: int
-    """Records that have them."""
-    records: int
-    """Records that are there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +88,7 @@ class Reembedding:
         left = max(0, left)
         return ReembedPlan(
             state=state,
-            made_with=tuple(sorted({str((one.metadata or {}).get("embedder")) for one in stored})),
+            made_with=tuple(sorted({_made_by(one) for one in stored})),
             embedder=embedder.name,
             records=records,
             left=left,
@@ -142,21 +99,16 @@ class Reembedding:
         """See `unfinished_reembedding`."""
         client = self._connected()
         found = [self._of_kind(client, kind) for kind in MemoryKind]
-        targets = [one.target for one in found if one.target is not None]
-        if not targets:
+        begun = [one.target for one in found if one.target is not None]
+        if not begun:
             return None
-        embedder = (targets[0].metadata or {}).get("embedder")
-        finished = [
-            one.live
-            for one in found
-            if one.target is None
-            and one.live is not None
-            and (one.live.metadata or {}).get("embedder") == embedder
-        ]
+        stored = [one.source for one in found if one.source is not None]
+        finished = [one.live for one in found if one.target is None and one.live is not None]
+        embedder = _made_by(begun[0])
+        done = [*begun, *(one for one in finished if _made_by(one) == embedder)]
+        records = sum(map(self._counted, stored))
         return ReembedUnfinished(
-            embedder=str(embedder),
-            done=sum(map(self._counted, [*targets, *finished])),
-            records=sum(self._counted(one.source) for one in found if one.source is not None),
+            embedder=embedder, done=sum(map(self._counted, done)), records=records
         )
 
     def _seconds_each(self, sources: list[Collection], embedder: Embedder) -> float:
@@ -277,10 +229,10 @@ class Reembedding:
             if one.source is not None:
                 check_format(one.source)
             if one.next is not None and not is_made_with(one.next, embedder):
-                begun = (one.next.metadata or {}).get("embedder")
                 raise ConfigurationError(
-                    f"The store at {self._location} is being re-embedded for embedder {begun!r}, "
-                    f"not {embedder.name!r}. Complete that first, or abandon it."
+                    f"The store at {self._location} is being re-embedded for embedder "
+                    f"{_made_by(one.next)!r}, not {embedder.name!r}. Complete that first, or "
+                    "abandon it."
                 )
         return found
 
@@ -292,7 +244,7 @@ class Reembedding:
 
     def _connected(self) -> Client:
         if self._client is None:
-            if isinstance(self._location, Path) and not (self._location / _DATABASE).exists():
+            if isinstance(self._location, Path) and not holds_records(self._location):
                 raise RecordStoreError(f"There is no store of records at {self._location}.")
             with chroma_errors(self._location):
                 self._client = client_at(self._location)
@@ -301,3 +253,8 @@ class Reembedding:
     def _counted(self, collection: Collection) -> int:
         with chroma_errors(self._location):
             return collection.count()
+
+
+def _made_by(collection: Collection) -> str:
+    """Name of the embedder whose vectors a collection holds."""
+    return str((collection.metadata or {}).get("embedder"))

@@ -37,6 +37,7 @@ from coag.schema import (
     Record,
     RetrievalOutcome,
     Rung,
+    ScoreParts,
     SelectionOutcome,
     Snapshot,
     SnapshotReason,
@@ -288,7 +289,10 @@ def _retrieval(cycle: int) -> RetrievalOutcome:
         at=AT,
         query=HARM,
         filter={HARM: nested(HARM)},
-        records=(RecalledRecord(record=record, score=0.87),),
+        records=(
+            RecalledRecord(record=record, score=0.87, why=ScoreParts(lexical=1e300, dense=-1e300)),
+        ),
+        left_out=(HARM,) * 50,
         procedures={HARM: 2},
         constraints=(HARM,),
     )

@@ -73,6 +73,7 @@ from coag.schema import (
     Record,
     RetrievalOutcome,
     Rung,
+    ScoreParts,
     SelectionOutcome,
     TokenUsage,
     Trust,
@@ -85,6 +86,8 @@ from coag.tracing import Parent, Recipe, RunInfo
 Say = Callable[[str], str]
 """What becomes of a text out of a log."""
 
+WHY = ScoreParts(lexical=0.45, dense=0.38, form=0.001)
+"""The parts of a score."""
 START = datetime(2026, 11, 22, 7, 44, 17, tzinfo=UTC)
 KEY = "20261122-074425-robot-0e414d"
 FORK = "20261122-080102-robot-77aa10"
@@ -474,9 +477,10 @@ def phases(say: Say = as_it_is, *, broken_off: bool = False) -> tuple[PhaseView,
             query=say("dirt in room 4, battery 34"),
             filter={"type": say("obstacle")},
             records=(
-                RecalledRecord(record=record(1, say), score=0.83),
+                RecalledRecord(record=record(1, say), score=0.83, why=WHY),
                 RecalledRecord(record=record(2, say), score=0.41),
             ),
+            left_out=(say("0123456789abcdef"), "fedcba9876543210"),
             procedures={say("proposal"): 3, "reasoning": 1},
             constraints=(say("arguments_fit"), say("keep_charge")),
             **common,
@@ -651,9 +655,10 @@ def memory_page(say: Say = as_it_is) -> MemoryPage:
                 cycle=4,
                 query=say("dirt in room 4"),
                 hits=(
-                    RecalledRecord(record=record(1, say), score=0.83),
+                    RecalledRecord(record=record(1, say), score=0.83, why=WHY),
                     RecalledRecord(record=record(2, say), score=0.41),
                 ),
+                left_out=(say("0123456789abcdef"),),
             ),
         ),
         recalls_total=9,

@@ -9,6 +9,9 @@ from typing import Annotated, Any
 
 import typer
 
+_MOST = 1_000_000
+"""Records that may be asked for at once."""
+
 
 class Kind(StrEnum):
     """Which memory."""
@@ -43,6 +46,19 @@ def _one_of(known: type[Kind | TrustName | Ceiling]) -> Callable[[str], Any]:
             raise typer.BadParameter(f"{given!r} is not one of {names}.") from error
 
     return read
+
+
+def _limit(given: str | int) -> int:
+    """Reads how many records are wanted, and says how to give that where it is no such number."""
+    try:
+        count = int(given)
+    except ValueError:
+        count = 0
+    if not 1 <= count <= _MOST:
+        raise typer.BadParameter(
+            f"{given!r} is no number of records. Give one from 1 to {_MOST:,}, e.g. --limit 20."
+        )
+    return count
 
 
 _PLACE, _FILTER = "Where", "Which records"
@@ -125,7 +141,8 @@ Where = Annotated[
     ),
 ]
 Limit = Annotated[
-    int, typer.Option(min=1, metavar="N", help="At most so many.", rich_help_panel=_FILTER)
+    int,
+    typer.Option(parser=_limit, metavar="N", help="At most so many.", rich_help_panel=_FILTER),
 ]
 
 Query = Annotated[str, typer.Argument(help="What to look for, in any words.")]

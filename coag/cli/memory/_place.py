@@ -7,25 +7,20 @@ from collections.abc import AsyncGenerator, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar, cast
+from typing import TypeVar
 
 import typer
 
 from coag.errors import ConfigurationError, EmbedderMismatchError
-from coag.memory import (
-    LTM_FOLDER,
-    PROCEDURES_FILE,
-    ProceduralMemory,
-    Procedure,
-    seed_procedures,
-)
 from coag.schema import MemoryKind
 from coag.store import (
-    Embedder,
-    InMemoryStore,
+    LTM_FOLDER,
+    RECORDS_FILE,
     RecordStore,
     StoreConfig,
     WordLlamaEmbedder,
+    embedder_of,
+    holds_records,
     plan_reembedding,
 )
 
@@ -33,7 +28,6 @@ from ._text import line
 
 _T = TypeVar("_T")
 
-_CHROMA_FILE = "chroma.sqlite3"
 _NOTHING = 1
 """Exit code where nothing was found."""
 
@@ -58,19 +52,6 @@ class Place:
         """Where the records are, for a person."""
         return str(self.store)
 
-    def procedures(self) -> ProceduralMemory | None:
-        """The procedures beside the records, as they stand in their file; None without one.
-
-        The developer's own texts are taken from the file, so that none of them is changed.
-        """
-        path = None if self.folder is None else self.folder / PROCEDURES_FILE
-        if path is None or not path.is_file():
-            return None
-        stored = ProceduralMemory({}, path=path).save_state()["procedures"]
-        return ProceduralMemory(
-            {name: _as_stored(name, versions) for name, versions in stored.items()}, path=path
-        )
-
 
 def place_of(memory: str | None, embedder: str | None, *, make: bool = False) -> Place:
     """The place that options name.
@@ -92,31 +73,21 @@ def place_of(memory: str | None, embedder: str | None, *, make: bool = False) ->
         return Place(store=memory, folder=None, embedder=embedder)
     folder = Path(memory).expanduser()
     inner = folder / LTM_FOLDER
-    if (folder / _CHROMA_FILE).is_file() and (inner / _CHROMA_FILE).is_file():
+    if holds_records(folder) and holds_records(inner):
         raise ConfigurationError(
             f"There are two memories: one in {str(folder)!r} itself and one in {str(inner)!r}. "
             f"Name {str(inner)!r} for that one; move the other one's files into a folder of their "
             "own to read it."
         )
-    if (folder / _CHROMA_FILE).is_file():  # the records' own folder
+    if holds_records(folder):  # the records' own folder
         beside = folder.parent if folder.name == LTM_FOLDER else folder
         return Place(store=folder, folder=beside, embedder=embedder)
-    if not make and not (folder / LTM_FOLDER / _CHROMA_FILE).is_file():
+    if not make and not holds_records(inner):
         raise ConfigurationError(
-            f"There is no memory in {str(folder)!r}. Neither {str(inner / _CHROMA_FILE)!r}, where "
-            f"an agent that was given memory= has it, nor {str(folder / _CHROMA_FILE)!r} is there."
+            f"There is no memory in {str(folder)!r}. Neither {str(inner)!r}, where an agent that "
+            f"was given memory= has it, nor {str(folder)!r} itself has a {RECORDS_FILE}."
         )
-    return Place(store=folder / LTM_FOLDER, folder=folder, embedder=embedder)
-
-
-def embedder_named(name: str) -> Embedder:
-    """One of coag's embedders by its name.
-
-    Raises:
-        ConfigurationError: If there is none; lists those that there are.
-    """
-    store = StoreConfig(embedder=name).open()
-    return cast("InMemoryStore", store).embedder
+    return Place(store=inner, folder=folder, embedder=embedder)
 
 
 @asynccontextmanager
@@ -154,7 +125,7 @@ async def _made_with(place: Place, error: EmbedderMismatchError) -> str:
     """Name of the one embedder whose vectors a place holds; the error if it is not to be had."""
     if place.embedder is not None:
         raise error
-    plan = await plan_reembedding(place.store, embedder_named(WordLlamaEmbedder.name))
+    plan = await plan_reembedding(place.store, embedder_of(WordLlamaEmbedder.name))
     if len(plan.made_with) != 1:
         raise error
     return plan.made_with[0]
@@ -169,18 +140,3 @@ def run(work: Coroutine[object, object, _T]) -> _T:
             indent = " " * (len(one) - len(one.lstrip(" ")))
             typer.echo(indent + line(one, 600), err=True)
         raise typer.Exit(_NOTHING) from error
-
-
-def _as_stored(name: str, versions: list[dict[str, str]]) -> Procedure:
-    """A procedure whose developer's text is the one in the file.
-
-    Of the placeholders that coag's own one has, those count that stand in the text that holds.
-    """
-    seeds = [version["text"] for version in versions if version["author"] == "seed"]
-    text = seeds[-1] if seeds else versions[0]["text"]
-    ours = seed_procedures().get(name)
-    used = (one for one in (ours.placeholders if ours is not None else ()))
-    placeholders = (
-        one for one in used if all(f"{{{one}}}" in t for t in (text, versions[-1]["text"]))
-    )
-    return Procedure(name=name, text=text, placeholders=tuple(placeholders))

@@ -11,13 +11,14 @@ from coag.store import (
     ReembedPlan,
     WordLlamaEmbedder,
     abandon_reembedding,
+    embedder_of,
     plan_reembedding,
     reembed,
 )
 
 from ._asking import ask, check_can_ask, shown_progress, tell
 from ._log import note
-from ._place import Place, embedder_named, run
+from ._place import Place, run
 
 
 def reembed_memory(place: Place, to: str | None, *, by: str, yes: bool) -> None:
@@ -26,7 +27,7 @@ def reembed_memory(place: Place, to: str | None, *, by: str, yes: bool) -> None:
     Raises:
         CoagError: There is no such embedder, it failed, or nobody can be asked.
     """
-    embedder = embedder_named(to or WordLlamaEmbedder.name)
+    embedder = embedder_of(to or WordLlamaEmbedder.name)
     check_can_ask(yes=yes)
     plan = run(plan_reembedding(place.store, embedder))
     if plan.state == "done":

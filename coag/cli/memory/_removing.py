@@ -17,6 +17,7 @@ from ._filters import the_record
 from ._log import note
 from ._looking import write_json
 from ._place import NothingFoundError, Place, opened, run
+from ._procedures import procedures_of
 from ._text import line
 
 _SHOWN = 20
@@ -138,7 +139,7 @@ async def _revoked(
         record = await _perhaps(store, name, scope)
         full = name if record is None else record.id
         resting = await resting_on(store, full, scopes=scopes)
-        procedures = place.procedures()
+        procedures = procedures_of(place)
         gone = {full, *(one.id for one in resting)}
         rules = [] if procedures is None else _rules_on(procedures, gone)
         first = record or next(iter(resting), None)

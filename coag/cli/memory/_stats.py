@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 
 from rich.table import Table
 from rich.text import Text
 
-from coag.errors import ConfigurationError
 from coag.memory.transfer import Health, examine_memory, mend_chains
 from coag.schema import MemoryKind
-from coag.store import DEFAULT_RANKING, Search, plan_reembedding
+from coag.store import DEFAULT_RANKING, ReembedUnfinished, Search, unfinished_reembedding
 from coag.store.lexicon import throw_away
 
 from ._asking import tell
 from ._log import note
 from ._looking import write_json
-from ._place import Place, embedder_named, opened, run
+from ._place import Place, opened, run
 from ._text import DIM, line, minute, screen
 
 _SOUND, _UNSOUND = 0, 1
@@ -43,14 +43,18 @@ def show_stats(place: Place, *, mend: bool, as_json: bool) -> int:
             note(place, "mended", by="person", records=restored)
             tell(f"{len(restored)} record(s) hold again.", DIM)
             health = run(_examined(place))
+    begun = run(unfinished_reembedding(place.store))
     if as_json:
-        told = {"healthy": health.healthy, "verdict": health.verdict}
+        told = {
+            "healthy": health.healthy,
+            "verdict": health.verdict,
+            "reembedding": None if begun is None else {**asdict(begun), "notice": _notice(begun)},
+        }
         write_json([json.dumps({**health.model_dump(mode="json"), **told}, ensure_ascii=False)])
     else:
         _print(health)
-        begun = run(_half_way(place, health))
         if begun is not None:
-            tell(begun, "yellow")
+            tell(_notice(begun), "yellow")
     return _SOUND if health.healthy else _UNSOUND
 
 
@@ -59,16 +63,14 @@ async def _examined(place: Place) -> Health:
         return await examine_memory(store)
 
 
-async def _half_way(place: Place, health: Health) -> str | None:
+def _notice(begun: ReembedUnfinished) -> str:
     """What to say of a re-embedding that was begun and is not done."""
-    if health.embedder is None or not health.episodic + health.semantic:
-        return None
-    on = "`coag memory reembed --to NAME` goes on, `coag memory reembed --abandon` gives it up."
-    try:
-        plan = await plan_reembedding(place.store, embedder_named(health.embedder))
-    except ConfigurationError as error:
-        return line(f"A re-embedding is half way. {error} {on}", 600)
-    return f"A re-embedding is half way. {on}" if plan.state == "half_way" else None
+    name = line(begun.embedder, 100)
+    return (
+        f"A re-embedding is half way: {begun.done:,} of {begun.records:,} record(s) have vectors "
+        f"of {name}. `coag memory reembed --to {name}` goes on, `coag memory reembed --abandon` "
+        "gives it up."
+    )
 
 
 async def _chains_mended(place: Place) -> tuple[str, ...]:

@@ -122,7 +122,7 @@ class MemoryScan:
 
     def _recall_rows(self, positions: Sequence[int]) -> tuple[RecallRow, ...]:
         return tuple(
-            RecallRow(cycle=body.cycle, query=body.query, hits=body.records)
+            RecallRow(cycle=body.cycle, query=body.query, hits=body.records, left_out=body.left_out)
             for body in self._bodies(positions)
             if isinstance(body, RetrievalOutcome)
         )

@@ -12,10 +12,10 @@ from coag.inspector.reading import told_in_a_line
 from coag.inspector.views import Edge, Node, NodeSort, WhyGraph
 from coag.proof import Considered, Explanation, why
 from coag.proof.explaining import explain
-from coag.schema import RecalledRecord, TraceRecord, one_line
+from coag.schema import RecalledRecord, one_line
 from coag.tracing import RunFolder, TraceIndex, read_run
 
-from ._procedures import snapshots_with_texts
+from ._cycle_records import records_of
 
 NODES = 40
 """Nodes of a graph, at most."""
@@ -50,27 +50,11 @@ def why_graph(run: RunFolder, cycle: int, *, index: TraceIndex | None = None) ->
         return graph_of(why(run, cycle))
     info = read_run(run.path)
     try:
-        return graph_of(explain(info, _records_of(index, cycle), cycle))
+        return graph_of(explain(info, records_of(index, cycle), cycle))
     except ConfigurationError as error:
         if not index.of_cycle(cycle):
             raise
         return WhyGraph(cycle=cycle, nodes=(), edges=(), trouble=one_line(str(error), _DETAIL))
-
-
-def _records_of(index: TraceIndex, cycle: int) -> Iterator[TraceRecord]:
-    """What a cycle can have rested on: its own records, and those since the cycle before began.
-
-    Before them the snapshot that holds the procedures' texts. Of a cycle that is not there all.
-    """
-    stretches = index.of_cycle(cycle)
-    first = index.stretch(max(0, stretches[0] - 1)).first if stretches else 0
-    last = index.stretch(stretches[-1] if stretches else -1) if index.stretches else None
-    end = last.first + last.count if last else 0
-    texts = [at for at in snapshots_with_texts(index) if at < first][-1:]
-    for position in (*texts, *range(first, end)):
-        (line,) = index.read([position])
-        if line.entry is not None:
-            yield line.entry.body
 
 
 def graph_of(told: Explanation) -> WhyGraph:
@@ -146,7 +130,9 @@ def _records(told: Explanation) -> Iterator[Node]:
     for number, hit in enumerate(told.recalled[:_SOME]):
         record = hit.record
         where = f"{record.kind}, cycle {record.provenance.cycle} of {record.provenance.run[:60]}"
-        detail = f"{record.text[:_HEARD]} (record {record.id[:80]}, {where})"
+        because = _because(hit)
+        of = f"record {record.id[:80]}, {where}{f'; why: {because}' if because else ''}"
+        detail = f"{record.text[:_HEARD]} ({of})"
         label = f"{record.id[:_ID]}: {record.text[:_HEARD]}"
         yield _RECORD.node(f"record-{number}", label, detail, note=f"{hit.score:.2f}")
 
@@ -289,7 +275,14 @@ def _sentences(told: Explanation) -> Iterator[str]:
 
 def _recalled(hit: RecalledRecord) -> str:
     named = f"record {hit.record.id[:_ID]}"
-    return f"It recalled {named}, with similarity {hit.score:.2f}: {hit.record.text[:_HEARD]}"
+    because = _because(hit)
+    how = f"score {hit.score:.2f} ({because})" if because else f"similarity {hit.score:.2f}"
+    return f"It recalled {named}, with {how}: {hit.record.text[:_HEARD]}"
+
+
+def _because(hit: RecalledRecord) -> str:
+    """Which parts of its score brought a record; empty where that is not told."""
+    return "" if hit.why is None else _short(hit.why.told(), _LABEL)
 
 
 def _fate(one: Considered) -> str:

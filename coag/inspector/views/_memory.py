@@ -27,6 +27,8 @@ class RecallRow:
     query: str
     hits: tuple[RecalledRecord, ...]
     """With the parts of their scores."""
+    left_out: tuple[str, ...] = ()
+    """Ids of those for which the prompt had no room."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -112,11 +112,8 @@ async def examine_memory(store: RecordStore) -> Health:
             if record.kind not in probes and record.superseded_by is None:
                 probes[record.kind] = record
     counts = {kind: await store.count(kind) for kind in MemoryKind}
-    folder = folder_of(store)
-    index = None
-    if folder is not None and isinstance(store, ChromaStore):
-        words = folder / f"{store.collection}-words.sqlite3"
-        index = await asyncio.to_thread(examine_index, words, tally.ids)
+    words = store.words_file if isinstance(store, ChromaStore) else None
+    index = None if words is None else await asyncio.to_thread(examine_index, words, tally.ids)
     unfound = [kind for kind, probe in probes.items() if not await _is_found(store, probe)]
     findings = (
         *_of_records(tally, counts, unfound),
@@ -137,7 +134,7 @@ async def examine_memory(store: RecordStore) -> Health:
         newest=tally.newest,
         embedder=None if embedder is None else embedder.name,
         dimension=None if embedder is None else embedder.dimension,
-        size=None if folder is None else await asyncio.to_thread(_size_of, folder),
+        size=None if words is None else await asyncio.to_thread(_size_of, words.parent),
         index=index,
         findings=findings,
     )
@@ -179,13 +176,6 @@ def _kept_digest(text: str, rest: str) -> bytes | None:
         return digest_of(Record.model_validate({**json.loads(rest), "text": text}))
     except ValueError:
         return None
-
-
-def folder_of(store: RecordStore) -> Path | None:
-    """The folder of a store, if it is one."""
-    if not isinstance(store, ChromaStore) or "://" in str(store.given_location):
-        return None
-    return Path(store.given_location)
 
 
 async def _is_found(store: RecordStore, probe: Record) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from coag.memory import LongTermMemory
+from coag.memory import LongTermMemory, derived_levels
 from coag.schema import Provenance, Record
 from coag.store import RecordStore
 
@@ -68,16 +68,9 @@ async def resting_on(
     Raises:
         RecordStoreError: If the store cannot be reached.
     """
-    resting: dict[str, list[str]] = {}
+    sources: dict[str, tuple[str, ...]] = {}
     async for records in store.scan(scopes=scopes):
-        for record in records:
-            for source in record.lineage.derived_from:
-                resting.setdefault(source, []).append(record.id)
-    found: dict[str, None] = {}
-    waiting = [name]
-    while waiting:
-        for one in resting.get(waiting.pop(), ()):
-            if one not in found and one != name:
-                found[one] = None
-                waiting.append(one)
-    return tuple(await store.get(list(found)))
+        concluded = (record for record in records if record.lineage.derived_from)
+        sources.update({record.id: record.lineage.derived_from for record in concluded})
+    _, *levels = derived_levels(name, sources)
+    return tuple(await store.get([one for level in levels for one in level]))

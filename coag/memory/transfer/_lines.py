@@ -8,6 +8,7 @@ from typing import BinaryIO, Literal
 
 from pydantic import ValidationError
 
+from coag.memory import unfit
 from coag.schema import Moment, Record, Value, is_own_id, one_line, record_id
 
 from ._outcome import TransferError
@@ -88,7 +89,8 @@ def parse_record(line: bytes) -> Record:
     """The record that a line holds.
 
     Raises:
-        LineError: If it holds none, or one whose id is not that of its text.
+        LineError: If it holds none, one whose id is not that of its text, or one that no
+            memory keeps.
     """
     if len(line) > LONGEST_LINE:
         raise LineError(f"it has more than {LONGEST_LINE:,} bytes; no record is as long.")
@@ -104,6 +106,9 @@ def parse_record(line: bytes) -> Record:
             f"its id {one_line(record.id, 60)!r} is not that of its kind, scope and text, which is "
             f"{own!r}; somebody has changed one of them."
         )
+    problem = unfit(record)
+    if problem is not None:
+        raise LineError(f"its record {record.id} cannot be kept: {problem}")
     return record
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from coag.schema import Record
+from coag.memory import holding_again
 from coag.store import RecordStore
 
 _BATCH = 500
@@ -24,12 +24,6 @@ async def mend_chains(store: RecordStore) -> tuple[str, ...]:
     hidden = [name for name, other in by.items() if other not in there]
     for start in range(0, len(hidden), _BATCH):
         found = await store.get(hidden[start : start + _BATCH])
-        await store.update([_holding(record) for record in found])
+        current = [record.model_copy(update={"superseded_by": None}) for record in found]
+        await store.update([holding_again(record) for record in current])
     return tuple(hidden)
-
-
-def _holding(record: Record) -> Record:
-    fact = record.fact
-    if fact is not None:
-        fact = fact.model_copy(update={"valid_until": None})
-    return record.model_copy(update={"superseded_by": None, "fact": fact})

@@ -54,6 +54,13 @@ def test_declaring_the_commands_imports_nothing_heavy() -> None:
     assert not heavy & set(loaded.split())
 
 
+def test_looking_at_records_imports_no_more_than_their_store() -> None:
+    code = "import sys, coag.cli.memory._looking; print(*sys.modules)"
+    run = [sys.executable, "-c", code]
+    loaded = subprocess.run(run, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    assert not {"coag.memory", "coag.tracing", "autogen_core", "chromadb"} & set(loaded.split())
+
+
 def test_it_is_run_as_a_module_too() -> None:
     run = [sys.executable, "-m", "coag", "--version"]
     told = subprocess.run(run, cwd=ROOT, check=True, capture_output=True, text=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -21,12 +22,20 @@ COLOURS = ("red", "blue", "green", "brown")
 
 
 def told(
-    text: str, *, who: str = "ann", trust: Trust = Trust.USER, value: str = "", about: str = "door"
+    text: str,
+    *,
+    who: str = "ann",
+    trust: Trust = Trust.USER,
+    value: str = "",
+    about: str = "door",
+    since: datetime | None = None,
 ) -> ToRemember:
     origin = Provenance(
         run="run", activity="main", cycle=1, source=who, source_kind="message", trust=trust
     )
-    fact = Fact(subject=about, attribute="colour", value=value) if value else None
+    fact = None
+    if value:
+        fact = Fact(subject=about, attribute="colour", value=value, valid_from=since)
     return ToRemember(kind=SEMANTIC, text=text, provenance=origin, fact=fact)
 
 
@@ -170,7 +179,9 @@ def words(draw: st.DrawFn) -> ToRemember:
     about, value = draw(st.sampled_from(("door", "wall"))), draw(st.sampled_from(COLOURS))
     trust = draw(st.sampled_from((Trust.USER, Trust.USER, Trust.UNTRUSTED)))
     how = draw(st.sampled_from(("is", "was painted")))
-    return told(f"{about} {how} {value}", who=who, trust=trust, value=value, about=about)
+    since = draw(st.sampled_from((None, None, *(datetime(2025, 5, n, tzinfo=UTC) for n in (1, 2)))))
+    text = f"{about} {how} {value}"
+    return told(text, who=who, trust=trust, value=value, about=about, since=since)
 
 
 stories = st.lists(words(), max_size=12)

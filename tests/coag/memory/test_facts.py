@@ -141,7 +141,7 @@ async def test_old_word_repeated_by_somebody_less_trusted_stays_superseded(
 async def test_news_of_an_earlier_time_do_not_take_the_place_of_what_holds(
     memory: LongTermMemory,
 ) -> None:
-    noon, morning = datetime(2026, 5, 1, 12, tzinfo=UTC), datetime(2026, 5, 1, 8, tzinfo=UTC)
+    noon, morning = datetime(2025, 5, 1, 12, tzinfo=UTC), datetime(2025, 5, 1, 8, tzinfo=UTC)
     now = await tell(memory, "open", since=noon)
     late = await tell(memory, "shut", since=morning)
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coag.memory import LongTermMemory, Remembered, ToRemember
+from coag.memory import LongTermMemory, Remembered, ToRemember, revoke_origin
 from coag.schema import Fact, MemoryKind, Provenance, Record, SteppingClock, Trust
 from coag.store import HashEmbedder, InMemoryStore
 
@@ -164,6 +164,55 @@ async def test_a_users_word_taken_back_leaves_what_was_not_trusted(
     await memory.revoke(own.record.id, "She meant another door.")
 
     assert await memory.store.get([rumour.record.id]) == [rumour.record]
+
+
+async def test_an_origin_that_is_revoked_takes_its_trust_away_again(
+    memory: LongTermMemory,
+) -> None:
+    rumour = await tell(memory, "It is shut.", WEB)
+    both = await tell(memory, "It is shut.", ANN)
+    made = await tell(memory, "One cannot walk in.", ROBBIE, rests_on=(both.record,))
+    further = await tell(memory, "Nobody is in.", ROBBIE, rests_on=(made.record,))
+
+    done = await revoke_origin(memory, rumour.record.id[:8], "ann", "She meant another door.")
+
+    assert set(done.cleared) == {rumour.record.id, made.record.id, further.record.id}
+    held = await memory.store.get(done.cleared)
+    assert {one.provenance.trust for one in held} == {UNTRUSTED}
+    assert await memory.store.get([rumour.record.id]) == [rumour.record]
+
+
+async def test_what_a_revoked_origin_had_superseded_holds_again_beside_what_is_left(
+    memory: LongTermMemory,
+) -> None:
+    sound = await tell(memory, "The door is open.", origin("ben", USER), "open")
+    rumour = await tell(memory, "The door is shut.", WEB, "shut")
+    both = await tell(memory, "The door is shut.", ANN, "shut")
+    assert both.superseded == (sound.record.id,)
+
+    done = await revoke_origin(memory, rumour.record.id, "ann", "She meant another door.")
+
+    assert done.restored == (sound.record.id,)
+    recall = await memory.recall("the door is")
+    assert len(recall.records) == 2
+    assert set(recall.contradictions[0]) == {sound.record.id, rumour.record.id}
+
+
+async def test_a_record_whose_only_source_is_revoked_goes_with_all_that_rests_on_it(
+    memory: LongTermMemory,
+) -> None:
+    only = await tell(memory, "It is shut.", ANN)
+    made = await tell(memory, "One cannot walk in.", ROBBIE, rests_on=(only.record,))
+    with pytest.raises(ValueError, match="not from 'web'"):
+        await revoke_origin(memory, only.record.id, "web", "It lies.")
+    with pytest.raises(ValueError, match="reason is empty"):
+        await revoke_origin(memory, only.record.id, "ann", " ")
+
+    done = await revoke_origin(memory, only.record.id, "ann", "She meant another door.")
+
+    assert set(done.records) == {only.record.id, made.record.id}
+    with pytest.raises(ValueError, match="There is no record"):
+        await revoke_origin(memory, only.record.id, "ann", "Again.")
 
 
 @given(

@@ -199,11 +199,15 @@ def test_a_reembedding_that_was_broken_off_is_told(say: Say, own: Path) -> None:
     with pytest.raises(_BrokenOffError):
         asyncio.run(reembed(own / "long_term", HashEmbedder(8), batch=2, progress=_broken_off))
     said = say("memory", "stats").err
-    assert "half way" in said
-    assert "hash-8" in said
+    assert "half way: 2 of 12 record(s) have vectors of hash-8" in " ".join(said.split())
+    assert "`coag memory reembed --to hash-8` goes on" in " ".join(said.split())
     assert "--abandon" in said
+    told = json.loads(say("memory", "stats", "--json").out)["reembedding"]
+    assert (told["embedder"], told["done"], told["records"]) == ("hash-8", 2, 12)
+    assert told["notice"] == " ".join(said.split())
     assert say("memory", "reembed", "--abandon", "--yes").out == "It is dropped.\n"
     assert "half way" not in say("memory", "stats").err
+    assert json.loads(say("memory", "stats", "--json").out)["reembedding"] is None
 
 
 def test_vectors_are_made_anew(

@@ -74,7 +74,8 @@ def test_a_scope_that_is_none_is_told_with_those_that_there_are(say: Say) -> Non
 def test_both_places_where_a_memory_may_be_are_named(say: Say, tmp_path: Path, kept: Path) -> None:
     said = say("memory", "ls", "-m", str(tmp_path))
     assert said.code == 2
-    assert said.err.count("chroma.sqlite3") == 2
+    assert f"Neither {str(tmp_path / 'long_term')!r}" in said.err
+    assert f"nor {str(tmp_path)!r} itself has a chroma.sqlite3" in said.err
     (tmp_path / "long_term").mkdir()
     for folder in (tmp_path, tmp_path / "long_term"):
         (folder / "chroma.sqlite3").touch()
@@ -108,6 +109,16 @@ def test_a_column_of_scopes_is_shown_where_there_are_several(say: Say) -> None:
 def test_filters_leave_out_what_does_not_pass(say: Say, words: list[str], count: int) -> None:
     said = say("memory", "ls", "--json", *words)
     assert len([Record.model_validate(one) for one in rows(said.out)]) == count
+
+
+@pytest.mark.parametrize("limit", ["0", "-3", "many", "99999999999999999999"])
+def test_a_limit_that_is_none_is_refused_with_what_to_give(say: Say, limit: str) -> None:
+    for words in (["ls"], ["search", "charger"]):
+        said = say("memory", *words, f"--limit={limit}")
+        assert said.code == 2
+        told = " ".join(said.err.replace("│", " ").split())
+        assert f"'{limit}' is no number of records" in told
+        assert "Give one from 1 to 1,000,000, e.g. --limit 20." in told
 
 
 def test_what_passes_no_filter_is_told_with_exit_code_1(say: Say) -> None:

@@ -300,6 +300,33 @@ def test_a_recalled_record_shows_its_short_id_and_whether_a_finding_names_it() -
     assert [text.count("named by a finding") for text in texts] == [0, 1]
 
 
+def test_retrieval_shows_why_each_record_came_and_what_had_no_room() -> None:
+    pages = Pages(WebAddresses())
+    cycle = pages.cycle_page(kit.cycle_view(), kit.run_card())
+    phase = cycle[cycle.index('id="retrieval"') :]
+    phase = phase[: phase.index("</section>")]
+    memory = pages.memory_page(kit.run_card(), kit.memory_page())
+
+    for text, left_out in ((phase, 2), (memory, 1)):
+        assert text.count("why: ") == 1
+        assert "lexical +0.45, dense +0.38" in text
+        assert f"no room in the prompt for {left_out} more" in text
+        assert 'title="0123456789abcdef">01234567</code>' in text
+
+
+def test_where_all_had_room_and_no_reason_is_known_none_is_shown() -> None:
+    view = kit.cycle_view()
+    retrieval = view.phases[0].outcome
+    assert isinstance(retrieval, RetrievalOutcome)
+    plain = tuple(hit.model_copy(update={"why": None}) for hit in retrieval.records)
+    bare = retrieval.model_copy(update={"records": plain, "left_out": ()})
+    phases = (replace(view.phases[0], outcome=bare), *view.phases[1:])
+    text = Pages(WebAddresses()).cycle_page(replace(view, phases=phases), kit.run_card())
+    assert "why: " not in text
+    assert "no room in the prompt" not in text
+    assert "similarity" in text
+
+
 def test_candidates_are_judged_and_chosen_with_their_arguments() -> None:
     text = Pages(WebAddresses()).cycle_page(kit.cycle_view(), kit.run_card())
     for spot in ("evaluation", "selection"):

@@ -40,6 +40,13 @@ def test_retrievals_that_brought_something_are_told_newest_first(tmp_path: Path)
     assert page.recalls_total == 2
 
 
+def test_retrievals_tell_what_had_no_room_in_the_prompt(tmp_path: Path) -> None:
+    first, *others = thought(1, recalled=[remembered("a")])
+    without_room = first.model_copy(update={"left_out": ("r8", "r9")})
+    page = memory_page(index_of(written_run(tmp_path, [without_room, *others])))
+    assert page.recalls[0].left_out == ("r8", "r9")
+
+
 def test_pages_hold_so_many_of_each(tmp_path: Path) -> None:
     scan = MemoryScan(index_of(written_run(tmp_path, remembering(7))))
     last = scan.page(3, size=3)

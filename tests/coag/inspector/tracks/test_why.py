@@ -13,7 +13,7 @@ from coag.inspector.tracks import graph_of, why_graph
 from coag.inspector.views import NodeSort, WhyGraph
 from coag.proof import Considered, Explanation, ProcedureUsed
 from coag.proof.forking import Choice
-from coag.schema import Percept, PerceptKind, RecalledRecord, Trust, Verdict
+from coag.schema import Percept, PerceptKind, RecalledRecord, ScoreParts, Trust, Verdict
 
 pytestmark = pytest.mark.broken_trace("their records are made up")
 
@@ -57,6 +57,24 @@ def test_a_decision_flows_from_what_was_known_to_the_choice(tmp_path: Path) -> N
     assert edges["record-0", "reasoning"] == ("", None)
     notes = {node.id: node.note for node in graph.nodes if node.note}
     assert notes == {"record-0": "0.25", "candidate-c1": "0.50", "candidate-c3": "0.50"}
+
+
+def test_a_recalled_record_tells_the_parts_of_its_score() -> None:
+    because = ScoreParts(lexical=0.2, dense=0.05)
+    told = Explanation(
+        run="r",
+        kind="coag",
+        cycle=1,
+        recalled=(hit(1).model_copy(update={"why": because}), hit(2)),
+    )
+    graph = graph_of(told)
+    assert graph.sentences == (
+        "It recalled record r1, with score 0.25 (lexical +0.20, dense +0.05): fact 1",
+        "It recalled record r2, with similarity 0.25: fact 2",
+    )
+    details = [node.detail for node in graph.nodes if node.sort is NodeSort.RECORD]
+    assert details[0].endswith("; why: lexical +0.20, dense +0.05)")
+    assert "why" not in details[1]
 
 
 def test_the_same_is_told_in_words(tmp_path: Path) -> None:

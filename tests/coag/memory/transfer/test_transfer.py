@@ -35,11 +35,13 @@ from coag.schema import (
     Trust,
     record_id,
 )
-from coag.store import ChromaStore, HashEmbedder, InMemoryStore, RecordStore
+from coag.store import FIXED_FIELDS, ChromaStore, HashEmbedder, InMemoryStore, RecordStore
 
 EPISODIC, SEMANTIC = MemoryKind.EPISODIC, MemoryKind.SEMANTIC
-TEXT = st.text(st.characters(exclude_categories=("Cs",)), min_size=1, max_size=20)
-NAME = st.text(st.characters(exclude_categories=("Cs",)), max_size=8)
+SIGNS = st.characters(exclude_categories=("Cs",), exclude_characters="\0\x1b")
+TEXT = st.builds("a{}".format, st.text(SIGNS, max_size=20))
+NAME = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), max_size=8)
+KEY = NAME.filter(lambda key: key not in FIXED_FIELDS)
 UNIT = st.floats(0, 1)
 TIMES = st.datetimes(
     datetime(1990, 1, 1),
@@ -102,7 +104,7 @@ def records(draw: st.DrawFn) -> Record:
         created_at=draw(TIMES),
         provenance=draw(PROVENANCE),
         type=draw(NAME),
-        metadata=draw(st.dictionaries(NAME, SCALARS, max_size=3)),
+        metadata=draw(st.dictionaries(KEY, SCALARS, max_size=3)),
         supersedes=draw(st.none() | IDS),
         superseded_by=draw(st.none() | IDS),
         event=draw(st.none() | EVENTS),
@@ -309,6 +311,56 @@ async def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
     for scope in (None, "bob"):
         with pytest.raises(TransferError, match="cannot be read: No such file"):
             await import_records(in_memory(), tmp_path / "none.jsonl", scope=scope)
+
+
+def unkept(text: str = "A note.", **fields: object) -> Record:
+    """A record that only a file can hold: memory would have refused it."""
+    record = remembered("A note.", kind=SEMANTIC)
+    name = record_id(SEMANTIC, record.scope, text)
+    return record.model_copy(update={"id": name, "text": text, **fields})
+
+
+@pytest.mark.parametrize(
+    ("bad", "said"),
+    [
+        (unkept(" \n"), "the text is empty"),
+        (unkept("\u200b\u2060\u3164"), "the text shows nothing"),
+        (unkept("\x07\u202e"), "the text is empty"),
+        (unkept("a\0b"), r"the character U\+0000"),
+        (unkept("a" * 20_001), "has 20001 characters"),
+        (unkept(type="no\0te"), r"U\+0000"),
+        (unkept(metadata={"a": "b\0"}), r"U\+0000"),
+        (unkept(metadata={"type": "note"}), "'type' is the name of a field"),
+    ],
+)
+@pytest.mark.parametrize("scope", [None, "bob"])
+async def test_what_memory_refuses_is_not_imported_and_its_line_and_id_are_told(
+    file: Path, bad: Record, said: str, scope: str | None
+) -> None:
+    def put_in(lines: list[str]) -> None:
+        lines[2] = bad.model_dump_json() + "\n"
+
+    damaged(file, put_in)
+    store = in_memory()
+    with pytest.raises(TransferError, match=said) as caught:
+        await import_records(store, file, scope=scope)
+    assert caught.value.line == 3
+    assert bad.id in str(caught.value)
+    assert not set(str(caught.value)) & {"\0", "\x1b", "\u200b"}
+    assert "1 new" in str(caught.value)
+    assert [one.text for one in await everything(store)] == [TOLD.text]
+
+    told = await import_records(store, file, scope=scope, skip_bad=True)
+    assert (told.new, told.known, told.refused) == (1, 1, 1)
+    assert bad.id in told.reasons[0].why
+    assert [one.text for one in await everything(store)] == [TOLD.text, NEW.text]
+
+
+async def test_a_text_that_only_names_the_character_is_imported(tmp_path: Path) -> None:
+    store, file = in_memory(), tmp_path / "memory.jsonl"
+    await store.add([remembered("C ends its texts with \\u0000.")])
+    await export_records(store, file)
+    assert (await import_records(in_memory(), file)).new == 1
 
 
 async def test_metadata_that_no_store_keeps_ends_the_import_at_its_line(file: Path) -> None:

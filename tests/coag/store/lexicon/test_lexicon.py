@@ -268,21 +268,27 @@ class LexiconAgainstAModel(RuleBasedStateMachine):
     @rule(records=SOME_RECORDS)
     def put(self, records: list[Record]) -> None:
         self.lexicon.put([taken(record) for record in records])
+        given: set[str] = set()
+        stood: set[tuple[int, int]] = set()
         for record in records:
+            if not given or record.id in given:  # told again: what was told before stands by now
+                given, stood = set(), set(self.places.values())
+            given.add(record.id)
             self.records[record.id] = record
-            self._place(record)
+            self._place(record, stood)
             self.begun.pop(record.id, None)
 
-    def _place(self, record: Record) -> None:
+    def _place(self, record: Record, stood: set[tuple[int, int]]) -> None:
+        """Behind all that stood in its episode, what leaves it now included."""
         entry = taken(record).entry
         place = entry.place
-        known = self.places.pop(record.id, None)
+        known = self.places.get(record.id)
         if place < 0 and known is not None and known[0] == entry.episode:
             place = known[1]
         elif place < 0:
-            taken_ones = [p for episode, p in self.places.values() if episode == entry.episode]
-            place = max(taken_ones, default=-1) + 1
+            place = max((p for episode, p in stood if episode == entry.episode), default=-1) + 1
         self.places[record.id] = (entry.episode, place)
+        stood.add((entry.episode, place))
 
     @rule(records=SOME_RECORDS)
     def drop(self, records: list[Record]) -> None:

@@ -1,0 +1,384 @@
+"""Facts that hold from a day on, until a day, not yet or no longer; and news that come late."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from coag.memory import LongTermMemory, Remembered, ToRemember
+from coag.schema import Fact, MemoryKind, Provenance, Record, Trust
+from coag.store import HashEmbedder, InMemoryStore
+
+SEMANTIC = MemoryKind.SEMANTIC
+USER, UNTRUSTED = Trust.USER, Trust.UNTRUSTED
+TODAY = 10
+
+
+def day(number: int) -> datetime:
+    return datetime(2025, 5, 1, tzinfo=UTC) + timedelta(days=number)
+
+
+class Calendar:
+    """A clock that moves only when it is told to."""
+
+    def __init__(self) -> None:
+        self.today = TODAY
+
+    def now(self) -> datetime:
+        return day(self.today)
+
+    def monotonic(self) -> float:
+        return float(self.today)
+
+
+class Mayors:
+    """A memory that is told who is mayor since when, and asked who it is."""
+
+    def __init__(self) -> None:
+        self.calendar = Calendar()
+        store = InMemoryStore(HashEmbedder())
+        self.memory = LongTermMemory(store, scope="alice", clock=self.calendar, ranking=None)
+
+    async def tell(
+        self,
+        name: str,
+        since: int | None = None,
+        until: int | None = None,
+        *,
+        trust: Trust = USER,
+        who: str = "ann",
+        text: str = "",
+        supersedes: str | None = None,
+    ) -> Remembered:
+        word = word_of(name, since, until, trust=trust, who=who, text=text)
+        return await self.memory.remember(
+            SEMANTIC,
+            word.text,
+            provenance=word.provenance,
+            fact=word.fact,
+            supersedes=supersedes,
+        )
+
+    async def told(self, k: int = 9) -> list[str]:
+        """The values that are recalled."""
+        recall = await self.memory.recall("the mayor is", k=k)
+        return sorted(hit.record.fact.value for hit in recall.records if hit.record.fact)
+
+    async def on(self, number: int) -> list[str]:
+        """The values that are recalled on a day, from which on it stays."""
+        self.calendar.today = number
+        return await self.told()
+
+    async def everything(self) -> dict[str, Record]:
+        return {one.text: one async for some in self.memory.store.scan() for one in some}
+
+    async def history(self, record: Record) -> list[Stretch]:
+        return [stretch_of(one) for one in await self.memory.history(record.id)]
+
+
+class Stretch(NamedTuple):
+    """From when until when what a text says holds."""
+
+    text: str
+    since: datetime | None
+    until: datetime | None
+
+
+def stretch_of(record: Record) -> Stretch:
+    assert record.fact is not None
+    return Stretch(record.text, record.fact.valid_from, record.fact.valid_until)
+
+
+def word_of(
+    name: str,
+    since: int | None,
+    until: int | None = None,
+    *,
+    trust: Trust = USER,
+    who: str = "ann",
+    text: str = "",
+) -> ToRemember:
+    origin = Provenance(
+        run="", activity="", cycle=0, source=who, source_kind="message", trust=trust
+    )
+    fact = Fact(
+        subject="town",
+        attribute="mayor",
+        value=name,
+        valid_from=None if since is None else day(since),
+        valid_until=None if until is None else day(until),
+    )
+    said = text or f"the mayor is {name}"
+    return ToRemember(kind=SEMANTIC, text=said, provenance=origin, fact=fact)
+
+
+@pytest.fixture
+def mayors() -> Mayors:
+    return Mayors()
+
+
+async def test_fact_of_the_future_supersedes_the_present_one_only_when_its_time_comes(
+    mayors: Mayors,
+) -> None:
+    now = await mayors.tell("ann", 1)
+    next_one = await mayors.tell("ben", 20)
+
+    assert next_one.superseded == ()
+    assert next_one.contradicts == ()
+    assert next_one.decision is not None
+    assert "holds from 2025-05-21" in next_one.decision.why
+    assert await mayors.told() == ["ann"]
+    assert await mayors.on(19) == ["ann"]
+    assert await mayors.on(20) == ["ben"]
+    expected = [
+        Stretch("the mayor is ann", day(1), day(20)),
+        Stretch("the mayor is ben", day(20), None),
+    ]
+    assert await mayors.history(now.record) == expected
+    assert await mayors.history(next_one.record) == expected
+
+
+async def test_present_word_takes_the_present_ones_place_and_leaves_the_future(
+    mayors: Mayors,
+) -> None:
+    await mayors.tell("ann", 1)
+    await mayors.tell("ben", 20)
+    cid = await mayors.tell("cid")
+
+    assert len(cid.superseded) == 1
+    assert await mayors.told() == ["cid"]
+    assert [one.text[-3:] for one in await mayors.history(cid.record)] == ["ann", "cid", "ben"]
+    assert await mayors.on(20) == ["ben"]
+    await mayors.tell("dan")
+    assert await mayors.told() == ["dan"]
+    assert [one.text[-3:] for one in await mayors.history(cid.record)] == [
+        *("ann", "cid", "ben", "dan"),
+    ]
+
+
+async def test_what_was_to_be_superseded_holds_on_when_the_future_is_revoked(
+    mayors: Mayors,
+) -> None:
+    now = await mayors.tell("ann", 1)
+    next_one = await mayors.tell("ben", 20)
+    last = await mayors.tell("cid", 30)
+
+    await mayors.memory.revoke(next_one.record.id, "She withdrew.")
+
+    assert await mayors.history(now.record) == [
+        Stretch("the mayor is ann", day(1), day(30)),
+        Stretch("the mayor is cid", day(30), None),
+    ]
+    await mayors.memory.revoke(last.record.id, "So did he.")
+    assert await mayors.on(40) == ["ann"]
+
+
+async def test_future_that_is_trusted_less_contradicts_once_it_is_there(mayors: Mayors) -> None:
+    sure = await mayors.tell("ann", 1)
+    rumour = await mayors.tell("ben", 20, trust=UNTRUSTED)
+
+    assert rumour.contradicts == (sure.record.id,)
+    recall = await mayors.memory.recall("the mayor is")
+    assert [hit.record.id for hit in recall.records] == [sure.record.id]
+    assert recall.contradictions == ()
+    mayors.calendar.today = 20
+    recall = await mayors.memory.recall("the mayor is")
+    assert {hit.record.id for hit in recall.records} == {sure.record.id, rumour.record.id}
+    assert len(recall.contradictions) == 1
+
+
+async def test_explicit_successor_of_the_future_waits_too(mayors: Mayors) -> None:
+    now = await mayors.tell("ann", 1)
+    await mayors.tell("ben", 20, supersedes=now.record.id)
+
+    assert await mayors.told() == ["ann"]
+    assert await mayors.on(20) == ["ben"]
+
+
+async def test_fact_whose_time_is_over_is_not_told_and_contradicts_nothing(
+    mayors: Mayors,
+) -> None:
+    sure = await mayors.tell("ann", 1, 12)
+    assert await mayors.told() == ["ann"]
+    assert await mayors.on(12) == []
+
+    rumour = await mayors.tell("ben", trust=UNTRUSTED)
+
+    assert rumour.contradicts == ()
+    assert await mayors.told() == ["ben"]
+    (kept,) = await mayors.memory.store.get([sure.record.id])
+    assert kept == sure.record
+
+
+async def test_what_is_over_when_it_is_told_ends_nothing(mayors: Mayors) -> None:
+    now = await mayors.tell("ann", 1)
+    over = await mayors.tell("ben", 3, 5)
+
+    assert (over.superseded, over.contradicts) == ((), ())
+    assert await mayors.told() == ["ann"]
+    assert await mayors.history(now.record) == [Stretch("the mayor is ann", day(1), None)]
+
+
+async def test_recall_looks_further_where_what_is_over_comes_first(mayors: Mayors) -> None:
+    for number in range(40):
+        await mayors.tell(f"m{number}", 1, 2, text="the mayor is " + "x" * number)
+    await mayors.tell("ann", 3, text="the mayor is ann of the house by the sea")
+
+    assert await mayors.told(k=2) == ["ann"]
+
+
+async def test_value_said_again_while_its_future_waits_holds_now(mayors: Mayors) -> None:
+    await mayors.tell("ann", 20)
+    assert await mayors.told() == []
+    await mayors.tell("ann")
+
+    assert await mayors.told() == ["ann"]
+
+
+async def test_late_news_come_between_what_was_known(mayors: Mayors) -> None:
+    first = await mayors.tell("ann", 1)
+    last = await mayors.tell("cid", 8)
+    late = await mayors.tell("ben", 4)
+
+    assert late.superseded == ()
+    assert late.new
+    assert late.record.superseded_by == last.record.id
+    assert await mayors.told() == ["cid"]
+    expected = [
+        Stretch("the mayor is ann", day(1), day(4)),
+        Stretch("the mayor is ben", day(4), day(8)),
+        Stretch("the mayor is cid", day(8), None),
+    ]
+    for one in (first, late, last):
+        assert await mayors.history(one.record) == expected
+
+
+async def test_end_that_was_told_is_cut_where_something_else_begins(mayors: Mayors) -> None:
+    first = await mayors.tell("ann", 1, 15)
+    await mayors.tell("ben", 4)
+
+    assert await mayors.history(first.record) == [
+        Stretch("the mayor is ann", day(1), day(4)),
+        Stretch("the mayor is ben", day(4), None),
+    ]
+
+
+async def test_repeated_late_news_change_nothing(mayors: Mayors) -> None:
+    await mayors.tell("ann", 1)
+    await mayors.tell("cid", 8)
+    await mayors.tell("ben", 4)
+    before = await mayors.everything()
+    again = await mayors.tell("ben", 4)
+
+    assert not again.merged
+    assert await mayors.everything() == before
+
+
+async def test_later_date_of_an_untrusted_source_moves_nothing(mayors: Mayors) -> None:
+    await mayors.tell("ann", 1)
+    await mayors.tell("ben", 4)
+    await mayors.tell("ann", 8, trust=UNTRUSTED, who="web")
+    assert await mayors.told() == ["ben"]
+
+    await mayors.tell("dan", 9, trust=UNTRUSTED, who="web")
+    await mayors.tell("dan", 2)
+    assert await mayors.told() == ["ben"]
+
+
+async def test_value_that_a_user_confirms_ends_what_contradicted_it(mayors: Mayors) -> None:
+    sure = await mayors.tell("ann")
+    rumour = await mayors.tell("ben", trust=UNTRUSTED, who="web")
+    mayors.calendar.today += 1
+    told = await mayors.tell("ben")
+
+    assert told.record.id == rumour.record.id
+    assert told.superseded == (sure.record.id,)
+    assert await mayors.told() == ["ben"]
+    first, second = await mayors.history(rumour.record)
+    assert first.until == second.since == day(TODAY + 1)
+
+
+class Said(NamedTuple):
+    """What one word says."""
+
+    name: str
+    since: int
+    trust: Trust
+    text: str
+
+
+@st.composite
+def dated(draw: st.DrawFn, *, own_texts: bool, trusts: Sequence[Trust]) -> list[Said]:
+    """Words on different days, in any order."""
+    days = draw(st.lists(st.integers(0, 2 * TODAY), unique=True, min_size=1, max_size=6))
+    said: list[Said] = []
+    for number in days:
+        name = draw(st.sampled_from(("ann", "ben", "cid")))
+        text = f"on day {number} {name} became mayor" if own_texts else f"the mayor is {name}"
+        said.append(Said(name, number, draw(st.sampled_from(trusts)), text))
+    return said
+
+
+async def after(said: Sequence[Said], batch: int) -> Mayors:
+    """What is held once all of it was told, one by one or some at a time."""
+    mayors = Mayors()
+    if batch == 0:
+        for one in said:
+            await mayors.tell(one.name, one.since, trust=one.trust, text=one.text)
+        return mayors
+    words = [word_of(o.name, o.since, trust=o.trust, text=o.text) for o in said]
+    async for _ in mayors.memory.remember_all(words, batch=batch):
+        pass
+    return mayors
+
+
+@given(own_texts=st.booleans(), data=st.data(), batch=st.integers(0, 3))
+async def test_in_any_order_dated_facts_become_the_same_history_without_overlap(
+    own_texts: bool, data: st.DataObject, batch: int
+) -> None:
+    said = data.draw(dated(own_texts=own_texts, trusts=[USER]))
+    mayors = await after(said, batch)
+
+    last = {one.text: one for one in sorted(said, key=lambda one: one.since)}
+    order = sorted(last.values(), key=lambda one: one.since)
+    ends = [*(day(one.since) for one in order[1:]), None]
+    expected = [
+        Stretch(one.text, day(one.since), end) for one, end in zip(order, ends, strict=True)
+    ]
+    records = await mayors.everything()
+    for record in records.values():
+        assert await mayors.history(record) == expected
+    begun = [one for one in order if one.since <= TODAY]
+    assert await mayors.told() == [one.name for one in begun[-1:]]
+    assert await mayors.on(2 * TODAY) == [order[-1].name]
+
+
+@given(data=st.data())
+async def test_in_any_order_a_word_holds_until_one_that_is_trusted_no_less(
+    data: st.DataObject,
+) -> None:
+    drawn = data.draw(dated(own_texts=True, trusts=[USER, UNTRUSTED]))
+    said = [one._replace(name=f"mayor{one.since}") for one in drawn]  # nobody twice
+    mayors = await after(said, 0)
+
+    ends = {
+        one.text: min(
+            (
+                day(other.since)
+                for other in said
+                if other.since > one.since and (other.trust is USER or one.trust is UNTRUSTED)
+            ),
+            default=None,
+        )
+        for one in said
+    }
+    found = await mayors.everything()
+    assert {name: stretch_of(record).until for name, record in found.items()} == ends
+    for one in said:
+        end, record = ends[one.text], found[one.text]
+        assert (record.superseded_by is None) == (end is None or end > day(TODAY))
