@@ -29,8 +29,9 @@ def main(arguments: Sequence[str]) -> int:
     """Runs the command; 0 if it could measure, else 1."""
     given = _parser().parse_args(arguments)
     try:
+        settings = PerceptionSettings(timeout=given.timeout, trusted=given.trusted)
         dialogues = (_PAPER, *(load_dialogues(given.dialogues) if given.dialogues else ()))
-        sys.stdout.write(asyncio.run(_report(dialogues, given.model, given.timeout)))
+        sys.stdout.write(asyncio.run(_report(dialogues, given.model, settings)))
     except CoagError as error:
         sys.stderr.write(f"{error}\n")
         return 1
@@ -45,6 +46,9 @@ def _parser() -> argparse.ArgumentParser:
         help="how far perceptions agree with hand-written analyses and with each other",
     )
     measured.add_argument("--model", metavar="SPEC", help="a model to ask, e.g. openai:gpt-5-mini")
+    measured.add_argument(
+        "--trusted", action="store_true", help="believe what messages themselves do not show"
+    )
     measured.add_argument(
         "--timeout",
         type=_seconds,
@@ -70,7 +74,9 @@ def _seconds(text: str) -> float:
     return seconds
 
 
-async def _report(dialogues: Sequence[Dialogue], spec: str | None, timeout: float) -> str:
+async def _report(
+    dialogues: Sequence[Dialogue], spec: str | None, settings: PerceptionSettings
+) -> str:
     """The tables of all dialogues, and the means over them where there are several."""
     perceptions: dict[str, Perception] = {"rules": RulePerception()}
     if spec is None:
@@ -78,7 +84,7 @@ async def _report(dialogues: Sequence[Dialogue], spec: str | None, timeout: floa
     model = ModelSpec.parse(spec)
     client = model.open()
     perceptions["model"] = ModelPerception(
-        Asker(client, limit_name=model.limit_name), settings=PerceptionSettings(timeout=timeout)
+        Asker(client, limit_name=model.limit_name), settings=settings
     )
     try:
         return _tables([await _compared(one, perceptions) for one in dialogues])

@@ -16,6 +16,7 @@ from ._sentences import (
     questions_in,
     reached_in,
     sentences,
+    stems,
     words,
 )
 
@@ -93,8 +94,19 @@ def conversation_by_rules(text: str, state: AwarenessState) -> ConversationAnaly
         completed=reached_in(said, state),
         abandoned=given_up_in(said, state),
         sentiment=_mood(text[:LONGEST]),
-        references_previous=state.step > 0 and _BACK.search(text[:LONGEST]) is not None,
+        references_previous=refers_back(text, state),
     )
+
+
+def refers_back(text: str, state: AwarenessState) -> bool:
+    """Whether a text says that it takes up something previous, and something was."""
+    return state.step > 0 and _BACK.search(text[:LONGEST]) is not None
+
+
+def content(text: str) -> frozenset[str]:
+    """The stems of the words of a text that are about something."""
+    said = re.findall(r"[\w+#]+", text[:LONGEST].casefold())
+    return stems(" ".join(word for word in said if word not in _STOP))
 
 
 def _topics(text: str, said: Sequence[str], state: AwarenessState) -> tuple[str, ...]:

@@ -26,6 +26,7 @@ from ._answers import (
     ConversationClosingAnswer,
     PartType,
 )
+from ._grounds import shown_only
 from ._prompts import perception_prompt
 from ._protocol import Domain
 from ._sentences import given_up_in, reached_in, sentences
@@ -46,16 +47,21 @@ class PerceptionSettings(Value):
     """Seconds until a call is given up."""
     reasks: int = Field(default=1, ge=0)
     """How often an unusable answer is asked for again, with the error."""
-    closes_goals: bool = False
-    """Whether the model says which goals a message closes. A small one closes what is open; so
-    by default the rules of `RulePerception` say it, which miss more and invent less."""
+    trusted: bool = False
+    """Whether the model is believed where the message does not show what it says. Small models
+    copy what the prompt lists: by default, known topics that the message does not name where it
+    names others, and references to something previous of which it has neither a word nor a
+    phrase such as `as I said`, do not count, and goals are closed by the rules of
+    `RulePerception`. A large model sees more than this; it is then also asked which goals the
+    message closes."""
 
 
 class ModelPerception:
     """Asks a model what a text says, through the structured caller, in a fixed form.
 
     The prompt has the text and a summary of the state, both as data. Of an answer, blanks and
-    repetitions are left out, and so are numbers that stand for no goal or error of the prompt.
+    repetitions are left out, and so are numbers that stand for no goal or error of the prompt;
+    and unless the model is trusted, what the message does not show.
 
     Args:
         asker: Asks the model: `Asker(open_model("openai:gpt-5-mini"))`.
@@ -92,16 +98,18 @@ class ModelPerception:
             summary.text,
             text,
             budget=settings.text_tokens,
-            closing=settings.closes_goals,
+            closing=settings.trusted,
         )
         if self._domain is Domain.CODING:
-            form = CodingClosingAnswer if settings.closes_goals else CodingAnswer
+            form = CodingClosingAnswer if settings.trusted else CodingAnswer
             coding = await self._answer(prompt, form)
             analysis = _coding(coding, text, summary, _closings(coding, text, summary, state))
         else:
-            form = ConversationClosingAnswer if settings.closes_goals else ConversationAnswer
+            form = ConversationClosingAnswer if settings.trusted else ConversationAnswer
             talk = await self._answer(prompt, form)
             analysis = _conversation(talk, text, _closings(talk, text, summary, state))
+            if not settings.trusted:
+                analysis = shown_only(analysis, state)
         return analysis.model_dump(mode="json")
 
     async def _answer(self, prompt: Prompt, form: type[_Form]) -> _Form:

@@ -12,6 +12,7 @@ from coag.awareness.paper import CONVERSATION
 from coag.awareness.perception import (
     Dialogue,
     ModelPerception,
+    PerceptionSettings,
     RulePerception,
     agreement,
     compare,
@@ -37,11 +38,14 @@ def as_answer(turn: ConversationAnalysis) -> dict[str, object]:
         "sentiment": turn.sentiment.value,
         "goals": [goal.description for goal in turn.goals],
         "questions": list(turn.questions),
+        "completed": [],
+        "abandoned": [],
     }
 
 
 def model(*answers: ScriptedReply) -> ModelPerception:
-    return ModelPerception(Asker(ScriptedModel(scripted_answers(answers))))
+    asker = Asker(ScriptedModel(scripted_answers(answers)))
+    return ModelPerception(asker, settings=PerceptionSettings(trusted=True))
 
 
 def test_what_is_equal_agrees_fully() -> None:

@@ -89,7 +89,7 @@ async def test_goals_are_named_by_their_number_in_the_prompt_and_other_numbers_l
         asked.append(request.last_user_text)
         return {**TALK, "goals": [], "completed": [1, 99, 0, -1, 1], "abandoned": [2, 1]}
 
-    settings = PerceptionSettings(closes_goals=True)
+    settings = PerceptionSettings(trusted=True)
     seeing = ModelPerception(Asker(ScriptedModel(reply)), settings=settings)
     raw = await seeing.perceive("Done.", state)
     lines = asked[0].splitlines()
@@ -102,13 +102,45 @@ async def test_goals_are_named_by_their_number_in_the_prompt_and_other_numbers_l
     assert engine.state.goals.find(second).status == "abandoned"
 
 
-async def test_unless_told_otherwise_goals_are_closed_by_the_rules_and_not_by_the_model() -> None:
+async def test_unless_the_model_is_trusted_goals_are_closed_by_the_rules() -> None:
     state = talk_state()
     seeing = perception({**TALK, "goals": []}, TALK)
     raw = await seeing.perceive("I have finished learning Python.", state)
     (learnt,) = (goal.id for goal in state.goals.goals if goal.description == "Learn Python")
     assert (raw["completed"], raw["abandoned"]) == ([learnt], [])
     assert (await seeing.perceive("Python is fun.", state))["completed"] == []
+
+
+async def test_known_topics_that_the_message_does_not_name_are_left_out_where_it_names_others() -> (
+    None
+):
+    state = talk_state()
+    copied = {**TALK, "topics": ["Python", "cooking", "bread", "yeast"]}
+    seeing = perception(copied, copied)
+    assert (await seeing.perceive("How is bread made?", state))["topics"] == ["bread", "yeast"]
+    told = await seeing.perceive("And how long does it take?", state)
+    assert told["topics"] == copied["topics"]
+    trusted = perception(
+        {**copied, "completed": [], "abandoned": []}, settings=PerceptionSettings(trusted=True)
+    )
+    assert (await trusted.perceive("How is bread made?", state))["topics"] == copied["topics"]
+
+
+@pytest.mark.parametrize(
+    ("text", "refers"),
+    [
+        ("How is bread made?", False),
+        ("Is Python slow?", True),
+        ("What was it that you told me earlier?", True),
+        ("And my scraper, will it run?", True),
+    ],
+)
+async def test_a_reference_to_something_previous_needs_a_word_of_it(
+    text: str, refers: bool
+) -> None:
+    seeing = perception({**TALK, "references_previous": True})
+    raw = await seeing.perceive(text, talk_state())
+    assert raw["references_previous"] is refers
 
 
 async def test_fixed_errors_are_those_of_the_list_and_not_such_as_show_again() -> None:
