@@ -18,7 +18,11 @@ CoagError
 ├── ResumeError             a run folder cannot be continued
 ├── ReplayDivergenceError   something was asked for that the recorded run did not ask for
 ├── RecordedToolError       a tool's error, raised again out of a recorded run
-└── RemoteAgentError        an agent on another worker failed or could not be reached
+├── RemoteAgentError        an agent on another worker failed or could not be reached
+└── AwarenessError          an awareness state would become invalid, or cannot be read
+    ├── GoalError               the goal graph refused: no such goal, or a circle
+    ├── ObservationError        an observation breaks the schema; says where
+    └── StateVersionError       a state was kept by a version that cannot be read
 ```
 
 Constructors take facts and write the sentence. Misuse of a function (a wrong type, a
@@ -229,3 +233,39 @@ class RemoteAgentError(CoagError):
         where = f" on worker {worker!r}" if worker else ""
         what = f"raised {error_type}" if error_type else kind
         super().__init__(f"Remote agent {agent!r}{where}: {what}: {problem}")
+
+
+class AwarenessError(CoagError):
+    """An awareness state would become invalid, or something asked of it does not exist."""
+
+
+class GoalError(AwarenessError):
+    """The goal graph refused a change: there is no such goal, or it would wait for itself."""
+
+
+class ObservationError(AwarenessError):
+    """An observation breaks the schema or names what does not exist; the state stays as it was.
+
+    Attributes:
+        path: Where, e.g. `attention_items[0].ttl`; empty for the observation as a whole.
+        problem: What is wrong there, and what to do.
+    """
+
+    def __init__(self, path: str, problem: str) -> None:
+        self.path = path
+        self.problem = problem
+        where = f" at {path}" if path else ""
+        super().__init__(f"The observation is wrong{where}: {problem}")
+
+
+class StateVersionError(AwarenessError):
+    """A state was written by a version of the schema that this one cannot read."""
+
+    def __init__(self, version: object, current: int) -> None:
+        self.version = version
+        self.current = current
+        super().__init__(
+            f"The awareness state has version {version!r}, and this one reads version {current} "
+            "and what can be migrated to it. Load it with the version of coag that wrote it, or "
+            "start from a new state."
+        )

@@ -3,9 +3,11 @@
 `VacuumContext` is what the paper calls the structured context: sensors write the state, a pure
 forward model predicts what a move or a cleaning would do to it, and obstacles that were noted in
 long-term memory enter the prediction as remembered obstacles. The constraints are rules that
-somebody stipulates ("keep the charge to reach the charger"), never a route.
+somebody stipulates ("keep the charge to reach the charger"), never a route. `VacuumAdapter` is the
+world as a domain of `coag.awareness`.
 """
 
+from ._awareness import VacuumAdapter, vacuum_self
 from ._conduct import CONDUCT
 from ._constraints import (
     CONSTRAINTS,
@@ -20,6 +22,8 @@ from ._prompts import change_sentence, procedures, prompt
 from ._state import VacuumState, Ways, state_of
 
 __all__ = [
+    "VacuumAdapter",
+    "vacuum_self",
     "VacuumContext",
     "VacuumState",
     "Ways",

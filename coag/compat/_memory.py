@@ -30,7 +30,7 @@ from coag.schema import (
 from coag.store import short_id
 
 from ._cancellable import cancellable
-from ._memory_block import last_request, show_block
+from ._memory_block import RECALLED, last_request
 from ._memory_content import (
     fact_of,
     lacking_of_fact,
@@ -189,7 +189,8 @@ class AutoGenMemory(Memory, Component[AutoGenMemoryConfig]):
         request = last_request(await model_context.get_messages())
         found = await self.query(request) if request else MemoryQueryResult(results=[])
         shown = MemoryQueryResult(results=_within(found.results, self._budget))
-        await show_block(model_context, [_line(result) for result in shown.results])
+        lines = [f"- {_line(result)}" for result in shown.results]
+        await RECALLED.show(model_context, "\n".join(lines))
         return UpdateContextResult(memories=shown)
 
     async def clear(self) -> None:

@@ -1,0 +1,138 @@
+"""Recognising a name as that of a known entity, without looking at every entity."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+
+from coag.store import Embedder
+
+from ._names import NameForms, forms_of
+from ._settings import EngineSettings
+from ._vectors import NameVectors
+from .state import Entity, MergeReason, WorldModel
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """The entity that a name means."""
+
+    position: int
+    """In `WorldModel.entities`."""
+    how: MergeReason
+    score: float = 1.0
+
+
+class NameIndex:
+    """The names of one world's entities. What it finds depends on the entities alone."""
+
+    def __init__(self, settings: EngineSettings, embedder: Embedder | None) -> None:
+        self._settings = settings
+        self._types: list[str] = []
+        self._exact: dict[str, int] = {}
+        self._singular: defaultdict[str, set[int]] = defaultdict(set)
+        self._core: defaultdict[str, set[int]] = defaultdict(set)
+        self._vectors = NameVectors(embedder) if embedder else None
+
+    def add(self, entity: Entity) -> None:
+        """Learns the names of the next entity."""
+        position = len(self._types)
+        self._types.append(entity.type)
+        self.learn(position, entity.name)
+        for alias in entity.aliases:
+            self.learn(position, alias)
+        if self._vectors and self._is_loose(entity.type):
+            self._vectors.add(position, entity.name)
+
+    def learn(self, position: int, name: str) -> None:
+        """Learns one more name of an entity."""
+        forms = self._forms(name)
+        self._exact.setdefault(forms.normal, position)
+        self._singular[forms.singular].add(position)
+        if forms.core:
+            self._core[forms.core].add(position)
+
+    def find(self, name: str, type: str) -> Found | None:
+        """The entity that this name means: by its form first, then by meaning.
+
+        A form that fits several entities means none of them. All but the normal form ask for the
+        same type, or for two loose ones.
+        """
+        forms = self._forms(name)
+        position = self._exact.get(forms.normal)
+        if position is None:
+            position = self._only(self._singular.get(forms.singular), type)
+        if position is not None:
+            return Found(position=position, how=MergeReason.NORMAL_FORM)
+        position = self._only(self._core.get(forms.core), type)
+        if position is not None:
+            return Found(position=position, how=MergeReason.CONTAINED)
+        if self._vectors is None or not self._is_loose(type):
+            return None
+        nearest = self._vectors.nearest(name, self._settings.name_threshold)
+        if nearest is None:
+            return None
+        return Found(position=nearest[0], how=MergeReason.EMBEDDING, score=nearest[1])
+
+    def position_of(self, name: str) -> int | None:
+        """The position of the entity that has this name or alias in normal form."""
+        return self._exact.get(self._forms(name).normal)
+
+    def _forms(self, name: str) -> NameForms:
+        return forms_of(name, self._settings.generic_words)
+
+    def _only(self, positions: set[int] | None, type: str) -> int | None:
+        """The one position whose type goes with this one; None for none or several."""
+        fitting = [one for one in positions or () if self._go_together(self._types[one], type)]
+        return fitting[0] if len(fitting) == 1 else None
+
+    def _go_together(self, one: str, other: str) -> bool:
+        return one == other or (self._is_loose(one) and self._is_loose(other))
+
+    def _is_loose(self, type: str) -> bool:
+        """Whether names of this type are words of a language; a namespace does not count."""
+        return type.rpartition(":")[2] in self._settings.loose_types
+
+
+@dataclass(frozen=True, slots=True)
+class WorldIndex:
+    """Where a world's entities and relationships stand."""
+
+    names: NameIndex
+    edges: dict[tuple[str, str, str], int]
+    """Position of a relationship by its source, type and target."""
+
+
+class NameResolver:
+    """Gives the index of a world, made anew only where the world is not the last one kept.
+
+    It changes no result: an index is what follows from the world. While an index is out, none is
+    kept, so that one that was left half changed is never used again.
+    """
+
+    def __init__(
+        self, settings: EngineSettings | None = None, embedder: Embedder | None = None
+    ) -> None:
+        self.settings = settings or EngineSettings()
+        self._embedder = embedder
+        self._kept: tuple[WorldModel, WorldIndex] | None = None
+
+    def index_of(self, world: WorldModel) -> WorldIndex:
+        """The index of this world; it is the caller's until it is kept again."""
+        kept, self._kept = self._kept, None
+        if kept is not None and (
+            kept[0].entities is world.entities and kept[0].relationships is world.relationships
+        ):
+            return kept[1]
+        names = NameIndex(self.settings, self._embedder)
+        for entity in world.entities:
+            names.add(entity)
+        edges = {
+            (edge.source, edge.type, edge.target): position
+            for position, edge in enumerate(world.relationships)
+        }
+        return WorldIndex(names, edges)
+
+    def keep(self, world: WorldModel, index: WorldIndex) -> None:
+        """Keeps an index that holds exactly this world's entities and relationships."""
+        self._kept = (world, index)

@@ -1,0 +1,45 @@
+"""Domains: what turns raw input into observations and a state into text (SAGEN §5, table 2).
+
+A `DomainAdapter` has all that is particular to a domain, and keeps nothing: what it knows is in
+the state that it is given. `ConversationAdapter` follows a talk: topics, pivots, callbacks and
+moods. `CodingAdapter` follows work on software: errors with their life, regressions and growing
+scope. Both take an analysis, hand-written or made by a model; `ConversationAnalysis` and
+`CodingAnalysis` are its schemas. `CompositeAdapter` makes several domains one.
+"""
+
+from ._analysis import Analysis, StatedGoal
+from ._blocks import Place, standard_blocks
+from ._coding import CodingAdapter
+from ._coding_analysis import CodingAnalysis, CodingEdge, CodingEdgeType, RaisedError
+from ._composite import CompositeAdapter
+from ._conversation import ConversationAdapter
+from ._conversation_analysis import (
+    ConversationAnalysis,
+    ConversationEdge,
+    ConversationEdgeType,
+    ConversationEntityType,
+    MentionedEntity,
+    Sentiment,
+)
+from ._domain_adapter import DomainAdapter
+
+__all__ = [
+    "DomainAdapter",
+    "standard_blocks",
+    "Place",
+    "Analysis",
+    "StatedGoal",
+    "ConversationAdapter",
+    "ConversationAnalysis",
+    "ConversationEntityType",
+    "ConversationEdge",
+    "ConversationEdgeType",
+    "MentionedEntity",
+    "Sentiment",
+    "CodingAdapter",
+    "CodingAnalysis",
+    "CodingEdge",
+    "CodingEdgeType",
+    "RaisedError",
+    "CompositeAdapter",
+]

@@ -1,0 +1,265 @@
+"""The domain of talking with somebody (SAGEN §5.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import compress
+from operator import attrgetter
+
+from coag.awareness._observation import (
+    Observation,
+    ObservedAttention,
+    ObservedEntity,
+    ObservedEvent,
+    ObservedGoal,
+    ObservedRelationship,
+)
+from coag.awareness.injection import InjectionBlock, InjectionItem
+from coag.awareness.state import (
+    AttentionType,
+    AwarenessState,
+    CollaborationMode,
+    Entity,
+    GoalSource,
+    InteractionProtocol,
+    Plain,
+    ScanPattern,
+    TransitionType,
+    folded,
+)
+
+from ._analysis import as_set
+from ._blocks import MOST, Place
+from ._conversation_analysis import (
+    ConversationAnalysis,
+    ConversationEdgeType,
+    ConversationEntityType,
+    Sentiment,
+)
+from ._domain_adapter import DomainAdapter
+from ._known import KnownNames, is_named
+from ._per_entity import PerEntity
+from ._thread import ASKED, LAST_TOPIC, Thread, active_topics, count_of, is_topic
+
+_OFTEN = 3
+"""Steps with questions about a topic from which on understanding it is a goal."""
+_TTL = 5
+_SHIFT, _CALLBACK = 0.5, 0.6
+_WORRYING = {
+    Sentiment.NEGATIVE: 0.7,
+    Sentiment.CONFUSED: 0.7,
+    Sentiment.ANXIOUS: 0.7,
+    Sentiment.FRUSTRATED: 0.8,
+    Sentiment.ANGRY: 0.9,
+}
+"""Urgency by sentiment; 0.8 for frustration is the paper's."""
+
+
+class ConversationAdapter(DomainAdapter):
+    """Follows a talk: what it is about, when it turns, comes back or goes sour.
+
+    `parse_observation` takes a `ConversationAnalysis` as a mapping. A message none of whose topics
+    was one before is a pivot, else progress. A pivot, a callback and a bad mood need attention. A
+    topic that is asked about in three steps, and that no stated goal names, becomes a goal.
+    """
+
+    def __init__(self) -> None:
+        self._are_topics = PerEntity(is_topic)
+        self._names = KnownNames()
+
+    @property
+    def domain_name(self) -> str:
+        """`conversation`."""
+        return "conversation"
+
+    def define_entity_types(self) -> tuple[str, ...]:
+        """Person, topic, concept, reference, emotion, preference."""
+        return tuple(ConversationEntityType)
+
+    def define_relationship_types(self) -> tuple[str, ...]:
+        """Seven, social and topical."""
+        return tuple(ConversationEdgeType)
+
+    def define_scan_patterns(self) -> tuple[ScanPattern, ...]:
+        """The four of section 5.1."""
+        return (
+            ScanPattern(
+                name="topic shift",
+                description="The user changes the subject without resolving active goals.",
+            ),
+            ScanPattern(
+                name="emotional escalation",
+                description="The user's sentiment becomes negative.",
+            ),
+            ScanPattern(
+                name="callback opportunity",
+                description="The input relates to an earlier thread that was left.",
+            ),
+            ScanPattern(
+                name="implicit goal",
+                description="Repeated questions show an objective that nobody stated.",
+            ),
+        )
+
+    def define_protocol_defaults(self) -> InteractionProtocol:
+        """Friendly, in natural language, deciding together."""
+        return InteractionProtocol(
+            style="friendly, adaptive",
+            output_format="natural language",
+            mode=CollaborationMode.COLLABORATIVE,
+        )
+
+    def parse_observation(self, raw: Mapping[str, object], state: AwarenessState) -> Observation:
+        """What a message says where the talk stands so.
+
+        Raises:
+            ObservationError: It is no `ConversationAnalysis`; the error names the place.
+        """
+        analysis = ConversationAnalysis.parse(raw)
+        thread = Thread.of(analysis, self._topics(state), self._names)
+        return Observation(
+            entities=_entities(analysis, thread, state.step + 1),
+            relationships=tuple(
+                ObservedRelationship(source=edge.source, type=edge.type.value, target=edge.target)
+                for edge in analysis.relationships
+            ),
+            goals=(*analysis.observed_goals(), *_implicit_goals(analysis, thread, state)),
+            goal_changes=analysis.goal_changes(),
+            attention_items=_attention(analysis, thread),
+            assumptions=analysis.assumptions,
+            unknowns=analysis.unknowns,
+            resolved=analysis.resolved,
+            event=_event(analysis, thread),
+        )
+
+    def domain_blocks(self, state: AwarenessState) -> tuple[InjectionBlock, ...]:
+        """The topics of the last message that had any; then what else is known."""
+        active = active_topics(self._topics(state))
+        ids = set(map(id, active))
+        others = [entity for entity in state.world.entities if id(entity) not in ids]
+        latest = sorted(others, key=attrgetter("last_step"))[-MOST:]
+        return (
+            InjectionBlock(
+                heading="ACTIVE TOPICS",
+                priority=Place.TOPICS,
+                items=tuple(
+                    InjectionItem(
+                        text=entity.name, urgency=count_of(entity, LAST_TOPIC) / max(1, state.step)
+                    )
+                    for entity in active[:MOST]
+                ),
+                first=10,
+                inline=True,
+                more=max(0, len(active) - MOST),
+            ),
+            InjectionBlock(
+                heading="KNOWN",
+                priority=Place.KNOWN,
+                items=tuple(
+                    InjectionItem(
+                        text=f"{entity.name} ({entity.type})",
+                        urgency=entity.last_step / max(1, state.step),
+                    )
+                    for entity in reversed(latest)
+                ),
+                first=3,
+                inline=True,
+                more=len(others) - len(latest),
+            ),
+        )
+
+    def _topics(self, state: AwarenessState) -> tuple[Entity, ...]:
+        entities = state.world.entities
+        return tuple(compress(entities, self._are_topics(entities)))
+
+
+def _entities(
+    analysis: ConversationAnalysis, thread: Thread, step: int
+) -> tuple[ObservedEntity, ...]:
+    """The topics and what else is mentioned, each once; a type of its own goes before `topic`."""
+    seen: dict[str, ObservedEntity] = {}
+    for topic in thread.topics:
+        state: dict[str, Plain] = {LAST_TOPIC: step}
+        if analysis.questions:
+            state[ASKED] = count_of(thread.known.get(topic), ASKED) + 1
+        seen[folded(topic)] = ObservedEntity(
+            name=topic, type=ConversationEntityType.TOPIC.value, state=state
+        )
+    for entity in analysis.entities:
+        topic = seen.get(folded(entity.name))
+        seen[folded(entity.name)] = ObservedEntity(
+            name=topic.name if topic else entity.name,
+            type=entity.type.value,
+            state={**(topic.state if topic else {}), **entity.state},
+        )
+    return tuple(seen.values())
+
+
+def _implicit_goals(
+    analysis: ConversationAnalysis, thread: Thread, state: AwarenessState
+) -> tuple[ObservedGoal, ...]:
+    """Goals to understand what is asked about again and again, and no stated goal names."""
+    if not analysis.questions:
+        return ()
+    often = [
+        topic for topic in thread.topics if count_of(thread.known.get(topic), ASKED) + 1 == _OFTEN
+    ]
+    stated = [
+        goal.description
+        for goal in (*state.goals.goals, *analysis.observed_goals())
+        if often and goal.source is not GoalSource.INFERRED
+    ]
+    return tuple(
+        ObservedGoal(description=f"Understand {topic}", source=GoalSource.EMERGENT)
+        for topic in often
+        if not any(is_named(topic, goal) for goal in stated)
+    )
+
+
+def _attention(analysis: ConversationAnalysis, thread: Thread) -> tuple[ObservedAttention, ...]:
+    items: list[ObservedAttention] = []
+    now, before = as_set(thread.topics), as_set(entity.name for entity in thread.before)
+    if thread.pivots:
+        items.append(
+            ObservedAttention(
+                type=AttentionType.TRANSITION,
+                description=f"Topic shift: {before} -> {now}",
+                urgency=_SHIFT,
+                ttl=_TTL,
+            )
+        )
+    if analysis.references_previous or thread.returns:
+        which = f": {as_set(thread.known)}" if thread.known else ""
+        items.append(
+            ObservedAttention(
+                type=AttentionType.OPPORTUNITY,
+                description=f"Callback to earlier topic{which}",
+                urgency=_CALLBACK,
+                ttl=_TTL,
+            )
+        )
+    if analysis.sentiment in _WORRYING:
+        items.append(
+            ObservedAttention(
+                type=AttentionType.THREAT,
+                description=f"User sentiment: {analysis.sentiment.value}",
+                urgency=_WORRYING[analysis.sentiment],
+                ttl=_TTL,
+            )
+        )
+    return tuple(items)
+
+
+def _event(analysis: ConversationAnalysis, thread: Thread) -> ObservedEvent | None:
+    """A pivot or progress; nothing where nothing was said."""
+    now, before = as_set(thread.topics), as_set(entity.name for entity in thread.before)
+    if thread.pivots:
+        return ObservedEvent(
+            type=TransitionType.PIVOT, description=f"Pivoted from {before} to {now}"
+        )
+    if analysis == ConversationAnalysis():
+        return None
+    word = "Continuing" if thread.before else "Beginning"
+    about = now if thread.topics else before
+    told = f"{word}: {about}" if thread.topics or thread.before else word
+    return ObservedEvent(type=TransitionType.PROGRESS, description=told)

@@ -1,0 +1,88 @@
+"""How a state changes by itself: what SAGEN leaves as future work (§6.6, §7.3, §7.4, §7.6, §8).
+
+`decayed` lets entities and goals fade and keeps the state bounded; an `Archive` keeps what left,
+and `recalled` brings it back when it is mentioned again; `learned` counts how goals went, and
+`learned_priority` moves the priority of new ones by it; `project` tells what lies ahead;
+`SharedWorld` is one world model for several engines. All are pure functions of state, clock and
+settings, but for the archive, which waits for a store. `moved_on` is one step of all of them,
+`DynamicEngine` an engine that takes it. All is off unless it is switched on.
+"""
+
+from ._activation import base_level, effective_priorities
+from ._archive import (
+    Archive,
+    ArchivedEntity,
+    ArchivedGoal,
+    ArchivedItem,
+    FoundBy,
+    FoundItem,
+    archived,
+)
+from ._criteria import Criteria, criteria_of
+from ._decay import Decayed, Left, decayed, weighed
+from ._engine import DynamicEngine, moved_on
+from ._goal_decay import DecayedGoals, decayed_goals
+from ._learning import expected_rate, goal_type, learned, learned_priority, weighed_goals
+from ._projection import project, with_projection
+from ._record_archive import RecordArchive
+from ._returning import recalled, with_entity, with_goal
+from ._settings import (
+    DecaySettings,
+    DynamicsSettings,
+    LearningSettings,
+    ProjectionSettings,
+    ReturnSettings,
+)
+from ._shared_engine import SharedEngine
+from ._shared_world import SharedVersion, SharedWorld, SharedWorldError, joined, shared_update
+from ._trend import Trend, trends, with_readings
+from ._world_decay import DecayedWorld, decayed_world
+
+__all__ = [
+    "DynamicEngine",
+    "DynamicsSettings",
+    "moved_on",
+    "DecaySettings",
+    "Decayed",
+    "Left",
+    "decayed",
+    "DecayedGoals",
+    "decayed_goals",
+    "DecayedWorld",
+    "decayed_world",
+    "weighed",
+    "base_level",
+    "effective_priorities",
+    "Archive",
+    "ArchivedItem",
+    "ArchivedGoal",
+    "ArchivedEntity",
+    "FoundItem",
+    "FoundBy",
+    "RecordArchive",
+    "ReturnSettings",
+    "archived",
+    "recalled",
+    "with_goal",
+    "with_entity",
+    "LearningSettings",
+    "learned",
+    "learned_priority",
+    "weighed_goals",
+    "expected_rate",
+    "goal_type",
+    "SharedWorld",
+    "SharedVersion",
+    "SharedWorldError",
+    "SharedEngine",
+    "shared_update",
+    "joined",
+    "ProjectionSettings",
+    "project",
+    "with_projection",
+    "Criteria",
+    "criteria_of",
+    "Trend",
+    "trends",
+    "with_readings",
+]

@@ -1,0 +1,122 @@
+"""What leaves the goal graph."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from coag.awareness.state import AwarenessState, Goal, GoalGraph, GoalStatus
+from coag.schema import Value
+
+from ._activation import effective_priorities
+from ._mentions import attended
+from ._settings import DecaySettings
+
+
+class DecayedGoals(Value):
+    """A graph without the goals that faded, and those."""
+
+    graph: GoalGraph
+    goals: tuple[Goal, ...] = ()
+
+
+def decayed_goals(
+    state: AwarenessState, settings: DecaySettings, staying: Collection[str] = ()
+) -> DecayedGoals:
+    """The goals without those that are over and those that faded.
+
+    A closed goal leaves when it was not named for a while, an open one when its effective priority
+    is under the threshold and no attention item names it. A goal stays while one that stays serves
+    it or waits for it; only what is completed is waited for no more. Where there are too many
+    goals, more leave, and what waited for them does so no longer.
+
+    Args:
+        state: The state.
+        settings: Threshold and bounds.
+        staying: Ids of goals that stay whatever happens.
+    """
+    graph, step = state.goals, state.step
+    weight = effective_priorities(graph, step, settings)
+    leaving = {
+        goal.id
+        for goal in graph.goals
+        if goal.id not in staying and _is_over(goal, weight[goal.id], state, settings)
+    }
+    leaving = _without_needed(graph, leaving)
+    leaving |= _surplus(graph, leaving, weight, settings.most_goals, staying)
+    if not leaving:
+        return DecayedGoals(graph=graph)
+    return DecayedGoals(
+        graph=_without(graph, leaving),
+        goals=tuple(goal for goal in graph.goals if goal.id in leaving),
+    )
+
+
+def _is_over(goal: Goal, weight: float, state: AwarenessState, settings: DecaySettings) -> bool:
+    if not goal.is_open:
+        return state.step - goal.updated_step >= settings.closed_goal_steps
+    return weight < settings.goal_threshold and not attended(goal, state)
+
+
+def _without_needed(graph: GoalGraph, leaving: set[str]) -> set[str]:
+    """Those of the leaving goals that no staying one serves or waits for."""
+    by_id = {goal.id: goal for goal in graph.goals}
+    found = set(leaving)
+    todo = [goal for goal in graph.goals if goal.id not in leaving]
+    while todo:
+        goal = todo.pop()
+        needed = [on for on in goal.depends_on if by_id[on].status is not GoalStatus.COMPLETED]
+        for id in (*needed, *((goal.parent_id,) if goal.parent_id else ())):
+            if id in found:
+                found.discard(id)
+                todo.append(by_id[id])
+    return found
+
+
+def _surplus(
+    graph: GoalGraph,
+    leaving: set[str],
+    weight: Mapping[str, float],
+    most: int,
+    staying: Collection[str],
+) -> set[str]:
+    """Goals beyond the room: first closed ones, then by effective priority; last what is needed."""
+    kept = [goal for goal in graph.goals if goal.id not in leaving]
+    over = len(kept) - most
+    if over <= 0:
+        return set()
+    open_ones = [goal for goal in kept if goal.is_open]
+    needed = {on for goal in open_ones for on in goal.depends_on}
+    needed |= {goal.parent_id for goal in open_ones if goal.parent_id}
+    order = sorted(
+        (goal for goal in kept if goal.id not in staying),
+        key=lambda goal: (
+            goal.id in needed,
+            goal.is_open,
+            weight[goal.id] if goal.is_open else 0.0,
+            goal.updated_step,
+        ),
+    )
+    return {goal.id for goal in order[:over]}
+
+
+def _without(graph: GoalGraph, leaving: set[str]) -> GoalGraph:
+    """The graph without these goals; what waited for one of them waits for the rest."""
+    kept = {goal.id: _freed(goal, leaving) for goal in graph.goals if goal.id not in leaving}
+    return GoalGraph(goals=tuple(_at_rest(goal, kept) for goal in kept.values()))
+
+
+def _freed(goal: Goal, leaving: set[str]) -> Goal:
+    depends = tuple(on for on in goal.depends_on if on not in leaving)
+    parent = None if goal.parent_id in leaving else goal.parent_id
+    if parent == goal.parent_id and len(depends) == len(goal.depends_on):
+        return goal
+    return goal.model_copy(update={"parent_id": parent, "depends_on": depends})
+
+
+def _at_rest(goal: Goal, by_id: Mapping[str, Goal]) -> Goal:
+    """The goal, active where nothing is left that it waits for."""
+    if goal.status is not GoalStatus.BLOCKED:
+        return goal
+    if any(by_id[on].status is not GoalStatus.COMPLETED for on in goal.depends_on):
+        return goal
+    return goal.model_copy(update={"status": GoalStatus.ACTIVE})

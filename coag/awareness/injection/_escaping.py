@@ -1,0 +1,30 @@
+"""Foreign text in a block: on one line, without anything that reads as a delimiter."""
+
+from __future__ import annotations
+
+import re
+
+from coag.schema import cleaned
+
+_GAP = r"[\s\u00ad\u034f\u180e\u200b-\u200f\u2060-\u2064\ufe00-\ufe0f\ufeff\U000e0000-\U000e007f]*"
+"""Blanks, and what a reader does not see."""
+_DELIMITER = re.compile(rf"<(?={_GAP}(?:/|sagen|data))", re.IGNORECASE)
+
+
+def as_item(text: str) -> str:
+    r"""The text as an item: one line, without control characters, unable to open or close a block.
+
+    Nothing is cut. `<` before `/`, `sagen` or `data` becomes `<\`.
+    """
+    if text.isprintable() and "<" not in text and "  " not in text:
+        return text.strip()  # nearly every text, and many times faster
+    line = " ".join(cleaned(" ".join(text.split())).split())
+    return _DELIMITER.sub(r"<\\", line)
+
+
+def as_inline(text: str) -> str:
+    """The text as one of several between commas: quoted where it has a comma or a quote itself."""
+    line = as_item(text)
+    if "," not in line and '"' not in line:
+        return line
+    return '"' + line.replace('"', "'") + '"'

@@ -1,0 +1,28 @@
+"""Awareness in an agent's mind: a cognitive module, and adapters that read its percepts.
+
+`Awareness` follows what the cycle perceives and executes. Rules see what is the same everywhere:
+the goal that the activity serves, failures and their lessons, actions that fail again and again,
+cycles without progress, outcomes that nobody knows. An adapter sees the domain: `ToolAdapter`
+reads structured tool results, a `PerceptAdapter` of your own reads whatever your tools tell. The
+situation stands in the prompts of Reasoning, Proposal and Evaluation as data; `can_i` is a
+constraint.
+"""
+
+from ._awareness import Awareness
+from ._can_i_rule import CanIRule
+from ._percept_adapter import PerceptAdapter
+from ._reading import Raw, Reader, fields_of, heard_by
+from ._settings import AwarenessSettings
+from ._tool_adapter import ToolAdapter
+
+__all__ = [
+    "Awareness",
+    "AwarenessSettings",
+    "CanIRule",
+    "PerceptAdapter",
+    "ToolAdapter",
+    "Reader",
+    "Raw",
+    "fields_of",
+    "heard_by",
+]

@@ -1,0 +1,7 @@
+"""`python -m coag.awareness.perception`."""
+
+import sys
+
+from coag.awareness.perception._command import main
+
+sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,45 @@
+"""What the fields of the awareness state are made of: values that JSON carries there and back."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import BeforeValidator, Field, StringConstraints
+
+from coag.schema import well_formed
+
+Finite = Annotated[float, Field(allow_inf_nan=False)]
+"""A number that JSON can carry."""
+NOT_BLANK = r"\S"
+"""Pattern of a text with something in it."""
+Text = Annotated[str, StringConstraints(pattern="^")]
+"""A text that UTF-8 can carry; one with a lone surrogate is refused."""
+Said = Annotated[str, StringConstraints(pattern=NOT_BLANK)]
+"""A text that says something: not empty, not blank."""
+
+
+def _mended(given: object) -> object:
+    """The text with lone surrogates replaced by `?`; anything else as it is."""
+    return well_formed(given) if isinstance(given, str) else given
+
+
+HeardText = Annotated[Text, BeforeValidator(_mended)]
+"""A text from outside; a lone surrogate in it becomes `?`."""
+Heard = Annotated[Said, BeforeValidator(_mended)]
+"""A text from outside that says something; a lone surrogate in it becomes `?`."""
+HeardPlain = Annotated[Text | int | Finite | bool | None, BeforeValidator(_mended)]
+"""A scalar of JSON from outside."""
+Share = Annotated[float, Field(ge=0.0, le=1.0)]
+"""A number from 0 to 1."""
+Amount = Annotated[Finite, Field(ge=0.0)]
+"""How much of a resource, in the resource's own unit."""
+Step = Annotated[int, Field(ge=0)]
+"""A step of the awareness state, counted by `tick`."""
+Plain = Text | int | Finite | bool | None
+"""A scalar of JSON."""
+Names = tuple[Said, ...]
+
+
+def folded(text: str) -> str:
+    """The text as it is compared: without case, each run of white space one space."""
+    return " ".join(text.casefold().split())

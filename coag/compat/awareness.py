@@ -1,0 +1,239 @@
+"""Situational awareness for stock AutoGen agents.
+
+A module of its own, so that only who uses it imports `coag.awareness`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import is_dataclass
+from inspect import signature
+from typing import TYPE_CHECKING, Any, Self, cast
+
+from autogen_core import CancellationToken, Component, ComponentModel
+from autogen_core.memory import (
+    Memory,
+    MemoryContent,
+    MemoryMimeType,
+    MemoryQueryResult,
+    UpdateContextResult,
+)
+from autogen_core.model_context import ChatCompletionContext
+from pydantic import BaseModel, Field
+
+from coag.awareness import Adapter, AwarenessEngine, AwarenessState, EngineSettings
+from coag.awareness.adapters import ConversationAdapter
+from coag.schema import Clock, provider_name
+from coag.store import Embedder
+
+from ._cancellable import cancellable
+from ._constraint_components import Part, get_part, part_of
+from ._memory_block import SITUATION
+from ._memory_content import text_of
+
+if TYPE_CHECKING:
+    from coag.awareness.perception import Perception
+
+__all__ = ["AwarenessMemory", "AwarenessMemoryConfig"]
+
+
+class AwarenessMemoryConfig(BaseModel):
+    """The declarative form of an `AwarenessMemory`: its domain, never where things stand."""
+
+    adapter: Part
+    """An adapter, or the class of one that takes no arguments: adapters keep nothing."""
+    perception: Part | None = None
+    settings: dict[str, Any] = Field(default_factory=dict)
+    """Settings of the engine that are not the default."""
+    budget: int = 500
+    """Tokens of the message."""
+
+
+class AwarenessMemory(Memory, Component[AwarenessMemoryConfig]):
+    """Where things stand, as AutoGen's `Memory`, e.g. `AssistantAgent(..., memory=[...])`.
+
+    The situation stands in the model's context as one user message right before the last request,
+    delimited and labelled as data. The next turn's takes its place; there is never a second one,
+    nor a system message. What is added brings it up to date. `state` is all that it knows: keep
+    it, and give it to another one, to go on. Its component tells the domain, not the state.
+
+    Args:
+        adapter: The domain; None for talk (`ConversationAdapter`).
+        perception: Reads texts that are added. None gives the adapter a text as a message that
+            nobody has analysed.
+        budget: Tokens (estimated) of the situation.
+        clock: Tells the time of each step.
+        embedder: Recognises names by meaning; None recognises them by their form only. A
+            component does not tell it.
+        settings: How names are recognised and how much is kept.
+        state: Where to go on from; None for a new state.
+
+    Raises:
+        ValueError: The budget is less than 1.
+        AwarenessError: The state is of another domain than the adapter's.
+    """
+
+    component_config_schema = AwarenessMemoryConfig
+    component_provider_override = "coag.compat.awareness.AwarenessMemory"
+
+    def __init__(
+        self,
+        adapter: Adapter | None = None,
+        *,
+        perception: Perception | None = None,
+        budget: int = 500,
+        clock: Clock | None = None,
+        embedder: Embedder | None = None,
+        settings: EngineSettings | None = None,
+        state: AwarenessState | None = None,
+    ) -> None:
+        if budget < 1:
+            raise ValueError(f"budget is in tokens and at least 1, not {budget!r}.")
+        self._adapter = adapter or ConversationAdapter()
+        self._perception = perception
+        self._budget = budget
+        self._clock = clock
+        self._embedder = embedder
+        self._settings = settings or EngineSettings()
+        self._engine = self._begun(state)
+
+    @property
+    def state(self) -> AwarenessState:
+        """Where things stand now."""
+        return self._engine.state
+
+    async def add(
+        self, content: MemoryContent, cancellation_token: CancellationToken | None = None
+    ) -> None:
+        """Brings the situation up to date.
+
+        JSON is what the adapter takes, e.g. a message's analysis; a text or Markdown text is read
+        by the perception.
+
+        Args:
+            content: What happened.
+            cancellation_token: Ends the waiting for the perception.
+
+        Raises:
+            ValueError: It is neither text, Markdown nor an object of JSON.
+            AwarenessError: The domain cannot read it, or it names what does not exist. The state
+                is as it was.
+        """
+        raw = _object_of(content)
+        if raw is None:
+            raw = await self._read(text_of(content), cancellation_token)
+        self._engine.update(self._engine.observe(raw))
+
+    async def query(
+        self,
+        query: str | MemoryContent = "",
+        cancellation_token: CancellationToken | None = None,
+        **kwargs: Any,
+    ) -> MemoryQueryResult:
+        """The situation as one text, whatever is asked; nothing where there is nothing to tell.
+
+        Raises:
+            TypeError: Further arguments were given; there are none.
+        """
+        del query, cancellation_token
+        if kwargs:
+            raise TypeError(f"query takes no further arguments, not {sorted(kwargs)}.")
+        text = self._engine.inject(self._budget)
+        if not text:
+            return MemoryQueryResult(results=[])
+        told = {"step": self.state.step, "domain": self.state.domain}
+        content = MemoryContent(content=text, mime_type=MemoryMimeType.TEXT, metadata=told)
+        return MemoryQueryResult(results=[content])
+
+    async def update_context(self, model_context: ChatCompletionContext) -> UpdateContextResult:
+        """Puts the situation into the context, in place of the last one."""
+        found = await self.query()
+        text = "\n".join(str(one.content) for one in found.results)
+        await SITUATION.show(model_context, text)
+        return UpdateContextResult(memories=found)
+
+    async def clear(self) -> None:
+        """Forgets where things stand."""
+        self._engine = self._begun(None)
+
+    async def close(self) -> None:
+        """Holds nothing that must be closed."""
+
+    def dump_component(self) -> ComponentModel:
+        """The component of this very class.
+
+        Raises:
+            ConfigurationError: The adapter or the perception cannot be had again from a name and
+                its fields.
+        """
+        dumped = super().dump_component()
+        return dumped.model_copy(update={"provider": provider_name(type(self))})
+
+    def _to_config(self) -> AwarenessMemoryConfig:
+        seen_by = self._perception
+        return AwarenessMemoryConfig(
+            adapter=_part_of_adapter(self._adapter),
+            perception=None if seen_by is None else part_of(seen_by, "perception="),
+            settings=self._settings.model_dump(mode="json", exclude_defaults=True),
+            budget=self._budget,
+        )
+
+    @classmethod
+    def _from_config(cls, config: AwarenessMemoryConfig) -> Self:
+        adapter = get_part(config.adapter)
+        return cls(
+            adapter() if isinstance(adapter, type) else adapter,
+            perception=None if config.perception is None else get_part(config.perception),
+            settings=EngineSettings.model_validate(config.settings),
+            budget=config.budget,
+        )
+
+    def _begun(self, state: AwarenessState | None) -> AwarenessEngine:
+        return AwarenessEngine(
+            self._adapter,
+            clock=self._clock,
+            embedder=self._embedder,
+            settings=self._settings,
+            state=state,
+        )
+
+    async def _read(self, text: str, token: CancellationToken | None) -> Mapping[str, object]:
+        if self._perception is None:
+            return {"message": text}
+        return await cancellable(_perceived(self._perception, text, self.state), token)
+
+
+def _part_of_adapter(adapter: Adapter) -> Part:
+    kind = type(adapter)
+    if is_dataclass(kind) or signature(kind).parameters:
+        return part_of(adapter, "adapter=")
+    return part_of(kind, "adapter=")
+
+
+async def _perceived(
+    perception: Perception, text: str, state: AwarenessState
+) -> Mapping[str, object]:
+    return await perception.perceive(text, state)
+
+
+def _object_of(content: MemoryContent) -> Mapping[str, object] | None:
+    """The object that a content of JSON is; None for a content of another type.
+
+    Raises:
+        ValueError: It is of JSON and no object.
+    """
+    if content.mime_type not in (MemoryMimeType.JSON, MemoryMimeType.JSON.value):
+        return None
+    value: object = content.content
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except ValueError as error:
+            raise ValueError(f"The content says it is JSON, and is not: {error}.") from error
+    if not isinstance(value, Mapping):
+        raise ValueError(
+            f"JSON that is added must be an object, what the adapter takes, not a "
+            f"{type(value).__name__}."
+        )
+    return cast("Mapping[str, object]", value)

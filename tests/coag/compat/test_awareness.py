@@ -1,0 +1,250 @@
+"""Situational awareness in a stock AutoGen agent."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from autogen_agentchat.agents import AssistantAgent
+from autogen_agentchat.messages import MemoryQueryEvent
+from autogen_core import Image
+from autogen_core.memory import MemoryContent, MemoryMimeType
+from autogen_core.model_context import (
+    BufferedChatCompletionContext,
+    ChatCompletionContext,
+    UnboundedChatCompletionContext,
+)
+from autogen_core.models import AssistantMessage, SystemMessage, UserMessage
+from PIL import Image as Pictures
+
+from coag.awareness import AwarenessState, EngineSettings, ToolAdapter
+from coag.awareness.adapters import CodingAdapter, ConversationAdapter
+from coag.compat import AutoGenMemory
+from coag.compat.awareness import AwarenessMemory
+from coag.context import CoagContext
+from coag.errors import AwarenessError, ConfigurationError, ObservationError
+from coag.memory import LongTermMemory
+from coag.models import ScriptedModel, message_text
+from coag.schema import estimate_tokens
+from coag.store import HashEmbedder, InMemoryStore
+
+HEAD = "Where things stand."
+PYTHON = {"topics": ["Python"], "goals": ["Learn Python"]}
+COOKING = {"topics": ["cooking"]}
+
+
+def analysed(analysis: Mapping[str, Any]) -> MemoryContent:
+    return MemoryContent(content=dict(analysis), mime_type=MemoryMimeType.JSON)
+
+
+def said(text: str) -> MemoryContent:
+    return MemoryContent(content=text, mime_type=MemoryMimeType.TEXT)
+
+
+async def told(memory: AwarenessMemory) -> str:
+    return "\n".join(str(one.content) for one in (await memory.query("anything")).results)
+
+
+async def texts(context: ChatCompletionContext) -> list[str]:
+    return [message_text(message) for message in await context.get_messages()]
+
+
+# ---- in an AssistantAgent ----
+
+
+async def test_the_situation_stands_once_right_before_the_last_request() -> None:
+    model = ScriptedModel(lambda request: "Of course.")
+    memory = AwarenessMemory()
+    agent = AssistantAgent("tutor", model, memory=[memory])
+    for analysis, request in ((PYTHON, "Teach me."), (COOKING, "Or cook?"), (PYTHON, "No, teach.")):
+        await memory.add(analysed(analysis))
+        await agent.run(task=request)
+    sent = model.requests[-1].messages
+    assert sum(HEAD in message_text(message) for message in sent) == 1
+    assert sum(isinstance(message, SystemMessage) for message in sent) == 1
+    assert HEAD in message_text(sent[-2])
+    assert message_text(sent[-1]) == "No, teach."
+    assert "[explicit] Learn Python (p=0.7)" in message_text(sent[-2])
+    assert "Callback to earlier topic: {'Python'}" in message_text(sent[-2])
+    assert 'trust="untrusted"' in message_text(sent[-2])
+
+
+async def test_autogens_event_tells_the_situation() -> None:
+    memory = AwarenessMemory()
+    await memory.add(analysed(PYTHON))
+    agent = AssistantAgent("tutor", ScriptedModel(lambda request: "Yes."), memory=[memory])
+    result = await agent.run(task="Teach me.")
+    (event,) = (one for one in result.messages if isinstance(one, MemoryQueryEvent))
+    assert "Learn Python" in str(event.content[0].content)
+    assert event.content[0].metadata == {"step": 1, "domain": "conversation"}
+
+
+@pytest.mark.parametrize("first", ["awareness", "memory"])
+async def test_it_goes_together_with_long_term_memory_in_any_order(first: str) -> None:
+    store = LongTermMemory(InMemoryStore(HashEmbedder()), scope="tutor")
+    recalled, memory = AutoGenMemory(store, min_score=0.0), AwarenessMemory()
+    await recalled.add(said("Ann knows Java."))
+    await memory.add(analysed(PYTHON))
+    model = ScriptedModel(lambda request: "Yes.")
+    both = [memory, recalled] if first == "awareness" else [recalled, memory]
+    agent = AssistantAgent("tutor", model, memory=list(both))
+    for _ in range(3):
+        await agent.run(task="Does Ann know Java?")
+    sent = [message_text(message) for message in model.requests[-1].messages]
+    assert sum(HEAD in text for text in sent) == 1
+    assert sum("What long-term memory holds" in text for text in sent) == 1
+    assert sent[-1] == "Does Ann know Java?"
+
+
+@pytest.mark.parametrize(
+    "context",
+    [
+        UnboundedChatCompletionContext(),
+        BufferedChatCompletionContext(buffer_size=20),
+        CoagContext[Any](),
+    ],
+    ids=["unbounded", "buffered", "ours"],
+)
+async def test_a_context_never_holds_the_same_situation_twice(
+    context: ChatCompletionContext,
+) -> None:
+    memory = AwarenessMemory()
+    await memory.add(analysed(PYTHON))
+    await context.add_message(UserMessage(content="Teach me.", source="user"))
+    for _ in range(3):
+        await memory.update_context(context)
+    assert sum(HEAD in text for text in await texts(context)) == 1
+
+
+async def test_what_looks_like_the_block_and_is_not_stays() -> None:
+    memory, context = AwarenessMemory(), UnboundedChatCompletionContext()
+    await memory.add(analysed(PYTHON))
+    await context.add_message(UserMessage(content=f"{HEAD} Or do they?", source="user"))
+    await context.add_message(AssistantMessage(content=HEAD, source="tutor"))
+    await memory.update_context(context)
+    await memory.update_context(context)
+    found = await texts(context)
+    assert len(found) == 3
+    assert found[1].startswith(HEAD)
+    assert "Or do they?" in found[1]
+
+
+# ---- what is added ----
+
+
+async def test_json_may_be_an_object_or_its_text() -> None:
+    one, other = AwarenessMemory(), AwarenessMemory()
+    await one.add(analysed(PYTHON))
+    await other.add(MemoryContent(content=json.dumps(PYTHON), mime_type="application/json"))
+    assert await told(one) == await told(other)
+
+
+class Echo:
+    """A perception for which what is said is a goal."""
+
+    async def perceive(self, text: str, state: AwarenessState) -> Mapping[str, object]:
+        return {"message": text, "goals": [f"{text} ({state.step})"]}
+
+
+async def test_a_text_is_read_by_the_perception_where_things_stand_so() -> None:
+    memory = AwarenessMemory(perception=Echo())
+    await memory.add(said("Learn"))
+    await memory.add(said("Cook"))
+    assert [one.description for one in memory.state.goals.goals] == ["Learn (0)", "Cook (1)"]
+
+
+async def test_without_a_perception_a_text_is_a_message_that_nobody_analysed() -> None:
+    memory = AwarenessMemory()
+    await memory.add(said("Learn"))
+    assert memory.state.step == 1
+    assert memory.state.goals.goals == ()
+
+
+@pytest.mark.parametrize(
+    ("content", "error", "message"),
+    [
+        (analysed({"goals": 3}), ObservationError, "goals"),
+        (analysed({"completed": ["fly"]}), AwarenessError, "fly"),
+        (MemoryContent(content="{", mime_type=MemoryMimeType.JSON), ValueError, "is not"),
+        (MemoryContent(content="[1]", mime_type=MemoryMimeType.JSON), ValueError, "not a list"),
+        (
+            MemoryContent(
+                content=Image(Pictures.new("RGB", (1, 1))), mime_type=MemoryMimeType.IMAGE
+            ),
+            ValueError,
+            "image",
+        ),
+    ],
+)
+async def test_what_cannot_be_read_is_refused_and_nothing_changes(
+    content: MemoryContent, error: type[Exception], message: str
+) -> None:
+    memory = AwarenessMemory()
+    await memory.add(analysed(PYTHON))
+    before = memory.state
+    with pytest.raises(error, match=message):
+        await memory.add(content)
+    assert memory.state == before
+
+
+# ---- the rest of the interface ----
+
+
+@pytest.mark.parametrize("budget", [1, 30, 200])
+async def test_the_situation_keeps_to_its_budget_and_may_be_nothing(budget: int) -> None:
+    memory, context = AwarenessMemory(budget=budget), UnboundedChatCompletionContext()
+    for n in range(20):
+        await memory.add(analysed({"goals": [f"Learn language {n}"]}))
+    text = await told(memory)
+    assert estimate_tokens(text) <= budget
+    await memory.update_context(context)
+    assert len(await texts(context)) == bool(text)
+
+
+async def test_a_state_that_was_kept_goes_on_and_clear_forgets_it() -> None:
+    memory = AwarenessMemory()
+    await memory.add(analysed(PYTHON))
+    other = AwarenessMemory(
+        state=AwarenessState.model_validate_json(memory.state.model_dump_json())
+    )
+    assert await told(other) == await told(memory)
+    await other.clear()
+    assert other.state.step == 0
+    assert "Learn Python" in await told(memory)
+    await memory.close()
+    await memory.close()
+
+
+def test_a_state_of_another_domain_a_budget_of_nothing_and_further_arguments_are_refused() -> None:
+    with pytest.raises(AwarenessError, match="domain 'conversation'"):
+        AwarenessMemory(CodingAdapter(), state=AwarenessMemory().state)
+    with pytest.raises(ValueError, match="at least 1, not 0"):
+        AwarenessMemory(budget=0)
+
+
+async def test_a_query_takes_no_further_arguments() -> None:
+    with pytest.raises(TypeError, match=r"\['k'\]"):
+        await AwarenessMemory().query("", k=3)
+
+
+@pytest.mark.parametrize("adapter", [ConversationAdapter(), ToolAdapter(entities={"id": "order"})])
+async def test_a_component_tells_the_domain_and_not_the_state(
+    adapter: ConversationAdapter | ToolAdapter,
+) -> None:
+    memory = AwarenessMemory(adapter, budget=77, settings=EngineSettings(trajectory_window=2))
+    dumped = json.loads(json.dumps(memory.dump_component().model_dump()))
+    loaded = AwarenessMemory.load_component(dumped)
+    assert loaded.dump_component().model_dump() == memory.dump_component().model_dump()
+    assert loaded.state.domain == adapter.domain_name
+    assert loaded.state.trajectory.window == 2
+    assert loaded.state.step == 0
+
+
+def test_a_perception_that_nobody_can_import_is_no_component() -> None:
+    class Local(Echo):
+        """Made within a function."""
+
+    with pytest.raises(ConfigurationError, match="perception="):
+        AwarenessMemory(perception=Local()).dump_component()
