@@ -108,7 +108,8 @@ async def found_by_meaning(
             hits = await store.search(
                 Search(text=record.text, kind=record.kind, k=len(there), ranking=ranking)
             )
-            assert record in [hit.record for hit in hits]
+            found = record in [hit.record for hit in hits]
+            assert found, f"{record.id} is there, but not found with ranking={ranking!r}"
             assert all(there[hit.record.id] == hit.record for hit in hits)
 
 
