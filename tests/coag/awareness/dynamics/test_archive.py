@@ -31,6 +31,7 @@ from coag.awareness.dynamics import (
     DecaySettings,
     FoundBy,
     FoundItem,
+    ItemKind,
     Left,
     RecordArchive,
     ReturnSettings,
@@ -112,7 +113,9 @@ async def test_a_thing_returns_with_its_relationships_by_any_of_its_names() -> N
 
 async def test_what_the_state_has_is_not_looked_for() -> None:
     class Refusing(RecordArchive):
-        async def find(self, text: str, k: int) -> Sequence[FoundItem]:
+        async def find(
+            self, text: str, k: int, kind: ItemKind | None = None
+        ) -> Sequence[FoundItem]:
             raise AssertionError(f"{text!r} is known")
 
     kept = Refusing(InMemoryStore(HashEmbedder()))
