@@ -16,6 +16,7 @@ from ._archive import (
     ArchivedItem,
     FoundBy,
     FoundItem,
+    ItemKind,
     archived,
 )
 from ._criteria import Criteria, criteria_of
@@ -59,6 +60,7 @@ __all__ = [
     "ArchivedEntity",
     "FoundItem",
     "FoundBy",
+    "ItemKind",
     "RecordArchive",
     "ReturnSettings",
     "archived",

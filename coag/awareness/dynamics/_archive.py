@@ -62,6 +62,7 @@ class ArchivedEntity(Value):
         )
 
 
+ItemKind = Literal["goal", "entity"]
 ArchivedItem = Annotated[ArchivedGoal | ArchivedEntity, Field(discriminator="kind")]
 
 
@@ -89,12 +90,13 @@ class Archive(Protocol):
         """Keeps items; one that is kept already is replaced."""
         ...
 
-    async def find(self, text: str, k: int) -> Sequence[FoundItem]:
+    async def find(self, text: str, k: int, kind: ItemKind | None = None) -> Sequence[FoundItem]:
         """At most `k` items, those that the text names first, then the most similar.
 
         Args:
             text: A goal's description or id, or the name of a thing.
             k: At most so many.
+            kind: Goals or things; None for both.
         """
         ...
 

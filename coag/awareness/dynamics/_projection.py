@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import timedelta
+from heapq import nlargest
 
 from coag.awareness.state import (
     Attention,
@@ -105,16 +106,23 @@ def _short_for(
 def _stalled(state: AwarenessState, settings: ProjectionSettings) -> Iterator[AttentionItem]:
     """Active goals of which nothing was heard for a while."""
     latest = last_words(state.goals)
-    for goal in state.goals.active_goals:
-        silent = state.step - latest[goal.id]
-        if silent < settings.stall_steps:
-            continue
+    silent = [
+        (goal, steps)
+        for goal in state.goals.active_goals
+        if (steps := state.step - latest[goal.id]) >= settings.stall_steps
+    ]
+
+    def urgency(one: tuple[Goal, int]) -> float:
+        goal, steps = one
+        return _urgency(settings.stall_steps / steps, settings) * goal.priority
+
+    for goal, steps in nlargest(settings.most, silent, key=urgency):
         yield _warning(
             state,
             AttentionType.ANOMALY,
             f"{goal.id} stalls",
-            f"No progress for {silent} steps: {one_line(goal.description, _LENGTH)}",
-            _urgency(settings.stall_steps / silent, settings) * goal.priority,
+            f"No progress for {steps} steps: {one_line(goal.description, _LENGTH)}",
+            urgency((goal, steps)),
         )
 
 
@@ -142,7 +150,7 @@ def _failing(state: AwarenessState, settings: ProjectionSettings) -> Iterator[At
 def _deadlines(state: AwarenessState, settings: ProjectionSettings) -> Iterator[AttentionItem]:
     """Open goals whose time is nearly over, or is."""
     for goal in state.goals.goals:
-        if not goal.is_open or goal.status is GoalStatus.DEFERRED:
+        if not goal.is_open or goal.status is GoalStatus.DEFERRED or not goal.completion_criteria:
             continue
         told, wanted = criteria_of(goal), one_line(goal.description, _LENGTH)
         if told.by_step is not None:

@@ -29,14 +29,19 @@ from ._archive import (
     ArchivedItem,
     FoundBy,
     FoundItem,
+    ItemKind,
     name_forms,
 )
 
 _ITEM = "awareness_item"
 """Metadata key under which a record has the whole item as JSON; filters tell by the next one."""
 _IS_ITEM = "is_awareness_item"
-_NAMED = "named "
+_NAMED = "awareness_named "
 """Begins the metadata keys that say how an item is called."""
+_MEMORIES: Mapping[ItemKind, MemoryKind] = {
+    "goal": MemoryKind.EPISODIC,
+    "entity": MemoryKind.SEMANTIC,
+}
 _READS: TypeAdapter[ArchivedItem] = TypeAdapter(ArchivedItem)
 
 
@@ -84,7 +89,7 @@ class RecordArchive:
         if again:
             await self._store.update(again)
 
-    async def find(self, text: str, k: int) -> Sequence[FoundItem]:
+    async def find(self, text: str, k: int, kind: ItemKind | None = None) -> Sequence[FoundItem]:
         """See `Archive.find`.
 
         Raises:
@@ -96,11 +101,11 @@ class RecordArchive:
         names = name_forms(text) | {folded(text)}
         named = [{f"{_NAMED}{form}": True} for form in sorted(names)]
         where = named[0] if len(named) == 1 else {"$or": named}
-        by_name = await self._search(None, k, {"$and": [{_IS_ITEM: True}, where]})
+        by_name = await self._search(None, k, kind, where)
         found = [FoundItem(item=_item_of(one.record), by=FoundBy.NAME) for one in by_name[:k]]
         if len(found) < k:
             told = {one.record.id for one in by_name}
-            similar = await self._search(text, k + len(told), {_IS_ITEM: True})
+            similar = await self._search(text, k + len(told), kind, {_IS_ITEM: True})
             found += [
                 FoundItem(item=_item_of(one.record), by=FoundBy.SCORE, score=one.score)
                 for one in similar
@@ -109,18 +114,17 @@ class RecordArchive:
         return tuple(found[:k])
 
     async def _search(
-        self, text: str | None, k: int, where: Mapping[str, Any]
+        self, text: str | None, k: int, kind: ItemKind | None, where: Mapping[str, Any]
     ) -> list[RecalledRecord]:
-        """What both memories have, best first."""
+        """What the memory of these items has, or both have, best first."""
         found: list[RecalledRecord] = []
-        for kind in MemoryKind:
-            asked = Search(text=text, kind=kind, k=k, scopes=(self._scope,), where=where)
+        for memory in _MEMORIES.values() if kind is None else (_MEMORIES[kind],):
+            asked = Search(text=text, kind=memory, k=k, scopes=(self._scope,), where=where)
             found += await self._store.search(asked)
         return sorted(found, key=lambda one: -one.score)
 
     def _record(self, item: ArchivedItem, now: Moment) -> Record:
-        is_goal = isinstance(item, ArchivedGoal)
-        kind = MemoryKind.EPISODIC if is_goal else MemoryKind.SEMANTIC
+        kind = _MEMORIES[item.kind]
         fact, event = _fact_of(item), None
         if isinstance(item, ArchivedGoal):
             event = Event(order=item.step, outcome=item.goal.status.value)

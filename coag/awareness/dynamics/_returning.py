@@ -21,7 +21,7 @@ from coag.awareness.state import (
 )
 from coag.errors import AwarenessError
 
-from ._archive import Archive, ArchivedEntity, ArchivedGoal, FoundBy, FoundItem
+from ._archive import Archive, ArchivedEntity, ArchivedGoal, ArchivedItem, FoundBy, ItemKind
 from ._settings import ReturnSettings
 
 
@@ -53,15 +53,13 @@ async def recalled(
     room = chosen.most_lookups
     graph, world = state.goals, state.world
     for text in goals[:room]:
-        for found in await archive.find(text, chosen.candidates):
-            if isinstance(found.item, ArchivedGoal) and _fits(found, chosen):
-                graph = await _with_goal(graph, found.item, archive, state.step + 1)
-                break
+        item = await _found(text, archive, "goal", chosen)
+        if isinstance(item, ArchivedGoal):
+            graph = await _with_goal(graph, item, archive, state.step + 1)
     for text in things[: max(0, room - len(goals))]:
-        for found in await archive.find(text, chosen.candidates):
-            if isinstance(found.item, ArchivedEntity) and _fits(found, chosen):
-                world = with_entity(world, found.item.entity, found.item.relationships)
-                break
+        item = await _found(text, archive, "entity", chosen)
+        if isinstance(item, ArchivedEntity):
+            world = with_entity(world, item.entity, item.relationships)
     if graph is state.goals and world is state.world:
         return state
     return state.model_copy(update={"goals": graph, "world": world})
@@ -145,7 +143,7 @@ async def _with_goal(
     others: list[Goal] = []
     for one in item.context:
         if one.id not in known:
-            found = [each.item for each in await archive.find(one.id, 1)]
+            found = [each.item for each in await archive.find(one.id, 1, "goal")]
             later = [each.goal for each in found if isinstance(each, ArchivedGoal)]
             others += [each if each.id == one.id else one for each in later] or [one]
     named = item.goal.model_copy(update={"updated_step": step})
@@ -154,8 +152,14 @@ async def _with_goal(
     )
 
 
-def _fits(found: FoundItem, settings: ReturnSettings) -> bool:
-    return found.by is FoundBy.NAME or found.score >= settings.least_score
+async def _found(
+    text: str, archive: Archive, kind: ItemKind, settings: ReturnSettings
+) -> ArchivedItem | None:
+    """What a text brings back: what it names, else what is similar enough."""
+    for found in await archive.find(text, 1, kind):
+        if found.by is FoundBy.NAME or found.score >= settings.least_score:
+            return found.item
+    return None
 
 
 def _missing(

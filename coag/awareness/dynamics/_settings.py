@@ -91,8 +91,6 @@ class ReturnSettings(Value):
 
     least_score: Share = 0.8
     """Score from which on another text than a name brings something back."""
-    candidates: int = Field(default=5, ge=1)
-    """How many finds are looked at for each text."""
     most_lookups: int = Field(default=20, ge=0)
     """How many texts of one observation are looked up."""
 

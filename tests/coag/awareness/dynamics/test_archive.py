@@ -31,6 +31,7 @@ from coag.awareness.dynamics import (
     DecaySettings,
     FoundBy,
     FoundItem,
+    ItemKind,
     Left,
     RecordArchive,
     ReturnSettings,
@@ -110,9 +111,21 @@ async def test_a_thing_returns_with_its_relationships_by_any_of_its_names() -> N
     assert [(one.mentions, one.last_step, one.state) for one in again] == [(5, 101, {"age": 3})]
 
 
+def test_a_relationship_leaves_with_each_of_its_ends() -> None:
+    edge = Relationship(source="red fox", type="eats", target="hen", step=4)
+    hen = Entity(name="hen", type="animal")
+    items = archived(Left(entities=(FOX, hen), relationships=(edge,)), GoalGraph(), 9)
+    assert items == (
+        ArchivedEntity(entity=FOX, relationships=(edge,), step=9),
+        ArchivedEntity(entity=hen, relationships=(edge,), step=9),
+    )
+
+
 async def test_what_the_state_has_is_not_looked_for() -> None:
     class Refusing(RecordArchive):
-        async def find(self, text: str, k: int) -> Sequence[FoundItem]:
+        async def find(
+            self, text: str, k: int, kind: ItemKind | None = None
+        ) -> Sequence[FoundItem]:
             raise AssertionError(f"{text!r} is known")
 
     kept = Refusing(InMemoryStore(HashEmbedder()))

@@ -259,7 +259,8 @@ def test_the_forms_of_answers_are_strict_and_bounded() -> None:
 
 
 @pytest.mark.model
-async def test_a_real_model_notices_a_callback_and_a_bad_mood() -> None:
+@pytest.mark.timeout(3600)
+async def test_a_real_model_reads_a_talk_to_its_end() -> None:
     spec = os.environ.get("COAG_TEST_MODEL")
     if not spec:
         pytest.skip("set COAG_TEST_MODEL to a model spec, e.g. URL#NAME of a local server")
