@@ -8,7 +8,8 @@ state, and the adapter renders a state as text within a token budget.
 """
 
 from ._adapter import Adapter
-from ._engine import AwarenessEngine, new_state
+from ._domain import new_state
+from ._engine import AwarenessEngine
 from ._loading import load_state
 from ._observation import (
     GoalChange,

@@ -14,13 +14,14 @@ from coag.awareness.state import (
     Entity,
     InteractionProtocol,
     ScanPattern,
+    distinct,
 )
 
 from ._blocks import MOST, Place
 from ._coding_analysis import CodingAnalysis, CodingEdgeType, CodingEntityType
 from ._debugging import MESSAGE, Debugging, is_error, is_resolved
 from ._domain_adapter import DomainAdapter
-from ._known import KnownNames, distinct
+from ._known import KnownNames
 from ._per_entity import PerEntity
 
 _SHOWN_OF_A_KIND = 8

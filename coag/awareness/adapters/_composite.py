@@ -13,11 +13,11 @@ from coag.awareness.state import (
     InteractionProtocol,
     Names,
     ScanPattern,
+    distinct,
 )
 from coag.errors import ConfigurationError, ObservationError
 
 from ._domain_adapter import DomainAdapter
-from ._known import distinct
 from ._merged_observation import merged_observation
 from ._namespace import Namespace
 

@@ -12,12 +12,13 @@ from coag.awareness.state import (
     Entity,
     Plain,
     TransitionType,
+    distinct,
     folded,
 )
 
 from ._analysis import StatedGoal
 from ._coding_analysis import CodingAnalysis, CodingEntityType, RaisedError
-from ._known import KnownNames, distinct, is_named
+from ._known import KnownNames, is_named
 
 _STATUS, _RESOLVED_AT, _ALERT = "error_status", "resolved_step", "alert"
 """What the state of an error's entity keeps besides its message."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from coag.awareness._names import forms_of
 from coag.awareness._settings import EngineSettings
@@ -49,14 +49,6 @@ def _forms_of(entity: Entity) -> tuple[str, ...]:
 
 def _forms(name: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(form for form in forms_of(name, _GENERIC) if form))
-
-
-def distinct(names: Iterable[str]) -> tuple[str, ...]:
-    """The names without those that differ from an earlier one in case and spacing only."""
-    kept: dict[str, str] = {}
-    for name in names:
-        kept.setdefault(folded(name), name)
-    return tuple(kept.values())
 
 
 def is_named(name: str, text: str) -> bool:

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from coag.awareness._observation import Observation, ObservedEvent, ObservedFailure
-from coag.awareness.state import TransitionType
-
-from ._known import distinct
+from coag.awareness.state import TransitionType, distinct
 
 _BY_WEIGHT = (
     TransitionType.FAILURE,

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from coag.awareness.state import Entity
+from coag.awareness.state import Entity, distinct
 
 from ._conversation_analysis import ConversationAnalysis, ConversationEntityType
-from ._known import KnownNames, distinct
+from ._known import KnownNames
 
 LAST_TOPIC, ASKED = "topic_step", "asked"
 """What an entity's state keeps: when it was a topic last, in how many steps it was asked about."""

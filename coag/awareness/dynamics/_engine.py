@@ -6,7 +6,7 @@ from asyncio import Lock
 from collections.abc import Collection, Mapping
 
 from coag.awareness._adapter import Adapter
-from coag.awareness._engine import AwarenessEngine, new_state
+from coag.awareness._domain import BUDGET, check_budget, injected, new_state, observed, of_domain
 from coag.awareness._observation import Observation
 from coag.awareness._resolving import NameResolver
 from coag.awareness._settings import EngineSettings
@@ -91,9 +91,7 @@ class DynamicEngine:
         self._archive = archive
         self._clock = clock or SystemClock()
         self._resolver = NameResolver(settings, embedder)
-        self._state = AwarenessEngine(
-            adapter, state=state or new_state(adapter, self._clock, settings)
-        ).state
+        self._state = of_domain(adapter, state or new_state(adapter, self._clock, settings))
         self._one_at_a_time = Lock()
 
     @property
@@ -107,7 +105,7 @@ class DynamicEngine:
         Raises:
             ObservationError: It breaks the schema, or has a type that the domain does not declare.
         """
-        return AwarenessEngine(self._adapter, state=self._state).observe(raw)
+        return observed(self._adapter, raw, self._state)
 
     async def update(self, observation: Observation) -> AwarenessState:
         """Takes in an observation and gives the new state.
@@ -120,7 +118,7 @@ class DynamicEngine:
         async with self._one_at_a_time:
             return await self._updated(observation, await self._returned(observation))
 
-    def inject(self, budget: int = 500) -> str:
+    def inject(self, budget: int = BUDGET) -> str:
         """The state as text for a prompt, of at most `budget` tokens, goals by effective priority.
 
         Raises:
@@ -128,9 +126,9 @@ class DynamicEngine:
         """
         decay = self._dynamics.decay
         shown = self._state if decay is None else weighed(self._state, decay)
-        return AwarenessEngine(self._adapter, state=shown).inject(budget)
+        return injected(self._adapter, shown, budget)
 
-    async def step(self, raw: Mapping[str, object], budget: int = 500) -> str:
+    async def step(self, raw: Mapping[str, object], budget: int = BUDGET) -> str:
         """Observe, update and inject.
 
         Where something returns from the archive, the adapter reads the input again in its light:
@@ -141,13 +139,12 @@ class DynamicEngine:
             RecordStoreError: As `update`.
             ValueError: The budget is negative; the state is as it was.
         """
-        if budget < 0:
-            raise ValueError(f"budget is in tokens and at least 0, not {budget!r}.")
+        check_budget(budget)
         async with self._one_at_a_time:
             observation = self.observe(raw)
             before = await self._returned(observation)
             if before is not self._state:
-                observation = AwarenessEngine(self._adapter, state=before).observe(raw)
+                observation = observed(self._adapter, raw, before)
             await self._updated(observation, before)
         return self.inject(budget)
 

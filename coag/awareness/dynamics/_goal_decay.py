@@ -46,7 +46,7 @@ def decayed_goals(
     if not leaving:
         return DecayedGoals(graph=graph)
     return DecayedGoals(
-        graph=_without(graph, leaving),
+        graph=graph.without(leaving),
         goals=tuple(goal for goal in graph.goals if goal.id in leaving),
     )
 
@@ -97,26 +97,3 @@ def _surplus(
         ),
     )
     return {goal.id for goal in order[:over]}
-
-
-def _without(graph: GoalGraph, leaving: set[str]) -> GoalGraph:
-    """The graph without these goals; what waited for one of them waits for the rest."""
-    kept = {goal.id: _freed(goal, leaving) for goal in graph.goals if goal.id not in leaving}
-    return GoalGraph(goals=tuple(_at_rest(goal, kept) for goal in kept.values()))
-
-
-def _freed(goal: Goal, leaving: set[str]) -> Goal:
-    depends = tuple(on for on in goal.depends_on if on not in leaving)
-    parent = None if goal.parent_id in leaving else goal.parent_id
-    if parent == goal.parent_id and len(depends) == len(goal.depends_on):
-        return goal
-    return goal.model_copy(update={"parent_id": parent, "depends_on": depends})
-
-
-def _at_rest(goal: Goal, by_id: Mapping[str, Goal]) -> Goal:
-    """The goal, active where nothing is left that it waits for."""
-    if goal.status is not GoalStatus.BLOCKED:
-        return goal
-    if any(by_id[on].status is not GoalStatus.COMPLETED for on in goal.depends_on):
-        return goal
-    return goal.model_copy(update={"status": GoalStatus.ACTIVE})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from coag.awareness._adapter import Adapter
-from coag.awareness._engine import AwarenessEngine, new_state
+from coag.awareness._domain import BUDGET, check_budget, injected, new_state, observed, of_domain
 from coag.awareness._observation import Observation
 from coag.awareness._resolving import NameResolver
 from coag.awareness._settings import EngineSettings
@@ -48,8 +48,7 @@ class SharedEngine:
         self._shared = shared
         self._clock = clock or SystemClock()
         self._resolver = NameResolver(settings, embedder)
-        own = state or new_state(adapter, self._clock, settings)
-        self._state = AwarenessEngine(adapter, state=own).state
+        self._state = of_domain(adapter, state or new_state(adapter, self._clock, settings))
 
     @property
     def state(self) -> AwarenessState:
@@ -62,7 +61,7 @@ class SharedEngine:
         Raises:
             ObservationError: It breaks the schema, or has a type that the domain does not declare.
         """
-        return AwarenessEngine(self._adapter, state=self.state).observe(raw)
+        return observed(self._adapter, raw, self.state)
 
     def update(self, observation: Observation) -> AwarenessState:
         """Takes in an observation, for all, and gives the new state.
@@ -76,22 +75,21 @@ class SharedEngine:
         )
         return self._state
 
-    def inject(self, budget: int = 500) -> str:
+    def inject(self, budget: int = BUDGET) -> str:
         """The state as text for a prompt, of at most `budget` tokens.
 
         Raises:
             ValueError: The budget is negative.
         """
-        return AwarenessEngine(self._adapter, state=self.state).inject(budget)
+        return injected(self._adapter, self.state, budget)
 
-    def step(self, raw: Mapping[str, object], budget: int = 500) -> str:
+    def step(self, raw: Mapping[str, object], budget: int = BUDGET) -> str:
         """Observe, update and inject.
 
         Raises:
             AwarenessError: As `observe` and `update`.
             ValueError: The budget is negative; the state is as it was.
         """
-        if budget < 0:
-            raise ValueError(f"budget is in tokens and at least 0, not {budget!r}.")
+        check_budget(budget)
         self.update(self.observe(raw))
         return self.inject(budget)

@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from coag.awareness._adapter import Adapter
-from coag.awareness._engine import AwarenessEngine, new_state
+from coag.awareness._domain import injected, new_state, observed, of_domain
 from coag.awareness._loading import load_state
 from coag.awareness._observation import GoalChange, Observation
 from coag.awareness._problems import where_wrong
@@ -136,7 +136,7 @@ class Awareness:
             return None
         self._adopt(situation.goal)
         limit = min(budget, self._budget)
-        text = self._engine().inject(limit)
+        text = injected(self._adapter, self._state, limit)
         if not text:
             return None
         return Section(
@@ -164,8 +164,7 @@ class Awareness:
         Raises:
             AwarenessError: It is no such state, or one of another domain or version.
         """
-        loaded = load_state(state.get("state", {}))
-        AwarenessEngine(self._adapter, state=loaded)  # refuses a state of another domain
+        loaded = of_domain(self._adapter, load_state(state.get("state", {})))
         try:
             standing = Standing.model_validate(state.get("standing", {}))
         except ValidationError as error:
@@ -179,9 +178,6 @@ class Awareness:
         own = self._settings.own_actions
         return CanIRule(f"{self.name}_can_i", self._state.self_model, own)
 
-    def _engine(self) -> AwarenessEngine:
-        return AwarenessEngine(self._adapter, state=self._state)
-
     async def _perceive(self, percept: Percept) -> None:
         rules = by_rules(percept, self._state, self.goal, self._settings)
         if rules is None:
@@ -192,7 +188,8 @@ class Awareness:
         try:
             raw = self._reads(percept, self._state)
             raw = await raw if isawaitable(raw) else raw
-            seen = rules if raw is None else joined(rules, self._engine().observe(raw))
+            if raw is not None:
+                seen = joined(rules, observed(self._adapter, raw, self._state))
         finally:  # whatever the domain raises, and however long it takes, the rules hold
             self._settle_at_least(percept, seen, rules)
 

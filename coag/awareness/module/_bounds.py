@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
 from heapq import nlargest
 from typing import Any, TypeVar
 
@@ -10,9 +10,7 @@ from coag.awareness.state import (
     Attention,
     AwarenessState,
     Belief,
-    Goal,
     GoalGraph,
-    GoalStatus,
     SelfModel,
     Trajectory,
     WorldModel,
@@ -58,26 +56,7 @@ def _goals(graph: GoalGraph, keep: int, current: str | None) -> GoalGraph:
         key=lambda goal: (goal.id in awaited, goal.is_open, goal.updated_step, goal.priority),
     )
     gone = {goal.id for goal in order[:over]}
-    kept = {goal.id: _freed(goal, gone) for goal in graph.goals if goal.id not in gone}
-    return GoalGraph(goals=tuple(_at_rest(goal, kept) for goal in kept.values()))
-
-
-def _freed(goal: Goal, gone: Collection[str]) -> Goal:
-    """The goal without references to goals that are gone."""
-    depends = tuple(on for on in goal.depends_on if on not in gone)
-    parent = None if goal.parent_id in gone else goal.parent_id
-    if parent == goal.parent_id and len(depends) == len(goal.depends_on):
-        return goal
-    return goal.model_copy(update={"parent_id": parent, "depends_on": depends})
-
-
-def _at_rest(goal: Goal, by_id: Mapping[str, Goal]) -> Goal:
-    """The goal, active where it was blocked by nothing that is left."""
-    if goal.status is not GoalStatus.BLOCKED:
-        return goal
-    if any(by_id[on].status is not GoalStatus.COMPLETED for on in goal.depends_on):
-        return goal
-    return goal.model_copy(update={"status": GoalStatus.ACTIVE})
+    return graph.without(gone)
 
 
 def _self_model(self_model: SelfModel) -> SelfModel:

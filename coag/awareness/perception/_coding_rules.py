@@ -11,7 +11,7 @@ from coag.awareness.state import AwarenessState, folded
 
 from ._sentences import (
     LONGEST,
-    distinct,
+    first_few,
     given_up_in,
     goals_in,
     questions_in,
@@ -70,16 +70,16 @@ def coding_by_rules(text: str, state: AwarenessState) -> CodingAnalysis:
     fixed = _fixed(clauses, errors, state)
     shown = tuple(one for one in errors if folded(one.name) not in set(map(folded, fixed)))
     taken = {folded(one.name) for one in errors}
-    services = distinct(_SERVICE.findall(read))
+    services = first_few(_SERVICE.findall(read))
     taken |= set(map(folded, services))
     return CodingAnalysis(
         message=text,
         files=_matches(_FILE, read),
-        configs=distinct((*_CONFIG_FILE.findall(read), *_CONSTANT.findall(read))),
+        configs=first_few((*_CONFIG_FILE.findall(read), *_CONSTANT.findall(read))),
         endpoints=_matches(_ENDPOINT, read),
-        functions=distinct(name for found in _FUNCTION.findall(read) for name in found if name),
+        functions=first_few(name for found in _FUNCTION.findall(read) for name in found if name),
         services=services,
-        libraries=distinct(
+        libraries=first_few(
             name
             for name in (*_IMPORT.findall(read), *_CAMEL.findall(read))
             if folded(name) not in taken | _NO_LIBRARY
@@ -96,7 +96,7 @@ def coding_by_rules(text: str, state: AwarenessState) -> CodingAnalysis:
 
 
 def _matches(pattern: re.Pattern[str], text: str) -> tuple[str, ...]:
-    return distinct(match.group() for match in pattern.finditer(text))
+    return first_few(match.group() for match in pattern.finditer(text))
 
 
 def _errors(text: str, said: Sequence[str]) -> tuple[RaisedError, ...]:

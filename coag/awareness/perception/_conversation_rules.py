@@ -10,7 +10,7 @@ from coag.awareness.state import AwarenessState, folded
 
 from ._sentences import (
     LONGEST,
-    distinct,
+    first_few,
     given_up_in,
     goals_in,
     questions_in,
@@ -118,7 +118,7 @@ def _topics(text: str, said: Sequence[str], state: AwarenessState) -> tuple[str,
         *_cued(said),
     ]
     kept: list[str] = []
-    for topic in distinct(found):
+    for topic in first_few(found):
         if not any(f" {folded(topic)} " in f" {folded(other)} " for other in kept):
             kept.append(topic)
     return tuple(kept[:_MOST_TOPICS])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from coag.awareness.state import AwarenessState, folded
+from coag.awareness.state import AwarenessState, distinct
 
 LONGEST = 20_000
 """Characters of a text that the rules read."""
@@ -64,7 +64,7 @@ def sentences(text: str) -> tuple[str, ...]:
 
 def questions_in(said: Iterable[str]) -> tuple[str, ...]:
     """The sentences that ask."""
-    return distinct(_capital(one) for one in said if one.rstrip("\"')").endswith("?"))
+    return first_few(_capital(one) for one in said if one.rstrip("\"')").endswith("?"))
 
 
 def goals_in(said: Iterable[str]) -> tuple[str, ...]:
@@ -78,7 +78,7 @@ def goals_in(said: Iterable[str]) -> tuple[str, ...]:
         what = _CLAUSE.split(match[match.lastgroup or 0])[0].strip(" .!?\"'")
         prefix = "Get " if match.lastgroup == "need" else ""
         found += [prefix + goal.strip() for goal in _AND.split(what) if goal.strip()]
-    return distinct(_capital(goal) for goal in found)
+    return first_few(_capital(goal) for goal in found)
 
 
 def reached_in(said: Iterable[str], state: AwarenessState) -> tuple[str, ...]:
@@ -91,12 +91,9 @@ def given_up_in(said: Iterable[str], state: AwarenessState) -> tuple[str, ...]:
     return _goals_of(_GIVEN_UP, said, state)
 
 
-def distinct(texts: Iterable[str]) -> tuple[str, ...]:
+def first_few(texts: Iterable[str]) -> tuple[str, ...]:
     """The first few texts without repetitions."""
-    kept: dict[str, str] = {}
-    for text in texts:
-        kept.setdefault(folded(text), text)
-    return tuple(kept.values())[:_MOST]
+    return distinct(texts)[:_MOST]
 
 
 def stems(text: str) -> frozenset[str]:

@@ -26,6 +26,7 @@ from ._texts import (
     Share,
     Step,
     Text,
+    distinct,
     folded,
 )
 from ._trajectory import STICKY, Trajectory, Transition, TransitionType
@@ -79,4 +80,5 @@ __all__ = [
     "Finite",
     "Amount",
     "folded",
+    "distinct",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from pydantic import model_validator
 
@@ -11,6 +11,7 @@ from coag.schema import Value, one_line
 
 from ._circles import circle_in
 from ._goal import CLOSED, Goal, GoalOutcomes, GoalSource, GoalStatus, goal_id
+from ._goal_rules import at_rest, freed, problem_of
 from ._texts import folded
 
 _LISTED = 10
@@ -50,7 +51,7 @@ class GoalGraph(Value):
 
     @model_validator(mode="after")
     def _holds_together(self) -> GoalGraph:
-        problem = _problem_of(self.goals)
+        problem = problem_of(self.goals)
         if problem:
             raise ValueError(problem)
         return self
@@ -149,7 +150,7 @@ class GoalGraph(Value):
                     f"The new goal {one_line(goal.description)!r} names {id!r} as parent or "
                     f"dependency, which is no goal. {self._known()}"
                 )
-        settled = goal.model_copy(update={"status": _at_rest(goal, by_id)})
+        settled = goal.model_copy(update={"status": at_rest(goal, by_id)})
         return self.model_copy(update={"goals": (*self.goals, settled)})
 
     def close(self, id: str, status: GoalStatus, step: int) -> GoalGraph:
@@ -231,6 +232,15 @@ class GoalGraph(Value):
         self._refuse_circle({**edges, id: depends}, "wait for")
         return self._with(goal, {"depends_on": depends}, step)
 
+    def without(self, ids: Collection[str]) -> GoalGraph:
+        """Without some goals; what served or awaited one of them does so no longer."""
+        kept = {goal.id: freed(goal, ids) for goal in self.goals if goal.id not in ids}
+        for goal in tuple(kept.values()):
+            status = at_rest(goal, kept)
+            if status is not goal.status:
+                kept[goal.id] = goal.model_copy(update={"status": status})
+        return GoalGraph(goals=tuple(kept.values()))
+
     def _with(self, goal: Goal, changes: Mapping[str, object], step: int) -> GoalGraph:
         """With a goal changed, and it and what waits for it active or blocked as they should."""
         changed = goal.model_copy(update={**changes, "updated_step": step})
@@ -238,7 +248,7 @@ class GoalGraph(Value):
         by_id[goal.id] = changed
         for one in tuple(by_id.values()):
             if one.id == goal.id or goal.id in one.depends_on:
-                status = _at_rest(one, by_id)
+                status = at_rest(one, by_id)
                 if status is not one.status:
                     by_id[one.id] = one.model_copy(update={"status": status, "updated_step": step})
         return self.model_copy(update={"goals": tuple(by_id.values())})
@@ -256,36 +266,3 @@ class GoalGraph(Value):
         named = [f"{goal.id} {one_line(goal.description, 60)!r}" for goal in open_ones[:_LISTED]]
         more = f" and {len(open_ones) - _LISTED} more" if len(open_ones) > _LISTED else ""
         return f"Open goals: {', '.join(named) or 'none'}{more}."
-
-
-def _problem_of(goals: tuple[Goal, ...]) -> str:
-    """What keeps goals from being a graph; empty if nothing does."""
-    by_id = {goal.id: goal for goal in goals}
-    if len(by_id) < len(goals):
-        return "two goals have the same id; give each its own"
-    parents = {goal.id: (goal.parent_id,) for goal in goals if goal.parent_id}
-    depends = {goal.id: goal.depends_on for goal in goals}
-    for edges in (parents, depends):
-        for id, ends in edges.items():
-            for end in ends:
-                if end not in by_id:
-                    return f"goal {id!r} names {end!r}, which is no goal here"
-        circle = circle_in(edges)
-        if circle:
-            return f"goals lead round in a circle: {' -> '.join(circle)}"
-    for goal in goals:
-        status = _at_rest(goal, by_id)
-        if status is not goal.status:
-            return (
-                f"goal {goal.id!r} is {goal.status.value}, but by what it depends on it is "
-                f"{status.value}"
-            )
-    return ""
-
-
-def _at_rest(goal: Goal, by_id: dict[str, Goal]) -> GoalStatus:
-    """The status that a goal has by what it depends on."""
-    if goal.status not in (GoalStatus.ACTIVE, GoalStatus.BLOCKED):
-        return goal.status
-    done = all(by_id[on].status is GoalStatus.COMPLETED for on in goal.depends_on)
-    return GoalStatus.ACTIVE if done else GoalStatus.BLOCKED

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Annotated
 
 from pydantic import BeforeValidator, Field, StringConstraints
 
-from coag.schema import well_formed
+from coag.schema import folded, well_formed
 
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 """A number that JSON can carry."""
@@ -40,6 +41,9 @@ Plain = Text | int | Finite | bool | None
 Names = tuple[Said, ...]
 
 
-def folded(text: str) -> str:
-    """The text as it is compared: without case, each run of white space one space."""
-    return " ".join(text.casefold().split())
+def distinct(texts: Iterable[str]) -> tuple[str, ...]:
+    """The texts without those that differ from an earlier one in case and spacing only."""
+    kept: dict[str, str] = {}
+    for text in texts:
+        kept.setdefault(folded(text), text)
+    return tuple(kept.values())
