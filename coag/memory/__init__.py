@@ -22,7 +22,7 @@ from ._config import LongTermMemoryConfig
 from ._disowning import revoke_origin
 from ._facts import settled
 from ._gate import GateSettings
-from ._lineage import derived_levels
+from ._lineage import derived_levels, trusted_at_most
 from ._long_term import LongTermMemory
 from ._person import said_by_person
 from ._places import LTM_FOLDER, PROCEDURES_FILE
@@ -69,6 +69,7 @@ __all__ = [
     "settled",
     "holding_again",
     "derived_levels",
+    "trusted_at_most",
     "place_of",
     "ProceduralMemory",
     "Procedure",

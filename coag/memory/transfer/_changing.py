@@ -6,12 +6,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from coag.schema import Provenance, Record, Trust, record_id
+from coag.schema import Record, record_id
 
 from ._lines import LineError, parse_record
 from ._outcome import TransferError
-
-_ORDER = (Trust.UNTRUSTED, Trust.USER, Trust.DEVELOPER)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,22 +76,3 @@ def renaming_of(file: Path, lines: Iterable[tuple[int, bytes]], scope: str) -> R
         about = None if plain else record.fact
         ids[record.id] = record_id(record.kind, scope, record.text, about)
     return Renaming(scope, ids)
-
-
-def trusted_at_most(record: Record, trust: Trust | None) -> Record:
-    """The record, none of whose origins is trusted more than this."""
-    if trust is None:
-        return record
-    lineage = record.lineage
-    also = tuple(_lowered(origin, trust) for origin in lineage.also_from)
-    return record.model_copy(
-        update={
-            "provenance": _lowered(record.provenance, trust),
-            "lineage": lineage.model_copy(update={"also_from": also}),
-        }
-    )
-
-
-def _lowered(origin: Provenance, trust: Trust) -> Provenance:
-    lowest = min(origin.trust, trust, key=_ORDER.index)
-    return origin.model_copy(update={"trust": lowest})

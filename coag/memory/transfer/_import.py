@@ -11,10 +11,11 @@ from itertools import islice
 from pathlib import Path
 
 from coag.errors import ConfigurationError
+from coag.memory import trusted_at_most
 from coag.schema import Record, Trust
 from coag.store import RecordStore
 
-from ._changing import Renaming, renaming_of, trusted_at_most
+from ._changing import Renaming, renaming_of
 from ._export import Progress
 from ._lines import (
     CUT_OFF,
@@ -79,7 +80,7 @@ async def import_records(
     try:
         while some := await asyncio.to_thread(reading.some):
             parsed, problem = await asyncio.to_thread(importing.parsed, some)
-            changed = [(n, trusted_at_most(renaming.of(one), trust)) for n, one in parsed]
+            changed = [(n, _changed(one, renaming, trust)) for n, one in parsed]
             await importing.store_all(changed)
             if problem is not None:
                 raise importing.broken_off(problem)
@@ -88,6 +89,11 @@ async def import_records(
     finally:
         reading.close()
     return importing.ended(reading.header)
+
+
+def _changed(record: Record, renaming: Renaming, trust: Trust | None) -> Record:
+    renamed = renaming.of(record)
+    return renamed if trust is None else trusted_at_most(renamed, trust)
 
 
 class _Reading:
