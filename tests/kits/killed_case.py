@@ -1,10 +1,10 @@
 """Runs `case-study` and kills itself with SIGKILL right after certain records were written.
 
-    python -m kits.killed_case even run sudden-wall ...
+    python -m kits.killed_case even 6 run sudden-wall ...
 
 It dies at every receipt, at the first commit of every record, and at every second intent of
-the trace: the `even` ones or the `odd` ones. A fault injector for tests of resumption: nothing
-of the product is replaced, its writer is only watched.
+the trace, the `even` ones or the `odd` ones, up to so many intents. A fault injector for tests of
+resumption: nothing of the product is replaced, its writer is only watched.
 """
 
 import os
@@ -17,7 +17,8 @@ from coag.agent import _runs
 from coag.schema import Clock, TraceRecord
 from coag.tracing import Redactor, RunFolder, TraceWriter
 
-SURVIVED = 0 if "odd" in sys.argv[1:2] else 1
+DEADLY, UP_TO, *ARGUMENTS = sys.argv[1:] or ("even", "0")
+SURVIVED = 0 if DEADLY == "odd" else 1
 """Intents whose count, halved, leaves this are survived, so that the run gets on."""
 
 
@@ -38,9 +39,11 @@ class DeadlyWriter(TraceWriter):
 
     def _kills(self, record: TraceRecord) -> bool:
         lines = self.path.read_text(encoding="utf-8").splitlines()
+        intents = sum('"record":"intent"' in line for line in lines)
+        if intents > int(UP_TO):
+            return False
         if record.record == "written":
             return sum(f'"id":"{record.id}"' in line for line in lines) == 1
-        intents = sum('"record":"intent"' in line for line in lines)
         return record.record == "receipt" or intents % 2 != SURVIVED
 
 
@@ -53,5 +56,5 @@ def open_deadly(
 
 if __name__ == "__main__":
     _runs.open_trace = open_deadly
-    sys.argv = ["case-study", *sys.argv[2:]]
+    sys.argv = ["case-study", *ARGUMENTS]
     main()

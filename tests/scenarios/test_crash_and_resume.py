@@ -40,8 +40,10 @@ def served_world(tmp_path: Path) -> Iterator[tuple[str, dict[str, str]]]:
             server.terminate()
 
 
-def run_until_killed(deadly: str, arguments: list[str], environment: dict[str, str]) -> int:
-    command = [sys.executable, "-m", "kits.killed_case", deadly, "run", *arguments]
+def run_until_killed(
+    deadly: str, up_to: int, arguments: list[str], environment: dict[str, str]
+) -> int:
+    command = [sys.executable, "-m", "kits.killed_case", deadly, str(up_to), "run", *arguments]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode in (0, -signal.SIGKILL), done.stderr
     return done.returncode
@@ -54,23 +56,36 @@ def bodies(run: Path) -> list[dict[str, Any]]:
     ]
 
 
+def early_of(records: list[dict[str, Any]], up_to: int) -> list[dict[str, Any]]:
+    """The records before the intent that comes after so many."""
+    intents = [number for number, r in enumerate(records) if r["record"] == "intent"]
+    return records[: intents[up_to]] if up_to < len(intents) else records
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(400)
-@pytest.mark.parametrize("deadly", ["even", pytest.param("odd", marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    ("deadly", "up_to"),
+    [
+        ("even", 4),
+        pytest.param("even", 99, marks=pytest.mark.long),
+        pytest.param("odd", 99, marks=pytest.mark.long),
+    ],
+)
 async def test_a_run_killed_at_every_intent_receipt_and_record_repeats_and_loses_nothing(
-    served_world: tuple[str, dict[str, str]], tmp_path: Path, deadly: str
+    served_world: tuple[str, dict[str, str]], tmp_path: Path, deadly: str, up_to: int
 ) -> None:
     address, environment = served_world
     logs = tmp_path / "logs"
     first = ["sudden-wall", "--agent", "coag", "--model", "scripted:stubborn", "--seed", "4"]
     first += ["--episodes", "1", "--world", address, "--logs", str(logs), "--json"]
 
-    kills, code = 0, run_until_killed(deadly, first, environment)
+    kills, code = 0, run_until_killed(deadly, up_to, first, environment)
     (case,) = logs.iterdir()
     while code != 0 and kills < 60:
         kills += 1
         resumed = ["--resume", str(case), "--logs", str(logs), "--json"]
-        code = run_until_killed(deadly, resumed, environment)
+        code = run_until_killed(deadly, up_to, resumed, environment)
 
     assert code == 0
     (run,) = (path.parent for path in case.glob("*/trace.jsonl"))
@@ -79,8 +94,11 @@ async def test_a_run_killed_at_every_intent_receipt_and_record_repeats_and_loses
     receipts = [r["intent_id"] for r in records if r["record"] == "receipt"]
     written = [r["id"] for r in records if r["record"] == "written" and r["what"] == "record"]
     lost = set(intents) - set(receipts)
-    assert kills == len(lost) + len(receipts) + len(set(written))
-    assert lost == set(intents[1::2] if deadly == "even" else intents[::2])
+    early = early_of(records, up_to)
+    told = {r["intent_id"] for r in early if r["record"] == "receipt"}
+    committed = {r["id"] for r in early if r["record"] == "written" and r["what"] == "record"}
+    assert kills == len(lost) + len(told) + len(committed)
+    assert lost == set(intents[:up_to][1::2] if deadly == "even" else intents[:up_to][::2])
     assert len(set(intents)) == len(intents)
 
     async with WorldControl(address, environment["VACUUM_WORLD_CONTROL_TOKEN"]) as control:

@@ -152,9 +152,9 @@ async def test_one_call_a_cycle_is_bound_by_the_same_constraint(tmp_path: Path) 
 
 FIFTY = [
     pytest.param(
-        range(start, start + 10), id=f"from-{start}", marks=[pytest.mark.long] * (start >= 10)
+        range(start, start + 5), id=f"from-{start}", marks=[pytest.mark.long] * (start >= 5)
     )
-    for start in range(0, 50, 10)
+    for start in range(0, 50, 5)
 ]
 
 
@@ -175,7 +175,7 @@ async def test_impulsive_over_fifty_seeds(tmp_path: Path, seeds: range) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seeds", FIFTY[:2])
+@pytest.mark.parametrize("seeds", FIFTY[:4])
 async def test_gullible_over_twenty_seeds(tmp_path: Path, seeds: range) -> None:
     scenario, model = "phantom-object", "gullible"
     one = {"episodes": 1, "without_memory": True}
@@ -188,8 +188,9 @@ async def test_gullible_over_twenty_seeds(tmp_path: Path, seeds: range) -> None:
 
 
 @pytest.mark.slow
-async def test_stubborn_over_eight_seeds(tmp_path: Path) -> None:
-    async for result in _cases(tmp_path, range(8), "sudden-wall", "coag", "stubborn"):
+@pytest.mark.parametrize("seeds", [range(3), pytest.param(range(3, 8), marks=pytest.mark.long)])
+async def test_stubborn_over_eight_seeds(tmp_path: Path, seeds: range) -> None:
+    async for result in _cases(tmp_path, seeds, "sudden-wall", "coag", "stubborn"):
         assert result.success
         assert result.measures["repeated_bumps"] == 0
         assert result.measures["second_episode_bumps"] == 0
