@@ -46,6 +46,7 @@ def coag_agent(
         system_message=parts.system_prompt,
         model_context=parts.context(),
         constraints=list(given) if contender.constrained else [],
+        modules=[parts.awareness()] if contender.aware else [],
         max_tool_iterations=1,
         memory=parts.memory,
         procedures=parts.procedures,

@@ -40,6 +40,8 @@ class Contender(Value):
     """Whether the domain's rules of good conduct, if any, stand beside those of safety."""
     valued: bool = True
     """CoAG: whether the domain's heuristic value of predicted states, where it has one, counts."""
+    aware: bool = False
+    """CoAG: whether it keeps situational awareness, as a module (`coag.awareness.Awareness`)."""
     constrained: bool = False
     """Whether the domain's constraints and the progress detector guard its actions.
 
@@ -141,6 +143,19 @@ _ALL = (
         "CoAG full, grounded",
         "CoAG full over the candidates that the domain proposes",
         grounded=True,
+    ),
+    _coag(
+        "coag-compact-aware",
+        "CoAG compact, aware",
+        "CoAG compact with situational awareness",
+        depth="compact",
+        aware=True,
+    ),
+    _coag(
+        "coag-full-aware",
+        "CoAG full, aware",
+        "CoAG full with situational awareness",
+        aware=True,
     ),
     _without("retrieval"),
     _without("reasoning"),

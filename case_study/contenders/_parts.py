@@ -11,9 +11,10 @@ from autogen_core.memory import Memory
 from autogen_core.tools import BaseTool
 
 from coag.agent import MemoryArgument
+from coag.awareness import Awareness
 from coag.context import CoagContext
 from coag.memory import Procedure
-from coag.schema import Constraint, Environment
+from coag.schema import CognitiveModule, Constraint, Environment
 from coag.tracing import Recipe
 
 Delivery = Literal["constraint", "procedure"]
@@ -90,6 +91,9 @@ class Parts:
     """What a hand-written program does next; None when it has finished."""
     oracle_action: Callable[[], Awaitable[Act | None]] | None = None
     """What one does who sees everything; None where the domain has no such way."""
+    awareness: Callable[[], CognitiveModule] = Awareness
+    """Makes the situational awareness of those that are aware; not given, one that knows tools,
+    whatever the domain."""
     constraints: Sequence[Constraint] = ()
     """The domain's rules, for those that are constrained."""
     memory: MemoryArgument | None = None

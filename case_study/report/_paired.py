@@ -31,6 +31,8 @@ _PARTS = (
     ("Six phases instead of one call", "coag-full", "coag-compact"),
     ("Grounded candidates (full)", "coag-full-grounded", "coag-full"),
     ("Grounded candidates (compact)", "coag-compact-grounded", "coag-compact"),
+    ("Situational awareness (compact)", "coag-compact-aware", "coag-compact"),
+    ("Situational awareness (full)", "coag-full-aware", "coag-full"),
     ("Constraints on a plain agent", "plain-guarded", "plain"),
     ("Deliberation beyond constraints (full)", "coag-full", "plain-guarded"),
     ("Deliberation beyond constraints (compact)", "coag-compact", "plain-guarded"),

@@ -7,7 +7,7 @@ somebody stipulates ("keep the charge to reach the charger"), never a route. `Va
 world as a domain of `coag.awareness`.
 """
 
-from ._awareness import VacuumAdapter, vacuum_self
+from ._awareness import VacuumAdapter, vacuum_awareness, vacuum_self
 from ._conduct import CONDUCT
 from ._constraints import (
     CONSTRAINTS,
@@ -24,6 +24,7 @@ from ._state import VacuumState, Ways, state_of
 __all__ = [
     "VacuumAdapter",
     "vacuum_self",
+    "vacuum_awareness",
     "VacuumContext",
     "VacuumState",
     "Ways",

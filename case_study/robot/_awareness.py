@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from coag.awareness import (
     AttentionType,
+    Awareness,
     AwarenessState,
     CollaborationMode,
     Entity,
@@ -62,6 +63,11 @@ def vacuum_self() -> SelfModel:
             Need(action=SENSE, resource=ENERGY, amount=0),
         ),
     )
+
+
+def vacuum_awareness() -> Awareness:
+    """The situational awareness of a vacuum robot."""
+    return Awareness(VacuumAdapter(), self_model=vacuum_self())
 
 
 class VacuumAdapter(PerceptAdapter):

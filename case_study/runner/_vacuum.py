@@ -8,7 +8,14 @@ from typing import Any
 
 from case_study.contenders import Change, Parts
 from case_study.contenders.vacuum import Oracle, RuleRobot, random_action, told_of
-from case_study.robot import CONDUCT, CONSTRAINTS, VacuumContext, procedures, prompt
+from case_study.robot import (
+    CONDUCT,
+    CONSTRAINTS,
+    VacuumContext,
+    procedures,
+    prompt,
+    vacuum_awareness,
+)
 from case_study.tasks import task_text
 from case_study.temperaments import reads_states
 from coag.schema import Constraint, Environment
@@ -92,6 +99,7 @@ def vacuum_parts(
         context=lambda: context_of(request, setup, reading),
         random_action=lambda dice: random_action(dice, [tool.name for tool in tools]),
         rule_action=robot.act,
+        awareness=vacuum_awareness,
         constraints=rules_of(request),
         recalled=0 if request.without_memory else 5,
         changes=changes_of(setup),

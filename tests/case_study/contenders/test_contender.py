@@ -6,9 +6,9 @@ from case_study.contenders import CONTENDERS, contender_named
 from coag.errors import UnknownNameError
 
 
-def test_there_are_twenty_contenders_in_the_order_in_which_they_are_shown() -> None:
+def test_there_are_twenty_two_contenders_in_the_order_in_which_they_are_shown() -> None:
     assert list(CONTENDERS)[:3] == ["random", "rules", "oracle"]
-    assert len(CONTENDERS) == 20
+    assert len(CONTENDERS) == 22
     assert all(name == each.name for name, each in CONTENDERS.items())
     assert [c.name for c in CONTENDERS.values() if not c.asks_model] == list(CONTENDERS)[:3]
 
@@ -41,3 +41,10 @@ def test_each_ablation_is_the_full_agent_but_for_one_part() -> None:
 def test_headline_is_with_proposals_of_the_model() -> None:
     grounded = [name for name, each in CONTENDERS.items() if each.grounded]
     assert grounded == ["coag-compact-grounded", "coag-full-grounded"]
+
+
+@pytest.mark.parametrize("name", ["coag-compact", "coag-full"])
+def test_aware_contender_is_the_same_agent_but_for_awareness(name: str) -> None:
+    told = CONTENDERS[name].model_dump(exclude={"name", "title", "summary"})
+    aware = CONTENDERS[f"{name}-aware"].model_dump(exclude={"name", "title", "summary"})
+    assert {field for field in told if told[field] != aware[field]} == {"aware"}
