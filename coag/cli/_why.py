@@ -103,8 +103,7 @@ def _lines(told: Explanation) -> Iterator[Text]:
     if told.goal:
         yield _item(f"goal: {told.goal}")
     yield from _part("percepts since the last action", map(_percept, told.percepts))
-    recalled = (line for hit in told.recalled for line in _record(hit))
-    yield from _part(f"recalled for {one_line(told.query, 120)!r}", recalled)
+    yield from _part(f"recalled for {one_line(told.query, 120)!r}", _recalled(told))
     yield from _part("procedures", _procedures(told))
     if told.constraints:
         yield _head("constraints in force")
@@ -146,6 +145,14 @@ def _percept(percept: Percept) -> Text:
     failed = "failed " if percept.is_error else ""
     about = f"{failed}{percept.kind} from {percept.source} ({percept.trust})"
     return _item(f"{about}: {percept.content}", "magenta")
+
+
+def _recalled(told: Explanation) -> Iterator[Text]:
+    for hit in told.recalled:
+        yield from _record(hit)
+    if told.left_out:
+        names = ", ".join(name[:12] for name in told.left_out)
+        yield _item(f"no room in the prompt for: {names}", _DIM)
 
 
 def _record(hit: RecalledRecord) -> Iterator[Text]:

@@ -56,6 +56,8 @@ class Explanation(Value):
     """What long-term memory was asked."""
     recalled: tuple[RecalledRecord, ...] = ()
     """What it brought back, best first, with scores and provenance."""
+    left_out: tuple[str, ...] = ()
+    """Ids of what it brought back too and for which the prompt had no room, best first."""
     procedures: tuple[ProcedureUsed, ...] = ()
     """In the order in which models were asked by them."""
     constraints: tuple[str, ...] = ()
@@ -100,6 +102,7 @@ class Explanation(Value):
                 ("goal", self.goal or None),
                 ("situation", self.situation or None),
                 ("recalled", len(self.recalled) or None),
+                ("no room in the prompt for", len(self.left_out) or None),
                 ("constraints", ", ".join(self.constraints) or None),
                 ("decided by", self.decided_by),
                 ("reason", self.reason or None),

@@ -224,6 +224,7 @@ def _told(outcome: Outcome) -> dict[str, Any]:
             return {
                 "query": outcome.query,
                 "recalled": outcome.records,
+                "left_out": outcome.left_out,
                 "constraints": outcome.constraints,
             }
         case ReasoningOutcome():

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
+from collections.abc import Callable
 from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
 
+from autogen_agentchat.messages import TextMessage
+from autogen_core import CancellationToken
+from kits.brains import brain, respond
 from kits.remembered import remembered
 
+from coag import CoagAgent, LongTermMemory
 from coag.cli._lines import RunLines
-from coag.schema import RecalledRecord, RetrievalOutcome, ScoreParts
+from coag.context import AssistantState, Budgets, CoagContext
+from coag.schema import MemoryKind, RecalledRecord, RetrievalOutcome, ScoreParts
+from coag.store import HashEmbedder, InMemoryStore
 
 HIT = RecalledRecord(
     record=remembered("A wall stands at (2,1)."),
@@ -29,6 +40,37 @@ def test_log_tells_why_each_record_came_and_what_had_no_room() -> None:
         "why: lexical +0.41, dense +0.20, trust -0.02",
         "no room in the prompt for: 0123456789ab",
     ]
+
+
+async def _asked(logs: Path, records: tuple[str, ...]) -> str:
+    """A run in which a prompt has room for little; gives its name."""
+    store = InMemoryStore(HashEmbedder())
+    await store.add([remembered(one, kind=MemoryKind.SEMANTIC, scope="scout") for one in records])
+    agent = CoagAgent(
+        "scout",
+        brain(respond()),
+        memory=LongTermMemory(store, scope="scout"),
+        model_context=CoagContext[AssistantState](budgets=Budgets(recalled=60)),
+        logs=logs,
+        proposal="json",
+    )
+    task = TextMessage(content="Are red doors locked?", source="user")
+    await agent.on_messages([task], CancellationToken())
+    folder = agent.run_folder
+    assert folder is not None
+    await agent.close()
+    return folder.path.name
+
+
+def test_why_tells_what_had_no_room_in_the_prompt(tmp_path: Path, say: Callable[..., Any]) -> None:
+    long = "Red doors are heavy. " + "They creak. " * 30
+    run = asyncio.run(_asked(tmp_path, ("Red doors are locked.", long)))
+    (name,) = json.loads(say("why", run, "1", "--json").out)["explanation"]["left_out"]
+    lines = say("why", run, "1").out.splitlines()
+    told = lines.index(f"  no room in the prompt for: {name[:12]}")
+    assert "Red doors are locked." in lines[told - 2]
+    alone = asyncio.run(_asked(tmp_path / "other", ("Red doors are locked.",)))
+    assert "no room" not in say("why", alone, "1", "--logs", str(tmp_path / "other")).out
 
 
 def test_a_record_of_which_no_reason_is_known_stands_without_one() -> None:
