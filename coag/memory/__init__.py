@@ -41,7 +41,7 @@ from ._revoking import Revocation
 from ._rules import RuleChange, rules_of
 from ._scopes import Scopes, agent_scope, team_scope, user_scope
 from ._situation import MemorySituation, place_of
-from ._stretches import holding_again
+from ._stretches import holding_again, in_force
 from ._telling import ToRemember
 from ._undoing import Undone
 from ._words import quotes, shared_run
@@ -68,6 +68,7 @@ __all__ = [
     "Undone",
     "settled",
     "holding_again",
+    "in_force",
     "derived_levels",
     "trusted_at_most",
     "place_of",

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from coag.errors import RecordStoreError
-from coag.schema import MemoryKind, Record, Trust, Value
+from coag.schema import Clock, MemoryKind, Record, SystemClock, Trust, Value
 from coag.store import ChromaStore, InMemoryStore, RecordStore, Search, short_id
 from coag.store.lexicon import Lexicon, LexiconError
 
@@ -65,7 +65,7 @@ class Health(Value):
     trust: dict[str, int]
     """Records by trust."""
     contradictions: int
-    """Pairs of records that say otherwise and both hold."""
+    """Pairs of records that say otherwise and both hold now."""
     duplicates: int
     """Records beyond the first that hold with the same text but for case and white space."""
     oldest: datetime | None
@@ -93,18 +93,19 @@ class Health(Value):
         return f"healthy, {look} thing(s) to look at" if look else "healthy"
 
 
-async def examine_memory(store: RecordStore) -> Health:
+async def examine_memory(store: RecordStore, *, clock: Clock | None = None) -> Health:
     """Reads everything once and tells how it is; changes nothing.
 
     The ids of all records are held in memory, and little more.
 
     Args:
         store: Not yet used for recall or writing: that would mend its index of words first.
+        clock: Tells what holds now; None for the machine's.
 
     Raises:
         RecordStoreError: If the store cannot be reached.
     """
-    tally = Tally()
+    tally = Tally((clock or SystemClock()).now())
     probes: dict[MemoryKind, Record] = {}
     async for records in store.scan():
         tally.take(records)

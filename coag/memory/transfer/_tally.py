@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from hashlib import blake2b
 
+from coag.memory import in_force
 from coag.schema import Fact, MemoryKind, Record, Trust, is_own_id
 from coag.store import folded
 
@@ -20,9 +21,14 @@ def digest_of(record: Record) -> bytes:
 
 
 class Tally:
-    """What was counted so far; of every record its id is kept, of few more."""
+    """What was counted so far; of every record its id is kept, of few more.
 
-    def __init__(self) -> None:
+    Args:
+        at: Now; what does not hold then contradicts nothing.
+    """
+
+    def __init__(self, at: datetime) -> None:
+        self._at = at
         self.ids: dict[str, bytes] = {}
         """Of every record a digest of all it says."""
         self.kinds: Counter[MemoryKind] = Counter()
@@ -38,6 +44,8 @@ class Tally:
         self.newest: datetime | None = None
         self._texts: set[bytes] = set()
         self._contradicts: dict[str, tuple[str, ...]] = {}
+        self._not_now: set[str] = set()
+        """What nothing superseded and does not hold yet, or no longer."""
         self._derived: dict[str, tuple[str, ...]] = {}
         self._facts: dict[tuple[str, str, str], list[_Said]] = {}
 
@@ -72,23 +80,26 @@ class Tally:
         self.duplicates += text in self._texts
         self._texts.add(text)
         fact = record.fact
-        if fact is not None and record.kind is MemoryKind.SEMANTIC and _comparable(fact):
+        if not in_force(record, self._at):
+            self._not_now.add(record.id)
+        elif fact is not None and record.kind is MemoryKind.SEMANTIC and _comparable(fact):
             matter = (record.scope, folded(fact.subject), folded(fact.attribute))
             one = (record.id, folded(fact.value), record.lineage.contradicts)
             self._facts.setdefault(matter, []).append(one)
 
     def contradictions(self) -> int:
-        """Pairs that say otherwise and both hold."""
+        """Pairs that say otherwise and both hold now."""
+        over = self.superseded.keys() | self._not_now
         pairs = {
             frozenset((one, other))
             for one, others in self._contradicts.items()
             for other in others
-            if other in self.ids and not {one, other} & self.superseded.keys()
+            if other in self.ids and not {one, other} & over
         }
         return len(pairs)
 
     def unmarked(self) -> int:
-        """Matters on which facts hold that differ and do not name each other."""
+        """Matters on which facts hold now that differ and do not name each other."""
         return sum(map(_differ_unnamed, self._facts.values()))
 
     def hidden(self) -> list[str]:
@@ -102,7 +113,7 @@ class Tally:
 
 
 def _comparable(fact: Fact) -> bool:
-    return bool(folded(fact.attribute)) and fact.valid_until is None
+    return bool(folded(fact.attribute))
 
 
 def _differ_unnamed(said: list[_Said]) -> bool:

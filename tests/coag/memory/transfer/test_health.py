@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
-from kits.remembered import remembered
+from kits.remembered import START, remembered
 
 from coag.memory import LongTermMemory, said_by_person
 from coag.memory.transfer import (
@@ -15,28 +17,40 @@ from coag.memory.transfer import (
     family_of,
     resting_on,
 )
-from coag.schema import Fact, Lineage, MemoryKind, Record, Trust
+from coag.schema import Clock, Fact, Lineage, MemoryKind, Record, SteppingClock, Trust
 from coag.store import HashEmbedder, InMemoryStore
 
 SEMANTIC = MemoryKind.SEMANTIC
 DOOR = remembered("The door is open.", kind=SEMANTIC)
 
 
-async def health_of(*records: Record) -> Health:
+async def health_of(*records: Record, at: Clock | None = None) -> Health:
     store = InMemoryStore(HashEmbedder(16))
     await store.add(records)
-    return await examine_memory(store)
+    return await examine_memory(store, clock=at)
 
 
 def said(health: Health, level: str) -> str:
     return " ".join(finding.text for finding in health.findings if finding.level == level)
 
 
-def fact(value: str, contradicts: tuple[str, ...] = ()) -> Record:
+def fact(
+    value: str,
+    contradicts: tuple[str, ...] = (),
+    *,
+    since: int | None = None,
+    until: int | None = None,
+) -> Record:
     return remembered(
         f"The lamp is {value}.",
         kind=SEMANTIC,
-        fact=Fact(subject="lamp", attribute="state", value=value),
+        fact=Fact(
+            subject="lamp",
+            attribute="state",
+            value=value,
+            valid_from=None if since is None else START + timedelta(minutes=since),
+            valid_until=None if until is None else START + timedelta(minutes=until),
+        ),
         lineage=Lineage(contradicts=contradicts),
     )
 
@@ -86,6 +100,24 @@ async def test_contradictions_count_once_a_pair_and_only_while_both_hold() -> No
     assert "several values" not in said(health, "look")
     over = dark.model_copy(update={"superseded_by": lit.id})
     assert (await health_of(lit, over)).contradictions == 0
+
+
+async def test_facts_that_do_not_hold_at_one_time_contradict_nothing() -> None:
+    lit = fact("lit", contradicts=(fact("dark").id,), since=0, until=10)
+    dark = fact("dark", contradicts=(lit.id,), since=5)
+    plain = [fact("lit", since=0, until=10), fact("dark", since=5)]
+    found: list[tuple[int, int, bool]] = []
+    for minute in (1, 7, 12):
+        clock = SteppingClock(START + timedelta(minutes=minute))
+        marked, unmarked = await health_of(lit, dark, at=clock), await health_of(*plain, at=clock)
+        found.append(
+            (
+                marked.contradictions,
+                unmarked.contradictions,
+                "several values" in said(unmarked, "look"),
+            )
+        )
+    assert found == [(0, 0, False), (1, 0, True), (0, 0, False)]
 
 
 async def test_all_that_rests_on_a_record_is_found() -> None:
