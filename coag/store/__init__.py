@@ -17,12 +17,13 @@ from coag.schema import folded
 
 from ._chroma_functions import EmbeddingFunction, chroma_embedder
 from ._chroma_store import ChromaStore
-from ._config import StoreConfig, embedder_of
+from ._config import StoreConfig
 from ._embedders import Embedder, HashEmbedder
 from ._fields import FIXED_FIELDS, SHORT_ID_LENGTH, check_metadata, short_id
 from ._filters import parse_where
 from ._in_memory import InMemoryStore
 from ._location import LTM_FOLDER, RECORDS_FILE, holds_records, public_location
+from ._named import embedder_of
 from ._open import open_store
 from ._order import ranked
 from ._protocol import RecordStore

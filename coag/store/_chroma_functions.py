@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from inspect import signature
 from typing import TYPE_CHECKING, Any, Protocol
 
-from coag.errors import RecordStoreError
+from coag.errors import ConfigurationError, RecordStoreError
 
+from ._chroma_client import known_functions
 from ._embedders import Embedder
 
 if TYPE_CHECKING:
@@ -40,11 +42,62 @@ def chroma_embedder(
     """
     if not 0.0 <= minimum_similarity <= 1.0:
         raise ValueError(f"minimum_similarity must be in 0..1, not {minimum_similarity!r}.")
-    return _ChromaEmbedder(function, name or _name_of(function), minimum_similarity)
+    return ChromaEmbedder(function, name or _name_of(function), minimum_similarity)
 
 
-class _ChromaEmbedder:
-    def __init__(self, function: EmbeddingFunction, name: str, minimum_similarity: float) -> None:
+def known_to_chroma(name: str) -> Embedder | None:
+    """The embedding function that Chroma makes by a name; None where it knows none of that name.
+
+    Imports chromadb. It keeps everything (`minimum_similarity` is 0), and takes keys from the
+    environment.
+
+    Args:
+        name: As Chroma has it, e.g. `ollama`, or with a model, e.g. `ollama:nomic-embed-text`.
+
+    Raises:
+        ConfigurationError: If it cannot be made by its name alone.
+    """
+    own, _, model = name.partition(":")
+    kind = known_functions().get(own)
+    if kind is None:
+        return None
+    try:
+        function: EmbeddingFunction = kind(**_model_argument(kind, model))
+    except (ImportError, OSError, RuntimeError, TypeError, ValueError) as error:
+        raise ConfigurationError(
+            f"Chroma's embedding function {name!r} cannot be made by its name alone: {error} Make "
+            "it yourself and give chroma_embedder(FUNCTION)."
+        ) from error
+    return ChromaEmbedder(function, _name_of(function), 0.0, known_as=name)
+
+
+def names_known_to_chroma() -> tuple[str, ...]:
+    """The names of Chroma's embedding functions. Imports chromadb."""
+    return tuple(sorted(known_functions()))
+
+
+def _model_argument(kind: Callable[..., Any], model: str) -> dict[str, str]:
+    """How a function is told its model."""
+    if not model:
+        return {}
+    names = [one for one in ("model_name", "model") if one in signature(kind).parameters]
+    if not names:
+        raise TypeError("it takes no model.")
+    return {names[0]: model}
+
+
+class ChromaEmbedder:
+    """One of Chroma's embedding functions, as `chroma_embedder` and `embedder_of` give it."""
+
+    def __init__(
+        self,
+        function: EmbeddingFunction,
+        name: str,
+        minimum_similarity: float,
+        known_as: str | None = None,
+    ) -> None:
+        self.known_as = known_as
+        """By which name it was asked for; None where the function was given itself."""
         self._function = function
         self._one_at_a_time = threading.Lock()
         self._dimension: int | None = None

@@ -17,9 +17,9 @@ from ._fields import flat_fields
 from ._filters import condition_of
 from ._indexed import IndexedChroma
 from ._location import parse_location
+from ._named import embedder_of
 from ._order import listed, ranked
 from ._search import Search
-from ._wordllama import WordLlamaEmbedder
 from .chroma import ChromaCollections
 
 _T = TypeVar("_T")
@@ -35,19 +35,20 @@ class ChromaStore:
     Args:
         location: A folder, made if it is missing, or the address of a Chroma server
             (`http://host:port`).
-        embedder: None for `WordLlamaEmbedder`. Its name and dimension are kept with the
-            collections and compared at opening.
+        embedder: None for `WordLlamaEmbedder`; it may be given by its name, see `embedder_of`.
+            Its name and dimension are kept with the collections and compared at opening.
         collection: Beginning of the collections' names.
         timeout: Seconds after which an operation is given up.
 
     Raises:
-        ConfigurationError: If the location is an address, but not of an HTTP server.
+        ConfigurationError: If the location is an address, but not of an HTTP server, or there is
+            no embedder of that name.
     """
 
     def __init__(
         self,
         location: Path | str,
-        embedder: Embedder | None = None,
+        embedder: Embedder | str | None = None,
         *,
         collection: str = "coag",
         timeout: float = 60.0,
@@ -56,7 +57,7 @@ class ChromaStore:
         """The folder or address as it was given."""
         self.collection = collection
         self.timeout = timeout
-        self.embedder: Embedder = embedder or WordLlamaEmbedder()
+        self.embedder: Embedder = embedder_of(embedder)
         self._location = parse_location(location)
         chroma = ChromaCollections(self._location, self.embedder, collection)
         words = self.words_file
@@ -76,11 +77,16 @@ class ChromaStore:
 
     @classmethod
     async def open(
-        cls, location: Path | str, embedder: Embedder | None = None, *, collection: str = "coag"
+        cls,
+        location: Path | str,
+        embedder: Embedder | str | None = None,
+        *,
+        collection: str = "coag",
     ) -> ChromaStore:
         """Opens the store now.
 
         Raises:
+            ConfigurationError: As for the class.
             EmbedderMismatchError: If its collections were made with another embedder.
             RecordStoreError: If it cannot be opened.
         """

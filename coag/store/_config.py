@@ -6,14 +6,11 @@ from coag.errors import ConfigurationError
 from coag.schema import Imported, Value
 
 from ._chroma_store import ChromaStore
-from ._embedders import Embedder, HashEmbedder
 from ._in_memory import InMemoryStore
 from ._location import public_location
+from ._named import embedder_of, name_of_embedder
 from ._protocol import RecordStore
 from ._wordllama import WordLlamaEmbedder
-from .minilm import MiniLmEmbedder
-
-_HASH = "hash-"
 
 
 class StoreConfig(Value):
@@ -22,7 +19,7 @@ class StoreConfig(Value):
     location: str | None = None
     """The folder or address as it was given; None for a store in RAM."""
     embedder: str | Imported = WordLlamaEmbedder.name
-    """The name of one of ours, or how to import another one."""
+    """Its name, see `embedder_of`, or how to import another one."""
     collection: str = "coag"
     """Beginning of the collections' names; without meaning in RAM."""
     timeout: float = 60.0
@@ -37,11 +34,11 @@ class StoreConfig(Value):
                 embedder cannot be imported.
         """
         if isinstance(store, InMemoryStore) and type(store) is InMemoryStore:
-            return cls(embedder=_embedder_name(store.embedder))
+            return cls(embedder=name_of_embedder(store.embedder))
         if isinstance(store, ChromaStore) and type(store) is ChromaStore:
             return cls(
                 location=public_location(store.given_location),
-                embedder=_embedder_name(store.embedder),
+                embedder=name_of_embedder(store.embedder),
                 collection=store.collection,
                 timeout=store.timeout,
             )
@@ -63,33 +60,3 @@ class StoreConfig(Value):
         return ChromaStore(
             self.location, embedder, collection=self.collection, timeout=self.timeout
         )
-
-
-def _embedder_name(embedder: Embedder) -> str | Imported:
-    if type(embedder) in (WordLlamaEmbedder, MiniLmEmbedder, HashEmbedder):
-        return embedder.name
-    try:
-        return Imported.of(embedder)
-    except ConfigurationError as error:
-        raise ConfigurationError(f"Embedder {embedder.name!r}: {error}") from error
-
-
-def embedder_of(given: str | Imported) -> Embedder:
-    """The embedder of this name, or the one to be imported.
-
-    Raises:
-        ConfigurationError: There is none.
-    """
-    if isinstance(given, Imported):
-        return given.get()
-    if given == WordLlamaEmbedder.name:
-        return WordLlamaEmbedder()
-    if given == MiniLmEmbedder.name:
-        return MiniLmEmbedder()
-    size = given.removeprefix(_HASH)
-    if given.startswith(_HASH) and size.isdecimal():
-        return HashEmbedder(int(size))
-    raise ConfigurationError(
-        f"There is no embedder named {given!r} in coag. Known: {WordLlamaEmbedder.name}, "
-        f"{MiniLmEmbedder.name}, {_HASH}DIMENSION. Another one is given by import name."
-    )

@@ -15,12 +15,12 @@ from ._embedders import Embedder
 from ._fields import flat_fields
 from ._filters import AllOf, Condition, Fields, condition_of
 from ._hybrid import Hybrid, told_apart
+from ._named import embedder_of
 from ._order import best_with_ties, listed, ranked
 from ._ranking import Ranking
 from ._search import Search
 from ._supersession import superseded_pair
 from ._vectors import QueryVectors, VectorTable, text_vectors
-from ._wordllama import WordLlamaEmbedder
 from .lexicon import Lexicon, leaf_of
 
 if TYPE_CHECKING:
@@ -32,11 +32,14 @@ class InMemoryStore:
     """Records in memory, searched exactly; gone with the process.
 
     Args:
-        embedder: None for `WordLlamaEmbedder`.
+        embedder: None for `WordLlamaEmbedder`; it may be given by its name, see `embedder_of`.
+
+    Raises:
+        ConfigurationError: If there is no embedder of that name.
     """
 
-    def __init__(self, embedder: Embedder | None = None) -> None:
-        self.embedder: Embedder = embedder or WordLlamaEmbedder()
+    def __init__(self, embedder: Embedder | str | None = None) -> None:
+        self.embedder: Embedder = embedder_of(embedder)
         self._queries = QueryVectors(self.embedder)
         self._shelves: dict[MemoryKind, _Shelf] = {}
         self._lexicon: Lexicon | None = None

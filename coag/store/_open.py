@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 from ._chroma_store import ChromaStore
-from ._config import embedder_of
 from ._embedders import Embedder
 from ._in_memory import InMemoryStore
 from ._protocol import RecordStore
@@ -19,14 +18,12 @@ def open_store(
     Args:
         location: None keeps records in memory only; a path is a folder for Chroma, made if it is
             missing; `http://host:port` is a Chroma server.
-        embedder: None for `WordLlamaEmbedder`; one of ours may be given by its name.
+        embedder: None for `WordLlamaEmbedder`; it may be given by its name, see `embedder_of`.
 
     Raises:
-        ConfigurationError: If the location is an address, but not of an HTTP server, or we have
+        ConfigurationError: If the location is an address, but not of an HTTP server, or there is
             no embedder of that name.
     """
-    if isinstance(embedder, str):
-        embedder = embedder_of(embedder)
     if location is None:
         return InMemoryStore(embedder)
     return ChromaStore(location, embedder)

@@ -11,6 +11,7 @@ from pathlib import Path
 from coag.errors import ConfigurationError, RecordStoreError
 from coag.schema import MemoryKind
 
+from ._chroma_client import client_at, collection_named, make_collection
 from ._chroma_names import is_made_with, live_name, new_metadata, next_name, old_name
 from ._chroma_types import Client, Collection, check_format, chroma_errors, close_client, write_lock
 from ._embedders import Embedder
@@ -18,7 +19,6 @@ from ._location import holds_records, parse_location
 from ._reembedding_steps import Move
 from ._reembedding_told import ReembedPlan, ReembedProgress, ReembedUnfinished
 from ._vectors import text_vectors
-from .chroma import client_at, collection_named, make_collection
 
 _SAMPLE = 100
 """How many records are embedded to tell how long all take."""

@@ -1,4 +1,4 @@
-"""Records in a real Chroma: a folder on disk, or a server. The one module that knows chromadb.
+"""Records in a real Chroma: a folder on disk, or a server.
 
 Chroma's calls block in native code and importing it takes most of a second, so everything here
 runs in worker threads, from the first use on; `ChromaStore` sees to that.
@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, cast
 from coag.errors import ConfigurationError, RecordStoreError
 from coag.schema import MemoryKind, RecalledRecord, Record
 
-from ._chroma_names import half_way, is_made_with, live_name, new_metadata, next_name, replaced
+from ._chroma_client import client_at, collection_named, filling, make_collection
+from ._chroma_names import half_way, is_made_with, live_name, new_metadata, replaced
 from ._chroma_types import (
     HIT_PARTS,
     ROW_PARTS,
@@ -58,11 +59,6 @@ An embedded Chroma (1.5.9) keeps all of Python waiting while it writes, the even
 
 _BATCH_BYTES = 8_000_000
 """About the largest request; a Chroma server refuses 40 MB (as it is set up by default)."""
-
-_INDEX = {"hnsw": {"space": "cosine", "ef_search": 200}}
-"""Frozen when a collection is made. It looks at twice as many neighbours as Chroma does by default:
-of 100,000 records 99.4 % of the nearest ten are found then. A denser index finds 99.8 %, but takes
-in a quarter fewer records a second and answers half as fast."""
 
 
 class ChromaCollections:
@@ -252,47 +248,3 @@ class ChromaCollections:
         vectors = text_vectors(self._embedder, [row.record.text for row in rows])
         with chroma_errors(self._location):
             call(**rows_of(rows, vectors))
-
-
-def client_at(location: Path | Server) -> Client:
-    """A client for a folder, which is made if it is missing, or a server."""
-    import chromadb
-    from chromadb.config import Settings
-
-    settings = Settings(anonymized_telemetry=False)
-    if isinstance(location, Server):
-        client = chromadb.HttpClient(
-            host=location.host, port=location.port, ssl=location.secure, settings=settings
-        )
-    else:
-        location.mkdir(parents=True, exist_ok=True)
-        client = chromadb.PersistentClient(path=location, settings=settings)
-    return cast("Client", client)
-
-
-def collection_named(client: Client, name: str) -> Collection | None:
-    """The collection of this name, if there is one."""
-    from chromadb.errors import NotFoundError
-
-    try:
-        return client.get_collection(name, embedding_function=None)
-    except NotFoundError:
-        return None
-
-
-def filling(client: Client, collection: str) -> Collection | None:
-    """A collection that an unfinished re-embedding fills, of any kind."""
-    named = (collection_named(client, next_name(collection, kind)) for kind in MemoryKind)
-    return next(filter(None, named), None)
-
-
-def make_collection(client: Client, name: str, metadata: dict[str, Any]) -> Collection:
-    """A new collection, or the one that another process made between our look and our try."""
-    from chromadb.errors import ChromaError
-
-    try:
-        return client.create_collection(
-            name, configuration=_INDEX, metadata=metadata, embedding_function=None
-        )
-    except ChromaError:
-        return client.get_collection(name, embedding_function=None)
