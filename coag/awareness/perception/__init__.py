@@ -12,6 +12,7 @@ per turn (table 10), in the final state (table 11), and in what was noticed on t
 from ._agreement import Comparison, Noticed, StateFigures, TurnAgreement, agreement, compare
 from ._courses import Course, given_course, perceived_course
 from ._dialogues import Dialogue, load_dialogues
+from ._kept import KeptPerception
 from ._model import ModelPerception, PerceptionSettings
 from ._protocol import Domain, Perception
 from ._rules import RulePerception
@@ -23,6 +24,7 @@ __all__ = [
     "ModelPerception",
     "PerceptionSettings",
     "RulePerception",
+    "KeptPerception",
     "agreement",
     "compare",
     "TurnAgreement",

@@ -10,12 +10,14 @@ from itertools import combinations
 from pathlib import Path
 
 from coag.awareness.paper import CONVERSATION
+from coag.awareness.state import AwarenessState
 from coag.errors import CoagError
 from coag.models import Asker, ModelSpec
 
 from ._agreement import Comparison, compare
 from ._courses import given_course, perceived_course
 from ._dialogues import Dialogue, load_dialogues
+from ._kept import KeptPerception
 from ._model import ModelPerception, PerceptionSettings
 from ._protocol import Perception
 from ._rules import RulePerception
@@ -31,7 +33,7 @@ def main(arguments: Sequence[str]) -> int:
     try:
         settings = PerceptionSettings(timeout=given.timeout, trusted=given.trusted)
         dialogues = (_PAPER, *(load_dialogues(given.dialogues) if given.dialogues else ()))
-        sys.stdout.write(asyncio.run(_report(dialogues, given.model, settings)))
+        sys.stdout.write(asyncio.run(_report(dialogues, given.model, settings, given.keep)))
     except CoagError as error:
         sys.stderr.write(f"{error}\n")
         return 1
@@ -59,6 +61,12 @@ def _parser() -> argparse.ArgumentParser:
     measured.add_argument(
         "--dialogues", type=Path, metavar="FILE", help="more dialogues with analyses, as JSON"
     )
+    measured.add_argument(
+        "--keep",
+        type=Path,
+        metavar="FILE",
+        help="keep what the model reads, as JSON lines; what is there is not asked again",
+    )
     return parser
 
 
@@ -75,7 +83,10 @@ def _seconds(text: str) -> float:
 
 
 async def _report(
-    dialogues: Sequence[Dialogue], spec: str | None, settings: PerceptionSettings
+    dialogues: Sequence[Dialogue],
+    spec: str | None,
+    settings: PerceptionSettings,
+    keep: Path | None,
 ) -> str:
     """The tables of all dialogues, and the means over them where there are several."""
     perceptions: dict[str, Perception] = {"rules": RulePerception()}
@@ -83,13 +94,30 @@ async def _report(
         return _tables([await _compared(one, perceptions) for one in dialogues])
     model = ModelSpec.parse(spec)
     client = model.open()
-    perceptions["model"] = ModelPerception(
+    asking: Perception = ModelPerception(
         Asker(client, limit_name=model.limit_name), settings=settings
     )
+    if keep is not None:
+        asking = KeptPerception(asking, keep, f"{spec} {settings.model_dump_json()}")
+    perceptions["model"] = _Told(asking, sum(len(one.turns) for one in dialogues))
     try:
         return _tables([await _compared(one, perceptions) for one in dialogues])
     finally:
         await client.close()
+
+
+class _Told:
+    """A perception that tells, on standard error, how far it is."""
+
+    def __init__(self, perception: Perception, turns: int) -> None:
+        self._perception = perception
+        self._turns = turns
+        self._done = 0
+
+    async def perceive(self, text: str, state: AwarenessState) -> Mapping[str, object]:
+        self._done += 1
+        sys.stderr.write(f"the model reads turn {self._done} of {self._turns}\n")
+        return await self._perception.perceive(text, state)
 
 
 async def _compared(

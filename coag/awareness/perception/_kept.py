@@ -1,0 +1,118 @@
+"""A perception whose readings are kept in a file, so that a long measurement can go on."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+from collections.abc import Mapping
+from pathlib import Path
+
+from pydantic import JsonValue, ValidationError
+
+from coag.awareness.state import AwarenessState
+from coag.errors import ConfigurationError, ModelAnswerError
+from coag.schema import Value
+
+from ._protocol import Perception
+from ._summary import summary_of
+
+_SUMMARY_TOKENS = 300
+_LOG = logging.getLogger(__name__)
+
+
+class Fault(Value):
+    """Why a reading failed, as `ModelAnswerError` tells it."""
+
+    expected: str
+    problem: str
+    raw: str
+    attempts: int
+
+
+class Reading(Value):
+    """What one text was read as, in a line of the file."""
+
+    key: str
+    """Of the reader, the state's summary and the text."""
+    text: str
+    analysis: dict[str, JsonValue] | None = None
+    fault: Fault | None = None
+    """Why there is no analysis."""
+
+
+class KeptPerception:
+    """Asks a perception what is not in its file yet, and writes each reading there at once.
+
+    The same text in the same situation is read once. A reading that failed is kept, too.
+
+    Args:
+        perception: Reads what is new.
+        file: JSON lines; made if missing. A last line that was cut off is read again.
+        reader: Who reads, with all that changes its readings, e.g. the model's name: readings of
+            others in the same file do not count.
+
+    Raises:
+        ConfigurationError: The file cannot be read, or is something else.
+    """
+
+    def __init__(self, perception: Perception, file: Path, reader: str) -> None:
+        self._perception = perception
+        self._file = file
+        self._reader = reader
+        self._kept = {one.key: one for one in _readings(file)}
+
+    async def perceive(self, text: str, state: AwarenessState) -> Mapping[str, object]:
+        """What a text says where things stand so.
+
+        Raises:
+            ModelAnswerError: A model was asked, now or earlier, and gave nothing usable.
+            ModelCallError: A model could not be asked.
+            OSError: The file cannot be written.
+        """
+        key = _key(self._reader, summary_of(state, _SUMMARY_TOKENS).text, text)
+        reading = self._kept.get(key)
+        if reading is None:
+            reading = await self._read(key, text, state)
+            self._kept[key] = reading
+            with self._file.open("a", encoding="utf-8") as file:
+                file.write(f"{reading.model_dump_json()}\n")
+        if reading.fault is not None:
+            raise ModelAnswerError(**reading.fault.model_dump())
+        return reading.analysis or {}
+
+    async def _read(self, key: str, text: str, state: AwarenessState) -> Reading:
+        try:
+            analysis = await self._perception.perceive(text, state)
+        except ModelAnswerError as error:
+            fault = Fault(
+                expected=error.expected,
+                problem=error.problem,
+                raw=error.raw,
+                attempts=error.attempts,
+            )
+            return Reading(key=key, text=text, fault=fault)
+        return Reading.model_validate({"key": key, "text": text, "analysis": dict(analysis)})
+
+
+def _key(*parts: str) -> str:
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+
+def _readings(file: Path) -> list[Reading]:
+    """The readings of a file; none if there is no such file."""
+    try:
+        lines = file.read_text(encoding="utf-8").splitlines(keepends=True)
+    except FileNotFoundError:
+        return []
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"Readings cannot be read from {str(file)!r}: {error}") from error
+    if lines and not lines[-1].endswith("\n"):
+        file.write_text("".join(lines := lines[:-1]), encoding="utf-8")
+        _LOG.warning("the last line of %r was cut off and is left out", str(file))
+    try:
+        return [Reading.model_validate_json(line) for line in lines]
+    except ValidationError as error:
+        raise ConfigurationError(
+            f"{str(file)!r} holds no readings: {error.errors()[0]['msg']}. Give another file."
+        ) from error
