@@ -10,6 +10,7 @@ import pytest
 EXAMPLE = Path(__file__).parents[3] / "examples" / "distributed.py"
 
 
+@pytest.mark.long  # tests/docs runs every example, too
 @pytest.mark.slow
 def test_a_team_over_processes_says_what_it_says_in_one(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

@@ -436,11 +436,12 @@ while True:
 
 
 @pytest.mark.slow
-def test_saving_survives_sigkill_at_any_moment(tmp_path: Path) -> None:
+@pytest.mark.parametrize("attempts", [3, pytest.param(20, marks=pytest.mark.long)])
+def test_saving_survives_sigkill_at_any_moment(tmp_path: Path, attempts: int) -> None:
     path = tmp_path / "p.json"
     seed = {"p": Procedure(name="p", text="Start.")}
     acknowledged = 0
-    for attempt in range(10):
+    for attempt in range(attempts):
         command = [sys.executable, "-c", WRITER, str(path)]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as writer:
             assert writer.stdout is not None
