@@ -7,7 +7,7 @@ import threading
 from types import TracebackType
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
-from coag.store import ChromaStore, RecordStore
+from coag.store import ChromaStore, RecordStore, WrappedStore
 
 _LOOK_AGAIN = 0.002
 """Seconds between two looks at a lock that somebody holds."""
@@ -41,7 +41,12 @@ _FINDING = threading.Lock()
 
 
 def lock_of(store: RecordStore) -> PlaceLock:
-    """The lock that all memories over one place share: a folder or server, or a store in RAM."""
+    """The lock that all memories over one place share: a folder or server, or a store in RAM.
+
+    A store around another one is at the place of that one.
+    """
+    while isinstance(store, WrappedStore):
+        store = store.store
     with _FINDING:
         if isinstance(store, ChromaStore):
             place = (store.location, store.collection)

@@ -38,7 +38,7 @@ from ._reembedding_told import ReembedPlan, ReembedProgress, ReembedUnfinished
 from ._search import Search
 from ._supersession import superseded_pair
 from ._wordllama import WordLlamaEmbedder
-from ._wrapped import WrappedStore
+from ._wrapped import WrappedStore, Wrapping
 from .minilm import MiniLmEmbedder
 
 __all__ = [
@@ -51,6 +51,7 @@ __all__ = [
     "LTM_FOLDER",
     "RecordStore",
     "WrappedStore",
+    "Wrapping",
     "Search",
     "superseded_pair",
     "Ranking",

@@ -11,6 +11,7 @@ from ._location import public_location
 from ._named import embedder_of, name_of_embedder
 from ._protocol import RecordStore
 from ._wordllama import WordLlamaEmbedder
+from ._wrapped import WrappedStore
 
 
 class StoreConfig(Value):
@@ -24,6 +25,8 @@ class StoreConfig(Value):
     """Beginning of the collections' names; without meaning in RAM."""
     timeout: float = 60.0
     """Seconds after which an operation is given up; without meaning in RAM."""
+    wrapped: tuple[Imported, ...] = ()
+    """What puts further stores around it, the innermost first; see `WrappedStore.wrapping`."""
 
     @classmethod
     def of(cls, store: RecordStore) -> StoreConfig:
@@ -31,8 +34,11 @@ class StoreConfig(Value):
 
         Raises:
             ConfigurationError: It is no store of ours, its address may hold a secret, or its
-                embedder cannot be imported.
+                embedder or what is put around it cannot be imported.
         """
+        if isinstance(store, WrappedStore):
+            inner = cls.of(store.store)
+            return inner.model_copy(update={"wrapped": (*inner.wrapped, _wrapping_of(store))})
         if isinstance(store, InMemoryStore) and type(store) is InMemoryStore:
             return cls(embedder=name_of_embedder(store.embedder))
         if isinstance(store, ChromaStore) and type(store) is ChromaStore:
@@ -43,20 +49,54 @@ class StoreConfig(Value):
                 timeout=store.timeout,
             )
         raise ConfigurationError(
-            f"A {type(store).__name__} cannot be written down. Give a store of coag.store, or "
-            "build the memory in code and hand it to the loaded agent."
+            f"A {type(store).__name__} cannot be written down. Give a store of coag.store, a "
+            "WrappedStore around one that tells its wrapping(), or build the memory in code and "
+            "hand it to the loaded agent as memory=."
         )
 
     def open(self) -> RecordStore:
         """The store; nothing is read or reached until its first use.
 
         Raises:
-            ConfigurationError: There is no such embedder, its package is not installed, or the
-                location is no proper address.
+            ConfigurationError: There is no such embedder, its package is not installed, the
+                location is no proper address, or what shall be put around it makes no store.
         """
+        store = self._innermost()
+        for one in self.wrapped:
+            store = _put_around(store, one)
+        return store
+
+    def _innermost(self) -> RecordStore:
         embedder = embedder_of(self.embedder)
         if self.location is None:
             return InMemoryStore(embedder)
         return ChromaStore(
             self.location, embedder, collection=self.collection, timeout=self.timeout
         )
+
+
+def _wrapping_of(store: WrappedStore) -> Imported:
+    how = store.wrapping()
+    if how is None:
+        kind = type(store).__name__
+        raise ConfigurationError(
+            f"A {kind} cannot be written down: its wrapping() tells nothing. Let it give what puts "
+            f"a {kind} around another store (a class of a module will do), or build the memory in "
+            "code and hand it to the loaded agent as memory=."
+        )
+    return Imported.of(how)
+
+
+def _put_around(store: RecordStore, how: Imported) -> WrappedStore:
+    wrapping: object = how.get()
+    refused = ConfigurationError(
+        f"{how.name!r} puts no store around another one. What stands in `wrapped` is what "
+        "WrappedStore.wrapping() gives."
+    )
+    try:
+        around: object = wrapping(store) if callable(wrapping) else None
+    except TypeError as error:
+        raise refused from error
+    if not isinstance(around, WrappedStore):
+        raise refused
+    return around

@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
+from typing import Protocol
 
 from coag.schema import MemoryKind, RecalledRecord, Record
 
 from ._protocol import RecordStore
 from ._search import Search
+
+
+class Wrapping(Protocol):
+    """Puts a store around another one."""
+
+    def __call__(self, store: RecordStore, /) -> WrappedStore:
+        """The store around this one."""
+        ...
 
 
 class WrappedStore:
@@ -19,6 +28,14 @@ class WrappedStore:
 
     def __init__(self, store: RecordStore) -> None:
         self.store = store
+
+    def wrapping(self) -> Wrapping | None:
+        """What puts such a store around another one, so that it can be written down.
+
+        A class or function of a module, or an object of a pydantic model or a dataclass that can
+        be called; see `coag.schema.Imported`. None where there is no such thing.
+        """
+        return None
 
     async def add(self, records: Sequence[Record]) -> list[str]:
         """See `RecordStore.add`."""

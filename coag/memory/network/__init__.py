@@ -19,7 +19,7 @@ with them. `AssociativeStore` puts one beside any `RecordStore` and lets recall 
 from ._entities import entities_of, entity_named
 from ._network import DEFAULT_LIMITS, Neighbour, NetworkLimits, SemanticNetwork
 from ._spreading import Activation, Links, spread
-from ._store import Association, AssociativeStore
+from ._store import Associating, Association, AssociativeStore
 
 __all__ = [
     "SemanticNetwork",
@@ -33,4 +33,5 @@ __all__ = [
     "entity_named",
     "AssociativeStore",
     "Association",
+    "Associating",
 ]

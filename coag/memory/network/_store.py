@@ -34,6 +34,17 @@ class Association(Value):
     """What is left of the activation when it leaves a record."""
 
 
+class Associating(Value):
+    """Puts an `AssociativeStore` around another store."""
+
+    association: Association = Association()
+    limits: NetworkLimits = DEFAULT_LIMITS
+
+    def __call__(self, store: RecordStore, /) -> AssociativeStore:
+        """The store around this one."""
+        return AssociativeStore(store, association=self.association, limits=self.limits)
+
+
 class AssociativeStore(WrappedStore):
     """Another store, with a semantic network of each scope beside it.
 
@@ -62,9 +73,15 @@ class AssociativeStore(WrappedStore):
     ) -> None:
         super().__init__(store)
         self.association = association or Association()
-        self._limits = limits
+        self.limits = limits
         self._networks: dict[str, SemanticNetwork] | None = None
         self._changing = asyncio.Lock()
+
+    def wrapping(self) -> Associating | None:
+        """See `WrappedStore.wrapping`; the networks are built anew from the records."""
+        if type(self) is not AssociativeStore:
+            return None
+        return Associating(association=self.association, limits=self.limits)
 
     async def network(self, scope: str) -> SemanticNetwork:
         """The network of a scope, as it is now.
@@ -203,7 +220,7 @@ class AssociativeStore(WrappedStore):
 
     def _network_in(self, networks: dict[str, SemanticNetwork], scope: str) -> SemanticNetwork:
         if scope not in networks:
-            networks[scope] = SemanticNetwork(scope, limits=self._limits)
+            networks[scope] = SemanticNetwork(scope, limits=self.limits)
         return networks[scope]
 
 
