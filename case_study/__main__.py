@@ -21,6 +21,7 @@ from rich.progress import (
 from rich.progress import Progress as Bar
 
 from case_study import _assessing as assessing
+from case_study import _aware as aware
 from case_study import _options as options
 from case_study import _show as pages
 from case_study.demo import (
@@ -86,14 +87,13 @@ def run(  # noqa: PLR0913 - options of a command
         raise ConfigurationError("Name a scenario, or a case to go on with: --resume CASE.")
     else:
         if agent != "coag":
-            _refuse_for_others(
-                {
-                    "--without-constraint": bool(without_constraint),
-                    "--without-memory": without_memory,
-                    "--delivery": delivery is not None,
-                    "--depth": depth is not None,
-                }
-            )
+            given = {
+                "--without-constraint": bool(without_constraint),
+                "--without-memory": without_memory,
+                "--delivery": delivery is not None,
+                "--depth": depth is not None,
+            }
+            pages.refuse(given, "only for --agent coag; the others are what they are")
         request = CaseRequest(
             scenario=scenario,
             agent=agent,
@@ -117,15 +117,6 @@ def run(  # noqa: PLR0913 - options of a command
         typer.echo(result.model_dump_json())
     else:
         _print_case(result, folder)
-
-
-def _refuse_for_others(given: dict[str, bool]) -> None:
-    """Options of the CoAG agent would otherwise have no effect, unnoticed."""
-    named = ", ".join(name for name, is_given in given.items() if is_given)
-    if named:
-        raise ConfigurationError(
-            f"{named}: only for --agent coag; the others are what they are. Leave it out."
-        )
 
 
 @app.command()
@@ -214,6 +205,7 @@ def film(
 
 
 assessing.add_to(app)
+aware.add_to(app)
 
 
 class _Live:

@@ -136,6 +136,68 @@ Port = Annotated[
         help="With --show: where; a free port if not given.",
     ),
 ]
+ReaderSpec = Annotated[
+    str | None,
+    typer.Option(
+        "--reader", metavar="SPEC", help="A model that answers the questions; rules if not given."
+    ),
+]
+PerceptionSpec = Annotated[
+    str | None,
+    typer.Option(
+        "--model",
+        metavar="SPEC",
+        help="A model that also reads the messages, for one more injection.",
+    ),
+]
+Trusted = Annotated[
+    bool,
+    typer.Option("--trusted", help="With --model: believe what messages themselves do not show."),
+]
+DialogueLimit = Annotated[
+    int | None,
+    typer.Option("--limit", min=1, metavar="N", help="Only N dialogues, the paper's first."),
+]
+DialogueNames = Annotated[
+    list[str] | None,
+    typer.Option("--dialogue", metavar="NAME", help="Only this dialogue; may be repeated."),
+]
+QuestionIds = Annotated[
+    str | None,
+    typer.Option("--questions", metavar="IDS", help="Only these questions, by comma."),
+]
+InjectionBudget = Annotated[
+    int,
+    typer.Option(
+        "--budget", min=1, metavar="N", help="Tokens of injections and of the buffer that is cut."
+    ),
+]
+CallTimeout = Annotated[
+    float,
+    typer.Option("--timeout", min=1.0, metavar="SECONDS", help="Until a call is given up."),
+]
+AnswersFile = Annotated[
+    Path,
+    typer.Option(
+        "--answers",
+        metavar="FILE",
+        help="With --reader: answers are kept here; they are asked once.",
+    ),
+]
+ReadingsFile = Annotated[
+    Path,
+    typer.Option("--readings", metavar="FILE", help="With --model: what it reads is kept here."),
+]
+DialoguesFolder = Annotated[
+    Path | None,
+    typer.Option(
+        "--data", metavar="DIR", help="Other dialogues: a folder of dialogues.json, questions.json."
+    ),
+]
+CoveragePage = Annotated[
+    Path | None,
+    typer.Option("--output", "-o", metavar="FILE", help="Write the page here, too."),
+]
 
 
 def _show_version(wanted: bool) -> None:

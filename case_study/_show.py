@@ -49,12 +49,17 @@ def refuse_without_show(
         ConfigurationError: There is one.
     """
     if not show:
-        _refuse({"--pace": pace is not None, "--port": port is not None}, "only with --show")
+        refuse({"--pace": pace is not None, "--port": port is not None}, "only with --show")
     elif world is not None:
-        _refuse({"--port": port is not None}, "the world is served elsewhere: --world")
+        refuse({"--port": port is not None}, "the world is served elsewhere: --world")
 
 
-def _refuse(given: dict[str, bool], reason: str) -> None:
+def refuse(given: dict[str, bool], reason: str) -> None:
+    """Options that would have no effect, unnoticed.
+
+    Raises:
+        ConfigurationError: One of them is given.
+    """
     named = ", ".join(name for name, is_given in given.items() if is_given)
     if named:
         raise ConfigurationError(f"{named}: {reason}. Leave it out.")
