@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 from coag.store import Embedder
 
+from ._beliefs import BeliefDraft
 from ._names import NameForms, forms_of
 from ._settings import EngineSettings
 from ._vectors import NameVectors
-from .state import Entity, MergeReason, WorldModel
+from .state import Entity, GoalDraft, GoalGraph, MergeReason, WorldModel
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,10 +105,10 @@ class WorldIndex:
 
 
 class NameResolver:
-    """Gives the index of a world, made anew only where the world is not the last one kept.
+    """Gives what finds things, goals and beliefs in a state, made anew only where that changed.
 
-    It changes no result: an index is what follows from the world. While an index is out, none is
-    kept, so that one that was left half changed is never used again.
+    It changes no result: what it keeps follows from the state. While something is out, none of it
+    is kept, so that what was left half changed is never used again.
     """
 
     def __init__(
@@ -116,23 +117,57 @@ class NameResolver:
         self.settings = settings or EngineSettings()
         self._embedder = embedder
         self._kept: tuple[WorldModel, WorldIndex] | None = None
+        self._goals: GoalDraft | None = None
+        self._beliefs: tuple[BeliefDraft, BeliefDraft] | None = None
 
     def index_of(self, world: WorldModel) -> WorldIndex:
         """The index of this world; it is the caller's until it is kept again."""
         kept, self._kept = self._kept, None
-        if kept is not None and (
-            kept[0].entities is world.entities and kept[0].relationships is world.relationships
-        ):
+        same_names = kept is not None and kept[0].entities is world.entities
+        same_edges = kept is not None and kept[0].relationships is world.relationships
+        if kept is not None and same_names and same_edges:
             return kept[1]
-        names = NameIndex(self.settings, self._embedder)
-        for entity in world.entities:
-            names.add(entity)
-        edges = {
-            (edge.source, edge.type, edge.target): position
-            for position, edge in enumerate(world.relationships)
-        }
-        return WorldIndex(names, edges)
+        return WorldIndex(
+            names=kept[1].names if kept and same_names else self._names_of(world),
+            edges=kept[1].edges if kept and same_edges else _edges_of(world),
+        )
 
     def keep(self, world: WorldModel, index: WorldIndex) -> None:
         """Keeps an index that holds exactly this world's entities and relationships."""
         self._kept = (world, index)
+
+    def goals_of(self, graph: GoalGraph) -> GoalDraft:
+        """A draft that begins with these goals; it is the caller's until it is kept again."""
+        kept, self._goals = self._goals, None
+        return kept if kept is not None and kept.goals is graph.goals else GoalDraft(graph.goals)
+
+    def keep_goals(self, draft: GoalDraft) -> None:
+        """Keeps a draft for the graph that has its goals."""
+        self._goals = draft
+
+    def beliefs_of(self, world: WorldModel) -> tuple[BeliefDraft, BeliefDraft]:
+        """Drafts of the assumptions and of the unknowns; the caller's until they are kept again."""
+        kept, self._beliefs = self._beliefs or (None, None), None
+        assumptions, unknowns = kept
+        if assumptions is None or assumptions.beliefs is not world.assumptions:
+            assumptions = BeliefDraft(world.assumptions)
+        if unknowns is None or unknowns.beliefs is not world.unknowns:
+            unknowns = BeliefDraft(world.unknowns)
+        return assumptions, unknowns
+
+    def keep_beliefs(self, assumptions: BeliefDraft, unknowns: BeliefDraft) -> None:
+        """Keeps drafts for the world that has their beliefs."""
+        self._beliefs = (assumptions, unknowns)
+
+    def _names_of(self, world: WorldModel) -> NameIndex:
+        names = NameIndex(self.settings, self._embedder)
+        for entity in world.entities:
+            names.add(entity)
+        return names
+
+
+def _edges_of(world: WorldModel) -> dict[tuple[str, str, str], int]:
+    return {
+        (edge.source, edge.type, edge.target): position
+        for position, edge in enumerate(world.relationships)
+    }

@@ -6,15 +6,16 @@ from datetime import datetime
 
 from coag.errors import AwarenessError, ObservationError
 
-from ._goal_changes import goals_changed, goals_with
+from ._goal_changes import add_goals, change_goals
 from ._observation import Observation, ObservedEvent
 from ._resolving import NameResolver
-from ._world_changes import beliefs_with, world_settled, world_with
+from ._world_changes import with_beliefs, world_with
 from .state import (
     Attention,
     AttentionItem,
     AwarenessState,
     FailureNote,
+    GoalGraph,
     SelfModel,
     Trajectory,
     Transition,
@@ -38,16 +39,9 @@ def updated(
     ticked = state.tick(now)
     step = ticked.step
     world = world_with(state.world, observation, step, resolver)
-    goals = goals_with(state.goals, observation.goals, step)
-    goals = goals_changed(goals, observation.goal_changes, step)
+    goals = _pursued(state.goals, observation, step, resolver)
     attention = _noticed(state.attention, observation, step, state.domain)
-    world = world.model_copy(
-        update={
-            "assumptions": beliefs_with(world.assumptions, observation.assumptions, step),
-            "unknowns": beliefs_with(world.unknowns, observation.unknowns, step),
-        }
-    )
-    world = world_settled(world, observation.resolved, step)
+    world = with_beliefs(world, observation, step, resolver)
     self_model = _self_with(state.self_model, observation, step, resolver.settings.kept_failures)
     return ticked.model_copy(
         update={
@@ -58,6 +52,19 @@ def updated(
             "attention": attention.expire(step),
         }
     )
+
+
+def _pursued(
+    graph: GoalGraph, observation: Observation, step: int, resolver: NameResolver
+) -> GoalGraph:
+    """The goals with those that were noticed, and with what became of earlier ones."""
+    if not observation.goals and not observation.goal_changes:
+        return graph
+    draft = resolver.goals_of(graph)
+    add_goals(draft, observation.goals, step)
+    change_goals(draft, observation.goal_changes, step)
+    resolver.keep_goals(draft)
+    return graph.drafted(draft)
 
 
 def _noticed(attention: Attention, observation: Observation, step: int, source: str) -> Attention:

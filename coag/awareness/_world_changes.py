@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from coag.errors import ObservationError
-
+from ._beliefs import settle_all
 from ._observation import Observation, ObservedEntity, ObservedRelationship
 from ._resolving import NameIndex, NameResolver, WorldIndex
-from .state import Belief, Entity, Merge, Relationship, WorldModel, folded
+from .state import Entity, Merge, Relationship, WorldModel
 
 
 def world_with(
@@ -105,45 +104,21 @@ def _edges(
     return tuple(edges)
 
 
-def beliefs_with(known: tuple[Belief, ...], said: tuple[str, ...], step: int) -> tuple[Belief, ...]:
-    """The beliefs with those that are new; one that is open already is not said twice."""
-    open_ones = {folded(one.text) for one in known if one.resolved is None}
-    new: list[Belief] = []
-    for text in said:
-        if folded(text) not in open_ones:
-            open_ones.add(folded(text))
-            new.append(Belief(text=text, step=step))
-    return (*known, *new) if new else known
-
-
-def world_settled(world: WorldModel, resolved: tuple[str, ...], step: int) -> WorldModel:
-    """The world with these assumptions and unknowns settled.
+def with_beliefs(
+    world: WorldModel, observation: Observation, step: int, resolver: NameResolver
+) -> WorldModel:
+    """The world with what is assumed, what is not known, and what of both is settled now.
 
     Raises:
-        ObservationError: One of them is not open.
+        ObservationError: What is settled was not open.
     """
-    if not resolved:
+    if not (observation.assumptions or observation.unknowns or observation.resolved):
         return world
-    open_ones = {folded(one.text) for one in (*world.open_assumptions, *world.open_unknowns)}
-    for place, text in enumerate(resolved):
-        if folded(text) not in open_ones:
-            raise ObservationError(
-                f"resolved[{place}]",
-                f"no open assumption or unknown says {text!r}; give it as it was said.",
-            )
-    settled = {folded(text) for text in resolved}
+    assumptions, unknowns = resolver.beliefs_of(world)
+    assumptions.say(observation.assumptions, step)
+    unknowns.say(observation.unknowns, step)
+    settle_all(assumptions, unknowns, observation.resolved, step)
+    resolver.keep_beliefs(assumptions, unknowns)
     return world.model_copy(
-        update={
-            "assumptions": _settled(world.assumptions, settled, step),
-            "unknowns": _settled(world.unknowns, settled, step),
-        }
-    )
-
-
-def _settled(known: tuple[Belief, ...], settled: set[str], step: int) -> tuple[Belief, ...]:
-    return tuple(
-        one.model_copy(update={"resolved": step})
-        if one.resolved is None and folded(one.text) in settled
-        else one
-        for one in known
+        update={"assumptions": assumptions.beliefs, "unknowns": unknowns.beliefs}
     )

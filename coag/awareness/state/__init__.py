@@ -9,6 +9,7 @@ to an equal value.
 from ._attention import Attention, AttentionItem, AttentionType, ScanPattern, attention_id
 from ._experience import Reading, Tally, TallyOf
 from ._goal import Goal, GoalOutcomes, GoalSource, GoalStatus, goal_id
+from ._goal_draft import GoalDraft
 from ._goal_graph import GoalGraph, WaitsFor
 from ._protocol import CollaborationMode, InteractionProtocol
 from ._self_model import CanI, FailureNote, Need, Resource, SelfModel
@@ -36,6 +37,7 @@ __all__ = [
     "AwarenessState",
     "STATE_VERSION",
     "GoalGraph",
+    "GoalDraft",
     "WaitsFor",
     "Goal",
     "GoalStatus",

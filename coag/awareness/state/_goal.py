@@ -76,7 +76,7 @@ class Goal(Value):
     @property
     def is_open(self) -> bool:
         """Whether it is neither completed nor abandoned."""
-        return self.status not in CLOSED
+        return self.status is not GoalStatus.COMPLETED and self.status is not GoalStatus.ABANDONED
 
 
 def goal_id(description: str, source: GoalSource, step: int, ordinal: int) -> str:

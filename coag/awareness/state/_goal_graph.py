@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 
 from pydantic import model_validator
 
-from coag.errors import GoalError
-from coag.schema import Value, one_line
+from coag.schema import Value
 
-from ._circles import circle_in
-from ._goal import CLOSED, Goal, GoalOutcomes, GoalSource, GoalStatus, goal_id
+from ._goal import Goal, GoalSource, GoalStatus
+from ._goal_draft import GoalDraft
 from ._goal_rules import at_rest, freed, problem_of
-from ._texts import folded
-
-_LISTED = 10
-"""How many goals an error names."""
 
 
 class WaitsFor(Value):
@@ -81,10 +76,7 @@ class GoalGraph(Value):
         Raises:
             GoalError: There is none.
         """
-        found = next((goal for goal in self.goals if goal.id == id), None)
-        if found is None:
-            raise GoalError(f"There is no goal with the id {id!r}. {self._known()}")
-        return found
+        return GoalDraft(self.goals).get(id)
 
     def find(self, reference: str) -> Goal:
         """The goal of this id or, without case and spacing, description.
@@ -94,21 +86,7 @@ class GoalGraph(Value):
         Raises:
             GoalError: There is none.
         """
-        wanted = folded(reference)
-        by_words: Goal | None = None
-        for goal in self.goals:
-            if goal.id == reference:
-                return goal
-            if folded(goal.description) == wanted and (
-                by_words is None or goal.is_open or not by_words.is_open
-            ):
-                by_words = goal
-        if by_words is None:
-            raise GoalError(
-                f"There is no goal {one_line(reference)!r}; name one by its id or description. "
-                f"{self._known()}"
-            )
-        return by_words
+        return GoalDraft(self.goals).find(reference)
 
     def why_blocked(self, id: str) -> tuple[WaitsFor, ...]:
         """What a goal waits for; empty where everything that it depends on is completed.
@@ -116,20 +94,16 @@ class GoalGraph(Value):
         Raises:
             GoalError: There is no such goal.
         """
-        depends = [self.get(on) for on in self.get(id).depends_on]
+        draft = GoalDraft(self.goals)
         return tuple(
             WaitsFor(goal=id, on=goal.id, description=goal.description, status=goal.status)
-            for goal in depends
+            for goal in map(draft.get, draft.get(id).depends_on)
             if goal.status is not GoalStatus.COMPLETED
         )
 
     def fresh_id(self, description: str, source: GoalSource, step: int) -> str:
         """The id that a new goal gets; the same history gives the same one."""
-        taken = {goal.id for goal in self.goals}
-        ordinal = len(self.goals)
-        while (id := goal_id(description, source, step, ordinal)) in taken:
-            ordinal += 1
-        return id
+        return GoalDraft(self.goals).fresh_id(description, source, step)
 
     def spawn(self, goal: Goal) -> GoalGraph:
         """With one more goal; where it is open, whether it is blocked follows from the graph.
@@ -137,21 +111,9 @@ class GoalGraph(Value):
         Raises:
             GoalError: Its id is taken, or its parent or something it depends on is unknown.
         """
-        by_id = {known.id: known for known in self.goals}
-        if goal.id in by_id:
-            raise GoalError(
-                f"A goal with the id {goal.id!r} is there already: "
-                f"{one_line(by_id[goal.id].description)!r}. Take the id from `fresh_id`."
-            )
-        named = (*goal.depends_on, *((goal.parent_id,) if goal.parent_id else ()))
-        for id in named:
-            if id not in by_id:
-                raise GoalError(
-                    f"The new goal {one_line(goal.description)!r} names {id!r} as parent or "
-                    f"dependency, which is no goal. {self._known()}"
-                )
-        settled = goal.model_copy(update={"status": at_rest(goal, by_id)})
-        return self.model_copy(update={"goals": (*self.goals, settled)})
+        draft = GoalDraft(self.goals)
+        draft.spawn(goal)
+        return self.drafted(draft)
 
     def close(self, id: str, status: GoalStatus, step: int) -> GoalGraph:
         """With a goal completed or abandoned; what waits for it is freed or stays blocked.
@@ -159,12 +121,9 @@ class GoalGraph(Value):
         Raises:
             GoalError: There is no such goal, or the status is none that ends a goal.
         """
-        if status not in CLOSED:
-            raise GoalError(
-                f"A goal is closed as completed or abandoned, not as {status.value!r}; "
-                "`defer` puts it off, `resume` takes it up again."
-            )
-        return self._with(self.get(id), {"status": status, "closed_step": step}, step)
+        draft = GoalDraft(self.goals)
+        draft.close(id, status, step)
+        return self.drafted(draft)
 
     def defer(self, id: str, step: int) -> GoalGraph:
         """With a goal put off until it is resumed.
@@ -172,8 +131,9 @@ class GoalGraph(Value):
         Raises:
             GoalError: There is no such goal.
         """
-        changes = {"status": GoalStatus.DEFERRED, "closed_step": None}
-        return self._with(self.get(id), changes, step)
+        draft = GoalDraft(self.goals)
+        draft.defer(id, step)
+        return self.drafted(draft)
 
     def resume(self, id: str, step: int) -> GoalGraph:
         """With a goal taken up again that was put off or closed: active, or blocked.
@@ -181,8 +141,9 @@ class GoalGraph(Value):
         Raises:
             GoalError: There is no such goal.
         """
-        changes = {"status": GoalStatus.ACTIVE, "closed_step": None}
-        return self._with(self.get(id), changes, step)
+        draft = GoalDraft(self.goals)
+        draft.resume(id, step)
+        return self.drafted(draft)
 
     def reprioritise(self, id: str, priority: float, step: int) -> GoalGraph:
         """With another priority, 0 to 1, for a goal.
@@ -190,9 +151,9 @@ class GoalGraph(Value):
         Raises:
             GoalError: There is no such goal, or the priority is out of range.
         """
-        if not 0.0 <= priority <= 1.0:
-            raise GoalError(f"A priority is a number from 0 to 1, not {priority!r}.")
-        return self._with(self.get(id), {"priority": priority}, step)
+        draft = GoalDraft(self.goals)
+        draft.reprioritise(id, priority, step)
+        return self.drafted(draft)
 
     def score(self, id: str, *, succeeded: bool, step: int) -> GoalGraph:
         """With one more success or failure of what was done for a goal.
@@ -200,12 +161,9 @@ class GoalGraph(Value):
         Raises:
             GoalError: There is no such goal.
         """
-        goal = self.get(id)
-        outcomes = GoalOutcomes(
-            successes=goal.outcomes.successes + succeeded,
-            failures=goal.outcomes.failures + (not succeeded),
-        )
-        return self._with(goal, {"outcomes": outcomes}, step)
+        draft = GoalDraft(self.goals)
+        draft.score(id, succeeded=succeeded, step=step)
+        return self.drafted(draft)
 
     def adopt(self, id: str, parent_id: str, step: int) -> GoalGraph:
         """With a goal made to serve another one.
@@ -213,10 +171,9 @@ class GoalGraph(Value):
         Raises:
             GoalError: One of them is unknown, or the parent serves the goal itself.
         """
-        goal, parent = self.get(id), self.get(parent_id)
-        edges = {one.id: (one.parent_id,) for one in self.goals if one.parent_id}
-        self._refuse_circle({**edges, id: (parent.id,)}, "serve")
-        return self._with(goal, {"parent_id": parent.id}, step)
+        draft = GoalDraft(self.goals)
+        draft.adopt(id, parent_id, step)
+        return self.drafted(draft)
 
     def depend(self, id: str, on: str, step: int) -> GoalGraph:
         """With a goal made to wait for another one; it is blocked until that is completed.
@@ -224,13 +181,9 @@ class GoalGraph(Value):
         Raises:
             GoalError: One of them is unknown, or the other waits for this one.
         """
-        goal, other = self.get(id), self.get(on)
-        if other.id in goal.depends_on:
-            return self
-        depends = (*goal.depends_on, other.id)
-        edges = {one.id: one.depends_on for one in self.goals}
-        self._refuse_circle({**edges, id: depends}, "wait for")
-        return self._with(goal, {"depends_on": depends}, step)
+        draft = GoalDraft(self.goals)
+        draft.depend(id, on, step)
+        return self.drafted(draft)
 
     def without(self, ids: Collection[str]) -> GoalGraph:
         """Without some goals; what served or awaited one of them does so no longer."""
@@ -241,28 +194,8 @@ class GoalGraph(Value):
                 kept[goal.id] = goal.model_copy(update={"status": status})
         return GoalGraph(goals=tuple(kept.values()))
 
-    def _with(self, goal: Goal, changes: Mapping[str, object], step: int) -> GoalGraph:
-        """With a goal changed, and it and what waits for it active or blocked as they should."""
-        changed = goal.model_copy(update={**changes, "updated_step": step})
-        by_id = {one.id: one for one in self.goals}
-        by_id[goal.id] = changed
-        for one in tuple(by_id.values()):
-            if one.id == goal.id or goal.id in one.depends_on:
-                status = at_rest(one, by_id)
-                if status is not one.status:
-                    by_id[one.id] = one.model_copy(update={"status": status, "updated_step": step})
-        return self.model_copy(update={"goals": tuple(by_id.values())})
-
-    def _refuse_circle(self, edges: dict[str, tuple[str, ...]], verb: str) -> None:
-        """Refuses edges that lead round."""
-        circle = circle_in(edges)
-        if circle:
-            names = [f"{self.get(id).description!r} ({id})" for id in circle]
-            raise GoalError(f"A goal would {verb} itself: {' -> '.join(names)}. Leave one out.")
-
-    def _known(self) -> str:
-        """The open goals for an error, newest first."""
-        open_ones = [goal for goal in reversed(self.goals) if goal.is_open]
-        named = [f"{goal.id} {one_line(goal.description, 60)!r}" for goal in open_ones[:_LISTED]]
-        more = f" and {len(open_ones) - _LISTED} more" if len(open_ones) > _LISTED else ""
-        return f"Open goals: {', '.join(named) or 'none'}{more}."
+    def drafted(self, draft: GoalDraft) -> GoalGraph:
+        """With the goals of a draft that began with this graph's; itself where nothing changed."""
+        if draft.goals is self.goals:
+            return self
+        return self.model_copy(update={"goals": draft.goals})

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
+from coag.schema import one_line
+
 from ._circles import circle_in
 from ._goal import Goal, GoalStatus
+
+_LISTED = 10
+"""How many goals an error names."""
 
 
 def problem_of(goals: tuple[Goal, ...]) -> str:
@@ -48,3 +53,11 @@ def freed(goal: Goal, gone: Collection[str]) -> Goal:
     if parent == goal.parent_id and len(depends) == len(goal.depends_on):
         return goal
     return goal.model_copy(update={"parent_id": parent, "depends_on": depends})
+
+
+def open_goals(goals: tuple[Goal, ...]) -> str:
+    """The open goals for an error, newest first."""
+    open_ones = [goal for goal in reversed(goals) if goal.is_open]
+    named = [f"{goal.id} {one_line(goal.description, 60)!r}" for goal in open_ones[:_LISTED]]
+    more = f" and {len(open_ones) - _LISTED} more" if len(open_ones) > _LISTED else ""
+    return f"Open goals: {', '.join(named) or 'none'}{more}."
