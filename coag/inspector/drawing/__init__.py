@@ -9,6 +9,8 @@ custom properties in `PROPERTIES`. matplotlib is imported here and nowhere else.
 from ._belief import belief_svg
 from ._beliefs import belief_svgs
 from ._cost import cost_svg
+from ._course import course_svg
+from ._goals import goals_svg
 from ._ink import PROPERTIES
 from ._svg import Cleaning, plain_elements
 from ._why import why_svg
@@ -18,6 +20,8 @@ __all__ = [
     "belief_svgs",
     "cost_svg",
     "why_svg",
+    "goals_svg",
+    "course_svg",
     "PROPERTIES",
     "Cleaning",
     "plain_elements",

@@ -18,6 +18,9 @@ class Target(StrEnum):
     CYCLE = "cycle"
     WHY = "why"
     BELIEFS = "beliefs"
+    AWARENESS = "awareness"
+    STOOD = "stood"
+    """Where the agent stood as one cycle began."""
     MEMORY = "memory"
     PROCEDURES = "procedures"
     FINDINGS = "findings"
@@ -70,6 +73,8 @@ _PATHS: Mapping[Target, str] = {
     Target.CYCLE: "/runs/{run}/cycles/{number}",
     Target.WHY: "/runs/{run}/cycles/{number}/why",
     Target.BELIEFS: "/runs/{run}/beliefs",
+    Target.AWARENESS: "/runs/{run}/awareness",
+    Target.STOOD: "/runs/{run}/cycles/{number}/awareness",
     Target.MEMORY: "/runs/{run}/memory",
     Target.PROCEDURES: "/runs/{run}/procedures",
     Target.FINDINGS: "/runs/{run}/findings",

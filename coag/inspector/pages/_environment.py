@@ -11,7 +11,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from coag.inspector.views import CallView, PromptPart
 from coag.schema import PHASES
 
-from . import _marks, _visible, _wording
+from . import _aware, _marks, _visible, _wording
 from ._addresses import Addresses, Place, Target
 
 
@@ -52,6 +52,11 @@ def _templates() -> Environment:
         "phase_states": _marks.phase_states,
         "part_class": _marks.part_class,
         "part_label": _marks.part_label,
+        "attention_mark": _aware.attention_mark,
+        "move_word": _aware.move_word,
+        "goal_names": _aware.goal_names,
+        "step_cells": _aware.step_cells,
+        "brief": _wording.brief,
         "halves": halves,
         "last_same": last_same,
     }

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from coag.inspector.views import (
+    AwarenessView,
     Belief,
     Comparison,
     CycleRow,
@@ -101,6 +102,32 @@ class Pages:
         shown = list(zip(belief.tracks, pictures, strict=False))
         marked = frozenset(one.cycle for one in findings)
         return self._page("beliefs", card=card, belief=belief, shown=shown, marked=marked)
+
+    def awareness_page(
+        self,
+        card: RunCard,
+        view: AwarenessView,
+        goals: Sequence[str],
+        courses: Sequence[str],
+        *,
+        chosen: bool = False,
+        beside: tuple[int | None, int | None] = (None, None),
+    ) -> str:
+        """Where the agent stood as a cycle began, and over all of them.
+
+        Args:
+            card: The run.
+            view: What its awareness modules held.
+            goals: Of each module its goals as a picture.
+            courses: Of each module a picture of what it held over the cycles.
+            chosen: True for a cycle of its own address, False for the last one of the run.
+            beside: The cycles before and after it.
+        """
+        pictures = map(drawing, goals), map(drawing, courses)
+        shown = list(zip(view.stands, view.courses, *pictures, strict=True))
+        before, after = beside
+        told = {"chosen": chosen, "before": before, "after": after}
+        return self._page("awareness", card=card, view=view, shown=shown, **told)
 
     def memory_page(
         self, card: RunCard, memory: MemoryPage, findings: Sequence[Finding] = ()

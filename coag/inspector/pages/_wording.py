@@ -59,6 +59,11 @@ def decimal(number: float) -> str:
     return _odd(number, _MOST) or f"{number:.2f}"
 
 
+def brief(number: float) -> str:
+    """A number in as few digits as it needs."""
+    return _odd(number, _MOST) or f"{number:.4g}"
+
+
 def percent(share: float) -> str:
     """A share as the percents of a bar's width, between 0 and 100."""
     return f"{min(max(0, share), 1) * 100:.1f}"

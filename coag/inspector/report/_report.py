@@ -8,15 +8,17 @@ from itertools import pairwise
 from pathlib import Path
 
 from coag.errors import ConfigurationError
-from coag.inspector.drawing import belief_svgs, cost_svg, why_svg
+from coag.inspector.drawing import belief_svgs, cost_svg, course_svg, goals_svg, why_svg
 from coag.inspector.pages import Pages, Place, ReportAddresses, Target, report_page
 from coag.inspector.reading import Library, OpenRun
 from coag.inspector.tracks import (
+    AwarenessTrack,
     Placed,
     Side,
     belief,
     check_now,
     compare,
+    is_aware,
     memory_page,
     procedures,
     why_graph,
@@ -153,7 +155,7 @@ def _read(folder: RunFolder, domain: Domain | None, cycles: int, prefix: str) ->
     drawn = [*failed, *(row.number for row in rows)][:_WHY] if not run.plain else []
     return _Told(
         run=run,
-        card=library.card(key),
+        card=replace(library.card(key), aware=is_aware(run.index)),
         findings=findings,
         rows=rows,
         of=of,
@@ -169,6 +171,7 @@ def _places(told: Sequence[_Told]) -> frozenset[tuple[Target, str, int | None]]:
     for one in told:
         key = one.card.key
         places |= {(target, key, None) for target in whole}
+        places |= {(Target.AWARENESS, key, None)} if one.card.aware else set()
         places |= {(Target.CYCLE, key, row.number) for row in one.rows}
         places |= {(Target.WHY, key, number) for number in one.why}
     return frozenset(places)
@@ -225,9 +228,23 @@ def _whole(one: _Told, pages: Pages) -> Iterator[str]:
     found = belief(one.run.index, one.card.info.agent if one.card.info else "")
     drawn = belief_svgs(found, prefix=f"{one.prefix}b")
     yield pages.belief_page(one.card, found, drawn, findings=one.findings.found)
+    if one.card.aware:
+        yield _awareness(one, pages)
     yield pages.memory_page(one.card, memory_page(one.run.index), findings=one.findings.found)
     yield pages.procedures_page(one.card, procedures(one.run.index))
     yield pages.findings_page(one.card, one.findings)
+
+
+def _awareness(one: _Told, pages: Pages) -> str:
+    """Where the agent stood last, and how that came about."""
+    view = AwarenessTrack(one.run.index).view()
+    courses = enumerate(view.courses)
+    return pages.awareness_page(
+        one.card,
+        view,
+        [goals_svg(stand, prefix=f"{one.prefix}g{n}") for n, stand in enumerate(view.stands)],
+        [course_svg(each, view.cycle, prefix=f"{one.prefix}c{n}") for n, each in courses],
+    )
 
 
 def _side_by_side(left: _Told, right: _Told, pages: Pages) -> str:

@@ -4,6 +4,7 @@ Everything is read by an index of the trace, a piece at a time, and what it cost
 checks, which must read all of it, run in a process of their own.
 """
 
+from ._awareness import NOT_AWARE, AwarenessTrack, is_aware
 from ._belief import belief
 from ._checks import Checks, check_now
 from ._compare import Side, compare
@@ -16,6 +17,9 @@ from ._why import graph_of, why_graph
 
 __all__ = [
     "belief",
+    "AwarenessTrack",
+    "is_aware",
+    "NOT_AWARE",
     "memory_page",
     "MemoryScan",
     "procedures",

@@ -11,6 +11,7 @@ from coag.inspector.views import Belief, BeliefPoint, BeliefTrack
 from coag.schema import Snapshot
 from coag.tracing import RecordKind, TraceIndex
 
+from ._beginnings import first_snapshots
 from ._fields import FieldPath, Fields, fields_of, is_number, is_point, paired
 from ._lists import Lists, list_tracks, lists_of
 
@@ -50,7 +51,7 @@ def belief(index: TraceIndex, agent_name: str, *, limit: int = POINTS) -> Belief
     Raises:
         TraceError: If the trace cannot be read.
     """
-    begun = list(_beginnings(index))
+    begun = list(first_snapshots(index))
     every = max(1, math.ceil(len(begun) / limit))
     moments = list(_moments(index, begun[::every], agent_name))
     held, so = [moment.held for moment in moments], [moment.so for moment in moments]
@@ -60,19 +61,6 @@ def belief(index: TraceIndex, agent_name: str, *, limit: int = POINTS) -> Belief
     tracks.sort(key=lambda track: (not track.true_path, not _changes(track)))
     lists = list_tracks([(moment.cycle, moment.lists) for moment in moments])
     return Belief(tracks=tuple(tracks[:_TRACKS]), lists=lists, told=any(so), every=every)
-
-
-def _beginnings(index: TraceIndex) -> Iterator[tuple[int, int]]:
-    """Of each cycle its number and the position of the snapshot that it began with."""
-    seen = -1
-    for position in index.positions(RecordKind.SNAPSHOT):
-        number = index.stretch_of(position)
-        if number == seen:
-            continue
-        seen = number
-        cycle = index.stretch(number).cycle
-        if cycle:
-            yield cycle, position
 
 
 def _moments(index: TraceIndex, begun: Sequence[tuple[int, int]], agent: str) -> Iterator[_Moment]:

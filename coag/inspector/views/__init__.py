@@ -3,6 +3,23 @@
 Everything in them comes out of logs, so every text is untrusted.
 """
 
+from ._awareness import (
+    AttentionView,
+    AwarenessView,
+    Course,
+    CycleChange,
+    GoalView,
+    Lane,
+    Listing,
+    Marks,
+    Move,
+    ResourceView,
+    Series,
+    Span,
+    Stand,
+    StateChange,
+    TransitionView,
+)
 from ._beliefs import Belief, BeliefPoint, BeliefTrack, ListChange, ListTrack
 from ._changes import Change, DiffLine, ProcedureHistory, ProcedureStep
 from ._comparison import ComparedCycle, Comparison
@@ -24,6 +41,8 @@ from ._records import RecordView
 from ._runs import Outcome, RunCard, RunList, RunState, RunView, Trouble
 
 __all__ = [
+    "AttentionView",
+    "AwarenessView",
     "Belief",
     "BeliefPoint",
     "BeliefTrack",
@@ -32,6 +51,8 @@ __all__ = [
     "Change",
     "ComparedCycle",
     "Comparison",
+    "Course",
+    "CycleChange",
     "CycleRow",
     "CycleView",
     "DiffLine",
@@ -39,10 +60,15 @@ __all__ = [
     "Finding",
     "FindingSort",
     "Findings",
+    "GoalView",
+    "Lane",
     "ListChange",
     "ListTrack",
+    "Listing",
+    "Marks",
     "MemoryPage",
     "MessageView",
+    "Move",
     "Node",
     "NodeSort",
     "Outcome",
@@ -56,10 +82,16 @@ __all__ = [
     "RecordRow",
     "RecordView",
     "Rejected",
+    "ResourceView",
     "RunCard",
     "RunList",
     "RunState",
     "RunView",
+    "Series",
+    "Span",
+    "Stand",
+    "StateChange",
+    "TransitionView",
     "Trouble",
     "WhyGraph",
 ]

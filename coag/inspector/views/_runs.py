@@ -64,6 +64,8 @@ class RunCard:
     usage: TokenUsage | None = None
     """Tokens and cost of all calls; None where that is not known yet."""
     trouble: Trouble | None = None
+    aware: bool = False
+    """Whether it keeps the state of an awareness module, as far as its trace was read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -42,6 +42,8 @@ def create_app(desk: Desk, *, host: str = "127.0.0.1") -> ASGIApp:
             Route("/runs/{run}/cycles/{number}", show.cycle),
             Route("/runs/{run}/cycles/{number}/why", show.why),
             Route("/runs/{run}/beliefs", show.beliefs),
+            Route("/runs/{run}/awareness", show.awareness),
+            Route("/runs/{run}/cycles/{number}/awareness", show.stood),
             Route("/runs/{run}/memory", show.memory),
             Route("/runs/{run}/procedures", show.procedures),
             Route("/runs/{run}/findings", show.findings),

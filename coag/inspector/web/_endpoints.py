@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, PlainTextResponse, Response
+from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 
 from coag.errors import UnknownNameError
 from coag.inspector import tracks
 from coag.inspector.drawing import belief_svgs, cost_svg, why_svg
-from coag.inspector.pages import MEDIA_TYPES, static_text
+from coag.inspector.pages import MEDIA_TYPES, Place, Target, WebAddresses, static_text
 
+from ._awareness import awareness_page, told_card
 from ._desk import Desk
 
 _DIGITS = 16
@@ -81,6 +83,7 @@ async def run(request: Request) -> Response:
     def make(desk: Desk) -> str:
         view, found = desk.run_view(key, first)
         drawn = cost_svg(view.strip or view.rows, prefix="cost")
+        view = replace(view, card=told_card(desk, key))
         return desk.pages.run_page(view, findings=found, cost=drawn)
 
     return await _made(request, make)
@@ -91,7 +94,7 @@ async def cycle(request: Request) -> Response:
     key, number = _key(request), _place(request)
 
     def make(desk: Desk) -> str:
-        return desk.pages.cycle_page(desk.cycle_view(key, number), desk.card(key))
+        return desk.pages.cycle_page(desk.cycle_view(key, number), told_card(desk, key))
 
     return await _made(request, make)
 
@@ -107,7 +110,9 @@ async def why(request: Request) -> Response:
         drawn = why_svg(graph, prefix="why", leads=lambda spot: desk.address(key, number, spot))
         found = tracks.Placed(desk.findings(key)).found(number)
         beside = run.beside(number)
-        return desk.pages.why_page(desk.card(key), graph, drawn, beside=beside, findings=found)
+        return desk.pages.why_page(
+            told_card(desk, key), graph, drawn, beside=beside, findings=found
+        )
 
     return await _made(request, make)
 
@@ -117,7 +122,7 @@ async def beliefs(request: Request) -> Response:
     key = _key(request)
 
     def make(desk: Desk) -> str:
-        card = desk.card(key)
+        card = told_card(desk, key)
         found = tracks.belief(desk.scanned(key), card.info.agent if card.info else "")
         drawn = belief_svgs(found, prefix="b")
         marked = desk.findings(key).found
@@ -126,13 +131,28 @@ async def beliefs(request: Request) -> Response:
     return await _made(request, make)
 
 
+async def awareness(request: Request) -> Response:
+    """Where the agent stood last; the address may ask for the page of a cycle."""
+    key, number = _key(request), _number(request, "cycle", 0)
+    if number:
+        place = Place(target=Target.STOOD, run=key, number=number)
+        return RedirectResponse(WebAddresses().to(place), 303)
+    return await _made(request, lambda desk: awareness_page(desk, key))
+
+
+async def stood(request: Request) -> Response:
+    """Where the agent stood as a cycle began."""
+    key, number = _key(request), _place(request)
+    return await _made(request, lambda desk: awareness_page(desk, key, number))
+
+
 async def memory(request: Request) -> Response:
     """Long-term memory as the run used it."""
     key, page = _key(request), _number(request, "page", 1)
 
     def make(desk: Desk) -> str:
         found, told = desk.findings(key).found, tracks.memory_page(desk.scanned(key), page)
-        return desk.pages.memory_page(desk.card(key), told, found)
+        return desk.pages.memory_page(told_card(desk, key), told, found)
 
     return await _made(request, make)
 
@@ -142,7 +162,8 @@ async def procedures(request: Request) -> Response:
     key = _key(request)
 
     def make(desk: Desk) -> str:
-        return desk.pages.procedures_page(desk.card(key), tracks.procedures(desk.scanned(key)))
+        histories = tracks.procedures(desk.scanned(key))
+        return desk.pages.procedures_page(told_card(desk, key), histories)
 
     return await _made(request, make)
 
@@ -152,7 +173,7 @@ async def findings(request: Request) -> Response:
     key = _key(request)
 
     def make(desk: Desk) -> str:
-        return desk.pages.findings_page(desk.card(key), desk.findings(key))
+        return desk.pages.findings_page(told_card(desk, key), desk.findings(key))
 
     return await _made(request, make)
 
@@ -178,7 +199,7 @@ async def record(request: Request) -> Response:
     if "plain" in request.query_params:
         return PlainTextResponse((await desk.soon(lambda: desk.record(key, number))).text)
     return await _made(
-        request, lambda desk: desk.pages.record_page(desk.card(key), desk.record(key, number))
+        request, lambda desk: desk.pages.record_page(told_card(desk, key), desk.record(key, number))
     )
 
 

@@ -32,7 +32,7 @@ async def _refused(request: Request, error: Exception) -> Response:
     """What starlette itself refuses."""
     status = error.status_code if isinstance(error, HTTPException) else 500
     told = f"There is no page at {request.url.path!r}."
-    if status == 400 and isinstance(error, HTTPException):
+    if isinstance(error, HTTPException) and (status == 400 or error.detail != "Not Found"):
         told = error.detail
     return _page(request, status, _WRONG_METHOD if status == 405 else told)
 
