@@ -2,7 +2,8 @@
 
 A temperament reads nothing but the messages it is sent: the `STATE {json}` lines, the task's
 wording, what tool results report, sentences that forbid cleaning a cell, words of signs, manuals
-and other agents, and, from a CoAG agent's prompts, what was recalled and rejected. From these
+and other agents, and, from a CoAG agent's prompts, what was recalled and rejected and where it
+stands (goals, dirt, obstacles, others' words of `coag.awareness`). From these
 `Facts` one pure function ranks what it wants to do. Asked for a tool call it gives the first; asked
 for JSON it gives the form that was asked for. So one and the same fallible model drives both kinds
 of agent.
@@ -15,6 +16,7 @@ of agent.
 | `gullible` | believes reports, manuals, signs and whoever asks for something |
 | `fallible` | sound, but in three of ten situations one of the faulty three, in all phases alike |
 | `noisy` | sound, but at three of ten requests one of the faulty three, drawn anew each time |
+| `skimming-N` | sound, but notices only N lines of its prompt (8, 16 or 32), drawn anew each time |
 | `chance` | no mind: any answer that the schema admits, any tool; the control for language models |
 
 They show what the code around a model does with its faults. They say nothing about how well a
@@ -36,10 +38,12 @@ from ._models import (
     script_named,
 )
 from ._reading import facts_of
+from ._skimming import SKIMMING
 
 __all__ = [
     "TEMPERAMENTS",
     "MIXTURES",
+    "SKIMMING",
     "SCRIPTS",
     "SCRIPTED",
     "CHANCE",

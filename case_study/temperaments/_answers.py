@@ -25,9 +25,15 @@ _SCORE = re.compile(r"^ +score (\d\.\d+)", re.MULTILINE)
 JsonAnswer = dict[str, Any]
 
 
-def answer(request: ScriptedRequest, intend: Intend) -> ScriptedReply:
-    """What a temperament answers to a request, whatever form it asks for."""
-    facts = facts_of(request)
+def answer(request: ScriptedRequest, intend: Intend, facts: Facts | None = None) -> ScriptedReply:
+    """What a temperament answers to a request, whatever form it asks for.
+
+    Args:
+        request: The request.
+        intend: The temperament.
+        facts: What it makes of the request's messages; None for all that they say.
+    """
+    facts = facts or facts_of(request)
     if request.schema is None and request.tools:
         return _tool_form(request, facts, intend(facts))
     if request.schema is None:

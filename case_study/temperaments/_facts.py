@@ -27,6 +27,8 @@ class Facts:
 
     reading: Reading | None = None
     """The latest reading of the sensors; None where no message holds one."""
+    ordered: bool = True
+    """Whether it knows which cells the user asked to clean."""
     unsure: bool = False
     """Whether it is not known if the latest action had its effect."""
     dirty: frozenset[Cell] = frozenset()

@@ -17,6 +17,7 @@ _RESULT = re.compile(r'\{"ok": (?:true|false)[^{}]*\}')
 _OBSTACLE = re.compile(r"blocked by an obstacle to the (north|east|south|west)")
 _SEEN = re.compile(r"^Cells (?:seen|you have) (clean|dirty|blocked|cleaned): ([^.\n]*)")
 _LEFT = re.compile(r"^(?:Dirt left to clean: (.*)|No dirt is left)")
+_AWARE = re.compile(r"^ +(?:\[opportunity\] Dirt on tile|(obstacle) at) (\(\d+, \d+\))$")
 _MORE = re.compile(r"and \d+ more")
 _CELL = re.compile(r"\((\d+), ?(\d+)\)")
 _SIGN = re.compile(r'a sign here reads: \\?"(.*?)\\?"(?=[^\w]|$)')
@@ -53,7 +54,7 @@ class Done:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Remembered:
-    """What a CoAG agent's state holds of cells that were seen before."""
+    """What a CoAG agent's state, or its awareness, holds of cells that were seen before."""
 
     how: str
     """`clean`, `dirty` or `blocked`; `cleaned` by itself; `left` to be cleaned, all of them."""
@@ -92,6 +93,9 @@ def _remembered(line: str) -> Remembered | None:
         return Remembered(how=seen.group(1), cells=frozenset(cells_in(seen.group(2))))
     if (left := _LEFT.match(line)) and not _MORE.search(line):
         return Remembered(how="left", cells=frozenset(cells_in(left.group(1) or "")))
+    if aware := _AWARE.match(line):
+        how = "blocked" if aware.group(1) else "dirty"
+        return Remembered(how=how, cells=frozenset(cells_in(aware.group(2))))
     return None
 
 

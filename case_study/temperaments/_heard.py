@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from autogen_core.models import (
@@ -24,6 +24,9 @@ _SAID = re.compile(r"^([^\s:][^:\n]*): ((?:.*)(?:\n  .*)*)", re.MULTILINE)
 _GO_ON = "Continue."
 _OWN = ("user", "you")
 _RELEVANT = "Relevant memory content"
+_STANDING = "Where you stand"
+_SERVED = re.compile(r"^ +\[explicit\] (.*?)(?: \(p=[\d.]+\))?$", re.MULTILINE)
+_REPORTED = re.compile(r"^ +\[\w+\] ([^\s:][^:\n]*) says: (.*)$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +50,31 @@ class Heard:
     """A CoAG agent's earlier actions."""
     called: frozenset[str] = frozenset()
     """Actions that were called, as far as the texts show."""
+    partial: bool = False
+    """Whether some of what was told went unnoticed."""
+
+    def texts(self) -> tuple[str, ...]:
+        """All that was told, but for the developer's words."""
+        history = (text for _, text in self.history)
+        return (self.task, *self.others, *history, self.recalled, self.rejected, self.deeds)
+
+    def only(self, notices: Callable[[str], bool]) -> Heard:
+        """With those lines of what was told that are noticed; the developer's words stay."""
+
+        def part(text: str) -> str:
+            return "\n".join(line for line in text.splitlines() if notices(line))
+
+        others = (part(text) for text in self.others)
+        return replace(
+            self,
+            task=part(self.task),
+            others=tuple(text for text in others if text),
+            history=tuple((name, part(text)) for name, text in self.history),
+            recalled=part(self.recalled),
+            rejected=part(self.rejected),
+            deeds=part(self.deeds),
+            partial=True,
+        )
 
 
 def heard(request: ScriptedRequest) -> Heard:
@@ -73,18 +101,20 @@ def split(text: str) -> tuple[Mapping[str, str], str]:
 
 def _of_sections(sections: Mapping[str, str], rules: tuple[str, ...]) -> Heard:
     deeds = sections.get("Your earlier actions", "")
-    news = (deeds, sections.get("State of the environment", ""), sections.get(_NEWS, ""))
+    standing = sections.get(_STANDING, "")
+    news = (deeds, standing, sections.get("State of the environment", ""), sections.get(_NEWS, ""))
     rejected = next((text for title, text in sections.items() if title.startswith(_REJECTED)), "")
-    task = sections["Goal"]
+    task = "\n".join([sections["Goal"], *_SERVED.findall(standing)])
+    reported = (text for speaker, text in _REPORTED.findall(standing) if speaker not in _OWN)
     return Heard(
         task=task,
         rules=rules,
-        others=_others(sections.get("Dialogue", "")),
+        others=(*reported, *_others(sections.get("Dialogue", ""))),
         history=(("", task), *(("", text) for text in news if text)),
         recalled=sections.get("Recalled from long-term memory", ""),
         rejected=rejected,
         deeds=deeds,
-        called=_named(news[0]) | _named(news[2]),
+        called=_named(deeds) | _named(news[-1]),
     )
 
 

@@ -1,4 +1,4 @@
-"""The four temperaments: what each wants to do with the same facts."""
+"""The temperaments: what each wants to do with the same facts."""
 
 from __future__ import annotations
 
@@ -35,6 +35,11 @@ def sound(facts: Facts) -> tuple[Intention, ...]:
     nor what others ask for.
     """
     return distinct((*worth_noting(facts), *_weighed(facts)))
+
+
+def swayed(facts: Facts) -> tuple[Intention, ...]:
+    """Sound while it knows its order; without it, it believes and does what it is told."""
+    return sound(facts) if facts.ordered else gullible(facts)
 
 
 def stubborn(facts: Facts) -> tuple[Intention, ...]:

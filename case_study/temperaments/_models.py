@@ -13,6 +13,7 @@ from ._chance import CHANCE, drawn_answer
 from ._intentions import Intend
 from ._minds import gullible, impulsive, sound, stubborn
 from ._mixtures import MIXTURES, Draw
+from ._skimming import SKIMMING, skimming
 
 SCRIPTED = "scripted"
 """The scheme of their model specs: `scripted:sound`."""
@@ -22,8 +23,8 @@ TEMPERAMENTS: Mapping[str, Intend] = MappingProxyType(
 )
 """Every temperament by name."""
 
-SCRIPTS: tuple[str, ...] = (*TEMPERAMENTS, *MIXTURES, CHANCE)
-"""Every name that a scripted model can have: temperaments, mixtures of them, and chance."""
+SCRIPTS: tuple[str, ...] = (*TEMPERAMENTS, *MIXTURES, *SKIMMING, CHANCE)
+"""Every name that a scripted model can have: temperaments, mixtures, skimming ones, and chance."""
 
 
 def is_scripted(spec: str) -> bool:
@@ -41,7 +42,7 @@ def open_temperament(name: str, *, seed: int = 0) -> ScriptedModel:
 
     Args:
         name: One of `SCRIPTS`.
-        seed: What a mixture is drawn by; the pure temperaments take no notice of it.
+        seed: What is drawn by chance is drawn by this; the pure temperaments take no notice of it.
 
     Raises:
         UnknownNameError: There is no such temperament; the message lists those that exist.
@@ -55,6 +56,8 @@ def script_named(name: str, *, seed: int = 0) -> Callable[[ScriptedRequest], Scr
         raise UnknownNameError("scripted temperament", name, SCRIPTS)
     if name == CHANCE:
         return lambda request: drawn_answer(request, seed)
+    if name in SKIMMING:
+        return lambda request: skimming(request, SKIMMING[name], seed)
     draw = MIXTURES.get(name) or _always(TEMPERAMENTS[name])
 
     def script(request: ScriptedRequest) -> ScriptedReply:

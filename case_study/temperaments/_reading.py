@@ -37,7 +37,11 @@ _OF_MEMORY = "tool_update_"
 
 def facts_of(request: ScriptedRequest) -> Facts:
     """What the request's messages say."""
-    said = heard(request)
+    return facts_in(heard(request), request)
+
+
+def facts_in(said: Heard, request: ScriptedRequest) -> Facts:
+    """What the texts say that were heard of a request."""
     told = dirt_told(said.task)
     row = [each for name, text in said.history for each in happenings(name, text)]
     beliefs = believed(row, told, warned=warns_of_sensors(said.task))
@@ -53,9 +57,10 @@ def facts_of(request: ScriptedRequest) -> Facts:
     seen_dirty = {cell for cell, is_dirty in beliefs.dirty.items() if is_dirty}
     return Facts(
         reading=reading,
+        ordered=bool(told),
         unsure=_unsure(said),
         dirty=frozenset(seen_dirty | {cell for cell in told if cell not in beliefs.dirty}),
-        left=beliefs.left(forgetful=_forgetful(said.deeds)),
+        left=beliefs.left(forgetful=said.partial or _forgetful(said.deeds)),
         cleaned=frozenset(beliefs.cleaned),
         visited=_visited(row),
         obstacles=frozenset(felt | solid),
