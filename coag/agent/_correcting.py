@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from coag.context import CoagContext
-from coag.memory import LongTermMemory, Revocation
+from coag.memory import LongTermMemory, Revocation, revoke_origin
 
 from ._mind import Mind
 from ._runs import Runs
@@ -37,7 +37,33 @@ class Correctable:
         """
         self._runs.open(self._mind)
         procedures = self._mind.deps.procedures
-        gone = await self._memory.revoke(record_id, reason, procedures=procedures)
+        return self._told(await self._memory.revoke(record_id, reason, procedures=procedures))
+
+    async def revoke_origin(self, record_id: str | None, source: str, reason: str) -> Revocation:
+        """Takes back what a source stated; what others stated too is trusted as they are.
+
+        For between turns, with a line in the trace as for `revoke`. See
+        `coag.memory.revoke_origin`.
+
+        Args:
+            record_id: The record's id; None for all that the source stated.
+            source: Whose word is taken back (`Provenance.source`).
+            reason: Why, in one sentence.
+
+        Raises:
+            ValueError: If the reason is empty, or the source stated nothing of that which may be
+                written.
+            RecordStoreError: If the store or the file of procedures cannot be reached.
+            TraceError: The run's folder cannot be written to.
+        """
+        self._runs.open(self._mind)
+        procedures = self._mind.deps.procedures
+        return self._told(
+            await revoke_origin(self._memory, record_id, source, reason, procedures=procedures)
+        )
+
+    def _told(self, gone: Revocation) -> Revocation:
+        """Writes what was taken back to the trace."""
         for line in gone.written(self._context.working_memory.cycle):
             self._mind.trace.write(line)
         self._mind.trace.flush()

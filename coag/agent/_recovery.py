@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from coag.memory import LongTermMemory, ProceduralMemory, ProcedureVersion, settled
+from coag.memory import (
+    LongTermMemory,
+    ProceduralMemory,
+    ProcedureVersion,
+    revoke_again,
+    settled,
+)
 from coag.schema import Record, Written
 
 from ._recorded import taking_up
@@ -19,8 +25,11 @@ async def recover_memory(
     Raises:
         TraceError: What is said to be written cannot be.
     """
-    if memory is not None:
-        await _recover_records(_still_held(written), memory)
+    if memory is not None and await _recover_records(_still_held(written), memory):
+        for line in written:
+            if line.what == "revoked" and line.content.get("source") is not None:
+                with taking_up(line, "content"):
+                    await revoke_again(memory, line)
     _recover_versions([w for w in written if w.what == "procedure"], procedures)
 
 
@@ -36,9 +45,10 @@ def _still_held(written: Sequence[Written]) -> list[Written]:
     return held
 
 
-async def _recover_records(written: Sequence[Written], memory: LongTermMemory) -> None:
+async def _recover_records(written: Sequence[Written], memory: LongTermMemory) -> bool:
+    """Writes records again; False where there are none, or they are there still."""
     if not written or await memory.store.get([line.id for line in written]):
-        return
+        return False
     for line in written:
         with taking_up(line, "content"):
             record = Record.model_validate(line.content)
@@ -51,6 +61,7 @@ async def _recover_records(written: Sequence[Written], memory: LongTermMemory) -
         changed = settled(record, old, [other for other in others if other not in old])
         if changed:
             await memory.store.update(changed)
+    return True
 
 
 def _recover_versions(written: Sequence[Written], procedures: ProceduralMemory) -> None:

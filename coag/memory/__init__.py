@@ -19,7 +19,7 @@ from ._actions import (
 )
 from ._asking import RecallSource
 from ._config import LongTermMemoryConfig
-from ._disowning import revoke_origin
+from ._disowning import revoke_again, revoke_origin
 from ._facts import settled
 from ._gate import GateSettings
 from ._lineage import derived_levels, trusted_at_most
@@ -43,6 +43,7 @@ from ._scopes import Scopes, agent_scope, team_scope, user_scope
 from ._situation import MemorySituation, place_of
 from ._stretches import holding_again, in_force
 from ._telling import ToRemember
+from ._trying import would_revoke
 from ._undoing import Undone
 from ._words import quotes, shared_run
 
@@ -60,6 +61,8 @@ __all__ = [
     "Remembered",
     "Revocation",
     "revoke_origin",
+    "would_revoke",
+    "revoke_again",
     "Decision",
     "DecisionKind",
     "decided",

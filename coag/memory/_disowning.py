@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
-from coag.schema import Record
+from coag.schema import Record, Written
 from coag.store import RecordStore
 
-from ._healing import Link, links_of
+from ._healing import Link, fetched, links_of
 from ._lineage import (
     at_least,
     contradicting,
     derived_levels,
-    lowest,
     origins,
     trust_of,
     trusted_at_most,
@@ -22,85 +22,180 @@ from ._locking import lock_of
 from ._long_term import LongTermMemory
 from ._naming import full_id
 from ._procedural import ProceduralMemory
-from ._revoking import Revocation
+from ._revoking import Revocation, taken_back
 from ._stretches import begin_of, bounded, end_of, holding_again
 
 
 async def revoke_origin(
     memory: LongTermMemory,
-    name: str,
+    name: str | None,
     source: str,
     reason: str,
     *,
     procedures: ProceduralMemory | None = None,
 ) -> Revocation:
-    """Takes back that a source stated what a record says; what nobody else stated is revoked.
+    """Takes back what a source stated; what nobody else stated is revoked.
 
-    The record is trusted as those who are left, and what was concluded from it no more than that.
-    What these records had superseded, and is trusted more than they are now, holds again beside
-    them. It reads the whole scope once.
+    What others state too is trusted as they are, and what was concluded from it no more than
+    that. What these records had superseded, and is trusted more than they are now, holds again
+    beside them. Repeated after it was interrupted, it completes. It reads the whole scope twice.
 
     Args:
-        memory: It writes the record's scope.
-        name: Id or unique short id of the record.
+        memory: It writes the records' scopes.
+        name: Id or unique short id of the record; None for all that the source stated.
         source: Whose word is taken back (`Provenance.source`), in whatever run it was said.
         reason: Why, in one sentence.
-        procedures: The memory of procedures that rest on the record, if it is revoked whole.
+        procedures: The memory of procedures that rest on what is revoked whole.
 
     Raises:
-        ValueError: If the reason is empty, the source is none of the record's, or the name is no
-            id of a record that may be written.
+        ValueError: If the reason is empty, the source is none of the record's or stated nothing
+            that may be written, or the name is no id of a record that may be.
         RecordStoreError: If the store or the file of procedures cannot be reached.
     """
     if not reason.strip():
         raise ValueError("The reason is empty; say why the word is taken back.")
     store, scopes = memory.store, memory.scopes.writable
     async with lock_of(store):
-        name = await full_id(store, scopes, name)
-        record = next(iter(await store.get([name])), None)
-        if record is None or record.scope not in scopes:
-            raise ValueError(f"There is no record {name!r} in {' or '.join(map(repr, scopes))}.")
-        sources = list(dict.fromkeys(one.source for one in origins(record)))
-        if source not in sources:
-            raise ValueError(f"Record {name!r} stems from {sources}, not from {source!r}.")
-        left = without_source(record, source)
-        if left is not None:
-            changed, restored = await _less_trusted(store, scopes, left)
-            await store.update(list(changed.values()))
-            return Revocation(
-                record_id=name,
-                reason=reason,
-                at=memory.clock.now(),
-                restored=tuple(restored),
-                cleared=tuple(one for one in changed if one not in restored),
-            )
-    return await memory.revoke(name, reason, procedures=procedures)
+        if name is None:
+            said = await _said_by(store, scopes, source)
+            if not said:
+                raise ValueError(f"Nothing in {_one_of(scopes)} stems from {source!r}.")
+        else:
+            said = [await _said_in(store, scopes, source, name)]
+        done = await _disowned(memory, said, source, reason, procedures)
+    return replace(done, record_id="" if name is None else said[0].id)
+
+
+async def revoke_again(memory: LongTermMemory, line: Written) -> None:
+    """Takes back once more what a line of a trace says was; what is not there is passed over.
+
+    Procedures are left alone: their versions have lines of their own.
+
+    Args:
+        memory: It writes the records' scopes.
+        line: What `Revocation.written` gave.
+
+    Raises:
+        LookupError: If the line holds no revocation.
+        ValueError: As for the revocation.
+        RecordStoreError: If the store cannot be reached.
+    """
+    reason, source = line.content["reason"], line.content.get("source")
+    if source is None:
+        await memory.revoke(line.id, reason)
+        return
+    store, scopes = memory.store, memory.scopes.writable
+    async with lock_of(store):
+        found = await (store.get([line.id]) if line.id else _said_by(store, scopes, source))
+        said = [one for one in found if source in _sources(one) and one.scope in scopes]
+        await _disowned(memory, said, source, reason, None)
+
+
+async def _disowned(
+    memory: LongTermMemory,
+    said: Sequence[Record],
+    source: str,
+    reason: str,
+    procedures: ProceduralMemory | None,
+) -> Revocation:
+    """Takes a source's word out of records, those of nobody else first; holds no lock itself."""
+    store, scopes = memory.store, memory.scopes.writable
+    whole = [one.id for one in said if without_source(one, source) is None]
+    done = Revocation(record_id="", reason=reason, at=memory.clock.now())
+    if whole:
+        done = await taken_back(store, scopes, whole, reason, at=done.at, procedures=procedures)
+    stay = await fetched(store, [one.id for one in said if one.id not in set(whole)])
+    lowered, restored, other = await _less_trusted(store, scopes, stay, source)
+    again = tuple(dict.fromkeys((*done.restored, *restored)))
+    cleared = dict.fromkeys((*done.cleared, *other))
+    return replace(
+        done,
+        record_id="",
+        source=source,
+        restored=again,
+        lowered=lowered,
+        cleared=tuple(one for one in cleared if one not in {*lowered, *again}),
+    )
+
+
+async def _said_by(store: RecordStore, scopes: Sequence[str], source: str) -> list[Record]:
+    """All that a source stated, superseded words too."""
+    said: list[Record] = []
+    async for records in store.scan(scopes=scopes):
+        said += [one for one in records if source in _sources(one)]
+    return said
+
+
+async def _said_in(store: RecordStore, scopes: Sequence[str], source: str, name: str) -> Record:
+    """The record that is meant, which the source stated."""
+    name = await full_id(store, scopes, name)
+    record = next(iter(await store.get([name])), None)
+    if record is None or record.scope not in scopes:
+        raise ValueError(f"There is no record {name!r} in {_one_of(scopes)}.")
+    if source not in _sources(record):
+        raise ValueError(f"Record {name!r} stems from {_sources(record)}, not from {source!r}.")
+    return record
+
+
+def _one_of(scopes: Sequence[str]) -> str:
+    return " or ".join(map(repr, scopes))
+
+
+def _sources(record: Record) -> list[str]:
+    return list(dict.fromkeys(one.source for one in origins(record)))
 
 
 async def _less_trusted(
-    store: RecordStore, scopes: Sequence[str], root: Record
-) -> tuple[dict[str, Record], list[str]]:
-    """All that changes as a record has fewer origins, and what holds again, by id."""
+    store: RecordStore, scopes: Sequence[str], roots: Sequence[Record], source: str
+) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+    """Takes a source's word out of records.
+
+    Gives the ids of what stays with less, of what holds again, and of what else changed.
+    """
+    if not roots:
+        return (), (), ()
     links = await links_of(store, scopes)
-    levels = derived_levels(root.id, {one: link.derived_from for one, link in links.items()})
-    after = {root.id: root}
-    for level in levels[1:]:
-        for record in await store.get(level):
-            lost = [name for name in record.lineage.derived_from if name not in after]
-            held = {one.id: one for one in await store.get(lost)} | after
-            trusts = [trust_of(held[one]) for one in record.lineage.derived_from if one in held]
-            lowered = trusted_at_most(record, lowest(trusts[0], trusts))
-            if lowered != record:
-                after[record.id] = lowered
-    restored: list[str] = []
-    for name in list(after):
-        olds = [one for one, link in links.items() if link.superseded_by == name]
-        for old in await store.get(olds):
-            record = after[name]
-            if not at_least(trust_of(record), trust_of(old)):
-                after |= _apart(record, after.get(old.id, old), links)
-                restored += [old.id] if after[old.id].superseded_by is None else []
-    return after, restored
+    sources = {one: link.derived_from for one, link in links.items()}
+    levels = derived_levels([one.id for one in roots], sources)
+    resting = await fetched(store, [name for level in levels[1:] for name in level])
+    lowered = _lowered(roots, resting, source)
+    after, restored = dict(lowered), dict[str, None]()
+    before: dict[str, list[str]] = {}
+    for one, link in links.items():
+        if link.superseded_by in lowered:
+            before.setdefault(link.superseded_by, []).append(one)
+    for name, olds in before.items():
+        for old in await fetched(store, olds):
+            if not at_least(trust_of(after[name]), trust_of(after.get(old.id, old))):
+                after |= _apart(after[name], after.get(old.id, old), links)
+                restored |= {old.id: None} if after[old.id].superseded_by is None else {}
+    await store.update(list(after.values()))
+    return tuple(lowered), tuple(restored), tuple(after)
+
+
+def _lowered(roots: Iterable[Record], resting: Iterable[Record], source: str) -> dict[str, Record]:
+    """The roots without a source, and of what rests on them all that is trusted less now, by id."""
+    every = {one.id: one for one in (*resting, *roots)}
+    lowered: dict[str, Record] = {}
+    waiting: list[str] = []
+    for root in roots:
+        left = without_source(root, source)
+        if left is not None:
+            lowered[root.id] = left
+            waiting += [root.id] if trust_of(left) is not trust_of(root) else []
+    on: dict[str, list[str]] = {}
+    for one in every.values():
+        for name in one.lineage.derived_from:
+            on.setdefault(name, []).append(one.id)
+    while waiting:
+        name = waiting.pop()
+        for one in on.get(name, ()):
+            record = lowered.get(one, every[one])
+            less = trusted_at_most(record, trust_of(lowered[name]))
+            if less != record:
+                lowered[one] = less
+                waiting.append(one)
+    return lowered
 
 
 def _apart(record: Record, old: Record, links: Mapping[str, Link]) -> dict[str, Record]:

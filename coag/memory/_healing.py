@@ -56,7 +56,7 @@ async def healed(
     """The records that stay as they are without those that go, and which of them hold again."""
     touched = [one for one, link in links.items() if one not in gone and link.names(gone)]
     waiting = _waiting(links, gone)
-    before = await _fetched(store, list(dict.fromkeys((*touched, *waiting))))
+    before = await fetched(store, list(dict.fromkeys((*touched, *waiting))))
     after: dict[str, Record] = {}
     followers = _followers(links, gone)
     for one in before:
@@ -81,7 +81,8 @@ def _rivals(one: Record, other: Record) -> bool:
     return one.scope == other.scope and one_matter(one.fact, other.fact)
 
 
-async def _fetched(store: RecordStore, ids: list[str]) -> list[Record]:
+async def fetched(store: RecordStore, ids: Sequence[str]) -> list[Record]:
+    """Those of these records that there are, asked for some at a time."""
     found: list[Record] = []
     for start in range(0, len(ids), _BATCH):
         found += await store.get(ids[start : start + _BATCH])

@@ -111,21 +111,24 @@ def lineage_from(record_id: str, sources: Sequence[Record]) -> Lineage:
     return Lineage(derived_from=tuple(ids))
 
 
-def derived_levels(root: str, sources: Mapping[str, Collection[str]]) -> list[list[str]]:
-    """The root and all that rests on it, level by level.
+def derived_levels(
+    roots: str | Collection[str], sources: Mapping[str, Collection[str]]
+) -> list[list[str]]:
+    """The roots and all that rests on them, level by level.
 
     Every record stands in one level only, behind one of those it was concluded from, so that
-    whoever takes the last level away first can begin again from the root at any time.
+    whoever takes the last level away first can begin again from the roots at any time.
 
     Args:
-        root: The record at which to begin.
+        roots: The record, or the records, at which to begin.
         sources: For each record, what it was concluded from.
     """
+    first = [roots] if isinstance(roots, str) else list(roots)
     resting: dict[str, list[str]] = {}
     for record, its_sources in sources.items():
         for source in its_sources:
             resting.setdefault(source, []).append(record)
-    levels, seen = [[root]], {root}
+    levels, seen = [first], set(first)
     while levels[-1]:
         found = (name for source in levels[-1] for name in resting.get(source, ()))
         level = sorted(set(found) - seen)

@@ -26,10 +26,16 @@ class Revocation:
     """What was taken back with a record."""
 
     record_id: str
+    """The record that was named; empty where all that a source had stated was taken back."""
     reason: str
     at: datetime
     records: tuple[str, ...] = ()
     """Ids of the records that were removed: it and what was concluded from it."""
+    source: str | None = None
+    """Whose word was taken back, if not everybody's."""
+    lowered: tuple[str, ...] = ()
+    """Records that others state too and that stay, and what was concluded from them: without that
+    source's word, and trusted no more than what is left."""
     restored: tuple[str, ...] = ()
     """Records that they had superseded and that hold again."""
     cleared: tuple[str, ...] = ()
@@ -46,6 +52,7 @@ class Revocation:
             cycle: The agent's cycle, 0 outside of one.
         """
         versions = {name: version.version for name, version in self.procedures}
+        word = {} if self.source is None else {"source": self.source, "lowered": list(self.lowered)}
         line = Written(
             at=self.at,
             cycle=cycle,
@@ -58,6 +65,7 @@ class Revocation:
                 "cleared": list(self.cleared),
                 "procedures": versions,
                 "dropped": list(self.dropped),
+                **word,
             },
         )
         return (line, *(version.written(name) for name, version in self.procedures))
@@ -93,8 +101,21 @@ async def revoked(
         raise ValueError("The reason is empty; say why the record is revoked.")
     name = await full_id(store, scopes, name)
     await _own(store, scopes, name)
+    return await taken_back(store, scopes, [name], reason, at=at, procedures=procedures)
+
+
+async def taken_back(
+    store: RecordStore,
+    scopes: Sequence[str],
+    roots: Sequence[str],
+    reason: str,
+    *,
+    at: datetime,
+    procedures: ProceduralMemory | None,
+) -> Revocation:
+    """Takes back records by their whole ids, with all that rests on them; see `revoked`."""
     links = await links_of(store, scopes)
-    levels = derived_levels(name, {one: link.derived_from for one, link in links.items()})
+    levels = derived_levels(roots, {one: link.derived_from for one, link in links.items()})
     gone = {one for level in levels for one in level}
     undone = Undone() if procedures is None else procedures.revoke(gone, reason=reason)
     changed, restored = await healed(store, links, gone)
@@ -105,7 +126,7 @@ async def revoked(
         for start in range(0, len(level), _BATCH):
             removed += await store.delete(level[start : start + _BATCH])
     return Revocation(
-        record_id=name,
+        record_id=roots[0] if len(roots) == 1 else "",
         reason=reason,
         at=at,
         records=tuple(reversed(removed)),

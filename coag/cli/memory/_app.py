@@ -105,9 +105,11 @@ def forget(
 
 
 @_command("revoke")
-def revoke(
-    name: given.Id,
-    reason: given.Reason,
+def revoke(  # noqa: PLR0913, PLR0917 - a command has as many arguments as options
+    name: given.PerhapsId = None,
+    source: given.WordOf = None,
+    reason: given.Reason = "",
+    dry_run: given.DryRun = False,
     memory: given.Memory = None,
     scope: given.Scope = None,
     embedder: given.Embedder = None,
@@ -117,15 +119,27 @@ def revoke(
 ) -> None:
     """Takes back a record and everything concluded from it, rules of procedures included.
 
-    What it had superseded holds again. Without --scope it reaches every scope.
+    With --source, what that one said, of the record or altogether: what others said too stays, and
+    is trusted as they are. What was superseded holds again. Without --scope it reaches every scope.
 
     Example: coag memory revoke 1f0c22aa --reason "It was a lie." -m ~/robbie
+
+    Example: coag memory revoke --source web --reason "It lies." --dry-run -m ~/robbie
     """
     from ._place import place_of
-    from ._removing import revoke_record
+    from ._revoking import Revoking, revoke_records
 
-    place = place_of(memory, embedder)
-    revoke_record(place, name, reason, scope=scope, by=by, yes=yes, as_json=as_json)
+    asked = Revoking(
+        name=name,
+        source=source,
+        reason=reason,
+        scope=scope,
+        by=by,
+        yes=yes,
+        dry_run=dry_run,
+        as_json=as_json,
+    )
+    revoke_records(place_of(memory, embedder), asked)
 
 
 @_command("export")

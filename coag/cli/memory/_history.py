@@ -12,7 +12,7 @@ from coag.schema import Record
 from coag.store import short_id
 
 from ._filters import the_record
-from ._log import Done, done_to
+from ._log import Done, done_to, lowered_by
 from ._looking import marks_of, origin_line, write_json
 from ._place import NothingFoundError, Place, opened, run
 from ._text import DIM, day, line, minute, screen
@@ -91,6 +91,8 @@ def _deed(done: Done, name: str) -> str:
     verb = _VERBS[done.action]
     if done.action == "mended":
         verb = "made to hold again"
+    elif any(one.startswith(name) for one in lowered_by(done)):
+        verb = f"what {done.details.get('source')} said of it was taken back"
     elif not gone:
         verb = "restored by a revocation"
     return line(f"{verb} {minute(done.at)} by {done.by}{reason}".rstrip("."))

@@ -95,14 +95,23 @@ def done_to(place: Place, name: str) -> list[Done]:
             done = Done.model_validate_json(line)
         except ValidationError:
             continue
-        if any(one.startswith(name) for one in (*done.records, *_restored(done))):
+        if any(one.startswith(name) for one in (*done.records, *_touched(done))):
             found.append(done)
     return found
 
 
-def _restored(done: Done) -> list[str]:
-    """Ids of the records that a revocation made hold again."""
-    told = done.details.get("restored")
+def lowered_by(done: Done) -> list[str]:
+    """Ids of the records that a revocation left without the word of one of their sources."""
+    return _ids(done, "lowered")
+
+
+def _touched(done: Done) -> list[str]:
+    """Ids of the records that stayed and that a revocation made hold again or trusted less."""
+    return [*_ids(done, "restored"), *lowered_by(done)]
+
+
+def _ids(done: Done, detail: str) -> list[str]:
+    told = done.details.get(detail)
     names = cast("list[Any]", told) if isinstance(told, list) else []
     return [one for one in names if isinstance(one, str)]
 

@@ -156,6 +156,10 @@ Id = Annotated[str, typer.Argument(metavar="ID", help="A record's id, or its fir
 Ids = Annotated[
     list[str], typer.Argument(metavar="ID...", help="Ids of records, or their first 8 characters.")
 ]
+PerhapsId = Annotated[
+    str | None,
+    typer.Argument(metavar="[ID]", help="A record's id, or its first 8 characters."),
+]
 SomeIds = Annotated[
     list[str] | None,
     typer.Argument(metavar="ID...", help="Ids of records, or their first 8 characters."),
@@ -186,6 +190,11 @@ Everything = Annotated[
     bool, typer.Option("--everything", help="Every record of the scope that --scope names.")
 ]
 Reason = Annotated[str, typer.Option(metavar="TEXT", help="Why, in one sentence.")]
+WordOf = Annotated[
+    str | None,
+    typer.Option("--source", metavar="NAME", help="Only what this source said; see `history`."),
+]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Tell what would be, and change nothing.")]
 Mend = Annotated[
     bool,
     typer.Option(

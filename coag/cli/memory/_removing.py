@@ -1,4 +1,4 @@
-"""`coag memory forget` and `revoke`."""
+"""`coag memory forget`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence, Set
 import typer
 
 from coag.errors import ConfigurationError
-from coag.memory import LongTermMemory, ProceduralMemory, Revocation, Scopes
+from coag.memory import LongTermMemory
 from coag.memory.transfer import resting_on
 from coag.schema import Record
 from coag.store import RecordStore, short_id
@@ -15,13 +15,11 @@ from coag.store import RecordStore, short_id
 from ._asking import ask, check_can_ask, tell
 from ._filters import the_record
 from ._log import note
-from ._looking import write_json
 from ._place import NothingFoundError, Place, opened, run
-from ._procedures import procedures_of
 from ._text import line
 
-_SHOWN = 20
-_ID_LENGTH = 32
+SHOWN = 20
+"""Records that are told of many."""
 
 
 def forget_records(
@@ -41,7 +39,7 @@ def forget_records(
             found = [await the_record(store, name, scope) for name in ids]
             records = list({one.id: one for one in found}.values())
             tell(f"{len(records)} record(s) will be removed for good:", "bold")
-            _tell_records(records)
+            tell_records(records)
             for record in records:
                 await _tell_restored(store, record, {one.id for one in records})
                 resting = await resting_on(store, record.id)
@@ -81,116 +79,17 @@ def forget_everything(
             count, first = 0, list[Record]()
             async for records in store.scan(scopes=[scope]):
                 count += len(records)
-                first += records[: _SHOWN - len(first)]
+                first += records[: SHOWN - len(first)]
             if not count:
                 raise NothingFoundError(f"There are no records of scope {scope!r}.")
             tell(f"{count:,} record(s) will be removed for good:", "bold")
-            _tell_records(first)
-            if count > len(first):
-                tell(f"  … and {count - len(first):,} more")
+            tell_records(first, count)
             ask(f"Remove all {count:,} record(s) of scope {line(scope)!r} for good?", yes=yes)
             return await LongTermMemory(store, scope=scope).forget(scope)
 
     count = run(forgotten())
     note(place, "forgot_scope", by=by, details={"scope": scope, "records": count})
     typer.echo(f"{count} record(s) of scope {line(scope)!r} are forgotten.")
-
-
-def revoke_record(
-    place: Place,
-    name: str,
-    reason: str,
-    *,
-    scope: str | None,
-    by: str,
-    yes: bool,
-    as_json: bool,
-) -> None:
-    """Takes a record back with all that rests on it, after it has shown that and asked.
-
-    Raises:
-        CoagError: It cannot be found or revoked, or nobody can be asked.
-    """
-    if not reason.strip():
-        raise ConfigurationError("--reason is empty; say why the record is revoked.")
-    check_can_ask(yes=yes)
-    told = run(_revoked(place, name, reason.strip(), scope=scope, yes=yes))
-    line_of_trace = told.written()[0].content
-    note(
-        place,
-        "revoked",
-        by=by,
-        records=tuple(dict.fromkeys((told.record_id, *told.records))),
-        reason=told.reason,
-        details={k: v for k, v in line_of_trace.items() if k not in ("reason", "records")},
-    )
-    if as_json:
-        write_json([told.written()[0].model_dump_json()])
-        return
-    for text in _outcome(told):
-        typer.echo(text)
-
-
-async def _revoked(
-    place: Place, name: str, reason: str, *, scope: str | None, yes: bool
-) -> Revocation:
-    async with opened(place) as store:
-        scopes = None if scope is None else (scope,)
-        record = await _perhaps(store, name, scope)
-        full = name if record is None else record.id
-        resting = await resting_on(store, full, scopes=scopes)
-        procedures = procedures_of(place)
-        gone = {full, *(one.id for one in resting)}
-        rules = [] if procedures is None else _rules_on(procedures, gone)
-        first = record or next(iter(resting), None)
-        if first is None and not rules:
-            raise NothingFoundError(f"There is no record {name!r}, and nothing rests on it.")
-        tell(f"{len(resting) + (record is not None)} record(s) will be taken back:", "bold")
-        _tell_records([*([record] if record is not None else []), *resting])
-        if rules:
-            tell(f"  and what came of them in procedures: {', '.join(map(line, rules))}")
-        ask("Take them back?", yes=yes)
-        own = scope or ("" if first is None else first.scope)
-        others = sorted({one.scope for one in resting} - {own})
-        memory = LongTermMemory(store, scope=Scopes(own=own, writes=tuple(others)))
-        return await memory.revoke(full, reason, procedures=procedures)
-
-
-async def _perhaps(store: RecordStore, name: str, scope: str | None) -> Record | None:
-    """The record; None for the whole id of one that is gone, its revocation broken off."""
-    try:
-        return await the_record(store, name, scope)
-    except NothingFoundError:
-        if len(name) == _ID_LENGTH:
-            return None
-        raise
-
-
-def _rules_on(procedures: ProceduralMemory, gone: set[str]) -> list[str]:
-    """The changes of procedures that rest on what goes and are not undone yet."""
-    found: list[str] = []
-    for name in procedures.names():
-        versions = procedures.versions(name)
-        undone = {number for version in versions for number in version.undoes}
-        found += [
-            f"{name}@{version.version}"
-            for version in versions
-            if gone.intersection(version.origins) and version.version not in undone
-        ]
-    return found + [one.id for one in procedures.pending() if gone.intersection(one.origins)]
-
-
-def _outcome(told: Revocation) -> list[str]:
-    procedures = [f"{name}@{version.version}" for name, version in told.procedures]
-    parts = (
-        ("taken back", told.records),
-        ("hold again", told.restored),
-        ("no longer name them", told.cleared),
-        ("procedures rolled back", procedures),
-        ("waiting rewrites dropped", told.dropped),
-    )
-    lines = [f"{what}: {', '.join(map(line, ids))}" for what, ids in parts if ids]
-    return lines or ["Nothing was left to take back."]
 
 
 async def _tell_restored(store: RecordStore, record: Record, gone: Set[str]) -> None:
@@ -206,10 +105,17 @@ async def _tell_restored(store: RecordStore, record: Record, gone: Set[str]) -> 
             tell(f"  {short_id(old.id)} {line(old.text, 100)} (holds again)", "green")
 
 
-def _tell_records(records: Sequence[Record]) -> None:
+def tell_records(records: Sequence[Record], count: int | None = None) -> None:
+    """Tells the first of some records, each in a line, and how many more there are.
+
+    Args:
+        records: The first of them at least.
+        count: How many they are; None if these are all.
+    """
     several = len({one.scope for one in records}) > 1
-    for record in records[:_SHOWN]:
+    for record in records[:SHOWN]:
         of = f" [{line(record.scope, 20)}]" if several else ""
         tell(f"  {short_id(record.id)} {record.kind.value}{of} {line(record.text, 100)}")
-    if len(records) > _SHOWN:
-        tell(f"  … and {len(records) - _SHOWN} more")
+    more = (len(records) if count is None else count) - SHOWN
+    if more > 0:
+        tell(f"  … and {more:,} more")

@@ -9,6 +9,7 @@ from dataclasses import replace
 from coag.agent import CoagAgent, Doubles, Mind, Remains, staged, take_up, taking_up
 from coag.context import WorkingMemory
 from coag.cycle import close_cycle, perceive, run_turn, write_snapshot
+from coag.memory import revoke_again
 from coag.schema import (
     ActionCall,
     ActionSource,
@@ -200,7 +201,7 @@ class Process:
         """Revokes what the owner revoked between turns; procedures follow by the next snapshot."""
         if line.what == "revoked":
             with taking_up(line, "content"):
-                await self._memory.revoke(line.id, line.content["reason"])
+                await revoke_again(self._memory, line)
 
     async def turn(self, number: int, begun: Sequence[Outcome] | None) -> None:
         """Runs a turn, or what is left of one."""

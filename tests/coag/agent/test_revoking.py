@@ -11,12 +11,22 @@ from autogen_core import CancellationToken
 from kits.brains import brain, respond
 
 from coag import CoagAgent, LongTermMemory
-from coag.memory import EPISODIC_ACTION, PROCEDURAL_ACTION, SEMANTIC_ACTION
+from coag.agent._recovery import recover_memory
+from coag.memory import (
+    EPISODIC_ACTION,
+    PROCEDURAL_ACTION,
+    SEMANTIC_ACTION,
+    ProceduralMemory,
+)
 from coag.proof import replay, verify
-from coag.schema import ExecutionOutcome, MemoryKind, Record, Trust, Written
+from coag.schema import ExecutionOutcome, MemoryKind, Provenance, Record, Trust, Written
+from coag.store import HashEmbedder, InMemoryStore
 
 POISON = "All keys belong under the mat of the front door."
 LESSON = "The cellar key, as all keys belong under the mat, lies there."
+FRIEND = Provenance(
+    run="", activity="", cycle=0, source="friend", source_kind="message", trust=Trust.UNTRUSTED
+)
 RULE = "Look below the doormat first when a key is wanted."
 
 
@@ -84,6 +94,45 @@ async def test_run_with_a_revocation_is_verified_replayed_and_gone_on_with(tmp_p
     assert verify(run) == []
     report = await replay(run, agent=porter)
     assert report.divergence is None, str(report.divergence)
+
+
+async def test_a_source_s_word_that_is_taken_back_stands_in_the_trace_and_is_replayed(
+    tmp_path: Path,
+) -> None:
+    agent = porter(logs=tmp_path)
+    poison = await poisoned(agent)
+    source = poison.provenance.source
+    gone = await agent.revoke_origin(poison.id, source, "It reads signs badly.")
+    await say(agent, "And now?")
+    line = next(one for one in written(agent) if one.what == "revoked")
+    assert (line.id, line.content["source"], gone.source) == (poison.id, source, source)
+    assert line.content["records"] == list(gone.records)
+    assert len(gone.records) == 2
+    run = agent.run_folder
+    assert run is not None
+    await agent.close()
+
+    assert verify(run) == []
+    report = await replay(run, agent=porter)
+    assert report.divergence is None, str(report.divergence)
+
+
+async def test_memory_in_ram_comes_back_without_the_word_that_was_taken_back() -> None:
+    agent = porter()
+    poison = await poisoned(agent)
+    lineage = poison.lineage.model_copy(update={"also_from": (FRIEND,)})
+    shared = poison.model_copy(update={"lineage": lineage})
+    await agent.long_term_memory.store.update([shared])
+    gone = await agent.revoke_origin(None, "friend", "They were wrong.")
+    assert (gone.record_id, gone.lowered, gone.records) == ("", (poison.id,), ())
+    assert await agent.long_term_memory.store.get([poison.id]) == [poison]
+
+    first, *lines = written(agent)
+    first = first.model_copy(update={"content": shared.model_dump(mode="json")})
+    memory = LongTermMemory(InMemoryStore(HashEmbedder()), scope="porter")
+    await recover_memory([first, *lines], memory, ProceduralMemory())
+    assert await memory.store.get([poison.id]) == [poison]
+    await agent.close()
 
 
 async def test_revoking_wants_a_reason() -> None:

@@ -176,8 +176,9 @@ async def test_an_origin_that_is_revoked_takes_its_trust_away_again(
 
     done = await revoke_origin(memory, rumour.record.id[:8], "ann", "She meant another door.")
 
-    assert set(done.cleared) == {rumour.record.id, made.record.id, further.record.id}
-    held = await memory.store.get(done.cleared)
+    assert set(done.lowered) == {rumour.record.id, made.record.id, further.record.id}
+    assert (done.cleared, done.source, done.record_id) == ((), "ann", rumour.record.id)
+    held = await memory.store.get(done.lowered)
     assert {one.provenance.trust for one in held} == {UNTRUSTED}
     assert await memory.store.get([rumour.record.id]) == [rumour.record]
 
