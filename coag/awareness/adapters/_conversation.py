@@ -43,6 +43,8 @@ from ._thread import ASKED, LAST_TOPIC, Thread, active_topics, count_of, is_topi
 
 _OFTEN = 3
 """Steps with questions about a topic from which on understanding it is a goal."""
+_OPEN = 50
+"""Goals, the latest ones, whose words make a new topic no new subject."""
 _TTL = 5
 _SHIFT, _CALLBACK = 0.5, 0.6
 _WORRYING = {
@@ -58,9 +60,10 @@ _WORRYING = {
 class ConversationAdapter(DomainAdapter):
     """Follows a talk: what it is about, when it turns, comes back or goes sour.
 
-    `parse_observation` takes a `ConversationAnalysis` as a mapping. A message none of whose topics
-    was one before is a pivot, else progress. A pivot, a callback and a bad mood need attention. A
-    topic that is asked about in three steps, and that no stated goal names, becomes a goal.
+    `parse_observation` takes a `ConversationAnalysis` as a mapping. A message is a pivot if none of
+    its topics was one before, is joined to one by the message, or stands in an open goal (of the
+    latest 50), else progress. A pivot, a callback and a bad mood need attention. A topic that is
+    asked about in three steps, and that no stated goal names, becomes a goal.
     """
 
     def __init__(self) -> None:
@@ -116,7 +119,7 @@ class ConversationAdapter(DomainAdapter):
             ObservationError: It is no `ConversationAnalysis`; the error names the place.
         """
         analysis = ConversationAnalysis.parse(raw)
-        thread = Thread.of(analysis, self._topics(state), self._names)
+        thread = Thread.of(analysis, self._topics(state), self._names, _stated(state))
         return Observation(
             entities=_entities(analysis, thread, state.step + 1),
             relationships=tuple(
@@ -193,6 +196,12 @@ def _entities(
             state={**(topic.state if topic else {}), **entity.state},
         )
     return tuple(seen.values())
+
+
+def _stated(state: AwarenessState) -> list[str]:
+    """What is open and was not merely inferred, the latest."""
+    latest = state.goals.active_goals[-_OPEN:]
+    return [goal.description for goal in latest if goal.source is not GoalSource.INFERRED]
 
 
 def _implicit_goals(

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from coag.awareness.state import Entity, distinct
+from coag.awareness.state import Entity, distinct, folded
 
 from ._conversation_analysis import ConversationAnalysis, ConversationEntityType
-from ._known import KnownNames
+from ._known import KnownNames, is_named
 
 LAST_TOPIC, ASKED = "topic_step", "asked"
 """What an entity's state keeps: when it was a topic last, in how many steps it was asked about."""
@@ -24,10 +24,16 @@ class Thread:
     """Those of them that were topics before, with what they mean."""
     before: tuple[Entity, ...]
     """What the talk was about last."""
+    linked: bool
+    """Whether a topic belongs to an earlier one, or to what is open, though it was none before."""
 
     @classmethod
     def of(
-        cls, analysis: ConversationAnalysis, earlier: tuple[Entity, ...], names: KnownNames
+        cls,
+        analysis: ConversationAnalysis,
+        earlier: tuple[Entity, ...],
+        names: KnownNames,
+        goals: Sequence[str] = (),
     ) -> Thread:
         """The thread with a message that is not in the state yet.
 
@@ -35,20 +41,43 @@ class Thread:
             analysis: What the message says.
             earlier: All that was a topic before.
             names: Recognises topics.
+            goals: What is open, in words.
         """
         topics = distinct(analysis.topics)
-        return cls(topics=topics, known=names.find(topics, earlier), before=active_topics(earlier))
+        known = names.find(topics, earlier)
+        linked = not known and (
+            _joined_to(topics, analysis, earlier, names)
+            or any(is_named(topic, goal) for topic in topics for goal in goals)
+        )
+        return cls(topics=topics, known=known, before=active_topics(earlier), linked=linked)
 
     @property
     def pivots(self) -> bool:
-        """Whether the talk had topics, this message has some, and none of them is an old one."""
-        return bool(self.topics and self.before and not self.known)
+        """Whether the talk had topics, this message has some, and none goes on with an old one."""
+        return bool(self.topics and self.before and not self.known and not self.linked)
 
     @property
     def returns(self) -> bool:
         """Whether old topics are taken up again, and none of the last ones goes on."""
         last = {entity.name for entity in self.before}
         return bool(self.known) and all(one.name not in last for one in self.known.values())
+
+
+def _joined_to(
+    topics: Sequence[str],
+    analysis: ConversationAnalysis,
+    earlier: tuple[Entity, ...],
+    names: KnownNames,
+) -> bool:
+    """Whether a message says how one of its topics hangs together with an earlier one."""
+    own = set(map(folded, topics))
+    others = [
+        b
+        for edge in analysis.relationships
+        for a, b in ((edge.source, edge.target), (edge.target, edge.source))
+        if folded(a) in own
+    ]
+    return bool(names.find(others, earlier))
 
 
 def is_topic(entity: Entity) -> bool:

@@ -53,6 +53,27 @@ def test_one_old_topic_among_new_ones_is_progress() -> None:
     assert _last_event(state) == (TransitionType.PROGRESS, "Continuing: {'Python', 'scraping'}")
 
 
+def test_a_topic_that_the_message_joins_to_an_earlier_one_is_progress() -> None:
+    joined = {"source": "decorators", "type": "builds_on", "target": "python"}
+    state = _after({"topics": ["Python"]}, {"topics": ["decorators"], "relationships": [joined]})
+    assert _last_event(state) == (TransitionType.PROGRESS, "Continuing: {'decorators'}")
+    assert _attention(state) == []
+
+
+def test_edges_between_other_things_join_no_topic() -> None:
+    apart = {"source": "eggs", "type": "refers_to", "target": "Python"}
+    state = _after({"topics": ["Python"]}, {"topics": ["cooking"], "relationships": [apart]})
+    assert _last_event(state)[0] is TransitionType.PIVOT
+
+
+def test_a_topic_that_an_open_goal_names_is_progress_until_the_goal_ends() -> None:
+    begun = {"topics": ["Python"], "goals": ["Learn Python and write a web scraper"]}
+    state = _after(begun, {"topics": ["web scraper"]})
+    assert _last_event(state)[0] is TransitionType.PROGRESS
+    state = _after(begun, {"completed": begun["goals"]}, {"topics": ["web scraper"]})
+    assert _last_event(state)[0] is TransitionType.PIVOT
+
+
 @pytest.mark.parametrize("spelled", ["python", "Python's", "Python programming", "PYTHON!"])
 def test_a_topic_is_known_by_another_spelling(spelled: str) -> None:
     state = _after({"topics": ["Python"]}, {"topics": [spelled]})
