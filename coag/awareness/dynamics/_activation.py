@@ -13,8 +13,9 @@ Goals: the paper says that the effective priority of what is not referenced is r
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 
-from coag.awareness.state import Entity, Goal, GoalGraph, GoalSource, Relationship
+from coag.awareness.state import Entity, Goal, GoalGraph, GoalSource
 
 from ._settings import DecaySettings
 
@@ -58,10 +59,17 @@ def activation_of(entity: Entity, step: int, settings: DecaySettings, *, salient
     )
 
 
-def freshness_of(edge: Relationship, step: int, settings: DecaySettings) -> float:
-    """Base-level activation of a relationship: that of its last mention."""
-    age = _age(edge.step, step)
-    return base_level(1, age, age, settings.decay)
+def fresh_since(step: int, settings: DecaySettings) -> float:
+    """The earliest step of a last mention that by itself keeps something over the threshold.
+
+    Of what was mentioned before it, only more mentions can. Infinity if not even the present step
+    is enough.
+    """
+    ages = range(1, step + 2)
+    enough = bisect_left(
+        ages, True, key=lambda age: base_level(1, age, age, settings.decay) < settings.threshold
+    )
+    return step - enough + 1 if enough else math.inf
 
 
 def effective_priorities(graph: GoalGraph, step: int, settings: DecaySettings) -> dict[str, float]:
@@ -76,16 +84,17 @@ def effective_priorities(graph: GoalGraph, step: int, settings: DecaySettings) -
 
 def last_words(graph: GoalGraph) -> dict[str, int]:
     """By goal id the step when it, or an open goal that serves it, was last named or changed."""
-    by_id = {goal.id: goal for goal in graph.goals}
     latest = {goal.id: goal.updated_step for goal in graph.goals}
+    parents = {goal.id: goal.parent_id for goal in graph.goals if goal.parent_id is not None}
     told: set[str] = set()
     # From the latest word on: whoever was told before has one at least as late.
-    for goal in sorted(graph.goals, key=lambda goal: -goal.updated_step):
-        above = goal.parent_id if goal.is_open else None
+    serving = [goal for goal in graph.goals if goal.parent_id is not None and goal.is_open]
+    for goal in sorted(serving, key=lambda goal: -goal.updated_step):
+        above = goal.parent_id
         while above is not None and above not in told:
             told.add(above)
             latest[above] = max(latest[above], goal.updated_step)
-            above = by_id[above].parent_id
+            above = parents.get(above)
     return latest
 
 

@@ -8,7 +8,7 @@ from coag.awareness.state import AwarenessState, Goal, GoalGraph, GoalStatus
 from coag.schema import Value
 
 from ._activation import effective_priorities
-from ._mentions import attended
+from ._mentions import Attended
 from ._settings import DecaySettings
 
 
@@ -36,10 +36,11 @@ def decayed_goals(
     """
     graph, step = state.goals, state.step
     weight = effective_priorities(graph, step, settings)
+    attended = Attended(state.attention)
     leaving = {
         goal.id
         for goal in graph.goals
-        if goal.id not in staying and _is_over(goal, weight[goal.id], state, settings)
+        if goal.id not in staying and _is_over(goal, weight[goal.id], step, attended, settings)
     }
     leaving = _without_needed(graph, leaving)
     leaving |= _surplus(graph, leaving, weight, settings.most_goals, staying)
@@ -51,14 +52,18 @@ def decayed_goals(
     )
 
 
-def _is_over(goal: Goal, weight: float, state: AwarenessState, settings: DecaySettings) -> bool:
+def _is_over(
+    goal: Goal, weight: float, step: int, attended: Attended, settings: DecaySettings
+) -> bool:
     if not goal.is_open:
-        return state.step - goal.updated_step >= settings.closed_goal_steps
-    return weight < settings.goal_threshold and not attended(goal, state)
+        return step - goal.updated_step >= settings.closed_goal_steps
+    return weight < settings.goal_threshold and not attended.names(goal)
 
 
 def _without_needed(graph: GoalGraph, leaving: set[str]) -> set[str]:
     """Those of the leaving goals that no staying one serves or waits for."""
+    if not leaving:
+        return leaving
     by_id = {goal.id: goal for goal in graph.goals}
     found = set(leaving)
     todo = [goal for goal in graph.goals if goal.id not in leaving]
@@ -80,10 +85,10 @@ def _surplus(
     staying: Collection[str],
 ) -> set[str]:
     """Goals beyond the room: first closed ones, then by effective priority; last what is needed."""
-    kept = [goal for goal in graph.goals if goal.id not in leaving]
-    over = len(kept) - most
+    over = len(graph.goals) - len(leaving) - most
     if over <= 0:
         return set()
+    kept = [goal for goal in graph.goals if goal.id not in leaving]
     open_ones = [goal for goal in kept if goal.is_open]
     needed = {on for goal in open_ones for on in goal.depends_on}
     needed |= {goal.parent_id for goal in open_ones if goal.parent_id}

@@ -1,47 +1,71 @@
-"""Which things a text names: found by the words of their names, in one pass over the text."""
+"""Which things texts name: found by the words of their names, in one pass over the texts."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Collection, Iterable
 
 from coag.awareness._names import words_of
-from coag.awareness.state import AwarenessState, Entity, Goal, TransitionType, folded
+from coag.awareness.state import (
+    Attention,
+    AwarenessState,
+    Entity,
+    Goal,
+    TransitionType,
+    folded,
+)
 
 PROJECTED = "projection"
 """Source of the attention items that projection raises; they name, but they do not hold."""
 _LONGEST = 8
 """Words of a name that are compared; of a longer one the first ones."""
+_INTACT, _LOST = 2, 2
+"""Letters of a word that are the same in the singular, and by how many that is shorter."""
 _SALIENT = (TransitionType.FAILURE, TransitionType.DISCOVERY)
 
 
-class Named:
-    """All names that some texts say, in whatever case, spacing and number.
+def named_by(texts: Iterable[str], entities: Iterable[Entity]) -> set[str]:
+    """The names of those entities that one of the texts names, by any of their names.
 
-    It rather finds too much than too little: `scrapers` names `scraper`, `web-scraper` names
-    `web scraper`.
+    Case, spacing and number do not count. It rather finds too much than too little: `scrapers`
+    names `scraper`, `web-scraper` names `web scraper`.
     """
+    wanted: defaultdict[str, list[str]] = defaultdict(list)
+    wordless: list[tuple[str, str]] = []
+    for entity in entities:
+        for name in (entity.name, *entity.aliases):
+            words = words_of(name)[:_LONGEST]
+            if words:
+                wanted[_singular("".join(words))].append(entity.name)
+            else:
+                wordless.append((folded(name), entity.name))
+    if not wanted and not wordless:
+        return set()
+    said = tuple(texts)
+    found = {name for form in _said(said, wanted.keys()) for name in wanted[form]}
+    plain = [folded(text) for text in said] if wordless else []
+    return found | {name for form, name in wordless if any(form in text for text in plain)}
 
-    def __init__(self, texts: Iterable[str]) -> None:
-        self._said: set[str] = set()
-        self._plain: list[str] = []
-        for text in texts:
-            self._plain.append(folded(text))
-            words = words_of(text)
-            for start in range(len(words)):
-                for end in range(start + 1, min(start + _LONGEST, len(words)) + 1):
-                    self._said.add(_singular("".join(words[start:end])))
 
-    def names(self, entity: Entity) -> bool:
-        """Whether one of the texts says a name of this entity."""
-        return any(self.says(name) for name in (entity.name, *entity.aliases))
-
-    def says(self, name: str) -> bool:
-        """Whether one of the texts says this name."""
-        words = words_of(name)[:_LONGEST]
-        if words:
-            return _singular("".join(words)) in self._said
-        plain = folded(name)
-        return any(plain in text for text in self._plain)
+def _said(texts: Iterable[str], wanted: Collection[str]) -> set[str]:
+    """Those of the wanted forms that words of a text, in a row, make."""
+    beginnings = {form[:_INTACT] for form in wanted}
+    longest = max(map(len, wanted), default=0) + _LOST
+    found: set[str] = set()
+    for text in texts:
+        words = words_of(text)
+        for start, word in enumerate(words):
+            if len(word) >= _INTACT and word[:_INTACT] not in beginnings:
+                continue
+            joined = ""
+            for following in words[start : start + _LONGEST]:
+                joined += following
+                if len(joined) > longest:
+                    break
+                form = _singular(joined)
+                if form in wanted:
+                    found.add(form)
+    return found
 
 
 def held_texts(state: AwarenessState) -> tuple[str, ...]:
@@ -67,14 +91,19 @@ def salient_texts(state: AwarenessState) -> tuple[str, ...]:
     return tuple(said)
 
 
-def attended(goal: Goal, state: AwarenessState) -> bool:
-    """Whether an attention item names the goal, by its words or its id."""
-    wanted = folded(goal.description)
-    return any(
-        wanted in folded(item.description) or goal.id in item.description
-        for item in state.attention.items
-        if item.source != PROJECTED
-    )
+class Attended:
+    """Which goals attention items name, by their words or their ids."""
+
+    def __init__(self, attention: Attention) -> None:
+        told = [item.description for item in attention.items if item.source != PROJECTED]
+        self._told = [(text, folded(text)) for text in told]
+
+    def names(self, goal: Goal) -> bool:
+        """Whether an item names this goal."""
+        if not self._told:
+            return False
+        wanted = folded(goal.description)
+        return any(goal.id in text or wanted in plain for text, plain in self._told)
 
 
 def _singular(word: str) -> str:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 
 from coag.awareness.state import Belief, Entity, Relationship, WorldModel
 from coag.schema import Value
 
-from ._activation import activation_of, freshness_of
-from ._mentions import Named
+from ._activation import activation_of, fresh_since
+from ._mentions import named_by
 from ._settings import DecaySettings
 
 
@@ -41,52 +41,71 @@ def decayed_world(
         held: Texts; what they name stays.
         salient: Texts; what they name fades more slowly.
     """
-    activation = _activations(world, step, settings, Named(salient))
     edges = _latest(world.relationships, settings.most_relationships)
-    staying = _strong(activation, settings)
-    if len(staying) < len(world.entities):
-        named = Named(held)
-        staying |= {one.name for one in world.entities if named.names(one)}
-        fresh = [one for one in edges if freshness_of(one, step, settings) >= settings.threshold]
-        staying = _with_neighbours(staying, fresh, activation.keys())
-    kept = tuple(one for one in world.entities if one.name in staying)
-    gone = {one.name for one in world.entities} - staying
-    left = tuple(one for one in edges if not _leaves(one, activation, gone, step, settings))
+    since = fresh_since(step, settings)
+    staying = _strong(world.entities, step, settings, since, salient)
+    others = [one for one in world.entities if one.name not in staying]
+    if others:
+        staying |= named_by(held, others)
+        names = {one.name for one in world.entities}
+        staying = _with_neighbours(staying, [one for one in edges if one.step >= since], names)
+        others = [one for one in others if one.name not in staying]
+    gone = {one.name for one in others}
+    left = _linked(edges, world, gone, since)
+    all_left = len(left) == len(world.relationships)
     changed = world.model_copy(
         update={
-            "entities": kept if gone else world.entities,
-            "relationships": left if len(left) < len(world.relationships) else world.relationships,
+            "entities": tuple(one for one in world.entities if one.name not in gone)
+            if gone
+            else world.entities,
+            "relationships": world.relationships if all_left else left,
             "assumptions": _settled_first_gone(world.assumptions, settings.most_beliefs),
             "unknowns": _settled_first_gone(world.unknowns, settings.most_beliefs),
         }
     )
-    remaining = {id(one) for one in left}
+    remaining = set[int]() if all_left else {id(one) for one in left}
+    lost = () if all_left else world.relationships
     return DecayedWorld(
         world=changed,
-        entities=tuple(one for one in world.entities if one.name in gone),
-        relationships=tuple(one for one in world.relationships if id(one) not in remaining),
+        entities=tuple(others),
+        relationships=tuple(one for one in lost if id(one) not in remaining),
     )
 
 
-def _activations(
-    world: WorldModel, step: int, settings: DecaySettings, salient: Named
-) -> dict[str, float]:
-    """Each entity's activation by its name; only one that would leave is looked for in texts."""
-    found: dict[str, float] = {}
-    for entity in world.entities:
-        plain = activation_of(entity, step, settings, salient=False)
-        if plain < settings.threshold and salient.names(entity):
-            plain = activation_of(entity, step, settings, salient=True)
-        found[entity.name] = plain
-    return found
+def _strong(
+    entities: tuple[Entity, ...],
+    step: int,
+    settings: DecaySettings,
+    since: float,
+    salient: Iterable[str],
+) -> set[str]:
+    """The names over the threshold, the most active ones as far as there is room.
 
-
-def _strong(activation: Mapping[str, float], settings: DecaySettings) -> set[str]:
-    """The names over the threshold, the most active ones as far as there is room."""
-    strong = [name for name, value in activation.items() if value >= settings.threshold]
+    Only what would leave is looked for in texts, and only where there are too many is it reckoned
+    by how much they are over it.
+    """
+    weak = [
+        one
+        for one in entities
+        if one.last_step < since
+        and (one.mentions <= 1 or _activation(one, step, settings) < settings.threshold)
+    ]
+    told = named_by(salient, weak)
+    out = {
+        one.name
+        for one in weak
+        if one.name not in told or _activation(one, step, settings, told) < settings.threshold
+    }
+    strong = [one for one in entities if one.name not in out]
     if len(strong) > settings.most_entities:
-        strong.sort(key=lambda name: -activation[name])
-    return set(strong[: settings.most_entities])
+        strong.sort(key=lambda one: -_activation(one, step, settings, told))
+    return {one.name for one in strong[: settings.most_entities]}
+
+
+def _activation(
+    entity: Entity, step: int, settings: DecaySettings, told: Collection[str] = ()
+) -> float:
+    return activation_of(entity, step, settings, salient=entity.name in told)
 
 
 def _with_neighbours(
@@ -106,17 +125,22 @@ def _with_neighbours(
     return found
 
 
-def _leaves(
-    edge: Relationship,
-    activation: Mapping[str, float],
-    gone: set[str],
-    step: int,
-    settings: DecaySettings,
-) -> bool:
-    ends = (edge.source, edge.target)
-    if any(end in activation for end in ends):
-        return any(end in gone for end in ends)
-    return freshness_of(edge, step, settings) < settings.threshold
+def _linked(
+    edges: tuple[Relationship, ...], world: WorldModel, gone: Collection[str], since: float
+) -> tuple[Relationship, ...]:
+    """The relationships that stay: with both ends, or, where no end is an entity, while fresh."""
+    if not gone and all(one.step >= since for one in edges):
+        return edges
+    names = {one.name for one in world.entities}
+    return tuple(
+        one
+        for one in edges
+        if (
+            one.source not in gone and one.target not in gone
+            if one.source in names or one.target in names
+            else one.step >= since
+        )
+    )
 
 
 def _latest(edges: tuple[Relationship, ...], most: int) -> tuple[Relationship, ...]:
