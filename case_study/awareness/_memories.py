@@ -21,6 +21,8 @@ from ._exams import Exam
 class Kind(StrEnum):
     """A kind of memory."""
 
+    NOTHING = "nothing"
+    """No text at all: what is left to be right about where nothing is to be told."""
     BUFFER = "raw buffer"
     """All messages and replies, in order."""
     CUT = "buffer cut"
@@ -35,7 +37,7 @@ class Kind(StrEnum):
     """The injection from what a model sees in the messages."""
 
 
-BASELINES = (Kind.BUFFER, Kind.CUT, Kind.SUMMARY)
+BASELINES = (Kind.BUFFER, Kind.CUT, Kind.SUMMARY, Kind.NOTHING)
 AWARENESS = (Kind.BY_HAND, Kind.BY_RULES, Kind.BY_MODEL)
 
 
@@ -72,6 +74,7 @@ async def memories_of(
     if model is not None:
         seen = {**seen, Kind.BY_MODEL: model}
     return (
+        Memory(kind=Kind.NOTHING, text=""),
         Memory(kind=Kind.BUFFER, text="\n".join(lines)),
         Memory(kind=Kind.CUT, text="\n".join(_newest(lines, budget))),
         Memory(kind=Kind.SUMMARY, text=exam.key.summary),

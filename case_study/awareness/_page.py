@@ -113,8 +113,8 @@ def _differences(coverage: Coverage) -> str:
     head = ["", "coverage", "better / worse", "recall only", "better / worse"]
     head += ["per 100 tokens", "better / worse"]
     return _grid(head, rows) + (
-        "\n\nMean and 95 % interval (bootstrap over the further dialogues, seeded; none below six), "
-        "and in how many of them it is better or worse."
+        "\n\nMean and 95 % interval (bootstrap over the further dialogues, seeded; none below "
+        "six), and in how many of them it is better or worse."
     )
 
 

@@ -54,7 +54,7 @@ _OVER = re.compile(
     re.I,
 )
 _FROM_TO = re.compile(
-    r"\b(?:pivot|shift|switch|mov|jump|turn|chang|went)\w*\b[^.]{0,40}?\bfrom\s"
+    r"\b(?:pivot|shift|switch|jump|turn|chang)\w*\b[^.]{0,40}?\bfrom\s"
     r"(?P<left>\{[^{}]*\}|.+?)\s(?:to|->|\u2192)\s(?P<new>.+)",
     re.I,
 )
@@ -114,18 +114,32 @@ def _told_tiers(statements: Sequence[Statement]) -> list[list[str]]:
 
 def pivots(statements: Sequence[Statement]) -> Iterator[Claim]:
     """Where the talk is said, or by its manner shown, to change its subject: (left, new)."""
-    before = ""
-    for one in of_user(statements):
+    own = of_user(statements)
+    for place, one in enumerate(own):
         shifts = cue.PIVOT.search(f"{one.label} {one.text}")
         match = (_ARROW.search(one.text) if shifts else None) or _FROM_TO.search(one.text)
         if match:
             yield (match["left"], match["new"])
         elif not one.heading and (turn := _turn(one)):
-            left = f"{before} {one.text[: turn.start()]}"
+            left = f"{_said_before(own, place)} {one.text[: turn.start()]}"
             if content_words(left):
-                yield (left, one.text[turn.start() :])
-        if not one.heading:
-            before = one.text
+                yield (left, f"{one.text[turn.start() :]} {_said_after(own, place)}")
+
+
+def _said_before(statements: Sequence[Statement], place: int) -> str:
+    """The sentence before; of a speaker all of the line before, and what this line said so far."""
+    one = statements[place]
+    if not one.speaker:
+        return one.before
+    lines = (one.turn - 1, one.turn)
+    return " ".join(other.text for other in statements[:place] if other.turn in lines)
+
+
+def _said_after(statements: Sequence[Statement], place: int) -> str:
+    """The rest of a speaker's line."""
+    one = statements[place]
+    rest = statements[place + 1 :] if one.speaker else ()
+    return " ".join(other.text for other in rest if other.turn == one.turn)
 
 
 def _turn(one: Statement) -> re.Match[str] | None:
