@@ -55,8 +55,8 @@ class Reported(PerceptAdapter):
         return (ScanPattern(name="red builds", description="A build that was green and is red."),)
 
     def parse_percept(self, percept: Percept, state: AwarenessState) -> Observation:
-        told = percept.data if percept.kind is PerceptKind.TOOL_RETURN else None
-        return Observation.parse(told if isinstance(told, dict) else {})
+        told: Any = percept.data if percept.kind is PerceptKind.TOOL_RETURN else None
+        return Observation.parse(told or {})
 
 
 def _goal(description: str, parent: str | None = RELEASE, **more: Any) -> dict[str, Any]:
@@ -163,8 +163,9 @@ async def aware_run(
         return dict(left.pop(0))
 
     def think(request: ScriptedRequest) -> dict[str, Any]:
-        done = {"action": "respond", "arguments": {"text": "That is where it stands."}}
-        wish = {"action": "go_on", "arguments": {}} if left else done
+        wish: dict[str, Any] = {"action": "go_on", "arguments": {}}
+        if not left:
+            wish = {"action": "respond", "arguments": {"text": "That is where it stands."}}
         return {"situation": "It goes on.", "candidates": [wish]}
 
     agent = CoagAgent(

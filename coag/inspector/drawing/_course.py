@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeGuard
 from xml.etree.ElementTree import Element, SubElement
 
 from coag.inspector.views import Course, Lane, Marks, Series, Span
@@ -24,6 +25,8 @@ _HEAD, _LANE, _MARK, _SERIES, _BELOW = 26.0, 19.0, 20.0, 36.0, 12.0
 _NAME = 120
 _SIZE = 12.0
 _TICKS = 14
+_LARGEST = 1e100
+"""Beyond it a number is not drawn."""
 _PLACES = 160
 """Places up to which marks stand apart."""
 _INKS: Mapping[str, Ink] = {
@@ -280,7 +283,7 @@ def _draw_series(sheet: _Sheet, course: Course) -> None:
         return
     _draw_head(sheet, "Resources and counts", "from the least to the most of each")
     for one in course.series:
-        known = [value for value in one.values if value is not None and math.isfinite(value)]
+        known = [value for value in one.values if _drawn(value)]
         last = next((value for value in reversed(one.values) if value is not None), None)
         told = "-" if last is None else f"{last:g}"
         of = f" of {one.capacity:g}" if one.capacity is not None else ""
@@ -291,6 +294,11 @@ def _draw_series(sheet: _Sheet, course: Course) -> None:
     _draw_more(sheet, course.series_of - len(course.series))
 
 
+def _drawn(value: float | None) -> TypeGuard[float]:
+    """Whether a number is told, and is one that can be drawn."""
+    return value is not None and abs(value) < _LARGEST
+
+
 def _draw_line(sheet: _Sheet, series: Series, ends: tuple[float, float]) -> None:
     """A line with a step at each change; where nothing is told it has a gap."""
     least, most = ends
@@ -299,7 +307,7 @@ def _draw_line(sheet: _Sheet, series: Series, ends: tuple[float, float]) -> None
     high, low = sheet.top + 3, sheet.top + _SERIES - 8
     d, open_line = "", False
     for place, value in enumerate(series.values):
-        if value is None or not math.isfinite(value):
+        if not _drawn(value):
             open_line = False
             continue
         share = (value - least) / (most - least) if most > least else 0.5

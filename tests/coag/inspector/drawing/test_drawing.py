@@ -11,16 +11,31 @@ from xml.etree.ElementTree import Element
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from kits.aware_views import course, goal_view, stand
 from kits.hostile import FORBIDDEN, HARM
 
-from coag.inspector.drawing import PROPERTIES, belief_svg, cost_svg, why_svg
+from coag.inspector.drawing import (
+    PROPERTIES,
+    belief_svg,
+    cost_svg,
+    course_svg,
+    goals_svg,
+    why_svg,
+)
 from coag.inspector.views import (
     BeliefPoint,
     BeliefTrack,
+    Course,
     CycleRow,
     Edge,
+    Lane,
+    Marks,
+    Move,
     Node,
     NodeSort,
+    Series,
+    Span,
+    Stand,
     WhyGraph,
 )
 from coag.schema import TokenUsage
@@ -268,3 +283,105 @@ def test_colours_are_the_page_s() -> None:
     drawn = belief_svg(track([5, 4, 3], [5, 5, 3]), prefix="p")
     assert set(re.findall(r"var\((--[\w-]+)", drawn)) <= set(PROPERTIES)
     assert not re.findall(r'(?:fill|stroke)="#', drawn)
+
+
+# ---- where an agent stood ----
+
+
+def words(root: Element) -> list[str]:
+    return [element.text or "" for element in root.iter(f"{SVG}text")]
+
+
+def test_goals_are_drawn_with_what_they_serve_and_wait_for() -> None:
+    root = parsed(goals_svg(stand(), prefix="p"))
+    told = " ".join(words(root))
+    assert "active, pursued now" in told
+    assert "+ new" in told
+    assert "1 completed: folded" in told
+    dashed = [path for path in root.iter(f"{SVG}path") if path.get("stroke-dasharray") == "5 3"]
+    assert len(dashed) == 1  # the windows wait for the hall
+    indents = {float(box.get("x", "0")) for box in root.iter(f"{SVG}rect") if box.get("rx") == "6"}
+    assert len(indents) == 2
+
+
+def test_a_closed_goal_is_drawn_where_something_open_hangs_on_it() -> None:
+    done = goal_view(1, description="done", status="completed")
+    awaited = goal_view(2, description="given up", status="abandoned")
+    fresh = goal_view(3, description="just done", status="completed", move=Move.CHANGED)
+    folded = [goal_view(number, status="completed") for number in range(4, 9)]
+    below = goal_view(9, description="below", parent=done.id, waits_for=(awaited.id,))
+    goals = (done, awaited, fresh, *folded, below)
+    told = words(parsed(goals_svg(stand(goals=goals), prefix="p")))
+    assert {"done", "given up", "just done", "below", "5 completed: folded"} <= set(told)
+
+
+@pytest.mark.parametrize("count", [0, 1, 40, 200])
+def test_of_many_goals_the_weightiest_are_drawn_and_the_others_counted(count: int) -> None:
+    goals = tuple(goal_view(number, priority=number / 200) for number in range(count))
+    told = words(parsed(goals_svg(stand(goals=goals), prefix="p")))
+    drawn = [text for text in told if text.startswith("goal ")]
+    assert len(drawn) == min(count, 40)
+    assert not drawn or drawn[-1] == f"goal {count - 1}"
+    assert any("more open goals" in text for text in told) == (count > 40)
+
+
+def test_goals_in_a_circle_that_a_log_may_tell_of_end() -> None:
+    one = goal_view(1, parent=goal_view(2).id, waits_for=(goal_view(2).id,))
+    two = goal_view(2, parent=goal_view(1).id, waits_for=(goal_view(1).id,))
+    parsed(goals_svg(stand(goals=(one, two)), prefix="p"))
+
+
+def test_a_course_marks_the_cycle_and_leads_to_the_others() -> None:
+    svg = course_svg(course(), 4, prefix="p", leads=lambda cycle: f"#cycle-{cycle}")
+    root = parsed(svg)
+    assert [link.get("href") for link in root.iter(f"{SVG}a")] == [
+        f"#cycle-{n}" for n in range(1, 5)
+    ]
+    told = words(root)
+    assert {"Clean", "threat: Smoke", "failure (1)", "energy: 20 of 100"} <= set(told)
+    assert "and 2 more that are not drawn" in told
+    assert root.get("role") == "group"
+    assert parsed(course_svg(course(), 4, prefix="p")).get("role") == "img"
+
+
+def test_a_course_of_many_cycles_and_marks_stays_small() -> None:
+    cycles = tuple(range(1, 501))
+    spans = tuple(Span(first=at, last=at, state="active", weight=0.5) for at in cycles[::10])
+    lanes = tuple(Lane(id=str(n), label=HARM, type="threat", spans=spans) for n in range(24))
+    marks = tuple(
+        Marks(type=f"type {n}", sticky=True, at=tuple((at, 3) for at in cycles)) for n in range(7)
+    )
+    series = tuple(Series(name="n", values=tuple(map(float, cycles))) for _ in range(8))
+    made = course(
+        cycles=cycles, goals=lanes, attention=lanes, marks=marks, series=series, series_of=8
+    )
+    svg = course_svg(made, 500, prefix="p")
+    parsed(svg)
+    assert len(svg) < 600_000
+
+
+@pytest.mark.parametrize("evil", EVIL)
+def test_hostile_names_of_goals_and_attention_stay_short_text(evil: str) -> None:
+    def say(text: str) -> str:
+        return f"{evil}{text}" if text else ""
+
+    parsed(goals_svg(stand(say), prefix="p"))
+    parsed(course_svg(course(say), 4, prefix="p"))
+
+
+def test_nothing_to_draw_of_awareness_is_said() -> None:
+    nothing = Stand(module="m", cycle=1)
+    assert "There is no goal." in words(parsed(goals_svg(nothing, prefix="p")))
+    empty = Course(module="m", cycles=())
+    assert "There is no cycle yet." in words(parsed(course_svg(empty, 1, prefix="p")))
+
+
+@given(st.lists(st.none() | st.floats(), max_size=6))
+@example([1e308, -1e308, None, float("nan"), float("inf")])
+def test_any_numbers_over_the_cycles_can_be_drawn(values: list[float | None]) -> None:
+    series = (Series(name="n", values=tuple(values)),)
+    cycles = tuple(range(1, len(values) + 1))
+    root = parsed(course_svg(course(cycles=cycles, series=series), 1, prefix="p"))
+    paths = " ".join(path.get("d", "") for path in root.iter(f"{SVG}path"))
+    assert "nan" not in paths
+    assert "inf" not in paths

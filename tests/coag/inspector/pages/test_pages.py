@@ -9,6 +9,7 @@ from itertools import pairwise
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from kits import aware_views as aware
 from kits import views as kit
 from kits.hostile import ESCAPES, SCRIPT
 
@@ -100,6 +101,11 @@ def _every_page(
     yield "turn", made.cycle_page(kit.cycle_view(say, plain=True), card)
     yield "why", made.why_page(card, kit.why_graph(say), _SVG)
     yield "beliefs", made.belief_page(card, kit.belief(say), [_SVG])
+    known = aware.awareness_view(say)
+    pair = [_SVG, _SVG]
+    yield "awareness", made.awareness_page(replace(card, aware=True), known, pair, pair)
+    stood = made.awareness_page(card, known, pair, pair, chosen=True, beside=(3, 5))
+    yield "stood", stood
     yield "memory", made.memory_page(card, kit.memory_page(say))
     yield "procedures", made.procedures_page(card, kit.procedures(say))
     yield "findings", made.findings_page(card, kit.findings(say))
@@ -198,7 +204,7 @@ def test_a_long_piece_is_cut_with_how_much_is_left_out_and_a_link_to_all_of_it()
 def test_links_of_a_page_lead_to_places_the_web_has() -> None:
     known = re.compile(
         r"/(\?.*|static/[\w.]+|compare(\?.*)?"
-        r"|runs/[^/?#]+(/(cycles/\d+(/why)?|beliefs|memory|procedures|findings|records/\d+"
+        r"|runs/[^/?#]+(/(cycles/\d+(/why|/awareness)?|beliefs|awareness|memory|procedures|findings|records/\d+"
         r"|events))?(\?[^#]*)?(#[\w.:-]+)?)?"
     )
     for name, text in _every_page():
@@ -215,12 +221,14 @@ def test_links_of_a_page_lead_to_places_the_web_has() -> None:
 def test_a_report_has_every_page_once_and_leads_nowhere_else() -> None:
     key = kit.KEY
     whole = (Target.RUN, Target.MEMORY, Target.FINDINGS, Target.BELIEFS, Target.PROCEDURES)
+    whole = (*whole, Target.AWARENESS)
     has = {(target, key, None) for target in whole} | {
         (Target.CYCLE, key, 4),
         (Target.WHY, key, 4),
     }
     pages = Pages(ReportAddresses(has, frozenset({(key, kit.FORK)})), layout="part")
-    wanted = ("run", "cycle", "why", "beliefs", "memory", "procedures", "findings", "compare")
+    wanted = ("run", "cycle", "why", "beliefs", "awareness", "memory", "procedures", "findings")
+    wanted = (*wanted, "compare")
     made = dict(_every_page(pages=pages))
     read = _Read(report_page("One run", [made[name] for name in wanted]))
 
@@ -325,6 +333,40 @@ def test_where_all_had_room_and_no_reason_is_known_none_is_shown() -> None:
     assert "why: " not in text
     assert "no room in the prompt" not in text
     assert "similarity" in text
+
+
+def test_where_it_stood_is_told_with_all_that_is_left_out() -> None:
+    pages, card = Pages(WebAddresses()), replace(kit.run_card(), aware=True)
+    text = pages.awareness_page(card, aware.awareness_view(), [_SVG, _SVG], [_SVG, _SVG])
+
+    assert text.count("<svg viewBox") == 3  # nothing is drawn of a state that cannot be read
+    for told in (
+        "as cycle 4 began",
+        "what cycle 4 itself brought is not in it",
+        "every 2th cycle",
+        "1 more awareness module has no room",
+        "This state cannot be shown: ",
+        "1 more goal is left out",
+        "1 more, less urgent or suppressed, left out",
+        "4 more changes are left out",
+        "10 more are left out",
+        "2 of 5",
+        "until taken away",
+        "suppressed",
+        "kept for good",
+        "+ added",
+        "\u2212 gone",
+    ):
+        assert told in text, told
+    assert 'aria-current=page><span class="cell-n num">4' in text
+    assert 'name="cycle"' in text
+
+
+def test_only_a_run_with_awareness_leads_to_it() -> None:
+    pages, card = Pages(WebAddresses()), kit.run_card()
+    for of, count in ((card, 0), (replace(card, aware=True), 1)):
+        assert pages.memory_page(of, MemoryPage()).count(">Awareness</a>") == count
+        assert pages.cycle_page(kit.cycle_view(), of).count("Where it stood") == count
 
 
 def test_candidates_are_judged_and_chosen_with_their_arguments() -> None:

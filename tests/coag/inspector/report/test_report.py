@@ -8,6 +8,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from kits.aware_runs import aware_run
 from kits.hostile import FORBIDDEN, hostile_run
 from kits.porters import porter
 
@@ -168,3 +169,18 @@ def test_a_link_leads_to_the_file_that_is_written(run: RunFolder, tmp_path: Path
     write_report([run], tmp_path / "link.html")
     assert (tmp_path / "link.html").is_symlink()
     assert (tmp_path / "real.html").stat().st_size > 1_000
+
+
+def test_where_the_agent_stood_is_in_the_report_of_a_run_that_keeps_it(tmp_path: Path) -> None:
+    run = asyncio.run(aware_run(tmp_path / "logs"))
+    write_report([run], tmp_path / "run.html")
+    text = (tmp_path / "run.html").read_text(encoding="utf-8")
+    seen = _Seen(text)
+    assert "run-1-awareness" in seen.ids
+    assert {link for link in seen.links if link.removeprefix("#") not in seen.ids} == set()
+    assert [name for name, count in seen.ids.items() if count > 1] == []
+    assert "The upload test fails again on Windows" in text
+
+
+def test_a_report_of_a_run_without_awareness_has_no_such_part(report: str) -> None:
+    assert "run-1-awareness" not in _Seen(report).ids
