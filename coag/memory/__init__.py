@@ -20,6 +20,7 @@ from ._actions import (
 from ._asking import RecallSource
 from ._config import LongTermMemoryConfig
 from ._disowning import revoke_again, revoke_origin
+from ._earlier import Held, held_when
 from ._facts import settled
 from ._gate import GateSettings
 from ._lineage import derived_levels, trusted_at_most
@@ -70,6 +71,8 @@ __all__ = [
     "unfit",
     "Undone",
     "settled",
+    "Held",
+    "held_when",
     "holding_again",
     "in_force",
     "derived_levels",

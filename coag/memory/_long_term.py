@@ -223,6 +223,8 @@ class LongTermMemory:
     async def history(self, name: str) -> tuple[Record, ...]:
         """What stood in a record's place before it and since, oldest first; empty if unknown.
 
+        Each record comes once; `held_when` tells all the times in which each held.
+
         Args:
             name: Id or unique short id (its first 8 digits or more) of any record of the chain.
 

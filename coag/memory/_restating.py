@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from coag.schema import Record
 
+from ._earlier import with_earlier
 from ._facts import is_matter
 from ._lineage import at_least, origins, trust_of, with_origin
 from ._records import Records
@@ -61,7 +62,10 @@ async def restated(
     repeated = place is None and new.provenance in origins(known)
     if place is None and repeated:
         place = await _completed(records, new, known, record, others)
-    return Restated(place=place or _staying(new, known, record, others), repeated=repeated)
+    place = place or _staying(new, known, record, others)
+    said = others if by is None else [by, *others]
+    now = with_earlier(place.record, new, known, said)
+    return Restated(place=replace(place, record=now), repeated=repeated)
 
 
 async def superseder(records: Records, record: Record) -> Record | None:

@@ -9,6 +9,7 @@ from coag.errors import RecordStoreError
 from coag.schema import Record, record_id
 from coag.store import short_id
 
+from ._earlier import with_earlier
 from ._facts import is_matter, one_matter
 from ._lineage import (
     at_least,
@@ -140,6 +141,7 @@ class Writer:
             record = holding_again(record, begin_of(new))
             before = [] if known.supersedes in (None, old_id) else [known.supersedes]
             apart = without(known, [old, *await self._records.get(before)])
+            record = with_earlier(record, new, known, [old, *others])
         record = record.model_copy(update={"supersedes": old_id, "superseded_by": None})
         apart[0] = ended_by(apart[0], record, new.created_at)
         place = replace(how, record=record, ended=(old, *how.ended), changed=(*apart, *how.changed))

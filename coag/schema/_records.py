@@ -93,6 +93,14 @@ class Dynamics(Value):
     mood: Mood | None = None
 
 
+class Stretch(Value):
+    """A time in which a fact held."""
+
+    since: Moment
+    until: Moment | None = None
+    """When it ceased, where that was told; None for until another value held."""
+
+
 class Lineage(Value):
     """What a record has to do with others, by their ids."""
 
@@ -102,6 +110,9 @@ class Lineage(Value):
     """Records that hold at the same time and say otherwise."""
     also_from: tuple[Provenance, ...] = ()
     """Further origins of the same text, oldest first."""
+    earlier: tuple[Stretch, ...] = ()
+    """When its fact held before the time that the fact tells of, oldest first: a value returned in
+    the same words."""
 
 
 class Record(Value):

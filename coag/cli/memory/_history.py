@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
+from datetime import datetime
 
 from rich.text import Text
 
+from coag.memory import held_when
 from coag.memory.transfer import Family, family_of
 from coag.schema import Record
 from coag.store import short_id
@@ -60,8 +62,9 @@ def show_history(place: Place, name: str, *, scope: str | None, as_json: bool) -
 def _lines(family: Family, done: list[Done]) -> Iterator[Text]:
     own = family.record.id
     yield _head("in its place, oldest first")
-    for one in family.chain:
-        yield _row(one, current=one.id == own)
+    for held in held_when(family.chain):
+        times = (held.since, held.until)
+        yield _row(held.record, times, current=held.record.id == own)
     yield from _part("concluded from", map(_row, family.sources))
     for name in family.lost:
         yield Text(f"  {short_id(name)} (it is gone)", style="yellow")
@@ -71,16 +74,24 @@ def _lines(family: Family, done: list[Done]) -> Iterator[Text]:
     yield from _part("changed by hand", (_item(_deed(one, own)) for one in done))
 
 
-def _row(record: Record, *, current: bool = False) -> Text:
+def _row(
+    record: Record,
+    times: tuple[datetime | None, datetime | None] | None = None,
+    *,
+    current: bool = False,
+) -> Text:
+    """A record in a line, with when it held, if that is told."""
     mark = marks_of(record)
     text = Text(">" if current else " ", style="bold").append(" ")
     text.append(f"{short_id(record.id)} {day(record.created_at)} ", style="cyan")
     text.append(f"{mark} " if mark else "", style="yellow")
     text.append(line(record.text))
     fact = record.fact
-    if fact is not None and (fact.valid_from or fact.valid_until):
-        since = minute(fact.valid_from) if fact.valid_from else "…"
-        until = minute(fact.valid_until) if fact.valid_until else "now"
+    if times is None and fact is not None:
+        times = (fact.valid_from, fact.valid_until)
+    if times is not None and any(times):
+        since = minute(times[0]) if times[0] else "…"
+        until = minute(times[1]) if times[1] else "now"
         text.append(f" ({since} to {until})", style=DIM)
     return text
 
@@ -114,6 +125,10 @@ def _item(text: str) -> Text:
     return Text(f"  {line(text)}")
 
 
+def _moment(moment: datetime | None) -> str | None:
+    return None if moment is None else moment.isoformat()
+
+
 def _as_json(family: Family, done: list[Done]) -> dict[str, object]:
     def dumped(records: Iterable[Record]) -> list[object]:
         return [record.model_dump(mode="json") for record in records]
@@ -121,6 +136,10 @@ def _as_json(family: Family, done: list[Done]) -> dict[str, object]:
     return {
         "record": family.record.model_dump(mode="json"),
         "chain": dumped(family.chain),
+        "held": [
+            {"id": one.record.id, "since": _moment(one.since), "until": _moment(one.until)}
+            for one in held_when(family.chain)
+        ],
         "derived_from": dumped(family.sources),
         "gone": list(family.lost),
         "derived": dumped(family.derived),

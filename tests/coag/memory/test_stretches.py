@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coag.memory import LongTermMemory, Remembered, ToRemember
+from coag.memory import LongTermMemory, Remembered, ToRemember, held_when
 from coag.schema import Fact, MemoryKind, Provenance, Record, Trust
 from coag.store import HashEmbedder, InMemoryStore
 
@@ -356,6 +356,84 @@ async def test_in_any_order_dated_facts_become_the_same_history_without_overlap(
     begun = [one for one in order if one.since <= TODAY]
     assert await mayors.told() == [one.name for one in begun[-1:]]
     assert await mayors.on(2 * TODAY) == [order[-1].name]
+
+
+def timeline(said: Sequence[Said]) -> list[Stretch]:
+    """Who was mayor when, each until the next one began; who follows himself goes on."""
+    found: list[Stretch] = []
+    for one in sorted(said, key=lambda one: one.since):
+        if found and found[-1].text == one.text:
+            continue
+        if found:
+            found[-1] = found[-1]._replace(until=day(one.since))
+        found.append(Stretch(one.text, day(one.since), None))
+    return found
+
+
+async def held(mayors: Mayors, record: Record) -> list[Stretch]:
+    chain = await mayors.memory.history(record.id)
+    return [Stretch(one.record.text, one.since, one.until) for one in held_when(chain)]
+
+
+@given(data=st.data(), batch=st.integers(0, 3))
+async def test_in_any_order_all_the_times_in_which_a_text_held_are_told(
+    data: st.DataObject, batch: int
+) -> None:
+    said = data.draw(dated(own_texts=False, trusts=[USER]))
+    mayors = await after(said, batch)
+    other = await after(data.draw(st.permutations(said)), 0)
+
+    records = await mayors.everything()
+    for record in records.values():
+        assert await held(mayors, record) == timeline(said)
+    again = {name: one.lineage.earlier for name, one in (await other.everything()).items()}
+    assert again == {name: one.lineage.earlier for name, one in records.items()}
+    for one in said:  # told once more, nothing changes
+        await mayors.tell(one.name, one.since, trust=one.trust, text=one.text)
+    assert await mayors.everything() == records
+
+
+async def test_a_value_that_returns_keeps_the_time_in_which_it_held_before(mayors: Mayors) -> None:
+    first = await mayors.tell("ann")
+    mayors.calendar.today += 1
+    await mayors.tell("ben")
+    mayors.calendar.today += 1
+    await mayors.tell("ann")
+
+    assert await held(mayors, first.record) == [
+        Stretch("the mayor is ann", day(TODAY), day(TODAY + 1)),
+        Stretch("the mayor is ben", None, day(TODAY + 2)),
+        Stretch("the mayor is ann", day(TODAY + 2), None),
+    ]
+
+
+async def test_an_end_that_was_told_of_an_earlier_time_is_kept(mayors: Mayors) -> None:
+    first = await mayors.tell("ann", 1, 3)
+    await mayors.tell("ben", 5)
+    await mayors.tell("ann", 8)
+
+    assert await held(mayors, first.record) == [
+        Stretch("the mayor is ann", day(1), day(3)),
+        Stretch("the mayor is ben", day(5), day(8)),
+        Stretch("the mayor is ann", day(8), None),
+    ]
+
+
+async def test_only_the_best_trusted_of_a_texts_sources_tell_when_it_held(mayors: Mayors) -> None:
+    first = await mayors.tell("ann", 1, trust=UNTRUSTED, who="web")
+    await mayors.tell("ann", 3, trust=UNTRUSTED, who="web")
+    assert len((await mayors.everything())[first.record.text].lineage.earlier) == 1
+    await mayors.tell("ann", 5)
+    await mayors.tell("ann", 2, trust=UNTRUSTED, who="web")
+
+    assert await held(mayors, first.record) == [Stretch("the mayor is ann", day(5), None)]
+
+
+async def test_of_very_many_earlier_times_the_latest_are_kept(mayors: Mayors) -> None:
+    mayors.calendar.today = 100
+    told = [await mayors.tell(("ann", "ben")[number % 2], number) for number in range(60)]
+    kept = told[-1].record.lineage.earlier
+    assert [one.since for one in kept] == [day(number) for number in range(19, 59, 2)]
 
 
 @given(data=st.data())

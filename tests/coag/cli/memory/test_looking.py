@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,10 @@ import pytest
 from kits.remembered import remembered
 
 from coag.agent import CoagAgent
+from coag.memory import LongTermMemory, said_by_person
 from coag.models import ScriptedModel
-from coag.schema import Record
+from coag.schema import Fact, MemoryKind, Record
+from coag.store import ChromaStore, HashEmbedder
 
 Say = Callable[..., Any]
 Ids = dict[str, str]
@@ -225,3 +228,41 @@ async def test_the_folder_of_an_agents_memory_is_the_one_to_name(
     monkeypatch.setenv("COAG_MEMORY", str(folder))
 
     assert "It rained." in (await asyncio.to_thread(say, "memory", "ls")).out
+
+
+async def _returned(folder: Path) -> str:
+    store = ChromaStore(folder / "long_term", HashEmbedder(64))
+    memory = LongTermMemory(store, scope="alice")
+    ids: list[str] = []
+    for month, value in ((1, "open"), (3, "shut"), (6, "open")):
+        since = datetime(2025, month, 1, tzinfo=UTC)
+        told = await memory.remember(
+            MemoryKind.SEMANTIC,
+            f"The hatch is {value}.",
+            provenance=said_by_person("eve"),
+            fact=Fact(subject="hatch", attribute="state", value=value, valid_from=since),
+        )
+        ids.append(told.record.id)
+    await memory.close()
+    return ids[-1]
+
+
+def test_history_tells_each_time_in_which_a_text_held_also_after_an_import(
+    say: Say, own: Path, tmp_path: Path
+) -> None:
+    name = asyncio.run(_returned(own))
+    file = str(tmp_path / "alice.jsonl")
+    for there in (own, tmp_path / "other"):
+        said = say("memory", "history", name, "-m", str(there)).out.splitlines()
+        assert [line.partition("The ")[2] for line in said[1:4]] == [
+            "hatch is open. (2025-01-01 00:00Z to 2025-03-01 00:00Z)",
+            "hatch is shut. (2025-03-01 00:00Z to 2025-06-01 00:00Z)",
+            "hatch is open. (2025-06-01 00:00Z to now)",
+        ]
+        assert [line[:1] for line in said[1:4]] == [">", " ", ">"]
+        told = json.loads(say("memory", "history", name, "--json", "-m", str(there)).out)
+        assert [one["since"][:7] for one in told["held"]] == ["2025-01", "2025-03", "2025-06"]
+        assert len(told["chain"]) == 2
+        if there == own:
+            assert say("memory", "export", file, "-m", str(own)).code == 0
+            assert say("memory", "import", file, "-m", str(tmp_path / "other")).code == 0
