@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from coag.errors import AwarenessError, ObservationError
-from coag.schema import Clock
+from coag.schema import Clock, estimate_tokens
 
 from ._adapter import Adapter
 from ._observation import Observation
@@ -83,6 +83,15 @@ def injected(adapter: Adapter, state: AwarenessState, budget: int) -> str:
 
     Raises:
         ValueError: The budget is negative.
+        AwarenessError: The adapter gave more than that.
     """
     check_budget(budget)
-    return adapter.format_for_injection(state, budget)
+    text = adapter.format_for_injection(state, budget)
+    taken = estimate_tokens(text)
+    if taken > budget:
+        raise AwarenessError(
+            f"The adapter of domain {adapter.domain_name!r} gave {taken} tokens for a budget of "
+            f"{budget}. Make its `format_for_injection` count as `estimate_tokens` does, or let "
+            "`render_injection` choose what fits."
+        )
+    return text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from coag.schema import cleaned
+from coag.schema import cleaned, well_formed
 
 _GAP = r"[\s\u00ad\u034f\u180e\u200b-\u200f\u2060-\u2064\ufe00-\ufe0f\ufeff\U000e0000-\U000e007f]*"
 """Blanks, and what a reader does not see."""
@@ -14,11 +14,11 @@ _DELIMITER = re.compile(rf"<(?={_GAP}(?:/|sagen|data))", re.IGNORECASE)
 def as_item(text: str) -> str:
     r"""The text as an item: one line, without control characters, unable to open or close a block.
 
-    Nothing is cut. `<` before `/`, `sagen` or `data` becomes `<\`.
+    Nothing is cut. `<` before `/`, `sagen` or `data` becomes `<\`, a lone surrogate `?`.
     """
     if text.isprintable() and "<" not in text and "  " not in text:
         return text.strip()  # nearly every text, and many times faster
-    line = " ".join(cleaned(" ".join(text.split())).split())
+    line = " ".join(cleaned(" ".join(well_formed(text).split())).split())
     return _DELIMITER.sub(r"<\\", line)
 
 
