@@ -264,8 +264,9 @@ class StateVersionError(AwarenessError):
     def __init__(self, version: object, current: int) -> None:
         self.version = version
         self.current = current
+        newer = isinstance(version, int) and version > current
+        do = "Update coag" if newer else "Load it with the version of coag that wrote it"
         super().__init__(
             f"The awareness state has version {version!r}, and this one reads version {current} "
-            "and what can be migrated to it. Load it with the version of coag that wrote it, or "
-            "start from a new state."
+            f"and what can be migrated to it. {do}, or start from a new state."
         )
