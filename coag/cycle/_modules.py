@@ -18,6 +18,7 @@ from coag.schema import (
     Outcome,
     Percept,
     Phase,
+    Resettable,
     Section,
     Situation,
     Verdict,
@@ -184,6 +185,25 @@ class ModuleSeam:
                         f"Module {module.name!r} does not take its state up: load_state raised "
                         f"{told(error)[:PROBLEM]}"
                     ) from error
+
+    def reset_state(self) -> None:
+        """Has the modules that can be reset forget; the others go on as they are.
+
+        Raises:
+            StateError: Some could not; the others have forgotten. Names the first.
+        """
+        problems: list[str] = []
+        for module in self.modules:
+            if isinstance(module, Resettable):
+                try:
+                    module.reset_state()
+                except Exception as error:  # the seam: see `_guard`
+                    problems.append(
+                        f"Module {module.name!r} has not forgotten: reset_state raised "
+                        f"{told(error)[:PROBLEM]}"
+                    )
+        if problems:
+            raise StateError(problems[0])
 
 
 class _Closed:

@@ -22,7 +22,7 @@ from ._import_names import (
     import_name,
     provider_name,
 )
-from ._imported import Imported
+from ._imported import Declarable, Imported
 from ._json import diff_patch, merge_patch
 from ._model_calls import Asked, Given, ModelCall, Rung
 from ._moment import Moment
@@ -50,6 +50,7 @@ from ._protocols import (
     ConstraintSource,
     Environment,
     LazySink,
+    Resettable,
     TraceSink,
 )
 from ._random import random_state, set_random
@@ -179,12 +180,14 @@ __all__ = [
     "Environment",
     "TraceSink",
     "CognitiveModule",
+    "Resettable",
     "import_name",
     "check_own_code",
     "from_import_name",
     "provider_name",
     "check_provider",
     "Imported",
+    "Declarable",
     "random_state",
     "set_random",
     "merge_patch",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any, Self, cast
+from typing import Any, Protocol, Self, cast, runtime_checkable
 
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 from pydantic.errors import PydanticUserError
@@ -21,6 +21,28 @@ _HEAP_TYPE = 1 << 9
 """Python's flag of classes that are made by a class statement."""
 
 
+@runtime_checkable
+class Declarable(Protocol):
+    """An object that tells what it was made from, and is made from it again; without its state."""
+
+    def to_arguments(self) -> Mapping[str, Any]:
+        """What it was made from, as JSON.
+
+        Raises:
+            ConfigurationError: It cannot be told; names what, and says what to do.
+        """
+        ...
+
+    @classmethod
+    def from_arguments(cls, arguments: Mapping[str, Any]) -> Self:
+        """One like it.
+
+        Raises:
+            ConfigurationError: Something that the arguments name does not exist any more.
+        """
+        ...
+
+
 class Imported(Value):
     """What stands under an import name, or what the class there makes of some arguments."""
 
@@ -35,7 +57,8 @@ class Imported(Value):
 
         A function or class is told of by its name. An object of a pydantic model or a dataclass
         by its class and its fields (`init=False` fields and private attributes are taken for
-        its state and left out); one of another class if it holds nothing.
+        its state and left out); a `Declarable` by what it tells; one of another class if it
+        holds nothing.
 
         Raises:
             ConfigurationError: It cannot be told of so that the same comes back.
@@ -56,8 +79,8 @@ class Imported(Value):
     def get(self) -> Any:
         """The value; its module is imported, which runs its code.
 
-        Only what `of` tells of is made: a pydantic model, a dataclass, or an object that holds
-        nothing. Any other class would be called with whatever stands in a file.
+        Only what `of` tells of is made: a pydantic model, a dataclass, a `Declarable`, or an
+        object that holds nothing. Any other class would be called with whatever stands in a file.
 
         Raises:
             ConfigurationError: There is no such thing, it is Python's own, or it is not made
@@ -78,6 +101,8 @@ class Imported(Value):
 
 
 def _make(kind: type[Any], arguments: Mapping[str, Any]) -> Any:
+    if issubclass(kind, Declarable):
+        return kind.from_arguments(arguments)
     if issubclass(kind, BaseModel) or dataclasses.is_dataclass(kind):
         return TypeAdapter(kind).validate_python(dict(arguments))
     if arguments or _built_in(kind):
@@ -100,6 +125,8 @@ def _holds_nothing(value: object) -> bool:
 
 
 def _fields_of(value: object) -> dict[str, Any]:
+    if isinstance(value, Declarable):
+        return dict(value.to_arguments())
     names: list[str] = []
     if isinstance(value, BaseModel):
         names = list(type(value).model_fields)
@@ -109,6 +136,8 @@ def _fields_of(value: object) -> dict[str, Any]:
 
 
 def _arguments_of(value: object) -> dict[str, Any]:
+    if isinstance(value, Declarable):
+        return dict(value.to_arguments())
     try:
         if isinstance(value, BaseModel):
             return value.model_dump(mode="json", round_trip=True, by_alias=True)

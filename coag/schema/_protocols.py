@@ -112,6 +112,15 @@ class CognitiveModule(Protocol):
         ...
 
 
+@runtime_checkable
+class Resettable(Protocol):
+    """A cognitive module that is told when its agent is reset; another goes on as it is."""
+
+    def reset_state(self) -> None:
+        """Forgets the dialogue and the activity; what the module keeps for good stays."""
+        ...
+
+
 class Environment(Protocol):
     """What an agent acts in, where it can tell its whole state and be put back into it.
 

@@ -11,7 +11,7 @@ import pytest
 from kits.minds import TestMind, make_mind, proposal, reasoning, scores
 
 from coag.cycle import ModuleSeam
-from coag.errors import RecordStoreError
+from coag.errors import RecordStoreError, StateError
 from coag.schema import (
     PHASES,
     ActionCall,
@@ -233,6 +233,33 @@ def test_saved_states_go_back_to_their_modules() -> None:
     ModuleSeam([one, two]).load_state({"one": {"events": 7}, "gone": {}})
     assert one.loaded == {"events": 7}
     assert two.loaded is None
+
+
+class Forgetful(Notebook):
+    """One that can be reset, or says that it cannot."""
+
+    def __init__(self, name: str, problem: Exception | None = None) -> None:
+        super().__init__(name)
+        self.problem = problem
+        self.reset = 0
+
+    def reset_state(self) -> None:
+        if self.problem is not None:
+            raise self.problem
+        self.reset += 1
+
+
+def test_modules_that_can_be_reset_are_and_the_others_go_on() -> None:
+    forgetful, old = Forgetful("forgetful"), Notebook("old")
+    ModuleSeam([old, forgetful]).reset_state()
+    assert forgetful.reset == 1
+
+
+def test_a_module_that_cannot_forget_is_told_of_once_the_others_have() -> None:
+    broken, sound = Forgetful("broken", OSError("jammed")), Forgetful("sound")
+    with pytest.raises(StateError, match=r"Module 'broken' has not forgotten: .*jammed"):
+        ModuleSeam([broken, sound]).reset_state()
+    assert sound.reset == 1
 
 
 # ---- modules that bring constraints and actions ----
