@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from coag.agent import CoagAgent
+    from coag.awareness import Awareness
     from coag.context import CoagContext, Rendering, WorkingMemory
     from coag.cycle import Bounds, CycleSettings
     from coag.errors import CoagError
@@ -27,6 +28,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "CoagAgent": "coag.agent",
+    "Awareness": "coag.awareness",
     "CoagContext": "coag.context",
     "WorkingMemory": "coag.context",
     "Rendering": "coag.context",
@@ -47,6 +49,7 @@ _HOMES = {
 
 __all__ = [  # pyright: ignore[reportUnsupportedDunderAll] - loaded on first use
     "CoagAgent",
+    "Awareness",
     "CoagContext",
     "WorkingMemory",
     "Rendering",

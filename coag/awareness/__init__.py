@@ -5,7 +5,16 @@ changed, what needs attention and what it has tried. Six modules hold this in on
 `AwarenessState`: goal graph, trajectory, world model, self model, attention and interaction
 protocol. A domain's adapter turns raw input into an `Observation`, an observation gives the next
 state, and the adapter renders a state as text within a token budget.
+
+`Awareness` is all of it as a module of an agent's mind. What this face does not show has rooms of
+its own: `adapters`, `dynamics` (long runs), `module`, `perception`, `state` and `stores`. Names of
+`stores` and `perception` are loaded when they are first used.
 """
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from ._adapter import Adapter
 from ._domain import new_state
@@ -26,7 +35,19 @@ from ._resolving import NameResolver
 from ._settings import EngineSettings
 from ._updating import updated
 from .adapters import CodingAdapter, CompositeAdapter, ConversationAdapter, DomainAdapter
-from .module import Awareness, AwarenessSettings, PerceptAdapter, ToolAdapter
+from .dynamics import (
+    Archive,
+    DecaySettings,
+    DynamicEngine,
+    DynamicsSettings,
+    LearningSettings,
+    ProjectionSettings,
+    RecordArchive,
+    ReturnSettings,
+    SharedEngine,
+    SharedWorld,
+)
+from .module import Awareness, AwarenessSettings, PerceptAdapter, ToolAdapter, heard_by
 from .state import (
     STATE_VERSION,
     STICKY,
@@ -59,11 +80,54 @@ from .state import (
     WorldModel,
 )
 
+if TYPE_CHECKING:
+    from .perception import ModelPerception, Perception, RulePerception
+    from .stores import (
+        FolderStateStore,
+        InMemoryStateStore,
+        PostgresStateStore,
+        SqliteStateStore,
+        StateStore,
+        change_stored,
+    )
+
+_HOMES = {
+    "Perception": "coag.awareness.perception",
+    "RulePerception": "coag.awareness.perception",
+    "ModelPerception": "coag.awareness.perception",
+    "StateStore": "coag.awareness.stores",
+    "InMemoryStateStore": "coag.awareness.stores",
+    "FolderStateStore": "coag.awareness.stores",
+    "SqliteStateStore": "coag.awareness.stores",
+    "PostgresStateStore": "coag.awareness.stores",
+    "change_stored": "coag.awareness.stores",
+}
+
 __all__ = [
     "Awareness",
     "AwarenessSettings",
     "PerceptAdapter",
     "ToolAdapter",
+    "heard_by",
+    "DynamicsSettings",
+    "DecaySettings",
+    "LearningSettings",
+    "ProjectionSettings",
+    "ReturnSettings",
+    "DynamicEngine",
+    "Archive",
+    "RecordArchive",
+    "SharedEngine",
+    "SharedWorld",
+    "Perception",
+    "RulePerception",
+    "ModelPerception",
+    "StateStore",
+    "InMemoryStateStore",
+    "FolderStateStore",
+    "SqliteStateStore",
+    "PostgresStateStore",
+    "change_stored",
     "AwarenessEngine",
     "EngineSettings",
     "Adapter",
@@ -114,3 +178,17 @@ __all__ = [
     "ObservedFailure",
     "Spent",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Loads a name of a room that takes its time on first use (PEP 562)."""
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module 'coag.awareness' has no attribute {name!r}")
+    value = getattr(import_module(home), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOMES])

@@ -14,6 +14,11 @@ _INSIDE = re.compile(r"^[./\\@]\w|\S[./\\_:@=<>(){}\[\]$~%&*^|]\S|[a-z][A-Z]|[A-
 """What the words of a language have not: a path, a call, a name in code."""
 _GAP = re.compile(r"(?<!\d) | (?!\d)")
 _DIGIT = re.compile(r"\d")
+_TOKEN = re.compile(r"[^\W_]+")
+_LETTERS = re.compile(r"[^\W\d_]+")
+_HEX = re.compile(r"(?=.*\d)[0-9a-f]{6,}")
+_CODE_LETTERS = 3
+"""Letters in a row that a number may have around it: `ORD-17`, `17b`."""
 _QUOTES = " \t\n\"'`\u2018\u2019\u201c\u201d"
 _STOPS = _QUOTES + ".,;:!?"
 _ACCENTED = (range(0x41, 0x250), range(0x370, 0x400))
@@ -43,6 +48,22 @@ def is_literal(name: str) -> bool:
     """Whether a name is one of code or files, where each sign counts: `src/a.py`, `get_item`."""
     bare = _bare(name)
     return _INSIDE.search(bare) is not None and len(bare.split()) == 1
+
+
+def is_code(name: str) -> bool:
+    """Whether a name is a number, an id or a short code, which says nothing of what it names.
+
+    `17`, `#17`, `ORD-17`, `9f8c1e2a`, `A`; not `Python 3`, `python` or `app2.py`.
+    """
+    bare = _bare(name)
+    tokens = _TOKEN.findall(_plain(bare))
+    if not _DIGIT.search(bare):
+        return len("".join(tokens)) <= 2 and bare.isupper()
+    most = 1 if is_literal(name) else _CODE_LETTERS
+    return all(
+        _HEX.fullmatch(token) or all(len(run) <= most for run in _LETTERS.findall(token))
+        for token in tokens
+    )
 
 
 def words_of(name: str) -> tuple[str, ...]:

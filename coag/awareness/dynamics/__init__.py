@@ -24,10 +24,11 @@ from ._decay import Decayed, Left, decayed, weighed
 from ._engine import DynamicEngine, moved_on
 from ._goal_decay import DecayedGoals, decayed_goals
 from ._learning import expected_rate, goal_type, learned, learned_priority, weighed_goals
-from ._projection import project, with_projection
+from ._projection import project, with_projection, with_warnings
 from ._record_archive import RecordArchive
 from ._returning import recalled, with_entity, with_goal
 from ._settings import (
+    Ahead,
     DecaySettings,
     DynamicsSettings,
     LearningSettings,
@@ -80,8 +81,10 @@ __all__ = [
     "shared_update",
     "joined",
     "ProjectionSettings",
+    "Ahead",
     "project",
     "with_projection",
+    "with_warnings",
     "Criteria",
     "criteria_of",
     "Trend",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Literal, Protocol
 
@@ -11,7 +12,7 @@ from pydantic import Field
 from coag.awareness._names import forms_of
 from coag.awareness._settings import EngineSettings
 from coag.awareness.state import Entity, Goal, GoalGraph, Relationship, Share, Step, folded
-from coag.schema import Value
+from coag.schema import Moment, Value
 
 from ._decay import Left
 
@@ -28,6 +29,8 @@ class ArchivedGoal(Value):
     """What it serves and waits for, the nearest first, as they stood then."""
     step: Step = 0
     """When it left."""
+    at: Moment | None = None
+    """The time then."""
 
     @property
     def name(self) -> str:
@@ -48,6 +51,8 @@ class ArchivedEntity(Value):
     relationships: tuple[Relationship, ...] = ()
     step: Step = 0
     """When it left."""
+    at: Moment | None = None
+    """The time then."""
 
     @property
     def name(self) -> str:
@@ -87,7 +92,7 @@ class Archive(Protocol):
     """Where items rest. The latest version of a goal or an entity counts."""
 
     async def put(self, items: Sequence[ArchivedItem]) -> None:
-        """Keeps items; one that is kept already is replaced."""
+        """Keeps items; one that is kept already is replaced, unless that left later."""
         ...
 
     async def find(self, text: str, k: int, kind: ItemKind | None = None) -> Sequence[FoundItem]:
@@ -101,26 +106,35 @@ class Archive(Protocol):
         ...
 
 
-def archived(left: Left, before: GoalGraph, step: int) -> tuple[ArchivedItem, ...]:
+def archived(
+    left: Left, before: GoalGraph, step: int, at: datetime | None = None
+) -> tuple[ArchivedItem, ...]:
     """What of all that left is to be kept: goals, and things with their relationships.
 
     Args:
         left: What left.
         before: The goals as they were before.
         step: When it left.
+        at: The time then.
     """
     goals = tuple(
-        ArchivedGoal(goal=goal, context=_context(goal, before), step=step) for goal in left.goals
+        ArchivedGoal(goal=goal, context=_context(goal, before), step=step, at=at)
+        for goal in left.goals
     )
     edges: dict[str, list[Relationship]] = {}
     for edge in left.relationships:
         for end in dict.fromkeys((edge.source, edge.target)):
             edges.setdefault(end, []).append(edge)
     entities = tuple(
-        ArchivedEntity(entity=one, relationships=tuple(edges.get(one.name, ())), step=step)
+        ArchivedEntity(entity=one, relationships=tuple(edges.get(one.name, ())), step=step, at=at)
         for one in left.entities
     )
     return (*goals, *entities)
+
+
+def left_later(item: ArchivedItem, now: datetime) -> bool:
+    """Whether an item left only after this time: for a state of then it is not there yet."""
+    return item.at is not None and item.at > now
 
 
 def name_forms(name: str) -> frozenset[str]:

@@ -10,6 +10,7 @@ from coag.awareness._domain import BUDGET, check_budget, injected, new_state, ob
 from coag.awareness._observation import Observation
 from coag.awareness._resolving import NameResolver
 from coag.awareness._settings import EngineSettings
+from coag.awareness._telling_apart import told_apart
 from coag.awareness._updating import updated
 from coag.awareness.state import AwarenessState
 from coag.schema import Clock, SystemClock
@@ -140,13 +141,22 @@ class DynamicEngine:
             ValueError: The budget is negative; the state is as it was.
         """
         check_budget(budget)
+        await self.take(raw)
+        return self.inject(budget)
+
+    async def take(self, raw: Mapping[str, object]) -> AwarenessState:
+        """Observe and update, as `step` does, and gives the new state.
+
+        Raises:
+            AwarenessError: As `observe` and `update`; the state is as it was.
+            RecordStoreError: As `update`.
+        """
         async with self._one_at_a_time:
             observation = self.observe(raw)
             before = await self._returned(observation)
             if before is not self._state:
                 observation = observed(self._adapter, raw, before)
-            await self._updated(observation, before)
-        return self.inject(budget)
+            return await self._updated(observation, before)
 
     async def _returned(self, observation: Observation) -> AwarenessState:
         """The state with what an observation mentions that had left it."""
@@ -160,9 +170,10 @@ class DynamicEngine:
         dynamics = self._dynamics
         if dynamics.learning is not None:
             observation = weighed_goals(observation, before, dynamics.learning)
+        observation = told_apart(observation, before.world, self._resolver.settings)
         after = updated(before, observation, self._clock.now(), resolver=self._resolver)
         moved = moved_on(before, after, dynamics)
         if self._archive is not None:
-            await self._archive.put(archived(moved.left, after.goals, after.step))
+            await self._archive.put(archived(moved.left, after.goals, after.step, after.at))
         self._state = moved.state
         return self._state

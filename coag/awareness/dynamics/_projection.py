@@ -7,7 +7,7 @@ deadlines.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import timedelta
 from heapq import nlargest
 
@@ -27,7 +27,7 @@ from coag.schema import one_line
 from ._activation import last_words
 from ._criteria import amount_needed, criteria_of
 from ._mentions import PROJECTED
-from ._settings import ProjectionSettings
+from ._settings import Ahead, ProjectionSettings
 from ._trend import Trend, trends
 
 _LENGTH = 80
@@ -43,12 +43,7 @@ def project(
     that it can be suppressed. Pure: the same state and settings give the same.
     """
     chosen = settings or ProjectionSettings()
-    found = [
-        *_running_out(state, chosen),
-        *_stalled(state, chosen),
-        *_failing(state, chosen),
-        *_deadlines(state, chosen),
-    ]
+    found = [item for kind in dict.fromkeys(chosen.of) for item in _SEEN[kind](state, chosen)]
     found.sort(key=lambda item: (-item.urgency, item.id))
     return tuple(found[: chosen.most])
 
@@ -57,9 +52,14 @@ def with_projection(
     state: AwarenessState, settings: ProjectionSettings | None = None
 ) -> AwarenessState:
     """The state with what is to be seen ahead in its attention, in the place of what was before."""
+    return with_warnings(state, project(state, settings))
+
+
+def with_warnings(state: AwarenessState, warnings: Iterable[AttentionItem]) -> AwarenessState:
+    """The state with these warnings in its attention, in the place of what projection raised."""
     others = tuple(item for item in state.attention.items if item.source != PROJECTED)
     attention: Attention = state.attention.model_copy(update={"items": others})
-    for item in project(state, settings):
+    for item in warnings:
         attention = attention.add(item)
     return state.model_copy(update={"attention": attention})
 
@@ -175,6 +175,14 @@ def _deadlines(state: AwarenessState, settings: ProjectionSettings) -> Iterator[
                 f"{due[0].upper()}{due[1:]}: {wanted}",
                 _urgency(share, settings),
             )
+
+
+_SEEN: Mapping[Ahead, Callable[[AwarenessState, ProjectionSettings], Iterator[AttentionItem]]] = {
+    Ahead.RESOURCES: _running_out,
+    Ahead.STALLS: _stalled,
+    Ahead.FAILURES: _failing,
+    Ahead.DEADLINES: _deadlines,
+}
 
 
 def _warning(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
@@ -85,7 +86,11 @@ class RecordArchive:
         records = {record.id: record for record in (self._record(one, now) for one in items)}
         known = {record.id: record for record in await self._store.get(list(records))}
         await self._store.add([one for id, one in records.items() if id not in known])
-        again = [one for id, one in records.items() if id in known]
+        again = [
+            one
+            for id, one in records.items()
+            if id in known and _left_at(one) >= _left_at(known[id])
+        ]
         if again:
             await self._store.update(again)
 
@@ -158,6 +163,15 @@ def _fact_of(item: ArchivedItem) -> Fact:
     if isinstance(item, ArchivedGoal):
         return Fact(subject=f"goal {item.goal.id}", attribute="status", value=item.goal.status)
     return Fact(subject=item.entity.name, attribute="type", value=item.entity.type)
+
+
+def _left_at(record: Record) -> datetime:
+    """When what a record holds left; the beginning of time where that is not known."""
+    try:
+        left = _item_of(record).at
+    except AwarenessError:  # a changed record is no item any more: any item may take its place
+        left = None
+    return left or datetime.min.replace(tzinfo=UTC)
 
 
 def _item_of(record: Record) -> ArchivedItem:

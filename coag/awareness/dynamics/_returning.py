@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import datetime
 
 from pydantic import ValidationError
 
 from coag.awareness._observation import Observation
 from coag.awareness._problems import where_wrong
 from coag.awareness._resolving import NameResolver
+from coag.awareness._telling_apart import told_apart
 from coag.awareness.state import (
     AwarenessState,
     Entity,
@@ -21,7 +23,15 @@ from coag.awareness.state import (
 )
 from coag.errors import AwarenessError
 
-from ._archive import Archive, ArchivedEntity, ArchivedGoal, ArchivedItem, FoundBy, ItemKind
+from ._archive import (
+    Archive,
+    ArchivedEntity,
+    ArchivedGoal,
+    ArchivedItem,
+    FoundBy,
+    ItemKind,
+    left_later,
+)
 from ._settings import ReturnSettings
 
 
@@ -36,7 +46,8 @@ async def recalled(
 
     Goals and things that the state has are not looked for. By its name an item always returns, by
     what it is about from a score on. A thing returns as it left; a goal counts as named at the
-    coming step, and brings back what it serves and waits for.
+    coming step, and brings back what it serves and waits for. What left later than the state's own
+    time is not there yet, so that a state of earlier comes to what it came to then.
 
     Args:
         state: The state before the observation.
@@ -49,15 +60,16 @@ async def recalled(
         CoagError: The archive cannot be reached or read. Nothing is changed.
     """
     chosen = settings or ReturnSettings()
+    observation = told_apart(observation, state.world, resolver.settings)
     goals, things = _missing(state, observation, resolver)
     room = chosen.most_lookups
     graph, world = state.goals, state.world
     for text in goals[:room]:
-        item = await _found(text, archive, "goal", chosen)
+        item = await _found(text, archive, "goal", state.at, chosen)
         if isinstance(item, ArchivedGoal):
-            graph = await _with_goal(graph, item, archive, state.step + 1)
+            graph = await _with_goal(graph, item, archive, state)
     for text in things[: max(0, room - len(goals))]:
-        item = await _found(text, archive, "entity", chosen)
+        item = await _found(text, archive, "entity", state.at, chosen)
         if isinstance(item, ArchivedEntity):
             world = with_entity(world, item.entity, item.relationships)
     if graph is state.goals and world is state.world:
@@ -136,15 +148,19 @@ def _at_rest(goal: Goal, by_id: Mapping[str, Goal]) -> Goal:
 
 
 async def _with_goal(
-    graph: GoalGraph, item: ArchivedGoal, archive: Archive, step: int
+    graph: GoalGraph, item: ArchivedGoal, archive: Archive, state: AwarenessState
 ) -> GoalGraph:
     """The graph with an archived goal, and what it names as it was archived last."""
-    known = {one.id for one in graph.goals}
+    known, step = {one.id for one in graph.goals}, state.step + 1
     others: list[Goal] = []
     for one in item.context:
         if one.id not in known:
             found = [each.item for each in await archive.find(one.id, 1, "goal")]
-            later = [each.goal for each in found if isinstance(each, ArchivedGoal)]
+            later = [
+                each.goal
+                for each in found
+                if isinstance(each, ArchivedGoal) and not left_later(each, state.at)
+            ]
             others += [each if each.id == one.id else one for each in later] or [one]
     named = item.goal.model_copy(update={"updated_step": step})
     return with_goal(
@@ -153,11 +169,12 @@ async def _with_goal(
 
 
 async def _found(
-    text: str, archive: Archive, kind: ItemKind, settings: ReturnSettings
+    text: str, archive: Archive, kind: ItemKind, now: datetime, settings: ReturnSettings
 ) -> ArchivedItem | None:
     """What a text brings back: what it names, else what is similar enough."""
     for found in await archive.find(text, 1, kind):
-        if found.by is FoundBy.NAME or found.score >= settings.least_score:
+        near = found.by is FoundBy.NAME or found.score >= settings.least_score
+        if near and not left_later(found.item, now):
             return found.item
     return None
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
+
 from pydantic import Field
 
 from coag.awareness.state import Share
@@ -63,9 +65,24 @@ class LearningSettings(Value):
     """How many types of goals are counted; the one that was counted longest ago goes."""
 
 
+class Ahead(StrEnum):
+    """What can be seen ahead."""
+
+    RESOURCES = "resources"
+    """One runs out, or falls under what a goal needs."""
+    STALLS = "stalls"
+    """Nothing is heard of a goal."""
+    FAILURES = "failures"
+    """An action fails again and again."""
+    DEADLINES = "deadlines"
+    """A goal falls due."""
+
+
 class ProjectionSettings(Value):
     """How far ahead is looked, and what is worth a warning."""
 
+    of: tuple[Ahead, ...] = tuple(Ahead)
+    """What is looked for."""
     horizon: int = Field(default=10, ge=1)
     """Steps ahead."""
     horizon_seconds: float = Field(default=3600.0, gt=0.0)

@@ -15,6 +15,7 @@ from threading import Lock
 
 from coag.awareness._observation import Observation
 from coag.awareness._resolving import NameResolver
+from coag.awareness._telling_apart import told_apart
 from coag.awareness._updating import updated
 from coag.awareness.state import AwarenessState, Step, WorldModel, folded
 from coag.errors import AwarenessError
@@ -131,7 +132,8 @@ def shared_update(
     def applied(seen: SharedVersion) -> SharedVersion:
         nonlocal result
         based = joined(state, seen)
-        result = updated(based, _unsettled(observation, seen.world), now, resolver=resolver)
+        own = told_apart(_unsettled(observation, seen.world), seen.world, resolver.settings)
+        result = updated(based, own, now, resolver=resolver)
         return SharedVersion(step=result.step, world=result.world)
 
     shared.change(applied)

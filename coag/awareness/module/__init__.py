@@ -12,12 +12,13 @@ from ._awareness import Awareness
 from ._can_i_rule import CanIRule
 from ._percept_adapter import PerceptAdapter
 from ._reading import Raw, Reader, fields_of, heard_by
-from ._settings import AwarenessSettings
+from ._settings import AGENT_DYNAMICS, AwarenessSettings
 from ._tool_adapter import ToolAdapter
 
 __all__ = [
     "Awareness",
     "AwarenessSettings",
+    "AGENT_DYNAMICS",
     "CanIRule",
     "PerceptAdapter",
     "ToolAdapter",

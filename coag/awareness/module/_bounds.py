@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from heapq import nlargest
 from typing import Any, TypeVar
 
+from coag.awareness.dynamics import Left
 from coag.awareness.state import (
     Attention,
     AwarenessState,
@@ -43,6 +44,22 @@ def bounded(
         if after is not before:
             changes[name] = after
     return state.model_copy(update=changes) if changes else state
+
+
+def left_between(before: AwarenessState, after: AwarenessState) -> Left:
+    """The goals, things and relationships of one state that the next one has no more."""
+    goals = {one.id for one in after.goals.goals}
+    names = {one.name for one in after.world.entities}
+    edges = {(one.source, one.type, one.target) for one in after.world.relationships}
+    return Left(
+        goals=tuple(one for one in before.goals.goals if one.id not in goals),
+        entities=tuple(one for one in before.world.entities if one.name not in names),
+        relationships=tuple(
+            one
+            for one in before.world.relationships
+            if (one.source, one.type, one.target) not in edges
+        ),
+    )
 
 
 def _goals(graph: GoalGraph, keep: int, current: str | None) -> GoalGraph:

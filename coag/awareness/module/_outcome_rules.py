@@ -37,7 +37,7 @@ def standing_after(standing: Standing, outcome: ExecutionOutcome) -> Standing:
         elif done.status is ExecutionStatus.DONE:
             standing = standing.succeeded(done.action)
     idle = 0 if outcome.response is not None else standing.idle + 1
-    return standing.model_copy(update={"idle": idle})
+    return standing.model_copy(update={"idle": idle, "cycles": standing.cycles + 1})
 
 
 def observations_of(

@@ -5,15 +5,24 @@ from __future__ import annotations
 from pydantic import Field
 
 from coag.awareness._settings import EngineSettings
+from coag.awareness.dynamics import DynamicsSettings, ProjectionSettings
 from coag.awareness.state import Names
 from coag.schema import Value
+
+AGENT_DYNAMICS = DynamicsSettings(projection=ProjectionSettings())
+"""What is on in an agent unless it is said otherwise.
+
+Looking ahead adds a few items of attention and keeps nothing. Decay is off: the state is bounded
+as it is, and a map forgets nothing that there is room for. Learning is off: it changes what a goal
+counts.
+"""
 
 
 class AwarenessSettings(Value):
     """From when on something needs attention, and how much of the state is kept.
 
-    The state stands in every snapshot of a run, so it has bounds. What is over a bound goes: what
-    is settled first, then what was touched longest ago.
+    The state stands in every snapshot of a run, so it has bounds, which hold with and without
+    decay. What is over a bound goes: what is settled first, then what was touched longest ago.
     """
 
     repeated_failures: int = Field(default=3, gt=0)

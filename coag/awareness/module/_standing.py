@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from coag.awareness.state import Said
+from coag.awareness.state import Reading, Said
 from coag.schema import Trust, Value
 
 FAILING_KEPT = 50
@@ -27,6 +27,10 @@ class Standing(Value):
     """Id of the goal that the activity serves; closed ones too, until the next."""
     idle: int = Field(default=0, ge=0)
     """Cycles since there was progress."""
+    cycles: int = Field(default=0, ge=0)
+    """Cycles so far."""
+    readings: tuple[Reading, ...] = ()
+    """What was left of resources in the last cycles; a reading's step is a cycle."""
     failing: tuple[Failing, ...] = ()
     """The most recent last."""
     trust: Trust = Trust.DEVELOPER

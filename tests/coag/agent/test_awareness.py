@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,31 @@ from autogen_agentchat.messages import TextMessage
 from autogen_core import CancellationToken
 from kits.archivists import ANSWER, TASK, archivist
 from kits.brains import brain, respond
+from kits.happenings import asked
+from kits.shelves import FailingShelf, clerk, shelf
 
 from coag import CoagAgent
-from coag.awareness import Awareness, AwarenessState, PerceptAdapter, ToolAdapter
+from coag.awareness import (
+    Awareness,
+    AwarenessSettings,
+    AwarenessState,
+    CodingAdapter,
+    ConversationAdapter,
+    DecaySettings,
+    DomainAdapter,
+    DynamicsSettings,
+    EngineSettings,
+    PerceptAdapter,
+    Resource,
+    RulePerception,
+    SelfModel,
+    ToolAdapter,
+)
 from coag.awareness import Observation as Seen
-from coag.errors import ObservationError
+from coag.awareness.dynamics import ArchivedItem
+from coag.awareness.module import fields_of, heard_by
+from coag.errors import ConfigurationError, ObservationError
+from coag.models import ScriptedModel, ScriptedReply, ScriptedRequest
 from coag.proof import replay, verify
 from coag.schema import (
     EvaluationOutcome,
@@ -30,6 +51,7 @@ from coag.schema import (
     SnapshotReason,
     Verdict,
 )
+from coag.store import HashEmbedder
 from coag.tracing import RunFolder, read_trace
 
 
@@ -191,6 +213,168 @@ def _kept_states(run: RunFolder) -> list[tuple[int, dict[str, Any]]]:
 
 def _told(prompt: str) -> str:
     return prompt[prompt.index("<sagen>") : prompt.index("</sagen>")]
+
+
+async def test_an_agent_that_is_reset_stands_nowhere_and_serves_the_next_request_alone() -> None:
+    agent = CoagAgent(
+        "a",
+        brain(("jam", "{}"), respond()),
+        tools=[_jam],
+        modules=[Awareness()],
+        proposal="json",
+        max_tool_iterations=1,
+    )
+    await ask(agent, "Open it.")
+    await agent.on_reset(CancellationToken())
+    assert module_of(agent).goal is None
+    assert module_of(agent).state.step == 0
+    await ask(agent, "Greet me.")
+    goals = module_of(agent).state.goals.goals
+    assert [one.description for one in goals] == ["Greet me."]
+
+
+# ---- with an archive ----
+
+ORDERS = ("1", "2", "3", "1")
+
+
+async def served(agent: CoagAgent) -> tuple[CoagAgent, RunFolder]:
+    for number in ORDERS:
+        assert await ask(agent, f"Where is order {number}?") == f"In box {number}."
+    run = agent.run_folder
+    assert run is not None
+    await agent.close()
+    return agent, run
+
+
+async def test_what_rests_in_the_archive_is_there_again_when_it_is_asked_for(
+    tmp_path: Path,
+) -> None:
+    agent, _ = await served(clerk(logs=str(tmp_path)))
+    orders = module_of(agent).state.world.of_type("order")
+    assert [(one.name, one.mentions) for one in orders] == [("order:1", 2)]
+
+
+@pytest.mark.parametrize("on", ["", "replayed"])
+async def test_a_replay_comes_to_the_same_with_an_empty_archive_and_with_the_run_s_own(
+    tmp_path: Path, on: str
+) -> None:
+    _, run = await served(clerk(on=on, logs=str(tmp_path)))
+    rest = await on_the(on)
+    report = await replay(run)
+    assert report.divergence is None, ascii(report.divergence)
+    assert await on_the(on) == rest
+
+
+async def on_the(name: str) -> list[ArchivedItem]:
+    """The orders that rest on the shelf of a name, whenever they were put there."""
+    found = [one for number in ORDERS for one in await shelf(name).find(f"order:{number}", 1)]
+    return [one.item.model_copy(update={"at": None}) for one in found]
+
+
+async def test_a_resumed_agent_goes_on_with_the_archive_to_the_same_state(
+    tmp_path: Path,
+) -> None:
+    agent, run = await served(clerk(on="resumed", logs=str(tmp_path)))
+    resumed: list[CoagAgent] = []
+    for kept, state in [*_kept_states(run), (None, module_of(agent).save_state())]:
+        folder = tmp_path / f"cut-{kept}" / run.path.name
+        shutil.copytree(run.path, folder, ignore=shutil.ignore_patterns("cycles"))
+        lines = run.trace_path.read_bytes().splitlines(keepends=True)
+        (folder / "trace.jsonl").write_bytes(b"".join(lines[:kept]))
+        resumed.append(await CoagAgent.resume(folder))
+        assert json.loads(json.dumps(module_of(resumed[-1]).save_state())) == state
+    for one in resumed:  # only now, as they share the shelf
+        if one.in_turn:
+            await ask(one)
+        await one.close()
+
+
+async def test_an_archive_that_fails_is_noted_and_the_turn_goes_on() -> None:
+    tight = AwarenessSettings(kept_goals=1)
+    module = Awareness(settings=tight, archive=FailingShelf())
+    agent = CoagAgent("a", brain(respond()), modules=[module], proposal="json")
+    said = await agent.on_messages(
+        [TextMessage(content="Greet me.", source="user")], CancellationToken()
+    )
+    assert said.chat_message.to_text() == "Done."
+    assert said.chat_message.metadata["failed_modules"] == "awareness"
+    (note, *_) = [one.text for one in agent.trace if isinstance(one, Note)]
+    assert "the shelf is locked" in note
+    assert [one.status.value for one in module.state.goals.goals] == ["completed"]
+
+
+# ---- as a component ----
+
+
+def again(agent: CoagAgent) -> CoagAgent:
+    dumped = json.loads(agent.dump_component().model_dump_json())
+    loaded = CoagAgent.load_component(dumped)
+    assert loaded.dump_component() == agent.dump_component()
+    return loaded
+
+
+def silent(request: ScriptedRequest) -> ScriptedReply:
+    raise AssertionError(f"Nobody asks: {request.text}")
+
+
+def read(percept: Percept, state: AwarenessState) -> Mapping[str, object]:
+    return fields_of(percept)
+
+
+def with_module(module: Awareness) -> CoagAgent:
+    return CoagAgent("a", ScriptedModel(silent), modules=[module])
+
+
+async def test_an_agent_with_awareness_is_a_component_of_the_domain_and_not_the_state() -> None:
+    module = Awareness(
+        ToolAdapter(entities={"order_id": "order"}),
+        budget=77,
+        self_model=SelfModel(
+            forbidden=("delete file",),
+            resources=(Resource(name="battery", capacity=9, remaining=4),),
+        ),
+        settings=AwarenessSettings(engine=EngineSettings(loose_types=frozenset("abcdefgh"))),
+        dynamics=DynamicsSettings(decay=DecaySettings()),
+        reads=read,
+        name="situation",
+    )
+    await module.observe(asked("Find it."))
+    loaded = module_of(again(with_module(module)))
+    assert loaded.to_arguments() == module.to_arguments()
+    assert loaded.state.step == 0
+    assert loaded.name == "situation"
+    assert not loaded.can_i("delete_file").yes
+    assert loaded.state.self_model.resources == module.state.self_model.resources
+
+
+@pytest.mark.parametrize("adapter", [None, ConversationAdapter(), CodingAdapter()])
+def test_an_adapter_that_takes_nothing_goes_by_its_class(adapter: DomainAdapter | None) -> None:
+    module = Awareness(adapter)
+    assert module_of(again(with_module(module))).state.domain == module.state.domain
+
+
+def test_a_subclass_comes_back_as_itself() -> None:
+    assert type(module_of(again(with_module(Wary())))) is Wary
+
+
+class Wary(Awareness):
+    """Takes what `Awareness` takes."""
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"archive": shelf()}, "modules=: archive= of Awareness: A RecordArchive .* by a recipe"),
+        ({"reads": heard_by(RulePerception())}, "modules=: reads= of Awareness: .*made within"),
+        ({"embedder": HashEmbedder()}, "modules=: embedder= of Awareness: .* by a recipe"),
+    ],
+)
+def test_what_cannot_be_had_again_is_refused_with_what_to_do(
+    given: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(ConfigurationError, match=said):
+        with_module(Awareness(**given)).dump_component()
 
 
 # ---- what goes wrong ----

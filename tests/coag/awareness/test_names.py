@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coag.awareness import EngineSettings
-from coag.awareness._names import forms_of
+from coag.awareness._names import forms_of, is_code
 
 GENERIC = EngineSettings().generic_words
 
@@ -80,3 +80,19 @@ def test_every_name_has_a_normal_form_that_depends_on_no_case(name: str) -> None
     assert forms.normal
     assert forms.singular
     assert forms_of(f" {name} ").normal == forms.normal
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["17", "#17", "17.", "ORD-17", "17b", "10.0.0.1", "9f8c1e2abcde", "A", "DE", "2026-03-01"],
+)
+def test_numbers_ids_and_short_codes_are_codes(name: str) -> None:
+    assert is_code(name)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["Python", "Python 3", "app2.py", "room 12", "order:17", "Go", "go", "", "++", "水", "USA"],
+)
+def test_words_and_names_of_files_are_no_codes(name: str) -> None:
+    assert not is_code(name)
