@@ -22,8 +22,9 @@ from autogen_core.memory import (
 from autogen_core.model_context import ChatCompletionContext
 from pydantic import BaseModel, Field
 
-from coag.awareness import Adapter, AwarenessEngine, AwarenessState, EngineSettings
+from coag.awareness import Adapter, AwarenessState, EngineSettings
 from coag.awareness.adapters import ConversationAdapter
+from coag.awareness.dynamics import Archive, DynamicEngine, DynamicsSettings
 from coag.schema import Clock, provider_name
 from coag.store import Embedder
 
@@ -46,6 +47,9 @@ class AwarenessMemoryConfig(BaseModel):
     perception: Part | None = None
     settings: dict[str, Any] = Field(default_factory=dict)
     """Settings of the engine that are not the default."""
+    dynamics: dict[str, Any] = Field(default_factory=dict)
+    """What of the dynamics is on."""
+    archive: Part | None = None
     budget: int = 500
     """Tokens of the message."""
 
@@ -67,6 +71,10 @@ class AwarenessMemory(Memory, Component[AwarenessMemoryConfig]):
         embedder: Recognises names by meaning; None recognises them by their form only. A
             component does not tell it.
         settings: How names are recognised and how much is kept.
+        dynamics: How the state changes by itself, e.g. `DynamicsSettings.all_on()`; None for not
+            at all: the state then grows with all that is added.
+        archive: Where goals and things rest that left, until they are mentioned again; None loses
+            them.
         state: Where to go on from; None for a new state.
 
     Raises:
@@ -77,7 +85,7 @@ class AwarenessMemory(Memory, Component[AwarenessMemoryConfig]):
     component_config_schema = AwarenessMemoryConfig
     component_provider_override = "coag.compat.awareness.AwarenessMemory"
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what the engine takes, and how texts are read
         self,
         adapter: Adapter | None = None,
         *,
@@ -86,6 +94,8 @@ class AwarenessMemory(Memory, Component[AwarenessMemoryConfig]):
         clock: Clock | None = None,
         embedder: Embedder | None = None,
         settings: EngineSettings | None = None,
+        dynamics: DynamicsSettings | None = None,
+        archive: Archive | None = None,
         state: AwarenessState | None = None,
     ) -> None:
         if budget < 1:
@@ -96,6 +106,8 @@ class AwarenessMemory(Memory, Component[AwarenessMemoryConfig]):
         self._clock = clock
         self._embedder = embedder
         self._settings = settings or EngineSettings()
+        self._dynamics = dynamics or DynamicsSettings()
+        self._archive = archive
         self._engine = self._begun(state)
 
     @property
@@ -119,11 +131,12 @@ class AwarenessMemory(Memory, Component[AwarenessMemoryConfig]):
             ValueError: It is neither text, Markdown nor an object of JSON.
             AwarenessError: The domain cannot read it, or it names what does not exist. The state
                 is as it was.
+            RecordStoreError: The archive cannot be reached. The state is as it was.
         """
         raw = _object_of(content)
         if raw is None:
             raw = await self._read(text_of(content), cancellation_token)
-        self._engine.update(self._engine.observe(raw))
+        await self._engine.take(raw)
 
     async def query(
         self,
@@ -164,8 +177,8 @@ class AwarenessMemory(Memory, Component[AwarenessMemoryConfig]):
         """The component of this very class.
 
         Raises:
-            ConfigurationError: The adapter or the perception cannot be had again from a name and
-                its fields.
+            ConfigurationError: The adapter, the perception or the archive cannot be had again
+                from a name and its fields.
         """
         dumped = super().dump_component()
         return dumped.model_copy(update={"provider": provider_name(type(self))})
@@ -176,6 +189,8 @@ class AwarenessMemory(Memory, Component[AwarenessMemoryConfig]):
             adapter=_part_of_adapter(self._adapter),
             perception=None if seen_by is None else part_of(seen_by, "perception="),
             settings=self._settings.model_dump(mode="json", exclude_defaults=True),
+            dynamics=self._dynamics.model_dump(mode="json", exclude_defaults=True),
+            archive=None if self._archive is None else part_of(self._archive, "archive="),
             budget=self._budget,
         )
 
@@ -186,12 +201,16 @@ class AwarenessMemory(Memory, Component[AwarenessMemoryConfig]):
             adapter() if isinstance(adapter, type) else adapter,
             perception=None if config.perception is None else get_part(config.perception),
             settings=EngineSettings.model_validate(config.settings),
+            dynamics=DynamicsSettings.model_validate(config.dynamics),
+            archive=None if config.archive is None else get_part(config.archive),
             budget=config.budget,
         )
 
-    def _begun(self, state: AwarenessState | None) -> AwarenessEngine:
-        return AwarenessEngine(
+    def _begun(self, state: AwarenessState | None) -> DynamicEngine:
+        return DynamicEngine(
             self._adapter,
+            self._dynamics,
+            archive=self._archive,
             clock=self._clock,
             embedder=self._embedder,
             settings=self._settings,
