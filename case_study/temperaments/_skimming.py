@@ -12,6 +12,7 @@ reading of the sensors are always noticed; without them it could not answer at a
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from hashlib import blake2b
 from types import MappingProxyType
@@ -29,6 +30,7 @@ SKIMMING: Mapping[str, int] = MappingProxyType(
 """Those who skim, by name: how many lines they notice."""
 
 _SENSED = "STATE "
+_HEADING = re.compile(r"\s*(?:</?\w+>|[A-Z ]+:)?\s*")
 
 
 def skimming(request: ScriptedRequest, lines: int, seed: int) -> ScriptedReply:
@@ -40,15 +42,16 @@ def skimming(request: ScriptedRequest, lines: int, seed: int) -> ScriptedReply:
 def noticed(said: Heard, lines: int, drawn_by: str) -> Heard:
     """What was heard, of which so many lines are noticed.
 
-    Lines that are alike count as one. The same text draws the same ones, so that prompts which
-    share a line tend to agree on it.
+    Lines that are alike count as one; headings and tags, which tell nothing, do not count. The same
+    text draws the same lines, so that prompts which share one tend to agree on it.
 
     Args:
         said: What was heard.
         lines: How many are noticed, the latest reading not counted.
         drawn_by: What they are drawn by.
     """
-    told = [line for text in said.texts() for line in text.splitlines() if line.strip()]
+    lines_told = (line for text in said.texts() for line in text.splitlines())
+    told = [line for line in lines_told if not _HEADING.fullmatch(line)]
     latest = next((line for line in reversed(told) if line.startswith(_SENSED)), None)
     others = sorted({*told} - {latest}, key=lambda line: _drawn(f"{drawn_by} {line}"))
     kept = {latest, *others[:lines]}

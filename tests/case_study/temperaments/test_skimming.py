@@ -108,6 +108,13 @@ def test_whatever_is_added_takes_attention_from_the_order() -> None:
     assert heeded(0) > heeded(20) > heeded(80)
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_headings_and_tags_take_no_attention(seed: int) -> None:
+    headings = "\n\n".join(["<sagen>", "ACTIVE GOALS:", "WATCHING FOR:", "ROOM:", "</sagen>"])
+    request = _request({"Where you stand": headings})
+    assert _wanted("skimming-8", request, seed) == _wanted("sound", request)
+
+
 @given(
     name=st.sampled_from(list(SKIMMING)),
     seed=st.integers(0, 1_000),
