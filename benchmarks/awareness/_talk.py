@@ -1,0 +1,43 @@
+"""The talk that is measured."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from coag.awareness import AwarenessEngine, ConversationAdapter
+
+TURNS = 50
+"""Of the state that is kept and restored."""
+BUDGET = 500
+"""Tokens of an injection."""
+
+
+def turn(number: int) -> dict[str, Any]:
+    """What one message of a talk says: it goes from topic to topic, asks, answers and wants."""
+    said: dict[str, Any] = {"topics": [f"subject {number // 3}", f"theme {number % 7}"]}
+    if number % 2 == 0:
+        said["questions"] = [f"Why does case {number} fail?"]
+    elif number > 4:
+        said["answered"] = [f"Why does case {number - 3} fail?"] if number % 4 == 1 else []
+    if number % 3 == 0:
+        said["goals"] = [f"Reach target {number}"]
+    if number % 5 == 0:
+        said |= {"assumptions": [f"case {number} is alike"], "sentiment": "frustrated"}
+    return said
+
+
+def talked(turns: int) -> AwarenessEngine:
+    """An engine after a talk."""
+    engine = AwarenessEngine(ConversationAdapter())
+    for number in range(turns):
+        engine.update(engine.observe(turn(number)))
+    return engine
+
+
+def with_many(things: int, goals: int) -> AwarenessEngine:
+    """An engine after a talk of 50 turns and one message with so many topics and goals."""
+    engine = talked(TURNS)
+    many = {"topics": [f"thing {n}" for n in range(things)]}
+    engine.update(engine.observe(many | {"goals": [f"Finish part {n}" for n in range(goals)]}))
+    engine.update(engine.observe(turn(TURNS)))
+    return engine
