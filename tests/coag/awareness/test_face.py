@@ -1,0 +1,33 @@
+"""What stands at the top of awareness, and what that costs."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+import coag
+import coag.awareness as face
+
+
+def test_the_rooms_that_take_their_time_are_loaded_when_they_are_first_used() -> None:
+    code = (
+        "import sys, coag.awareness as face\n"
+        "rooms = ('coag.awareness.stores', 'coag.awareness.perception', 'autogen_core')\n"
+        "assert not [one for one in rooms if one in sys.modules]\n"
+        "from coag.awareness import FolderStateStore, RulePerception\n"
+        "assert face.FolderStateStore is FolderStateStore\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=50)
+
+
+def test_every_name_is_there_and_listed() -> None:
+    assert [name for name in face.__all__ if not hasattr(face, name)] == []
+    assert set(face.__all__) <= set(dir(face))
+    with pytest.raises(AttributeError, match=r"'coag\.awareness' has no attribute 'Nonsense'"):
+        _ = face.Nonsense
+
+
+def test_the_module_stands_at_the_very_top() -> None:
+    assert coag.Awareness is face.Awareness
