@@ -69,18 +69,22 @@ def _pursued(
 
 def _noticed(attention: Attention, observation: Observation, step: int, source: str) -> Attention:
     """Attention with the items that were noticed."""
-    for seen in observation.attention_items:
-        item = AttentionItem(
-            id=attention_id(seen.type, seen.description),
-            type=seen.type,
-            description=seen.description,
-            urgency=seen.urgency,
-            ttl=seen.ttl,
-            created_step=step,
-            source=source,
+    if not observation.attention_items:
+        return attention
+    return attention.add(
+        *(
+            AttentionItem(
+                id=attention_id(seen.type, seen.description),
+                type=seen.type,
+                description=seen.description,
+                urgency=seen.urgency,
+                ttl=seen.ttl,
+                created_step=step,
+                source=source,
+            )
+            for seen in observation.attention_items
         )
-        attention = attention.add(item)
-    return attention
+    )
 
 
 def _recorded(trajectory: Trajectory, event: ObservedEvent | None, step: int) -> Trajectory:

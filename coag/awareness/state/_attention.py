@@ -59,15 +59,15 @@ class Attention(Value):
     @property
     def visible(self) -> tuple[AttentionItem, ...]:
         """The items that are not suppressed: the most urgent first, of equals the newest."""
-        shown = [item for item in reversed(self.items) if item.id not in self.suppressed]
+        ignored = frozenset(self.suppressed)
+        shown = [item for item in reversed(self.items) if item.id not in ignored]
         return tuple(sorted(shown, key=lambda item: (-item.urgency, -item.created_step)))
 
-    def add(self, item: AttentionItem) -> Attention:
-        """With this item; it takes the place of the one with its id."""
-        items = tuple(item if known.id == item.id else known for known in self.items)
-        if item not in items:
-            items = (*items, item)
-        return self.model_copy(update={"items": items})
+    def add(self, *items: AttentionItem) -> Attention:
+        """With these items; each takes the place of the one with its id."""
+        known = {item.id: item for item in self.items}
+        known.update((item.id, item) for item in items)
+        return self.model_copy(update={"items": tuple(known.values())})
 
     def expire(self, step: int) -> Attention:
         """Without the items whose time is over at this step."""
