@@ -251,18 +251,13 @@ class CoagAgent(Inspectable, Correctable, Declared):
     async def on_reset(self, cancellation_token: CancellationToken) -> None:
         """Forgets the dialogue and the activity; long-term memory and procedures stay.
 
-        Modules that can be reset (`coag.schema.Resettable`) begin anew, too. The next turn begins
-        a run of its own.
-
-        Raises:
-            StateError: A module could not forget; all else has.
+        The next turn begins a run of its own. Modules that are `Resettable` begin anew, too.
         """
         del cancellation_token
         await self._turns.forget()
         await self._context.clear()
-        self._mind.deps.detector.load_state({})
         self._runs.end()
-        self._mind.deps.modules.reset_state()
+        self._mind.forget()
 
     @classmethod
     async def resume(cls, run_folder: Path | str) -> Self:

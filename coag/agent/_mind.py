@@ -126,6 +126,15 @@ class Mind:
     deps: Deps
     trace: SwitchableTrace
 
+    def forget(self) -> None:
+        """Has the detector and the modules forget what happened.
+
+        Raises:
+            StateError: A module could not; the others have.
+        """
+        self.deps.detector.load_state({})
+        self.deps.modules.reset_state()
+
 
 def build_mind(parts: MindParts, run_id: RunName) -> Mind:
     """Wires the parts: what each phase may call, and how what is written reaches the trace."""
