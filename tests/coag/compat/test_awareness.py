@@ -17,9 +17,16 @@ from autogen_core.model_context import (
     UnboundedChatCompletionContext,
 )
 from autogen_core.models import AssistantMessage, SystemMessage, UserMessage
+from kits.shelves import FailingShelf, shelf
 from PIL import Image as Pictures
 
-from coag.awareness import AwarenessState, EngineSettings, ToolAdapter
+from coag.awareness import (
+    AwarenessState,
+    DecaySettings,
+    DynamicsSettings,
+    EngineSettings,
+    ToolAdapter,
+)
 from coag.awareness.adapters import CodingAdapter, ConversationAdapter
 from coag.compat import AutoGenMemory
 from coag.compat.awareness import AwarenessMemory
@@ -222,6 +229,48 @@ def test_a_state_of_another_domain_a_budget_of_nothing_and_further_arguments_are
         AwarenessMemory(CodingAdapter(), state=AwarenessMemory().state)
     with pytest.raises(ValueError, match="at least 1, not 0"):
         AwarenessMemory(budget=0)
+
+
+# ---- over long runs ----
+
+QUICK = DynamicsSettings(decay=DecaySettings(every=1, threshold=-0.5))
+
+
+async def test_what_fades_rests_in_the_archive_and_returns_when_it_is_mentioned() -> None:
+    memory = AwarenessMemory(dynamics=QUICK, archive=shelf())
+    for topic in ["Python", *(["cooking"] * 6)]:
+        await memory.add(analysed({"topics": [topic]}))
+    assert [one.name for one in memory.state.world.entities] == ["cooking"]
+    await memory.add(analysed({"topics": ["python"]}))
+    found = memory.state.world.get("Python")
+    assert found is not None
+    assert found.mentions == 2
+    assert "Callback to earlier topic" in await told(memory)
+
+
+async def test_goals_are_shown_by_what_they_count_now() -> None:
+    memory = AwarenessMemory(dynamics=DynamicsSettings(decay=DecaySettings()))
+    await memory.add(analysed({"goals": ["Learn Python"]}))
+    for _ in range(60):
+        await memory.add(analysed(COOKING))
+    assert "Learn Python (p=0.35" in await told(memory)
+
+
+async def test_an_archive_that_fails_leaves_the_state_as_it_was() -> None:
+    memory = AwarenessMemory(dynamics=QUICK, archive=FailingShelf())
+    before = memory.state
+    with pytest.raises(OSError, match="locked"):
+        await memory.add(analysed(PYTHON))
+    assert memory.state == before
+
+
+def test_a_component_tells_the_dynamics_and_refuses_an_archive_that_is_open() -> None:
+    memory = AwarenessMemory(dynamics=DynamicsSettings.all_on())
+    dumped = json.loads(json.dumps(memory.dump_component().model_dump()))
+    assert AwarenessMemory.load_component(dumped).dump_component() == memory.dump_component()
+    assert set(dumped["config"]["dynamics"]) == {"decay", "learning", "projection"}
+    with pytest.raises(ConfigurationError, match="archive=: A RecordArchive"):
+        AwarenessMemory(archive=shelf()).dump_component()
 
 
 async def test_a_query_takes_no_further_arguments() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -327,3 +327,33 @@ def test_any_thing_returns_as_it_left_by_any_of_its_names(entity: Entity, which:
         return (await returned(state(), mention, kept)).world
 
     assert asyncio.run(there_and_back()).entities == (entity,)
+
+
+# ---- what left when ----
+
+
+async def test_what_left_later_than_a_state_is_not_there_for_it() -> None:
+    kept = archive()
+    goal = ArchivedGoal(goal=SCRAPER, step=120, at=NOW + timedelta(hours=1))
+    fox = ArchivedEntity(entity=FOX, step=120, at=NOW + timedelta(hours=1))
+    await kept.put([goal, fox])
+    both = seen(
+        goal_changes=[{"goal": "build a web scraper"}],
+        entities=[{"name": "vixen", "type": "animal"}],
+    )
+    assert await returned(state(), both, kept) == state()
+    later = await returned(state(at=NOW + timedelta(hours=1)), both, kept)
+    assert [one.id for one in later.goals.goals] == [SCRAPER.id]
+    assert [one.name for one in later.world.entities] == ["red fox"]
+
+
+async def test_an_item_never_takes_the_place_of_one_that_left_later() -> None:
+    kept = archive()
+    late = ArchivedEntity(entity=FOX, step=120, at=NOW + timedelta(hours=1))
+    early = ArchivedEntity(entity=FOX.model_copy(update={"mentions": 1}), step=100, at=NOW)
+    for items in ([late], [early]):
+        await kept.put(items)
+    assert [one.item for one in await kept.find("red fox", 1)] == [late]
+    later = early.model_copy(update={"at": NOW + timedelta(hours=2)})
+    await kept.put([later])
+    assert [one.item for one in await kept.find("red fox", 1)] == [later]

@@ -21,6 +21,7 @@ from coag.awareness import (
     load_state,
 )
 from coag.awareness.dynamics import (
+    Ahead,
     ProjectionSettings,
     criteria_of,
     project,
@@ -261,3 +262,12 @@ def test_a_state_that_was_kept_without_readings_still_loads() -> None:
     old = with_levels(state(50), [3.0]).model_dump(mode="json")
     del old["self_model"]["readings"], old["self_model"]["tallies"]
     assert load_state(old).self_model.readings == ()
+
+
+def test_only_what_is_looked_for_is_told() -> None:
+    failures = tuple(FailureNote(step=30, action="pull") for _ in range(3))
+    silent = state(31, goal(completion_criteria="by step 35"), failures=failures)
+    ahead = {one: project(silent, ProjectionSettings(of=(one,))) for one in Ahead}
+    assert [len(found) for found in ahead.values()] == [0, 1, 1, 1]
+    together = {one.id for found in ahead.values() for one in found}
+    assert together == {one.id for one in project(silent)}
