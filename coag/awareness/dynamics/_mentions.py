@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 
 from coag.awareness._names import words_of
 from coag.awareness.state import (
@@ -68,11 +68,12 @@ def _said(texts: Iterable[str], wanted: Collection[str]) -> set[str]:
     return found
 
 
-def held_texts(state: AwarenessState) -> tuple[str, ...]:
+def held_texts(state: AwarenessState) -> Iterator[str]:
     """What open goals and attention items say: whatever these name stays in the world."""
-    goals = tuple(goal for goal in state.goals.goals if goal.is_open)
-    items = (item.description for item in state.attention.items if item.source != PROJECTED)
-    return (*(text for goal in goals for text in texts_of(goal)), *items)
+    for goal in state.goals.goals:
+        if goal.is_open:
+            yield from texts_of(goal)
+    yield from (one.description for one in state.attention.items if one.source != PROJECTED)
 
 
 def texts_of(goal: Goal) -> tuple[str, ...]:

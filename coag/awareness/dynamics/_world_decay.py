@@ -43,11 +43,10 @@ def decayed_world(
     """
     edges = _latest(world.relationships, settings.most_relationships)
     since = fresh_since(step, settings)
-    staying = _strong(world.entities, step, settings, since, salient)
-    others = [one for one in world.entities if one.name not in staying]
+    others = _faded(world.entities, step, settings, since, salient)
     if others:
-        staying |= named_by(held, others)
         names = {one.name for one in world.entities}
+        staying = names.difference(one.name for one in others) | named_by(held, others)
         staying = _with_neighbours(staying, [one for one in edges if one.step >= since], names)
         others = [one for one in others if one.name not in staying]
     gone = {one.name for one in others}
@@ -72,14 +71,14 @@ def decayed_world(
     )
 
 
-def _strong(
+def _faded(
     entities: tuple[Entity, ...],
     step: int,
     settings: DecaySettings,
     since: float,
     salient: Iterable[str],
-) -> set[str]:
-    """The names over the threshold, the most active ones as far as there is room.
+) -> list[Entity]:
+    """Those that are under the threshold, or among the least active where there is no room.
 
     Only what would leave is looked for in texts, and only where there are too many is it reckoned
     by how much they are over it.
@@ -90,6 +89,8 @@ def _strong(
         if one.last_step < since
         and (one.mentions <= 1 or _activation(one, step, settings) < settings.threshold)
     ]
+    if not weak and len(entities) <= settings.most_entities:
+        return weak
     told = named_by(salient, weak)
     out = {
         one.name
@@ -99,7 +100,8 @@ def _strong(
     strong = [one for one in entities if one.name not in out]
     if len(strong) > settings.most_entities:
         strong.sort(key=lambda one: -_activation(one, step, settings, told))
-    return {one.name for one in strong[: settings.most_entities]}
+        out |= {one.name for one in strong[settings.most_entities :]}
+    return [one for one in entities if one.name in out]
 
 
 def _activation(
