@@ -7,8 +7,10 @@ Run it after a change of the pages: `python docs/images/make_inspector.py`. It n
 from __future__ import annotations
 
 import asyncio
+import importlib
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Callable
 from contextlib import chdir
@@ -28,7 +30,7 @@ from coag.tracing import RunFolder, list_runs, read_run
 
 PLACE = Path(__file__).parent
 LOGS = Path("logs")
-WIDE, PHONE = (1120, 700), (360, 700)
+WIDE, PHONE, TALL = (1120, 700), (360, 700), (1120, 1560)
 COLOURS = 256
 """Of the palette, which keeps the pictures small."""
 LARGEST = 120_000
@@ -71,6 +73,14 @@ async def case(agent: str, scenario: str, model: str, **settings: object) -> lis
     return sorted(list_runs(folder.path), key=lambda run: read_run(run.path).started_at)
 
 
+async def planner() -> str:
+    """Makes the run of the tests' agent that keeps where it stands; tells its key."""
+    sys.path.append(str(PLACE.parents[1] / "tests"))
+    made = importlib.import_module("kits.aware_runs")
+    run: RunFolder = await made.aware_run(LOGS)
+    return run.path.name
+
+
 async def runs() -> list[Shot]:
     """Makes the runs; tells what to show of them."""
     rule = ("keep_charge_to_reach_charger",)
@@ -92,6 +102,7 @@ async def runs() -> list[Shot]:
         Shot(name="evaluation", path=third, act=at("#evaluation", ".verdict details")),
         Shot(name="why", path=f"/runs/{stranded}/cycles/1/why"),
         Shot(name="beliefs", path=f"/runs/{stranded}/beliefs", scheme="dark"),
+        Shot(name="awareness", path=f"/runs/{await planner()}/cycles/7/awareness"),
         Shot(name="memory", path=f"/runs/{walled}/memory"),
         Shot(name="procedures", path=f"/runs/{taught}/procedures", scheme="dark"),
         Shot(name="findings", path=f"/runs/{stranded}/findings", act=at("main", ".evidence")),
@@ -104,7 +115,7 @@ async def runs() -> list[Shot]:
 
 def taken(browser: Browser, url: str, shot: Shot) -> Image.Image:
     """What a browser shows of it."""
-    width, height = PHONE if shot.name == "phone" else WIDE
+    width, height = {"phone": PHONE, "awareness": TALL}.get(shot.name, WIDE)
     context = browser.new_context(
         viewport={"width": width, "height": height},
         color_scheme=shot.scheme,

@@ -16,11 +16,13 @@ from ._svg import add_note, brief, drawing, written
 
 _SHOWN = 40
 """Goals that are drawn."""
-_WIDE = 680.0
-_RIGHT = 64.0
+_FEW = 5
+"""Goals up to which closed ones are drawn, too."""
+_WIDE = 536.0
+_RIGHT = 58.0
 """Room for what waits for what, to the right of the goals."""
-_INDENT = 26.0
-_DEEPEST = 7
+_INDENT = 24.0
+_DEEPEST = 6
 """Levels up to which goals stand further to the right."""
 _GAP = 8.0
 _SIZE, _SMALL = 13.0, 11.0
@@ -78,8 +80,8 @@ class _Tree:
 def goals_svg(stand: Stand, *, prefix: str) -> str:
     """The goals of one cycle, those that serve another below it and further to the right.
 
-    Closed goals are folded where nothing open hangs on them. It has a size of its own, in which
-    its texts can be read: the page lets it be scrolled.
+    Of more than a few goals the closed ones are folded where nothing open hangs on them. It has
+    a size of its own, in which its texts can be read: the page lets it be scrolled.
 
     Args:
         stand: What the module held; without a goal the drawing says so.
@@ -151,7 +153,8 @@ def _tree(goals: Sequence[GoalView]) -> _Tree:
     for goal in goals:
         tree.children.setdefault(goal.parent if goal.parent in by_id else "", []).append(goal)
     awaited = {on for goal in goals if goal.is_open for on in goal.waits_for}
-    wanted = [one for one in goals if one.is_open or one.move is not None or one.id in awaited]
+    few = len(goals) <= _FEW
+    wanted = [one for one in goals if few or one.is_open or one.move or one.id in awaited]
     drawn: set[str] = set()
     for goal in sorted(wanted, key=lambda one: (not one.pursued, not one.is_open, -one.priority)):
         line = _line_to_root(goal, by_id) - drawn

@@ -131,12 +131,21 @@ def _compare(
         after, then = kind.told(one), kind.told(before) if before is not None else ""
         if before is not None and then == after:
             continue
-        move = Move.ADDED if before is None else Move.CHANGED
+        move = Move.ADDED
+        if before is not None:
+            move, (then, after) = Move.CHANGED, _apart(then, after)
         found.moves[kind.kind, key] = move
         found.take(_change(kind, one, move, then, after))
     for key, one in was.items():
         if key not in now:
             found.take(_change(kind, one, Move.GONE, kind.told(one), ""))
+
+
+def _apart(before: str, after: str) -> tuple[str, str]:
+    """What is told of both without the parts that are the same."""
+    was, now = before.split(", "), after.split(", ")
+    gone, new = [one for one in was if one not in now], [one for one in now if one not in was]
+    return ", ".join(gone) or before, ", ".join(new) or after
 
 
 def _change(kind: _Kind, one: Any, move: Move, before: str, after: str) -> StateChange:

@@ -293,15 +293,21 @@ def words(root: Element) -> list[str]:
 
 
 def test_goals_are_drawn_with_what_they_serve_and_wait_for() -> None:
-    root = parsed(goals_svg(stand(), prefix="p"))
+    goals = (*stand().goals, goal_view(9, status="completed"), goal_view(8, status="abandoned"))
+    root = parsed(goals_svg(stand(goals=goals), prefix="p"))
     told = " ".join(words(root))
     assert "active, pursued now" in told
     assert "+ new" in told
-    assert "1 completed: folded" in told
+    assert "2 completed, 1 abandoned: folded" in told
     dashed = [path for path in root.iter(f"{SVG}path") if path.get("stroke-dasharray") == "5 3"]
     assert len(dashed) == 1  # the windows wait for the hall
     indents = {float(box.get("x", "0")) for box in root.iter(f"{SVG}rect") if box.get("rx") == "6"}
     assert len(indents) == 2
+
+
+def test_of_a_few_goals_closed_ones_are_drawn_too() -> None:
+    goals = (goal_view(1, status="completed"), goal_view(2, status="abandoned"))
+    assert {"goal 1", "goal 2"} <= set(words(parsed(goals_svg(stand(goals=goals), prefix="p"))))
 
 
 def test_a_closed_goal_is_drawn_where_something_open_hangs_on_it() -> None:
