@@ -76,6 +76,9 @@ class ObservedAttention(Value):
     urgency: Share = 0.5
     ttl: int | None = Field(default=None, gt=0)
     """How many steps it is there for, this one among them; None until it is taken away."""
+    slot: HeardText = ""
+    """Of what it is the latest, e.g. `mood`: it takes the place of what was noticed there before.
+    Empty for something that stands beside all others."""
 
 
 class ObservedEvent(Value):

@@ -74,7 +74,7 @@ def _noticed(attention: Attention, observation: Observation, step: int, source: 
     return attention.add(
         *(
             AttentionItem(
-                id=attention_id(seen.type, seen.description),
+                id=attention_id(seen.type, seen.description, seen.slot),
                 type=seen.type,
                 description=seen.description,
                 urgency=seen.urgency,

@@ -46,7 +46,9 @@ _OFTEN = 3
 _OPEN = 50
 """Goals, the latest ones, whose words make a new topic no new subject."""
 _TTL = 5
-_SHIFT, _CALLBACK = 0.5, 0.6
+_SHIFT, _CALLBACK, _GLAD = 0.5, 0.6, 0.3
+_MOOD = "mood"
+"""The slot of moods: the latest takes the place of the one before."""
 _WORRYING = {
     Sentiment.NEGATIVE: 0.7,
     Sentiment.CONFUSED: 0.7,
@@ -62,8 +64,9 @@ class ConversationAdapter(DomainAdapter):
 
     `parse_observation` takes a `ConversationAnalysis` as a mapping. A message is a pivot if none of
     its topics was one before, is joined to one by the message, or stands in an open goal (of the
-    latest 50), else progress. A pivot, a callback and a bad mood need attention. A topic that is
-    asked about in three steps, and that no stated goal names, becomes a goal.
+    latest 50) or shares a word with the last ones, else progress. A pivot, a callback and a mood
+    need attention; a new mood takes the place of the last, a neutral message says nothing of it. A
+    topic that is asked about in three steps, and that no stated goal names, becomes a goal.
     """
 
     def __init__(self) -> None:
@@ -254,6 +257,17 @@ def _attention(analysis: ConversationAnalysis, thread: Thread) -> tuple[Observed
                 description=f"User sentiment: {analysis.sentiment.value}",
                 urgency=_WORRYING[analysis.sentiment],
                 ttl=_TTL,
+                slot=_MOOD,
+            )
+        )
+    elif analysis.sentiment is Sentiment.POSITIVE:  # what worried is over
+        items.append(
+            ObservedAttention(
+                type=AttentionType.OPPORTUNITY,
+                description=f"User sentiment: {analysis.sentiment.value}",
+                urgency=_GLAD,
+                ttl=1,
+                slot=_MOOD,
             )
         )
     return tuple(items)

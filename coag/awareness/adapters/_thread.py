@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -44,12 +45,13 @@ class Thread:
             goals: What is open, in words.
         """
         topics = distinct(analysis.topics)
-        known = names.find(topics, earlier)
+        known, before = names.find(topics, earlier), active_topics(earlier)
         linked = not known and (
-            _joined_to(topics, analysis, earlier, names)
+            _share_words(topics, before)
+            or _joined_to(topics, analysis, earlier, names)
             or any(is_named(topic, goal) for topic in topics for goal in goals)
         )
-        return cls(topics=topics, known=known, before=active_topics(earlier), linked=linked)
+        return cls(topics=topics, known=known, before=before, linked=linked)
 
     @property
     def pivots(self) -> bool:
@@ -61,6 +63,17 @@ class Thread:
         """Whether old topics are taken up again, and none of the last ones goes on."""
         last = {entity.name for entity in self.before}
         return bool(self.known) and all(one.name not in last for one in self.known.values())
+
+
+def _share_words(topics: Sequence[str], before: Sequence[Entity]) -> bool:
+    """Whether a topic has a word of the last ones in it: `flights` after `flights to Faro`."""
+    said = {word for topic in topics for word in _words(topic)}
+    return any(not said.isdisjoint(_words(one.name)) for one in before)
+
+
+def _words(name: str) -> list[str]:
+    """The longer words of a name, of whatever number."""
+    return [word.removesuffix("s") for word in re.findall(r"\w{4,}", folded(name))]
 
 
 def _joined_to(

@@ -24,7 +24,8 @@ _MOST_TOPICS = 4
 _KNOWN = 300
 """Entities, the latest, whose names are looked for in a text."""
 _NAME = re.compile(r"(?<![.!?]\s)(?<!^)\b[A-Z][\w+#]*(?:\s[A-Z][\w+#]*)*")
-_CODED = re.compile(r"\b[A-Za-z]+[a-z][A-Z]\w*|\b[A-Z]{2,}\w*")
+_CODED = re.compile(r"\b[A-Za-z]+[a-z][A-Z]\w*|\b[A-Z]{2,4}s?\b|\b[A-Z]{2,}(?=\w*\d)\w*")
+"""Words with a capital inside, abbreviations of up to four letters, and codes with digits."""
 _CUE = re.compile(
     r"\b(?:about|regarding|(?:going |go |coming |come |get |getting )?back to|returning to|learn|"
     r"learning|make|making|cook|cooking|build|building|for|with|use|using|play|playing|visit|"
@@ -39,7 +40,8 @@ _STOP = words(
     "everything nothing something anything one two more most much many first next last time way "
     "thing things work works working help know think want need like get got go going come back "
     "make made use using see say said tell told try learn build please thanks thank today "
-    "tomorrow yesterday everywhere instead myself yourself sure fun free example"
+    "tomorrow yesterday everywhere instead myself yourself sure fun free example his him her own "
+    "other others another someone somebody anyone anybody nobody everyone everybody each both"
 )
 _PRONOUN = words(
     "I I'm I'd I've I'll OK Oh Hi Hey Hello Thanks Monday Tuesday Wednesday Thursday Friday "
@@ -114,7 +116,7 @@ def _topics(text: str, said: Sequence[str], state: AwarenessState) -> tuple[str,
     found = [
         *_known(text, state),
         *_coded(text),
-        *(name for sentence in said for name in _NAME.findall(sentence) if name not in _PRONOUN),
+        *(name for sentence in said for name in _NAME.findall(sentence) if _says_something(name)),
         *_cued(said),
     ]
     kept: list[str] = []
@@ -144,7 +146,11 @@ def _spaced(text: str) -> str:
 
 def _coded(text: str) -> list[str]:
     """Names that are written as in code, wherever they stand."""
-    return [name for name in _CODED.findall(text) if name not in _PRONOUN]
+    return [name for name in _CODED.findall(text) if _says_something(name)]
+
+
+def _says_something(name: str) -> bool:
+    return name not in _PRONOUN and name.casefold() not in _STOP
 
 
 def _cued(said: Iterable[str]) -> list[str]:

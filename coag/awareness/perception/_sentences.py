@@ -19,7 +19,7 @@ _FILLER = re.compile(
 _GOAL = re.compile(
     r"\b(?:I|we)(?:'d| would) (?:also )?(?:like|love) to (?P<a>.+)"
     r"|\b(?:I|we) (?:also |really |just )?(?:want|need|have|plan|hope) to (?P<b>.+)"
-    r"|\b(?:I'm|I am|we're|we are) (?:trying|going|planning) to (?P<c>.+)"
+    r"|\b(?:I'm|I am|we're|we are) (?:trying|going|planning) to (?P<c>(?!be\b).+)"
     r"|\bmy (?:goal|aim|plan) is to (?P<d>.+)"
     r"|\blet's (?P<e>.+)"
     r"|\bhelp me (?:to )?(?P<f>.+)"

@@ -35,8 +35,10 @@ class AttentionItem(Value):
     """Who noticed it, e.g. an adapter's domain."""
 
 
-def attention_id(type: AttentionType, description: str) -> str:
-    """The id of an item: the same thing noticed again has the same one."""
+def attention_id(type: AttentionType, description: str, slot: str = "") -> str:
+    """The id of an item: the same thing noticed again has the same one, and all of one slot."""
+    if slot:
+        return content_id("slot", folded(slot))[:8]
     return content_id(type.value, folded(description))[:8]
 
 

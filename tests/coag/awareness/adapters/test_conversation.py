@@ -60,6 +60,11 @@ def test_a_topic_that_the_message_joins_to_an_earlier_one_is_progress() -> None:
     assert _attention(state) == []
 
 
+def test_a_detail_of_the_last_topic_is_progress() -> None:
+    state = _after({"topics": ["flights to Faro"]}, {"topics": ["flight price"]})
+    assert _last_event(state) == (TransitionType.PROGRESS, "Continuing: {'flight price'}")
+
+
 def test_edges_between_other_things_join_no_topic() -> None:
     apart = {"source": "eggs", "type": "refers_to", "target": "Python"}
     state = _after({"topics": ["Python"]}, {"topics": ["cooking"], "relationships": [apart]})
@@ -112,7 +117,22 @@ def test_a_return_to_a_left_topic_is_an_opportunity_even_if_nobody_says_so() -> 
 def test_frustration_is_an_urgent_threat_and_joy_is_none() -> None:
     (item,) = _after({"sentiment": "frustrated"}).attention.items
     assert (item.type, item.urgency) == (AttentionType.THREAT, 0.8)
-    assert _after({"sentiment": "positive"}).attention.items == ()
+    (item,) = _after({"sentiment": "positive"}).attention.items
+    assert (item.type, item.urgency) == (AttentionType.OPPORTUNITY, 0.3)
+
+
+def test_a_new_mood_takes_the_place_of_the_last_one() -> None:
+    state = _after({"sentiment": "angry"}, {"sentiment": "confused"})
+    assert _attention(state) == [(AttentionType.THREAT, "User sentiment: confused")]
+    state = _after({"sentiment": "angry"}, {"message": "ok"})
+    assert _attention(state) == [(AttentionType.THREAT, "User sentiment: angry")]
+
+
+def test_joy_ends_the_worry_and_passes_at_once() -> None:
+    state = _after({"sentiment": "angry"}, {"sentiment": "positive"})
+    assert _attention(state) == [(AttentionType.OPPORTUNITY, "User sentiment: positive")]
+    state = _after({"sentiment": "angry"}, {"sentiment": "positive"}, {"message": "ok"})
+    assert _attention(state) == []
 
 
 def test_attention_passes_when_its_cause_is_some_steps_past() -> None:

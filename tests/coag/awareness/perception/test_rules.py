@@ -223,3 +223,23 @@ _WORDS = st.sampled_from(_TEXT.split(" "))
 def test_any_words_of_the_rules_give_an_analysis_that_the_adapter_takes(texts: list[str]) -> None:
     assert talk(*texts).step == len(texts)
     assert work(*texts).step == len(texts)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "YESSS it DOES",
+        "Nobody asked ALL the others about it.",
+        "He does it in his own way, May be.",
+    ],
+)
+async def test_small_words_are_no_topics_however_they_are_written(text: str) -> None:
+    engine = AwarenessEngine(ConversationAdapter())
+    seen = await RulePerception().perceive(text, engine.state)
+    assert seen["topics"] == []
+
+
+async def test_what_may_happen_to_somebody_is_no_goal() -> None:
+    engine = AwarenessEngine(ConversationAdapter())
+    seen = await RulePerception().perceive("I am going to be fined, am I not?", engine.state)
+    assert seen["goals"] == []
