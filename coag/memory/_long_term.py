@@ -221,9 +221,7 @@ class LongTermMemory:
         return await found(self.store, self.scopes.readable, kind, name)
 
     async def history(self, name: str) -> tuple[Record, ...]:
-        """What stood in a record's place before it and since, oldest first; empty if unknown.
-
-        Each record comes once; `held_when` tells all the times in which each held.
+        """What stood in a record's place before and since, oldest first; see also `held_when`.
 
         Args:
             name: Id or unique short id (its first 8 digits or more) of any record of the chain.
