@@ -9,6 +9,7 @@ from coag.errors import AwarenessError, ObservationError
 from ._goal_changes import add_goals, change_goals
 from ._observation import Observation, ObservedEvent
 from ._resolving import NameResolver
+from ._telling_apart import told_apart
 from ._world_changes import with_beliefs, world_with
 from .state import (
     Attention,
@@ -29,13 +30,15 @@ def updated(
     """The state one step later, with what was observed.
 
     In the order of algorithm 1: tick, entities, goals, attention, assumptions, unknowns, the
-    event, expiry. What the paper has no line for stands next to its module: relationships after
-    entities, changes of goals after new goals, what is settled after what is unknown, the self
-    model before the event, compression after it.
+    event, expiry. What the paper has no line for stands next to its module: numbers of different
+    types are told apart before entities, relationships come after them, changes of goals after new
+    goals, what is settled after what is unknown, the self model before the event, compression
+    after it.
 
     Raises:
         AwarenessError: The observation names what does not exist, or would make a circle.
     """
+    observation = told_apart(observation, state.world, resolver.settings)
     ticked = state.tick(now)
     step = ticked.step
     world = world_with(state.world, observation, step, resolver)

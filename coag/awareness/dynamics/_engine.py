@@ -10,7 +10,6 @@ from coag.awareness._domain import BUDGET, check_budget, injected, new_state, ob
 from coag.awareness._observation import Observation
 from coag.awareness._resolving import NameResolver
 from coag.awareness._settings import EngineSettings
-from coag.awareness._telling_apart import told_apart
 from coag.awareness._updating import updated
 from coag.awareness.state import AwarenessState
 from coag.schema import Clock, SystemClock
@@ -170,7 +169,6 @@ class DynamicEngine:
         dynamics = self._dynamics
         if dynamics.learning is not None:
             observation = weighed_goals(observation, before, dynamics.learning)
-        observation = told_apart(observation, before.world, self._resolver.settings)
         after = updated(before, observation, self._clock.now(), resolver=self._resolver)
         moved = moved_on(before, after, dynamics)
         if self._archive is not None:

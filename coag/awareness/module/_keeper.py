@@ -8,7 +8,6 @@ from datetime import datetime
 
 from coag.awareness._observation import GoalChange, Observation
 from coag.awareness._resolving import NameResolver
-from coag.awareness._telling_apart import told_apart
 from coag.awareness._updating import updated
 from coag.awareness.dynamics import (
     ArchivedItem,
@@ -17,7 +16,7 @@ from coag.awareness.dynamics import (
     moved_on,
     weighed_goals,
 )
-from coag.awareness.state import AwarenessState, Goal, TransitionType, folded
+from coag.awareness.state import AwarenessState, Goal, GoalStatus, TransitionType, folded
 from coag.schema import ExecutionOutcome, ExecutionStatus, Percept, PerceptKind, Trust
 
 from ._ahead import looked_ahead
@@ -77,6 +76,8 @@ class Keeper:
                 settled.add(id_of_stalled(goal))
                 change = GoalChange(goal=goal.id, succeeded=True)
                 seen = seen.model_copy(update={"goal_changes": (*seen.goal_changes, change)})
+        elif percept.kind is PerceptKind.MESSAGE and not percept.sets_goal:
+            seen = _taken_up(seen, kept)
         state = self._updated(kept.state, seen, percept.at)
         if percept.kind is PerceptKind.MESSAGE and percept.sets_goal:
             standing = self._serving(percept.content, state, standing)
@@ -117,7 +118,6 @@ class Keeper:
     def _updated(self, state: AwarenessState, seen: Observation, at: datetime) -> AwarenessState:
         if self.dynamics.learning is not None:
             seen = weighed_goals(seen, state, self.dynamics.learning)
-        seen = told_apart(seen, state.world, self.settings.engine)
         return updated(state, seen, at, resolver=self.resolver)
 
     def _serving(self, request: str, state: AwarenessState, standing: Standing) -> Standing:
@@ -140,3 +140,13 @@ class Keeper:
         state = bounded(state, self.settings, standing.goal)
         left = archived(left_between(came, state), came.goals, came.step, came.at)
         return Moved(Kept(state, standing), left)
+
+
+def _taken_up(seen: Observation, kept: Kept) -> Observation:
+    """With the activity's goal open again: an answer ended it, and a message goes on with it."""
+    goals = kept.state.goals.goals
+    goal = next((one for one in goals if one.id == kept.standing.goal), None)
+    if goal is None or goal.status is not GoalStatus.COMPLETED:
+        return seen
+    change = GoalChange(goal=goal.id, status=GoalStatus.ACTIVE)
+    return seen.model_copy(update={"goal_changes": (*seen.goal_changes, change)})

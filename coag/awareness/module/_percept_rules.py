@@ -20,7 +20,7 @@ from coag.schema import Percept, PerceptKind, Trust
 
 from ._noticing import changed, impasse, outcome_unknown
 from ._settings import AwarenessSettings
-from ._texts import short
+from ._texts import both_ends, short
 
 _PRIORITY = 0.8
 """Of the goal that the activity serves."""
@@ -72,7 +72,7 @@ def with_return(rules: Observation, percept: Percept) -> Observation:
 
 def goal_text(request: str, settings: AwarenessSettings) -> str:
     """A request as the description of a goal."""
-    return short(request, settings.goal_text, "(a request without text)")
+    return both_ends(request, settings.goal_text, "(a request without text)")
 
 
 def open_goal(state: AwarenessState, description: str) -> Goal | None:
@@ -103,7 +103,10 @@ def _said(
     """A message: a new goal, or something said on the one there is."""
     who, what = short(percept.source), short(percept.content)
     if not percept.sets_goal:
-        event = ObservedEvent(type=TransitionType.EXTERNAL_EVENT, description=f"{who} says: {what}")
+        told = f"{who} says: {what}"
+        if told == _last_said(state, who):  # "Continue." once more
+            return Observation()
+        event = ObservedEvent(type=TransitionType.EXTERNAL_EVENT, description=told)
         return Observation(event=event)
     description = goal_text(percept.content, settings)
     leaves = current is not None and folded(current.description) != folded(description)
@@ -112,3 +115,9 @@ def _said(
         description=f"{who} asks: {what}",
     )
     return pursued(description, state).model_copy(update={"event": event})
+
+
+def _last_said(state: AwarenessState, who: str) -> str | None:
+    """What somebody said last, as the trajectory tells it."""
+    told = (one.description for one in reversed(state.trajectory.transitions))
+    return next((one for one in told if one.startswith(f"{who} says: ")), None)

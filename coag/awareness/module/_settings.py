@@ -38,7 +38,7 @@ class AwarenessSettings(Value):
     permission and no resources, so that an agent can always answer. What is forbidden, or a
     limitation, holds for them, too."""
     goal_text: int = Field(default=200, gt=0)
-    """Characters of a request that are its goal's description."""
+    """Characters of a request that are its goal's description: of more its beginning and end."""
     kept_goals: int = Field(default=40, gt=0)
     """Goals, the closed ones among them; closed ones go first."""
     kept_entities: int = Field(default=100, gt=0)
