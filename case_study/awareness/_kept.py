@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from pathlib import Path
 from typing import Literal
 
@@ -10,6 +11,8 @@ from pydantic import ValidationError
 
 from coag.errors import ConfigurationError
 from coag.schema import Value
+
+_BEGINNING = b'{"model":'
 
 
 class KeptAnswer(Value):
@@ -40,13 +43,15 @@ class AnswerFile:
         path: Where it is; made with the first answer. None keeps them in memory alone.
 
     Raises:
-        ConfigurationError: It holds something else; a last line that was cut off is let go.
+        ConfigurationError: It holds something else. A last line that was cut off is let go with the
+            next answer.
         OSError: It cannot be read.
     """
 
     def __init__(self, path: Path | None = None) -> None:
         self._path = path
         self._known: dict[tuple[str, str, str], KeptAnswer] = {}
+        self._whole = 0
         if path is not None and path.exists():
             self._read(path)
 
@@ -59,21 +64,25 @@ class AnswerFile:
         self._known[answer.model, answer.asked, answer.digest] = answer
         if self._path is not None:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            with self._path.open("a", encoding="utf-8") as file:
-                file.write(answer.model_dump_json() + "\n")
+            line = f"{json.dumps(answer.model_dump(mode='json'))}\n".encode()
+            with self._path.open("ab") as file:
+                file.truncate(self._whole)
+                file.write(line)
+            self._whole += len(line)
 
     def _read(self, path: Path) -> None:
-        text = path.read_text(encoding="utf-8")
-        lines = text.splitlines()
-        if lines and not text.endswith("\n"):
-            path.write_text("".join(f"{line}\n" for line in lines[:-1]), encoding="utf-8")
-            lines.pop()
+        held = path.read_bytes()
+        *lines, rest = held.split(b"\n")
+        if rest and not (lines or rest.startswith(_BEGINNING)):
+            lines.append(rest)  # none of ours, and not to be touched
+        self._whole = len(held) - len(rest)
         for number, line in enumerate(lines, 1):
             try:
                 one = KeptAnswer.model_validate_json(line)
             except ValidationError as error:
+                said = line[:80].decode(errors="replace")
                 raise ConfigurationError(
-                    f"Line {number} of {str(path)!r} is no kept answer: {line[:80]!r}. Name "
+                    f"Line {number} of {str(path)!r} is no kept answer: {said!r}. Name "
                     "another file, or take the line out."
                 ) from error
             self._known[one.model, one.asked, one.digest] = one

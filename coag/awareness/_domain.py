@@ -72,9 +72,9 @@ def check_budget(budget: int) -> None:
     """Refuses a budget that is none.
 
     Raises:
-        ValueError: It is negative.
+        ValueError: It is negative, or no finite number.
     """
-    if budget < 0:
+    if not 0 <= budget < float("inf"):
         raise ValueError(f"budget is in tokens and at least 0, not {budget!r}.")
 
 

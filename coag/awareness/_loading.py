@@ -70,8 +70,12 @@ def _up_to_date(
     return given
 
 
-def _parsed(text: str | bytes) -> Mapping[str, object]:
+def _parsed(text: object) -> Mapping[str, object]:
     """The mapping that JSON text says."""
+    if not isinstance(text, str | bytes):
+        raise AwarenessError(
+            f"This is no awareness state, but {text!r:.80} of the type {type(text).__name__}."
+        )
     try:
         given: object = from_json(text)
     except ValueError as error:

@@ -6,8 +6,8 @@ import re
 
 from coag.schema import cleaned, well_formed
 
-_GAP = r"[\s\u00ad\u034f\u180e\u200b-\u200f\u2060-\u2064\ufe00-\ufe0f\ufeff\U000e0000-\U000e007f]*"
-"""Blanks, and what a reader does not see."""
+_GAP = r"[^\w\x21-\x7e]*"
+"""Blanks, what a reader does not see, and whatever else is neither ASCII nor a letter or digit."""
 _DELIMITER = re.compile(rf"<(?={_GAP}(?:/|sagen|data))", re.IGNORECASE)
 
 

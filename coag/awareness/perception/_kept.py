@@ -18,6 +18,7 @@ from ._protocol import Perception
 from ._summary import summary_of
 
 _SUMMARY_TOKENS = 300
+_BEGINNING = b'{"key":'
 _LOG = logging.getLogger(__name__)
 
 
@@ -60,7 +61,8 @@ class KeptPerception:
         self._perception = perception
         self._file = file
         self._reader = reader
-        self._kept = {one.key: one for one in _readings(file)}
+        readings, self._whole = _readings(file)
+        self._kept = {one.key: one for one in readings}
 
     async def perceive(self, text: str, state: AwarenessState) -> Mapping[str, object]:
         """What a text says where things stand so.
@@ -75,11 +77,18 @@ class KeptPerception:
         if reading is None:
             reading = await self._read(key, text, state)
             self._kept[key] = reading
-            with self._file.open("a", encoding="utf-8") as file:
-                file.write(f"{reading.model_dump_json()}\n")
+            self._append(reading)
         if reading.fault is not None:
             raise ModelAnswerError(**reading.fault.model_dump())
         return reading.analysis or {}
+
+    def _append(self, reading: Reading) -> None:
+        """Writes a line, after the whole ones."""
+        with self._file.open("ab") as file:
+            file.truncate(self._whole)
+            line = f"{json.dumps(reading.model_dump(mode='json'))}\n".encode()
+            file.write(line)
+        self._whole += len(line)
 
     async def _read(self, key: str, text: str, state: AwarenessState) -> Reading:
         try:
@@ -99,19 +108,21 @@ def _key(*parts: str) -> str:
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
-def _readings(file: Path) -> list[Reading]:
-    """The readings of a file; none if there is no such file."""
+def _readings(file: Path) -> tuple[list[Reading], int]:
+    """The readings of a file, none if there is no such file, and the bytes of its whole lines."""
     try:
-        lines = file.read_text(encoding="utf-8").splitlines(keepends=True)
+        held = file.read_bytes()
     except FileNotFoundError:
-        return []
-    except (OSError, UnicodeDecodeError) as error:
+        return [], 0
+    except OSError as error:
         raise ConfigurationError(f"Readings cannot be read from {str(file)!r}: {error}") from error
-    if lines and not lines[-1].endswith("\n"):
-        file.write_text("".join(lines := lines[:-1]), encoding="utf-8")
+    *lines, rest = held.split(b"\n")
+    if rest and not (lines or rest.startswith(_BEGINNING)):
+        lines.append(rest)  # none of ours, and not to be touched
+    elif rest:
         _LOG.warning("the last line of %r was cut off and is left out", str(file))
     try:
-        return [Reading.model_validate_json(line) for line in lines]
+        return [Reading.model_validate_json(line) for line in lines], len(held) - len(rest)
     except ValidationError as error:
         raise ConfigurationError(
             f"{str(file)!r} holds no readings: {error.errors()[0]['msg']}. Give another file."

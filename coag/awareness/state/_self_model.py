@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 
 from pydantic import model_validator
 
@@ -161,13 +162,17 @@ class SelfModel(Value):
         return reasons
 
     def _lacking(self, action: str) -> list[str]:
-        """A sentence for each resource of which there is not enough."""
+        """A sentence for each resource of which there is not enough.
+
+        What takes of a resource may be declared. Of one of which nothing is, everything takes.
+        """
         needs = [need for need in self.needs if _fits(need.action, action)]
         if not needs:
+            declared = {folded(need.resource) for need in self.needs}
             return [
                 f"{one.name} has run out."
                 for one in self.resources
-                if one.depletable and one.remaining <= 0
+                if one.depletable and one.remaining <= 0 and folded(one.name) not in declared
             ]
         reasons: list[str] = []
         for need in needs:
@@ -176,6 +181,10 @@ class SelfModel(Value):
             if resource is None or left < need.amount:
                 reasons.append(f"{action!r} takes {need.amount:g} {need.resource}, {left:g} left.")
         return reasons
+
+
+_CAMEL = re.compile(r"(?<=[a-z\d])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_UNSEEN = frozenset("\u00ad\u200b\u200c\u200d\u2060\ufeff")
 
 
 def _fits(pattern: str, action: str) -> bool:
@@ -194,5 +203,6 @@ def _said_in(entry: str, action: str) -> bool:
 
 
 def _words(text: str) -> list[str]:
-    """The words of a name of an action, `delete_file` like `delete file`."""
-    return re.findall(r"[^\W_]+", text.casefold())
+    """The words of a name of an action, `delete_file` and `deleteFile` like `delete file`."""
+    plain = "".join(one for one in unicodedata.normalize("NFKC", text) if one not in _UNSEEN)
+    return re.findall(r"[^\W_]+", _CAMEL.sub(" ", plain).casefold())

@@ -111,3 +111,19 @@ def test_a_file_of_something_else_is_refused_with_its_line(tmp_path: Path) -> No
     path.write_text(f"{kept.model_dump_json()}\nnonsense\n")
     with pytest.raises(ConfigurationError, match=r"Line 2 of .* is no kept answer: 'nonsense'"):
         AnswerFile(path)
+
+
+@pytest.mark.parametrize("text", ['{"my": "config"}', "one\ntwo", "hello\n"])
+def test_a_file_of_something_else_is_refused_and_left_as_it_is(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_text(text)
+    with pytest.raises(ConfigurationError, match="is no kept answer"):
+        AnswerFile(path)
+    assert path.read_text() == text
+
+
+def test_an_answer_with_any_line_separator_is_read_again(tmp_path: Path) -> None:
+    path = tmp_path / "answers.jsonl"
+    kept = KeptAnswer(model="m", asked="urgency", digest="d", outcome="answered", answer="x\u2028y")
+    AnswerFile(path).keep(kept)
+    assert AnswerFile(path).find("m", "urgency", "d") == kept

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
@@ -77,3 +78,9 @@ def test_an_older_version_from_which_no_step_leads_all_the_way_is_refused() -> N
 def test_what_is_no_state_is_refused_with_the_place(text: str | bytes, said: str) -> None:
     with pytest.raises(AwarenessError, match=f"no awareness state.*{said}"):
         load_state(text)
+
+
+@pytest.mark.parametrize("given", [None, 5, ["state"]])
+def test_what_is_neither_text_nor_a_mapping_is_refused(given: Any) -> None:
+    with pytest.raises(AwarenessError, match="This is no awareness state, but"):
+        load_state(given)

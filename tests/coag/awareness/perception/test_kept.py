@@ -85,10 +85,25 @@ async def test_a_line_that_was_cut_off_is_read_again(
     assert later.asked == []
 
 
-def test_a_file_of_something_else_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize("text", ["hello\n", '{"my": "config"}', "one\ntwo", "\n\n", "\udc80"])
+def test_a_file_of_something_else_is_refused_and_left_as_it_is(tmp_path: Path, text: str) -> None:
     file = tmp_path / "notes.txt"
-    file.write_text("hello\n")
+    file.write_bytes(held := text.encode(errors="surrogateescape"))
     with pytest.raises(ConfigurationError, match=r"holds no readings.*Give another file"):
         KeptPerception(Counting(), file, "one")
+    assert file.read_bytes() == held
+
+
+async def test_texts_with_any_line_separators_are_read_again(
+    tmp_path: Path, state: AwarenessState
+) -> None:
+    file, text = tmp_path / "readings.jsonl", "I want to learn\u2028Python.\x85Now."
+    await KeptPerception(Counting(), file, "one").perceive(text, state)
+    later = Counting()
+    await KeptPerception(later, file, "one").perceive(text, state)
+    assert later.asked == []
+
+
+def test_what_cannot_be_read_is_told(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="Readings cannot be read"):
         KeptPerception(Counting(), tmp_path, "one")

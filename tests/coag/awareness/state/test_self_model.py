@@ -74,11 +74,13 @@ def test_a_need_of_something_that_is_not_there_is_not_met() -> None:
     assert me.can_i("fly").reasons == ("'fly' takes 2 wings, 0 left.",)
 
 
-def test_an_action_without_a_stated_need_takes_some_of_everything_that_can_run_out() -> None:
+def test_an_action_without_a_stated_need_takes_of_what_nobody_s_needs_are_stated_of() -> None:
     room = Resource(name="room", capacity=3, remaining=0, depletable=False)
     empty = SelfModel(resources=(BATTERY, room)).spend("battery", 4)
     assert SelfModel(resources=(BATTERY, room)).can_i("wait").resourced
     assert empty.can_i("wait").reasons == ("battery has run out.",)
+    stated = (Need(action="fly", resource="Battery", amount=2),)
+    assert empty.model_copy(update={"needs": stated}).can_i("wait").resourced
 
 
 def test_spending_lessens_what_can_run_out_and_never_below_nothing() -> None:
@@ -116,3 +118,9 @@ def test_the_latest_mistakes_are_kept() -> None:
         me = me.note(FailureNote(step=step, action="open", lesson="push, do not pull"), keep=2)
     assert [one.step for one in me.failures] == [3, 4]
     assert me.note(FailureNote(step=9, action="open"), keep=0).failures == ()
+
+
+@pytest.mark.parametrize("action", ["delete_order", "deleteOrder", "DeleteOrder", "Delete Order!"])
+@pytest.mark.parametrize("forbidden", ["delete order", "deleteOrder", "DELETE_ORDER"])
+def test_what_is_forbidden_is_so_however_its_words_are_joined(forbidden: str, action: str) -> None:
+    assert not SelfModel(forbidden=(forbidden,)).can_i(action).authorised
