@@ -4,26 +4,30 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypeGuard
 from xml.etree.ElementTree import Element, SubElement
 
 from coag.inspector.views import Course, Lane, Marks, Series, Span
 
+from ._course_sheet import (
+    HEAD,
+    LANE,
+    LEFT,
+    RIGHT,
+    TOP,
+    WIDE,
+    Sheet,
+    draw_head,
+    draw_more,
+    draw_name,
+)
 from ._ink import Ink
-from ._labels import label, width_of
+from ._labels import label
 from ._shapes import CROSS, TICK, add_box, add_path, add_text, at
 from ._svg import add_note, brief, drawing, written
 
-_WIDE = 1080.0
-_LEFT = 312.0
-"""Where the cycles begin; names stand to the left."""
-_RIGHT = 14.0
-_TOP = 26.0
-_HEAD, _LANE, _MARK, _SERIES, _BELOW = 26.0, 19.0, 20.0, 36.0, 12.0
+_MARK, _SERIES, _BELOW = 20.0, 36.0, 12.0
 """Heights of rows, in pixels."""
-_NAME = 120
-_SIZE = 12.0
 _TICKS = 14
 _LARGEST = 1e100
 """Beyond it a number is not drawn."""
@@ -38,30 +42,6 @@ _INKS: Mapping[str, Ink] = {
 _GOALS = "full: pursued · thin: open · dashed: blocked · faint: deferred or closed"
 _ATTENTION = "the higher a bar the more urgent · outlined: suppressed"
 _MARKS = "full: kept for good · hollow: only the latest are kept"
-
-
-@dataclass(slots=True)
-class _Sheet:
-    """The drawing as far as it is made."""
-
-    root: Element
-    places: Mapping[int, int]
-    """The place of each cycle, from 0."""
-    step: float
-    """Width of a place."""
-    top: float = _TOP
-
-    def left(self, cycle: int) -> float:
-        """Where a cycle's place begins."""
-        return _LEFT + self.places.get(cycle, 0) * self.step
-
-    def right(self, cycle: int) -> float:
-        """Where it ends."""
-        return self.left(cycle) + self.step
-
-    def middle(self, cycle: int) -> float:
-        """Its middle."""
-        return self.left(cycle) + self.step / 2
 
 
 def course_svg(
@@ -80,7 +60,7 @@ def course_svg(
     """
     height = _height(course)
     root = drawing(
-        _WIDE,
+        WIDE,
         height,
         prefix=prefix,
         title="Goals, transitions, attention and resources over the cycles",
@@ -91,7 +71,7 @@ def course_svg(
         add_note(root, "There is no cycle yet.", (2, height / 2))
         return written(root)
     places = {of: number for number, of in enumerate(course.cycles)}
-    sheet = _Sheet(root, places, (_WIDE - _LEFT - _RIGHT) / len(course.cycles))
+    sheet = Sheet(root, places, (WIDE - LEFT - RIGHT) / len(course.cycles))
     _draw_here(sheet, cycle, height)
     _draw_axis(sheet, course.cycles, cycle, leads)
     _draw_goals(sheet, course)
@@ -102,29 +82,29 @@ def course_svg(
 
 
 def _height(course: Course) -> float:
-    height = _TOP + _BELOW
+    height = TOP + _BELOW
     for count, of, row in (
-        (len(course.goals), course.goals_of, _LANE),
+        (len(course.goals), course.goals_of, LANE),
         (len(course.marks), len(course.marks), _MARK),
-        (len(course.attention), course.attention_of, _LANE),
+        (len(course.attention), course.attention_of, LANE),
         (len(course.series), course.series_of, _SERIES),
     ):
-        height += _HEAD + count * row + (_LANE if of > count else 0) if of else 0
+        height += HEAD + count * row + (LANE if of > count else 0) if of else 0
     return max(height, 60)
 
 
-def _draw_here(sheet: _Sheet, cycle: int, height: float) -> None:
+def _draw_here(sheet: Sheet, cycle: int, height: float) -> None:
     """A band behind everything at the cycle that is shown."""
     if cycle not in sheet.places:
         return
     wide = max(sheet.step, 3.0)
     left = sheet.middle(cycle) - wide / 2
     look = {"fill": Ink.BELIEF.paint, "fill-opacity": "0.13"}
-    add_box(sheet.root, (left, _TOP - 4, wide, height - _TOP), look)
+    add_box(sheet.root, (left, TOP - 4, wide, height - TOP), look)
 
 
 def _draw_axis(
-    sheet: _Sheet, cycles: Sequence[int], shown: int, leads: Callable[[int], str] | None
+    sheet: Sheet, cycles: Sequence[int], shown: int, leads: Callable[[int], str] | None
 ) -> None:
     """Numbers of cycles; each leads to the page of its cycle."""
     every = math.ceil(len(cycles) / _TICKS)
@@ -134,7 +114,7 @@ def _draw_axis(
         near = sheet.places[shown]
         marked = [one for one in marked if abs(sheet.places[one] - near) > apart]
         marked.append(shown)
-    add_note(sheet.root, "cycle", (_LEFT - 10, 14), end=True)
+    add_note(sheet.root, "cycle", (LEFT - 10, 14), end=True)
     for cycle in sorted(marked):
         parent = sheet.root
         if leads is not None:
@@ -144,56 +124,29 @@ def _draw_axis(
         add_text(parent, str(cycle), place, ink=ink, anchor="middle", bold=cycle == shown)
 
 
-def _draw_head(sheet: _Sheet, title: str, note: str) -> None:
-    """A heading with what its rows mean."""
-    y = sheet.top + 18
-    add_text(sheet.root, title, (2, y), size=13, bold=True)
-    add_text(sheet.root, note, (_LEFT, y), ink=Ink.QUIET, size=11)
-    d = f"{at(2, sheet.top + 2)}H{brief(_WIDE - 2)}"
-    add_path(sheet.root, d, Ink.GRID, 1, {"stroke-opacity": "0.4"})
-    sheet.top += _HEAD
-
-
-def _draw_name(sheet: _Sheet, text: str, *, ink: Ink = Ink.TEXT) -> None:
-    """What a row is about, cut to the room that there is."""
-    name = label(text, _NAME) or "(nothing)"
-    room = _LEFT - 16
-    if width_of(name, _SIZE) > room:
-        while name and width_of(f"{name}…", _SIZE) > room:
-            name = name[:-1]
-        name = f"{name.rstrip()}…"
-    add_text(sheet.root, name, (8, sheet.top + 13), ink=ink, size=_SIZE)
-
-
-def _draw_more(sheet: _Sheet, more: int) -> None:
-    if more > 0:
-        _draw_name(sheet, f"and {more} more that are not drawn", ink=Ink.QUIET)
-        sheet.top += _LANE
-
-
 # ---- goals and attention ----
 
 
-def _draw_goals(sheet: _Sheet, course: Course) -> None:
+def _draw_goals(sheet: Sheet, course: Course) -> None:
     if not course.goals_of:
         return
-    _draw_head(sheet, "Goals", _GOALS)
+    draw_head(sheet, "Goals", _GOALS)
     for lane in course.goals:
-        _draw_name(sheet, lane.label)
+        draw_name(sheet, lane.label)
         group = _group(sheet, lane)
         for number, span in enumerate(lane.spans):
             _draw_goal(sheet, group, span, opens=number == 0)
-        sheet.top += _LANE
-    _draw_more(sheet, course.goals_of - len(course.goals))
+        sheet.top += LANE
+    draw_more(sheet, course.goals_of - len(course.goals))
 
 
-def _group(sheet: _Sheet, lane: Lane) -> Element:
+def _group(sheet: Sheet, lane: Lane) -> Element:
     group = SubElement(sheet.root, "g")
     SubElement(group, "title").text = label(f"{lane.type}: {lane.label}", 300)
     return group
 
 
-def _draw_goal(sheet: _Sheet, group: Element, span: Span, *, opens: bool) -> None:
+def _draw_goal(sheet: Sheet, group: Element, span: Span, *, opens: bool) -> None:
     left, right = sheet.left(span.first), sheet.right(span.last)
     wide, y = max(right - left - 1, 1.5), sheet.top + 9
     if span.state in ("completed", "abandoned"):
@@ -219,12 +172,12 @@ def _draw_faint(group: Element, ends: tuple[float, float], y: float) -> None:
         add_path(group, d, Ink.QUIET, 1.2, {"stroke-opacity": "0.5"})
 
 
-def _draw_attention(sheet: _Sheet, course: Course) -> None:
+def _draw_attention(sheet: Sheet, course: Course) -> None:
     if not course.attention_of:
         return
-    _draw_head(sheet, "Attention", _ATTENTION)
+    draw_head(sheet, "Attention", _ATTENTION)
     for lane in course.attention:
-        _draw_name(sheet, f"{lane.type}: {lane.label}")
+        draw_name(sheet, f"{lane.type}: {lane.label}")
         group = _group(sheet, lane)
         ink = _INKS.get(lane.type, Ink.QUIET)
         for span in lane.spans:
@@ -234,20 +187,20 @@ def _draw_attention(sheet: _Sheet, course: Course) -> None:
             hidden = {"fill": "none", "stroke": ink.paint, "stroke-dasharray": "3 2"}
             look = hidden if span.state == "suppressed" else {"fill": ink.paint}
             add_box(group, box, look)
-        sheet.top += _LANE
-    _draw_more(sheet, course.attention_of - len(course.attention))
+        sheet.top += LANE
+    draw_more(sheet, course.attention_of - len(course.attention))
 
 
 # ---- transitions ----
 
 
-def _draw_marks(sheet: _Sheet, marks: Sequence[Marks]) -> None:
+def _draw_marks(sheet: Sheet, marks: Sequence[Marks]) -> None:
     if not marks:
         return
-    _draw_head(sheet, "What happened", _MARKS)
+    draw_head(sheet, "What happened", _MARKS)
     for one in marks:
         total = sum(count for _, count in one.at)
-        _draw_name(sheet, f"{one.type.replace('_', ' ')} ({total})")
+        draw_name(sheet, f"{one.type.replace('_', ' ')} ({total})")
         d = "".join(_diamond(x, sheet.top + 9, _half(count)) for x, count in _places(sheet, one))
         ink = Ink.WRONG if one.type in ("failure", "reversal") else Ink.BELIEF
         fill = ink.paint if one.sticky else "none"
@@ -255,14 +208,14 @@ def _draw_marks(sheet: _Sheet, marks: Sequence[Marks]) -> None:
         sheet.top += _MARK
 
 
-def _places(sheet: _Sheet, marks: Marks) -> list[tuple[float, int]]:
+def _places(sheet: Sheet, marks: Marks) -> list[tuple[float, int]]:
     """Where marks stand, and for how many transitions; neighbours of many fall together."""
     every = max(1, math.ceil(len(sheet.places) / _PLACES))
     found: dict[int, int] = {}
     for cycle, count in marks.at:
         place = sheet.places.get(cycle, 0) // every * every
         found[place] = found.get(place, 0) + count
-    middle = _LEFT + sheet.step * every / 2
+    middle = LEFT + sheet.step * every / 2
     return [(middle + place * sheet.step, count) for place, count in found.items()]
 
 
@@ -278,20 +231,20 @@ def _diamond(x: float, y: float, half: float) -> str:
 # ---- numbers ----
 
 
-def _draw_series(sheet: _Sheet, course: Course) -> None:
+def _draw_series(sheet: Sheet, course: Course) -> None:
     if not course.series_of:
         return
-    _draw_head(sheet, "Resources and counts", "from the least to the most of each")
+    draw_head(sheet, "Resources and counts", "from the least to the most of each")
     for one in course.series:
         known = [value for value in one.values if _drawn(value)]
         last = next((value for value in reversed(one.values) if value is not None), None)
         told = "-" if last is None else f"{last:g}"
         of = f" of {one.capacity:g}" if one.capacity is not None else ""
-        _draw_name(sheet, f"{label(one.name, 40)}: {told}{of}")
+        draw_name(sheet, f"{label(one.name, 40)}: {told}{of}")
         if known:
             _draw_line(sheet, one, (min(known), max(known)))
         sheet.top += _SERIES
-    _draw_more(sheet, course.series_of - len(course.series))
+    draw_more(sheet, course.series_of - len(course.series))
 
 
 def _drawn(value: float | None) -> TypeGuard[float]:
@@ -299,7 +252,7 @@ def _drawn(value: float | None) -> TypeGuard[float]:
     return value is not None and abs(value) < _LARGEST
 
 
-def _draw_line(sheet: _Sheet, series: Series, ends: tuple[float, float]) -> None:
+def _draw_line(sheet: Sheet, series: Series, ends: tuple[float, float]) -> None:
     """A line with a step at each change; where nothing is told it has a gap."""
     least, most = ends
     if series.capacity is not None and series.capacity > 0:
@@ -311,14 +264,14 @@ def _draw_line(sheet: _Sheet, series: Series, ends: tuple[float, float]) -> None
             open_line = False
             continue
         share = (value - least) / (most - least) if most > least else 0.5
-        y, x = low - share * (low - high), _LEFT + place * sheet.step
+        y, x = low - share * (low - high), LEFT + place * sheet.step
         d += f"V{brief(y)}" if open_line else at(x, y)
         d += f"H{brief(x + sheet.step)}"
         open_line = True
-    add_path(sheet.root, f"{at(_LEFT, low)}H{brief(_WIDE - _RIGHT)}", Ink.GRID, 0.7)
+    add_path(sheet.root, f"{at(LEFT, low)}H{brief(WIDE - RIGHT)}", Ink.GRID, 0.7)
     add_path(sheet.root, d, Ink.BELIEF, 1.8)
     for value, y in ((most, high + 8), (least, low)) if most > least else ():
-        add_text(sheet.root, f"{value:g}", (_LEFT - 6, y), ink=Ink.QUIET, size=10, anchor="end")
+        add_text(sheet.root, f"{value:g}", (LEFT - 6, y), ink=Ink.QUIET, size=10, anchor="end")
 
 
 # ---- in words ----

@@ -3,37 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from xml.etree.ElementTree import Element, SubElement
 
 from coag.inspector.views import GoalView, Move, Stand
 
+from ._goal_rows import BAR, BOLD, LABEL, LINE, SIZE, WIDE, Row, goal_rows
 from ._ink import Ink
-from ._labels import label, width_of, wrapped
+from ._labels import label, width_of
 from ._legend import LEGEND, Key, add_legend
 from ._shapes import CROSS, TICK, add_box, add_path, add_text, at
 from ._svg import add_note, brief, drawing, written
 
-_SHOWN = 40
-"""Goals that are drawn."""
-_FEW = 5
-"""Goals up to which closed ones are drawn, too."""
-_WIDE = 536.0
 _RIGHT = 58.0
 """Room for what waits for what, to the right of the goals."""
-_INDENT = 24.0
-_DEEPEST = 6
-"""Levels up to which goals stand further to the right."""
-_GAP = 8.0
-_SIZE, _SMALL = 13.0, 11.0
-_BOLD = 1.12
-"""How much wider bold texts are."""
-_LINE = 16.0
-_LINES = 2
-_BAR = 54.0
+_SMALL = 11.0
 _LANES = 5
 """Lines that run beside each other, to the right."""
-_LABEL = 160
 _INKS: Mapping[str, Ink] = {
     "active": Ink.BELIEF,
     "blocked": Ink.WRONG,
@@ -44,37 +29,6 @@ _INKS: Mapping[str, Ink] = {
 _EDGES: Mapping[str, str] = {"blocked": "5 3", "deferred": "2 3", "abandoned": "2 3"}
 """How borders are dashed."""
 _MOVES: Mapping[Move, str] = {Move.ADDED: "+ new", Move.CHANGED: "~ changed"}
-
-
-@dataclass(slots=True)
-class _Row:
-    """A goal in its place, or closed ones that are folded."""
-
-    goal: GoalView | None
-    depth: int
-    lines: list[str]
-    top: float = 0.0
-    parent: str = ""
-
-    @property
-    def left(self) -> float:
-        return 2 + min(self.depth, _DEEPEST) * _INDENT
-
-    @property
-    def height(self) -> float:
-        return 12 + len(self.lines) * _LINE + (_LINE if self.goal else 0)
-
-    @property
-    def middle(self) -> float:
-        return self.top + self.height / 2
-
-
-@dataclass(slots=True)
-class _Tree:
-    """Goals by what they serve, and those that are drawn."""
-
-    children: dict[str, list[GoalView]] = field(default_factory=dict[str, list[GoalView]])
-    drawn: frozenset[str] = frozenset()
 
 
 def goals_svg(stand: Stand, *, prefix: str) -> str:
@@ -90,13 +44,13 @@ def goals_svg(stand: Stand, *, prefix: str) -> str:
     Returns:
         An `<svg>` element.
     """
-    rows = _rows(stand.goals)
+    rows = goal_rows(stand.goals)
     left_out = sum(goal.is_open for goal in stand.goals) - sum(
         row.goal is not None and row.goal.is_open for row in rows
     )
     height = rows[-1].top + rows[-1].height + 4 if rows else LEGEND + 24
     root = drawing(
-        _WIDE + _RIGHT,
+        WIDE + _RIGHT,
         height + (20 if left_out else 0),
         prefix=prefix,
         title=f"Goals as cycle {stand.cycle} began",
@@ -123,96 +77,28 @@ def goals_svg(stand: Stand, *, prefix: str) -> str:
 # ---- places ----
 
 
-def _rows(goals: Sequence[GoalView]) -> list[_Row]:
-    tree = _tree(goals)
-    rows: list[_Row] = []
-    waiting = [(goal, 0) for goal in reversed(tree.children.get("", []))]
-    folded = _folded(tree, "", 0)
-    while waiting:
-        goal, depth = waiting.pop()
-        if goal.id not in tree.drawn:
-            continue
-        text = label(goal.description, _LABEL) or "(nothing)"
-        room = (_WIDE - min(depth, _DEEPEST) * _INDENT - _BAR - 90) / _BOLD
-        lines = wrapped(text, room, _SIZE, _LINES)
-        parent = goal.parent if goal.parent in tree.drawn else ""
-        rows.append(_Row(goal, depth, lines, parent=parent))
-        rows += _folded(tree, goal.id, depth + 1)
-        waiting += [(one, depth + 1) for one in reversed(tree.children.get(goal.id, []))]
-    rows += folded
-    top = LEGEND + 4.0
-    for row in rows:
-        row.top = top
-        top += row.height + _GAP
-    return rows
-
-
-def _tree(goals: Sequence[GoalView]) -> _Tree:
-    by_id = {goal.id: goal for goal in goals}
-    tree = _Tree()
-    for goal in goals:
-        tree.children.setdefault(goal.parent if goal.parent in by_id else "", []).append(goal)
-    awaited = {on for goal in goals if goal.is_open for on in goal.waits_for}
-    few = len(goals) <= _FEW
-    wanted = [one for one in goals if few or one.is_open or one.move or one.id in awaited]
-    drawn: set[str] = set()
-    for goal in sorted(wanted, key=lambda one: (not one.pursued, not one.is_open, -one.priority)):
-        line = _line_to_root(goal, by_id) - drawn
-        if len(drawn) + len(line) <= _SHOWN:
-            drawn |= line
-    tree.drawn = frozenset(drawn)
-    return tree
-
-
-def _line_to_root(goal: GoalView, by_id: Mapping[str, GoalView]) -> set[str]:
-    """A goal and all that it serves."""
-    line: set[str] = set()
-    at_goal: GoalView | None = goal
-    while at_goal is not None and at_goal.id not in line:
-        line.add(at_goal.id)
-        at_goal = by_id.get(at_goal.parent)
-    return line
-
-
-def _folded(tree: _Tree, parent: str, depth: int) -> list[_Row]:
-    """A line that says how many closed goals below one are not drawn."""
-    counts = {"completed": 0, "abandoned": 0}
-    waiting = [one for one in tree.children.get(parent, []) if one.id not in tree.drawn]
-    seen: set[str] = set()
-    while waiting:
-        goal = waiting.pop()
-        if goal.id in seen:
-            continue
-        seen.add(goal.id)
-        if goal.status in counts:
-            counts[goal.status] += 1
-        waiting += tree.children.get(goal.id, [])
-    told = ", ".join(f"{count} {status}" for status, count in counts.items() if count)
-    return [_Row(None, depth, [f"{told}: folded"], parent=parent)] if told else []
-
-
 # ---- drawing ----
 
 
-def _draw(root: Element, row: _Row) -> None:
+def _draw(root: Element, row: Row) -> None:
     group = SubElement(root, "g", {"class": "node"})
     goal = row.goal
     if goal is None:
         look = {"fill": "none", "stroke": Ink.GRID.paint, "stroke-opacity": "0.6"}
-        box = (row.left, row.top, min(_WIDE - row.left, 260), row.height)
+        box = (row.left, row.top, min(WIDE - row.left, 260), row.height)
         add_box(group, box, look, radius=6)
         add_text(group, row.lines[0], (row.left + 12, row.middle + 4), ink=Ink.QUIET, size=_SMALL)
         return
     ink = _INKS.get(goal.status, Ink.QUIET)
     SubElement(group, "title").text = label(_sentence(goal), 400)
-    box = (row.left, row.top, _WIDE - row.left, row.height)
+    box = (row.left, row.top, WIDE - row.left, row.height)
     add_box(group, box, {"fill": Ink.PAPER.paint, **_border(goal, ink)}, radius=6)
     add_box(group, (row.left, row.top + 3, 5, row.height - 6), {"fill": ink.paint})
     _draw_icon(group, goal.status, (row.left + 14, row.top + 16), ink)
     for number, line in enumerate(row.lines):
-        place = (row.left + 32, row.top + 19 + number * _LINE)
+        place = (row.left + 32, row.top + 19 + number * LINE)
         look = Ink.TEXT if goal.is_open else Ink.QUIET
-        add_text(group, line, place, ink=look, size=_SIZE, bold=goal.pursued)
+        add_text(group, line, place, ink=look, size=SIZE, bold=goal.pursued)
     _draw_small(group, row, goal, ink)
 
 
@@ -238,29 +124,29 @@ def _draw_icon(group: Element, status: str, place: tuple[float, float], ink: Ink
         add_path(group, f"{at(x + 1, y - 6)}v8l7 -4z", ink, 1.4, {"fill": ink.paint})
 
 
-def _draw_small(group: Element, row: _Row, goal: GoalView, ink: Ink) -> None:
+def _draw_small(group: Element, row: Row, goal: GoalView, ink: Ink) -> None:
     """What kind of goal it is, and how much it matters."""
     low = row.top + row.height - 9
     x = row.left + 32
     status = f"{goal.status}, pursued now" if goal.pursued else goal.status
     add_text(group, status, (x, low), ink=ink, size=_SMALL, bold=True)
-    x += width_of(status, _SMALL) * _BOLD + 10
+    x += width_of(status, _SMALL) * BOLD + 10
     rest = f"{goal.source}, since cycle {goal.since}"
     add_text(group, rest, (x, low), ink=Ink.QUIET, size=_SMALL)
     move = _MOVES.get(goal.move) if goal.move else None
     if move:
         x += width_of(rest, _SMALL) + 10
         add_text(group, move, (x, low), ink=Ink.GOOD, size=_SMALL, bold=True)
-    left = _WIDE - _BAR - 46
+    left = WIDE - BAR - 46
     share = min(max(goal.priority, 0.0), 1.0)
     ground = {"fill": Ink.GRID.paint, "fill-opacity": "0.4"}
-    add_box(group, (left, row.top + 12, _BAR, 5), ground)
-    add_box(group, (left, row.top + 12, _BAR * share, 5), {"fill": Ink.QUIET.paint})
-    end = (_WIDE - 8, row.top + 18)
+    add_box(group, (left, row.top + 12, BAR, 5), ground)
+    add_box(group, (left, row.top + 12, BAR * share, 5), {"fill": Ink.QUIET.paint})
+    end = (WIDE - 8, row.top + 18)
     add_text(group, f"p {goal.priority:.2f}", end, ink=Ink.QUIET, size=_SMALL, anchor="end")
 
 
-def _draw_hierarchy(root: Element, rows: Sequence[_Row], by_id: Mapping[str, _Row]) -> None:
+def _draw_hierarchy(root: Element, rows: Sequence[Row], by_id: Mapping[str, Row]) -> None:
     for row in rows:
         parent = by_id.get(row.parent)
         if parent is None or row.left <= parent.left:
@@ -270,7 +156,7 @@ def _draw_hierarchy(root: Element, rows: Sequence[_Row], by_id: Mapping[str, _Ro
         add_path(root, d, Ink.QUIET, 1.3)
 
 
-def _draw_waiting(root: Element, rows: Sequence[_Row], by_id: Mapping[str, _Row]) -> None:
+def _draw_waiting(root: Element, rows: Sequence[Row], by_id: Mapping[str, Row]) -> None:
     """A dashed line to what a goal waits for; its arrow stands there."""
     number = 0
     for row in rows:
@@ -278,16 +164,16 @@ def _draw_waiting(root: Element, rows: Sequence[_Row], by_id: Mapping[str, _Row]
             other = by_id.get(on)
             if other is None or other is row:
                 continue
-            reach = _WIDE + 16 + number % _LANES * 9
+            reach = WIDE + 16 + number % _LANES * 9
             number += 1
             start, end = row.middle + 4, other.middle - 4
-            d = f"{at(_WIDE, start)}C{brief(reach)} {brief(start)} {brief(reach)} {brief(start)} "
+            d = f"{at(WIDE, start)}C{brief(reach)} {brief(start)} {brief(reach)} {brief(start)} "
             side = 14 if end > start else -14
             d += f"{brief(reach)} {brief(start + side)}V{brief(end - side)}"
-            d += f"C{brief(reach)} {brief(end)} {brief(reach)} {brief(end)} {brief(_WIDE + 7)} "
+            d += f"C{brief(reach)} {brief(end)} {brief(reach)} {brief(end)} {brief(WIDE + 7)} "
             d += brief(end)
             add_path(root, d, Ink.TRUTH, 1.8, {"stroke-dasharray": "5 3"})
-            tip = f"{at(_WIDE + 1, end)}l8 -4v8z"
+            tip = f"{at(WIDE + 1, end)}l8 -4v8z"
             add_path(root, tip, Ink.TRUTH, 0.5, {"fill": Ink.TRUTH.paint})
 
 
@@ -302,6 +188,6 @@ def _sentence(goal: GoalView) -> str:
 def _told(stand: Stand) -> str:
     told = f"{stand.goals_open} open and {stand.goals_closed} closed goals."
     if stand.pursued is not None:
-        told += f" Pursued now: {label(stand.pursued.description, _LABEL)}."
+        told += f" Pursued now: {label(stand.pursued.description, LABEL)}."
     blocked = sum(goal.status == "blocked" for goal in stand.goals)
     return f"{told} Blocked: {blocked}. The table below tells each."
