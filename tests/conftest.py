@@ -13,7 +13,7 @@ from hypothesis import settings
 pytest_plugins = ["coag.proof.pytest_plugin", "kits.verified", "pytester"]
 
 # Machines that run the tests differ in speed; a slow example is not a wrong one.
-settings.register_profile("coag", deadline=None, max_examples=25)
+settings.register_profile("coag", deadline=None, max_examples=15)
 settings.register_profile("thorough", deadline=None, max_examples=200)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "coag"))
 

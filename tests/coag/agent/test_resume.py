@@ -166,8 +166,15 @@ async def remembered(agent: CoagAgent) -> list[str]:
     return [hit.record.text for hit in (await memory.recall("stones", min_score=0.0)).records]
 
 
-@pytest.mark.parametrize("torn", [False, True])
-@pytest.mark.parametrize("depth", ["full", "compact"])
+@pytest.mark.parametrize(
+    ("depth", "torn"),
+    [
+        ("full", True),
+        ("compact", False),
+        pytest.param("full", False, marks=pytest.mark.long),
+        pytest.param("compact", True, marks=pytest.mark.long),
+    ],
+)
 async def test_a_run_can_be_gone_on_with_from_every_record(
     depth: str, torn: bool, tmp_path: Path
 ) -> None:

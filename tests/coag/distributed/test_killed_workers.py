@@ -66,6 +66,7 @@ async def test_a_turn_whose_worker_is_killed_inside_an_action_is_taken_up_and_no
         assert gate.messages[-1].to_text() == FACT
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.timeout(240)
 async def test_a_killed_worker_that_nobody_replaces_ends_the_turn_in_an_error(
@@ -81,6 +82,7 @@ async def test_a_killed_worker_that_nobody_replaces_ends_the_turn_in_an_error(
     assert (caught.value.kind, caught.value.agent) == ("unreachable", "carrier/default")
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.timeout(240)
 async def test_a_turn_of_an_agent_without_a_trace_is_lost_with_its_worker_and_not_repeated(

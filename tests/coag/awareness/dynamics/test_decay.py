@@ -384,7 +384,7 @@ def _observation(turn: dict[str, object], step: int, goals: GoalGraph) -> Observ
     )
 
 
-@settings(max_examples=5)
+@settings(max_examples=2)
 @given(_turns())
 def test_a_thousand_turns_stay_bounded(turns: list[dict[str, object]]) -> None:
     chosen = DecaySettings(most_entities=100, most_goals=60, most_relationships=100)

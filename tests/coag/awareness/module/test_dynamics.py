@@ -333,7 +333,14 @@ def test_a_run_that_is_taken_up_anywhere_or_lived_again_comes_to_the_same(
 
 
 @pytest.mark.timeout(200)
-@pytest.mark.parametrize(("cycles", "dynamics"), [(1000, None), (400, DynamicsSettings.all_on())])
+@pytest.mark.parametrize(
+    ("cycles", "dynamics"),
+    [
+        pytest.param(1000, None, marks=pytest.mark.long),
+        (400, None),
+        (400, DynamicsSettings.all_on()),
+    ],
+)
 async def test_a_thousand_cycles_stay_bounded(
     cycles: int, dynamics: DynamicsSettings | None
 ) -> None:
