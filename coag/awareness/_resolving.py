@@ -77,18 +77,28 @@ class NameIndex:
 
     def position_of(self, name: str) -> int | None:
         """The position of the entity that has this name or alias in normal form."""
-        return self._exact.get(self._forms(name).normal)
+        return self._exact.get(self.normal(name))
+
+    def type_of(self, name: str) -> str | None:
+        """The type of the entity that has this name or alias in normal form."""
+        position = self.position_of(name)
+        return None if position is None else self._types[position]
+
+    def normal(self, name: str) -> str:
+        """The normal form of a name."""
+        return self._forms(name).normal
+
+    def go_together(self, one: str, other: str) -> bool:
+        """Whether two types are the same, or both of names that are words of a language."""
+        return one == other or (self._is_loose(one) and self._is_loose(other))
 
     def _forms(self, name: str) -> NameForms:
         return forms_of(name, self._settings.generic_words)
 
     def _only(self, positions: set[int] | None, type: str) -> int | None:
         """The one position whose type goes with this one; None for none or several."""
-        fitting = [one for one in positions or () if self._go_together(self._types[one], type)]
+        fitting = [one for one in positions or () if self.go_together(self._types[one], type)]
         return fitting[0] if len(fitting) == 1 else None
-
-    def _go_together(self, one: str, other: str) -> bool:
-        return one == other or (self._is_loose(one) and self._is_loose(other))
 
     def _is_loose(self, type: str) -> bool:
         """Whether names of this type are words of a language; a namespace does not count."""

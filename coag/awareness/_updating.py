@@ -9,7 +9,6 @@ from coag.errors import AwarenessError, ObservationError
 from ._goal_changes import add_goals, change_goals
 from ._observation import Observation, ObservedEvent
 from ._resolving import NameResolver
-from ._telling_apart import told_apart
 from ._world_changes import with_beliefs, world_with
 from .state import (
     Attention,
@@ -38,7 +37,6 @@ def updated(
     Raises:
         AwarenessError: The observation names what does not exist, or would make a circle.
     """
-    observation = told_apart(observation, state.world, resolver.settings)
     ticked = state.tick(now)
     step = ticked.step
     world = world_with(state.world, observation, step, resolver)

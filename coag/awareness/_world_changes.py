@@ -5,6 +5,7 @@ from __future__ import annotations
 from ._beliefs import settle_all
 from ._observation import Observation, ObservedEntity, ObservedRelationship
 from ._resolving import NameIndex, NameResolver, WorldIndex
+from ._telling_apart import told_apart
 from .state import Entity, Merge, Relationship, WorldModel
 
 
@@ -21,7 +22,7 @@ def world_with(
     index = resolver.index_of(world)
     merges = [
         merge
-        for seen in observation.entities
+        for seen in told_apart(observation.entities, index.names)
         if (merge := _upsert(entities, index.names, seen, step, resolver.settings.kept_aliases))
     ]
     edges = _edges(world.relationships, observation.relationships, entities, index, step)

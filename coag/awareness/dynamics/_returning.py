@@ -60,7 +60,6 @@ async def recalled(
         CoagError: The archive cannot be reached or read. Nothing is changed.
     """
     chosen = settings or ReturnSettings()
-    observation = told_apart(observation, state.world, resolver.settings)
     goals, things = _missing(state, observation, resolver)
     room = chosen.most_lookups
     graph, world = state.goals, state.world
@@ -188,13 +187,11 @@ def _missing(
     goals += [change.goal for change in observation.goal_changes]
     known = {folded(one.description) for one in state.goals.goals}
     known |= {one.id for one in state.goals.goals}
-    names = list(dict.fromkeys((one.name, one.type) for one in observation.entities))
-    if not names:
-        return [text for text in dict.fromkeys(goals) if folded(text) not in known], []
+    goals = [text for text in dict.fromkeys(goals) if folded(text) not in known]
+    if not observation.entities:
+        return goals, []
     index = resolver.index_of(state.world)
-    things = [name for name, type in names if index.names.find(name, type) is None]
+    seen = told_apart(observation.entities, index.names)
+    things = [one.name for one in seen if index.names.find(one.name, one.type) is None]
     resolver.keep(state.world, index)
-    return (
-        [text for text in dict.fromkeys(goals) if folded(text) not in known],
-        list(dict.fromkeys(things)),
-    )
+    return goals, list(dict.fromkeys(things))

@@ -15,7 +15,6 @@ from threading import Lock
 
 from coag.awareness._observation import Observation
 from coag.awareness._resolving import NameResolver
-from coag.awareness._telling_apart import told_apart
 from coag.awareness._updating import updated
 from coag.awareness.state import AwarenessState, Step, WorldModel, folded
 from coag.errors import AwarenessError
@@ -132,7 +131,7 @@ def shared_update(
     def applied(seen: SharedVersion) -> SharedVersion:
         nonlocal result
         based = joined(state, seen)
-        own = told_apart(_unsettled(observation, seen.world), seen.world, resolver.settings)
+        own = _unsettled(observation, seen.world)
         result = updated(based, own, now, resolver=resolver)
         return SharedVersion(step=result.step, world=result.world)
 
