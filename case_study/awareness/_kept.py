@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from pathlib import Path
 from typing import Literal
 
-from pydantic import ValidationError
-
-from coag.errors import ConfigurationError
 from coag.schema import Value
-
-_BEGINNING = b'{"model":'
+from coag.tracing import KeptLines
 
 
 class KeptAnswer(Value):
@@ -43,17 +38,14 @@ class AnswerFile:
         path: Where it is; made with the first answer. None keeps them in memory alone.
 
     Raises:
-        ConfigurationError: It holds something else. A last line that was cut off is let go with the
-            next answer.
-        OSError: It cannot be read.
+        ConfigurationError: It cannot be read, or holds something else. A last line that was cut off
+            is let go with the next answer.
     """
 
     def __init__(self, path: Path | None = None) -> None:
-        self._path = path
-        self._known: dict[tuple[str, str, str], KeptAnswer] = {}
-        self._whole = 0
-        if path is not None and path.exists():
-            self._read(path)
+        self._file = None if path is None else KeptLines(path, KeptAnswer, named="answer")
+        held = self._file.values if self._file else ()
+        self._known = {(one.model, one.asked, one.digest): one for one in held}
 
     def find(self, model: str, asked: str, digest: str) -> KeptAnswer | None:
         """The answer that a model gave to this; None if it was not asked yet."""
@@ -62,27 +54,5 @@ class AnswerFile:
     def keep(self, answer: KeptAnswer) -> None:
         """Writes an answer down."""
         self._known[answer.model, answer.asked, answer.digest] = answer
-        if self._path is not None:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            line = f"{json.dumps(answer.model_dump(mode='json'))}\n".encode()
-            with self._path.open("ab") as file:
-                file.truncate(self._whole)
-                file.write(line)
-            self._whole += len(line)
-
-    def _read(self, path: Path) -> None:
-        held = path.read_bytes()
-        *lines, rest = held.split(b"\n")
-        if rest and not (lines or rest.startswith(_BEGINNING)):
-            lines.append(rest)  # none of ours, and not to be touched
-        self._whole = len(held) - len(rest)
-        for number, line in enumerate(lines, 1):
-            try:
-                one = KeptAnswer.model_validate_json(line)
-            except ValidationError as error:
-                said = line[:80].decode(errors="replace")
-                raise ConfigurationError(
-                    f"Line {number} of {str(path)!r} is no kept answer: {said!r}. Name "
-                    "another file, or take the line out."
-                ) from error
-            self._known[one.model, one.asked, one.digest] = one
+        if self._file is not None:
+            self._file.append(answer)

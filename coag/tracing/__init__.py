@@ -22,6 +22,7 @@ from ._find import find_run, known_cycles, list_runs
 from ._folder import RunFolder, open_trace, read_run, seal_of
 from ._heads import RecordKind
 from ._index import TraceIndex
+from ._kept_lines import KeptLines
 from ._lines import ProblemKind, TraceLine, TraceProblem, read_lines
 from ._memory import MemoryTrace
 from ._reader import cycle_of, entry_of, read_trace
@@ -68,6 +69,7 @@ __all__ = [
     "seal_of",
     "cycle_of",
     "replace_file",
+    "KeptLines",
     "try_lock",
     "REDACTED",
     "Redactor",

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import json
-import logging
 from collections.abc import Mapping
 from pathlib import Path
 
-from pydantic import JsonValue, ValidationError
+from pydantic import JsonValue
 
 from coag.awareness.state import AwarenessState
-from coag.errors import ConfigurationError, ModelAnswerError
+from coag.errors import ModelAnswerError
 from coag.schema import Value
+from coag.tracing import KeptLines
 
 from ._protocol import Perception
 from ._summary import summary_of
 
 _SUMMARY_TOKENS = 300
-_BEGINNING = b'{"key":'
-_LOG = logging.getLogger(__name__)
 
 
 class Fault(Value):
@@ -59,10 +57,9 @@ class KeptPerception:
 
     def __init__(self, perception: Perception, file: Path, reader: str) -> None:
         self._perception = perception
-        self._file = file
         self._reader = reader
-        readings, self._whole = _readings(file)
-        self._kept = {one.key: one for one in readings}
+        self._file = KeptLines(file, Reading, named="reading")
+        self._kept = {one.key: one for one in self._file.values}
 
     async def perceive(self, text: str, state: AwarenessState) -> Mapping[str, object]:
         """What a text says where things stand so.
@@ -77,18 +74,10 @@ class KeptPerception:
         if reading is None:
             reading = await self._read(key, text, state)
             self._kept[key] = reading
-            self._append(reading)
+            self._file.append(reading)
         if reading.fault is not None:
             raise ModelAnswerError(**reading.fault.model_dump())
         return reading.analysis or {}
-
-    def _append(self, reading: Reading) -> None:
-        """Writes a line, after the whole ones."""
-        with self._file.open("ab") as file:
-            file.truncate(self._whole)
-            line = f"{json.dumps(reading.model_dump(mode='json'))}\n".encode()
-            file.write(line)
-        self._whole += len(line)
 
     async def _read(self, key: str, text: str, state: AwarenessState) -> Reading:
         try:
@@ -106,24 +95,3 @@ class KeptPerception:
 
 def _key(*parts: str) -> str:
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
-
-
-def _readings(file: Path) -> tuple[list[Reading], int]:
-    """The readings of a file, none if there is no such file, and the bytes of its whole lines."""
-    try:
-        held = file.read_bytes()
-    except FileNotFoundError:
-        return [], 0
-    except OSError as error:
-        raise ConfigurationError(f"Readings cannot be read from {str(file)!r}: {error}") from error
-    *lines, rest = held.split(b"\n")
-    if rest and not (lines or rest.startswith(_BEGINNING)):
-        lines.append(rest)  # none of ours, and not to be touched
-    elif rest:
-        _LOG.warning("the last line of %r was cut off and is left out", str(file))
-    try:
-        return [Reading.model_validate_json(line) for line in lines], len(held) - len(rest)
-    except ValidationError as error:
-        raise ConfigurationError(
-            f"{str(file)!r} holds no readings: {error.errors()[0]['msg']}. Give another file."
-        ) from error
