@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import resource
 import subprocess
 import sys
 from importlib import import_module
 from importlib.util import find_spec
-from pathlib import Path
 
+from benchmarks._peak import peak
 from coag.awareness import ConversationAdapter
 from coag.awareness.dynamics import DynamicEngine, DynamicsSettings
 
@@ -17,16 +16,6 @@ from ._talk import BUDGET, TURNS, talked, turn, with_many
 
 PEAKS = ("nothing", "coag, decay", "coag, no decay", "coag, things", "LangGraph in RAM")
 """What is kept: a talk with and without decay, many things, a checkpoint of 50 turns each turn."""
-
-
-def peak() -> float:
-    """Megabytes of this process at its peak."""
-    status = Path("/proc/self/status")
-    if status.exists():
-        line = next(x for x in status.read_text().splitlines() if x.startswith("VmHWM"))
-        return int(line.split()[1]) / 1e3
-    unit = 1e6 if sys.platform == "darwin" else 1e3
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
 
 
 async def grown(name: str, turns: int, things: int) -> float:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import resource
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from statistics import median, quantiles
 from typing import Any
+
+from benchmarks._peak import peak
 
 from ._turns import NAMES, Runner, Situation
 
@@ -103,18 +102,8 @@ async def memory_of(name: str, situation: Situation, turns: int) -> Mapping[str,
     warm = Runner(name, situation)
     for _ in range(3):
         await warm.turn()
-    before = _peak()
+    before = peak()
     runner = Runner(name, situation)
     for _ in range(turns):
         await runner.turn()
-    return {"before": before, "grown": _peak() - before}
-
-
-def _peak() -> float:
-    """Megabytes. Linux counts a parent's peak as its child's, except in this file."""
-    status = Path("/proc/self/status")
-    if status.exists():
-        line = next(x for x in status.read_text().splitlines() if x.startswith("VmHWM"))
-        return int(line.split()[1]) / 1e3
-    unit = 1e6 if sys.platform == "darwin" else 1e3
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
+    return {"before": before, "grown": peak() - before}

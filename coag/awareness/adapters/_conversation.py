@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from itertools import compress
 from operator import attrgetter
 
@@ -201,10 +201,11 @@ def _entities(
     return tuple(seen.values())
 
 
-def _stated(state: AwarenessState) -> list[str]:
+def _stated(state: AwarenessState) -> Iterator[str]:
     """What is open and was not merely inferred, the latest."""
-    latest = state.goals.active_goals[-_OPEN:]
-    return [goal.description for goal in latest if goal.source is not GoalSource.INFERRED]
+    for goal in state.goals.active_goals[-_OPEN:]:
+        if goal.source is not GoalSource.INFERRED:
+            yield goal.description
 
 
 def _implicit_goals(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from coag.awareness.state import Entity, distinct, folded
@@ -34,7 +34,7 @@ class Thread:
         analysis: ConversationAnalysis,
         earlier: tuple[Entity, ...],
         names: KnownNames,
-        goals: Sequence[str] = (),
+        goals: Iterable[str] = (),
     ) -> Thread:
         """The thread with a message that is not in the state yet.
 
@@ -42,14 +42,14 @@ class Thread:
             analysis: What the message says.
             earlier: All that was a topic before.
             names: Recognises topics.
-            goals: What is open, in words.
+            goals: What is open, in words; gone through only where no topic is known.
         """
         topics = distinct(analysis.topics)
         known, before = names.find(topics, earlier), active_topics(earlier)
         linked = not known and (
             _share_words(topics, before)
             or _joined_to(topics, analysis, earlier, names)
-            or any(is_named(topic, goal) for topic in topics for goal in goals)
+            or any(is_named(topic, goal) for goal in goals for topic in topics)
         )
         return cls(topics=topics, known=known, before=before, linked=linked)
 
