@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from coag.agent import CoagAgent
     from coag.awareness import Awareness
+    from coag.compat import tool
     from coag.context import CoagContext, Rendering, WorkingMemory
     from coag.cycle import Bounds, CycleSettings
     from coag.errors import CoagError
@@ -29,6 +30,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "CoagAgent": "coag.agent",
     "Awareness": "coag.awareness",
+    "tool": "coag.compat",
     "CoagContext": "coag.context",
     "WorkingMemory": "coag.context",
     "Rendering": "coag.context",
@@ -50,6 +52,7 @@ _HOMES = {
 __all__ = [  # pyright: ignore[reportUnsupportedDunderAll] - loaded on first use
     "CoagAgent",
     "Awareness",
+    "tool",
     "CoagContext",
     "WorkingMemory",
     "Rendering",

@@ -43,12 +43,18 @@ from ._tool_components import (
     tool_component,
     workbench_component,
 )
+from ._tool_effects import Reconcile, Reconciliation, ToolEffects, effects_of, tool
 from ._tool_runner import RESERVED, Tool, ToolRunner
 from ._wrapping_client import WrappingClient
 
 __all__ = [
     "ToolRunner",
     "Tool",
+    "tool",
+    "ToolEffects",
+    "effects_of",
+    "Reconcile",
+    "Reconciliation",
     "RESERVED",
     "read_result",
     "cap_text",

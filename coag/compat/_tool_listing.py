@@ -13,6 +13,8 @@ from coag.cycle import LateError, SelfCancelledError, told, within
 from coag.errors import ConfigurationError
 from coag.schema import ActionSpec, well_formed
 
+from ._tool_effects import effects_of
+
 GIVEN = 0
 """Owns the tools that were given without a workbench; the nth workbench is n."""
 _NAME = re.compile(r"\S{1,128}")
@@ -129,9 +131,13 @@ def _check_names(names: Sequence[str], reserved: Collection[str]) -> None:
 
 def _given_spec(tool: BaseTool[Any, Any]) -> ActionSpec:
     try:
-        return _spec(tool.schema)
+        spec = _spec(tool.schema)
     except _UNUSABLE as error:
         raise ConfigurationError(f"Tool {tool.name!r} cannot be offered: {told(error)}") from error
+    effects = effects_of(tool)
+    return spec.model_copy(
+        update={"read_only": effects.read_only, "idempotent": effects.idempotent}
+    )
 
 
 def _spec(schema: Mapping[str, Any]) -> ActionSpec:

@@ -22,6 +22,12 @@ class ActionSpec(Value):
     repeatable: bool = False
     """True if running it twice does no more than running it once. An internal action that is
     so runs without an intent, and may be run again after a crash."""
+    read_only: bool = False
+    """True if it changes nothing outside (MCP's `readOnlyHint`). Calls of one batch that are so
+    run side by side, and one that gave no answer may be repeated."""
+    idempotent: bool = False
+    """True if running it again with the same arguments does no more than running it once (MCP's
+    `idempotentHint`). One of unknown outcome may be repeated."""
 
 
 class ActionCall(Value):

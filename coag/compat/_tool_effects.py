@@ -1,0 +1,70 @@
+"""What a tool's author declares of its effects: `@tool(read_only=True)`."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Literal, TypeVar
+
+from coag.errors import ConfigurationError
+from coag.schema import Intent
+
+ToolT = TypeVar("ToolT")
+Reconciliation = Literal["happened", "did_not_happen", "unknown"]
+"""What could be found out about an action of unknown outcome."""
+Reconcile = Callable[[Intent], "Reconciliation | Awaitable[Reconciliation]"]
+"""Finds out what became of an action: it looks, and changes nothing."""
+_EFFECTS = "__coag_effects__"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolEffects:
+    """What is declared of a tool's effects; by default nothing, so anything is possible."""
+
+    read_only: bool = False
+    idempotent: bool = False
+    reconcile: Reconcile | None = None
+
+
+def tool(
+    *, read_only: bool = False, idempotent: bool = False, reconcile: Reconcile | None = None
+) -> Callable[[ToolT], ToolT]:
+    """Declares a tool's effects; the function or AutoGen tool itself stays what it is.
+
+    Example:
+        `@tool(read_only=True)` above a function that only looks something up.
+
+    Args:
+        read_only: It changes nothing outside. Calls of one answer run side by side, and one that
+            gave no answer may simply be repeated.
+        idempotent: Running it again with the same arguments does no more than running it once, so
+            a call of unknown outcome may be repeated.
+        reconcile: Is asked what became of a call of unknown outcome, before the model is.
+
+    Raises:
+        ConfigurationError: What is declared cannot be kept with this tool.
+    """
+    effects = ToolEffects(read_only=read_only, idempotent=idempotent, reconcile=reconcile)
+
+    def declare(declared: ToolT) -> ToolT:
+        try:
+            setattr(declared, _EFFECTS, effects)
+        except AttributeError as error:
+            raise ConfigurationError(
+                f"@tool cannot mark {declared!r}: give a function or a tool object."
+            ) from error
+        return declared
+
+    return declare
+
+
+def effects_of(tool: object) -> ToolEffects:
+    """What was declared of a tool, or of the function that it was made of."""
+    for each in (tool, getattr(tool, "_func", None)):
+        declared = getattr(each, _EFFECTS, None)
+        if isinstance(declared, ToolEffects):
+            return declared
+    return _NOTHING
+
+
+_NOTHING = ToolEffects()
