@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from coag.context import CoagContext
+from coag.cycle import perceive, settled_by_person
 from coag.memory import LongTermMemory, Revocation, revoke_origin
 
 from ._mind import Mind
@@ -61,6 +62,26 @@ class Correctable:
         return self._told(
             await revoke_origin(self._memory, record_id, source, reason, procedures=procedures)
         )
+
+    async def settle(self, intent_id: str, *, happened: bool) -> None:
+        """Says what became of an action of unknown outcome; from then on it may be run again.
+
+        For between turns. The actions are in `agent.context.working_memory.unsettled`.
+
+        Args:
+            intent_id: The intent of the action.
+            happened: Whether it had its effect.
+
+        Raises:
+            UnknownNameError: No action with this intent is of unknown outcome.
+            StateError: The context's hook could not read it; it is recorded all the same.
+            TraceError: The run's folder cannot be written to.
+        """
+        self._runs.open(self._mind)
+        deps = self._mind.deps
+        found = settled_by_person(intent_id, happened=happened, context=self._context, deps=deps)
+        await perceive([found], self._context, deps)
+        self._mind.trace.flush()
 
     def _told(self, gone: Revocation) -> Revocation:
         """Writes what was taken back to the trace."""

@@ -173,6 +173,7 @@ def build_mind(parts: MindParts, run_id: RunName) -> Mind:
             [parts.handoffs, memory_actions, modules],
             respond=respond_spec(parts.answer_type),
         ),
+        reconcilers=(parts.tools.reconcile, context.reconcile),
         announce=parts.live.on_calls,
         procedures=parts.procedures,
         trace=trace,

@@ -10,7 +10,7 @@ from typing import Any
 
 from coag.compat import read_result
 from coag.context import WorkingMemory
-from coag.cycle import close_cycle, commit, perceive, return_percept
+from coag.cycle import close_cycle, commit, decided_at, perceive, return_percept
 from coag.schema import (
     RESUMED,
     ActionCall,
@@ -159,6 +159,7 @@ async def restore(mind: Mind, remains: Remains) -> None:
         if isinstance(record, ExecutionOutcome):
             _tell_detector(record, mind)
         if isinstance(record, Percept):
+            mind.deps.detector.perceive(record)
             context.restore(context.working_memory.perceive(record))
         else:
             context.commit(record)
@@ -198,7 +199,8 @@ def _tell_detector(outcome: ExecutionOutcome, mind: Mind) -> None:
         failed = done.status is ExecutionStatus.FAILED
         failure = failures.get(done.intent_id, Failure.TRANSIENT) if failed else None
         call = (done.action, done.arguments or {})
-        mind.deps.detector.note_result(call, mind.context.progress_key(), failure, done.result)
+        at = decided_at(mind.context, mind.deps)
+        mind.deps.detector.note_result(call, mind.context.progress_key(), failure, done.result, at)
 
 
 def _finish_intents(

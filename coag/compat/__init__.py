@@ -43,7 +43,7 @@ from ._tool_components import (
     tool_component,
     workbench_component,
 )
-from ._tool_effects import Reconcile, Reconciliation, ToolEffects, effects_of, tool
+from ._tool_effects import Reconcile, ToolEffects, effects_of, tool
 from ._tool_runner import RESERVED, Tool, ToolRunner
 from ._wrapping_client import WrappingClient
 
@@ -54,7 +54,6 @@ __all__ = [
     "ToolEffects",
     "effects_of",
     "Reconcile",
-    "Reconciliation",
     "RESERVED",
     "read_result",
     "cap_text",

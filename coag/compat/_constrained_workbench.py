@@ -13,7 +13,7 @@ from autogen_core.tools import StaticStreamWorkbench, ToolResult, ToolSchema, Wo
 from coag.context import CoagContext
 from coag.cycle import ApprovalPolicy, ApproveFunction, ConstraintSet, approvals_of
 from coag.errors import ConfigurationError
-from coag.schema import Constraint, Intent, TraceRecord, provider_name
+from coag.schema import Constraint, Intent, TraceRecord, UnsettledAction, provider_name
 
 from ._constrained_config import (
     ConstrainedWorkbenchConfig,
@@ -48,7 +48,8 @@ class ConstrainedWorkbench(StaticStreamWorkbench):
     a call from another thread while one is under way is refused, nothing is done.
 
     With `logs=`, a call that a crash broke off is found when the next run begins: it stands in
-    `unfinished`, and is refused once before it can be repeated.
+    `unfinished`. One of unknown outcome is not made again with the same arguments before it is
+    known what became of it: the tool's or the context's `reconcile` says so, or `settle`.
 
     Example:
         `AssistantAgent("a", client, workbench=ConstrainedWorkbench(tools, constraints=[rule]))`
@@ -153,6 +154,25 @@ class ConstrainedWorkbench(StaticStreamWorkbench):
     def unfinished(self) -> tuple[Intent, ...]:
         """Calls that earlier runs in the same folder of logs had begun and never ended."""
         return self._run.unfinished
+
+    @property
+    def unsettled(self) -> tuple[UnsettledAction, ...]:
+        """Calls of which it is not known whether they had their effect; see `settle`."""
+        return self.context.working_memory.unsettled
+
+    async def settle(self, intent_id: str, *, happened: bool) -> None:
+        """Says what became of a call of unknown outcome; from then on it may be made again.
+
+        Args:
+            intent_id: The intent of the call, as in `unsettled`.
+            happened: Whether it had its effect.
+
+        Raises:
+            UnknownNameError: No call with this intent is of unknown outcome.
+            TraceError: It cannot be written down.
+        """
+        await self._run.open()
+        await self._run.settle(intent_id, happened=happened)
 
     async def list_tools(self) -> list[ToolSchema]:
         """What is offered now. A workbench that cannot list its tools any more keeps the last.

@@ -104,6 +104,7 @@ class GuardedCalls:
 
     def __init__(self, run: GuardedRun, runner: ToolRunner, *, parallel: bool) -> None:
         self._run = run
+        self._run.reconcilers = (runner.reconcile, *run.reconcilers)
         self._runner = runner
         self._parallel = parallel
         self._gate = Lock()
@@ -150,7 +151,8 @@ class GuardedCalls:
         run.next_cycle()
         arguments = _as_json(wanted.arguments)
         candidate = Candidate(id=deps.ids("call"), action=wanted.name, raw_arguments=arguments)
-        forbidden = run.forbids(wanted.name, arguments)
+        await run.reconcile()
+        forbidden = run.forbids
         if forbidden is not None:
             self._tell(candidate, Evaluation(candidate_id=candidate.id, verdicts=(forbidden,)))
             return refusal(wanted.name, forbidden)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
@@ -12,11 +11,14 @@ from coag.cycle import (
     CURRENT_STATE,
     ActionDoor,
     Approvals,
+    AskReconciliation,
     ConstraintSet,
     GuardDeps,
     NoActions,
     ProgressDetector,
     perceive,
+    reconcile,
+    settled_by_person,
 )
 from coag.errors import StateError
 from coag.schema import (
@@ -29,19 +31,14 @@ from coag.schema import (
     Snapshot,
     SnapshotReason,
     Trust,
+    UnsettledAction,
     Verdict,
 )
 
 from ._guarded_answers import UNKNOWN
 from ._plain_run import PlainRun
 
-UNFINISHED = "unfinished_call"
-"""The rule by which a call that an earlier run left open is not repeated unseen."""
 _STALE = "Until the workbench is reset, nothing more is run."
-_UNSEEN = (
-    "an earlier run began exactly this and was ended before it was known what came of it. Find "
-    "out first; if it has to be done, call it again"
-)
 
 
 class _NoTools:
@@ -83,7 +80,8 @@ class GuardedRun:
         self.detector = ProgressDetector()
         self.unfinished: tuple[Intent, ...] = ()
         """Calls that earlier runs left open, as found when this run began."""
-        self._unseen: set[tuple[str, str]] = set()
+        self.reconcilers: tuple[AskReconciliation, ...] = (context.reconcile,)
+        """Asked what became of calls of unknown outcome."""
 
     def deps(
         self,
@@ -101,6 +99,7 @@ class GuardedRun:
             constraints=self.constraints,
             detector=self.detector,
             announce=announce,
+            reconcilers=self.reconcilers,
             run=lambda: self.trace.id,
         )
 
@@ -117,10 +116,9 @@ class GuardedRun:
         for problem in left.problems:
             self.note("run", problem)
         self.unfinished = left.intents
-        self._unseen = {
-            (one.action, json.dumps(one.arguments, sort_keys=True)) for one in left.intents
-        }
-        await self.perceive([self._lost(intent) for intent in left.intents])
+        known = {one.intent_id for one in self.context.working_memory.unsettled}
+        fresh = [one for one in left.unsettled if one.intent_id not in known]
+        await self.perceive([self._lost(action) for action in fresh])
 
     def next_cycle(self) -> None:
         """Another call begins."""
@@ -138,19 +136,27 @@ class GuardedRun:
         problem = self.context.working_memory.stale
         return f"The perceptual state is out of date: {problem} {_STALE}" if problem else ""
 
-    def forbids(self, action: str, arguments: str) -> Verdict | None:
-        """What forbids a call before any rule is asked; an unfinished one once only.
-
-        Args:
-            action: The tool.
-            arguments: Its arguments as JSON with sorted keys.
-        """
-        if self.stale:
-            return Verdict(allowed=False, constraint=CURRENT_STATE, reason=self.stale)
-        if (action, arguments) not in self._unseen:
+    @property
+    def forbids(self) -> Verdict | None:
+        """What forbids every call before any rule is asked."""
+        if not self.stale:
             return None
-        self._unseen.discard((action, arguments))
-        return Verdict(allowed=False, constraint=UNFINISHED, reason=_UNSEEN)
+        return Verdict(allowed=False, constraint=CURRENT_STATE, reason=self.stale)
+
+    async def settle(self, intent_id: str, *, happened: bool) -> None:
+        """Takes in what a person says became of a call of unknown outcome.
+
+        Raises:
+            UnknownNameError: No call with this intent is of unknown outcome.
+        """
+        deps = self.deps()
+        found = settled_by_person(intent_id, happened=happened, context=self.context, deps=deps)
+        await self.perceive([found])
+
+    async def reconcile(self) -> None:
+        """Asks what became of calls of unknown outcome, before anything is judged."""
+        if self.context.working_memory.unsettled:
+            await self.perceive(await reconcile(self.context, self.deps()))
 
     def note(self, about: str, text: str, **details: Any) -> None:
         """Writes a note to the trace of the run that goes on, if one does."""
@@ -206,15 +212,15 @@ class GuardedRun:
         )
         self.trace.flush()
 
-    def _lost(self, intent: Intent) -> Percept:
+    def _lost(self, action: UnsettledAction) -> Percept:
         return Percept(
             id=self.context.ids("percept"),
             at=self.context.clock.now(),
             kind=PerceptKind.UNKNOWN_OUTCOME,
-            source=intent.action,
+            source=action.action,
             trust=Trust.UNTRUSTED,
-            content=f"An earlier run ended while {intent.action} ran. {UNKNOWN}",
-            caused_by=intent.id,
-            arguments=intent.arguments,
+            content=f"An earlier run began {action.action}. {UNKNOWN}",
+            caused_by=action.intent_id,
+            arguments=action.arguments,
             is_error=True,
         )

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
+from coag.context import WorkingMemory
 from coag.errors import ConfigurationError, TraceError
 from coag.schema import (
     Clock,
     Intent,
+    Percept,
+    PerceptKind,
     Receipt,
     ReceiptStatus,
+    Snapshot,
     TraceRecord,
+    UnsettledAction,
     new_run_id,
 )
 from coag.tracing import (
@@ -28,6 +35,8 @@ from coag.tracing import (
     read_trace,
 )
 
+UNSETTLED, SETTLED = "unsettled", "settled"
+"""Keys of a run's result: actions whose outcome is not known, and intents found out about."""
 ENDED = "The process ended while this ran. It may or may not have had its effect."
 
 
@@ -36,7 +45,9 @@ class Left:
     """What earlier runs had left open."""
 
     intents: tuple[Intent, ...] = ()
-    """Actions that were begun and of whose end nothing is known."""
+    """Actions that were begun and of whose end nothing is known, found now."""
+    unsettled: tuple[UnsettledAction, ...] = ()
+    """All whose outcome was not known when their run ended, nor found out by a later one."""
     problems: tuple[str, ...] = ()
     """Runs that could not be looked at, and why."""
 
@@ -118,7 +129,8 @@ class PlainRun:
         """Ends the run, if one goes on; the next `open` begins another."""
         if self.id and isinstance(self._trace, TraceWriter):
             self._trace.close()
-            self.folder.finish(at=self._clock.now())
+            records = [entry.body for entry in read_trace(self.folder.trace_path)]
+            self.folder.finish(at=self._clock.now(), result=_known_of(records, ()) or None)
         self.id = ""
 
     def write(self, record: TraceRecord) -> None:
@@ -142,17 +154,54 @@ def settle_runs(logs: Path, agent: str, clock: Clock) -> Left:
     """
     intents: list[Intent] = []
     problems: list[str] = []
+    unsettled: dict[str, UnsettledAction] = {}
+    settled: set[str] = set()
     for folder in list_runs(logs) if logs.is_dir() else ():
         try:
             info = read_run(folder.path)
-            if info.kind == "plain" and info.agent == agent and info.ended_at is None:
-                intents += _settle(folder, clock)
-        except TraceError as error:
+            if info.kind != "plain" or info.agent != agent:
+                continue
+            result = info.result or {}
+            if info.ended_at is None:
+                lost, result = _settle(folder, clock)
+                intents += lost
+            left = map(UnsettledAction.model_validate, result.get(UNSETTLED, ()))
+            unsettled |= {one.intent_id: one for one in left}
+            settled.update(result.get(SETTLED, ()))
+        except (TraceError, ValidationError) as error:
             problems.append(str(error))
-    return Left(tuple(intents), tuple(problems))
+    open_ones = tuple(one for name, one in unsettled.items() if name not in settled)
+    return Left(tuple(intents), open_ones, tuple(problems))
 
 
-def _settle(folder: RunFolder, clock: Clock) -> list[Intent]:
+def _known_of(records: Sequence[TraceRecord], lost: Sequence[Intent]) -> dict[str, Any]:
+    """What `run.json` keeps of actions of unknown outcome, for the runs that follow."""
+    unsettled = {
+        one.id: UnsettledAction(
+            intent_id=one.id, action=one.action, arguments=one.arguments, cycle=one.cycle
+        )
+        for one in lost
+    }
+    settled: set[str] = set()
+    for record in records:
+        if isinstance(record, Snapshot):
+            memory = WorkingMemory.model_validate(record.working_memory)
+            unsettled |= {one.intent_id: one for one in memory.unsettled}
+        if isinstance(record, Percept) and record.kind is PerceptKind.UNKNOWN_OUTCOME:
+            begun = record.caused_by or record.id
+            unsettled[begun] = UnsettledAction(
+                intent_id=begun,
+                action=record.source,
+                arguments=record.arguments or {},
+                cycle=0,
+            )
+        if isinstance(record, Percept):
+            settled.update(record.settles)
+    left = [one.model_dump(mode="json") for name, one in unsettled.items() if name not in settled]
+    return {UNSETTLED: left, SETTLED: sorted(settled)} if left or settled else {}
+
+
+def _settle(folder: RunFolder, clock: Clock) -> tuple[list[Intent], dict[str, Any]]:
     writer = open_trace(folder, clock=clock)  # refused while somebody else writes
     try:
         records = [entry.body for entry in read_trace(folder.trace_path)]
@@ -170,5 +219,6 @@ def _settle(folder: RunFolder, clock: Clock) -> list[Intent]:
             )
     finally:
         writer.close()
-    folder.finish(at=clock.now(), result={"unknown_outcomes": [intent.id for intent in lost]})
-    return lost
+    result = {"unknown_outcomes": [intent.id for intent in lost], **_known_of(records, lost)}
+    folder.finish(at=clock.now(), result=result)
+    return lost, result

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Literal, TypeVar
+from typing import TypeVar
 
 from coag.errors import ConfigurationError
-from coag.schema import Intent
+from coag.schema import Reconciliation, UnsettledAction
 
 ToolT = TypeVar("ToolT")
-Reconciliation = Literal["happened", "did_not_happen", "unknown"]
-"""What could be found out about an action of unknown outcome."""
-Reconcile = Callable[[Intent], "Reconciliation | Awaitable[Reconciliation]"]
-"""Finds out what became of an action: it looks, and changes nothing."""
+Reconcile = Callable[[UnsettledAction], Reconciliation | Awaitable[Reconciliation]]
+"""Finds out what became of an action: it looks, and changes nothing. A plain function is run in a
+thread of its own."""
 _EFFECTS = "__coag_effects__"
 
 

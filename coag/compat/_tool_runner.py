@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass
@@ -16,13 +17,28 @@ from autogen_core.tools import (
     Workbench,
 )
 
-from coag.cycle import RESPOND, LateError, SelfCancelledError, told, within
+from coag.cycle import (
+    RESPOND,
+    LateError,
+    SelfCancelledError,
+    in_thread,
+    outcome_of,
+    told,
+    within,
+)
 from coag.errors import ConfigurationError
 from coag.memory import EPISODIC_ACTION, PROCEDURAL_ACTION, SEMANTIC_ACTION
-from coag.schema import ActionCall, ActionResult, ActionSpec
+from coag.schema import (
+    ActionCall,
+    ActionResult,
+    ActionSpec,
+    Reconciliation,
+    UnsettledAction,
+)
 
 from ._results import OUTPUT_CHARACTERS, read_result
 from ._streams import streams
+from ._tool_effects import effects_of
 from ._tool_listing import GIVEN, ToolListing, ToolNames
 
 Tool = BaseTool[Any, Any] | Callable[..., Any]
@@ -108,6 +124,17 @@ class ToolRunner:
         bench = self.workbenches[owner - 1]
         return await self._guard(lambda: self._run_workbench(bench, call, token), call, token)
 
+    async def reconcile(self, action: UnsettledAction) -> Reconciliation:
+        """What the tool itself can find out about a call of unknown outcome; see `tool`."""
+        tool = self._by_name.get(action.action)
+        ask: Any = None if tool is None else effects_of(tool).reconcile
+        if ask is None:
+            return "unknown"
+        if inspect.iscoroutinefunction(ask):
+            return await ask(action)
+        given = await outcome_of(in_thread(lambda: ask(action), "coag-reconcile"))
+        return await given if inspect.isawaitable(given) else given
+
     async def _guard(
         self,
         running: Callable[[], Awaitable[_Returned]],
@@ -124,7 +151,8 @@ class ToolRunner:
             text = f"{call.action} gave no answer within {self._timeout:g} s; it may have acted."
             return ActionResult(content=text, is_error=True, outcome_unknown=True)
         except SelfCancelledError:
-            return ActionResult(content=f"{call.action} was cancelled by itself.", is_error=True)
+            text = f"{call.action} was cancelled by itself; it may have acted."
+            return ActionResult(content=text, is_error=True, outcome_unknown=True)
         except Exception as error:  # a user's tool may raise anything; the agent perceives it
             ended = True
             text = f"{call.action} raised {told(error)}"
@@ -199,11 +227,27 @@ def _as_json(value: Any) -> str | None:
 
 
 def _may_have_happened(error: Exception) -> bool:
-    """What the error says of it; one that cannot even say leaves it unknown."""
+    """What the error says of it; one that cannot even say, or is a time-out, leaves it unknown."""
     try:
-        return bool(getattr(error, "may_have_happened", False))
+        said = getattr(error, "may_have_happened", None)
+        return _is_time_out(error) if said is None else bool(said)
     except Exception:  # a user's error may raise anything, too
         return True
+
+
+def _is_time_out(error: Exception) -> bool:
+    """Whether something gave no answer in time, or the line broke, after it had been reached.
+
+    Clients of HTTP and databases have errors of their own, told by their names: `ReadTimeout`.
+    """
+    if isinstance(
+        error, TimeoutError | ConnectionResetError | ConnectionAbortedError | BrokenPipeError
+    ):
+        return True
+    names = [kind.__name__ for kind in type(error).__mro__]
+    if any(name.startswith(("Connect", "Pool")) for name in names):
+        return False
+    return any(name.endswith(("Timeout", "TimeoutError", "TimeoutException")) for name in names)
 
 
 def _cancel(token: CancellationToken) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Generic
 
@@ -130,18 +131,53 @@ class CoagContext(DomainHooks[StateT], ContextComponent, Generic[StateT]):
         return percept
 
     def _perceive(self, percept: Percept) -> Percept:
-        if percept.state_patch is None:
-            percept = percept.model_copy(update=self._change_by(percept))
+        percept = self._read(percept)
         if percept.kind is PerceptKind.MESSAGE and self._opens_goal(percept):
             percept = percept.model_copy(update={"sets_goal": True})
         self._memory = self._memory.perceive(percept)
         self.images.keep(percept.images, self._memory)
         return percept
 
+    def read(self, percepts: Iterable[Percept]) -> tuple[Percept, ...]:
+        """The percepts with the state changes that they will make in this order.
+
+        Working memory stays as it is; `supposing` shows what it will be.
+        """
+        read: list[Percept] = []
+        with self.supposing(()):
+            for percept in percepts:
+                read.append(self._read(percept))
+                self._memory = self._memory.perceive(read[-1])
+        return tuple(read)
+
+    @contextmanager
+    def supposing(self, percepts: Iterable[Percept]) -> Generator[None]:
+        """Within, the state is what it will be once these percepts, which were read, are perceived.
+
+        For judging what runs before they are. Nothing may be awaited within.
+        """
+        before = self._memory
+        try:
+            for percept in percepts:
+                self._memory = self._memory.perceive(percept)
+            yield
+        finally:
+            self._memory = before
+
+    def _read(self, percept: Percept) -> Percept:
+        """The percept with the state change that it makes, and what it settles."""
+        if percept.state_patch is not None:
+            return percept
+        percept = percept.model_copy(update=self._change_by(percept))
+        settled = [one.intent_id for one in self._memory.unsettled if self.settles(percept, one)]
+        return percept.model_copy(update={"settles": tuple(settled)}) if settled else percept
+
     def _change_by(self, percept: Percept) -> dict[str, Any]:
         """What the hook makes of a percept: its `state_patch`, and a problem where it raised."""
         hook = {
             PerceptKind.TOOL_RETURN: self._update_state_from_function_result,
+            PerceptKind.UNKNOWN_OUTCOME: self._update_state_from_unknown_outcome,
+            PerceptKind.SETTLED: self._update_state_from_settlement,
             PerceptKind.PROPERTY_CHANGE: self._update_state_from_percept,
             PerceptKind.SIGNAL: self._update_state_from_percept,
         }.get(percept.kind)
@@ -229,8 +265,12 @@ class CoagContext(DomainHooks[StateT], ContextComponent, Generic[StateT]):
         return self._transcript.messages()
 
     async def clear(self) -> None:
-        """Forgets the activity; long-term memory and procedures are not touched."""
-        self._memory = self._fresh_memory()
+        """Forgets the activity; long-term memory and procedures are not touched.
+
+        What was done and is not known to have had its effect stays: nothing makes it known.
+        """
+        unsettled = self._memory.unsettled
+        self._memory = self._fresh_memory().model_copy(update={"unsettled": unsettled})
         self._prompt = self._shown = None
         self.images.load({})
         self._transcript.load(())

@@ -6,11 +6,39 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Generic, cast
 
-from coag.schema import Candidate, Evaluation, Percept, Phase, Prompt, Trust
+from coag.schema import (
+    Candidate,
+    Evaluation,
+    Percept,
+    PerceptKind,
+    Phase,
+    Prompt,
+    Reconciliation,
+    Settlement,
+    Trust,
+    UnsettledAction,
+    diff_patch,
+)
 
 from ._rendering import PhaseMaterial, Renderer
 from ._states import AssistantState, StateT, dump_state, load_state
 from ._working_memory import WorkingMemory
+
+_TELLING = (PerceptKind.TOOL_RETURN, PerceptKind.PROPERTY_CHANGE, PerceptKind.SIGNAL)
+"""Kinds of percepts by which the state may show what became of an action."""
+
+
+def _as_candidate(action: str, arguments: Mapping[str, Any] | None) -> Candidate:
+    return Candidate(id="", action=action, arguments=dict(arguments or {}))
+
+
+def _leaves(patch: Mapping[str, Any], path: tuple[str, ...] = ()) -> set[tuple[str, ...]]:
+    """The paths that a merge patch changes."""
+    found: set[tuple[str, ...]] = set()
+    for name, value in patch.items():
+        here = (*path, name)
+        found |= _leaves(cast("dict[str, Any]", value), here) if isinstance(value, dict) else {here}
+    return found
 
 
 class DomainHooks(Generic[StateT]):
@@ -56,6 +84,55 @@ class DomainHooks(Generic[StateT]):
     def _update_state_from_percept(self, state: StateT, percept: Percept) -> StateT:
         """The state after a property change or a signal."""
         return state
+
+    def _update_state_from_unknown_outcome(self, state: StateT, percept: Percept) -> StateT:
+        """The state after an action (`percept.source`, `.arguments`) of unknown outcome.
+
+        A domain may assume the worst here, e.g. that money is gone. By default nothing changes.
+        """
+        return state
+
+    def _update_state_from_settlement(self, state: StateT, percept: Percept) -> StateT:
+        """The state once it is known what became of such an action (`percept.settlement`).
+
+        By default what the forward model predicts, if it happened.
+        """
+        if percept.settlement is not Settlement.HAPPENED:
+            return state
+        projection = self._project(_as_candidate(percept.source, percept.arguments), state)
+        return state if projection is None else projection
+
+    def _settles(self, percept: Percept, action: UnsettledAction) -> bool:
+        """Whether what is perceived tells what became of an action of unknown outcome.
+
+        By default it does where it changes a part of the state that the action would have changed
+        by the forward model, unless the percept is the return of a call that would change that
+        part as well. An answer to exactly the same call tells, too.
+        """
+        same = (percept.source, percept.arguments) == (action.action, action.arguments)
+        if percept.kind is PerceptKind.TOOL_RETURN and same:
+            return not percept.is_error
+        if percept.kind not in _TELLING or not percept.state_patch:
+            return False
+        changed = _leaves(percept.state_patch) & self._touched(action.action, action.arguments)
+        if percept.kind is PerceptKind.TOOL_RETURN:
+            changed -= self._touched(percept.source, percept.arguments)
+        return bool(changed)
+
+    def _touched(self, action: str, arguments: Mapping[str, Any] | None) -> set[tuple[str, ...]]:
+        """The parts of the state that the forward model says a call changes now."""
+        projection = self._project(_as_candidate(action, arguments), self.state)
+        if projection is None:
+            return set()
+        return _leaves(diff_patch(self._memory.perceptual_state, dump_state(projection)))
+
+    async def _reconcile(self, action: UnsettledAction) -> Reconciliation:
+        """Finds out what became of an action of unknown outcome.
+
+        Asked after a time-out and when a run is resumed, before the model is. It looks, and
+        changes nothing.
+        """
+        return "unknown"
 
     def _get_state_description(self, state: StateT) -> str:
         """The state in words for the prompt; empty to leave the section out."""
@@ -191,3 +268,16 @@ class DomainHooks(Generic[StateT]):
     def progress_key(self) -> str:
         """What must change for a failed action to be worth repeating."""
         return self._progress_key(self.state)
+
+    def settles(self, percept: Percept, action: UnsettledAction) -> bool:
+        """Whether a percept tells what became of an action; what raises tells nothing."""
+        if percept.kind is PerceptKind.SETTLED:
+            return percept.caused_by == action.intent_id and percept.settlement is not None
+        try:
+            return self._settles(percept, action)
+        except Exception:  # a domain's hook: what it cannot tell stays unknown, the safe side
+            return False
+
+    async def reconcile(self, action: UnsettledAction) -> Reconciliation:
+        """What the domain can find out about an action of unknown outcome."""
+        return await self._reconcile(action)

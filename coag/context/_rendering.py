@@ -36,6 +36,7 @@ from ._sections import (
     rejections_section,
     render_section,
     state_section,
+    unsettled_section,
 )
 from ._working_memory import WorkingMemory
 
@@ -158,6 +159,7 @@ class Renderer:
                     (memory.deeds, memory.percepts, memory.cycle),
                     lambda: deeds_section(memory, self.budgets),
                 ),
+                unsettled_section(memory, self.budgets),
                 rejections_section(memory, self.budgets),
             ),
             *material.modules,

@@ -129,7 +129,11 @@ def _percept_line(percept: Percept) -> str:
             given = json.dumps(percept.arguments or {}, ensure_ascii=False)
             return f"{percept.source} {given} {status}: {percept.content}"
         case PerceptKind.UNKNOWN_OUTCOME:
-            return f"{percept.source}: outcome unknown: {percept.content}"
+            given = json.dumps(percept.arguments or {}, ensure_ascii=False)
+            return f"{percept.source} {given} outcome unknown: {percept.content}"
+        case PerceptKind.SETTLED:
+            given = json.dumps(percept.arguments or {}, ensure_ascii=False)
+            return f"{percept.source} {given} settled: {percept.content}"
         case _:
             return f"{percept.kind.value} from {percept.source}: {percept.content}"
 
@@ -165,6 +169,23 @@ def deeds_section(memory: WorkingMemory, budgets: Budgets) -> Section | None:
         source="deeds",
         trust=Trust.UNTRUSTED,
         budget=budgets.deeds,
+    )
+
+
+def unsettled_section(memory: WorkingMemory, budgets: Budgets) -> Section | None:
+    """The actions of unknown outcome, for as long as it is not known."""
+    if not memory.unsettled:
+        return None
+    lines = [
+        f"cycle {one.cycle}: {one.action} {json.dumps(one.arguments, ensure_ascii=False)}"
+        for one in memory.unsettled
+    ]
+    return Section(
+        title="Not known whether these had their effect (they are not run again before it is)",
+        text=keep_newest([one_entry(line) for line in lines], budgets.rejections),
+        source="unsettled",
+        trust=Trust.UNTRUSTED,
+        budget=budgets.rejections,
     )
 
 

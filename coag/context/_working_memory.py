@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import Any
@@ -24,6 +25,7 @@ from coag.schema import (
     TokenUsage,
     TraceRecord,
     Trust,
+    UnsettledAction,
     Value,
     diff_patch,
     merge_patch,
@@ -129,6 +131,10 @@ class WorkingMemory(Value):
     done in the environment since."""
     queued: tuple[Percept, ...] = ()
     """Percepts that an execution brought and that are yet to be perceived."""
+    unsettled: tuple[UnsettledAction, ...] = ()
+    """External actions whose outcome is not known; each stays until a percept settles it."""
+    goal_id: str = ""
+    """Tells this goal from every other, the same words at another time included."""
 
     @property
     def in_cycle(self) -> bool:
@@ -150,6 +156,8 @@ class WorkingMemory(Value):
             "percepts": (*self.percepts, percept)[-PERCEPTS_KEPT:],
             "queued": tuple(waiting for waiting in self.queued if waiting.id != percept.id),
         }
+        if percept.kind is PerceptKind.UNKNOWN_OUTCOME or percept.settles:
+            changes["unsettled"] = self._unsettled_after(percept)
         if percept.hook_problem is not None:
             changes["stale"] = self.stale or percept.hook_problem
         if percept.state_patch:
@@ -171,8 +179,21 @@ class WorkingMemory(Value):
             changes["percepts"] = (*self.percepts, percept)[-PERCEPTS_KEPT:]
         if percept.sets_goal:
             changes |= {"goal": percept.content, "goal_trust": percept.trust, "goal_open": True}
+            changes["goal_id"] = _goal_id(percept)
             changes["spent"] = Spent()
         return self.model_copy(update=changes)
+
+    def _unsettled_after(self, percept: Percept) -> tuple[UnsettledAction, ...]:
+        unsettled = tuple(one for one in self.unsettled if one.intent_id not in percept.settles)
+        if percept.kind is not PerceptKind.UNKNOWN_OUTCOME:
+            return unsettled
+        begun = UnsettledAction(
+            intent_id=percept.caused_by or percept.id,
+            action=percept.source,
+            arguments=percept.arguments or {},
+            cycle=self.cycle,
+        )
+        return (*(one for one in unsettled if one.intent_id != begun.intent_id), begun)
 
     def commit(self, outcome: Outcome) -> WorkingMemory:
         """The working memory after a phase's outcome.
@@ -276,6 +297,12 @@ class WorkingMemory(Value):
     def diff(self, later: WorkingMemory) -> dict[str, Any]:
         """What changed until `later`, as a JSON merge patch over `to_json`."""
         return diff_patch(self.to_json(), later.to_json())
+
+
+def _goal_id(percept: Percept) -> str:
+    """From what is in the trace alone, so that a resumed or replayed goal is the same one."""
+    text = f"{percept.at.isoformat()} {percept.id} {percept.source} {percept.content}"
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:32]
 
 
 _APPLY: dict[str, Callable[[WorkingMemory, Any], WorkingMemory]] = {

@@ -38,12 +38,19 @@ from ._deps import Asked, AskModel, Deps, OfferActions, Offered, untrusted_texts
 from ._detector import ProgressDetector
 from ._forms import NOT_OFFERED, OFFER
 from ._guard import Ended, run_selected
-from ._guard_deps import ActionDoor, GuardDeps
+from ._guard_deps import ActionDoor, AskReconciliation, GuardDeps, decided_at
 from ._modules import ModuleSeam
 from ._returns import return_percept
 from ._rules import check_rule
 from ._running import Ran
 from ._settings import Bounds, Budget, CycleSettings, Part
+from ._settling import (
+    IDEMPOTENCY_KEY,
+    UNSETTLED,
+    idempotency_key,
+    reconcile,
+    settled_by_person,
+)
 from ._snapshots import write_snapshot
 from ._threads import in_thread, outcome_of
 from ._timed import LateError, SelfCancelledError, told, within
@@ -63,6 +70,13 @@ __all__ = [
     "Ran",
     "GuardDeps",
     "ActionDoor",
+    "AskReconciliation",
+    "decided_at",
+    "UNSETTLED",
+    "IDEMPOTENCY_KEY",
+    "idempotency_key",
+    "reconcile",
+    "settled_by_person",
     "AskModel",
     "Asked",
     "OfferActions",

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from coag.errors import ConfigurationError
-from coag.schema import Candidate, Clock, IdSource
+from coag.schema import Candidate, Clock, IdSource, Percept
 
 from ._approval import Approvals
 from ._approval_events import ApprovalEvent, ApprovalOccasion
@@ -19,9 +19,19 @@ Wanted = tuple[Candidate, Mapping[str, Any]]
 
 
 async def decided(
-    wanted: Sequence[Wanted], context: AnyContext, deps: GuardDeps
+    wanted: Sequence[Wanted],
+    context: AnyContext,
+    deps: GuardDeps,
+    brought: Sequence[Percept] = (),
 ) -> tuple[Decision, ...] | None:
-    """What was decided about each; None if nobody had to be asked, and so nobody waited."""
+    """What was decided about each; None if nobody had to be asked, and so nobody waited.
+
+    Args:
+        wanted: What is to run.
+        context: Whose state it is decided upon.
+        deps: Who is asked.
+        brought: What has run in this cycle brought, which is not perceived yet.
+    """
     approvals = deps.approvals
     if approvals is None or not any(approvals.need(c.action, given) for c, given in wanted):
         return None
@@ -30,11 +40,15 @@ async def decided(
         deps.note(context, APPROVAL, event.text, **event.details())
         deps.trace.flush()
 
+    def version() -> str:
+        with context.supposing(brought):
+            return memory_version(context.working_memory)
+
     occasion = ApprovalOccasion(
         agent=deps.agent,
         goal=context.working_memory.goal,
         cycle=context.working_memory.cycle,
-        memory_version=lambda: memory_version(context.working_memory),
+        memory_version=version,
     )
     return await approvals.decisions(wanted, occasion, tell)
 

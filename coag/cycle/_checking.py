@@ -13,7 +13,8 @@ from coag.schema import ActionSpec, Candidate, Evaluation, Verdict
 
 from ._arguments import existence, parse_arguments
 from ._constraints import UNCHANGED_ARGUMENTS
-from ._guard_deps import AnyContext, GuardDeps
+from ._guard_deps import AnyContext, GuardDeps, decided_at
+from ._settling import unsettled_now, unsettled_verdict
 
 PROJECTION = "projection"
 IN_FORCE = "constraints_in_force"
@@ -38,8 +39,13 @@ def check(
     if stale is not None and not (spec.internal and spec.repeatable):
         verdicts.append(_stale(stale))
         return Evaluation(candidate_id=candidate.id, arguments=arguments, verdicts=tuple(verdicts))
-    ready = candidate.model_copy(update={"arguments": arguments})
-    verdicts.append(deps.detector.verdict(ready, context.progress_key()))
+    unsettled = unsettled_now(context.working_memory, specs)
+    ready = candidate.model_copy(update={"arguments": arguments, "unsettled": unsettled})
+    if unsettled:
+        verdicts.append(unsettled_verdict(ready, spec))
+    if verdicts[-1].allowed:
+        now = decided_at(context, deps)
+        verdicts.append(deps.detector.verdict(ready, context.progress_key(), now))
     projection: Any | None = None
     if verdicts[-1].allowed:
         projection, verdict = _project(ready, context)

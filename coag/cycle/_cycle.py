@@ -55,6 +55,7 @@ async def perceive(percepts: Iterable[Percept], context: AnyContext, deps: Guard
     for percept in percepts:
         perceived = context.perceive(percept)
         deps.trace.write(perceived)
+        deps.detector.perceive(perceived)
         if perceived.hook_problem is not None:
             deps.note(context, "hook", perceived.hook_problem)
             problems.append(perceived.hook_problem)

@@ -15,7 +15,7 @@ from coag.schema import (
 )
 
 from ._answers import form_of
-from ._batches import batched, one_prediction
+from ._batches import batched
 from ._checking import check
 from ._deps import AnyContext, Deps, ask_phase
 from ._forms import evaluation_form
@@ -36,8 +36,6 @@ async def evaluate(context: AnyContext, deps: Deps) -> EvaluationOutcome:
     specs = await deps.actions.specs()
     judged = tuple(check(candidate, specs, context, deps) for candidate in candidates)
     together = batched(candidates, deps)
-    if together:
-        judged = one_prediction(judged)
     usage = TokenUsage()
     survivors = [evaluation for evaluation in judged if evaluation.survived]
     choice = len(survivors) > 1 and not together

@@ -6,8 +6,8 @@ The one way in which anything acts, in a cycle and for plain agents alike.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from coag.schema import (
@@ -59,6 +59,21 @@ class _Ready:
     """Tells why its approval does not hold any more; empty as long as it does."""
 
 
+@dataclass(slots=True)
+class _Brought:
+    """What the actions that have run in this cycle brought, until the caller perceives it."""
+
+    context: AnyContext
+    percepts: list[Percept] = field(default_factory=list[Percept])
+
+    def add(self, ran: Ran) -> Ran:
+        """Takes in what an action brought, with the change of state that it makes."""
+        with self.context.supposing(self.percepts):
+            queued = self.context.read(ran.queued)
+        self.percepts += queued
+        return replace(ran, queued=queued)
+
+
 def _nobody(candidate: Candidate, evaluation: Evaluation) -> None:
     """Is told nothing."""
 
@@ -72,14 +87,16 @@ async def run_selected(
 ) -> Ended:
     """Runs what was selected under guard, each action at most once.
 
-    First of all code judges each candidate: existence, arguments, progress, projection and the
+    Right before an action runs, code judges it: existence, arguments, progress, projection and the
     pinned constraints; then whoever must approve is asked, after which code judges again. What
-    passes, and whose approval holds right before it begins, runs: external actions together, then
-    internal ones in order, all but the repeatable ones between intent and receipt. One that ends
-    the turn is the last.
+    passes runs between intent and receipt, all but repeatable internal actions.
+
+    Actions of a batch run one after the other, external ones first, and each is judged by the
+    state after the one before. Side by side run only those that are declared `read_only`, or all
+    where neither a rule nor a forward model reads the state. One that ends the turn is the last.
 
     What the actions brought back is not perceived yet: that is left to the caller, who must do it
-    before anything is judged by the state again.
+    before anything else is judged by the state.
 
     Args:
         selected: One candidate, or the members of a batch.
@@ -90,35 +107,85 @@ async def run_selected(
     Raises:
         TraceError: An intent or a receipt cannot be written.
     """
-    checked = await _check(selected, context, deps, judged)
-    entries = await _approved(checked, context, deps, judged)
-    entries = await _run_external(entries, context, deps)
-    broken = next((done.broken for done in entries if isinstance(done, Ran) and done.broken), None)
+    specs = await deps.actions.specs()
+    brought = _Brought(context)
+    ran: dict[str, Ran] = {}
+    broken: BaseException | None = None
     ended_by: str | None = None
-    for n, entry in enumerate(entries):
-        if isinstance(entry, Ran):
-            continue
+    for group in _groups(selected, specs, context, deps):
         if broken is not None or ended_by is not None:
-            entries[n] = _left_out(entry.candidate, ended_by or "the cancellation")
+            why = ended_by or "the cancellation"
+            ran |= {one.id: _left_out(one, why, specs) for one in group}
             continue
         try:
-            entries[n] = done = await _internal(entry, context, deps, judged)
+            done = await _run_group(group, context, deps, judged, brought)
         except asyncio.CancelledError as cancelled:  # while somebody was asked; others have run
-            broken, entries[n] = cancelled, _left_out(entry.candidate, "the cancellation")
+            if not ran:
+                raise
+            broken = cancelled
+            ran |= {one.id: _left_out(one, "the cancellation", specs) for one in group}
             continue
-        broken = done.broken
-        ended_by = entry.candidate.action if done.response is not None else None
-    return Ended(tuple(done for done in entries if isinstance(done, Ran)), ended_by, broken)
+        last = len(ran) + len(done) == len(selected)
+        for one in done:
+            ran[one.executed.candidate_id or ""] = one if last else brought.add(one)
+            broken = broken or one.broken
+            ended_by = one.executed.action if one.response is not None else ended_by
+    return Ended(tuple(ran[candidate.id] for candidate in selected), ended_by, broken)
+
+
+def _groups(
+    selected: Sequence[Candidate],
+    specs: Mapping[str, ActionSpec],
+    context: AnyContext,
+    deps: GuardDeps,
+) -> list[list[Candidate]]:
+    """The candidates in the order in which they run; those of one group run side by side."""
+    free = not deps.constraints.pinned and not context.has_forward_model
+    groups: list[list[Candidate]] = []
+    beside = False
+    for candidate in selected:
+        spec = specs.get(candidate.action)
+        if spec is not None and spec.internal:
+            continue
+        together = free or (spec is not None and spec.read_only)
+        if together and beside:
+            groups[-1].append(candidate)
+        else:
+            groups.append([candidate])
+        beside = together
+    internal = [c for c in selected if (spec := specs.get(c.action)) and spec.internal]
+    return [*groups, *([candidate] for candidate in internal)]
+
+
+async def _run_group(
+    group: Sequence[Candidate],
+    context: AnyContext,
+    deps: GuardDeps,
+    judged: Judged,
+    brought: _Brought,
+) -> list[Ran]:
+    """Judges a group by the state after what has run before, has it approved, and runs it."""
+    checked = await _check(group, context, deps, judged, brought)
+    entries = await _approved(checked, context, deps, judged, brought)
+    if isinstance(entries[0], _Ready) and entries[0].spec.internal:
+        entry = _in_time(entries[0], deps)
+        return [entry if isinstance(entry, Ran) else await _internal(entry, context, deps)]
+    return await _external(entries, context, deps)
 
 
 async def _check(
-    candidates: Sequence[Candidate], context: AnyContext, deps: GuardDeps, judged: Judged
+    candidates: Sequence[Candidate],
+    context: AnyContext,
+    deps: GuardDeps,
+    judged: Judged,
+    brought: _Brought,
 ) -> list[_Ready | Ran]:
     """The candidates judged right before they are to run."""
     specs = await deps.actions.specs()
     entries: list[_Ready | Ran] = []
     for candidate in candidates:
-        found = check(candidate, specs, context, deps)
+        with context.supposing(brought.percepts):
+            found = check(candidate, specs, context, deps)
         judged(candidate, found)
         if found.died_of is not None or found.arguments is None:
             entries.append(_refused(candidate, found.died_of or _invalid(), deps))
@@ -132,19 +199,24 @@ def _invalid() -> Verdict:
 
 
 async def _approved(
-    entries: list[_Ready | Ran], context: AnyContext, deps: GuardDeps, judged: Judged
+    entries: list[_Ready | Ran],
+    context: AnyContext,
+    deps: GuardDeps,
+    judged: Judged,
+    brought: _Brought,
 ) -> list[_Ready | Ran]:
     """The entries after whoever must approve was asked, and the rules once more after a wait."""
     waiting = [entry for entry in entries if isinstance(entry, _Ready)]
     wanted = [(entry.candidate, entry.arguments) for entry in waiting]
-    decisions = await decided(wanted, context, deps)
+    decisions = await decided(wanted, context, deps, brought.percepts)
     if decisions is None:
         again: list[_Ready | Ran] = [
             replace(entry, lapse=unasked(one, deps))
             for entry, one in zip(waiting, wanted, strict=True)
         ]
     else:
-        again = await _check([entry.candidate for entry in waiting], context, deps, judged)
+        candidates = [entry.candidate for entry in waiting]
+        again = await _check(candidates, context, deps, judged, brought)
         for n, (entry, decision) in enumerate(zip(again, decisions, strict=True)):
             if not decision.verdict.allowed:
                 again[n] = _refused(waiting[n].candidate, decision.verdict, deps)
@@ -162,49 +234,40 @@ def _in_time(entry: _Ready | Ran, deps: GuardDeps) -> _Ready | Ran:
     return _refused(entry.candidate, late, deps)
 
 
-async def _run_external(
+async def _external(
     entries: Sequence[_Ready | Ran], context: AnyContext, deps: GuardDeps
-) -> list[_Ready | Ran]:
-    """The entries after the external ones among them have run, together."""
-    ran: list[_Ready | Ran] = []
-    begun: dict[int, tuple[Candidate, ActionCall]] = {}
+) -> list[Ran]:
+    """Runs what is ready side by side, each between its intent and its receipt."""
+    ran: list[Ran | None] = []
+    begun: dict[int, tuple[_Ready, ActionCall]] = {}
     for n, entry in enumerate(entries):
-        internal = isinstance(entry, _Ready) and entry.spec.internal
-        now = entry if internal else _in_time(entry, deps)
-        ran.append(now)
-        if isinstance(now, _Ready) and not internal:
-            begun[n] = now.candidate, begin(now.candidate, now.arguments, context, deps)
+        now = _in_time(entry, deps)
+        ran.append(now if isinstance(now, Ran) else None)
+        if isinstance(now, _Ready):
+            begun[n] = now, begin(now.candidate, now.arguments, context, deps)
     deps.announce([call for _, call in begun.values()])
     for n, done in zip(begun, await _together(list(begun.values()), context, deps), strict=True):
         ran[n] = done
-    return ran
+    return [done for done in ran if done is not None]
 
 
-async def _internal(entry: _Ready, context: AnyContext, deps: GuardDeps, judged: Judged) -> Ran:
-    """Runs an action of the agent's own; between intent and receipt unless it is repeatable.
-
-    Others have run meanwhile: if its approval does not hold any more, it is asked for again.
-    """
-    if entry.lapse():
-        (asked,) = await _approved([entry], context, deps, judged)
-        now = _in_time(asked, deps)
-        if isinstance(now, Ran):
-            return now
-        entry = now
+async def _internal(entry: _Ready, context: AnyContext, deps: GuardDeps) -> Ran:
+    """Runs an action of the agent's own; between intent and receipt unless it is repeatable."""
     candidate, arguments = entry.candidate, entry.arguments
     if entry.spec.repeatable:
         return await run_internal(candidate, arguments, context, deps)
     call = begin(candidate, arguments, context, deps, internal=True)
-    return await finish(candidate, call, context, deps, internal=True)
+    return await finish(candidate, call, entry.spec, context, deps)
 
 
 async def _together(
-    begun: Sequence[tuple[Candidate, ActionCall]], context: AnyContext, deps: GuardDeps
+    begun: Sequence[tuple[_Ready, ActionCall]], context: AnyContext, deps: GuardDeps
 ) -> list[Ran]:
     """Runs the begun actions at the same time; each has its receipt, also if it broke off."""
-    if len(begun) == 1:
-        return [await finish(*begun[0], context, deps)]
-    tasks = [asyncio.create_task(finish(*one, context, deps)) for one in begun]
+    running = [finish(one.candidate, call, one.spec, context, deps) for one, call in begun]
+    if len(running) == 1:
+        return [await running[0]]
+    tasks = [asyncio.create_task(one) for one in running]
     if tasks:
         try:
             await asyncio.wait(tasks)
@@ -231,13 +294,14 @@ def _refused(candidate: Candidate, verdict: Verdict, deps: GuardDeps) -> Ran:
     )
 
 
-def _left_out(candidate: Candidate, by: str) -> Ran:
+def _left_out(candidate: Candidate, by: str, specs: Mapping[str, ActionSpec]) -> Ran:
+    spec = specs.get(candidate.action)
     return Ran(
         Executed(
             candidate_id=candidate.id,
             action=candidate.action,
             status=ExecutionStatus.REFUSED,
-            internal=True,
+            internal=spec is not None and spec.internal,
             result=NOT_RUN.format(action=by),
         )
     )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, Protocol
 
 from coag.context import CoagContext
@@ -14,7 +15,9 @@ from coag.schema import (
     Clock,
     CountingIds,
     Note,
+    Reconciliation,
     TraceSink,
+    UnsettledAction,
 )
 
 from ._approval import Approvals
@@ -23,6 +26,8 @@ from ._detector import ProgressDetector
 from ._modules import ModuleSeam
 
 AnyContext = CoagContext[Any]
+AskReconciliation = Callable[[UnsettledAction], Awaitable[Reconciliation]]
+"""Finds out what became of an action of unknown outcome."""
 
 
 class ActionDoor(Protocol):
@@ -53,6 +58,8 @@ class GuardDeps:
     """Those that are pinned judge; who runs actions pins them."""
     modules: ModuleSeam = field(default_factory=ModuleSeam)
     detector: ProgressDetector = field(default_factory=ProgressDetector)
+    reconcilers: tuple[AskReconciliation, ...] = ()
+    """Asked in turn what became of an action of unknown outcome, until one knows."""
     announce: Callable[[Sequence[ActionCall]], None] = lambda calls: None
     """Is told of the external actions that are about to run, their intents written."""
     run: Callable[[], str] = lambda: ""
@@ -69,3 +76,9 @@ class GuardDeps:
                 details=details,
             )
         )
+
+
+def decided_at(context: AnyContext, deps: GuardDeps) -> datetime:
+    """The time by which this cycle decides: when it began, so that a replay decides alike."""
+    retrieval = context.working_memory.cognitive_state.retrieval
+    return deps.clock.now() if retrieval is None else retrieval.at

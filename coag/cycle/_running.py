@@ -9,6 +9,7 @@ from typing import Any
 from coag.schema import (
     ActionCall,
     ActionResult,
+    ActionSpec,
     Candidate,
     Executed,
     ExecutionStatus,
@@ -20,7 +21,7 @@ from coag.schema import (
     Verdict,
 )
 
-from ._guard_deps import AnyContext, GuardDeps
+from ._guard_deps import AnyContext, GuardDeps, decided_at
 from ._returns import return_percept
 
 RESULT_TEXT = 4_000
@@ -88,15 +89,15 @@ def begin(
 async def finish(
     candidate: Candidate,
     call: ActionCall,
+    spec: ActionSpec,
     context: AnyContext,
     deps: GuardDeps,
-    *,
-    internal: bool = False,
 ) -> Ran:
     """Runs a begun action and writes its receipt, whatever happens meanwhile.
 
     What an internal one returns is no percept; that its outcome is not known, is one.
     """
+    internal = spec.internal
     started = deps.clock.monotonic()
     try:
         result = await deps.actions.execute(call)
@@ -108,6 +109,9 @@ async def finish(
         executed = _executed(candidate, call, unknown, internal=internal)
         queued = (return_percept(call, unknown, deps),)
         return Ran(executed, unknown, queued=queued, broken=broken)
+    if result.outcome_unknown and spec.read_only:  # whether it ran or not, nothing is changed
+        update = {"outcome_unknown": False, "failure": result.failure or Failure.TRANSIENT}
+        result = result.model_copy(update=update)
     _write_receipt(call.id, _status(result), result, started, context, deps)
     _tell_detector(call, result, context, deps)
     executed = _executed(candidate, call, result, internal=internal)
@@ -151,7 +155,8 @@ def _tell_detector(
 ) -> None:
     failure = (result.failure or Failure.TRANSIENT) if result.is_error else None
     key = context.progress_key()
-    deps.detector.note_result((call.action, call.arguments), key, failure, result.content)
+    at = decided_at(context, deps)
+    deps.detector.note_result((call.action, call.arguments), key, failure, result.content, at)
 
 
 def _executed(

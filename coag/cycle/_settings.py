@@ -19,7 +19,9 @@ class Bounds(Value):
     cycles: int = Field(default=20, ge=1)
     """Cycles a turn."""
     impasses: int = Field(default=3, ge=1)
-    """Cycles in a row in which no candidate survives."""
+    """Cycles in a row in which no candidate survives and the same calls are rejected again."""
+    fresh_impasses: int = Field(default=10, ge=1)
+    """Cycles in a row in which no candidate survives, whatever is proposed."""
     actions: int | None = Field(default=None, ge=1)
     """External actions a turn; None for no limit of their own."""
 

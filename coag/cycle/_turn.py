@@ -5,15 +5,18 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from coag.errors import CoagError, TraceError
 from coag.schema import (
     ActionCall,
     ActionResult,
+    Candidate,
     ExecutionOutcome,
     ExecutionStatus,
     Outcome,
     Percept,
+    ProposalOutcome,
     TokenUsage,
     TurnEnd,
     TurnStart,
@@ -24,6 +27,7 @@ from ._cycle import close_cycle, perceive, run_cycle
 from ._deps import AnyContext, Deps
 from ._execution import selected_candidates
 from ._returns import return_percept
+from ._settling import reconcile
 
 LEFT = "The cycle that selected this was left in the middle. It may or may not have been run."
 
@@ -58,20 +62,42 @@ class _Tally:
 
     cycles: int = 0
     impasses: int = 0
+    """Cycles in a row in which nothing was run."""
+    repeated: int = 0
+    """Of these the last, in which nothing was rejected that had not been before."""
+    rejected: set[str] = field(default_factory=set[str])
+    """Calls that were rejected in them."""
     actions: int = 0
     usage: TokenUsage = field(default_factory=TokenUsage)
     last: ExecutionOutcome | None = None
 
+    _proposed: dict[str, str] = field(default_factory=dict[str, str])
+    """The calls of the current cycle by candidate."""
+
     def take(self, outcome: Outcome) -> None:
         self.usage += outcome.usage
+        if isinstance(outcome, ProposalOutcome):
+            calls = {one.id: f"{one.action} {one.raw_arguments}" for one in outcome.candidates}
+            self._proposed = calls
         if not isinstance(outcome, ExecutionOutcome):
             return
         self.cycles += 1
         idle = outcome.status in (ExecutionStatus.NONE, ExecutionStatus.REFUSED)
-        self.impasses = self.impasses + 1 if idle else 0
+        self._count_impasse(idle)
         if not idle:
             self.actions += any(done.intent_id is not None for done in outcome.executed)
             self.last = outcome
+
+    def _count_impasse(self, idle: bool) -> None:
+        """Each call is counted by itself: one new call among old ones is a fresh proposal."""
+        if not idle:
+            self.impasses, self.repeated, self.rejected = 0, 0, set()
+            return
+        calls = set(self._proposed.values())
+        fresh = bool(calls - self.rejected)
+        self.impasses += 1
+        self.repeated = 1 if fresh else self.repeated + 1
+        self.rejected |= calls
 
     def ended_by(self, context: AnyContext, deps: Deps) -> str | None:
         bounds = deps.settings.bounds
@@ -81,7 +107,7 @@ class _Tally:
             return "budget"
         if bounds.actions is not None and self.actions >= bounds.actions:
             return "actions"
-        if self.impasses >= bounds.impasses:
+        if self.repeated >= bounds.impasses or self.impasses >= bounds.fresh_impasses:
             return "impasses"
         return "cycles" if self.cycles >= bounds.cycles else None
 
@@ -120,6 +146,7 @@ async def run_turn(
     reason = None if goes_on else tally.ended_by(context, deps)
     try:
         await perceive(arriving, context, deps)
+        await _settle(context, deps)
         deps.trace.flush()
         reason = reason or _spent_before(context, deps)
         while reason is None or _may_close(reason, context, deps):
@@ -128,6 +155,7 @@ async def run_turn(
                 tally.take(outcome)
                 yield outcome
             await perceive(context.working_memory.queued, context, deps)
+            await _settle(context, deps)
             reason = reason or tally.ended_by(context, deps)
     except (asyncio.CancelledError, GeneratorExit):
         await perceive(arriving, context, deps)
@@ -141,6 +169,12 @@ async def run_turn(
     finally:
         deps.actions.closing = False
     yield _finish(reason, tally, context, deps, turn)
+
+
+async def _settle(context: AnyContext, deps: Deps) -> None:
+    """Asks what became of actions of unknown outcome, before the model is asked anything."""
+    if context.working_memory.unsettled and not context.working_memory.in_cycle:
+        await perceive(await reconcile(context, deps), context, deps)
 
 
 def _may_close(reason: str, context: AnyContext, deps: Deps) -> bool:
@@ -168,7 +202,7 @@ async def _close_what_was_left(context: AnyContext, deps: Deps) -> None:
     begun = list(deps.actions.running.values()) if selected else []
     named = {call.action for call in begun}
     begun += [
-        ActionCall(id="", action=candidate.action, arguments={})
+        ActionCall(id="", action=candidate.action, arguments=_judged(candidate, context))
         for candidate in selected
         if candidate.action not in named
     ]
@@ -177,6 +211,14 @@ async def _close_what_was_left(context: AnyContext, deps: Deps) -> None:
     queued = tuple(p.model_copy(update={"caused_by": p.caused_by or None}) for p in percepts)
     await close_cycle(context, deps, "The cycle was left in the middle.", queued)
     await perceive(context.working_memory.queued, context, deps)
+
+
+def _judged(candidate: Candidate, context: AnyContext) -> dict[str, Any]:
+    """The arguments with which a candidate was evaluated."""
+    evaluation = context.working_memory.cognitive_state.evaluation
+    judged = evaluation.evaluations if evaluation else ()
+    mine = (one.arguments for one in judged if one.candidate_id == candidate.id)
+    return next(mine, None) or {}
 
 
 def _broken(error: BaseException) -> str:

@@ -10,7 +10,14 @@ Nothing here does input or output, and nothing here knows AutoGen.
 """
 
 from ._actions import ActionCall, ActionResult, ActionSpec
-from ._candidates import Candidate, Evaluation, Verdict, numbered
+from ._candidates import (
+    Candidate,
+    Evaluation,
+    Reconciliation,
+    UnsettledAction,
+    Verdict,
+    numbered,
+)
 from ._clock import Clock, SteppingClock, SystemClock
 from ._effects import UNPARSED, Intent, Receipt, ReceiptStatus, Returned, parsed_arguments
 from ._html import HtmlTable, html_card, html_text, visible
@@ -40,7 +47,7 @@ from ._outcomes import (
     SelectionOutcome,
     TokenUsage,
 )
-from ._percepts import Failure, Percept, PerceptKind, Trust
+from ._percepts import Failure, Percept, PerceptKind, Settlement, Trust
 from ._phase import PHASES, Phase, phase_after
 from ._protocols import (
     ActionSource,
@@ -104,6 +111,7 @@ __all__ = [
     "new_run_id",
     "content_id",
     "Trust",
+    "Settlement",
     "PerceptKind",
     "Failure",
     "Percept",
@@ -113,6 +121,8 @@ __all__ = [
     "Candidate",
     "Verdict",
     "Evaluation",
+    "UnsettledAction",
+    "Reconciliation",
     "numbered",
     "Scalar",
     "MemoryKind",

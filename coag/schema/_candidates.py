@@ -3,11 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field
 
 from ._value import Value
+
+
+class UnsettledAction(Value):
+    """An external action of which it is not known whether it had its effect."""
+
+    intent_id: str
+    action: str
+    arguments: dict[str, Any]
+    cycle: int
+    """The cycle in which it began."""
+
+
+Reconciliation = Literal["happened", "did_not_happen", "unknown"]
+"""What could be found out about such an action."""
 
 
 class Candidate(Value):
@@ -25,6 +39,9 @@ class Candidate(Value):
     """What the tool calls of one answer share: they are no alternatives (`proposal="native"`)."""
     draft_score: float | None = Field(default=None, ge=0.0, le=1.0)
     """The model's own score where one call gave candidates and scores (`depth="compact"`)."""
+    unsettled: tuple[UnsettledAction, ...] = ()
+    """For whoever judges: the external actions whose outcome is not known. While there is one, the
+    perceptual state may not be what it says. Empty in the trace."""
 
 
 class Verdict(Value):

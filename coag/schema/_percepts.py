@@ -31,6 +31,16 @@ class PerceptKind(StrEnum):
     SIGNAL = "signal"
     IMPASSE = "impasse"
     UNKNOWN_OUTCOME = "unknown_outcome"
+    """An external action began, and whether it had its effect is not known."""
+    SETTLED = "settled"
+    """It was found out what became of such an action."""
+
+
+class Settlement(StrEnum):
+    """What became of an action of unknown outcome."""
+
+    HAPPENED = "happened"
+    DID_NOT_HAPPEN = "did_not_happen"
 
 
 class Failure(StrEnum):
@@ -71,6 +81,10 @@ class Percept(Value):
     """For a tool return: the tool reported or raised a failure."""
     failure: Failure | None = None
     """For a failed tool return: whether repeating it unchanged can help."""
+    settlement: Settlement | None = None
+    """For `settled`: what became of the action that `caused_by` began."""
+    settles: tuple[str, ...] = ()
+    """Intents whose outcome is known by this percept; decided when it is perceived."""
     sets_goal: bool = False
     """For a message: it opens a new goal; decided when it is perceived."""
     state_patch: dict[str, Any] | None = None

@@ -15,7 +15,7 @@ from coag.agent import CoagAgent
 from coag.models import ScriptedModel, ScriptedReply, ScriptedRequest
 from coag.tracing import Recipe
 
-from .porters import ANSWER, NOTE, STONES, Carry
+from .porters import ANSWER, NOTE, STONES, carry
 
 
 def lead(request: ScriptedRequest) -> ScriptedReply:
@@ -37,7 +37,7 @@ def foreman(*, log: str, logs: str, depth: Literal["full", "compact"] = "full") 
     return CoagAgent(
         "foreman",
         ScriptedModel(lead),
-        tools=[Carry(Path(log))],
+        tools=[carry(Path(log))],
         logs=logs,
         depth=depth,
         recipe=Recipe(factory="kits.crews:foreman", arguments=arguments),

@@ -16,8 +16,10 @@ from autogen_core.tools import BaseTool
 from pydantic import BaseModel
 
 from coag.agent import CoagAgent
+from coag.compat import tool
 from coag.cycle import Part
 from coag.models import ScriptedModel, ScriptedReply, ScriptedRequest
+from coag.schema import Reconciliation, UnsettledAction
 from coag.tracing import Recipe
 
 TASK = "Carry granite and marble, and keep in mind that you did."
@@ -53,6 +55,16 @@ class Carry(BaseTool[CarryArguments, Carried]):
 
     async def run(self, args: CarryArguments, cancellation_token: CancellationToken) -> Carried:
         return Carried(told=f"You carried {args.stone} up.")
+
+
+def carry(log: Path) -> BaseTool[CarryArguments, Carried]:
+    """The tool, which can tell from its file whether a call was made."""
+
+    def look(action: UnsettledAction) -> Reconciliation:
+        calls = log.read_text().split() if log.exists() else []
+        return "happened" if action.intent_id in calls else "did_not_happen"
+
+    return tool(reconcile=look)(Carry(log))
 
 
 def intention(text: str) -> Mapping[str, Any]:
@@ -101,7 +113,7 @@ def porter(
     return CoagAgent(
         "porter",
         ScriptedModel(think),
-        tools=[Carry(Path(log))],
+        tools=[carry(Path(log))],
         logs=logs,
         memory=memory,
         depth=depth,

@@ -32,6 +32,7 @@ BUILT_IN = frozenset(
         "state_is_current",
         "progress",
         "projection",
+        "unsettled",
         "arguments_unchanged",
         "constraints_in_force",
         "parallel",

@@ -280,14 +280,35 @@ async def test_a_cancelled_agent_stops_though_its_tool_does_not() -> None:
     let_go.set()
 
 
-async def test_a_tools_own_time_out_is_an_error_that_it_raised() -> None:
+class ReadTimeout(Exception):
+    """As clients of HTTP name it."""
+
+
+class ConnectTimeout(Exception):
+    """As they name that nothing was reached."""
+
+
+@pytest.mark.parametrize(
+    ("error", "unknown"),
+    [
+        (TimeoutError("no answer"), True),
+        (ReadTimeout("no answer"), True),
+        (ConnectionResetError("reset by peer"), True),
+        (ConnectTimeout("nobody there"), False),
+        (ConnectionRefusedError("refused"), False),
+        (ValueError("no such customer"), False),
+    ],
+)
+async def test_a_time_out_that_a_tool_raises_leaves_its_outcome_unknown(
+    error: Exception, unknown: bool
+) -> None:
     async def query() -> str:
         """Queries."""
-        raise TimeoutError("db pool exhausted")
+        raise error
 
     result = await run(ToolRunner([query]), "query")
-    assert result.content == "query raised TimeoutError: db pool exhausted"
-    assert not result.outcome_unknown
+    assert result.content == f"query raised {type(error).__name__}: {error}"
+    assert result.outcome_unknown is unknown
 
 
 async def test_a_tool_that_asks_the_process_to_end_ends_it_through_the_agents_own_task() -> None:

@@ -145,22 +145,22 @@ async def test_an_approval_that_expires_while_tools_are_listed_lets_nothing_run(
     assert not [record for record in deps.trace.records if record.record == "intent"]
 
 
-@pytest.mark.parametrize("again", [True, False])
-async def test_what_waits_for_others_past_its_approval_is_asked_about_again(again: bool) -> None:
-    clock, answers = HandClock(), [True, again]
-    asked: list[str] = []
+@pytest.mark.parametrize("agreed", [True, False])
+async def test_what_runs_after_others_is_asked_about_when_they_have_run(agreed: bool) -> None:
+    clock, asked = HandClock(), list[str]()
 
     def approve(request: ApprovalRequest) -> bool:
+        assert office.ran == ["search"]
         asked.append(request.action)
-        return answers.pop(0)
+        return agreed
 
     office = Office(internal=["sign"], run=lambda action: clock.wait(60))
     context, deps = guarded(office, clock, approve)
     ended = await run_selected(batch("search", "sign"), context, deps)
-    assert asked == ["sign", "sign"]
-    assert office.ran == (["search", "sign"] if again else ["search"])
+    assert asked == ["sign"]
+    assert office.ran == (["search", "sign"] if agreed else ["search"])
     statuses = [done.executed.status for done in ended.ran]
-    second = ExecutionStatus.DONE if again else ExecutionStatus.REFUSED
+    second = ExecutionStatus.DONE if agreed else ExecutionStatus.REFUSED
     assert statuses == [ExecutionStatus.DONE, second]
 
 
@@ -169,16 +169,15 @@ async def test_what_ran_is_told_where_the_wait_for_another_is_cancelled() -> Non
 
     async def approve(request: ApprovalRequest) -> bool:
         asked.append(request.action)
-        if len(asked) > 1:
-            task.cancel()
-            await asyncio.Event().wait()
+        task.cancel()
+        await asyncio.Event().wait()
         return True
 
     office = Office(internal=["sign"], run=lambda action: clock.wait(60))
     context, deps = guarded(office, clock, approve)
     task = asyncio.create_task(run_selected(batch("search", "sign"), context, deps))
     ended = await task
-    assert asked == ["sign", "sign"]
+    assert asked == ["sign"]
     assert office.ran == ["search"]
     assert isinstance(ended.broken, asyncio.CancelledError)
     statuses = [done.executed.status for done in ended.ran]

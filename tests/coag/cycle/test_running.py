@@ -24,6 +24,7 @@ from coag.schema import (
     ReceiptStatus,
 )
 
+SPEC = ActionSpec(name="act", description="", parameters={})
 CANDIDATE = Candidate(id="c1", action="act", raw_arguments="{}")
 
 
@@ -34,7 +35,7 @@ class World:
         self.brings = brings
 
     async def specs(self) -> Sequence[ActionSpec]:
-        return (ActionSpec(name="act", description="", parameters={}),)
+        return (SPEC,)
 
     async def execute(self, call: ActionCall) -> ActionResult:
         if isinstance(self.brings, BaseException):
@@ -53,7 +54,7 @@ def mind_with(brings: ActionResult | BaseException) -> TestMind:
 async def ran(brings: ActionResult | BaseException) -> tuple[Ran, TestMind]:
     mind = mind_with(brings)
     call = begin(CANDIDATE, {"a": 1}, mind.context, mind.deps)
-    return await finish(CANDIDATE, call, mind.context, mind.deps), mind
+    return await finish(CANDIDATE, call, SPEC, mind.context, mind.deps), mind
 
 
 async def test_the_intent_is_written_before_and_the_receipt_after() -> None:
@@ -119,10 +120,10 @@ async def test_a_failure_is_remembered_until_the_action_works() -> None:
     failed = ActionResult(content="x", is_error=True, failure=Failure.DETERMINISTIC)
     _, mind = await ran(failed)
     again = CANDIDATE.model_copy(update={"arguments": {"a": 1}})
-    key = mind.context.progress_key()
-    assert not mind.deps.detector.verdict(again, key).allowed
+    key, now = mind.context.progress_key(), mind.deps.clock.now()
+    assert not mind.deps.detector.verdict(again, key, now).allowed
     other = CANDIDATE.model_copy(update={"arguments": {"a": 2}})
-    assert mind.deps.detector.verdict(other, key).allowed
+    assert mind.deps.detector.verdict(other, key, now).allowed
 
 
 @pytest.mark.parametrize("ends", [True, False])
