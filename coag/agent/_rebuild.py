@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, cast
 
 from coag.compat import ToolRunner
-from coag.cycle import ApproveFunction, Deps
+from coag.cycle import ApproveFunction, AskReconciliation, Deps
 from coag.errors import ResumeError
 from coag.memory import LongTermMemory
 from coag.schema import ActionCall, ActionSource, ActionSpace, Clock, TraceSink
@@ -84,6 +84,8 @@ class Doubles:
     """Makes the environment's actions; is given those that the agent's own code describes."""
     around: Callable[[ActionSource], ActionSource]
     """Makes what stands in the place of each source of internal actions."""
+    reconcile: AskReconciliation
+    """Tells what became of actions of unknown outcome."""
     proposal: str | None = None
     """What `proposal="auto"` came to, by a model that is not here; None if that is not known."""
 
@@ -127,6 +129,7 @@ def _staged(agent: CoagAgent, deps: Deps, tools: ToolRunner, doubles: Doubles) -
         offer=face.offer,
         actions=deps.actions.over(doubles.external(tools), doubles.around),
         announce=_nobody,
+        reconcilers=(doubles.reconcile,),
     )
 
 

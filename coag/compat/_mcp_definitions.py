@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any, Self, cast
 
 from autogen_core.tools import ParametersSchema, ToolOverride, ToolSchema
-from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from coag.schema import well_formed
 
@@ -32,34 +32,54 @@ class ToolDefinition(BaseModel):
     """What the server says that it does, uncut."""
     parameters: dict[str, Any]
     """JSON Schema of its arguments."""
+    hints: dict[str, bool] = Field(default_factory=dict[str, bool])
+    """What it says of its effects: `read_only`, `idempotent`; without those that it does not."""
     digest: str
-    """SHA-256 of the canonical JSON of the other three, in hexadecimal."""
+    """SHA-256 of the canonical JSON of the others, in hexadecimal."""
 
     @classmethod
-    def of(cls, name: str, description: str, parameters: Mapping[str, Any]) -> Self:
+    def of(
+        cls,
+        name: str,
+        description: str,
+        parameters: Mapping[str, Any],
+        hints: Mapping[str, bool] | None = None,
+    ) -> Self:
         """The definition with its digest."""
-        digest = _digest(name, description, parameters)
-        return cls(name=name, description=description, parameters={**parameters}, digest=digest)
+        digest = _digest(name, description, parameters, hints or {})
+        return cls(
+            name=name,
+            description=description,
+            parameters={**parameters},
+            hints={**(hints or {})},
+            digest=digest,
+        )
 
     @model_validator(mode="after")
     def _digest_fits(self) -> Self:
-        if self.digest != _digest(self.name, self.description, self.parameters):
+        if self.digest != _digest(self.name, self.description, self.parameters, self.hints):
             raise ValueError(f"the digest of tool {self.name!r} does not fit its definition")
         return self
 
     @property
     def size(self) -> int:
         """Characters of name, description and schema."""
-        return len(_canonical(self.name, self.description, self.parameters))
+        return len(_canonical(self.name, self.description, self.parameters, self.hints))
 
 
-def _canonical(name: str, description: str, parameters: Mapping[str, Any]) -> str:
+def _canonical(
+    name: str, description: str, parameters: Mapping[str, Any], hints: Mapping[str, bool]
+) -> str:
     whole = {"name": name, "description": description, "parameters": parameters}
+    whole |= {"hints": hints} if hints else {}
     return json.dumps(whole, sort_keys=True, separators=(",", ":"))
 
 
-def _digest(name: str, description: str, parameters: Mapping[str, Any]) -> str:
-    return hashlib.sha256(_canonical(name, description, parameters).encode("ascii")).hexdigest()
+def _digest(
+    name: str, description: str, parameters: Mapping[str, Any], hints: Mapping[str, bool]
+) -> str:
+    text = _canonical(name, description, parameters, hints)
+    return hashlib.sha256(text.encode("ascii")).hexdigest()
 
 
 def unfit(definition: ToolDefinition, limits: McpLimits) -> str | None:

@@ -19,6 +19,7 @@ from ._mcp_offer import Offer, Selection, make_offer, refusal, select
 from ._mcp_pins import PinBoard, QuarantinedTool
 from ._mcp_results import McpToolResult, failed, read_result
 from ._mcp_server import McpServer
+from ._tool_effects import ToolEffects
 
 _LOG = logging.getLogger("coag.compat.mcp")
 
@@ -89,6 +90,15 @@ class ServerTools:
             _LOG.warning("%s Its tools are shown as they were listed last.", error)
             offer = self.offer
         return list(offer.schemas)
+
+    def effects(self, name: str) -> ToolEffects:
+        """What the server says of the effects of a tool that is offered under this name."""
+        offer = self.offer
+        own = offer.own_names.get(name) if offer else None
+        hints = offer.selection.tools[own].hints if offer and own else {}
+        return ToolEffects(
+            read_only=hints.get("read_only", False), idempotent=hints.get("idempotent", False)
+        )
 
     async def listed(self) -> Offer:
         """What the server offers now, judged.

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 from autogen_core.tools import BaseTool, StaticStreamWorkbench, ToolSchema, Workbench
 
-from coag.cycle import LateError, SelfCancelledError, told, within
+from coag.cycle import IDEMPOTENCY_KEY, LateError, SelfCancelledError, told, within
 
-from ._tool_listing import GIVEN, ToolNames
+from ._tool_listing import GIVEN, ToolNames, without_key
 
 
 class OfferedTools:
@@ -58,7 +58,7 @@ class OfferedTools:
             for schema in await self._list(number, workbench):
                 name = schema["name"]
                 if name not in found and self._names.belongs(name, number):
-                    found[name] = schema
+                    found[name] = _shown(schema)
                 else:
                     self._tell(number, name)
         return list(found.values())
@@ -80,6 +80,14 @@ class OfferedTools:
             problem = str(_plain(error, kind, self._timeout))
             self._note("tools", f"{kind} keeps the tools that it listed last: {problem}")
         return self._listed[number]
+
+
+def _shown(schema: ToolSchema) -> ToolSchema:
+    """The schema without the key that the guard gives."""
+    parameters = schema.get("parameters")
+    if not parameters or IDEMPOTENCY_KEY not in parameters.get("properties", {}):
+        return schema
+    return cast("ToolSchema", {**schema, "parameters": without_key(parameters)})
 
 
 def _plain(error: Exception, kind: str, timeout: float) -> Exception:

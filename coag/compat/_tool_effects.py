@@ -6,6 +6,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
+from autogen_core.tools import StaticWorkbench, Workbench
+
 from coag.errors import ConfigurationError
 from coag.schema import Reconciliation, UnsettledAction
 
@@ -64,6 +66,19 @@ def effects_of(tool: object) -> ToolEffects:
         if isinstance(declared, ToolEffects):
             return declared
     return _NOTHING
+
+
+def effects_in(workbench: Workbench, name: str) -> ToolEffects:
+    """What is declared of a workbench's tool: by an MCP server's hints, or of the tool itself."""
+    declared = getattr(workbench, "effects", None)
+    if callable(declared):
+        effects = declared(name)
+        return effects if isinstance(effects, ToolEffects) else _NOTHING
+    if not isinstance(workbench, StaticWorkbench):
+        return _NOTHING
+    own = workbench._override_name_to_original.get(name, name)  # pyright: ignore[reportPrivateUsage] - AutoGen tells it nowhere else
+    tools = workbench._tools  # pyright: ignore[reportPrivateUsage] - as above
+    return next((effects_of(tool) for tool in tools if tool.name == own), _NOTHING)
 
 
 _NOTHING = ToolEffects()

@@ -9,11 +9,11 @@ from typing import Any, cast
 
 from autogen_core.tools import BaseTool, Workbench
 
-from coag.cycle import LateError, SelfCancelledError, told, within
+from coag.cycle import IDEMPOTENCY_KEY, LateError, SelfCancelledError, told, within
 from coag.errors import ConfigurationError
 from coag.schema import ActionSpec, well_formed
 
-from ._tool_effects import effects_of
+from ._tool_effects import ToolEffects, effects_in, effects_of
 
 GIVEN = 0
 """Owns the tools that were given without a workbench; the nth workbench is n."""
@@ -115,7 +115,7 @@ class ToolListing:
             if spec.name in self._reserved:
                 problems.append(f"{bench} has a tool {spec.name!r}: the agent's own action stays.")
                 continue
-            specs.append(spec)
+            specs.append(_with_effects(spec, effects_in(workbench, spec.name)))
         return specs
 
 
@@ -134,10 +134,26 @@ def _given_spec(tool: BaseTool[Any, Any]) -> ActionSpec:
         spec = _spec(tool.schema)
     except _UNUSABLE as error:
         raise ConfigurationError(f"Tool {tool.name!r} cannot be offered: {told(error)}") from error
-    effects = effects_of(tool)
-    return spec.model_copy(
-        update={"read_only": effects.read_only, "idempotent": effects.idempotent}
-    )
+    return _with_effects(spec, effects_of(tool))
+
+
+def _with_effects(spec: ActionSpec, effects: ToolEffects) -> ActionSpec:
+    """The spec with what is declared, and without the key that the model does not give."""
+    update: dict[str, Any] = {"read_only": effects.read_only, "idempotent": effects.idempotent}
+    if IDEMPOTENCY_KEY in spec.parameters.get("properties", {}):
+        update |= {"parameters": without_key(spec.parameters), "idempotency_key": True}
+    return spec.model_copy(update=update)
+
+
+def without_key(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters of a tool as a model is told of them, without the idempotency key."""
+    properties: Mapping[str, Any] = parameters["properties"]
+    required: Sequence[str] = parameters.get("required", ())
+    return {
+        **parameters,
+        "properties": {name: properties[name] for name in properties if name != IDEMPOTENCY_KEY},
+        "required": [name for name in required if name != IDEMPOTENCY_KEY],
+    }
 
 
 def _spec(schema: Mapping[str, Any]) -> ActionSpec:

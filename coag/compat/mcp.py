@@ -48,6 +48,7 @@ from ._mcp_results import McpToolResult, Returned
 from ._mcp_server import McpServer
 from ._mcp_stderr import StderrTail
 from ._mcp_tools import ServerTools, cancellable
+from ._tool_effects import ToolEffects
 
 __all__ = [
     "PinnedMcpWorkbench",
@@ -137,6 +138,10 @@ class PinnedMcpWorkbench(McpWorkbench):
         """
         await self._tools.approve(name, digest)
 
+    def effects(self, name: str) -> ToolEffects:
+        """What the server says of a tool's effects; nothing of one that is not offered."""
+        return self._tools.effects(name)
+
     async def list_tools(self) -> list[ToolSchema]:
         """The trusted tools that the server offers now.
 
@@ -224,8 +229,11 @@ class _SdkSession:
         with _translated():
             params = mcp_types.PaginatedRequestParams(cursor=cursor)
             page = await self._session.list_tools(params=params)
-        tools = (ToolDefinition.of(t.name, t.description or "", t.inputSchema) for t in page.tools)
-        return list(tools), page.nextCursor
+        tools = [
+            ToolDefinition.of(tool.name, tool.description or "", tool.inputSchema, _hints(tool))
+            for tool in page.tools
+        ]
+        return tools, page.nextCursor
 
     async def call_tool(self, name: str, arguments: dict[str, Any]) -> Returned:
         with _translated():
@@ -239,6 +247,15 @@ class _SdkSession:
     async def other(self, method: str, arguments: dict[str, Any]) -> Any:
         with _translated():
             return await getattr(self._session, method)(**arguments)
+
+
+def _hints(tool: mcp_types.Tool) -> dict[str, bool]:
+    """What a tool says of its effects, where it says it."""
+    said = tool.annotations
+    if said is None:
+        return {}
+    hints = {"read_only": said.readOnlyHint, "idempotent": said.idempotentHint}
+    return {name: True for name, hint in hints.items() if hint}
 
 
 @contextmanager

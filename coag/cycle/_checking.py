@@ -14,7 +14,7 @@ from coag.schema import ActionSpec, Candidate, Evaluation, Verdict
 from ._arguments import existence, parse_arguments
 from ._constraints import UNCHANGED_ARGUMENTS
 from ._guard_deps import AnyContext, GuardDeps, decided_at
-from ._settling import unsettled_now, unsettled_verdict
+from ._settling import IDEMPOTENCY_KEY, idempotency_key, unsettled_now, unsettled_verdict
 
 PROJECTION = "projection"
 IN_FORCE = "constraints_in_force"
@@ -35,18 +35,9 @@ def check(
     verdicts.append(verdict)
     if arguments is None:
         return Evaluation(candidate_id=candidate.id, arguments=None, verdicts=tuple(verdicts))
-    stale, spec = context.working_memory.stale, specs[candidate.action]
-    if stale is not None and not (spec.internal and spec.repeatable):
-        verdicts.append(_stale(stale))
-        return Evaluation(candidate_id=candidate.id, arguments=arguments, verdicts=tuple(verdicts))
-    unsettled = unsettled_now(context.working_memory, specs)
-    ready = candidate.model_copy(update={"arguments": arguments, "unsettled": unsettled})
-    if unsettled:
-        verdicts.append(unsettled_verdict(ready, spec))
-    if verdicts[-1].allowed:
-        now = decided_at(context, deps)
-        verdicts.append(deps.detector.verdict(ready, context.progress_key(), now))
+    ready = _ready(candidate, arguments, specs, context)
     projection: Any | None = None
+    verdicts += _may_run_now(ready, specs[candidate.action], context, deps)
     if verdicts[-1].allowed:
         projection, verdict = _project(ready, context)
         verdicts.append(verdict)
@@ -59,11 +50,40 @@ def check(
         verdicts.append(verdict)
     return Evaluation(
         candidate_id=candidate.id,
-        arguments=arguments,
+        arguments=ready.arguments,
         verdicts=tuple(verdicts),
         projection=None if projection is None else dump_state(projection),
         gain=gain,
     )
+
+
+def _ready(
+    candidate: Candidate,
+    arguments: dict[str, Any],
+    specs: Mapping[str, ActionSpec],
+    context: AnyContext,
+) -> Candidate:
+    """The candidate as it is judged: with what it will be run with, and what is not known."""
+    memory = context.working_memory
+    if specs[candidate.action].idempotency_key:
+        key = idempotency_key(memory, candidate.action, arguments)
+        arguments = {**arguments, IDEMPOTENCY_KEY: key}
+    update = {"arguments": arguments, "unsettled": unsettled_now(memory, specs)}
+    return candidate.model_copy(update=update)
+
+
+def _may_run_now(
+    ready: Candidate, spec: ActionSpec, context: AnyContext, deps: GuardDeps
+) -> list[Verdict]:
+    """Whether the state is current, the same action may not be done already, and not in vain."""
+    stale = context.working_memory.stale
+    if stale is not None and not (spec.internal and spec.repeatable):
+        return [_stale(stale)]
+    verdicts = [unsettled_verdict(ready, spec)] if ready.unsettled else []
+    if not verdicts or verdicts[-1].allowed:
+        now = decided_at(context, deps)
+        verdicts.append(deps.detector.verdict(ready, context.progress_key(), now))
+    return verdicts
 
 
 def _gain(projection: Any | None, context: AnyContext) -> tuple[float | None, Verdict | None]:

@@ -28,6 +28,9 @@ class ActionSpec(Value):
     idempotent: bool = False
     """True if running it again with the same arguments does no more than running it once (MCP's
     `idempotentHint`). One of unknown outcome may be repeated."""
+    idempotency_key: bool = False
+    """True if it takes an argument `idempotency_key`, which `parameters` do not show: whoever runs
+    it gives the same key for the same action and arguments within a goal."""
 
 
 class ActionCall(Value):

@@ -51,6 +51,12 @@ def by_rules(
                 attention_items=(outcome_unknown(percept.source, settings),),
                 unknowns=(had_effect(percept.source),),
             )
+        case PerceptKind.SETTLED:
+            told = f"{short(percept.source)}: {short(percept.content)}"
+            return Observation(
+                event=ObservedEvent(type=TransitionType.EXTERNAL_EVENT, description=told),
+                resolved=_if_open(had_effect(percept.source), state),
+            )
         case PerceptKind.PROPERTY_CHANGE | PerceptKind.SIGNAL:
             told = f"{short(percept.source)}: {short(percept.content)}"
             return Observation(
@@ -95,6 +101,11 @@ def pursued(description: str, state: AwarenessState) -> Observation:
 def had_effect(action: str) -> str:
     """The question that an unknown outcome leaves."""
     return f"Did {short(action)} have its effect?"
+
+
+def _if_open(question: str, state: AwarenessState) -> tuple[str, ...]:
+    open_ones = {folded(one.text) for one in state.world.open_unknowns}
+    return (question,) if folded(question) in open_ones else ()
 
 
 def _said(

@@ -19,11 +19,13 @@ from coag.schema import (
     Percept,
     PerceptKind,
     Phase,
+    Reconciliation,
     Record,
     Snapshot,
     SnapshotReason,
     TraceRecord,
     TurnEnd,
+    UnsettledAction,
     Written,
     set_random,
 )
@@ -87,6 +89,7 @@ class Process:
                 approve=TapeApprover(self.stage, clock.once),
                 external=self._actions,
                 around=self._around,
+                reconcile=self._reconcile,
                 proposal=proposal,
             ),
         )
@@ -103,6 +106,12 @@ class Process:
 
     def _around(self, source: ActionSource) -> ActionSource:
         return TapeSource(source, self.stage, self._memory, self._on_answered)
+
+    async def _reconcile(self, action: UnsettledAction) -> Reconciliation:
+        """Nobody is asked: what was found out then is on the tape, as a percept."""
+        del action
+        await self.stage.pause()
+        return "unknown"
 
     def _on_answered(self, call: ActionCall, percepts: Iterable[Percept]) -> None:
         """A module did not act, so its state is not what it became."""
@@ -262,9 +271,11 @@ def bare(percept: Percept) -> Percept:
         PerceptKind.TOOL_RETURN,
         PerceptKind.PROPERTY_CHANGE,
         PerceptKind.SIGNAL,
+        PerceptKind.UNKNOWN_OUTCOME,
+        PerceptKind.SETTLED,
     )
     patch = percept.state_patch if not hooked and percept.state_patch else None
-    changes = {"state_patch": patch, "sets_goal": False, "hook_problem": None}
+    changes = {"state_patch": patch, "sets_goal": False, "hook_problem": None, "settles": ()}
     return percept.model_copy(update=changes)
 
 

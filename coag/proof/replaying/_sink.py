@@ -19,6 +19,7 @@ _OUTSIDE = {
     "repair": "The last line was torn",
     "pages": "",
     "environment": "",
+    "reconcile": "",
     "fork": "",
     RESUMED: "",
     "memory": "The state was saved by an agent",
