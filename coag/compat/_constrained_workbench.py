@@ -65,8 +65,8 @@ class ConstrainedWorkbench(StaticStreamWorkbench):
         name: Who acts, for approvers and in the trace.
         timeout: Seconds that one call may take.
         output_characters: Characters of output that are kept.
-        parallel: Run the calls of a batch together even where rules judge them: each is then
-            judged by a state in which the others may be under way.
+        parallel: Run calls of tools that are declared read-only beside others, where rules judge
+            them. All else still runs one after the other.
 
     Raises:
         ConfigurationError: Tools or constraints have the same name, something is no tool, or a

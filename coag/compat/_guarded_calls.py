@@ -99,7 +99,7 @@ class GuardedCalls:
     Args:
         run: What the guard knows.
         runner: Runs the tools; shows what they stream by `show_event`.
-        parallel: Whether calls run together even where rules judge them.
+        parallel: Whether calls of read-only tools run beside others where rules judge them.
     """
 
     def __init__(self, run: GuardedRun, runner: ToolRunner, *, parallel: bool) -> None:
@@ -139,9 +139,10 @@ class GuardedCalls:
         _SHOW.set(wanted.show)
         begun: list[ActionCall] = []
         try:
-            async with self._in_turn(room):
+            door = _Door(self._runner, wanted.call_id)
+            spec = (await door.specs()).get(wanted.name) if self._parallel else None
+            async with self._in_turn(room, beside=spec is not None and spec.read_only):
                 await self._run.open()
-                door = _Door(self._runner, wanted.call_id)
                 return await self._guarded(wanted, self._run.deps(door, begun.extend))
         except Exception as error:  # a hook may raise anything; a stock agent hangs where this does
             return broken(wanted.name, told(error), begun=bool(begun))
@@ -179,10 +180,15 @@ class GuardedCalls:
         )
 
     @asynccontextmanager
-    async def _in_turn(self, room: _Room) -> AsyncGenerator[None]:
-        """Waits for the calls before, where what they change is judged by."""
+    async def _in_turn(self, room: _Room, *, beside: bool) -> AsyncGenerator[None]:
+        """Waits for the calls before, where what they change is judged by.
+
+        Args:
+            room: The event loop.
+            beside: Whether the call may run beside them, since it changes nothing.
+        """
         judged = bool(self._run.constraints.pin()) or self._run.approvals is not None
-        if self._parallel or not judged:
+        if beside or not judged:
             yield
             return
         async with room.in_turn:

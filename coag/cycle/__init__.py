@@ -48,6 +48,7 @@ from ._settling import (
     IDEMPOTENCY_KEY,
     UNSETTLED,
     idempotency_key,
+    identity,
     reconcile,
     settled_by_person,
 )
@@ -75,6 +76,7 @@ __all__ = [
     "UNSETTLED",
     "IDEMPOTENCY_KEY",
     "idempotency_key",
+    "identity",
     "reconcile",
     "settled_by_person",
     "AskModel",

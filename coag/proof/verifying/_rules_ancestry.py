@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from coag.cycle import IDEMPOTENCY_KEY
 from coag.schema import (
     Candidate,
     DecidedBy,
@@ -164,7 +165,8 @@ class Ancestry:
             written = json.loads(candidate.raw_arguments or "{}")
         except (ValueError, RecursionError):
             written = None
-        if REDACTED not in candidate.raw_arguments and not same_json(written, judged.arguments):
+        given = {k: v for k, v in judged.arguments.items() if k != IDEMPOTENCY_KEY}
+        if REDACTED not in candidate.raw_arguments and not same_json(written, given):
             self.book.violate(
                 Rule.CANDIDATE,
                 f"Candidate {shown(candidate.id)} was proposed with the arguments "

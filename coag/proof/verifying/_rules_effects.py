@@ -5,7 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from coag.schema import Executed, Intent, Outcome, Percept, Phase, Receipt
+from coag.cycle import identity
+from coag.schema import (
+    ActionsListed,
+    ActionSpec,
+    Executed,
+    Intent,
+    Outcome,
+    Percept,
+    PerceptKind,
+    Phase,
+    Receipt,
+)
 
 from ._book import Book, Taking, same_json, shown
 from ._rules_story import Story
@@ -57,6 +68,7 @@ class Effects:
         self.story = story
         self.begun = Begun()
         self._known: set[str] = set()
+        self._specs: dict[str, ActionSpec] = {}
 
     @property
     def takes(self) -> Taking:
@@ -67,6 +79,7 @@ class Effects:
             "outcome": self._outcome,
             "percept": self._percept,
             "snapshot": self._snapshot,
+            "actions": self._actions,
         }
 
     def end(self, *, finished: bool) -> None:
@@ -84,6 +97,9 @@ class Effects:
     def _snapshot(self, record: Any) -> None:
         if record.reason != "cycle":  # the cycle that they belonged to is not gone on with
             self.begun = Begun()
+
+    def _actions(self, record: ActionsListed) -> None:
+        self._specs = {spec.name: spec for spec in record.specs}
 
     # ---- intents ----
 
@@ -103,6 +119,7 @@ class Effects:
             )
             return
         self._check_selected(record)
+        self._check_settled(record)
         again = [
             one.id
             for one in self.begun.intents.values()
@@ -128,6 +145,20 @@ class Effects:
             )
             return
         check_as_judged(record, named, self.story, self.book, Rule.INTENT)
+
+    def _check_settled(self, record: Intent) -> None:
+        """What may have happened already was not begun again before that was known."""
+        memory, spec = self.story.memory, self._specs.get(record.action)
+        if memory is None or spec is None or spec.read_only or spec.idempotent:
+            return
+        mine = identity(record.action, record.arguments)
+        for one in memory.unsettled:
+            if one.action == record.action and identity(one.action, one.arguments) == mine:
+                self.book.violate(
+                    Rule.INTENT,
+                    f"Intent {shown(record.id)} ({record.action}) repeats "
+                    f"{shown(one.intent_id)}, whose outcome was not known.",
+                )
 
     # ---- receipts ----
 
@@ -163,6 +194,8 @@ class Effects:
 
     def _percept(self, record: Percept) -> None:
         if record.caused_by is None or record.caused_by in self._known or self.story.foreign:
+            return
+        if record.kind is PerceptKind.SETTLED:  # of an earlier run, perhaps; see `Story`
             return
         if self.story.memory is not None and not self.story.shaken:
             self.book.violate(

@@ -20,9 +20,9 @@ from coag.schema import (
 )
 
 from ._book import Book, Taking, same, shown
+from ._rules_story import HOOKED
 from ._violation import Rule
 
-_HOOKED = (PerceptKind.TOOL_RETURN, PerceptKind.PROPERTY_CHANGE, PerceptKind.SIGNAL)
 _UNKNOWN = (ReceiptStatus.UNKNOWN, ReceiptStatus.CANCELLED)
 
 
@@ -176,11 +176,11 @@ class PlainEffects:
             self._ended[intent.id] = record
 
     def _percept(self, record: Percept) -> None:
-        if record.state_patch and record.kind not in _HOOKED:
+        if record.state_patch and record.kind not in HOOKED:
             self.book.violate(
                 Rule.PERCEPT,
                 f"Percept {shown(record.id)}, a {record.kind}, changed the perceptual state by "
-                f"{shown(record.state_patch)}; only returns, properties and signals may.",
+                f"{shown(record.state_patch)}; messages and impasses may not.",
             )
         if record.kind is PerceptKind.TOOL_RETURN:
             receipt = self._ended.pop(record.caused_by or "", None)

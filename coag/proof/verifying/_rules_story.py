@@ -25,11 +25,17 @@ from ._memory import memory_difference
 from ._violation import Rule
 
 _BEFORE = {phase: PHASES[n - 1] if n else Phase.EXECUTION for n, phase in enumerate(PHASES)}
-_BY_PERCEIVING = frozenset({"state_patch", "hook_problem", "sets_goal"})
+_BY_PERCEIVING = frozenset({"state_patch", "hook_problem", "sets_goal", "settles"})
 """Fields of a percept that are set when it is perceived."""
 _QUEUED_ONLY = (PerceptKind.TOOL_RETURN, PerceptKind.UNKNOWN_OUTCOME, PerceptKind.IMPASSE)
 """Kinds that only an execution brings about."""
-_HOOKED = (PerceptKind.TOOL_RETURN, PerceptKind.PROPERTY_CHANGE, PerceptKind.SIGNAL)
+HOOKED = (
+    PerceptKind.TOOL_RETURN,
+    PerceptKind.PROPERTY_CHANGE,
+    PerceptKind.SIGNAL,
+    PerceptKind.UNKNOWN_OUTCOME,
+    PerceptKind.SETTLED,
+)
 """Kinds that a domain's hook reads; no other one changes the state."""
 
 _REASONS_SINCE = 2
@@ -166,15 +172,29 @@ class Story:
                 Rule.PERCEPT, f"Percept {shown(record.id)} does not say what it changed."
             )
             record = record.model_copy(update={"state_patch": {}})
-        elif record.state_patch and record.kind not in _HOOKED:
+        elif record.state_patch and record.kind not in HOOKED:
             self.book.violate(
                 Rule.PERCEPT,
                 f"Percept {shown(record.id)}, a {record.kind}, changed the perceptual state by "
-                f"{shown(record.state_patch)}; only returns, properties and signals may.",
+                f"{shown(record.state_patch)}; messages and impasses may not.",
             )
         if self._hook is not None and not self.shaken:
             self._check_hook(record, memory, self._hook)
+        self._check_settled(record, memory)
         self.memory = memory.perceive(record)
+
+    def _check_settled(self, record: Percept, memory: WorkingMemory) -> None:
+        """What is settled was open, and what is said to be settled is."""
+        open_ones = {one.intent_id for one in memory.unsettled}
+        unknown = [one for one in record.settles if one not in open_ones]
+        settled = record.kind is PerceptKind.SETTLED
+        if self.shaken or not (unknown or (settled and not record.settles)):
+            return
+        what = ", ".join(unknown) or record.caused_by or "nothing"
+        self.book.violate(
+            Rule.PERCEPT,
+            f"Percept {shown(record.id)} settles {shown(what)}, whose outcome was not unknown.",
+        )
 
     def _check_origin(self, record: Percept, memory: WorkingMemory) -> None:
         waiting = next((one for one in memory.queued if one.id == record.id), None)
@@ -196,7 +216,7 @@ class Story:
                 )
 
     def _check_hook(self, record: Percept, memory: WorkingMemory, hook: Hook) -> None:
-        blank = {"state_patch": None, "hook_problem": None, "sets_goal": False}
+        blank = {"state_patch": None, "hook_problem": None, "sets_goal": False, "settles": ()}
         again = hook(memory, record.model_copy(update=blank))
         for name in sorted(_BY_PERCEIVING):
             told, found = getattr(record, name), getattr(again, name)

@@ -36,7 +36,7 @@ from pydantic import BaseModel, ConfigDict
 from typer.testing import CliRunner
 
 from coag.cli import app
-from coag.compat import ConstrainedWorkbench, ScriptedApprover
+from coag.compat import ConstrainedWorkbench, ScriptedApprover, tool
 from coag.context import CoagContext
 from coag.cycle import ApprovalPolicy, ApprovalRequest
 from coag.errors import ConfigurationError, StateError
@@ -175,10 +175,11 @@ async def test_calls_of_a_batch_are_judged_by_the_state_after_the_one_before() -
     assert shop.bought == [6, 4]
 
 
-def meeting() -> FunctionTool:
+def meeting(*, read_only: bool = False) -> FunctionTool:
     """A tool that ends only when it is called twice at the same time."""
     both = asyncio.Barrier(2)
 
+    @tool(read_only=read_only)
     async def meet(price: int) -> str:
         await both.wait()
         return json.dumps({"left": price})
@@ -190,10 +191,12 @@ def meeting() -> FunctionTool:
     "bench",
     [
         lambda: ConstrainedWorkbench([meeting()]),
-        lambda: ConstrainedWorkbench([meeting()], constraints=[no_deletion], parallel=True),
+        lambda: ConstrainedWorkbench(
+            [meeting(read_only=True)], constraints=[no_deletion], parallel=True
+        ),
     ],
 )
-async def test_calls_run_together_where_nothing_judges_them_or_the_caller_wants_it(
+async def test_calls_run_together_where_nothing_judges_them_or_they_only_look(
     bench: Callable[[], ConstrainedWorkbench],
 ) -> None:
     guarded = bench()

@@ -127,6 +127,20 @@ async def test_three_impasses_in_a_row_end_a_turn() -> None:
     assert mind.context.working_memory.percepts[-1].kind is PerceptKind.IMPASSE
 
 
+async def test_fresh_proposals_go_on_to_a_larger_bound() -> None:
+    wishes = [(("fly", f'{{"to": {n}}}'),) for n in range(12)]
+    mind = make_mind(script(*wishes), tools=[wave])
+    _, result = await mind.turn()
+    assert (result.reason, result.cycles) == ("impasses", 10)
+
+
+async def test_each_rejected_call_is_counted_by_itself() -> None:
+    one, two, three = FLY, ("swim", "{}"), ("dive", "{}")
+    mind = make_mind(script((one, two), (one, three), (two, three), (one, two)), tools=[wave])
+    _, result = await mind.turn()
+    assert (result.reason, result.cycles) == ("impasses", 4)
+
+
 async def test_the_bound_on_actions_ends_a_turn_with_the_last_result() -> None:
     mind = make_mind(script((WAVE,)), tools=[wave], bounds={"actions": 2})
     _, result = await mind.turn()
