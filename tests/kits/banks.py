@@ -80,7 +80,7 @@ class AccountContext(CoagContext[Account]):
 
     def _update_state_from_function_result(self, state: Account, percept: Percept) -> Account:
         told: Any = percept.data
-        balance = told["balance"] if isinstance(told, dict) else state.balance
+        balance: float = state.balance if told is None else told["balance"]
         return Account(balance=balance, calls=state.calls + 1)
 
     def _update_state_from_settlement(self, state: Account, percept: Percept) -> Account:
