@@ -71,6 +71,9 @@ class _Door:
             self.listed = {spec.name: spec for spec in await self.runner.specs()}
         return self.listed
 
+    def complete(self, spec: ActionSpec, arguments: dict[str, Any]) -> dict[str, Any]:
+        return self.runner.complete(spec, arguments)
+
     async def execute(self, call: ActionCall) -> ActionResult:
         own_id = call.id if self.call_id is None else self.call_id
         return await self.runner.execute(call.model_copy(update={"id": own_id}))

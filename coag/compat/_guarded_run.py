@@ -47,6 +47,9 @@ class _NoTools:
     async def specs(self) -> Mapping[str, ActionSpec]:
         return {}
 
+    def complete(self, spec: ActionSpec, arguments: dict[str, Any]) -> dict[str, Any]:
+        return arguments
+
     async def execute(self, call: ActionCall) -> ActionResult:
         return await NoActions().execute(call)
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from autogen_core.tools import StaticWorkbench, Workbench
+from autogen_core.tools import BaseTool, StaticWorkbench, Workbench
 
 from coag.errors import ConfigurationError
 from coag.schema import Reconciliation, UnsettledAction
@@ -74,11 +74,17 @@ def effects_in(workbench: Workbench, name: str) -> ToolEffects:
     if callable(declared):
         effects = declared(name)
         return effects if isinstance(effects, ToolEffects) else _NOTHING
+    tool = tool_in(workbench, name)
+    return _NOTHING if tool is None else effects_of(tool)
+
+
+def tool_in(workbench: Workbench, name: str) -> BaseTool[Any, Any] | None:
+    """The tool object behind a name of a workbench that holds its tools itself."""
     if not isinstance(workbench, StaticWorkbench):
-        return _NOTHING
+        return None
     own = workbench._override_name_to_original.get(name, name)  # pyright: ignore[reportPrivateUsage] - AutoGen tells it nowhere else
     tools = workbench._tools  # pyright: ignore[reportPrivateUsage] - as above
-    return next((effects_of(tool) for tool in tools if tool.name == own), _NOTHING)
+    return next((tool for tool in tools if tool.name == own), None)
 
 
 _NOTHING = ToolEffects()

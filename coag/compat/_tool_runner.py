@@ -24,6 +24,7 @@ from coag.cycle import (
     in_thread,
     outcome_of,
     told,
+    with_defaults,
     within,
 )
 from coag.errors import ConfigurationError
@@ -36,9 +37,10 @@ from coag.schema import (
     UnsettledAction,
 )
 
+from ._completing import completed
 from ._results import OUTPUT_CHARACTERS, read_result
 from ._streams import streams
-from ._tool_effects import effects_of
+from ._tool_effects import effects_of, tool_in
 from ._tool_listing import GIVEN, ToolListing, ToolNames
 
 Tool = BaseTool[Any, Any] | Callable[..., Any]
@@ -107,6 +109,22 @@ class ToolRunner:
     async def specs(self) -> Sequence[ActionSpec]:
         """The tools that exist now."""
         return await self._listing.specs()
+
+    def complete(self, spec: ActionSpec, arguments: dict[str, Any]) -> dict[str, Any]:
+        """The arguments that the tool will get; see `ActionSpace`.
+
+        Raises:
+            ValueError: The tool's own type refuses them.
+        """
+        owner = self.names.owner(spec.name)
+        tool = self._by_name.get(spec.name)
+        if owner is not None and owner != GIVEN:
+            tool = tool_in(self.workbenches[owner - 1], spec.name)
+        return (
+            with_defaults(arguments, spec.parameters)
+            if tool is None
+            else completed(tool, arguments)
+        )
 
     async def execute(self, call: ActionCall) -> ActionResult:
         """Runs one tool call; every failure is a result, except that this task is cancelled.

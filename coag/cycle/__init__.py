@@ -31,6 +31,7 @@ from ._approval_values import (
     still_holds,
 )
 from ._approving import approvals_of
+from ._arguments import IDEMPOTENCY_KEY, with_defaults
 from ._checking import CURRENT_STATE
 from ._constraints import ConstraintSet, NamedConstraint
 from ._cycle import close_cycle, commit, perceive, run_cycle
@@ -45,7 +46,6 @@ from ._rules import check_rule
 from ._running import Ran
 from ._settings import Bounds, Budget, CycleSettings, Part
 from ._settling import (
-    IDEMPOTENCY_KEY,
     UNSETTLED,
     idempotency_key,
     identity,
@@ -75,6 +75,7 @@ __all__ = [
     "decided_at",
     "UNSETTLED",
     "IDEMPOTENCY_KEY",
+    "with_defaults",
     "idempotency_key",
     "identity",
     "reconcile",

@@ -5,11 +5,22 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
+from typing import Any
 
 from pydantic import BaseModel
 
 from coag.errors import PhaseViolation
-from coag.schema import ActionCall, ActionResult, ActionSource, ActionSpace, ActionSpec, Phase
+from coag.schema import (
+    ActionCall,
+    ActionResult,
+    ActionSource,
+    ActionSpace,
+    ActionSpec,
+    CompletesArguments,
+    Phase,
+)
+
+from ._arguments import with_defaults
 
 RESPOND = ActionSpec(
     name="respond",
@@ -122,6 +133,16 @@ class GuardedActions:
         if self._phase is not None:
             self._listed = MappingProxyType(found)
         return found
+
+    def complete(self, spec: ActionSpec, arguments: dict[str, Any]) -> dict[str, Any]:
+        """The arguments with defaults and conversions, exactly as the action will get them.
+
+        Raises:
+            ValueError: The action would not take them.
+        """
+        if not spec.internal and isinstance(self._external, CompletesArguments):
+            return self._external.complete(spec, arguments)
+        return with_defaults(arguments, spec.parameters)
 
     async def execute(self, call: ActionCall) -> ActionResult:
         """Runs the selected action.

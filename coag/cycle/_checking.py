@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from coag.context import dump_state
 from coag.schema import ActionSpec, Candidate, Evaluation, Verdict
 
-from ._arguments import existence, parse_arguments
+from ._arguments import completed_arguments, existence, parse_arguments
 from ._constraints import UNCHANGED_ARGUMENTS
 from ._guard_deps import AnyContext, GuardDeps, decided_at
 from ._settling import IDEMPOTENCY_KEY, idempotency_key, unsettled_now, unsettled_verdict
@@ -20,6 +20,8 @@ PROJECTION = "projection"
 IN_FORCE = "constraints_in_force"
 CURRENT_STATE = "state_is_current"
 """The rule by which nothing acts while the state that the rules judge by is out of date."""
+_NO_KEY = "0" * 32
+"""Stands for an idempotency key until the rest of the arguments is known."""
 _IN_FORCE = Verdict(allowed=True, constraint=IN_FORCE)
 _PROJECTED = Verdict(allowed=True, constraint=PROJECTION)
 
@@ -35,7 +37,9 @@ def check(
     verdicts.append(verdict)
     if arguments is None:
         return Evaluation(candidate_id=candidate.id, arguments=None, verdicts=tuple(verdicts))
-    ready = _ready(candidate, arguments, specs, context)
+    ready, verdict = _ready(candidate, arguments, specs, context, deps)
+    if ready is None:
+        return Evaluation(candidate_id=candidate.id, arguments=None, verdicts=(*verdicts, verdict))
     projection: Any | None = None
     verdicts += _may_run_now(ready, specs[candidate.action], context, deps)
     if verdicts[-1].allowed:
@@ -62,14 +66,20 @@ def _ready(
     arguments: dict[str, Any],
     specs: Mapping[str, ActionSpec],
     context: AnyContext,
-) -> Candidate:
+    deps: GuardDeps,
+) -> tuple[Candidate | None, Verdict]:
     """The candidate as it is judged: with what it will be run with, and what is not known."""
-    memory = context.working_memory
-    if specs[candidate.action].idempotency_key:
-        key = idempotency_key(memory, candidate.action, arguments)
-        arguments = {**arguments, IDEMPOTENCY_KEY: key}
-    update = {"arguments": arguments, "unsettled": unsettled_now(memory, specs)}
-    return candidate.model_copy(update=update)
+    memory, spec = context.working_memory, specs[candidate.action]
+    given = {IDEMPOTENCY_KEY: _NO_KEY, **arguments} if spec.idempotency_key else arguments
+    whole, verdict = completed_arguments(given, deps.actions.complete, spec)
+    if whole is not None and spec.idempotency_key:  # by what the action gets, not what was written
+        key = idempotency_key(memory, candidate.action, whole)
+        keyed = {**whole, IDEMPOTENCY_KEY: key}
+        whole, verdict = completed_arguments(keyed, deps.actions.complete, spec)
+    if whole is None:
+        return None, verdict
+    update = {"arguments": whole, "unsettled": unsettled_now(memory, specs)}
+    return candidate.model_copy(update=update), verdict
 
 
 def _may_run_now(

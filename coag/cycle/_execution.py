@@ -5,7 +5,7 @@ from __future__ import annotations
 from coag.schema import Candidate, ExecutionOutcome, ExecutionStatus
 
 from ._deps import AnyContext, Deps
-from ._guard import Ended, inner_percept, run_selected
+from ._guard import Ended, as_judged, inner_percept, run_selected
 from ._running import RESULT_TEXT
 
 
@@ -39,7 +39,10 @@ def selected_candidates(context: AnyContext) -> tuple[Candidate, ...]:
     if cognitive.selection is None or cognitive.proposal is None:
         return ()
     by_id = {candidate.id: candidate for candidate in cognitive.proposal.candidates}
-    return tuple(by_id[chosen] for chosen in cognitive.selection.chosen if chosen in by_id)
+    evaluations = cognitive.evaluation.evaluations if cognitive.evaluation else ()
+    judged = {one.candidate_id: one.arguments for one in evaluations}
+    chosen = (one for one in cognitive.selection.chosen if one in by_id)
+    return tuple(as_judged(by_id[one], judged.get(one)) for one in chosen)
 
 
 def _impasse(context: AnyContext, deps: Deps) -> ExecutionOutcome:

@@ -6,6 +6,7 @@ The one way in which anything acts, in a cycle and for plain agents alike.
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -119,10 +120,10 @@ async def run_selected(
             continue
         try:
             done = await _run_group(group, context, deps, judged, brought)
-        except asyncio.CancelledError as cancelled:  # while somebody was asked; others have run
-            if not ran:
+        except (asyncio.CancelledError, KeyboardInterrupt, SystemExit) as stop:
+            if not ran:  # nothing has been done; while somebody was asked, say
                 raise
-            broken = cancelled
+            broken = stop
             ran |= {one.id: _left_out(one, "the cancellation", specs) for one in group}
             continue
         last = len(ran) + len(done) == len(selected)
@@ -190,8 +191,17 @@ async def _check(
         if found.died_of is not None or found.arguments is None:
             entries.append(_refused(candidate, found.died_of or _invalid(), deps))
         else:
-            entries.append(_Ready(candidate, found.arguments, specs[candidate.action]))
+            judged_as = as_judged(candidate, found.arguments)
+            entries.append(_Ready(judged_as, found.arguments, specs[candidate.action]))
     return entries
+
+
+def as_judged(candidate: Candidate, arguments: Mapping[str, Any] | None) -> Candidate:
+    """The candidate that asks for just what was judged, whenever it is judged again."""
+    if arguments is None:
+        return candidate
+    written = json.dumps(arguments, ensure_ascii=False)
+    return candidate.model_copy(update={"raw_arguments": written})
 
 
 def _invalid() -> Verdict:

@@ -37,6 +37,10 @@ class ActionDoor(Protocol):
         """The actions that exist now."""
         ...
 
+    def complete(self, spec: ActionSpec, arguments: dict[str, Any]) -> dict[str, Any]:
+        """The arguments exactly as the action will get them; a ValueError says why it won't."""
+        ...
+
     async def execute(self, call: ActionCall) -> ActionResult:
         """Runs one action. A failing action gives a result that says so; it does not raise."""
         ...

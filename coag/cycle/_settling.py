@@ -22,13 +22,12 @@ from coag.schema import (
 )
 from coag.tracing import REDACTED
 
+from ._arguments import IDEMPOTENCY_KEY
 from ._guard_deps import AnyContext, AskReconciliation, GuardDeps
 from ._timed import LateError, SelfCancelledError, told, within
 
 UNSETTLED = "unsettled"
 """The rule by which an action of unknown outcome is not repeated."""
-IDEMPOTENCY_KEY = "idempotency_key"
-"""The parameter of a tool that gets `idempotency_key`; the model never sees it."""
 RECONCILE_SECONDS = 10.0
 """Time that a tool or domain has to find out what became of an action."""
 _ANSWERS = get_args(Reconciliation)

@@ -54,6 +54,21 @@ class ActionSpace(Protocol):
 
 
 @runtime_checkable
+class CompletesArguments(Protocol):
+    """An action space that knows more of its arguments than their JSON Schema says."""
+
+    def complete(self, spec: ActionSpec, arguments: dict[str, Any]) -> dict[str, Any]:
+        """The arguments with defaults and conversions, exactly as the action will get them.
+
+        Completing what was completed gives the same.
+
+        Raises:
+            ValueError: The action would not take them; the message says why.
+        """
+        ...
+
+
+@runtime_checkable
 class ActionSource(Protocol):
     """A module that brings actions of its own; they are internal.
 

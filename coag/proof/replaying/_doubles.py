@@ -17,6 +17,7 @@ from coag.schema import (
     ActionSource,
     ActionSpace,
     ActionSpec,
+    CompletesArguments,
     Executed,
     ExecutionStatus,
     Note,
@@ -95,6 +96,12 @@ class TapeActions:
             *(own.get(spec.name, spec) for spec in self._listed),
             *(spec for name, spec in own.items() if name not in names),
         ]
+
+    def complete(self, spec: ActionSpec, arguments: dict[str, Any]) -> dict[str, Any]:
+        """The arguments as the agent's own tools get them; of others by their schema alone."""
+        if isinstance(self._own, CompletesArguments):
+            return self._own.complete(spec, arguments)
+        return arguments
 
     async def execute(self, call: ActionCall) -> ActionResult:
         """What came of it then."""
