@@ -22,7 +22,7 @@ from pydantic import BaseModel
 from typing_extensions import Unpack
 
 from coag.compat import Tool
-from coag.cycle import ApprovalPolicy, ApproveFunction, TurnResult, perceive, run_turn
+from coag.cycle import ApprovalPolicy, ApproveFunction, TurnResult, perceive, run_turn, sayable
 from coag.errors import ResumeError
 from coag.memory import Procedure
 from coag.models import Price
@@ -221,8 +221,11 @@ class CoagAgent(Inspectable, Correctable, Declared):
         if self._given.model_client_stream and result.answered and not written:
             yield self._live.chunk(result.response)
         outputs = deps.actions.outputs
-        answer = await self._voice.answer(result, done, outputs, message_id)
+        answer = await self._voice.answer(result, done, outputs, message_id, self._may_say)
         yield Response(chat_message=answer, inner_messages=inner)
+
+    def _may_say(self, text: str) -> bool:
+        return sayable(text, self._context, self._mind.deps, about="summary")
 
     async def _tell(self, outcome: Outcome, done: list[Executed]) -> list[BaseAgentEvent]:
         """The events of an outcome; the tool calls that it ran are added to `done`."""

@@ -137,6 +137,7 @@ class Voice:
         done: Sequence[Executed],
         outputs: Mapping[str, str],
         message_id: str,
+        may_say: Callable[[str], bool],
     ) -> BaseChatMessage:
         """The answer of a turn: in the form that was asked for, a handoff, or a summary.
 
@@ -145,6 +146,7 @@ class Voice:
             done: The tool calls of the turn.
             outputs: Whole outputs of the last cycle's tools, where the outcome holds them cut.
             message_id: The id of the answer.
+            may_say: Whether the rules let a text leave the turn.
         """
         metadata = {"ended_by": result.reason, "cycles": str(result.cycles)}
         if result.failed_modules:
@@ -158,7 +160,9 @@ class Voice:
             return self._handoff(handoff, done, metadata)
         if result.reason == "actions" and last is not None and not result.answered:
             ran = [one for one in last.executed if one.intent_id is not None]
-            return self.summary.message(ran, outputs, self.name, metadata)
+            summary = self.summary.message(ran, outputs, self.name, metadata)
+            if may_say(summary.to_text()):
+                return summary
         if result.answered:
             return self.form.message(result.response, self.name, metadata, message_id)
         return TextMessage(content=result.response, source=self.name, metadata=metadata)

@@ -55,11 +55,13 @@ from ._settling import (
 from ._snapshots import write_snapshot
 from ._threads import in_thread, outcome_of
 from ._timed import LateError, SelfCancelledError, told, within
-from ._turn import TurnResult, run_turn
+from ._turn import WITHHELD, TurnResult, run_turn, sayable
 
 __all__ = [
     "run_turn",
     "TurnResult",
+    "sayable",
+    "WITHHELD",
     "run_cycle",
     "close_cycle",
     "commit",

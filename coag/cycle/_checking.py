@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from copy import deepcopy
 from typing import Any
@@ -11,6 +12,8 @@ from pydantic import BaseModel
 from coag.context import dump_state
 from coag.schema import ActionSpec, Candidate, Evaluation, Verdict
 
+from ._actions import RESPOND
+from ._approval_wishes import APPROVAL
 from ._arguments import completed_arguments, existence, parse_arguments
 from ._constraints import UNCHANGED_ARGUMENTS
 from ._guard_deps import AnyContext, GuardDeps, decided_at
@@ -59,6 +62,28 @@ def check(
         projection=None if projection is None else dump_state(projection),
         gain=gain,
     )
+
+
+def may_say(text: str, context: AnyContext, deps: GuardDeps) -> Verdict:
+    """What the rules in force say of a text that is to leave the turn without being an action."""
+    said = Candidate(
+        id="said",
+        action=RESPOND.name,
+        raw_arguments=json.dumps({"text": text}, ensure_ascii=False),
+        arguments={"text": text},
+        unsettled=context.working_memory.unsettled,
+    )
+    needed = deps.approvals and deps.approvals.need(said.action, {"text": text})
+    if needed:
+        reason = f"it needs approval: {needed.reason}"
+        return Verdict(allowed=False, constraint=APPROVAL, reason=reason)
+    projection, verdict = _project(said, context)
+    if not verdict.allowed:
+        return verdict
+    if not deps.constraints.pinned:  # the turn ended before its first cycle
+        deps.constraints.pin()
+    verdicts = deps.constraints.judge(said, context.state, projection)
+    return next((one for one in verdicts if not one.allowed), verdict)
 
 
 def _ready(

@@ -23,6 +23,7 @@ from coag.schema import (
     cut_to_tokens,
 )
 
+from ._checking import may_say
 from ._cycle import close_cycle, perceive, run_cycle
 from ._deps import AnyContext, Deps
 from ._execution import selected_candidates
@@ -31,6 +32,8 @@ from ._settling import reconcile
 
 LEFT = "The cycle that selected this was left in the middle. It may or may not have been run."
 
+WITHHELD = "withheld"
+"""What notes are about that name a rule which kept a text from being said."""
 REJECTIONS_TOLD = 150
 """Tokens of rejections that the answer of an impasse repeats."""
 
@@ -227,7 +230,7 @@ def _broken(error: BaseException) -> str:
 
 
 def _finish(reason: str, tally: _Tally, context: AnyContext, deps: Deps, turn: int) -> TurnResult:
-    response = _response(reason, tally, context)
+    response = _response(reason, tally, context, deps)
     _write_end(reason, response, context, deps, turn)
     return TurnResult(
         reason=reason,
@@ -239,21 +242,37 @@ def _finish(reason: str, tally: _Tally, context: AnyContext, deps: Deps, turn: i
     )
 
 
-def _response(reason: str, tally: _Tally, context: AnyContext) -> str:
+def _response(reason: str, tally: _Tally, context: AnyContext, deps: Deps) -> str:
+    """The answer, or the best that can be said; nothing leaves a turn that a rule forbids."""
     if tally.last is not None and tally.last.response is not None:
-        return tally.last.response
+        return tally.last.response  # an action, judged as every other
+    fixed = {
+        "cycles": f"I stopped after {tally.cycles} cycles without an answer.",
+        "budget": "I stopped: the budget for this goal is used up.",
+        "impasses": f"I stopped: in {tally.impasses} cycles in a row no action was possible.",
+        "actions": "I stopped: the number of actions for this turn is used up.",
+    }.get(reason, "I stopped.")
+    whole = _known(reason, fixed, tally, context)
+    return whole if sayable(whole, context, deps) else fixed
+
+
+def sayable(text: str, context: AnyContext, deps: Deps, about: str = WITHHELD) -> bool:
+    """Whether every rule lets a text leave the turn; a note says which one does not, and why."""
+    verdict = may_say(text, context, deps)
+    if not verdict.allowed:
+        why = f"{verdict.constraint}: {verdict.reason}"
+        deps.note(context, about, f"A text was not said. {why}", constraint=verdict.constraint)
+    return verdict.allowed
+
+
+def _known(reason: str, fixed: str, tally: _Tally, context: AnyContext) -> str:
     if reason == "actions" and tally.last is not None:
         return tally.last.result
     reasoning = context.working_memory.cognitive_state.reasoning
     known = f" What I know: {reasoning.situation}" if reasoning and reasoning.situation else ""
     done = f" Last result: {tally.last.result}" if tally.last and tally.last.result else ""
-    limit = {
-        "cycles": f"I stopped after {tally.cycles} cycles without an answer.",
-        "budget": "I stopped: the budget for this goal is used up.",
-        "impasses": f"I stopped: in {tally.impasses} cycles in a row no action was possible.",
-    }.get(reason, "I stopped.")
     why = _rejections(context) if reason == "impasses" else ""
-    return f"{limit}{why}{known}{done}"
+    return f"{fixed}{why}{known}{done}"
 
 
 def _rejections(context: AnyContext) -> str:

@@ -20,6 +20,7 @@ _OUTSIDE = {
     "pages": "",
     "environment": "",
     "reconcile": "",
+    "summary": "",
     "fork": "",
     RESUMED: "",
     "memory": "The state was saved by an agent",
