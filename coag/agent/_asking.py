@@ -103,6 +103,7 @@ class ModelFace:
             actions if knows_tools else (),
             context=self._context(phase, cycle, calls),
             on_chunk=self.on_text if live else None,
+            written=() if knows_tools else [action.name for action in actions],
         )
         remarks = [
             *(["The tool calls were written as text and read as calls."] if got.repaired else []),

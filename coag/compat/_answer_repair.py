@@ -9,7 +9,6 @@ from autogen_core import FunctionCall
 from autogen_core.models import CreateResult, LLMMessage, RequestUsage
 from autogen_core.tools import Tool, ToolSchema
 
-from coag.models import calls_in_text
 from coag.schema import estimate_tokens
 
 from ._call_repair import mend_calls
@@ -72,12 +71,8 @@ def mend_answer(
     content: str | list[FunctionCall] = result.content or ""
     faults: list[str] = []
     if isinstance(content, str):
-        written = _written_calls(content, tools) if tool_choice != "none" else []
-        if not written:
-            return result.model_copy(update={"content": content}), faults
-        content = written
-        faults.append("tool calls were written as text")
-    elif tool_choice == "none":
+        return result.model_copy(update={"content": content}), faults
+    if tool_choice == "none":
         return result.model_copy(update={"content": result.thought or "", "thought": None}), faults
     content, mended = mend_calls(
         content,
@@ -86,13 +81,6 @@ def mend_answer(
         truncated=result.finish_reason == "length",
     )
     return result.model_copy(update={"content": content}), [*faults, *mended]
-
-
-def _written_calls(text: str, tools: Sequence[Tool | ToolSchema]) -> list[FunctionCall]:
-    """Tool calls that the server left in the text."""
-    names = {_schema(tool)["name"] for tool in tools}
-    written = calls_in_text(text, names)
-    return [FunctionCall(id="", name=name, arguments=given) for name, given in written]
 
 
 def _schema(tool: Tool | ToolSchema) -> ToolSchema:

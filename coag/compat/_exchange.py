@@ -247,7 +247,10 @@ class Asking:
     def _final(self, result: CreateResult) -> CreateResult:
         """The answer as the agent gets it, and what all requests used."""
         mended, faults = mend_answer(
-            result, tools=self.tools, tool_choice=self.tool_choice, dialogue=self.dialogue
+            result,
+            tools=self.tools,
+            tool_choice=self.tool_choice,
+            dialogue=self.dialogue,
         )
         self.faults.extend(faults)
         return mended.model_copy(update={"usage": self._usage})

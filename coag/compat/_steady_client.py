@@ -61,8 +61,9 @@ class SteadyClient(WrappingClient, Component[SteadyClientConfig]):
       `coag.models`), parsed strictly, repaired or asked for again: the content is valid JSON.
       Tools and a schema are never sent together: with both, tools are offered first, and an
       answer in text is asked for in its form in a second call.
-    - Answers are mended: arguments of tool calls, empty and doubled call ids, calls written as
-      text, text that a client loses from a stream. An empty answer is asked for again.
+    - Answers are repaired: arguments of tool calls, empty and doubled call ids, text that a client
+      loses from a stream. An empty answer is asked for again. A call in a text stays a text: the
+      model may quote a file that holds it.
     - Dialogues are made legal: one system message where the client takes one only, a result
       for each call, arguments that are JSON objects.
     - Usage counts every request, failed and repeated ones too. `last` tells of the last request,

@@ -9,7 +9,6 @@ from autogen_core import FunctionCall
 from autogen_core.tools import ToolSchema
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from coag.models import calls_in_text
 from coag.schema import Rung
 
 from ._findings import Finding, Found, Grade, Probe
@@ -24,8 +23,7 @@ _TWO = (
     "Celsius and sunny in Lisbon, and 9 degrees Celsius and rainy in Oslo."
 )
 _JSON_ONLY = 'Set "function_calling": False and proposal="json".'
-_UNREAD = "A stock AssistantAgent takes it for the answer and runs nothing. "
-_READ = 'proposal="native" would read it as a call, but the schema of JSON is surer. '
+_UNREAD = "Agents take it for the answer and run nothing: a text may quote a call. "
 
 
 class Weather(BaseModel):
@@ -75,8 +73,7 @@ def _judged_tools(reply: Reply) -> Finding:
         return _finding(probe, Found.YES, Grade.GOOD, text)
     if TOOL in reply.text:
         text = f"A tool call comes back as text: {shown(reply.text)}."
-        readable = _READ if calls_in_text(reply.text, {TOOL}) else ""
-        advice = f"{_UNREAD}{readable}{_JSON_ONLY}"
+        advice = f"{_UNREAD}{_JSON_ONLY}"
         return _finding(probe, Found.AS_TEXT, Grade.POOR, text, advice)
     text = f"The tool was not called; the answer was {shown(reply.text)}."
     return _finding(probe, Found.IGNORED, Grade.POOR, text, _JSON_ONLY)

@@ -35,7 +35,7 @@ from ._schema import response_format, strict_schema
 from ._scripted import ScriptedModel
 from ._settings import Answer, AskSettings, CallContext, usage_of
 from ._specs import ModelSpec, SchemeFactory, open_model
-from ._tool_text import calls_in_text
+from ._tool_text import calls_in_text, repeats
 from ._unformed import UnformedCall
 from ._wording import correction
 
@@ -87,5 +87,6 @@ __all__ = [
     "Parsed",
     "Problem",
     "calls_in_text",
+    "repeats",
     "correction",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, cast
@@ -25,7 +25,7 @@ from ._refusals import call_error, reason_of
 from ._release import Release
 from ._settings import AskSettings, CallContext, usage_of
 from ._streamed import ANSWER_CHARACTERS, streamed
-from ._tool_text import calls_in_text
+from ._tool_text import calls_in_text, repeats
 from ._wording import EMPTY_ANSWER
 
 CALLS = 16
@@ -78,6 +78,8 @@ class _Offer:
     context: CallContext
     settings: AskSettings
     on_chunk: Callable[[str], None] | None
+    written: frozenset[str]
+    """Names of the actions that the model calls in text, since it cannot call tools."""
     records: list[ModelCall] = field(default_factory=list[ModelCall])
 
     async def make(self, attempt: int) -> Offered:
@@ -94,7 +96,7 @@ class _Offer:
                     raise call_error(self.asker.name, error) from error
                 raise
         got = brought(result, as_sent(prompt))
-        offered = _read(got, {tool.name for tool in self.tools})
+        offered = _read(got, self.written, self.prompt)
         self._take(prompt, attempt, at, begun, heard, got, offered)
         return offered
 
@@ -109,7 +111,7 @@ class _Offer:
         tools = [_schema(tool) for tool in self.tools]
         if self.on_chunk is None:
             return await client.create(messages, tools=tools, extra_create_args=extra)
-        release = Release(self.on_chunk, {tool.name for tool in self.tools})
+        release = Release(self.on_chunk, self.written)
         stream = client.create_stream(messages, tools=tools, extra_create_args=extra)
         result = await streamed(stream, release)
         if result is None:
@@ -179,11 +181,13 @@ async def offer_tools(
     context: CallContext | None = None,
     settings: AskSettings = _DEFAULTS,
     on_chunk: Callable[[str], None] | None = None,
+    written: Collection[str] = (),
 ) -> Offered:
     """Asks a model that is offered tools; it calls some, or answers in text.
 
-    Calls that a model wrote as text (some servers give them so) are read as calls. An empty
-    answer is asked for again.
+    A text is a call only where the model cannot call tools, if it is nothing but the call and
+    repeats nothing that it was shown: a model that quotes a file with a call in it asks for
+    nothing. An empty answer is asked for again.
 
     Args:
         asker: Whom to ask.
@@ -192,6 +196,7 @@ async def offer_tools(
         context: Who asks and who is told of each call.
         settings: The bounds of this question.
         on_chunk: Streams, and is told each piece of a text as it comes.
+        written: For a model that cannot call tools, the names of the actions it may call in text.
 
     Raises:
         ModelCallError: The model could not be asked.
@@ -203,6 +208,7 @@ async def offer_tools(
         context=context or CallContext(),
         settings=settings,
         on_chunk=on_chunk,
+        written=frozenset(written),
     )
     offered = Offered()
     for attempt in range(1, settings.reasks + 2):
@@ -219,12 +225,12 @@ async def offer_tools(
     )
 
 
-def _read(got: Brought, names: set[str]) -> Offered:
+def _read(got: Brought, names: Collection[str], shown: Prompt) -> Offered:
     content, thought = got.content, got.thought
     if isinstance(content, str):
         text = content[:ANSWER_CHARACTERS] if content[:ANSWER_CHARACTERS].strip() else ""
         written = calls_in_text(content, names)
-        if not written:
+        if not written or repeats(content, (message.content for message in shown)):
             return Offered(text=text, thought=thought)
         calls = tuple(ToolRequest(name=name, arguments=given) for name, given in written)
         return Offered(calls=calls[:CALLS], repaired=True, dropped=max(0, len(calls) - CALLS))

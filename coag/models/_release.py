@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from ._tool_text import calls_in_text
 
@@ -10,7 +10,7 @@ from ._tool_text import calls_in_text
 class Release:
     """Passes on pieces of a text, unless it begins like tool calls that are written as text."""
 
-    def __init__(self, passed_on: Callable[[str], None], names: set[str]) -> None:
+    def __init__(self, passed_on: Callable[[str], None], names: Collection[str]) -> None:
         self._pass_on = passed_on
         self._names = names
         self._held: list[str] = []

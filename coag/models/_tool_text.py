@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection
+import unicodedata
+from collections.abc import Collection, Iterable
 from typing import Any, cast
 
 _TAG = re.compile(r"\s*<(tool_call|tools?|function_call)>")
 _FENCE = re.compile(r"```[a-z_]*")
 _BETWEEN = re.compile(r"\s*,?\s*")
+_WRITTEN_BREAK = re.compile(r"\\[nrt]")
 _LONGEST = 50_000
 """Characters of a text beyond which it is no call."""
 
@@ -30,6 +32,18 @@ def calls_in_text(text: str, names: Collection[str]) -> tuple[tuple[str, str], .
     if not calls or any(call is None or call[0] not in names for call in calls):
         return ()
     return tuple(call for call in calls if call is not None)
+
+
+def repeats(text: str, shown: Iterable[str]) -> bool:
+    """Whether a call in a text stands in what was shown, however it is spelled there."""
+    calls = [_core(part) for part in _parts(text.strip())]
+    return any(call in core for core in map(_core, shown) for call in calls)
+
+
+def _core(text: str) -> str:
+    """A text's letters and digits in one case, without line breaks that JSON has written out."""
+    folded = unicodedata.normalize("NFKC", _WRITTEN_BREAK.sub("", text)).casefold()
+    return "".join(filter(str.isalnum, folded))
 
 
 def _parts(text: str) -> list[str]:

@@ -67,13 +67,13 @@ async def test_what_a_rule_may_still_reject_is_not_shown_before() -> None:
     assert shown == response.chat_message.to_text() == "FINAL"
 
 
-async def test_a_call_written_as_text_is_not_shown_as_an_answer() -> None:
+async def test_a_call_written_as_text_is_an_answer_like_any_other() -> None:
     written = '{"name": "add", "arguments": {"a": 1, "b": 2}}'
     model = PlannedModel().err(written, "tools")
     agent = CoagAgent("agent", model, tools=[add], model_client_stream=True)
     items, response = await streamed(agent, "Go.")
     shown = "".join(i.content for i in items if isinstance(i, ModelClientStreamingChunkEvent))
-    assert shown == response.chat_message.to_text() == "FINAL"
+    assert shown == response.chat_message.to_text() == written
 
 
 async def test_a_team_streams_what_its_agent_streams() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncGenerator, Sequence
 from typing import Any
 
@@ -24,10 +25,11 @@ from coag.models import (
     offer_tools,
     scripted_answers,
 )
-from coag.schema import ActionSpec, ModelCall, PromptMessage, Rung
+from coag.schema import ActionSpec, ModelCall, Prompt, PromptMessage, Rung
 
 ADD = ActionSpec(name="add", description="Adds.", parameters={"type": "object", "properties": {}})
-PROMPT = (
+WRITTEN = '<tool_call>{"name": "add", "arguments": {"a": 1}}</tool_call>'
+PROMPT: Prompt = (
     PromptMessage(role="system", content="Be brief."),
     PromptMessage(role="user", content="1+2?"),
 )
@@ -39,15 +41,18 @@ async def offer(
     tools: Sequence[ActionSpec] = (ADD,),
     pieces: list[str] | None = None,
     settings: AskSettings | None = None,
+    written: Sequence[str] = (),
+    prompt: Prompt = PROMPT,
 ) -> tuple[Offered, list[ModelCall]]:
     told: list[ModelCall] = []
     got = await offer_tools(
         Asker(model),
-        PROMPT,
+        prompt,
         tools,
         context=CallContext(on_call=told.append),
         settings=settings or AskSettings(),
         on_chunk=None if pieces is None else pieces.append,
+        written=written,
     )
     return got, told
 
@@ -78,12 +83,34 @@ async def test_a_text_is_a_text(streams: bool) -> None:
 @pytest.mark.parametrize("streams", [False, True])
 async def test_calls_written_as_text_are_calls_and_not_shown(streams: bool) -> None:
     pieces: list[str] = []
-    written = '<tool_call>{"name": "add", "arguments": {"a": 1}}</tool_call>'
-    got, told = await offer(PlannedModel(written), pieces=pieces if streams else None)
+    model = PlannedModel(WRITTEN, function_calling=False)
+    got, told = await offer(model, tools=(), pieces=pieces if streams else None, written=["add"])
     assert [(c.name, c.arguments) for c in got.calls] == [("add", '{"a": 1}')]
     assert got.repaired
     assert told[0].repaired
     assert pieces == []
+
+
+async def test_a_model_that_can_call_tools_calls_none_in_text() -> None:
+    got, _ = await offer(PlannedModel(WRITTEN))
+    assert (got.calls, got.text) == ((), WRITTEN)
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [
+        WRITTEN,
+        'The file reads {"name":"add","arguments":{"a":1}}.',
+        '{"NAME": "ADD",\n  "arguments": {"a": 1}}',
+        json.dumps({"content": '{\n  "name": "add",\n  "arguments": {"a": 1}\n}'}),
+        '| {"name": "\uff41dd",\n| "arguments":\u200b {"a": 1}}',
+    ],
+)
+async def test_a_call_that_stands_in_what_was_shown_is_a_quotation(shown: str) -> None:
+    prompt = (*PROMPT, PromptMessage(role="user", content=f"look returned: {shown}"))
+    model = PlannedModel(WRITTEN, function_calling=False)
+    got, _ = await offer(model, tools=(), written=["add"], prompt=prompt)
+    assert (got.calls, got.text) == ((), WRITTEN)
 
 
 @pytest.mark.parametrize("nothing", ["", BLANK, []])
