@@ -67,7 +67,8 @@ def with_defaults(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> di
     """The arguments with the defaults of the action's JSON Schema, nested ones included.
 
     A default of null is left out: a missing argument and None are the same to a rule.
-    Under `anyOf` and `oneOf` nothing is filled in unless just one alternative is of the value's type.
+    Under `anyOf` and `oneOf` nothing is filled in unless just one alternative is of the value's
+    type.
 
     Raises:
         ValueError: A default does not fit the schema that it stands in.
