@@ -31,7 +31,7 @@ from ._approval_values import (
     still_holds,
 )
 from ._approving import approvals_of
-from ._arguments import IDEMPOTENCY_KEY, with_defaults
+from ._arguments import COMPLETED, IDEMPOTENCY_KEY, with_defaults
 from ._checking import CURRENT_STATE
 from ._constraints import ConstraintSet, NamedConstraint
 from ._cycle import close_cycle, commit, perceive, run_cycle
@@ -77,6 +77,7 @@ __all__ = [
     "decided_at",
     "UNSETTLED",
     "IDEMPOTENCY_KEY",
+    "COMPLETED",
     "with_defaults",
     "idempotency_key",
     "identity",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from copy import deepcopy
 from functools import lru_cache
 from typing import Any, cast
@@ -20,6 +20,8 @@ EXISTS = "action_exists"
 IDEMPOTENCY_KEY = "idempotency_key"
 """The parameter of a tool that gets a key from the guard; the model never sees it."""
 ARGUMENTS = "arguments"
+COMPLETED = "completed: "
+"""How the reason of a passing verdict begins that names the arguments that were completed."""
 LEVELS = 50
 """Levels of lists and objects that arguments may have."""
 _EXISTS = Verdict(allowed=True, constraint=EXISTS)
@@ -61,22 +63,87 @@ def parse_arguments(
     return arguments, _FIT
 
 
-def with_defaults(arguments: dict[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments with the defaults of their JSON Schema, in objects within objects too.
+def with_defaults(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments with the defaults of the action's JSON Schema, nested ones included.
 
-    Of schemas that leave a choice (`anyOf`, `$ref`) no default is taken, but their own.
+    A default of null is left out: a missing argument and None are the same to a rule.
+    Under `anyOf` and `oneOf` nothing is filled in unless just one alternative is of the value's
+    type.
+
+    Raises:
+        ValueError: A default does not fit the schema that it stands in.
     """
-    whole = dict(arguments)
-    properties: Mapping[str, Any] = schema.get("properties", {})
-    for name, part in properties.items():
-        if not isinstance(part, dict):
-            continue
-        inner = cast("dict[str, Any]", part)
-        if name not in whole and inner.get("default") is not None:
-            whole[name] = deepcopy(inner["default"])
-        if isinstance(whole.get(name), dict) and isinstance(inner.get("properties"), dict):
-            whole[name] = with_defaults(whole[name], inner)
-    return whole
+    filled = deepcopy(dict(arguments))
+    _fill(filled, schema, schema)
+    if filled != arguments:
+        problem = _schema_problem(filled, json.dumps(schema, sort_keys=True))
+        if problem is not None:
+            raise ValueError(f"a default does not fit its own schema: {problem}")
+    return filled
+
+
+def _fill(value: Any, schema: Any, root: Mapping[str, Any], level: int = 0) -> None:
+    """Puts defaults into an object and into what it holds, in place."""
+    if level > LEVELS or not isinstance(value, dict | list):
+        return
+    parts = list(_parts(cast("Any", value), schema, root))
+    inside: list[tuple[Any, Any]] = []
+    if isinstance(value, list):
+        inside = [(item, part.get("items")) for item in cast("list[Any]", value) for part in parts]
+    else:
+        held = cast("dict[str, Any]", value)
+        for part in parts:
+            properties = part.get("properties")
+            known = cast("dict[str, Any]", properties) if isinstance(properties, dict) else {}
+            for name in known.keys() - held.keys():
+                default = _default(known[name], root)
+                if default is not None:
+                    held[name] = deepcopy(default)
+            other = part.get("additionalProperties")
+            inside += [(held[name], known.get(name, other)) for name in held]
+    for item, own in inside:
+        _fill(item, own, root, level + 1)
+
+
+def _default(schema: Any, root: Mapping[str, Any]) -> Any:
+    return next((part["default"] for part in _parts(None, schema, root) if "default" in part), None)
+
+
+def _parts(
+    value: Any, schema: Any, root: Mapping[str, Any], level: int = 0
+) -> Iterator[dict[str, Any]]:
+    """The schemas that a value is under without ambiguity, outermost first."""
+    if not isinstance(schema, dict) or level > LEVELS:
+        return
+    part = cast("dict[str, Any]", schema)
+    yield part
+    inside: list[Any] = [_referred(part["$ref"], root)] if "$ref" in part else []
+    if isinstance(every := part.get("allOf"), list):
+        inside += cast("list[Any]", every)
+    for key in ("anyOf", "oneOf"):
+        if isinstance(some := part.get(key), list):
+            fitting = [one for one in cast("list[Any]", some) if _may_be(value, one, root)]
+            inside += fitting if len(fitting) == 1 else []
+    for one in inside:
+        yield from _parts(value, one, root, level + 1)
+
+
+def _may_be(value: Any, schema: Any, root: Mapping[str, Any]) -> bool:
+    """Whether a list or object may be meant by an alternative; other values have no parts."""
+    kind = "object" if isinstance(value, dict) else "array"
+    types = [part["type"] for part in _parts(None, schema, root) if "type" in part]
+    return isinstance(value, dict | list) and all(kind == one or kind in one for one in types)
+
+
+def _referred(pointer: Any, root: Mapping[str, Any]) -> Any:
+    """What a reference within the schema points to; None if it leads elsewhere."""
+    found: Any = root
+    if not isinstance(pointer, str) or not pointer.startswith("#"):
+        return None
+    for step in pointer[1:].split("/")[1:]:
+        name = step.replace("~1", "/").replace("~0", "~")
+        found = cast("dict[str, Any]", found).get(name) if isinstance(found, dict) else None
+    return found
 
 
 def completed_arguments(
@@ -86,10 +153,18 @@ def completed_arguments(
 ) -> tuple[dict[str, Any] | None, Verdict]:
     """The arguments exactly as the action will get them, or the reason why it will not."""
     try:
-        return complete(spec, deepcopy(arguments)), _FIT
+        whole = complete(spec, deepcopy(arguments))
     except Exception as error:  # a tool's own validators may raise anything; nothing passes then
         told = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
         return None, _forbid(told[:300])
+    changed = [
+        name
+        for name in {**arguments, **whole}
+        if name not in arguments or name not in whole or arguments[name] != whole[name]
+    ]
+    if not changed:
+        return whole, _FIT
+    return whole, _FIT.model_copy(update={"reason": COMPLETED + json.dumps(changed)[1:-1]})
 
 
 def _forbid(reason: str) -> Verdict:

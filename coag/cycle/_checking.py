@@ -43,6 +43,7 @@ def check(
     ready, verdict = _ready(candidate, arguments, specs, context, deps)
     if ready is None:
         return Evaluation(candidate_id=candidate.id, arguments=None, verdicts=(*verdicts, verdict))
+    verdicts[-1] = verdict
     projection: Any | None = None
     verdicts += _may_run_now(ready, specs[candidate.action], context, deps)
     if verdicts[-1].allowed:
@@ -100,7 +101,8 @@ def _ready(
     if whole is not None and spec.idempotency_key:  # by what the action gets, not what was written
         key = idempotency_key(memory, candidate.action, whole)
         keyed = {**whole, IDEMPOTENCY_KEY: key}
-        whole, verdict = completed_arguments(keyed, deps.actions.complete, spec)
+        whole, again = completed_arguments(keyed, deps.actions.complete, spec)
+        verdict = verdict if again.allowed else again
     if whole is None:
         return None, verdict
     update = {"arguments": whole, "unsettled": unsettled_now(memory, specs)}

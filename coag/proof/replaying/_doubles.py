@@ -8,7 +8,7 @@ from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Any
 
-from coag.cycle import ApprovalAnswer, ApprovalRequest
+from coag.cycle import IDEMPOTENCY_KEY, ApprovalAnswer, ApprovalRequest
 from coag.memory import EPISODIC_ACTION, SEMANTIC_ACTION, LongTermMemory, Recall
 from coag.schema import (
     ActionCall,
@@ -18,6 +18,7 @@ from coag.schema import (
     ActionSpace,
     ActionSpec,
     CompletesArguments,
+    EvaluationOutcome,
     Executed,
     ExecutionStatus,
     Note,
@@ -26,6 +27,7 @@ from coag.schema import (
     RetrievalOutcome,
     TraceRecord,
     Written,
+    parsed_arguments,
 )
 from coag.store import short_id
 
@@ -98,7 +100,21 @@ class TapeActions:
         ]
 
     def complete(self, spec: ActionSpec, arguments: dict[str, Any]) -> dict[str, Any]:
-        """The arguments as the agent's own tools get them; of others by their schema alone."""
+        """The arguments that were judged then, also where that was before they were completed."""
+        ahead = list(self._stage.tape.in_cycle())
+        outcome = next((r for r in ahead if isinstance(r, EvaluationOutcome)), None)
+        if outcome is None:
+            return arguments  # in Execution, they are those that were evaluated
+        given = {n: v for n, v in arguments.items() if n != IDEMPOTENCY_KEY}
+        proposal = self._stage.tape.proposal
+        alike = {
+            one.id
+            for one in (proposal.candidates if proposal is not None else ())
+            if one.action == spec.name and parsed_arguments(one.raw_arguments) == given
+        }
+        judged = [one.arguments for one in outcome.evaluations if one.candidate_id in alike]
+        if judged and judged[0] is not None:
+            return {**judged[0], **{n: v for n, v in arguments.items() if n == IDEMPOTENCY_KEY}}
         if isinstance(self._own, CompletesArguments):
             return self._own.complete(spec, arguments)
         return arguments

@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from coag.schema import (
     ExecutionOutcome,
     Note,
+    ProposalOutcome,
     Snapshot,
     SnapshotReason,
     TraceRecord,
@@ -31,6 +32,8 @@ class Tape:
         """Number of the record that is next, from 0."""
         self.at = datetime(1970, 1, 1, tzinfo=UTC)
         """When the last record that tells a time was made."""
+        self.proposal: ProposalOutcome | None = None
+        """The last proposal that was taken."""
 
     @property
     def head(self) -> TraceRecord | None:
@@ -55,6 +58,8 @@ class Tape:
         self._ahead.popleft()
         self.position += 1
         self.at = record.at
+        if isinstance(record, ProposalOutcome):
+            self.proposal = record
         return record
 
     def in_turn(self) -> Iterator[TraceRecord]:

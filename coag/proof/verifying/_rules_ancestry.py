@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from decimal import Decimal
 from typing import Any, cast
 
-from coag.cycle import IDEMPOTENCY_KEY
+from coag.cycle import COMPLETED, IDEMPOTENCY_KEY
 from coag.schema import (
     Candidate,
     DecidedBy,
@@ -166,7 +165,12 @@ class Ancestry:
             written = json.loads(candidate.raw_arguments or "{}")
         except (ValueError, RecursionError):
             written = None
-        if REDACTED not in candidate.raw_arguments and not _comes_of(judged.arguments, written):
+        named = _completed(judged)
+        given = {k: v for k, v in judged.arguments.items() if k not in named}
+        if isinstance(written, dict):
+            mine = cast("dict[str, Any]", written)
+            written = {name: value for name, value in mine.items() if name not in named}
+        if REDACTED not in candidate.raw_arguments and not same_json(written, given):
             self.book.violate(
                 Rule.CANDIDATE,
                 f"Candidate {shown(candidate.id)} was proposed with the arguments "
@@ -279,37 +283,16 @@ class Ancestry:
         return retrieval.constraints if retrieval else None
 
 
-def _comes_of(judged: Any, written: Any) -> bool:
-    """Whether what was judged can be what was written, with a tool's defaults and conversions.
-
-    Defaults add members to objects. A tool's type may write a text or a number in another way, but
-    a number stays that number, and a text keeps its letters and digits, if in another case.
-    """
-    if isinstance(judged, dict) and isinstance(written, dict):
-        whole, given = cast("dict[str, Any]", judged), cast("dict[str, Any]", written)
-        if IDEMPOTENCY_KEY in whole:
-            given = {**given, IDEMPOTENCY_KEY: whole[IDEMPOTENCY_KEY]}
-        return all(name in whole and _comes_of(whole[name], given[name]) for name in given)
-    if isinstance(judged, list) and isinstance(written, list):
-        values, given_values = cast("list[Any]", judged), cast("list[Any]", written)
-        return len(values) == len(given_values) and all(map(_comes_of, values, given_values))
-    if isinstance(judged, dict | list | bool) or isinstance(written, dict | list | bool):
-        return same_json(cast("Any", judged), cast("Any", written))
-    if same_json(judged, written):
-        return True
-    return _core(judged) == _core(written) or _number(judged) == _number(written) is not None
-
-
-def _number(value: object) -> Decimal | None:
+def _completed(evaluation: Evaluation) -> set[str]:
+    """The names of arguments that are not as they were written: the tool completed them."""
+    told = (one.reason for one in evaluation.verdicts if one.constraint == "arguments")
+    named = next(told, "")
+    if not named.startswith(COMPLETED):
+        return {IDEMPOTENCY_KEY}
     try:
-        return Decimal(str(value).strip())
-    except ArithmeticError:
-        return None
-
-
-def _core(value: object) -> str:
-    """A text's letters and digits; nothing that a text alone can be for what is none."""
-    return "".join(filter(str.isalnum, value)).casefold() if isinstance(value, str) else f"{value}"
+        return {IDEMPOTENCY_KEY, *json.loads(f"[{named.removeprefix(COMPLETED)}]")}
+    except (ValueError, TypeError):
+        return {IDEMPOTENCY_KEY}
 
 
 def _rank(evaluation: Evaluation) -> float:

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from coag.cycle import with_defaults
 from coag.cycle._arguments import existence, parse_arguments
 from coag.schema import ActionSpec, Candidate
 
@@ -100,3 +101,74 @@ def test_a_schema_that_cannot_be_checked_against_is_told_and_nothing_is_fetched(
     arguments, verdict = parse_arguments(candidate('{"n": "x"}'), odd)
     assert arguments is None
     assert "the action's own schema is invalid" in verdict.reason
+
+
+# ---- the defaults of a JSON Schema ----
+
+NESTED: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "limit": {"type": "integer", "default": 500},
+        "note": {"type": "string", "default": None},
+        "free": {"type": ["string", "null"], "default": None},
+        "box": {"$ref": "#/$defs/box", "default": {}},
+        "boxes": {"type": "array", "items": {"$ref": "#/$defs/box"}},
+        "either": {"anyOf": [{"$ref": "#/$defs/box"}, {"type": "null"}]},
+        "unclear": {"anyOf": [{"$ref": "#/$defs/box"}, {"type": "object"}]},
+        "more": {"type": "object", "additionalProperties": {"$ref": "#/$defs/box"}},
+        "both": {"allOf": [{"$ref": "#/$defs/box"}, {"properties": {"z": {"default": 1}}}]},
+    },
+    "$defs": {
+        "box": {
+            "type": "object",
+            "properties": {"size": {"default": 3}, "inner": {"$ref": "#/$defs/box"}},
+        }
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("given", "added"),
+    [
+        ({}, {}),
+        ({"limit": 7}, {"limit": 7}),
+        ({"box": {"inner": {}}}, {"box": {"size": 3, "inner": {"size": 3}}}),
+        ({"boxes": [{}, {"size": 1}]}, {"boxes": [{"size": 3}, {"size": 1}]}),
+        ({"either": {}}, {"either": {"size": 3}}),
+        ({"either": None}, {"either": None}),
+        ({"unclear": {}}, {"unclear": {}}),
+        ({"more": {"a": {}}}, {"more": {"a": {"size": 3}}}),
+        ({"both": {}}, {"both": {"size": 3, "z": 1}}),
+    ],
+)
+def test_defaults_are_filled_in_wherever_the_schema_leaves_no_doubt(
+    given: dict[str, Any], added: dict[str, Any]
+) -> None:
+    spec = NESTED
+    filled = with_defaults(given, spec)
+    assert filled == {"limit": 500, "box": {"size": 3}, **added}
+    assert with_defaults(filled, spec) == filled
+
+
+def test_a_default_of_null_is_left_out() -> None:
+    parameters = {"type": "object", "properties": {"free": NESTED["properties"]["free"]}}
+    spec = parameters
+    assert with_defaults({}, spec) == {}
+
+
+@pytest.mark.parametrize("default", ["much", [1], {}])
+def test_a_default_that_does_not_fit_its_own_schema_forbids(default: Any) -> None:
+    parameters = {"type": "object", "properties": {"n": {"type": "integer", "default": default}}}
+    spec = parameters
+    with pytest.raises(ValueError, match="does not fit its own schema"):
+        with_defaults({}, spec)
+    assert with_defaults({"n": 1}, spec) == {"n": 1}
+
+
+def test_a_default_that_holds_itself_ends() -> None:
+    parameters: dict[str, Any] = {
+        "type": "object",
+        "properties": {"next": {"$ref": "#", "default": {}}},
+    }
+    spec = parameters
+    assert with_defaults({}, spec)["next"]["next"]
