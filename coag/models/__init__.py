@@ -28,8 +28,8 @@ from ._messages import one_system_message, to_autogen
 from ._native import Offered, ToolRequest, offer_tools
 from ._parse import Parsed, Problem, parse_answer
 from ._prices import Price, price_call
-from ._redact import redacted
 from ._refusals import is_refusal, reason_of
+from ._repair import repaired_object
 from ._requests import Script, ScriptedReply, ScriptedRequest, message_text
 from ._schema import response_format, strict_schema
 from ._scripted import ScriptedModel
@@ -73,7 +73,6 @@ __all__ = [
     "listening",
     "tell_usage",
     "Heard",
-    "redacted",
     "is_refusal",
     "reason_of",
     "WrapsClient",
@@ -84,6 +83,7 @@ __all__ = [
     "sent_messages",
     "UnformedCall",
     "parse_answer",
+    "repaired_object",
     "Parsed",
     "Problem",
     "calls_in_text",

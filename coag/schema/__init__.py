@@ -79,6 +79,7 @@ from ._records import (
     is_own_id,
     record_id,
 )
+from ._secrets import REDACTED, Redactor, is_secret_setting
 from ._sections import Prompt, PromptMessage, Section, Situation
 from ._text import cleaned, escaped_json, one_line
 from ._tokens import BYTES_PER_TOKEN, cut_to_tokens, estimate_tokens, well_formed
@@ -212,4 +213,7 @@ __all__ = [
     "one_line",
     "escaped_json",
     "end_task",
+    "REDACTED",
+    "Redactor",
+    "is_secret_setting",
 ]
