@@ -18,7 +18,7 @@ from autogen_core import FunctionCall
 
 from coag.models import repaired_object
 
-_FENCE = re.compile(r"\A```[\w-]*\s*(.*?)\s*(?:```)?\Z", re.DOTALL)
+_FENCE = re.compile(r"```[\w-]*")
 _CLOSED = re.compile(r'(?:["}\]]|\b(?:true|false|null))\Z')
 _MAX_DEPTH = 100
 """How many brackets are added that are missing at an end."""
@@ -141,8 +141,9 @@ def _from_broken(text: str, truncated: bool) -> Mended:
 
 
 def _unfenced(text: str) -> str:
-    fenced = _FENCE.match(text.strip())
-    return fenced[1] if fenced else text
+    stripped = text.strip()
+    fence = _FENCE.match(stripped)
+    return text if fence is None else stripped[fence.end() :].removesuffix("```").strip()
 
 
 def _alone(text: str) -> str | None:

@@ -168,7 +168,8 @@ def _spec(schema: Mapping[str, Any]) -> ActionSpec:
 
     Raises:
         ValueError: Its name has no or too many characters or a blank, or its arguments are not
-            described by a JSON Schema of an object that can be checked in bounded time. (Or TypeError, KeyError, RecursionError.)
+            described by a JSON Schema of an object that can be checked in bounded time.
+            (Or TypeError, KeyError, RecursionError.)
     """
     nothing: dict[str, Any] = {"type": "object", "properties": {}}
     name, parameters = schema["name"], schema.get("parameters") or nothing

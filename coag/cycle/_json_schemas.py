@@ -38,7 +38,7 @@ _PATTERN = 1_000
 """Characters of a pattern."""
 _REPEATS = 20_000
 """Signs that the patterns of a schema have together, counted as often as they are repeated."""
-_PER_STEP = 256
+_PER_STEP = 1_024
 """Signs of a pattern that are compared with one character of a text each, in one step."""
 _VALUES = frozenset({"const", "enum", "default", "examples"})
 """Parts of a schema that hold values."""
@@ -213,6 +213,7 @@ def _at(reference: str, root: Any) -> Any:
 
 _TOKEN = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\{\d+(?:,\d*)?\}|.", re.DOTALL)
 _SORT_OF = re.compile(r"\\[wWdDsSbBpP]")
+_ANY = frozenset({r"[\s\S]", r"[\S\s]", r"[\w\W]", r"[\d\D]"})
 _CLASS = 20
 """What a sort of sign such as `\\w` counts, of which there are thousands of signs."""
 _LOOKS = (["(", "?", "="], ["(", "?", "!"])
@@ -274,7 +275,7 @@ def _signs(tokens: list[str]) -> int:
             most = max(int(number) for number in re.findall(r"\d{1,6}", token))
             last *= max(most - 1, 0)
         else:
-            last = _CLASS if _SORT_OF.search(token) else 1
+            last = 1 if token in _ANY or not _SORT_OF.search(token) else _CLASS
         sums[-1] += last
     return sum(sums)
 
@@ -303,7 +304,7 @@ def _counted(keyword: _Keyword) -> _Keyword:
     def check(validator: Any, value: Any, instance: Any, schema: Any) -> Iterator[Any]:
         _steps.take(1 + _size(value) + _size(instance))
         for error in keyword(validator, value, instance, schema) or ():
-            _steps.take(len(error.message) // _PER_STEP)
+            _steps.take(len(error.message) // 256)
             yield error
 
     return check

@@ -35,6 +35,7 @@ from ._schema import response_format, strict_schema
 from ._scripted import ScriptedModel
 from ._settings import Answer, AskSettings, CallContext, usage_of
 from ._specs import ModelSpec, SchemeFactory, open_model
+from ._streamed import ANSWER_CHARACTERS, EMPTY_PIECES
 from ._tool_text import calls_in_text
 from ._unformed import UnformedCall
 from ._wording import correction
@@ -82,6 +83,8 @@ __all__ = [
     "merged_system",
     "sent_messages",
     "UnformedCall",
+    "ANSWER_CHARACTERS",
+    "EMPTY_PIECES",
     "parse_answer",
     "repaired_object",
     "Parsed",

@@ -98,7 +98,7 @@ from ._trace import (
     Written,
 )
 from ._value import Value
-from ._waiting import end_task
+from ._waiting import end_task, let_others_run
 
 __all__ = [
     "Phase",
@@ -213,6 +213,7 @@ __all__ = [
     "one_line",
     "escaped_json",
     "end_task",
+    "let_others_run",
     "REDACTED",
     "Redactor",
     "is_secret_setting",
