@@ -31,7 +31,8 @@ def repaired_object(text: str) -> dict[str, Any] | None:
     while repair.is_alive():
         repair.stop()
         repair.join(_SECONDS)
-    return cast("dict[str, Any]", repair.value) if isinstance(repair.value, dict) else None
+    value = repair.value
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else None
 
 
 class _Repair(Thread):
