@@ -415,13 +415,13 @@ class Talkative(ScriptedModel):
 @pytest.mark.parametrize(
     ("client", "timeout", "why"),
     [
-        (Silent, None, "100,000 empty pieces"),
+        (Silent, 600, "100,000 empty pieces"),
         (Silent, 0.01, "nothing but empty pieces"),
-        (Talkative, None, "more than 200,000 characters"),
+        (Talkative, 600, "more than 200,000 characters"),
     ],
 )
 async def test_a_stream_that_never_ends_is_an_error(
-    client: type[ScriptedModel], timeout: float | None, why: str
+    client: type[ScriptedModel], timeout: float, why: str
 ) -> None:
     steady = SteadyClient(client(scripted_answers([])), timeout=timeout)
     with pytest.raises(ModelCallError, match=why):

@@ -10,6 +10,7 @@ import pytest
 from pydantic import BaseModel
 
 from coag.cycle import ConstraintSet
+from coag.cycle._constraints import named
 from coag.errors import ConfigurationError, UnknownNameError
 from coag.schema import Candidate, Constraint, Verdict
 
@@ -278,7 +279,7 @@ def test_a_rule_that_takes_too_long_forbids_and_the_next_candidate_is_judged(
     rules = ConstraintSet([rule], seconds=0.1)
     rules.pin()
     (verdict,) = rules.judge(CANDIDATE, None, None)
-    assert (verdict.allowed, verdict.constraint) == (False, rule.__name__)  # pyright: ignore[reportFunctionMemberAccess] - a function
+    assert (verdict.allowed, verdict.constraint) == (False, named(rule).name)
     assert "the rule itself was too slow: it took" in verdict.reason
     sound = ConstraintSet([always], seconds=0.1)
     sound.pin()
