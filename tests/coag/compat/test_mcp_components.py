@@ -46,7 +46,7 @@ def test_a_workbench_goes_through_a_component_and_back() -> None:
 
 
 def test_a_stock_workbench_that_is_told_the_shells_directory_can_be_written_down() -> None:
-    variables = {"PATH": "/bin", "PWD": "/srv/agents", "HOME": "/home/ann"}
+    variables = {"PATH": "/bin", "PWD": "/srv/agents", "HOME": "/srv/ann"}
     stock = McpWorkbench(StdioServerParams(command="x", env=variables))
     component = ConstrainedWorkbench(stock).dump_component()
     assert "/srv/agents" in component.model_dump_json()
