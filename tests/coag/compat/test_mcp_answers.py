@@ -38,7 +38,7 @@ async def test_a_result_is_checked_by_the_servers_schema_in_bounded_time() -> No
     sound, hostile = {"x": "a" * 50_000}, {"x": "a" * 50_000 + "b"}
     told: list[bool] = []
     for content in (sound, hostile):
-        result = {"content": [], "structuredContent": content}
+        result: dict[str, Any] = {"content": [], "structuredContent": content}
         server = answering(list={"tools": tools}, call=result)
         async with PinnedMcpWorkbench(server) as workbench:
             told.append((await workbench.call_tool("a")).is_error)
