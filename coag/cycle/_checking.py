@@ -78,7 +78,7 @@ def may_say(text: str, context: AnyContext, deps: GuardDeps) -> Verdict:
     if needed:
         reason = f"it needs approval: {needed.reason}"
         return Verdict(allowed=False, constraint=APPROVAL, reason=reason)
-    projection, verdict = _project(said, context)
+    projection, verdict = _project(said, context, deps.constraints.seconds)
     if not verdict.allowed:
         return verdict
     if not deps.constraints.pinned:  # the turn ended before its first cycle
