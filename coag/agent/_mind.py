@@ -182,7 +182,9 @@ def build_mind(parts: MindParts, run_id: RunName) -> Mind:
         memory=parts.memory,
         approvals=parts.approvals,
         agent=parts.name,
-        constraints=ConstraintSet(parts.constraints, [context, modules]),
+        constraints=ConstraintSet(
+            parts.constraints, [context, modules], seconds=parts.settings.rule_seconds
+        ),
         modules=modules,
         settings=parts.settings,
         random=random.Random(parts.seed),

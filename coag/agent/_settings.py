@@ -30,6 +30,7 @@ class Deliberation(TypedDict, total=False):
     minimum_score: float
     recall_k: int
     module_seconds: float
+    rule_seconds: float | None
     bounds: Bounds
     budget: Budget
     without: Collection[Part]

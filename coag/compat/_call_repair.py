@@ -12,18 +12,16 @@ import json
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 from typing import Any, cast
 
-import json_repair
 from autogen_core import FunctionCall
 
-_FENCE = re.compile(r"\A```[\w-]*\s*(.*?)\s*(?:```)?\Z", re.DOTALL)
+from coag.models import repaired_object
+
+_FENCE = re.compile(r"```[\w-]*")
 _CLOSED = re.compile(r'(?:["}\]]|\b(?:true|false|null))\Z')
-_MAX_MENDED = 50_000
-"""Longest text, in characters, that `json-repair` is tried on."""
 _MAX_DEPTH = 100
-"""How deeply brackets may nest there: more take it seconds."""
+"""How many brackets are added that are missing at an end."""
 _UNUSABLE = "Unusable arguments:"
 _SHOWN = 300
 """Characters of unusable arguments that are shown to the model again."""
@@ -143,8 +141,9 @@ def _from_broken(text: str, truncated: bool) -> Mended:
 
 
 def _unfenced(text: str) -> str:
-    fenced = _FENCE.match(text.strip())
-    return fenced[1] if fenced else text
+    stripped = text.strip()
+    fence = _FENCE.match(stripped)
+    return text if fence is None else stripped[fence.end() :].removesuffix("```").strip()
 
 
 def _alone(text: str) -> str | None:
@@ -184,18 +183,10 @@ def _nesting(body: str) -> tuple[int, bool, int]:
 
 def _repaired(body: str) -> str | None:
     """What `json-repair` makes of one object that is all there."""
-    steps = (1 if c in "{[" else -1 if c in "}]" else 0 for c in body)
-    if len(body) > _MAX_MENDED or max(accumulate(steps), default=0) > _MAX_DEPTH:
-        return None
     if not body.endswith("}") or _nesting(body) != (0, False, 1):
         return None
-    try:
-        value: Any = json_repair.loads(body)
-    except (ValueError, RecursionError):
-        return None
-    if not isinstance(value, dict) or not value:
-        return None
-    return json.dumps(value, ensure_ascii=False)
+    value = repaired_object(body)
+    return json.dumps(value, ensure_ascii=False) if value else None
 
 
 def _object(text: str) -> dict[str, Any] | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -21,6 +22,8 @@ from pydantic import BaseModel
 
 from coag.errors import ModelCallError
 from coag.models import (
+    ANSWER_CHARACTERS,
+    EMPTY_PIECES,
     Asker,
     AskSettings,
     CallContext,
@@ -34,7 +37,7 @@ from coag.models import (
     reason_of,
     usage_of,
 )
-from coag.schema import ModelCall, TokenUsage
+from coag.schema import ModelCall, TokenUsage, let_others_run
 
 from ._answer_repair import ToolChoice, fault_of, mend_answer, with_pieces
 
@@ -133,7 +136,7 @@ class Asking:
         problem: str | None = None
         for attempt in range(1, self.settings.reasks + 2):
             call, messages = self._begin(attempt, problem)
-            pieces: list[str] = []
+            pieces, bounds = list[str](), _StreamBounds(self.settings.timeout)
             result: CreateResult | None = None
             with self._told(call, lambda: TokenUsage(calls=1)):
                 parts = self._stream(messages, extra)
@@ -142,6 +145,7 @@ class Asking:
                         if isinstance(part, CreateResult):
                             result = part
                             continue
+                        await bounds.take(part)
                         pieces.append(part)
                         yield part
                 finally:
@@ -254,6 +258,35 @@ class Asking:
         )
         self.faults.extend(faults)
         return mended.model_copy(update={"usage": self._usage})
+
+
+class _StreamBounds:
+    """Ends a stream that says too much, or nothing for longer than a call may take."""
+
+    def __init__(self, seconds: float | None) -> None:
+        self._seconds = seconds
+        self._pieces = self._characters = self._empty = 0
+        self._said = time.monotonic()
+
+    async def take(self, piece: str) -> None:
+        """Counts a piece, and lets others run after some.
+
+        Raises:
+            TimeoutError: Only empty pieces have come for longer than a call may take.
+            ValueError: There are too many pieces, or too many characters in them.
+        """
+        self._pieces += 1
+        self._characters += len(piece)
+        self._empty += not piece
+        if self._characters > ANSWER_CHARACTERS:
+            raise ValueError(f"the stream has more than {ANSWER_CHARACTERS:,} characters")
+        if self._empty > EMPTY_PIECES:
+            raise ValueError(f"the stream has more than {EMPTY_PIECES:,} empty pieces")
+        now = time.monotonic()
+        if not piece and self._seconds is not None and now - self._said > self._seconds:
+            raise TimeoutError(f"nothing but empty pieces for {self._seconds:g} s")
+        self._said = now if piece else self._said
+        await let_others_run(self._pieces)
 
 
 async def within(seconds: float | None, call: Callable[[], Awaitable[ResultT]]) -> ResultT:

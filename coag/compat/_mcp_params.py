@@ -13,15 +13,11 @@ from urllib.parse import urlsplit
 from autogen_ext.tools.mcp import StdioServerParams, StreamableHttpServerParams
 
 from coag.errors import ConfigurationError
-from coag.tracing import REDACTED, Redactor
+from coag.schema import REDACTED, Redactor, is_secret_setting
 
 ServerParams = StdioServerParams | StreamableHttpServerParams
 """How a server is reached: as a process of its own, or by Streamable HTTP."""
 _ONLY_REFERENCE = re.compile(r"(?:(?:Bearer|Basic|[Tt]oken) )?\$\{[A-Za-z_][A-Za-z0-9_]*\}")
-_SECRET_OPTION = re.compile(
-    r"(?i)(?:[_-](?:pass|pwd|pat|credentials?|bearer)|key|token|secret|password|passwd|passphrase)$"
-)
-"""Ends of the names of options whose values are secret: `--token`, `--apikey`."""
 _REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
@@ -115,7 +111,7 @@ def _has_secret_option(args: Sequence[str]) -> bool:
 
 
 def _is_secret(option: str) -> bool:
-    return option.startswith("-") and _SECRET_OPTION.search(option) is not None
+    return option.startswith("-") and is_secret_setting(option)
 
 
 def _check(params: ServerParams, texts: Sequence[str], *, secret: bool) -> None:

@@ -13,7 +13,7 @@ from autogen_core.tools import Tool, ToolSchema
 from pydantic import BaseModel
 
 from coag.models import UnformedCall, listening, model_name_of, reason_of
-from coag.schema import TokenUsage
+from coag.schema import TokenUsage, let_others_run
 
 from ._answer_repair import ToolChoice
 from ._asked import ModelRequest
@@ -124,6 +124,7 @@ class RecordingClient(WrappingClient):
                     else:
                         pieces.append(part)
                         yield part
+                        await let_others_run(len(pieces))
             finally:
                 await parts.aclose()
         if result is None:

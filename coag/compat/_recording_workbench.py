@@ -18,7 +18,7 @@ from autogen_core.tools import (
 
 from coag.errors import ConfigurationError, TraceError
 from coag.models import reason_of
-from coag.schema import ReceiptStatus, Returned
+from coag.schema import ReceiptStatus, Returned, let_others_run
 
 from ._announced import Attempt, in_form
 from ._recorder import Recorder
@@ -128,6 +128,7 @@ class RecordingWorkbench(StaticStreamWorkbench):
                     else:
                         shown.append(item)
                         yield item
+                        await let_others_run(len(shown))
             if result is None:
                 raise RuntimeError(f"The stream of tool {name!r} ended without a result.")
         self._end(attempt, result, shown)

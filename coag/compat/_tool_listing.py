@@ -9,7 +9,14 @@ from typing import Any, cast
 
 from autogen_core.tools import BaseTool, Workbench
 
-from coag.cycle import IDEMPOTENCY_KEY, LateError, SelfCancelledError, told, within
+from coag.cycle import (
+    IDEMPOTENCY_KEY,
+    LateError,
+    SelfCancelledError,
+    schema_fault,
+    told,
+    within,
+)
 from coag.errors import ConfigurationError
 from coag.schema import ActionSpec, well_formed
 
@@ -161,17 +168,19 @@ def _spec(schema: Mapping[str, Any]) -> ActionSpec:
 
     Raises:
         ValueError: Its name has no or too many characters or a blank, or its arguments are not
-            described by a JSON Schema of an object. (Or TypeError, KeyError, RecursionError.)
+            described by a JSON Schema of an object that can be checked in bounded time.
+            (Or TypeError, KeyError, RecursionError.)
     """
     nothing: dict[str, Any] = {"type": "object", "properties": {}}
     name, parameters = schema["name"], schema.get("parameters") or nothing
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise ValueError(f"{name!r} is no name of at most 128 characters without blanks.")
-    plain: Any = json.loads(
-        well_formed(json.dumps(parameters, allow_nan=False, ensure_ascii=False))
-    )
+    text = well_formed(json.dumps(parameters, allow_nan=False, ensure_ascii=False))
+    plain: Any = json.loads(text)
     if not isinstance(plain, dict) or not isinstance(plain.get("properties", {}), dict):  # pyright: ignore[reportUnknownMemberType] - JSON
         raise ValueError(f"the parameters of {name!r} are no JSON Schema of an object.")
+    if fault := schema_fault(text):
+        raise ValueError(f"{name!r} cannot be checked: {fault}.")
     return ActionSpec(
         name=well_formed(name),
         description=well_formed(str(schema.get("description") or "")),

@@ -35,6 +35,7 @@ from coag.schema import (
     ActionSpec,
     Reconciliation,
     UnsettledAction,
+    let_others_run,
 )
 
 from ._completing import completed
@@ -185,11 +186,12 @@ class ToolRunner:
     ) -> _Returned:
         if isinstance(tool, BaseStreamTool):
             streaming = cast("BaseStreamTool[Any, Any, Any]", tool)
-            value = None
+            value, number = None, 0
             async for item in streaming.run_json_stream(call.arguments, token, call_id=call.id):
                 if value is not None:
                     self._on_event(value)
-                value = item
+                value, number = item, number + 1
+                await let_others_run(number)
         else:
             value = await tool.run_json(call.arguments, token, call_id=call.id)
         return _Returned(_as_json(value) or tool.return_value_as_string(value))
@@ -202,7 +204,7 @@ class ToolRunner:
                 call.action, call.arguments, cancellation_token=token, call_id=call.id
             )
         else:
-            result = None
+            result, number = None, 0
             async for item in workbench.call_tool_stream(
                 call.action, call.arguments, cancellation_token=token, call_id=call.id
             ):
@@ -210,6 +212,8 @@ class ToolRunner:
                     result = item
                 else:
                     self._on_event(item)
+                number += 1
+                await let_others_run(number)
         if result is None:
             return _Returned(f"{call.action} ended without a result.", is_error=True)
         return _Returned(

@@ -12,6 +12,7 @@ call, return megabytes, or tell a model today what it did not say when you looke
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
@@ -22,6 +23,8 @@ import httpx
 from autogen_core import CancellationToken, trace_tool_span
 from autogen_core.models import ChatCompletionClient
 from autogen_core.tools import ToolOverride, ToolSchema
+
+from coag.cycle import value_fault
 
 from ._mcp_version import check_mcp, installed_mcp, unusable_mcp
 
@@ -206,6 +209,21 @@ class PinnedMcpWorkbench(McpWorkbench):
         return cls(config.server_params, **settings_of(config))
 
 
+class _BoundedSession(ClientSession):
+    """A session that checks results by the server's schemas in bounded time."""
+
+    async def _validate_tool_result(self, name: str, result: mcp_types.CallToolResult) -> None:
+        schema = self._tool_output_schemas.get(name)
+        if schema is None:
+            return
+        if result.structuredContent is None:
+            raise RuntimeError(
+                f"tool {name!r} has an output schema, but gave no structured content"
+            )
+        if fault := value_fault(result.structuredContent, json.dumps(schema)):
+            raise RuntimeError(f"tool {name!r} gave structured content that does not fit: {fault}")
+
+
 class _SdkSession:
     """A session of the mcp package, behind our `Session`."""
 
@@ -291,7 +309,7 @@ async def _open_session(
         over_http = isinstance(params, StreamableHttpServerParams)
         opening: Any = _http(params) if over_http else stdio_client(params, errlog=tail.file)
         streams = await stack.enter_async_context(opening)
-        session = ClientSession(
+        session = _BoundedSession(
             streams[0], streams[1], sampling_callback=sampling, message_handler=heard
         )
         await stack.enter_async_context(session)

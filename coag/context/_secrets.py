@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import ast
 import json
-import re
 from collections.abc import Iterator
 from typing import Any, cast
 from urllib.parse import parse_qsl, urlsplit
 
 from coag.errors import ConfigurationError
-from coag.tracing import Redactor
+from coag.schema import Redactor, is_secret_setting
 
 _PROGRAM = "source_code"
 """AutoGen's field for a tool's source: names in it are no names of secrets."""
-_KEY = re.compile(r"(?i)(?:^|[_-])(?:key|token|secret|pass(?:word|wd)?|pwd|sig(?:nature)?|auth)$")
-"""Names of a query's parameters that are secret."""
 
 
 def check_public(config: Any, where: str) -> None:
@@ -75,4 +72,4 @@ def _secret_address(text: str) -> bool:
     except ValueError:
         return False
     named = (name for name, _ in parse_qsl(parts.query))
-    return "@" in parts.netloc or any(_KEY.search(name) for name in named)
+    return "@" in parts.netloc or any(is_secret_setting(name) for name in named)

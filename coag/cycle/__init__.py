@@ -40,6 +40,7 @@ from ._detector import ProgressDetector
 from ._forms import NOT_OFFERED, OFFER
 from ._guard import Ended, run_selected
 from ._guard_deps import ActionDoor, AskReconciliation, GuardDeps, decided_at
+from ._json_schemas import schema_fault, value_fault
 from ._modules import ModuleSeam
 from ._returns import return_percept
 from ._rules import check_rule
@@ -125,6 +126,8 @@ __all__ = [
     "SelectionAnswer",
     "DeliberationAnswer",
     "untrusted_texts",
+    "schema_fault",
+    "value_fault",
     "return_percept",
     "within",
     "LateError",

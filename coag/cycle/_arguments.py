@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterator, Mapping
 from copy import deepcopy
-from functools import lru_cache
 from typing import Any, cast
 
-from jsonschema import Draft202012Validator
-from jsonschema.exceptions import SchemaError
-from referencing import Registry
-from referencing.exceptions import Unresolvable
-
 from coag.schema import ActionSpec, Candidate, Verdict
+
+from ._json_schemas import LEVELS, levels, value_fault
 
 EXISTS = "action_exists"
 IDEMPOTENCY_KEY = "idempotency_key"
@@ -22,12 +17,8 @@ IDEMPOTENCY_KEY = "idempotency_key"
 ARGUMENTS = "arguments"
 COMPLETED = "completed: "
 """How the reason of a passing verdict begins that names the arguments that were completed."""
-LEVELS = 50
-"""Levels of lists and objects that arguments may have."""
 _EXISTS = Verdict(allowed=True, constraint=EXISTS)
 _FIT = Verdict(allowed=True, constraint=ARGUMENTS)
-_BROKEN_SCHEMA = (SchemaError, Unresolvable, RecursionError, re.error, ArithmeticError)
-"""What a schema raises that cannot be checked against, by itself or in use."""
 
 
 def existence(candidate: Candidate, specs: Mapping[str, ActionSpec]) -> Verdict:
@@ -52,12 +43,12 @@ def parse_arguments(
         return None, _forbid(f"the arguments are no JSON object: {error}"[:300])
     if not isinstance(parsed, dict):
         return None, _forbid(f"the arguments must be a JSON object, not {json.dumps(parsed)[:80]}")
-    if _levels(parsed) > LEVELS:
+    if levels(parsed) > LEVELS:
         return None, _forbid(f"the arguments have more than {LEVELS} levels of lists and objects")
     arguments = cast("dict[str, Any]", parsed)
     if spec.idempotency_key:  # whoever runs it gives the key
         arguments.pop(IDEMPOTENCY_KEY, None)
-    problem = _schema_problem(arguments, json.dumps(spec.parameters, sort_keys=True))
+    problem = value_fault(arguments, json.dumps(spec.parameters, sort_keys=True))
     if problem:
         return None, _forbid(problem)
     return arguments, _FIT
@@ -169,36 +160,3 @@ def completed_arguments(
 
 def _forbid(reason: str) -> Verdict:
     return Verdict(allowed=False, constraint=ARGUMENTS, reason=reason)
-
-
-def _levels(value: Any) -> int:
-    """How deeply lists and objects are nested; counted without recursion."""
-    levels, layer = 0, _nested([value])
-    while layer:
-        levels += 1
-        inside = [item.values() if isinstance(item, dict) else item for item in layer]
-        layer = _nested([item for items in inside for item in items])
-    return levels
-
-
-def _nested(items: list[Any]) -> list[dict[str, Any] | list[Any]]:
-    return [item for item in items if isinstance(item, dict | list)]
-
-
-@lru_cache(maxsize=256)
-def _validator(schema: str) -> Draft202012Validator:
-    loaded: dict[str, Any] = json.loads(schema)
-    Draft202012Validator.check_schema(loaded)
-    return Draft202012Validator(loaded, registry=Registry())  # an empty one: nothing is fetched
-
-
-def _schema_problem(arguments: Mapping[str, Any], schema: str) -> str | None:
-    try:
-        error = next(iter(_validator(schema).iter_errors(arguments)), None)  # pyright: ignore[reportUnknownMemberType] - jsonschema is partly typed
-    except _BROKEN_SCHEMA as broken:
-        told = str(broken).partition(chr(10))[0]
-        return f"the action's own schema is invalid: {type(broken).__name__}: {told}"[:300]
-    if error is None:
-        return None
-    where = ".".join(str(part) for part in error.absolute_path)
-    return f"{where + ': ' if where else ''}{error.message}"[:300]

@@ -17,6 +17,7 @@ from ._approval_wishes import APPROVAL
 from ._arguments import completed_arguments, existence, parse_arguments
 from ._constraints import UNCHANGED_ARGUMENTS
 from ._guard_deps import AnyContext, GuardDeps, decided_at
+from ._rules import limited
 from ._settling import IDEMPOTENCY_KEY, idempotency_key, unsettled_now, unsettled_verdict
 
 PROJECTION = "projection"
@@ -47,7 +48,7 @@ def check(
     projection: Any | None = None
     verdicts += _may_run_now(ready, specs[candidate.action], context, deps)
     if verdicts[-1].allowed:
-        projection, verdict = _project(ready, context)
+        projection, verdict = _project(ready, context, deps.constraints.seconds)
         verdicts.append(verdict)
     if verdicts[-1].allowed:
         verdicts.append(_in_force(context, deps))
@@ -78,7 +79,7 @@ def may_say(text: str, context: AnyContext, deps: GuardDeps) -> Verdict:
     if needed:
         reason = f"it needs approval: {needed.reason}"
         return Verdict(allowed=False, constraint=APPROVAL, reason=reason)
-    projection, verdict = _project(said, context)
+    projection, verdict = _project(said, context, deps.constraints.seconds)
     if not verdict.allowed:
         return verdict
     if not deps.constraints.pinned:  # the turn ended before its first cycle
@@ -153,10 +154,12 @@ def _in_force(context: AnyContext, deps: GuardDeps) -> Verdict:
     return Verdict(allowed=False, constraint=IN_FORCE, reason=reason)
 
 
-def _project(candidate: Candidate, context: AnyContext) -> tuple[Any | None, Verdict]:
+def _project(
+    candidate: Candidate, context: AnyContext, seconds: float | None
+) -> tuple[Any | None, Verdict]:
     own = candidate.model_copy(update={"arguments": deepcopy(candidate.arguments)})
     try:
-        projection = context.project(own)
+        projection = limited(lambda: context.project(own), seconds)
     except Exception as error:  # a domain's hook: without its prediction nothing may pass
         reason = f"the domain's projection raised {type(error).__name__}: {error}"
         return None, Verdict(allowed=False, constraint=PROJECTION, reason=reason)

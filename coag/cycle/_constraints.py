@@ -13,7 +13,7 @@ from coag.context import own_copy
 from coag.errors import ConfigurationError, UnknownNameError
 from coag.schema import Candidate, Constraint, ConstraintSource, Verdict, well_formed
 
-from ._rules import check_rule
+from ._rules import RULE_SECONDS, TooSlowError, check_rule, limited
 
 REASON = 500
 """Characters of a constraint's reason that are kept."""
@@ -34,10 +34,18 @@ class NamedConstraint:
     name: str
     judge: Constraint
 
-    def verdict(self, candidate: Candidate, state: Any, projection: Any | None) -> Verdict:
-        """The constraint's verdict under its name. One that raises forbids."""
+    def verdict(
+        self,
+        candidate: Candidate,
+        state: Any,
+        projection: Any | None,
+        seconds: float | None = RULE_SECONDS,
+    ) -> Verdict:
+        """The constraint's verdict under its name. One that raises, or is late, forbids."""
         try:
-            verdict = self.judge(candidate, state, projection)
+            verdict = limited(lambda: self.judge(candidate, state, projection), seconds)
+        except TooSlowError as error:
+            verdict = Verdict.forbid(f"the rule itself was too slow: {error}")
         except (Exception, CancelledError) as error:  # what cannot be applied lets nothing through
             verdict = Verdict.forbid(
                 f"the rule itself raised {type(error).__name__}: {_shown(str, error)}"
@@ -99,11 +107,17 @@ class ConstraintSet:
     Args:
         constraints: In force from the start, asked in this order.
         sources: Contexts and modules that bring constraints of their own; asked each cycle.
+        seconds: Time that a rule may take; None for any.
     """
 
     def __init__(
-        self, constraints: Iterable[Constraint] = (), sources: Sequence[ConstraintSource] = ()
+        self,
+        constraints: Iterable[Constraint] = (),
+        sources: Sequence[ConstraintSource] = (),
+        *,
+        seconds: float | None = RULE_SECONDS,
     ) -> None:
+        self.seconds = seconds
         self._own: list[NamedConstraint] = []
         self._sources = tuple(sources)
         self._left_out: set[str] = set()
@@ -178,7 +192,7 @@ class ConstraintSet:
         states, projections = _copies(state), _copies(projection)
         for constraint in self._pinned:
             own = candidate.model_copy(update={"arguments": deepcopy(candidate.arguments)})
-            verdicts.append(constraint.verdict(own, next(states), next(projections)))
+            verdicts.append(constraint.verdict(own, next(states), next(projections), self.seconds))
             if own.arguments != candidate.arguments:
                 verdicts.append(UNCHANGED_ARGUMENTS)
             if not verdicts[-1].allowed:

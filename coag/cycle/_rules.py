@@ -1,10 +1,124 @@
-"""What can be a constraint at all."""
+"""What can be a constraint at all, and how long a rule may take.
+
+Rules run in the event loop's own thread, as all of a cycle does, so that what they read is not
+changed meanwhile. While one runs, nothing else does: no time-out, no cancellation. So a thread
+watches the clock, and raises an exception in a rule that is late.
+"""
 
 from __future__ import annotations
 
+import ctypes
 import inspect
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from threading import Lock, Thread, get_ident
+from typing import TypeVar
 
 from coag.errors import ConfigurationError
+
+ResultT = TypeVar("ResultT")
+RULE_SECONDS = 2.0
+"""Time that a rule, or a domain's projection, may take unless another is set."""
+_TICK = 0.25
+"""Seconds between two looks at the clock."""
+_IDLE = 20
+"""Looks after which the thread ends, if there was nothing to watch."""
+
+
+class TooSlowError(Exception):
+    """A rule took longer than it may."""
+
+
+class _Stopped(BaseException):
+    """Raised in a rule that is late. It is no `Exception`, so that no handler there takes it."""
+
+
+@dataclass(slots=True, eq=False)
+class _Watched:
+    thread: int
+    deadline: float
+    stopped: bool = False
+
+
+class _Watch:
+    """Raises `_Stopped` in calls that are late, from a thread that runs while there are any."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._calls: set[_Watched] = set()
+        self._thread: Thread | None = None
+
+    def add(self, call: _Watched) -> None:
+        with self._lock:
+            self._calls.add(call)
+            if self._thread is None or not self._thread.is_alive():  # the latter after a fork
+                self._thread = Thread(target=self._look, name="coag-rules", daemon=True)
+                self._thread.start()
+
+    def remove(self, call: _Watched) -> None:
+        """Nothing is raised for the call from here on, nor still on its way."""
+        with self._lock:
+            self._calls.discard(call)
+            if call.stopped:
+                _raise_in(call.thread, None)
+
+    def _look(self) -> None:
+        idle = 0
+        while idle < _IDLE:
+            time.sleep(_TICK)
+            with self._lock:
+                idle = 0 if self._calls else idle + 1
+                now = time.monotonic()
+                for call in self._calls:
+                    if now > call.deadline:  # again at each look: a rule may catch everything
+                        call.stopped = True
+                        _raise_in(call.thread, _Stopped)
+                if idle == _IDLE:
+                    self._thread = None
+
+
+_WATCH = _Watch()
+
+
+def _raise_in(thread: int, error: type[BaseException] | None) -> None:
+    """Raises an exception at a thread's next step; None takes back one that is on its way."""
+    raised = None if error is None else ctypes.py_object(error)
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), raised)
+
+
+def limited(call: Callable[[], ResultT], seconds: float | None) -> ResultT:
+    """What the call gives.
+
+    Raises:
+        TooSlowError: It took longer than `seconds`. One that runs Python code on and on is
+            stopped; one that waits in a library or the operating system comes back by itself.
+    """
+    if seconds is None:
+        return call()
+    begun = time.monotonic()
+    watched = _Watched(get_ident(), begun + seconds)
+    late, found = False, list[ResultT]()
+    try:
+        try:
+            _WATCH.add(watched)
+            found.append(call())
+        finally:
+            _WATCH.remove(watched)
+    except _Stopped:
+        late = True
+    while late:
+        try:
+            _WATCH.remove(watched)
+            break
+        except _Stopped:
+            continue
+    took = time.monotonic() - begun
+    if late and not watched.stopped:  # it was meant for a call around this one
+        raise _Stopped
+    if late or took > seconds:
+        raise TooSlowError(f"it took {took:.1f} s; it may take {seconds:g} s, and must not wait")
+    return found[0]
 
 
 def check_rule(rule: object) -> None:

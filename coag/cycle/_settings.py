@@ -97,6 +97,9 @@ class CycleSettings(Value):
     """Records recalled per cycle."""
     module_seconds: float = Field(default=2.0, gt=0)
     """Time that a module has to observe or contribute."""
+    rule_seconds: float | None = Field(default=2.0, gt=0)
+    """Time that a constraint, or the domain's projection, may take for one candidate; one that
+    takes longer forbids it. None for any, as to step through a rule in a debugger."""
     bounds: Bounds = Bounds()
     budget: Budget = Budget()
     without: frozenset[Part] = frozenset()

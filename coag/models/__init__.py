@@ -28,13 +28,14 @@ from ._messages import one_system_message, to_autogen
 from ._native import Offered, ToolRequest, offer_tools
 from ._parse import Parsed, Problem, parse_answer
 from ._prices import Price, price_call
-from ._redact import redacted
 from ._refusals import is_refusal, reason_of
+from ._repair import repaired_object
 from ._requests import Script, ScriptedReply, ScriptedRequest, message_text
 from ._schema import response_format, strict_schema
 from ._scripted import ScriptedModel
 from ._settings import Answer, AskSettings, CallContext, usage_of
 from ._specs import ModelSpec, SchemeFactory, open_model
+from ._streamed import ANSWER_CHARACTERS, EMPTY_PIECES
 from ._tool_text import calls_in_text, repeats
 from ._unformed import UnformedCall
 from ._wording import correction
@@ -73,7 +74,6 @@ __all__ = [
     "listening",
     "tell_usage",
     "Heard",
-    "redacted",
     "is_refusal",
     "reason_of",
     "WrapsClient",
@@ -83,7 +83,10 @@ __all__ = [
     "merged_system",
     "sent_messages",
     "UnformedCall",
+    "ANSWER_CHARACTERS",
+    "EMPTY_PIECES",
     "parse_answer",
+    "repaired_object",
     "Parsed",
     "Problem",
     "calls_in_text",

@@ -6,21 +6,17 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import accumulate
 from typing import Any, Generic, TypeVar, cast
 
-import json_repair
 from pydantic import BaseModel, ValidationError
+
+from ._repair import repaired_object
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
 
 _THINKING = re.compile(r"<think>.*?(?:</think>|\Z)", re.DOTALL)
 _MAX_STARTS = 200
 """How many opening braces are tried; bounds the work on a hostile answer."""
-_MAX_REPAIRED = 50_000
-"""Longest answer, in characters, that repair is tried on."""
-_MAX_DEPTH = 100
-"""How deeply brackets may nest in an answer that repair is tried on: more take it seconds."""
 _NOT_GRAMMAR = (
     "greater_than",
     "less_than",
@@ -113,22 +109,10 @@ def _repair(raw: str, output_type: type[ModelT]) -> Parsed[ModelT] | Problem | N
     """What json-repair makes of the text from its first brace, or of JSON within a string."""
     text = _THINKING.sub("", raw)
     start = text.find("{")
-    if start < 0 or len(text) > _MAX_REPAIRED or _depth(text) > _MAX_DEPTH:
+    if start < 0:
         return None
-    inner = _unquoted(text)
-    try:
-        value: Any = json_repair.loads(inner or text[start:])
-    except (ValueError, RecursionError):
-        return None
-    if not isinstance(value, dict):
-        return None
-    return _validate(cast("dict[str, Any]", value), output_type)
-
-
-def _depth(text: str) -> int:
-    """How deeply brackets nest, those within strings counted too."""
-    steps = (1 if c in "{[" else -1 if c in "}]" else 0 for c in text)
-    return max(accumulate(steps), default=0)
+    value = repaired_object(_unquoted(text) or text[start:])
+    return None if value is None else _validate(value, output_type)
 
 
 def _unquoted(text: str) -> str | None:

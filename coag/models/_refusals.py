@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 
 from coag.errors import ModelCallError, ModelTimeoutError
+from coag.schema import Redactor
 
-from ._redact import redacted
-
+_SHOWN = 600
+"""Characters of an error that are kept."""
 _REFUSING = frozenset({400, 415, 422, 501})
 """HTTP statuses with which servers refuse a `response_format` that they do not know."""
 
@@ -40,7 +41,8 @@ def reason_of(error: BaseException) -> str:
         text = " ".join(str(current).split())
         parts.append(f"{type(current).__name__}: {text}" if text else type(current).__name__)
         current = current.__cause__
-    return redacted(", because of ".join(parts))
+    text = Redactor.from_environment().clean_text(", because of ".join(parts))
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
 
 
 def _status(error: Exception) -> int | None:

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
 from autogen_core.models import CreateResult
+
+from coag.schema import let_others_run
 
 from ._dialogue import storable
 from ._release import Release
 
 ANSWER_CHARACTERS = 200_000
 """Characters of an answer in text that are kept, and shown."""
-_AT_ONCE = 32
-"""Pieces after which others may run: a stream that never waits could not be cancelled."""
+EMPTY_PIECES = 100_000
+"""Pieces without a letter that a stream may have; servers send some to show that they live."""
+_AFTER = 32
+"""Pieces after the result that are waited for."""
 
 
 async def streamed(
@@ -24,19 +27,19 @@ async def streamed(
 
     A text that grows beyond `ANSWER_CHARACTERS` is cut there, and the stream is left: the
     result says so (`length`) and has no usage, since the client could not tell it any more.
+    So is a stream of more than `EMPTY_PIECES` that say nothing.
     """
     heard: list[str] = []
     room = ANSWER_CHARACTERS
-    number, after = 0, 0
+    number, after, empty = 0, 0, 0
     result: CreateResult | None = None
     async with aclosing(stream):
         async for part in stream:
             number += 1
-            if number % _AT_ONCE == 0:
-                await asyncio.sleep(0)
+            await let_others_run(number)
             if result is not None:  # let the client come to its end: it may count or cache there
                 after += 1
-                if after > _AT_ONCE:
+                if after > _AFTER:
                     break
                 continue
             if not isinstance(part, str):
@@ -46,7 +49,8 @@ async def streamed(
                 heard.append(piece)
                 room -= len(piece)
                 release.take(piece)
-            if len(part) > len(piece):
+            empty += not part
+            if len(part) > len(piece) or empty > EMPTY_PIECES:
                 return _cut("".join(heard), release)
     return None if result is None else _whole(result, heard, release)
 

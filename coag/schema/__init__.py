@@ -79,6 +79,7 @@ from ._records import (
     is_own_id,
     record_id,
 )
+from ._secrets import REDACTED, Redactor, is_secret_setting
 from ._sections import Prompt, PromptMessage, Section, Situation
 from ._text import cleaned, escaped_json, one_line
 from ._tokens import BYTES_PER_TOKEN, cut_to_tokens, estimate_tokens, well_formed
@@ -97,7 +98,7 @@ from ._trace import (
     Written,
 )
 from ._value import Value
-from ._waiting import end_task
+from ._waiting import end_task, let_others_run
 
 __all__ = [
     "Phase",
@@ -212,4 +213,8 @@ __all__ = [
     "one_line",
     "escaped_json",
     "end_task",
+    "let_others_run",
+    "REDACTED",
+    "Redactor",
+    "is_secret_setting",
 ]

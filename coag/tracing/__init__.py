@@ -15,6 +15,8 @@ Secrets are replaced before anything is written. The format is described in
 `docs/log-format.md`.
 """
 
+from coag.schema import REDACTED, Redactor
+
 from ._chain import line_hash
 from ._columns import Column, Row, TableName
 from ._files import replace_file, try_lock
@@ -26,7 +28,6 @@ from ._kept_lines import KeptLines
 from ._lines import ProblemKind, TraceLine, TraceProblem, read_lines
 from ._memory import MemoryTrace
 from ._reader import cycle_of, entry_of, read_trace
-from ._redactor import REDACTED, Redactor
 from ._run import Parent, Rebuild, Recipe, RunInfo, RunKind, Seal, installed_versions
 from ._schemas import log_schemas
 from ._stretch import Stretch

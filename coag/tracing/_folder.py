@@ -13,13 +13,12 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import from_json, to_json
 
 from coag.errors import TraceError
-from coag.schema import TRACE_VERSION, Clock, Record, html_card
+from coag.schema import TRACE_VERSION, Clock, Record, Redactor, html_card
 
 from ._line_file import backwards
 from ._pages import PhasePages, PlainPages
 from ._parse import Unreadable, newer_version, parse_line
 from ._private import FOLDER, private
-from ._redactor import Redactor
 from ._regular import regular
 from ._run import RunInfo, Seal, run_facts
 from ._upgrade import is_older, upgraded_run

@@ -22,6 +22,7 @@ from coag.schema import (
     ProposalOutcome,
     ReasoningOutcome,
     Receipt,
+    Redactor,
     RetrievalOutcome,
     SelectionOutcome,
     SystemClock,
@@ -36,7 +37,6 @@ from ._chain import chained_line
 from ._line_file import LineFile
 from ._parse import ParsedLine, Unreadable, parse_line
 from ._reader import cycle_of
-from ._redactor import Redactor
 
 _BOUNDARIES = (
     RetrievalOutcome

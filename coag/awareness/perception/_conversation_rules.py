@@ -24,7 +24,7 @@ _MOST_TOPICS = 4
 _KNOWN = 300
 """Entities, the latest, whose names are looked for in a text."""
 _NAME = re.compile(r"(?<![.!?]\s)(?<!^)\b[A-Z][\w+#]*(?:\s[A-Z][\w+#]*)*")
-_CODED = re.compile(r"\b[A-Za-z]+[a-z][A-Z]\w*|\b[A-Z]{2,4}s?\b|\b[A-Z]{2,}(?=\w*\d)\w*")
+_CODED = re.compile(r"\b[A-Za-z]+[a-z][A-Z]\w*|\b[A-Z]{2,4}s?\b|\b[A-Z]{2}(?=\w*\d)\w*")
 """Words with a capital inside, abbreviations of up to four letters, and codes with digits."""
 _CUE = re.compile(
     r"\b(?:about|regarding|(?:going |go |coming |come |get |getting )?back to|returning to|learn|"

@@ -10,7 +10,7 @@ from coag.awareness.state import AwarenessState, distinct
 LONGEST = 20_000
 """Characters of a text that the rules read."""
 _BLANKS = re.compile(r"[^\S\n]+")
-_SENTENCE = re.compile(r"(?<=[.!?])[\"')\]]*\s+|\n+|\s+[-\u2013\u2014]\s+|:\s+|;\s+")
+_SENTENCE = re.compile(r"(?<=[.!?])[\"')\]]*\s+|\n+|\s{1,4}[-\u2013\u2014]\s+|:\s+|;\s+")
 _FILLER = re.compile(
     r"^(?:(?:oh|wait|by the way|btw|well|so|ok|okay|hey|hi|hello|please|also|and|but|now)\b"
     r"[,\s]*)+",

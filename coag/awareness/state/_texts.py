@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Annotated
 
-from pydantic import BeforeValidator, Field, StringConstraints
+from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints
 
 from coag.schema import folded, well_formed
 
@@ -24,19 +24,30 @@ def _mended(given: object) -> object:
     return well_formed(given) if isinstance(given, str) else given
 
 
+_MOST_BITS = 14_000
+
+
+def _readable(number: int) -> int:
+    if number.bit_length() > _MOST_BITS:
+        raise ValueError("an integer of more than 4,200 digits cannot be read again from JSON")
+    return number
+
+
+Whole = Annotated[int, AfterValidator(_readable)]
+"""An integer that JSON carries there and back."""
 HeardText = Annotated[Text, BeforeValidator(_mended)]
 """A text from outside; a lone surrogate in it becomes `?`."""
 Heard = Annotated[Said, BeforeValidator(_mended)]
 """A text from outside that says something; a lone surrogate in it becomes `?`."""
-HeardPlain = Annotated[Text | int | Finite | bool | None, BeforeValidator(_mended)]
+HeardPlain = Annotated[Text | Whole | Finite | bool | None, BeforeValidator(_mended)]
 """A scalar of JSON from outside."""
 Share = Annotated[float, Field(ge=0.0, le=1.0)]
 """A number from 0 to 1."""
 Amount = Annotated[Finite, Field(ge=0.0)]
 """How much of a resource, in the resource's own unit."""
-Step = Annotated[int, Field(ge=0)]
+Step = Annotated[Whole, Field(ge=0)]
 """A step of the awareness state, counted by `tick`."""
-Plain = Text | int | Finite | bool | None
+Plain = Text | Whole | Finite | bool | None
 """A scalar of JSON."""
 Names = tuple[Said, ...]
 

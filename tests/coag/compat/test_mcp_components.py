@@ -19,6 +19,7 @@ from autogen_ext.tools.mcp import (
 from kits.mcp_client import on_stdio
 
 from coag import ScriptedModel
+from coag.compat import ConstrainedWorkbench
 from coag.compat.mcp import McpLimits, PinnedMcpWorkbench
 from coag.errors import ConfigurationError
 
@@ -42,6 +43,13 @@ def test_a_workbench_goes_through_a_component_and_back() -> None:
     loaded = Workbench.load_component(component)
     assert isinstance(loaded, PinnedMcpWorkbench)
     assert loaded.dump_component() == workbench.dump_component()
+
+
+def test_a_stock_workbench_that_is_told_the_shells_directory_can_be_written_down() -> None:
+    variables = {"PATH": "/bin", "PWD": "/srv/agents", "HOME": "/srv/ann"}
+    stock = McpWorkbench(StdioServerParams(command="x", env=variables))
+    component = ConstrainedWorkbench(stock).dump_component()
+    assert "/srv/agents" in component.model_dump_json()
 
 
 def test_one_with_defaults_only_does_too() -> None:

@@ -397,6 +397,53 @@ async def test_stream_without_a_result_is_an_error_and_told() -> None:
     assert "without a result" in (client.last.calls[0].error or "")
 
 
+class Silent(ScriptedModel):
+    """Its streams bring empty pieces, and never wait."""
+
+    async def create_stream(self, *_args: Any, **_kwargs: Any) -> AsyncGenerator[str, None]:
+        while True:
+            yield ""
+
+
+class Talkative(ScriptedModel):
+    """Its streams never end."""
+
+    async def create_stream(self, *_args: Any, **_kwargs: Any) -> AsyncGenerator[str, None]:
+        while True:
+            yield "x" * 10_000
+
+
+@pytest.mark.parametrize(
+    ("client", "timeout", "why"),
+    [
+        (Silent, 600, "100,000 empty pieces"),
+        (Silent, 0.01, "nothing but empty pieces"),
+        (Talkative, 600, "more than 200,000 characters"),
+    ],
+)
+async def test_a_stream_that_never_ends_is_an_error(
+    client: type[ScriptedModel], timeout: float, why: str
+) -> None:
+    steady = SteadyClient(client(scripted_answers([])), timeout=timeout)
+    with pytest.raises(ModelCallError, match=why):
+        async for _ in steady.create_stream(ASKED):
+            pass
+
+
+async def test_a_stream_that_never_waits_can_be_cancelled() -> None:
+    steady = SteadyClient(Silent(scripted_answers([])))
+
+    async def read() -> None:
+        async for _ in steady.create_stream(ASKED):
+            pass
+
+    reading = asyncio.create_task(read())
+    await asyncio.sleep(0)
+    reading.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await reading
+
+
 async def test_answer_that_a_filter_withheld_is_not_asked_for_again() -> None:
     withheld = CreateResult(
         finish_reason="content_filter",

@@ -427,6 +427,10 @@ async def test_an_error_whose_message_raises_is_told_by_its_type() -> None:
         {"name": "an odd\nname"},
         {"name": None},
         {"description": "Nameless."},
+        {"name": "odd", "parameters": {"properties": {"a": {"pattern": "(?<=a)b"}}}},
+        {"name": "odd", "parameters": {"properties": {"a": {"pattern": "("}}}},
+        {"name": "odd", "parameters": {"$ref": "#"}},
+        {"name": "odd", "parameters": {"enum": ["x" * 100_000]}},
         "odd",
     ],
 )

@@ -3,12 +3,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from functools import partial
+from threading import Event
 from typing import Any, cast
 
 import pytest
 from pydantic import BaseModel
 
 from coag.cycle import ConstraintSet
+from coag.cycle._constraints import named
 from coag.errors import ConfigurationError, UnknownNameError
 from coag.schema import Candidate, Constraint, Verdict
 
@@ -250,3 +252,54 @@ def test_a_state_that_cannot_change_is_not_copied_for_constraints() -> None:
     rules.pin()
     rules.judge(CANDIDATE, state, None)
     assert seen[0] is state
+
+
+def on_and_on(candidate: Candidate, state: Any, projection: Any | None) -> Verdict:
+    while True:
+        pass
+
+
+def catching(candidate: Candidate, state: Any, projection: Any | None) -> Verdict:
+    while True:
+        try:
+            sum(range(1_000))
+        except Exception:
+            continue
+
+
+def waiting(candidate: Candidate, state: Any, projection: Any | None) -> Verdict:
+    Event().wait(0.2)
+    return Verdict.allow()
+
+
+@pytest.mark.parametrize("rule", [on_and_on, catching, waiting])
+def test_a_rule_that_takes_too_long_forbids_and_the_next_candidate_is_judged(
+    rule: Constraint,
+) -> None:
+    rules = ConstraintSet([rule], seconds=0.1)
+    rules.pin()
+    (verdict,) = rules.judge(CANDIDATE, None, None)
+    assert (verdict.allowed, verdict.constraint) == (False, named(rule).name)
+    assert "the rule itself was too slow: it took" in verdict.reason
+    sound = ConstraintSet([always], seconds=0.1)
+    sound.pin()
+    assert sound.judge(CANDIDATE, None, None)[0].allowed
+
+
+def test_a_rule_without_a_limit_may_take_its_time() -> None:
+    rules = ConstraintSet([waiting], seconds=None)
+    rules.pin()
+    assert rules.judge(CANDIDATE, None, None)[0].allowed
+
+
+def test_a_rule_within_a_rule_is_stopped_with_it() -> None:
+    inner = ConstraintSet([on_and_on], seconds=60)
+    inner.pin()
+
+    def outer(candidate: Candidate, state: Any, projection: Any | None) -> Verdict:
+        return inner.judge(candidate, state, projection)[0]
+
+    rules = ConstraintSet([outer], seconds=0.1)
+    rules.pin()
+    (verdict,) = rules.judge(CANDIDATE, None, None)
+    assert "too slow" in verdict.reason

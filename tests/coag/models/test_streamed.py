@@ -89,3 +89,13 @@ async def test_a_text_that_grows_too_long_is_cut_and_said_to_be() -> None:
     assert whole is not None
     assert whole.finish_reason == "length"
     assert len(whole.content) <= ANSWER_CHARACTERS
+
+
+async def test_a_stream_of_nothing_is_left() -> None:
+    async def stream() -> Stream:
+        for _ in count():
+            yield ""
+
+    whole = await Reader().read(stream())
+    assert whole is not None
+    assert (whole.finish_reason, whole.content) == ("length", "")

@@ -11,15 +11,17 @@ from hypothesis import strategies as st
 
 from coag.schema import (
     ENTRY,
+    REDACTED,
     Entry,
     Note,
     Phase,
     Receipt,
     ReceiptStatus,
+    Redactor,
     RetrievalOutcome,
     SteppingClock,
+    is_secret_setting,
 )
-from coag.tracing import REDACTED, Redactor
 
 NOW = SteppingClock().now()
 KEY = "sk-" + "a1B2" * 8
@@ -114,6 +116,11 @@ def test_other_variables_and_short_values_are_left_alone(name: str, value: str) 
         (f"line\\nhf_{'a1' * 17}", f"line\\n{REDACTED}"),
         ("glpat-" + "a1" * 10, REDACTED),
         ("npm_" + "a1" * 18, REDACTED),
+        ("gsk_" + "a1" * 18, REDACTED),
+        ("xai-" + "a1" * 18, REDACTED),
+        ("a.eyJhbGciOiJI.eyJzdWIiOiIx.SflKxwRJSM.b", f"a.{REDACTED}.b"),
+        ("wrong API key: sk-short-one", f"wrong API key: {REDACTED}"),
+        ("UID=sa;PWD=hunter22;", f"UID=sa;PWD={REDACTED};"),
         ("github_pat_" + "a1_" * 20, REDACTED),
         ("sk" + "_live_" + "a1" * 12, REDACTED),
         ("Authorization: Basic dXNlcjpodW50ZXIy", f"Authorization: Basic {REDACTED}"),
@@ -160,6 +167,16 @@ def test_what_looks_like_a_key_is_gone(text: str, expected: str) -> None:
         "token: 42, next token: banana",
         "The password: ask your administrator for it.",
         "max_tokens: 100000, prompt_tokens: 123456",
+        "commit 3f786850e387550fdab836ed7e6dc881de23001b by ann",
+        "run 550e8400-e29b-41d4-a716-446655440000 ended",
+        "the token budget is 4096 of 8192, the password policy wants 12 letters",
+        "HOME=/srv/ann\nPWD=/srv/ann/key-1\nOLDPWD=/srv\nSHELL=/bin/bash",
+        "PWD: /srv/ann/work1",
+        '{"PWD": "/srv/agents/1", "HOME": "/srv/ann"}',
+        "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk",
+        "secretary: Ann, keyboard: qwerty-105, tokenizer: cl100k_base, monkey=1",
+        "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
+        "eyJhbGciOiJIUzI1NiJ9",
     ],
 )
 def test_ordinary_words_are_left_alone(text: str) -> None:
@@ -294,6 +311,28 @@ def test_an_indented_text_stays_indented() -> None:
     text = json.dumps({"password": "x"}, indent=2)
     expected = json.dumps({"password": REDACTED}, indent=2)
     assert Redactor().clean(text, indent=2) == expected
+
+
+@pytest.mark.parametrize("name", ["--token", "key", "sig", "X-Auth", "MY_PAT", "db-pass", "PWD"])
+def test_settings_named_like_secrets_are(name: str) -> None:
+    assert is_secret_setting(name)
+
+
+@pytest.mark.parametrize("name", ["--verbose", "monkey", "path", "OLDPWD", "compass", "tokens"])
+def test_other_settings_are_none(name: str) -> None:
+    assert not is_secret_setting(name)
+
+
+def test_the_shells_directory_is_no_secret_and_a_password_of_that_name_is() -> None:
+    given = {"PWD": "/srv/agents", "DB_PWD": "hunter2"}
+    assert cleaned(given) == {"PWD": "/srv/agents", "DB_PWD": REDACTED}
+    assert cleaned({"PWD": "hunter2"}) == {"PWD": REDACTED}
+    assert not is_secret_setting("PWD", "/srv/agents")
+
+
+def test_many_secrets_as_names_stay_as_many_fields() -> None:
+    given = {f"{KEY}{number}": number for number in range(3_000)}
+    assert list(cleaned(given).values()) == list(range(3_000))
 
 
 def _strings(value: Any) -> list[str]:
