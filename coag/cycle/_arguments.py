@@ -67,7 +67,7 @@ def with_defaults(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> di
     filled = deepcopy(dict(arguments))
     _fill(filled, schema, schema)
     if filled != arguments:
-        problem = _schema_problem(filled, json.dumps(schema, sort_keys=True))
+        problem = value_fault(filled, json.dumps(schema, sort_keys=True))
         if problem is not None:
             raise ValueError(f"a default does not fit its own schema: {problem}")
     return filled
