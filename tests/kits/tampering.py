@@ -7,6 +7,7 @@ whole chain and the seal anew; only what the records say of each other can give 
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from hashlib import sha256
@@ -19,6 +20,7 @@ from autogen_core import CancellationToken
 from coag import CoagAgent, Verdict
 from coag.proof import Rule
 from coag.schema import Candidate
+from coag.tracing import PhasePages, closing_hash, file_hash, opening_hash, read_lines
 
 from .brains import brain, respond
 
@@ -114,17 +116,28 @@ def bodies_of(run: Path) -> Bodies:
 
 def forge(run: Path, bodies: Bodies) -> None:
     """Writes records in the place of a run's, with a chain and a seal that fit them."""
-    before, lines = "", list[bytes]()
+    info = json.loads((run / "run.json").read_text())
+    before, lines = opening_hash(info), list[bytes]()
     for seq, body in enumerate(bodies):
         text = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
         before = sha256(f"{before}\n{seq}\n".encode() + text).hexdigest()
         head = f'{{"v":2,"seq":{seq},"hash":"{before}","body":'
         lines.append(head.encode() + text + b"}\n")
     (run / "trace.jsonl").write_bytes(b"".join(lines))
-    info = json.loads((run / "run.json").read_text())
     if info["seal"] is not None:
-        info["seal"] = {"records": len(lines), "hash": before}
+        closing = closing_hash(info, len(lines), before, file_hash(run / "remembered.jsonl"))
+        info["seal"] = {"records": len(lines), "hash": before, "closing": closing}
+    pages(run)
     (run / "run.json").write_text(json.dumps(info))
+
+
+def pages(run: Path) -> None:
+    """Makes the pages of a forged trace."""
+    shutil.rmtree(run / "cycles", ignore_errors=True)
+    made = PhasePages(run / "cycles")
+    for line in read_lines(run / "trace.jsonl"):
+        if line.entry is not None:
+            made.add(line.entry.body, line.body.decode())
 
 
 def where(bodies: Bodies, record: str, n: int = 0, **fields: Any) -> int:
