@@ -234,8 +234,8 @@ def _private_key() -> Ed25519PrivateKey:
         key = kind.from_private_bytes(raw) if len(raw) == 32 else load_pem_private_key(raw, None)
     except (OSError, ValueError, TypeError) as error:
         raise ConfigurationError(
-            f"{PRIVATE} is neither the path of a private key in PEM without a password nor 32 bytes "
-            f"in base64 ({type(error).__name__})."
+            f"{PRIVATE} is neither the path of a private key in PEM without a password nor 32 "
+            f"bytes in base64 ({type(error).__name__})."
         ) from error
     if not isinstance(key, kind):
         raise ConfigurationError(f"{PRIVATE} holds a key that is not of Ed25519.")

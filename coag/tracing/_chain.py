@@ -81,12 +81,14 @@ class Chain:
             return True
         body = memoryview(line)[form.end() : -2 if line.endswith(b"\n") else -1]
         fits = _hash(before, form[1], body).encode() == form[2]
-        return fits or (not before and self._fits_opening(form, body))
+        if fits or before:
+            return fits
+        return not line.endswith(b"\r\n") and self._fits_opening(form, body)
 
     def _fits_opening(self, form: re.Match[bytes], body: memoryview) -> bool:
         """Whether a first line follows from `run.json`, as far as there is one."""
         if self._opening is None:
-            return True
+            return form[1] == b"0"
         self.bound = _hash(self._opening.encode(), form[1], body).encode() == form[2]
         return self.bound
 

@@ -21,7 +21,7 @@ from ._parse import newer_version
 from ._private import FOLDER, private
 from ._redactor import Redactor
 from ._regular import regular
-from ._run import RunInfo, Seal, run_facts
+from ._run import RunInfo, run_facts
 from ._upgrade import is_older, upgraded_run
 from ._writer import TraceWriter
 
@@ -126,7 +126,7 @@ class RunFolder:
             ConfigurationError: The environment's key is none; the run is ended all the same.
         """
         trace = self.trace_path
-        seal = seal_of(trace) if trace.is_file() else Seal(records=0, hash="")
+        seal = seal_of(trace) if trace.is_file() else None
         info = read_run(self.path).model_copy(
             update={"ended_at": at, "result": result, "seal": None}
         )
