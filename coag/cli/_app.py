@@ -121,9 +121,9 @@ def verify(
 
     Exit code 0: all holds; 1: something is violated; 2: wrongly called.
     """
-    from ._verify import verify_runs
+    from ._verify import Anchors, verify_runs
 
-    anchors = {"head": head, "key": key, "witness": witness}
+    anchors = Anchors(head=head, key=key, witness=witness)
     raise typer.Exit(verify_runs(run, logs, anchors, hooks=hooks))
 
 

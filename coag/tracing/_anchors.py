@@ -229,6 +229,7 @@ def _private_key() -> Ed25519PrivateKey:
     from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
     kind = _ed25519().Ed25519PrivateKey
+    key: object
     try:
         raw = _raw(from_text)
         key = kind.from_private_bytes(raw) if len(raw) == 32 else load_pem_private_key(raw, None)
@@ -239,11 +240,12 @@ def _private_key() -> Ed25519PrivateKey:
         ) from error
     if not isinstance(key, kind):
         raise ConfigurationError(f"{PRIVATE} holds a key that is not of Ed25519.")
-    return key
+    return cast("Ed25519PrivateKey", key)
 
 
 def _public_key(given: str) -> Ed25519PublicKey:
     kind = _ed25519().Ed25519PublicKey
+    key: object
     from cryptography.hazmat.primitives.serialization import load_pem_public_key
 
     try:
@@ -255,7 +257,7 @@ def _public_key(given: str) -> Ed25519PublicKey:
         ) from error
     if not isinstance(key, kind):
         raise ConfigurationError(f"{given[:200]!r} holds a key that is not of Ed25519.")
-    return key
+    return cast("Ed25519PublicKey", key)
 
 
 def _raw(given: str) -> bytes:

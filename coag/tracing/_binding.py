@@ -23,10 +23,10 @@ from ._regular import regular
 from ._run import Seal
 
 FIXED = (
-    *("id", "kind", "agent", "model", "recipe", "seed"),
+    *("id", "kind", "agent", "model", "seed"),
     *("versions", "configuration", "started_at", "parent"),
 )
-"""Fields of `run.json` that never change once the run has begun."""
+"""Fields of `run.json` that never change once the run has begun. Its recipe may: code moves."""
 
 
 def opening_hash(fields: dict[str, Any]) -> str:

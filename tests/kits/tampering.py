@@ -345,43 +345,101 @@ _PAGE = "0001/4-evaluation.json"
 
 TAMPERINGS = (
     *(Tampering(f"trace: {it.name.replace('_', ' ')}", True, _lines(it.change)) for it in EDITS),
-    Tampering("trace: two equal keys in a line", True, _file("trace.jsonl", lambda text: text.replace(b'"body":{', b'"body":{"record":"note",', 1))),
-    Tampering("trace: a byte order mark", True, _file("trace.jsonl", lambda text: b"\xef\xbb\xbf" + text)),
+    Tampering(
+        "trace: two equal keys in a line",
+        True,
+        _file(
+            "trace.jsonl", lambda text: text.replace(b'"body":{', b'"body":{"record":"note",', 1)
+        ),
+    ),
+    Tampering(
+        "trace: a byte order mark", True, _file("trace.jsonl", lambda text: b"\xef\xbb\xbf" + text)
+    ),
     Tampering("trace: a NUL at the end", True, _file("trace.jsonl", lambda text: text + b"\0")),
-    Tampering("trace: white space in a line", True, _file("trace.jsonl", lambda text: text.replace(b'","', b'", "', 1))),
-    Tampering("trace: other line ends", True, _file("trace.jsonl", lambda text: text.replace(b"\n", b"\r\n"))),
-    Tampering("trace: the last newline taken away", True, _file("trace.jsonl", lambda text: text[:-1])),
-    Tampering("trace: a letter written as an escape", True, _file("trace.jsonl", lambda text: text.replace(b"vase", rb"\u0076ase", 1))),
+    Tampering(
+        "trace: white space in a line",
+        True,
+        _file("trace.jsonl", lambda text: text.replace(b'","', b'", "', 1)),
+    ),
+    Tampering(
+        "trace: other line ends",
+        True,
+        _file("trace.jsonl", lambda text: text.replace(b"\n", b"\r\n")),
+    ),
+    Tampering(
+        "trace: the last newline taken away", True, _file("trace.jsonl", lambda text: text[:-1])
+    ),
+    Tampering(
+        "trace: a letter written as an escape",
+        True,
+        _file("trace.jsonl", lambda text: text.replace(b"vase", rb"\u0076ase", 1)),
+    ),
     Tampering("trace: cut back to the first turn", True, _cut_to_first_turn),
     Tampering("trace: emptied", True, _file("trace.jsonl", lambda text: b"")),
     Tampering("trace: removed", True, lambda run, other: (run / "trace.jsonl").unlink()),
-    Tampering("trace: that of another run", True, lambda run, other: shutil.copy(other / "trace.jsonl", run / "trace.jsonl")),
+    Tampering(
+        "trace: that of another run",
+        True,
+        lambda run, other: shutil.copy(other / "trace.jsonl", run / "trace.jsonl"),
+    ),
     Tampering("trace: a link to a file elsewhere", True, _moved_away("trace.jsonl")),
     Tampering("run.json: another agent", True, _info(agent="somebody")),
     Tampering("run.json: another model", True, _info(model="large")),
     Tampering("run.json: another seed", True, _info(seed=4)),
     Tampering("run.json: other settings", True, _info(configuration={})),
     Tampering("run.json: other versions", True, _info(versions={})),
-    Tampering("run.json: another recipe", True, _info(recipe={"factory": "os:system", "arguments": {}})),
+    Tampering(
+        "run.json: another recipe", True, _info(recipe={"factory": "os:system", "arguments": {}})
+    ),
     Tampering("run.json: another beginning", True, _info(started_at="2020-01-01T00:00:00Z")),
     Tampering("run.json: another end", True, _info(ended_at="2020-01-01T00:00:00Z")),
-    Tampering("run.json: another result", True, _info(result={"success": True, "summary": "flawless"})),
-    Tampering("run.json: another result, the run called unfinished", True, _info(result={"success": True}, ended_at=None, seal=None)),
+    Tampering(
+        "run.json: another result", True, _info(result={"success": True, "summary": "flawless"})
+    ),
+    Tampering(
+        "run.json: another result, the run called unfinished",
+        True,
+        _info(result={"success": True}, ended_at=None, seal=None),
+    ),
     Tampering("run.json: another id", True, _other_id),
     Tampering("run.json: the seal taken away", True, _info(seal=None)),
-    Tampering("run.json: that of another run", True, lambda run, other: shutil.copy(other / "run.json", run / "run.json")),
-    Tampering("run.json: two equal keys", True, _file("run.json", lambda text: text.replace(b"{", b'{"model": "large",', 1))),
+    Tampering(
+        "run.json: that of another run",
+        True,
+        lambda run, other: shutil.copy(other / "run.json", run / "run.json"),
+    ),
+    Tampering(
+        "run.json: two equal keys",
+        True,
+        _file("run.json", lambda text: text.replace(b"{", b'{"model": "large",', 1)),
+    ),
     Tampering("run.json: a link to a file elsewhere", True, _moved_away("run.json")),
-    Tampering("remembered.jsonl: put into the folder", True, lambda run, other: (run / "remembered.jsonl").write_text("{}\n")),
-    Tampering("page: a word changed", True, _file(f"cycles/{_PAGE}", lambda text: text.replace(b"allowed", b"refused", 1))),
-    Tampering("page: white space changed", True, _file(f"cycles/{_PAGE}", lambda text: text + b" ")),
+    Tampering(
+        "remembered.jsonl: put into the folder",
+        True,
+        lambda run, other: (run / "remembered.jsonl").write_text("{}\n"),
+    ),
+    Tampering(
+        "page: a word changed",
+        True,
+        _file(f"cycles/{_PAGE}", lambda text: text.replace(b"allowed", b"refused", 1)),
+    ),
+    Tampering(
+        "page: white space changed", True, _file(f"cycles/{_PAGE}", lambda text: text + b" ")
+    ),
     Tampering("page: no JSON any more", True, _page(_PAGE, "")),
     Tampering("page: removed", True, lambda run, other: (run / "cycles" / _PAGE).unlink()),
     Tampering("page: one added", True, _page("0001/7-afterthought.json", "{}")),
     Tampering("page: all removed", True, lambda run, other: shutil.rmtree(run / "cycles")),
     Tampering("page: a link to a file elsewhere", True, _moved_away(f"cycles/{_PAGE}")),
     Tampering("run.json: white space changed", False, _file("run.json", lambda text: text + b"\n")),
-    Tampering("run.json: order of keys changed", False, lambda run, other: _put(run, dict(reversed(json.loads((run / "run.json").read_text()).items())))),
+    Tampering(
+        "run.json: order of keys changed",
+        False,
+        lambda run, other: _put(
+            run, dict(reversed(json.loads((run / "run.json").read_text()).items()))
+        ),
+    ),
     Tampering("all hashes new: another model", False, _resealed(model="large")),
     Tampering("all hashes new: another result", False, _resealed(result={"success": True})),
     Tampering("all hashes new: a story told otherwise throughout", False, _bodies(_retold)),
@@ -389,4 +447,4 @@ TAMPERINGS = (
     Tampering("all hashes new: made a run of an older version", False, _unsealed),
     Tampering("the end cut off, and the run called killed", False, _killed),
     Tampering("the whole folder: replaced by another run's", False, _another_run),
-)  # fmt: skip
+)
