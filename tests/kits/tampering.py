@@ -292,8 +292,8 @@ def _cut_to_first_turn(run: Path, other: Path) -> None:
     edit(run, lambda lines: lines[:kept])
 
 
-def _retold(bodies: Bodies) -> Bodies:
-    return json.loads(json.dumps(bodies).replace("The cups are near", "x").replace("jug", "mug"))
+def _without_prompts(bodies: Bodies) -> Bodies:
+    return [{**one, "messages": []} if one["record"] == "model_call" else one for one in bodies]
 
 
 def _killed(run: Path, other: Path) -> None:
@@ -442,7 +442,7 @@ TAMPERINGS = (
     ),
     Tampering("all hashes new: another model", False, _resealed(model="large")),
     Tampering("all hashes new: another result", False, _resealed(result={"success": True})),
-    Tampering("all hashes new: a story told otherwise throughout", False, _bodies(_retold)),
+    Tampering("all hashes new: the prompts taken out", False, _bodies(_without_prompts)),
     Tampering("all hashes new: cut back to the first turn", False, _bodies(_first_turn)),
     Tampering("all hashes new: made a run of an older version", False, _unsealed),
     Tampering("the end cut off, and the run called killed", False, _killed),
