@@ -112,16 +112,35 @@ def log(
 def verify(
     run: given.RunOrRuns = "latest",
     head: given.Head = None,
+    key: given.PublicKey = None,
+    witness: given.WitnessedBy = None,
     hooks: given.Hooks = False,
     logs: given.Logs = Path("logs"),
 ) -> None:
-    """Checks that a run obeyed its cycle and that nobody changed its trace.
+    """Checks that a run obeyed its cycle and that nobody changed what it left.
 
     Exit code 0: all holds; 1: something is violated; 2: wrongly called.
     """
-    from ._verify import verify_runs
+    from ._verify import Anchors, verify_runs
 
-    raise typer.Exit(verify_runs(run, logs, head=head, hooks=hooks))
+    anchors = Anchors(head=head, key=key, witness=witness)
+    raise typer.Exit(verify_runs(run, logs, anchors, hooks=hooks))
+
+
+@app.command()
+def seal(
+    runs: given.Sealed = None,
+    witness: given.WitnessFile = None,
+    new_key: given.NewKey = None,
+    logs: given.Logs = Path("logs"),
+) -> None:
+    """Signs runs with the key of COAG_SEAL_KEY, or appends how they stand to a witness file.
+
+    `coag verify --key` and `--witness` check that. Signing needs the extra `seal`.
+    """
+    from ._seal import seal_runs
+
+    seal_runs(runs or [], logs, witness=witness, new=new_key)
 
 
 @app.command()

@@ -144,7 +144,22 @@ RunOrRuns = Annotated[
 ]
 Head = Annotated[
     str | None,
-    typer.Option(metavar="HASH", help="The trace's last hash, as it was noted down before."),
+    typer.Option(metavar="HASH", help="The run's last hash, as it was noted down before."),
+]
+PublicKey = Annotated[
+    str | None,
+    typer.Option(
+        "--key",
+        metavar="FILE",
+        help="The public key with which seal.json must be signed; COAG_SEAL_PUBLIC_KEY does the "
+        "same.",
+    ),
+]
+WitnessedBy = Annotated[
+    Path | None,
+    typer.Option(
+        "--witness", metavar="FILE", help="Runs must be as they were appended to this file."
+    ),
 ]
 Hooks = Annotated[
     bool,
@@ -152,6 +167,31 @@ Hooks = Annotated[
         "--hooks",
         help="Build the run's agent again by its recipe, and have its domain's code compute "
         "every change of state once more. This runs the code that run.json names.",
+    ),
+]
+
+# ---- of `seal` ----
+
+Sealed = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="RUN...",
+        help="A run's id or the beginning of one, its folder, or `latest`; or a folder of runs.",
+    ),
+]
+WitnessFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--witness",
+        metavar="FILE",
+        help="Append how the runs stand to this file, instead of signing them; keep it where the "
+        "writer of the logs cannot write.",
+    ),
+]
+NewKey = Annotated[
+    Path | None,
+    typer.Option(
+        "--new-key", metavar="FILE", help="Make a pair of keys: FILE, and FILE.pub to give away."
     ),
 ]
 

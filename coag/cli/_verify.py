@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TypedDict
 
 from rich.console import Console
 from rich.text import Text
@@ -15,9 +16,21 @@ from coag.errors import ConfigurationError, TraceError
 from coag.proof import Examination, Remark, examine
 from coag.proof.verifying import folded
 from coag.schema import one_line
-from coag.tracing import Rebuild, RunFolder, list_runs, read_run
+from coag.tracing import Rebuild, RunFolder, Witness, list_runs, read_run
 
 from ._runs import found_run, runs_below
+
+
+class Anchors(TypedDict):
+    """What runs are held against that does not lie in their folders."""
+
+    head: str | None
+    """The hash with which the run must end, as it was noted down before."""
+    key: str | None
+    """The public key of signatures."""
+    witness: Path | None
+    """A file to which heads were appended."""
+
 
 _LISTED = 100
 """Sentences about one run's violations that are printed."""
@@ -28,13 +41,13 @@ _VIOLATED = 1
 """Exit code where something is violated."""
 
 
-def verify_runs(name: str, logs: Path, *, head: str | None, hooks: bool = False) -> int:
+def verify_runs(name: str, logs: Path, anchors: Anchors, *, hooks: bool = False) -> int:
     """Verifies one run, or all runs of a folder; prints a sentence per violation.
 
     Args:
         name: What the user typed for the run, or a folder of runs.
         logs: The folder of all runs.
-        head: The hash with which the trace must end, as it was noted down before.
+        anchors: What the runs are held against.
         hooks: Have each run's agent, built again by its recipe, compute all changes of state.
 
     Returns:
@@ -46,22 +59,26 @@ def verify_runs(name: str, logs: Path, *, head: str | None, hooks: bool = False)
         TraceError: If the run's trace cannot be read.
         ResumeError: With `hooks`, if a run's agent cannot be built again.
     """
+    if anchors["witness"] is not None:
+        Witness(
+            anchors["witness"]
+        ).entries()  # a file that is none is an error, and no violation of each run
     console = Console(highlight=False, markup=False, emoji=False)
     holder = runs_below(name, logs)
     if holder is None:
-        return _verify([found_run(name, logs)], console, head, hooks=hooks)
-    if head is not None:
+        return _verify([found_run(name, logs)], console, anchors, hooks=hooks)
+    if anchors["head"] is not None:
         raise ConfigurationError(
             f"{str(holder)!r} holds several runs, and --head is the last hash of one: name it."
         )
-    return _verify(list(list_runs(holder)), console, None, hooks=hooks)
+    return _verify(list(list_runs(holder)), console, anchors, hooks=hooks)
 
 
-def _verify(runs: Sequence[RunFolder], console: Console, head: str | None, *, hooks: bool) -> int:
+def _verify(runs: Sequence[RunFolder], console: Console, anchors: Anchors, *, hooks: bool) -> int:
     violated = 0
     for run in runs:
         try:
-            found = asyncio.run(_with_hooks(run, head)) if hooks else examine(run, head=head)
+            found = asyncio.run(_with_hooks(run, anchors)) if hooks else examine(run, **anchors)
         except TraceError as error:
             if len(runs) == 1:
                 raise
@@ -76,15 +93,15 @@ def _verify(runs: Sequence[RunFolder], console: Console, head: str | None, *, ho
     return _VIOLATED if violated else 0
 
 
-async def _with_hooks(run: RunFolder, head: str | None) -> Examination:
+async def _with_hooks(run: RunFolder, anchors: Anchors) -> Examination:
     """The same, with the domain's own code; a plain agent has none."""
     if read_run(run.path).kind == "plain":
-        found = examine(run, head=head)
+        found = examine(run, **anchors)
         return replace(found, remarks=(*found.remarks, _NO_HOOKS))
     load_factory(run)
     agent = await rebuild(run, Rebuild(purpose="replay"))
     try:
-        return examine(run, hooks=agent.context, head=head)
+        return examine(run, hooks=agent.context, **anchors)
     finally:
         await agent.close()
 

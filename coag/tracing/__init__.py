@@ -17,16 +17,27 @@ Secrets are replaced before anything is written. The format is described in
 
 from coag.schema import REDACTED, Redactor
 
+from ._anchors import (
+    Statement,
+    Witness,
+    new_key,
+    seal_problems,
+    sign_run,
+    statement_of,
+    witness_problems,
+)
+from ._binding import closing_hash, file_hash, info_fields, opening_hash, seal_of
 from ._chain import line_hash
 from ._columns import Column, Row, TableName
 from ._files import replace_file, try_lock
 from ._find import find_run, known_cycles, list_runs
-from ._folder import RunFolder, open_trace, read_run, seal_of
+from ._folder import RunFolder, open_trace, read_run
 from ._heads import RecordKind
 from ._index import TraceIndex
 from ._kept_lines import KeptLines
 from ._lines import ProblemKind, TraceLine, TraceProblem, read_lines
 from ._memory import MemoryTrace
+from ._pages import PageFiles, PhasePages, PlainPages, page_text
 from ._reader import cycle_of, entry_of, read_trace
 from ._run import Parent, Rebuild, Recipe, RunInfo, RunKind, Seal, installed_versions
 from ._schemas import log_schemas
@@ -68,6 +79,21 @@ __all__ = [
     "line_hash",
     "log_schemas",
     "seal_of",
+    "opening_hash",
+    "closing_hash",
+    "file_hash",
+    "info_fields",
+    "PageFiles",
+    "PhasePages",
+    "PlainPages",
+    "page_text",
+    "sign_run",
+    "seal_problems",
+    "new_key",
+    "Witness",
+    "witness_problems",
+    "Statement",
+    "statement_of",
     "cycle_of",
     "replace_file",
     "KeptLines",

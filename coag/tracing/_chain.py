@@ -31,15 +31,28 @@ def chained_line(before: str, seq: int, body: bytes) -> tuple[bytes, str]:
     return b"%s%s}\n" % (head.encode(), body), hashed
 
 
+def body_of(line: bytes) -> bytes:
+    """The record's JSON in a line of this version; empty in another line."""
+    form = _FORM.match(line)
+    return b"" if form is None else line[form.end() : -2 if line.endswith(b"\n") else -1]
+
+
 class Chain:
     """Checks the hashes of a trace, line by line from its first.
 
     Each line is measured by the hash that stands in the line before, so that what was changed in
     one place is told of once. Lines of version 1 have no hash: the first line that has one takes
     the SHA-256 of all bytes before it for the hash of the line before.
+
+    Args:
+        opening: What `run.json` gives for the hash before the first line; None where there is no
+            `run.json`. Runs of before it was bound have nothing there, which fits too.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, opening: str | None = "") -> None:
+        self._opening = opening
+        self.bound = False
+        """Whether the first line follows from `run.json`; False where that was not there."""
         self._before: bytes | None = b""
         """The hash of the line before; None if that could not be told."""
         self._older = sha256()
@@ -67,7 +80,17 @@ class Chain:
         if before is None or version is None:
             return True
         body = memoryview(line)[form.end() : -2 if line.endswith(b"\n") else -1]
-        return _hash(before, form[1], body).encode() == form[2]
+        fits = _hash(before, form[1], body).encode() == form[2]
+        if fits or before:
+            return fits
+        return not line.endswith(b"\r\n") and self._fits_opening(form, body)
+
+    def _fits_opening(self, form: re.Match[bytes], body: memoryview) -> bool:
+        """Whether a first line follows from `run.json`, as far as there is one."""
+        if self._opening is None:
+            return form[1] == b"0"
+        self.bound = _hash(self._opening.encode(), form[1], body).encode() == form[2]
+        return self.bound
 
     def _fits_without(self, line: bytes, version: int | None) -> bool:
         if not self._begun:

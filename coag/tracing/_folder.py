@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from datetime import datetime
-from io import FileIO
 from pathlib import Path
 from typing import Any, Self
 
@@ -15,12 +14,13 @@ from pydantic_core import from_json, to_json
 from coag.errors import TraceError
 from coag.schema import TRACE_VERSION, Clock, Record, Redactor, html_card
 
-from ._line_file import backwards
+from ._anchors import check_environment, seal_by_environment
+from ._binding import FIXED, closing_hash, file_hash, info_fields, opening_hash, seal_of
 from ._pages import PhasePages, PlainPages
-from ._parse import Unreadable, newer_version, parse_line
+from ._parse import newer_version
 from ._private import FOLDER, private
 from ._regular import regular
-from ._run import RunInfo, Seal, run_facts
+from ._run import RunInfo, run_facts
 from ._upgrade import is_older, upgraded_run
 from ._writer import TraceWriter
 
@@ -44,7 +44,9 @@ class RunFolder:
 
         Raises:
             TraceError: If the folder exists already or cannot be written to.
+            ConfigurationError: The environment has a `COAG_SEAL_KEY` that is no key.
         """
+        check_environment()
         folder = cls(logs / info.id)
         try:
             folder.path.mkdir(mode=FOLDER, parents=True)
@@ -52,7 +54,7 @@ class RunFolder:
             raise TraceError(folder.path, "exists already; a run needs a new folder") from error
         except OSError as error:
             raise TraceError(folder.path, f"cannot be made: {_reason(error)}") from error
-        folder._write(info, redactor or Redactor.from_environment())
+        folder._write(folder._fields(info, redactor))
         return folder
 
     @property
@@ -109,8 +111,9 @@ class RunFolder:
     ) -> RunInfo:
         """Notes in `run.json` that the run ended, and with what; in one step or not at all.
 
-        The trace is closed by now. How many records it has and its last hash are noted as the
-        `seal`, unless it ends in what is no whole line of this version, or is not there.
+        The trace is closed by now. How many records it has, its last hash and a hash over all that
+        `run.json` says are noted as the `seal`, unless the trace ends in what is no whole line of
+        this version. Where the environment has a key (`COAG_SEAL_KEY`), `seal.json` is signed.
 
         Args:
             at: When it ended.
@@ -119,14 +122,21 @@ class RunFolder:
 
         Raises:
             TraceError: If `run.json` cannot be read or written.
+            ConfigurationError: The environment's key is none; the run is ended all the same.
         """
         trace = self.trace_path
         seal = seal_of(trace) if trace.is_file() else None
         info = read_run(self.path).model_copy(
-            update={"ended_at": at, "result": result, "seal": seal}
+            update={"ended_at": at, "result": result, "seal": None}
         )
-        self._write(info, redactor or Redactor.from_environment())
-        return info
+        fields = self._fields(info, redactor)
+        if seal is not None:
+            closing = closing_hash(fields, seal.records, seal.hash, self._remembered_hash())
+            seal = seal.model_copy(update={"closing": closing})
+            fields["seal"] = seal.model_dump(mode="json")
+        self._write(fields)
+        seal_by_environment(self.path, at)
+        return info.model_copy(update={"seal": seal})
 
     def reopen(self, *, redactor: Redactor | None = None) -> None:
         """Notes in `run.json` that a run that had ended goes on.
@@ -140,10 +150,23 @@ class RunFolder:
         info = read_run(self.path)
         if info.ended_at is not None or info.seal is not None:
             going_on = info.model_copy(update={"ended_at": None, "seal": None})
-            self._write(going_on, redactor or Redactor.from_environment())
+            self._write(self._fields(going_on, redactor))
 
-    def _write(self, info: RunInfo, redactor: Redactor) -> None:
-        text = redactor.clean(info.model_dump_json(indent=2), indent=2)
+    def _remembered_hash(self) -> str:
+        try:
+            return file_hash(self.remembered_path)
+        except OSError as error:
+            raise TraceError(self.remembered_path, f"cannot be read: {_reason(error)}") from error
+
+    def _fields(self, info: RunInfo, redactor: Redactor | None) -> dict[str, Any]:
+        """What is to stand in `run.json`; what a run began with stays there to the letter."""
+        clean = (redactor or Redactor.from_environment()).clean
+        fields: dict[str, Any] = from_json(clean(info.model_dump_json()))
+        old = info_fields(self.info_path) or {}
+        return fields | {name: old[name] for name in FIXED if name in old}
+
+    def _write(self, fields: dict[str, Any]) -> None:
+        text = to_json(fields, indent=2).decode()
         draft = self.info_path.with_suffix(".json.tmp")
         try:
             with open(draft, "w", encoding="utf-8", opener=private) as file:
@@ -187,41 +210,16 @@ def open_trace(
     redactor = redactor or Redactor.from_environment()
     make = PhasePages if read_run(folder.path).kind == "coag" else PlainPages
     pages = make(folder.cycles_path)
-    writer = TraceWriter(folder.trace_path, pages=pages, clock=clock, redactor=redactor)
+    opening = opening_hash(info_fields(folder.info_path) or {})
+    writer = TraceWriter(
+        folder.trace_path, pages=pages, clock=clock, redactor=redactor, opening=opening
+    )
     try:
         folder.reopen(redactor=redactor)
     except BaseException:
         writer.close()
         raise
     return writer
-
-
-def seal_of(trace: Path) -> Seal | None:
-    """What a closed trace came to: how many records it has, and its last hash.
-
-    Args:
-        trace: A run's `trace.jsonl`.
-
-    Returns:
-        The seal; None if there is no trace, or it ends in what is no whole line of this version.
-
-    Raises:
-        TraceError: If the trace cannot be read.
-    """
-    try:
-        with FileIO(trace, "r", opener=regular) as file:
-            lines = backwards(file, os.fstat(file.fileno()).st_size)
-            tail, last = next(lines), next(lines, b"")
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        raise TraceError(trace, f"cannot be read: {_reason(error)}") from error
-    if not tail and not last:
-        return Seal(records=0, hash="")
-    parsed = parse_line(last)
-    if tail or isinstance(parsed, Unreadable) or not parsed.entry.hash:
-        return None
-    return Seal(records=parsed.entry.seq + 1, hash=parsed.entry.hash)
 
 
 def _parse(text: bytes, path: Path) -> RunInfo:

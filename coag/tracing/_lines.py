@@ -11,7 +11,8 @@ from typing import BinaryIO
 from coag.errors import TraceError
 from coag.schema import Entry
 
-from ._chain import Chain
+from ._binding import info_fields, opening_hash
+from ._chain import Chain, body_of
 from ._parse import ParsedLine, Unreadable, is_json, parse_line
 from ._regular import regular
 
@@ -56,6 +57,10 @@ class TraceLine:
     """The version of the format that it was written in; None if it cannot be read."""
     problems: tuple[TraceProblem, ...] = ()
     """What is wrong with it; none for a line that is as it was written."""
+    body: bytes = b""
+    """The record's JSON as it stands in the line; empty for other versions than this one."""
+    bound: bool = False
+    """Of a first line: whether its hash follows from what `run.json` says."""
 
 
 def read_lines(path: Path) -> Iterator[TraceLine]:
@@ -106,7 +111,7 @@ class LineCheck:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._chain = Chain()
+        self._chain: Chain | None = None
         self._number = 0
         self._seq = 0
 
@@ -117,47 +122,59 @@ class LineCheck:
             text: The line with its newline; without one it is the last, as far as it got.
         """
         self._number += 1
+        chain = self._chain = self._chain or Chain(_opening_beside(self._path))
         where = f"line {self._number}"
         if not text.endswith(b"\n"):
             if len(text) > LONGEST_LINE:
                 problem = f"{where} is over {LONGEST_LINE:,} bytes, so this is no trace of coag"
-                return self._bad(text, ProblemKind.UNREADABLE, problem)
+                return self._bad(chain, text, ProblemKind.UNREADABLE, problem)
             if not is_json(text):
-                return self._bad(
-                    text, ProblemKind.TRUNCATED, f"{where}, the last one, is truncated"
-                )
+                problem = f"{where}, the last one, is truncated"
+                return self._bad(chain, text, ProblemKind.TRUNCATED, problem)
         parsed = parse_line(text)
         if isinstance(parsed, Unreadable):
-            return self._bad(text, ProblemKind.UNREADABLE, f"{where} {parsed.why}")
+            return self._bad(chain, text, ProblemKind.UNREADABLE, f"{where} {parsed.why}")
         return TraceLine(
             number=self._number,
             entry=parsed.entry,
             version=parsed.version,
-            problems=tuple(self._problems(text, parsed)),
+            problems=tuple(self._problems(chain, text, parsed)),
+            body=body_of(text),
+            bound=chain.bound,
         )
 
-    def _problems(self, text: bytes, parsed: ParsedLine) -> Iterator[TraceProblem]:
+    def _problems(self, chain: Chain, text: bytes, parsed: ParsedLine) -> Iterator[TraceProblem]:
         seq, expected = parsed.entry.seq, self._seq
         self._seq = seq + 1
         if seq != expected:
             missing = "lines are missing" if seq > expected else "lines were added or moved"
             sentence = f"line {self._number} has the number {seq}, not {expected}: {missing}"
             yield self._problem(ProblemKind.NUMBER, sentence)
-        if not self._chain.fits(text, parsed.version):
+        if not chain.fits(text, parsed.version):
+            others = (
+                "lines before it are missing, were added or moved"
+                if self._number > 1
+                else "what run.json says of the run's beginning was, or lines before it are missing"
+            )
             sentence = (
-                f"line {self._number} has a hash that does not fit: it was changed, "
-                "or lines before it are missing, were added or moved"
+                f"line {self._number} has a hash that does not fit: it was changed, or {others}"
             )
             yield self._problem(ProblemKind.HASH, sentence)
 
-    def _bad(self, text: bytes, kind: ProblemKind, sentence: str) -> TraceLine:
+    def _bad(self, chain: Chain, text: bytes, kind: ProblemKind, sentence: str) -> TraceLine:
         self._seq += 1
-        self._chain.fits(text, None)
+        chain.fits(text, None)
         problem = self._problem(kind, sentence)
         return TraceLine(number=self._number, entry=None, version=None, problems=(problem,))
 
     def _problem(self, kind: ProblemKind, sentence: str) -> TraceProblem:
         return TraceProblem(path=self._path, line=self._number, kind=kind, text=sentence)
+
+
+def _opening_beside(trace: Path) -> str | None:
+    """What the `run.json` beside a trace binds it to; None where there is none that can be read."""
+    fields = info_fields(trace.with_name("run.json"))
+    return None if fields is None else opening_hash(fields)
 
 
 def _raw_lines(file: BinaryIO) -> Iterator[bytes]:

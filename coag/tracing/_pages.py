@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import deque
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 from pydantic_core import from_json, to_json
 
@@ -51,6 +51,18 @@ _KEPT = 200
 """How many records one page shows at most, besides its outcome; the trace has them all."""
 
 
+class PageFiles(Protocol):
+    """Takes finished pages: writes them, or compares them with what is there."""
+
+    def write(self, cycle: int, name: str, page: dict[str, Any]) -> None:
+        """Takes one page; one of the same name is replaced."""
+        ...
+
+    def count(self, cycle: int) -> int:
+        """How many pages a cycle has already."""
+        ...
+
+
 class PhasePages:
     """Writes `CYCLE/N-PHASE.json` at each outcome: the outcome and all that led to it.
 
@@ -58,11 +70,11 @@ class PhasePages:
     raw answers, percepts, intents, receipts, notes. Snapshots are left to the trace.
 
     Args:
-        folder: Gets one subfolder per cycle.
+        folder: Gets one subfolder per cycle; or what takes the pages in its place.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self._files = _Files(folder)
+    def __init__(self, folder: Path | PageFiles) -> None:
+        self._files = _Files(folder) if isinstance(folder, Path) else folder
         self._since: deque[str] = deque(maxlen=_KEPT)
 
     def add(self, record: TraceRecord, text: str) -> None:
@@ -94,11 +106,11 @@ class PlainPages:
     """Writes `CYCLE/N-model.json` per model call and `CYCLE/N-action.json` per receipt.
 
     Args:
-        folder: Gets one subfolder per cycle.
+        folder: Gets one subfolder per cycle; or what takes the pages in its place.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self._files = _Files(folder)
+    def __init__(self, folder: Path | PageFiles) -> None:
+        self._files = _Files(folder) if isinstance(folder, Path) else folder
         self._intents: dict[str, str] = {}
         self._cycle: int | None = None
         self._number = 0
@@ -140,7 +152,7 @@ class _Files:
     def write(self, cycle: int, name: str, page: dict[str, Any]) -> None:
         """Writes one page; a page of the same name is replaced."""
         folder = self._of(cycle)
-        text = to_json(page, indent=2)
+        text = page_text(page)
         try:
             if cycle != self._made:
                 folder.mkdir(mode=FOLDER, parents=True, exist_ok=True)
@@ -161,6 +173,11 @@ class _Files:
 
     def _of(self, cycle: int) -> Path:
         return self._folder / f"{cycle:04d}"
+
+
+def page_text(page: dict[str, Any]) -> bytes:
+    """A page as it stands in its file."""
+    return to_json(page, indent=2)
 
 
 def _shown(record: dict[str, Any]) -> dict[str, Any]:

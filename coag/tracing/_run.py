@@ -60,6 +60,9 @@ class Seal(Value):
     records: int
     hash: str
     """The hash of its last line."""
+    closing: str = ""
+    """The hash after it, which stands for the trace, the rest of `run.json` and what a fork's
+    memory began with; empty in runs of before `run.json` was sealed."""
 
 
 class RunInfo(Value):

@@ -80,6 +80,7 @@ class TraceWriter:
         pages: Makes pages for reading beside the trace, or None.
         clock: Dates the note about a repair.
         redactor: Takes secrets out; None for the one that knows this process's environment.
+        opening: What stands for the hash before the first line of a new trace; see `open_trace`.
 
     Raises:
         TraceError: If the trace cannot be opened, is held by another writer or is damaged.
@@ -92,6 +93,7 @@ class TraceWriter:
         pages: Pages | None = None,
         clock: Clock | None = None,
         redactor: Redactor | None = None,
+        opening: str = "",
     ) -> None:
         self._path = path
         self._process = os.getpid()
@@ -102,7 +104,7 @@ class TraceWriter:
         self._held_bytes = 0
         self._failed = False
         self._seq = 0
-        self._head = ""
+        self._head = opening
         self._cycle = 0
         self._size = 0
         self._file = LineFile(path)
@@ -121,7 +123,7 @@ class TraceWriter:
     @property
     def head(self) -> str:
         """The hash of the last record, one held back included; empty for an empty trace."""
-        return self._head
+        return self._head if self._seq else ""
 
     def write(self, record: TraceRecord) -> None:
         """Appends a record; at boundaries hands all held back to the operating system.

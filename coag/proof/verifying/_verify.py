@@ -21,9 +21,11 @@ from coag.tracing import (
 )
 
 from ._book import FOUND_KEPT, Book, Checker, shown
+from ._pages import PageCheck
 from ._records import is_opening, kind_of, numbered
 from ._rules import checkers_for, steps
 from ._rules_story import Story
+from ._sealed import Anchors, Heads, Told, check_anchors, check_info
 from ._violation import Examination, Rule, Violation
 
 TraceSource = Path | str | RunFolder | Trace | Iterable[Entry] | Iterable[TraceRecord]
@@ -37,17 +39,28 @@ _BROKEN = {
 
 
 def verify(
-    trace: TraceSource, *, hooks: CoagContext[Any] | None = None, head: str | None = None
+    trace: TraceSource,
+    *,
+    hooks: CoagContext[Any] | None = None,
+    head: str | None = None,
+    key: str | Path | None = None,
+    witness: Path | None = None,
 ) -> list[Violation]:
     """Every way in which a trace is not what a run can have left; empty if it holds.
 
     See `examine`, which tells more.
     """
-    return list(examine(trace, hooks=hooks, head=head).violations)
+    found = examine(trace, hooks=hooks, head=head, key=key, witness=witness)
+    return list(found.violations)
 
 
 def examine(
-    trace: TraceSource, *, hooks: CoagContext[Any] | None = None, head: str | None = None
+    trace: TraceSource,
+    *,
+    hooks: CoagContext[Any] | None = None,
+    head: str | None = None,
+    key: str | Path | None = None,
+    witness: Path | None = None,
 ) -> Examination:
     """Checks a trace against the invariants of deliberation, record by record.
 
@@ -59,16 +72,22 @@ def examine(
         trace: A run's folder or `Trace`, or the records of one run in order.
         hooks: A context of the run's domain, as new: its hook computes every change of the
             perceptual state again. It is used up. None to take the changes from the records.
-        head: The hash of the last line as it was noted down before; None to compare nothing.
+        head: `Examination.head` as it was noted down before; None to compare nothing.
+        key: Of a folder: the public key by which `seal.json` must be signed, as the path of a PEM
+            file or in base64; None for that of `COAG_SEAL_PUBLIC_KEY`, if it is set.
+        witness: Of a folder: a file to which `coag seal --witness` has appended; the run must be
+            as it was then.
 
     Raises:
+        ConfigurationError: The public key is none.
         TraceError: There is no run in the folder, or its trace cannot be read at all.
     """
     book = Book()
     if isinstance(trace, Trace) and trace.folder is not None:
         trace = trace.folder
     if isinstance(trace, Path | str | RunFolder):
-        return _examine_folder(_folder(trace), book, hooks, head)
+        anchors = Anchors(head=head, key=key, witness=witness)
+        return _examine_folder(_folder(trace), book, hooks, anchors)
     return _examine_records(trace, book, hooks, head)
 
 
@@ -86,38 +105,62 @@ class _Read:
     records: int = 0
     head: str = ""
     version: int = TRACE_VERSION
+    bound: bool = False
+    """True if the first line follows from `run.json`."""
     whole: bool = True
     """False if it ends in what is no whole line."""
 
 
 def _examine_folder(
-    folder: RunFolder, book: Book, hooks: CoagContext[Any] | None, head: str | None
+    folder: RunFolder, book: Book, hooks: CoagContext[Any] | None, anchors: Anchors
 ) -> Examination:
     info = read_run(folder.path)
+    heads = Heads(anchors.witness, info.id)
     if not folder.trace_path.is_file():
-        return _without_trace(info, book, head)
+        return _without_trace(folder, info, book, anchors, heads)
     lines = read_lines(folder.trace_path)
     first = next(lines, None)
     version = (first and first.version) or TRACE_VERSION
     if version < TRACE_VERSION:
         book.remark(f"The trace is of version {version}: its lines are not chained by hashes.")
     checkers = checkers_for(info.kind, book, version, hooks, run=info.id, cut=False)
-    read = _Read(version=version)
+    read = _Read(version=version, bound=first is not None and first.bound)
+    pages = PageCheck(folder, info, book) if read.bound else None
     finished = info.ended_at is not None
     take = steps(checkers, book)
     for line in chain(() if first is None else (first,), lines):
         _take_line(line, read, book, take, checkers)
+        heads.take(read.records, read.head)
+        if pages is not None:
+            pages.take(line)
     book.seq = None
     if not finished:
         book.remark("The run has not ended: it goes on, or it broke off.")
     for checker in checkers:
         checker.end(finished=finished)
+    if pages is not None:
+        pages.end()
     _check_seal(info, read, book)
-    _check_head(head, read, book)
-    return _examination(read, book)
+    _check_folder(folder, info, read, book, anchors, heads)
+    return _examination(read, book, info)
 
 
-def _without_trace(info: RunInfo, book: Book, head: str | None) -> Examination:
+def _check_folder(
+    folder: RunFolder, info: RunInfo, read: _Read, book: Book, anchors: Anchors, heads: Heads
+) -> None:
+    told = Told(
+        records=read.records,
+        head=read.head,
+        bound=read.bound,
+        chained=read.version == TRACE_VERSION,
+    )
+    check_info(folder, info, told, book)
+    check_anchors(folder, info, told, anchors, book, heads)
+
+
+def _without_trace(
+    folder: RunFolder, info: RunInfo, book: Book, anchors: Anchors, heads: Heads
+) -> Examination:
     read = _Read()
     if info.seal is not None or info.ended_at is not None:
         if info.seal is not None:
@@ -125,8 +168,8 @@ def _without_trace(info: RunInfo, book: Book, head: str | None) -> Examination:
         book.remark("There is no trace: nothing was recorded, or it was removed.")
     else:
         book.remark("There is no trace yet.")
-    _check_head(head, read, book)
-    return _examination(read, book)
+    _check_folder(folder, info, read, book, anchors, heads)
+    return _examination(read, book, info)
 
 
 def _take_line(
@@ -185,13 +228,13 @@ def _check_head(head: str | None, read: _Read, book: Book) -> None:
         )
 
 
-def _examination(read: _Read, book: Book) -> Examination:
+def _examination(read: _Read, book: Book, info: RunInfo | None = None) -> Examination:
     if book.unlisted:
         book.seq = None
         book.remark(f"{book.unlisted} more violations than the first {FOUND_KEPT} were found.")
     return Examination(
         records=read.records,
-        head=read.head,
+        head=(info and info.seal and info.seal.closing) or read.head,
         violations=tuple(sorted(book.violations, key=_place)),
         remarks=tuple(book.remarks),
     )

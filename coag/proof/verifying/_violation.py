@@ -23,6 +23,8 @@ class Rule(StrEnum):
     """Every line's hash follows from the line before it and from its own body."""
     SEAL = "seal"
     """The trace ends where `run.json` says that it ended, or where the caller noted it."""
+    PAGE = "page"
+    """Every page for reading is what the trace gives, and there are no others."""
     PHASE = "phase"
     """Six outcomes a cycle, in order, in cycles that count up by one."""
     TURN = "turn"

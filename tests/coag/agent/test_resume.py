@@ -287,6 +287,7 @@ async def run_with(tmp_path: Path, recipe: Mapping[str, Any] | None) -> Path:
     return run.folder
 
 
+@pytest.mark.broken_trace("it edits run.json")
 async def test_a_run_without_a_recipe_says_how_to_give_one(tmp_path: Path) -> None:
     folder = await run_with(tmp_path, None)
     with pytest.raises(ResumeError, match=r"has no recipe.*Give recipe=Recipe\("):
@@ -294,18 +295,21 @@ async def test_a_run_without_a_recipe_says_how_to_give_one(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("factory", ["kits.nowhere:porter", "kits.porters:nobody"])
+@pytest.mark.broken_trace("it edits run.json")
 async def test_a_factory_that_is_gone_is_named(factory: str, tmp_path: Path) -> None:
     folder = await run_with(tmp_path, {"factory": factory, "arguments": {}})
     with pytest.raises(ResumeError, match=f"'{factory}', which cannot be imported"):
         await CoagAgent.resume(folder)
 
 
+@pytest.mark.broken_trace("it edits run.json")
 async def test_a_factory_of_pythons_own_is_refused(tmp_path: Path) -> None:
     folder = await run_with(tmp_path, {"factory": "os:system", "arguments": {"command": "false"}})
     with pytest.raises(ResumeError, match="Python's own"):
         await CoagAgent.resume(folder)
 
 
+@pytest.mark.broken_trace("it edits run.json")
 async def test_a_recipe_that_lost_a_secret_is_not_built(tmp_path: Path) -> None:
     arguments = {"log": "x", "keys": ["[redacted]"]}
     folder = await run_with(tmp_path, {"factory": "kits.porters:porter", "arguments": arguments})
@@ -313,6 +317,7 @@ async def test_a_recipe_that_lost_a_secret_is_not_built(tmp_path: Path) -> None:
         await CoagAgent.resume(folder)
 
 
+@pytest.mark.broken_trace("it edits run.json")
 async def test_a_factory_that_makes_something_else_is_refused(tmp_path: Path) -> None:
     folder = await run_with(tmp_path, {"factory": "kits.porters:no_agent", "arguments": {}})
     with pytest.raises(ResumeError, match="makes a str, not a CoagAgent"):

@@ -79,6 +79,7 @@ def test_of_several_runs_each_is_a_line_and_one_that_cannot_be_replayed_stops_no
     assert said.out.endswith("3 runs, 2 of them not the same\n")
 
 
+@pytest.mark.broken_trace("it edits run.json")
 def test_programs_are_told_of_a_run_that_cannot_be_replayed_in_an_object_too(
     run: RunFolder, say: Say, tmp_path: Path
 ) -> None:
@@ -92,6 +93,7 @@ def test_programs_are_told_of_a_run_that_cannot_be_replayed_in_an_object_too(
     assert "no recipe" in told[lost.path.name]["error"]
 
 
+@pytest.mark.broken_trace("it edits run.json")
 def test_the_only_run_that_cannot_be_replayed_is_a_users_error(run: RunFolder, say: Say) -> None:
     forget_recipe(run)
     said = say("replay", "latest")

@@ -382,6 +382,7 @@ async def test_a_boundary_that_is_not_there_is_named_with_what_is(tmp_path: Path
     assert report.fork_cycles[0].status == "done"
 
 
+@pytest.mark.broken_trace("it edits run.json")
 async def test_a_run_without_recipe_cannot_be_forked(tmp_path: Path) -> None:
     run = await foraged(tmp_path)
     info = json.loads(run.info_path.read_text())
@@ -391,6 +392,7 @@ async def test_a_run_without_recipe_cannot_be_forked(tmp_path: Path) -> None:
 
 
 @pytest.mark.broken_trace("the trace is changed on purpose")
+@pytest.mark.broken_trace("it edits run.json")
 async def test_a_plain_run_cannot_be_forked(tmp_path: Path) -> None:
     run = await foraged(tmp_path)
     info = json.loads(run.info_path.read_text())

@@ -202,6 +202,7 @@ async def test_a_fork_that_names_no_parent_cannot_be_replayed(tmp_path: Path) ->
         await replay(forked)
 
 
+@pytest.mark.broken_trace("it edits run.json")
 async def test_a_fork_whose_memory_was_not_kept_recalls_what_its_trace_tells(
     tmp_path: Path,
 ) -> None:

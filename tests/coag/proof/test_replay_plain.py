@@ -63,6 +63,7 @@ async def test_another_answer_is_found_in_the_next_prompt(tmp_path: Path) -> Non
     assert report.divergence.seq > place
 
 
+@pytest.mark.broken_trace("it edits run.json")
 async def test_a_plain_run_without_a_recipe_is_refused(tmp_path: Path) -> None:
     (run,) = await runs_of(tmp_path, scenario="energy-dilemma", agent="baseline", max_actions=1)
     info = json.loads(run.info_path.read_text())

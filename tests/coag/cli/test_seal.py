@@ -1,0 +1,66 @@
+"""`coag seal`, and what `coag verify` says by it."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from kits.tampering import honest_run
+
+Say = Callable[..., Any]
+
+
+async def test_a_run_that_ends_with_a_key_in_the_environment_is_signed(
+    say: Say, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = tmp_path / "key.pem"
+    assert say("seal", "--new-key", str(key)).code == 0
+    assert stat.S_IMODE(key.stat().st_mode) == 0o600
+    assert say("seal", "--new-key", str(key)).code == 2
+    monkeypatch.setenv("COAG_SEAL_KEY", str(key))
+    run = await honest_run(tmp_path / "logs", depth="compact")
+    said = say("verify", str(run), "--key", f"{key}.pub")
+    assert said.code == 0, said.out
+    (run / "seal.json").unlink()
+    said = say("verify", str(run), "--key", f"{key}.pub")
+    assert (said.code, "was not signed" in said.out) == (1, True)
+    assert say("seal", str(run)).code == 0
+    assert say("verify", str(run), "--key", f"{key}.pub").code == 0
+    assert say("verify", str(run), "--key", str(run / "run.json")).code == 2
+
+
+async def test_a_key_that_is_none_is_refused_before_a_run_begins(
+    say: Say, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COAG_SEAL_KEY", "nothing of the kind")
+    with pytest.raises(Exception, match="COAG_SEAL_KEY is neither"):
+        await honest_run(tmp_path / "logs", depth="compact")
+    assert "logs" not in os.listdir(tmp_path)
+
+
+async def test_a_witness_is_appended_to_and_says_what_it_has_not_seen(
+    say: Say, tmp_path: Path
+) -> None:
+    run = await honest_run(tmp_path / "logs", depth="compact")
+    other = await honest_run(tmp_path / "logs", depth="compact")
+    file = tmp_path / "witness.jsonl"
+    for _ in range(2):
+        assert say("seal", "--witness", str(file), str(run)).code == 0
+    assert len(file.read_text().splitlines()) == 2
+    assert say("verify", str(run), "--witness", str(file)).code == 0
+    said = say("verify", str(other), "--witness", str(file))
+    assert (said.code, "is not witnessed" in said.out) == (1, True)
+    assert say("seal", "--witness", str(run / "w.jsonl"), str(run)).code == 2
+
+    lines = file.read_text().splitlines(keepends=True)
+    changed = json.loads(lines[0]) | {"records": 1}
+    for text in ("hello\n", lines[1], json.dumps(changed) + "\n" + lines[1]):
+        file.write_text(text)
+        assert say("verify", str(run), "--witness", str(file)).code == 2
+        assert say("seal", "--witness", str(file), str(run)).code == 2
+        assert file.read_text() == text
