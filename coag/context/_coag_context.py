@@ -130,10 +130,15 @@ class CoagContext(DomainHooks[StateT], ContextComponent, Generic[StateT]):
             self._transcript.hear(self._memory.dialogue[-1])
         return percept
 
-    def _perceive(self, percept: Percept) -> Percept:
+    def foresee_percept(self, percept: Percept) -> Percept:
+        """The percept as `perceive` will take it in: with what it changes, settles and opens."""
         percept = self._read(percept)
         if percept.kind is PerceptKind.MESSAGE and self._opens_goal(percept):
             percept = percept.model_copy(update={"sets_goal": True})
+        return percept
+
+    def _perceive(self, percept: Percept) -> Percept:
+        percept = self.foresee_percept(percept)
         self._memory = self._memory.perceive(percept)
         self.images.keep(percept.images, self._memory)
         return percept

@@ -53,8 +53,9 @@ async def perceive(percepts: Iterable[Percept], context: AnyContext, deps: Guard
     """
     problems: list[str] = []
     for percept in percepts:
-        perceived = context.perceive(percept)
-        deps.trace.write(perceived)
+        perceived = context.foresee_percept(percept)
+        deps.trace.write(perceived)  # what cannot be written is not perceived
+        context.perceive(perceived)
         deps.detector.perceive(perceived)
         if perceived.hook_problem is not None:
             deps.note(context, "hook", perceived.hook_problem)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterable, Sequence
+from collections.abc import AsyncGenerator, Coroutine, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -161,13 +161,13 @@ async def run_turn(
             await _settle(context, deps)
             reason = reason or tally.ended_by(context, deps)
     except (asyncio.CancelledError, GeneratorExit):
-        await perceive(arriving, context, deps)
-        await _break_off("cancelled", "The turn was cancelled.", context, deps, turn)
+        text = "The turn was cancelled."
+        await _to_its_end(_break_off("cancelled", text, arriving, context, deps, turn))
         raise
     except TraceError:  # nothing can be written down any more, the end of the turn neither
         raise
     except BaseException as error:  # whatever it was, it is raised again behind a closed cycle
-        await _break_off("error", _broken(error), context, deps, turn)
+        await _to_its_end(_break_off("error", _broken(error), (), context, deps, turn))
         raise
     finally:
         deps.actions.closing = False
@@ -282,8 +282,33 @@ def _rejections(context: AnyContext) -> str:
     return f" Rejected last: {cut_to_tokens(told, REJECTIONS_TOLD)}." if told else ""
 
 
-async def _break_off(reason: str, text: str, context: AnyContext, deps: Deps, turn: int) -> None:
+async def _to_its_end(closing: Coroutine[Any, Any, None]) -> None:
+    """Runs what closes a turn, however often the turn is cancelled meanwhile.
+
+    Its time is bounded: modules have `module_seconds` each.
+    """
+    task = asyncio.create_task(closing)
+    cancelled: asyncio.CancelledError | None = None
+    while not task.done():
+        try:
+            await asyncio.shield(task)
+        except asyncio.CancelledError as again:
+            cancelled = again
+    task.result()
+    if cancelled is not None:
+        raise cancelled
+
+
+async def _break_off(
+    reason: str,
+    text: str,
+    arriving: Iterable[Percept],
+    context: AnyContext,
+    deps: Deps,
+    turn: int,
+) -> None:
     """Closes the cycle and keeps what was brought, so that the next turn starts whole."""
+    await perceive(arriving, context, deps)
     await close_cycle(context, deps, text)
     await perceive(context.working_memory.queued, context, deps)
     _write_end(reason, text, context, deps, turn)

@@ -99,14 +99,9 @@ class Watching:
 def buyer(rule: Watching, written: str, **more: Any) -> CoagAgent:
     answer = {"situation": "s", "candidates": [{"action": "shop", "arguments": written}]}
     done = {"situation": "s", "candidates": [{"action": "respond", "arguments": {"text": "Done."}}]}
-    return CoagAgent(
-        "buyer",
-        ScriptedModel(scripted_answers([answer, *[done] * 5])),
-        constraints=[rule],
-        depth="compact",
-        proposal="json",
-        **({"tools": [Shop()]} | more),
-    )
+    model = ScriptedModel(scripted_answers([answer, *[done] * 5]))
+    options: dict[str, Any] = {"tools": [Shop()], "depth": "compact", "proposal": "json", **more}
+    return CoagAgent("buyer", model, constraints=[rule], **options)
 
 
 @pytest.mark.parametrize("written", ["{}", '{"amount": "1e9"}', '{"amount": 101}'])
