@@ -19,6 +19,7 @@ from coag.cycle import (
     Deps,
     GuardedActions,
     ModuleSeam,
+    perceive,
     respond_spec,
     untrusted_texts,
 )
@@ -37,6 +38,7 @@ from coag.schema import (
     Event,
     LazySink,
     Note,
+    Percept,
     Phase,
     TraceRecord,
     TraceSink,
@@ -192,6 +194,16 @@ def build_mind(parts: MindParts, run_id: RunName) -> Mind:
         system_message=parts.system_message or "",
         environment=parts.environment,
     )
+
+    async def take_in(added: Sequence[Percept]) -> None:
+        if run_id.value:  # before the run begins, its first snapshot will show them
+            await perceive(added, context, deps)
+            trace.flush()
+            return
+        for percept in added:
+            context.perceive(percept)
+
+    context.on_added = take_in
     return Mind(context, deps, trace)
 
 

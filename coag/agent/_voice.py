@@ -158,7 +158,8 @@ class Voice:
         handoff = self.handoffs.by_name.get((last.ended_by if last else None) or "")
         if handoff is not None:
             return self._handoff(handoff, done, metadata)
-        if result.reason == "actions" and last is not None and not result.answered:
+        cut_off = not result.answered and not result.withheld
+        if result.reason == "actions" and last is not None and cut_off:
             ran = [one for one in last.executed if one.intent_id is not None]
             summary = self.summary.message(ran, outputs, self.name, metadata)
             if may_say(summary.to_text()):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Generic
@@ -37,6 +37,8 @@ from ._states import StateT, cannot_change, checked_dump, load_state
 from ._transcript import Transcript
 from ._working_memory import Utterance, WorkingMemory
 
+TakeIn = Callable[[Sequence[Percept]], Awaitable[None]]
+"""Has percepts perceived."""
 _OWN_STATE = ("working_memory", "images")
 """What of a saved state is no other context's."""
 _LLM_MESSAGES: TypeAdapter[list[LLMMessage]] = TypeAdapter(list[LLMMessage])
@@ -80,6 +82,10 @@ class CoagContext(DomainHooks[StateT], ContextComponent, Generic[StateT]):
         self.dialogue_source = dialogue
         self.images = Images()
         """The images of the dialogue that is kept."""
+        self.on_added: TakeIn | None = None
+        """Takes in added messages, e.g. with a line in a trace; None to take them in as they are.
+        An agent whose run goes on sets it."""
+        self._adding = False
         self._activity = activity
         self._renderer = Renderer(self.budgets, self.rendering)
         self._shown: tuple[Utterance, ...] | None = None
@@ -126,7 +132,7 @@ class CoagContext(DomainHooks[StateT], ContextComponent, Generic[StateT]):
         is `stale` from then on.
         """
         percept = self._perceive(percept)
-        if percept.kind is PerceptKind.MESSAGE:
+        if percept.kind is PerceptKind.MESSAGE and not self._adding:
             self._transcript.hear(self._memory.dialogue[-1])
         return percept
 
@@ -254,7 +260,15 @@ class CoagContext(DomainHooks[StateT], ContextComponent, Generic[StateT]):
         """Takes in a message as a percept; the agent's own ones as part of the dialogue."""
         if self.dialogue_source is not None:
             await self.dialogue_source.add_message(message)
-        self._take_in(message)
+        if self.on_added is None:
+            self._take_in(message)
+            return
+        self._transcript.add(message)
+        self._adding = True
+        try:
+            await self.on_added(percepts_of(message, self.clock, self.ids, self.images.named))
+        finally:
+            self._adding = False
 
     def _take_in(self, message: LLMMessage) -> None:
         self._transcript.add(message)
@@ -318,7 +332,9 @@ class CoagContext(DomainHooks[StateT], ContextComponent, Generic[StateT]):
             )
         await self.clear()
         for message in _LLM_MESSAGES.validate_python(state["messages"]):
-            await self.add_message(message)
+            if self.dialogue_source is not None:
+                await self.dialogue_source.add_message(message)
+            self._take_in(message)
 
     def restore(self, memory: WorkingMemory) -> None:
         """Goes on from this working memory, e.g. one rebuilt from a trace."""

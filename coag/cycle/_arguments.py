@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from copy import deepcopy
 from typing import Any, cast
 
+from coag.models import ANSWER_CHARACTERS
 from coag.schema import ActionSpec, Candidate, Verdict
 
 from ._json_schemas import LEVELS, levels, value_fault
@@ -36,6 +37,8 @@ def parse_arguments(
     candidate: Candidate, spec: ActionSpec
 ) -> tuple[dict[str, Any] | None, Verdict]:
     """The arguments as an object that fits the action's schema, or the reason why they do not."""
+    if len(candidate.raw_arguments) >= ANSWER_CHARACTERS:  # longer ones were cut to this
+        return None, _forbid(f"they have {ANSWER_CHARACTERS:,} characters or more: give fewer")
     try:
         parsed = json.loads(candidate.raw_arguments or "{}")
         json.dumps(parsed, ensure_ascii=False, allow_nan=False).encode()

@@ -52,6 +52,8 @@ class TurnResult:
     """Modules that were left out because they raised or were late."""
     last: ExecutionOutcome | None = None
     """The last execution."""
+    withheld: bool = False
+    """True if a rule kept in what was known, and the response is a fixed sentence."""
 
     @property
     def answered(self) -> bool:
@@ -230,7 +232,7 @@ def _broken(error: BaseException) -> str:
 
 
 def _finish(reason: str, tally: _Tally, context: AnyContext, deps: Deps, turn: int) -> TurnResult:
-    response = _response(reason, tally, context, deps)
+    response, withheld = _response(reason, tally, context, deps)
     _write_end(reason, response, context, deps, turn)
     return TurnResult(
         reason=reason,
@@ -239,13 +241,14 @@ def _finish(reason: str, tally: _Tally, context: AnyContext, deps: Deps, turn: i
         usage=tally.usage,
         failed_modules=tuple(sorted(deps.modules.failed)),
         last=tally.last,
+        withheld=withheld,
     )
 
 
-def _response(reason: str, tally: _Tally, context: AnyContext, deps: Deps) -> str:
+def _response(reason: str, tally: _Tally, context: AnyContext, deps: Deps) -> tuple[str, bool]:
     """The answer, or the best that can be said; nothing leaves a turn that a rule forbids."""
     if tally.last is not None and tally.last.response is not None:
-        return tally.last.response  # an action, judged as every other
+        return tally.last.response, False  # an action, judged as every other
     fixed = {
         "cycles": f"I stopped after {tally.cycles} cycles without an answer.",
         "budget": "I stopped: the budget for this goal is used up.",
@@ -253,7 +256,7 @@ def _response(reason: str, tally: _Tally, context: AnyContext, deps: Deps) -> st
         "actions": "I stopped: the number of actions for this turn is used up.",
     }.get(reason, "I stopped.")
     whole = _known(reason, fixed, tally, context)
-    return whole if sayable(whole, context, deps) else fixed
+    return (whole, False) if sayable(whole, context, deps) else (fixed, True)
 
 
 def sayable(text: str, context: AnyContext, deps: Deps, about: str = WITHHELD) -> bool:

@@ -235,7 +235,10 @@ def _read(got: Brought, names: Collection[str], shown: Prompt) -> Offered:
         calls = tuple(ToolRequest(name=name, arguments=given) for name, given in written)
         return Offered(calls=calls[:CALLS], repaired=True, dropped=max(0, len(calls) - CALLS))
     calls = tuple(
-        ToolRequest(name=storable(call.name), arguments=storable(call.arguments or ""))
+        ToolRequest(
+            name=storable(call.name[:ANSWER_CHARACTERS]),
+            arguments=storable((call.arguments or "")[:ANSWER_CHARACTERS]),
+        )
         for call in content
     )
     return Offered(calls=calls[:CALLS], thought=thought, dropped=max(0, len(calls) - CALLS))

@@ -35,6 +35,7 @@ from ._as_json import record_text
 from ._behind import Behind, Pages
 from ._chain import chained_line
 from ._line_file import LineFile
+from ._lines import LONGEST_LINE
 from ._parse import ParsedLine, Unreadable, parse_line
 from ._reader import cycle_of
 
@@ -195,8 +196,14 @@ class TraceWriter:
             raise TraceError(
                 self._path, f"a record {record.record!r} cannot be written as JSON: {error}"
             ) from error
-        self._cycle = cycle_of(record) or self._cycle
-        line, self._head = chained_line(self._head, self._seq, text.encode())
+        line, head = chained_line(self._head, self._seq, text.encode())
+        if len(line) > LONGEST_LINE:
+            raise TraceError(
+                self._path,
+                f"a record {record.record!r} would be a line of {len(line):,} bytes, and readers "
+                f"take {LONGEST_LINE:,}; nothing of it was written",
+            )
+        self._cycle, self._head = cycle_of(record) or self._cycle, head
         self._held.append(line)
         self._held_bytes += len(line)
         self._seq += 1

@@ -4,18 +4,30 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from autogen_agentchat.messages import TextMessage
-from autogen_core import CancellationToken
+from autogen_core import CancellationToken, FunctionCall
+from autogen_core.models import UserMessage
 from hypothesis import given
 from hypothesis import strategies as st
 from kits.banks import AccountContext, Bank
 
 from coag import CoagAgent, ScriptedModel
-from coag.models import ScriptedReply, ScriptedRequest
+from coag.context import WorkingMemory, rebuild
+from coag.models import ScriptedReply, ScriptedRequest, scripted_answers
 from coag.proof import examine
-from coag.schema import Outcome, Percept, Phase, Section, Situation, TurnEnd, TurnStart
+from coag.schema import (
+    Outcome,
+    Percept,
+    Phase,
+    Section,
+    Situation,
+    Snapshot,
+    TurnEnd,
+    TurnStart,
+)
 
 
 class Slow:
@@ -77,3 +89,44 @@ async def test_cancelled_again_and_again_a_turn_is_whole_and_the_next_one_begins
     assert not examine(records).violations
     begun = [r for r in records if isinstance(r, TurnStart)]
     assert len(begun) == len([r for r in records if isinstance(r, TurnEnd)])
+
+
+async def test_a_message_that_is_added_leaves_a_line_and_a_replay_knows_it() -> None:
+    agent = teller(fails=False, waits=0)
+    await agent.run(task="Go.")
+    before = len(agent.trace)
+    await agent.context.add_message(UserMessage(content="By the way.", source="user"))
+    added = [r for r in list(agent.trace)[before:] if isinstance(r, Percept)]
+    assert [percept.content for percept in added] == ["By the way."]
+    assert agent.context.working_memory.dialogue[-1].content == "By the way."
+    messages = await agent.context.get_messages()
+    assert [m.content for m in messages].count("By the way.") == 1
+    assert not examine(agent.trace).violations
+    assert rebuild(_first(agent), agent.trace) == agent.context.working_memory
+
+
+def _first(agent: CoagAgent) -> WorkingMemory:
+    snapshot = next(r for r in agent.trace if isinstance(r, Snapshot))
+    return WorkingMemory.model_validate(snapshot.working_memory)
+
+
+async def test_arguments_too_long_to_be_read_back_are_refused(
+    tmp_path: Path,
+) -> None:
+    long = FunctionCall(id="1", name="pay", arguments='{"amount": 1, "x": "' + "y" * 300_000 + '"}')
+    bank = Bank()
+    agent = CoagAgent(
+        "teller",
+        ScriptedModel(scripted_answers([[long] * 3, "Done."])),
+        tools=bank.tools(),
+        model_context=AccountContext(),
+        depth="compact",
+        logs=tmp_path,
+    )
+    await agent.run(task="Pay.")
+    await agent.close()
+    assert bank.paid == []
+    assert agent.run_folder is not None
+    trace = agent.run_folder.trace_path
+    assert max(map(len, trace.read_bytes().splitlines())) < 5_000_000
+    assert "200,000 characters or more" in trace.read_text()

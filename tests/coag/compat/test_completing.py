@@ -59,15 +59,19 @@ class Wanted(BaseModel):
     way: Literal["air", "sea"] = "sea"
 
 
-class Shop(BaseTool[Wanted, str]):
+class Bought(BaseModel):
+    text: str = "bought"
+
+
+class Shop(BaseTool[Wanted, Bought]):
     """Buys; keeps what it was given."""
 
     def __init__(self) -> None:
-        super().__init__(Wanted, str, "shop", "Buys.")
+        super().__init__(Wanted, Bought, "shop", "Buys.")
 
-    async def run(self, args: Wanted, cancellation_token: CancellationToken) -> str:
+    async def run(self, args: Wanted, cancellation_token: CancellationToken) -> Bought:
         GOT.append(dict(args))
-        return "bought"
+        return Bought()
 
 
 def by_json(value: Any) -> Any:
