@@ -116,6 +116,8 @@ class MindParts:
     prices: Mapping[str, Price]
     approvals: Approvals | None
     environment: Environment | None
+    rewriting: bool = True
+    """Whether the agent may change its standing rules."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +157,7 @@ def build_mind(parts: MindParts, run_id: RunName) -> Mind:
         parts.procedures,
         lambda: _situation(parts, run_id.value),
         on_written=note_written,
-        rewriting="rewriting" not in parts.settings.without,
+        rewriting=parts.rewriting and "rewriting" not in parts.settings.without,
     )
     modules = ModuleSeam(
         parts.modules,
@@ -199,7 +201,7 @@ def _situation(parts: MindParts, run: str) -> MemorySituation:
     """What a memory action is told of the moment."""
     memory = parts.context.working_memory
     metadata = parts.context.memory_metadata()
-    retrieval = memory.cognitive_state.retrieval
+    retrieval, taint = memory.cognitive_state.retrieval, memory.tainted_by
     return MemorySituation(
         run=run,
         activity=memory.activity,
@@ -209,6 +211,9 @@ def _situation(parts: MindParts, run: str) -> MemorySituation:
         event=_event(memory, run, place_of(metadata)),
         recalled=() if retrieval is None else tuple(hit.record for hit in retrieval.records),
         untrusted=untrusted_texts(parts.context),
+        sources=() if taint is None else taint.sources,
+        records=() if taint is None else taint.records,
+        said=memory.said_by_user(),
     )
 
 

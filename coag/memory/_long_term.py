@@ -78,6 +78,7 @@ class LongTermMemory:
         provenance: Provenance,
         type: str = "note",
         metadata: Mapping[str, Scalar] | None = None,
+        sensed: bool = False,
         supersedes: str | None = None,
         event: Event | None = None,
         fact: Fact | None = None,
@@ -101,6 +102,8 @@ class LongTermMemory:
             provenance: Where it comes from.
             type: The domain's own sort of record; a filter can ask for it.
             metadata: Values that a filter can ask for.
+            sensed: Whether your code read the metadata off a perceptual state, so that hard rules
+                may go by them whatever the trust of the text; see `binding_metadata`.
             event: What happened, and its place in its episode.
             fact: What is so, and of what.
             supersedes: Id of the record whose place this one takes. A text that holds again
@@ -120,6 +123,7 @@ class LongTermMemory:
             provenance=provenance,
             type=type,
             metadata=metadata or {},
+            sensed=sensed,
             supersedes=supersedes,
             event=event,
             fact=fact,
