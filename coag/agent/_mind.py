@@ -185,7 +185,10 @@ def build_mind(parts: MindParts, run_id: RunName) -> Mind:
         approvals=parts.approvals,
         agent=parts.name,
         constraints=ConstraintSet(
-            parts.constraints, [context, modules], seconds=parts.settings.rule_seconds
+            parts.constraints,
+            [context, modules],
+            seconds=parts.settings.rule_seconds,
+            developer=lambda: _developer_texts(parts),
         ),
         modules=modules,
         settings=parts.settings,
@@ -195,6 +198,12 @@ def build_mind(parts: MindParts, run_id: RunName) -> Mind:
         environment=parts.environment,
     )
     return Mind(context, deps, trace)
+
+
+def _developer_texts(parts: MindParts) -> list[str]:
+    """What the developer wrote, and what the gate let into procedures."""
+    procedures = (parts.procedures.get(name).text for name in parts.procedures.names())
+    return [parts.system_message or "", *procedures]
 
 
 def _situation(parts: MindParts, run: str) -> MemorySituation:

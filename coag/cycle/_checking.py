@@ -53,7 +53,8 @@ def check(
     if verdicts[-1].allowed:
         verdicts.append(_in_force(context, deps))
     if verdicts[-1].allowed:
-        verdicts += deps.constraints.judge(ready, context.state, projection)
+        memory = context.working_memory
+        verdicts += deps.constraints.judge(ready, context.state, projection, memory, spec)
     gain, verdict = _gain(projection, context)
     if verdict is not None:
         verdicts.append(verdict)

@@ -24,7 +24,7 @@ from ._disowning import revoke_again, revoke_origin
 from ._earlier import Held, held_when
 from ._facts import settled
 from ._gate import GateSettings
-from ._lineage import CONCLUSION, binding_metadata, derived_levels, trusted_at_most
+from ._lineage import CONCLUSION, binding_metadata, derived_levels, is_trusted, trusted_at_most
 from ._long_term import LongTermMemory
 from ._person import said_by_person
 from ._places import LTM_FOLDER, PROCEDURES_FILE
@@ -97,6 +97,7 @@ __all__ = [
     "MEMORY_ACTIONS",
     "CONCLUSION",
     "binding_metadata",
+    "is_trusted",
     "quotes",
     "shared_run",
     "LTM_FOLDER",

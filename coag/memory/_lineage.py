@@ -81,8 +81,12 @@ def binding_metadata(record: Record) -> Mapping[str, Scalar]:
     the user or the developer where all that the record stems from is theirs. A stranger's record
     may be recalled and read, but must forbid nothing.
     """
-    strange = any(one.trust is Trust.UNTRUSTED for one in origins(record))
-    return {} if strange and not record.sensed else record.metadata
+    return record.metadata if record.sensed or is_trusted(record) else {}
+
+
+def is_trusted(record: Record) -> bool:
+    """Whether nobody untrusted had a part in a record."""
+    return all(one.trust is not Trust.UNTRUSTED for one in origins(record))
 
 
 def concludes(record: Record) -> bool:
