@@ -19,7 +19,7 @@ from coag.schema import (
     Written,
     one_line,
 )
-from coag.store import short_id
+from coag.store import Search, short_id
 
 from ._arguments import EpisodicArguments, ProceduralArguments, SemanticArguments, json_schema
 from ._facts import takes_on
@@ -29,10 +29,13 @@ from ._procedure import PendingRewrite, ProcedureVersion, source_origin
 from ._results import Remembered
 from ._rules import RuleChange, rules_of
 from ._situation import MemorySituation
+from ._words import quotes
 
 EPISODIC_ACTION = "tool_update_episodic_memory"
 SEMANTIC_ACTION = "tool_update_semantic_memory"
 PROCEDURAL_ACTION = "tool_update_procedural_memory"
+_ALIKE = 5
+"""Records of each kind that are looked through for what a conclusion quotes."""
 MEMORY_ACTIONS = frozenset({EPISODIC_ACTION, SEMANTIC_ACTION, PROCEDURAL_ACTION})
 
 
@@ -127,7 +130,7 @@ class MemoryActions:
             metadata=_metadata(now, given.about),
             sensed=True,
             event=now.happening(),
-            derived_from=[one.id for one in await self._held(now.grounds(given.summary))],
+            derived_from=[one.id for one in await self._grounds(now, given.summary)],
             scope=given.scope or None,
         )
         return await self._told(remembered)
@@ -137,7 +140,7 @@ class MemoryActions:
         fact, now = given.as_fact(), self._situation()
         old = await self._superseded(given)
         parts = (given.about, given.attribute, given.value)
-        grounds = await self._held(now.grounds(given.fact, *parts))
+        grounds = await self._grounds(now, given.fact, *parts)
         grounds = [one for one in grounds if one.id != old and not takes_on(fact, one)]
         remembered = await self._long_term.remember(
             MemoryKind.SEMANTIC,
@@ -153,10 +156,20 @@ class MemoryActions:
         )
         return await self._told(remembered)
 
-    async def _held(self, ids: Sequence[str]) -> list[Record]:
-        """Those of the records that this memory holds, not a further source of recall."""
-        held = await self._long_term.store.get(ids) if ids else []
-        return [record for record in held if record.scope in self._long_term.scopes.readable]
+    async def _grounds(self, now: MemorySituation, text: str, *parts: str) -> list[Record]:
+        """Those of the records on which a conclusion rests that this memory holds.
+
+        Where untrusted text was shown, those that it quotes are among them, recalled or not: an
+        earlier note of the same activity may hold what the agent repeats.
+        """
+        memory, ids = self._long_term, list(now.grounds(text, *parts))
+        if now.tainted and not now.rests_on_user(text, *parts):
+            for kind in MemoryKind:
+                search = Search(text=text, kind=kind, k=_ALIKE, scopes=memory.scopes.readable)
+                hits = await memory.store.search(search)
+                ids += [hit.record.id for hit in hits if quotes(text, [hit.record.text])]
+        held = await memory.store.get(list(dict.fromkeys(ids))) if ids else []
+        return [record for record in held if record.scope in memory.scopes.readable]
 
     async def _superseded(self, given: SemanticArguments) -> str | None:
         if not given.supersedes:

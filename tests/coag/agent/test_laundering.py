@@ -220,6 +220,16 @@ async def test_an_episode_that_is_recalled_taints_and_takes_the_conclusion_with_
     assert set(gone.records) == {poison.id, fact.id}
 
 
+async def test_a_note_that_is_repeated_in_its_own_activity_takes_the_repetition_with_it() -> None:
+    agent = clerk(EPISODE, respond("Noted."), *[respond()] * 3, FACT)
+    await agent.perceive(sensed())
+    for turn in ("Go on.", "So?", "And?", "Well?", "Now write it down."):
+        await say(agent, turn)
+    note, fact = records(agent)
+    gone = await agent.revoke(note.id, "It was planted.")
+    assert set(gone.records) == {note.id, fact.id}
+
+
 async def test_revoking_the_source_takes_what_was_concluded_after_it_was_shown() -> None:
     memory = fresh()
     agent = clerk(("read_mail", "{}"), PARAPHRASE, rule("Let guests decide."), memory=memory)
