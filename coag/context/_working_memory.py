@@ -282,12 +282,8 @@ class WorkingMemory(Value):
 
         The actions of memory tell what the agent wrote itself; those of modules may tell anything.
         """
-        if (
-            self.tainted_by is None
-            and outcome.phase not in _TAINTING
-            and not outcome.untrusted_from
-        ):
-            return None
+        if outcome.phase not in _TAINTING and not outcome.untrusted_from:
+            return self.tainted_by
         taint = self.tainted_by or Taint()
         if outcome.untrusted_from:
             taint = taint.with_shown(outcome.untrusted_from)
@@ -301,7 +297,7 @@ class WorkingMemory(Value):
                     )
         if isinstance(outcome, ExecutionOutcome):
             for done in outcome.executed:
-                own = done.action in MEMORY_ACTIONS or outcome.response is not None
+                own = done.action in MEMORY_ACTIONS or done.result == outcome.response
                 if done.internal and done.result and not own:
                     taint = taint.with_shown([done.action], text=done.result)
             if outcome.response is not None and taint != Taint():
