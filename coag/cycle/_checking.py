@@ -53,7 +53,7 @@ def check(
     if verdicts[-1].allowed:
         verdicts.append(_in_force(context, deps))
     if verdicts[-1].allowed:
-        memory = context.working_memory
+        memory, spec = context.working_memory, specs[candidate.action]
         verdicts += deps.constraints.judge(ready, context.state, projection, memory, spec)
     gain, verdict = _gain(projection, context)
     if verdict is not None:

@@ -199,7 +199,7 @@ def _declared(schema: Any) -> list[Any]:
 
 
 def _stands_in_one(value: Any, trusted: Iterable[str]) -> bool:
-    if isinstance(value, int | float):
+    if isinstance(value, int | float | Decimal):
         number = Decimal(str(value))
         return any(number in _numbers(_plain(text)) for text in trusted)
     if not isinstance(value, str) or not all(one.isspace() or _seen(one) for one in value):
