@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from autogen_agentchat.messages import TextMessage
 from autogen_core import CancellationToken
+from autogen_core.model_context import UnboundedChatCompletionContext
+from autogen_core.models import UserMessage
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kits.brains import Proposal, brain, respond
@@ -27,10 +31,15 @@ from coag.proof import replay, verify
 from coag.schema import (
     Fact,
     MemoryKind,
+    Outcome,
     Percept,
     PerceptKind,
+    Phase,
     Provenance,
+    ReasoningOutcome,
     Record,
+    Section,
+    Situation,
     Snapshot,
     Trust,
     Written,
@@ -182,6 +191,44 @@ async def test_what_is_concluded_in_other_words_is_untrusted_and_says_from_what(
     (record,) = records(agent)
     assert record.provenance.trust is Trust.UNTRUSTED
     assert record.provenance.shown == ("read_mail", "wait")
+
+
+class Board:
+    """A module that shows what somebody wrote on it."""
+
+    name = "board"
+
+    async def observe(self, event: Percept | Outcome) -> None:
+        pass
+
+    async def contribute(self, phase: Phase, situation: Situation, budget: int) -> Section:
+        return Section(
+            title="Board", text=POISON, source="board", trust=Trust.UNTRUSTED, budget=budget
+        )
+
+    def save_state(self) -> Mapping[str, Any]:
+        return {}
+
+    def load_state(self, state: Mapping[str, Any]) -> None:
+        pass
+
+
+async def test_what_a_module_shows_taints_before_anything_is_written() -> None:
+    agent = CoagAgent("clerk", brain(PARAPHRASE, respond()), modules=[Board()], proposal="json")
+    await say(agent)
+    (record,) = records(agent)
+    assert (record.provenance.trust, record.provenance.shown) == (Trust.UNTRUSTED, ("board",))
+    told = [one.untrusted_from for one in agent.trace if isinstance(one, ReasoningOutcome)]
+    assert told == [("board",), ()]
+
+
+async def test_what_another_contexts_dialogue_shows_taints_too() -> None:
+    earlier = [UserMessage(content=POISON, source="eve")]
+    context = UnboundedChatCompletionContext(initial_messages=[*earlier])
+    agent = CoagAgent("clerk", brain(PARAPHRASE, respond()), model_context=context, proposal="json")
+    await say(agent)
+    (record,) = records(agent)
+    assert (record.provenance.trust, record.provenance.shown) == (Trust.UNTRUSTED, ("eve",))
 
 
 async def test_an_activity_that_saw_nothing_untrusted_is_the_users() -> None:
