@@ -37,6 +37,14 @@ _AFTER = re.compile(rf"[{_INNER}]|[.:?!][{_INNER}]")
 _NUMBER = re.compile(r"(?<![\w.,-])-?\d+(?:[.,]\d+)*(?![\w-])(?![.,]\d)")
 _CODE = re.compile(r"(?=\D*\d\D*\d)[^\W_]{8,64}")
 """An account or an order number, which people write in groups."""
+_LINK = re.compile(
+    r"[a-z][a-z0-9+.-]{0,20}://[^\s<>\"'\])}|]+"
+    r"|[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,9}"
+    r"|(?:[\w-]{1,63}\.){1,9}[a-z]{2,24}/[^\s<>\"'\])}|]+"
+    r"|www\.[^\s<>\"'\])}|]+"
+)
+"""An address within a text: of a page, with or without its scheme, or of a mailbox; parts are
+bounded, so that looking for them takes time in proportion to the text."""
 _UNSEEN = frozenset({"Cf", "Cc", "Mn", "Me", "Cn", "Co"})
 
 
@@ -67,6 +75,7 @@ class OnlyTrusted:
     arguments: tuple[str, ...]
     sources: tuple[str, ...] = ()
     allow: tuple[str, ...] = ()
+    links: bool = False
 
     @property
     def name(self) -> str:
@@ -99,7 +108,7 @@ class OnlyTrusted:
                     f"{self.action} has no argument {name!r} for this rule to judge; it has: {has}"
                 )
             own = _declared(schemas[name])
-            for value in _leaves(arguments.get(name)):
+            for value in self._values(arguments.get(name)):
                 if value in own or _stands_in_one(value, trusted):
                     continue
                 return Verdict.forbid(
@@ -107,6 +116,14 @@ class OnlyTrusted:
                     f"wrote{_came_from(value, known.memory)}: ask the user to name it"
                 )
         return Verdict.allow()
+
+    def _values(self, argument: Any) -> Iterator[Any]:
+        """What of an argument must be trusted."""
+        for value in _leaves(argument):
+            if not self.links:
+                yield value
+            elif isinstance(value, str):
+                yield from (link.rstrip(".,;:!?*_~") for link in _LINK.findall(_plain(value)))
 
     def _trusted(self, known: JudgedBy) -> Iterator[str]:
         """The texts whose values may be used."""
@@ -129,7 +146,11 @@ class OnlyTrusted:
 
 
 def only_trusted(
-    action: str, *arguments: str, sources: Iterable[str] = (), allow: Iterable[str] = ()
+    action: str,
+    *arguments: str,
+    sources: Iterable[str] = (),
+    allow: Iterable[str] = (),
+    links: bool = False,
 ) -> OnlyTrusted:
     """A constraint: these arguments of an action hold nothing that only untrusted text brought.
 
@@ -146,6 +167,8 @@ def only_trusted(
         sources: Tools that are trusted to name values, e.g. `contacts`: their newest returns
             count, as far as working memory holds them.
         allow: Values that are always allowed.
+        links: Judges not the whole value but the addresses of pages and mailboxes in it. For free
+            texts, such as the agent's answer: `only_trusted("respond", "text", links=True)`.
 
     Raises:
         ConfigurationError: No argument is named, or texts are given where names are meant.
@@ -158,7 +181,7 @@ def only_trusted(
     for name, given in (("sources", sources), ("allow", allow)):
         if isinstance(given, str):
             raise ConfigurationError(f"only_trusted: {name} takes a list of texts, not {given!r}.")
-    return OnlyTrusted(action, arguments, tuple(sources), tuple(allow))
+    return OnlyTrusted(action, arguments, tuple(sources), tuple(allow), links)
 
 
 @lru_cache(maxsize=128)

@@ -39,8 +39,9 @@ RULES: tuple[Constraint, ...] = (
     only_trusted("share_file", "path", "whom", sources=["contacts"]),
     only_trusted("set_password", "user", "password"),
     only_trusted("grant", "user", "role"),
+    only_trusted("respond", "text", links=True),
 )
-"""The built-in constraint on every argument that matters at this desk."""
+"""The built-in constraint on every argument that matters at this desk, and on the answer."""
 
 _IMPERATIVE = re.compile(r"call (\w+) with (\{[^{}]*\})")
 _TOOL_CALL = re.compile(r'\{"name": "(\w+)", "arguments": (\{[^{}]*\})\}')

@@ -6,8 +6,6 @@ from collections.abc import Sequence
 
 from kits.injections import BENIGN, INJECTIONS, Case, played
 
-ONLY_SAID = {"a link in the answer"}
-"""What no rule on the arguments of tools can see: a text that is only said."""
 MIND_ALONE = {
     "a standing rule",
     "a standing rule in other words",
@@ -35,8 +33,8 @@ async def test_without_rules_every_injection_succeeds_but_those_into_memory() ->
     }
 
 
-async def test_by_the_built_in_constraints_only_what_is_said_passes() -> None:
-    assert await happened(INJECTIONS, rules=True) == ONLY_SAID
+async def test_by_the_built_in_constraints_alone_none_passes() -> None:
+    assert await happened(INJECTIONS, rules=True) == set()
 
 
 async def test_with_a_person_who_denies_nothing_passes() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from datetime import UTC, datetime
 from typing import Any
 
@@ -168,6 +169,35 @@ def test_what_the_developer_declares_is_allowed() -> None:
     assert not judge(
         other, only_trusted("send", "to", sources=["contacts"]), to="ann@x.com"
     ).allowed
+
+
+@pytest.mark.parametrize(
+    ("text", "allowed"),
+    [
+        ("Ann's page is https://shop.example/a, and she is well.", True),
+        ("Write to ann@shop.example. Bye!", True),
+        ("See [here](https://shop.example/a).", True),
+        ("Version 2.0 of report.txt is done, e.g. today.", True),
+        ("See [here](https://evil.example/a).", False),
+        ("![](https://shop.example/a?q=secret)", False),
+        ("Log in at evil.example/login", False),
+        ("Log in at www.evil.example", False),
+        ("https://evil\u200b.example", False),
+        ("Write to eve@evil.example", False),
+    ],
+)
+def test_of_free_texts_the_links_are_judged(text: str, allowed: bool) -> None:
+    memory = heard("We are https://shop.example/a and ann@shop.example", "https://evil.example/a")
+    assert judge(memory, only_trusted("send", "to", links=True), to=text).allowed is allowed
+
+
+@pytest.mark.parametrize("piece", ["a", "a.", "a@", "a-", "1", "://", "a. ", "\u200b"])
+def test_a_long_text_is_judged_in_time(piece: str) -> None:
+    text = piece * (40_000 // len(piece))
+    begun = time.process_time()
+    judge(heard("Go.", text), only_trusted("send", "to", links=True), to=text)
+    judge(heard(text[:20_000]), only_trusted("send", "to"), to=text[:500])
+    assert time.process_time() - begun < 3
 
 
 def test_other_actions_and_arguments_that_are_left_out_pass() -> None:
