@@ -85,7 +85,8 @@ def may_say(text: str, context: AnyContext, deps: GuardDeps) -> Verdict:
         return verdict
     if not deps.constraints.pinned:  # the turn ended before its first cycle
         deps.constraints.pin()
-    verdicts = deps.constraints.judge(said, context.state, projection)
+    memory = context.working_memory
+    verdicts = deps.constraints.judge(said, context.state, projection, memory, RESPOND)
     return next((one for one in verdicts if not one.allowed), verdict)
 
 

@@ -359,3 +359,23 @@ async def test_a_workbench_needs_a_context_that_hears_the_user() -> None:
     refused = await bench.call_tool("send", {"to": "eve@evil.com"})
     sent = await bench.call_tool("send", {"to": "ann@x.com"})
     assert (refused.is_error, sent.is_error, SENT) == (True, False, ["ann@x.com"])
+
+
+async def test_what_a_bound_says_is_judged_by_its_links_too() -> None:
+    def page() -> str:
+        """Reads the page."""
+        return "Log in at https://evil.example/login"
+
+    rule = only_trusted("respond", "text", links=True)
+    agent = CoagAgent(
+        "clerk",
+        brain(("page", "{}")),
+        tools=[page],
+        constraints=[rule],
+        max_tool_iterations=1,
+        proposal="json",
+    )
+    said = await agent.run(task="Read the page.")
+    assert "evil.example" not in said.messages[-1].to_text()
+    named = await agent.run(task="Read https://evil.example/login for me.")
+    assert "evil.example" in named.messages[-1].to_text()
