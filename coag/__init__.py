@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from coag.awareness import Awareness
     from coag.compat import tool
     from coag.context import CoagContext, Rendering, WorkingMemory
-    from coag.cycle import Bounds, CycleSettings
+    from coag.cycle import Bounds, CycleSettings, only_trusted
     from coag.errors import CoagError
     from coag.memory import LongTermMemory, ProceduralMemory
     from coag.models import ScriptedModel, open_model
@@ -36,6 +36,7 @@ _HOMES = {
     "Rendering": "coag.context",
     "CycleSettings": "coag.cycle",
     "Bounds": "coag.cycle",
+    "only_trusted": "coag.cycle",
     "LongTermMemory": "coag.memory",
     "ProceduralMemory": "coag.memory",
     "ScriptedModel": "coag.models",
@@ -58,6 +59,7 @@ __all__ = [  # pyright: ignore[reportUnsupportedDunderAll] - loaded on first use
     "Rendering",
     "CycleSettings",
     "Bounds",
+    "only_trusted",
     "LongTermMemory",
     "ProceduralMemory",
     "ScriptedModel",

@@ -82,6 +82,7 @@ def remembered(text: str, kind: str = "note", **metadata: Scalar) -> Record:
         ),
         type=kind,
         metadata=metadata,
+        sensed=bool(metadata),
     )
 
 

@@ -9,6 +9,7 @@ from typing import Any, cast
 
 from case_study.tasks import CONTINUE
 from coag.context import Budgets, CoagContext, WorkingMemory
+from coag.memory import binding_metadata
 from coag.schema import Candidate, Percept, RecalledRecord
 from vacuum_world.world import (
     DIRECTIONS,
@@ -173,10 +174,14 @@ class VacuumContext(CoagContext[VacuumState]):
 
 
 def remembered_obstacles(records: Sequence[RecalledRecord]) -> dict[Cell, str]:
-    """Cells that recalled records hold for blocked, with the short id of the record."""
+    """Cells that recalled records hold for blocked, with the short id of the record.
+
+    Only what a robot's sensors told its own code counts: a stranger's record forbids no way.
+    """
     found: dict[Cell, str] = {}
     for hit in records:
-        x, y = (hit.record.metadata.get(name) for name in (BLOCKED_X, BLOCKED_Y))
+        metadata = binding_metadata(hit.record)
+        x, y = (metadata.get(name) for name in (BLOCKED_X, BLOCKED_Y))
         if isinstance(x, int) and isinstance(y, int):
             found.setdefault((x, y), hit.record.id[:8])
     return found

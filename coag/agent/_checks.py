@@ -15,7 +15,7 @@ from pydantic import BaseModel
 from coag.context import CoagContext
 from coag.cycle import ApprovalPolicy, check_rule
 from coag.errors import ConfigurationError
-from coag.memory import LongTermMemory, Procedure
+from coag.memory import GateSettings, LongTermMemory, Procedure
 from coag.models import Price
 from coag.tracing import Recipe, Redactor
 
@@ -106,6 +106,8 @@ _TAKES: Mapping[str, tuple[Test, str]] = {
         _or_none(lambda value: all(callable(getattr(value, one, None)) for one in _ENVIRONMENT)),
         "an object with snapshot(), restore(state) and close()",
     ),
+    "gate": (_or_none(_is(GateSettings)), "GateSettings(...)"),
+    "rewriting": (_is(bool), "True or False"),
 }
 """What each argument may be, and how that is told."""
 

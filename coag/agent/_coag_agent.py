@@ -24,7 +24,7 @@ from typing_extensions import Unpack
 from coag.compat import Tool
 from coag.cycle import ApprovalPolicy, ApproveFunction, TurnResult, perceive, run_turn, sayable
 from coag.errors import ResumeError
-from coag.memory import Procedure
+from coag.memory import GateSettings, Procedure
 from coag.models import Price
 from coag.schema import (
     CognitiveModule,
@@ -102,6 +102,9 @@ class CoagAgent(Inspectable, Correctable, Declared):
         approve: Who is asked: an approver, or a function from a request to True or False.
         environment: What the agent acts in, where it can tell its state: each cycle's snapshot
             holds it, so that a fork can go on from there.
+        gate: How strict the gate of procedures is. By default a rule that was made after untrusted
+            text was shown waits for approval (`agent.procedures.pending()` and `.approve`).
+        rewriting: Whether the agent may change its standing rules at all.
         **deliberation: See `CycleSettings`: `depth`, `selection`, `proposal`, `bounds`, ...
 
     Raises:
@@ -143,6 +146,8 @@ class CoagAgent(Inspectable, Correctable, Declared):
         approval: ApprovalPolicy | None = None,
         approve: ApproveFunction | None = None,
         environment: Environment | None = None,
+        gate: GateSettings | None = None,
+        rewriting: bool = True,
         **deliberation: Unpack[Deliberation],
     ) -> None:
         given = Arguments.of(locals())

@@ -34,7 +34,7 @@ from coag.compat import (
 from coag.context import check_public, from_part, load_context, nested_component, to_part
 from coag.cycle import CycleSettings
 from coag.errors import ConfigurationError
-from coag.memory import LongTermMemory, LongTermMemoryConfig, Procedure
+from coag.memory import GateSettings, LongTermMemory, LongTermMemoryConfig, Procedure
 from coag.store import public_location
 from coag.tracing import Recipe
 
@@ -45,7 +45,7 @@ _TEXTS = {"system_message", "description", "procedures", "tools", "workbench"}
 _PLAIN = (
     *("name", "description", "system_message", "model_client_stream", "reflect_on_tool_use"),
     *("max_tool_iterations", "tool_call_summary_format", "metadata", "seed", "tool_timeout"),
-    *("output_content_type_format", "recipe"),
+    *("output_content_type_format", "recipe", "gate", "rewriting"),
 )
 """Arguments that are JSON, or models of it, as they are."""
 _REQUIRED = ("name", "model_client", "description", "system_message")
@@ -87,6 +87,8 @@ class CoagAgentConfig(BaseModel):
     recipe: Recipe | None = None
     seed: int = 0
     tool_timeout: float = 60.0
+    gate: GateSettings | None = None
+    rewriting: bool = True
     deliberation: dict[str, Any] = {}
     """Those of `CycleSettings` that were given."""
     further: dict[str, Any] = {}

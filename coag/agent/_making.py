@@ -17,7 +17,7 @@ from pydantic import BaseModel
 from coag.compat import Tool
 from coag.context import CoagContext
 from coag.cycle import ApprovalPolicy, ApproveFunction, approvals_of
-from coag.memory import LongTermMemory, Procedure
+from coag.memory import GateSettings, LongTermMemory, Procedure
 from coag.models import Asker, Price
 from coag.schema import CognitiveModule, Constraint, Environment
 from coag.tracing import Recipe
@@ -73,6 +73,8 @@ class Arguments:
     approval: ApprovalPolicy | None
     approve: ApproveFunction | None
     environment: Environment | None
+    gate: GateSettings | None
+    rewriting: bool
     deliberation: Deliberation
 
     @classmethod
@@ -131,7 +133,7 @@ def make(given: Arguments) -> Made:
         tools=tools,
         context=context,
         memory=memory,
-        procedures=open_procedures(given.memory, given.procedures or {}, context.clock),
+        procedures=open_procedures(given.memory, given.procedures or {}, context.clock, given.gate),
         modules=given.modules,
         action_seconds=given.tool_timeout,
         constraints=given.constraints,
@@ -146,6 +148,7 @@ def make(given: Arguments) -> Made:
         prices=given.prices or {},
         approvals=approvals_of(given.approval, given.approve, context.clock, context.ids),
         environment=given.environment,
+        rewriting=given.rewriting,
     )
     summary = SummaryForm(given.tool_call_summary_format, given.tool_call_summary_formatter)
     form = AnswerForm(given.output_content_type, given.output_content_type_format)

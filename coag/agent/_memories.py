@@ -11,6 +11,7 @@ from coag.errors import ConfigurationError
 from coag.memory import (
     LTM_FOLDER,
     PROCEDURES_FILE,
+    GateSettings,
     LongTermMemory,
     ProceduralMemory,
     Procedure,
@@ -130,10 +131,13 @@ def _records_in(folder: Path) -> Path:
 
 
 def open_procedures(
-    given: MemoryArgument | None, own: Mapping[str, Procedure], clock: Clock
+    given: MemoryArgument | None,
+    own: Mapping[str, Procedure],
+    clock: Clock,
+    gate: GateSettings | None,
 ) -> ProceduralMemory:
     """The procedures, kept beside the long-term memory where that is a folder."""
     path: Path | None = None
     if isinstance(given, Path) or (isinstance(given, str) and "://" not in given):
         path = Path(given) / PROCEDURES_FILE
-    return ProceduralMemory({**seed_procedures(), **own}, path=path, clock=clock)
+    return ProceduralMemory({**seed_procedures(), **own}, path=path, gate=gate, clock=clock)

@@ -118,6 +118,8 @@ class MindParts:
     prices: Mapping[str, Price]
     approvals: Approvals | None
     environment: Environment | None
+    rewriting: bool = True
+    """Whether the agent may change its standing rules."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +159,7 @@ def build_mind(parts: MindParts, run_id: RunName) -> Mind:
         parts.procedures,
         lambda: _situation(parts, run_id.value),
         on_written=note_written,
-        rewriting="rewriting" not in parts.settings.without,
+        rewriting=parts.rewriting and "rewriting" not in parts.settings.without,
     )
     modules = ModuleSeam(
         parts.modules,
@@ -185,7 +187,10 @@ def build_mind(parts: MindParts, run_id: RunName) -> Mind:
         approvals=parts.approvals,
         agent=parts.name,
         constraints=ConstraintSet(
-            parts.constraints, [context, modules], seconds=parts.settings.rule_seconds
+            parts.constraints,
+            [context, modules],
+            seconds=parts.settings.rule_seconds,
+            developer=lambda: _developer_texts(parts),
         ),
         modules=modules,
         settings=parts.settings,
@@ -207,11 +212,17 @@ def build_mind(parts: MindParts, run_id: RunName) -> Mind:
     return Mind(context, deps, trace)
 
 
+def _developer_texts(parts: MindParts) -> list[str]:
+    """What the developer wrote, and what the gate let into procedures."""
+    procedures = (parts.procedures.get(name).text for name in parts.procedures.names())
+    return [parts.system_message or "", *procedures]
+
+
 def _situation(parts: MindParts, run: str) -> MemorySituation:
     """What a memory action is told of the moment."""
     memory = parts.context.working_memory
     metadata = parts.context.memory_metadata()
-    retrieval = memory.cognitive_state.retrieval
+    retrieval, taint = memory.cognitive_state.retrieval, memory.tainted_by
     return MemorySituation(
         run=run,
         activity=memory.activity,
@@ -221,6 +232,9 @@ def _situation(parts: MindParts, run: str) -> MemorySituation:
         event=_event(memory, run, place_of(metadata)),
         recalled=() if retrieval is None else tuple(hit.record for hit in retrieval.records),
         untrusted=untrusted_texts(parts.context),
+        sources=() if taint is None else taint.sources,
+        records=() if taint is None else taint.records,
+        said=memory.said_by_user(),
     )
 
 

@@ -59,7 +59,7 @@ def cycle_settings(
         raise TypeError(
             f"CoagAgent has no argument {', '.join(map(repr, unknown))}. Beside AssistantAgent's "
             f"it has modules, constraints, procedures, logs, recipe, seed, tool_timeout, models, "
-            f"prices, approval, approve, environment, {', '.join(known)}."
+            f"prices, approval, approve, environment, gate, rewriting, {', '.join(known)}."
         )
     if rounds is not None:
         bounds: Bounds = values.get("bounds") or Bounds()

@@ -22,6 +22,7 @@ from ._constrained_config import (
     read_state,
     to_config,
 )
+from ._constraint_components import asks_what_was_said
 from ._guarded_answers import GuardedResult
 from ._guarded_calls import GuardedCalls, Wanted, show_event
 from ._guarded_run import GuardedRun
@@ -93,6 +94,11 @@ class ConstrainedWorkbench(StaticStreamWorkbench):
         parallel: bool = False,
     ) -> None:
         super().__init__([])
+        if context is None and any(asks_what_was_said(rule) for rule in constraints):
+            raise ConfigurationError(
+                "only_trusted judges by what the user said, which a workbench does not hear. Give "
+                "it to a CoagAgent, or give context= and add the user's messages to it."
+            )
         given = [inner] if isinstance(inner, Workbench) else list(inner)
         runner = ToolRunner(
             [each for each in given if not isinstance(each, Workbench)],

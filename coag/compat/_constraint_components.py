@@ -9,7 +9,7 @@ from autogen_core import ComponentLoader, ComponentModel
 from pydantic import BaseModel, ConfigDict
 
 from coag.context import check_public, nested_component
-from coag.cycle import ConstraintSet, NamedConstraint, check_rule
+from coag.cycle import BoundRule, ConstraintSet, JudgedBy, NamedConstraint, check_rule
 from coag.errors import ConfigurationError
 from coag.schema import Candidate, Constraint, Imported, Verdict, check_own_code, from_import_name
 
@@ -37,6 +37,10 @@ class RuleUnderName:
     def __call__(self, candidate: Candidate, state: Any, projection: Any | None, /) -> Verdict:
         """The rule's verdict."""
         return self.rule(candidate, state, projection)
+
+    def within(self, known: JudgedBy) -> Constraint:
+        """The rule as it judges by what was said, where it asks for that."""
+        return self.rule.within(known) if isinstance(self.rule, BoundRule) else self
 
 
 def part_of(value: object, where: str) -> Part:
@@ -82,6 +86,11 @@ def constraint_config(rule: object) -> ConstraintConfig | Part:
     if _own_name(rule.judge) == rule.name:
         return own
     return ConstraintConfig(name=rule.name, rule=own)
+
+
+def asks_what_was_said(rule: object) -> bool:
+    """Whether a constraint judges by the dialogue."""
+    return isinstance(rule.rule if isinstance(rule, RuleUnderName) else rule, BoundRule)
 
 
 def _own_name(rule: Constraint) -> str:

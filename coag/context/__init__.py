@@ -22,8 +22,10 @@ from ._working_memory import (
     Deed,
     Rejection,
     Spent,
+    Taint,
     Utterance,
     WorkingMemory,
+    is_untrusted,
     rebuild,
 )
 
@@ -32,6 +34,8 @@ __all__ = [
     "CoagContextConfig",
     "WorkingMemory",
     "Spent",
+    "Taint",
+    "is_untrusted",
     "CognitiveState",
     "Utterance",
     "Deed",

@@ -24,6 +24,7 @@ from coag.schema import (
     Phase,
     Prompt,
     SystemClock,
+    Trust,
     diff_patch,
 )
 
@@ -253,6 +254,11 @@ class CoagContext(DomainHooks[StateT], ContextComponent, Generic[StateT]):
         if self.dialogue_source is not None:
             messages = await self.dialogue_source.get_messages()
             self._shown = utterances(messages, self.clock.now(), self.images.named)
+
+    def strangers_shown(self) -> frozenset[str]:
+        """Who says something untrusted in the dialogue that a foreign context decides to show."""
+        said = self._shown or ()
+        return frozenset(one.source for one in said if one.trust is Trust.UNTRUSTED)
 
     # ---- AutoGen's context API ----
 

@@ -10,6 +10,7 @@ from typing import Any
 from pydantic import Field
 
 from coag.errors import PhaseViolation, StateError
+from coag.memory import CONCLUSION, MEMORY_ACTIONS
 from coag.schema import (
     EvaluationOutcome,
     ExecutionOutcome,
@@ -42,6 +43,10 @@ REJECTIONS_KEPT = 3
 """Cycles whose rejections are kept while nothing is done in the environment."""
 DEED_TEXT = 1_000
 """Characters of a past action's result that are kept."""
+TAINT_SOURCES = 50
+"""Names of sources of untrusted text that are kept, and as many ids of records; the newest."""
+TAINT_TEXT = 4_000
+"""Characters of untrusted texts that are kept in all; the newest, each cut to a quarter of it."""
 
 
 class Utterance(Value):
@@ -78,12 +83,49 @@ class Rejection(Value):
     reason: str
 
 
+class Taint(Value):
+    """The untrusted text that an activity was shown; what is concluded since is untrusted too."""
+
+    sources: tuple[str, ...] = ()
+    """Tools, senders, sensors, modules and records' origins that it came from."""
+    records: tuple[str, ...] = ()
+    """Ids of the untrusted records that were recalled."""
+    texts: tuple[str, ...] = ()
+    """The newest of it, the agent's own answers since among it."""
+
+    def with_shown(
+        self, sources: Iterable[str] = (), *, records: Iterable[str] = (), text: str = ""
+    ) -> Taint:
+        """With more of it; itself where that is nothing new."""
+        named = tuple(dict.fromkeys((*self.sources, *sources)))[-TAINT_SOURCES:]
+        recalled = tuple(dict.fromkeys((*self.records, *records)))[-TAINT_SOURCES:]
+        texts = self.texts
+        new = text.strip()[: TAINT_TEXT // 4]
+        if new and new not in texts:
+            texts = (*texts, new)
+            while sum(map(len, texts)) > TAINT_TEXT:
+                texts = texts[1:]
+        after = Taint(sources=named, records=recalled, texts=texts)
+        return self if after == self else after
+
+
+def is_untrusted(percept: Percept) -> bool:
+    """Whether a percept brings text from outside that nobody vouches for.
+
+    An impasse does not: it is the cycle's own word on what the agent proposed.
+    """
+    return percept.trust is Trust.UNTRUSTED and percept.kind is not PerceptKind.IMPASSE
+
+
 class Spent(Value):
     """What has been spent on the goal."""
 
     usage: TokenUsage = TokenUsage()
     seconds: float = 0.0
     """From the end of Retrieval to the end of Execution, of every cycle."""
+
+
+_TAINTING = (Phase.RETRIEVAL, Phase.EXECUTION)
 
 
 class CognitiveState(Value):
@@ -135,11 +177,19 @@ class WorkingMemory(Value):
     """External actions whose outcome is not known; each stays until a percept settles it."""
     goal_id: str = ""
     """Tells this goal from every other, the same words at another time included."""
+    tainted_by: Taint | None = None
+    """The untrusted text that was shown since the activity began; None if there was none."""
 
     @property
     def in_cycle(self) -> bool:
         """True between the first and the last phase of a cycle."""
         return self.phase is not None and self.phase is not Phase.EXECUTION
+
+    def said_by_user(self) -> tuple[str, ...]:
+        """What the user said, as far as it is kept: the goal first, if it is his."""
+        goal = (self.goal,) if self.goal and self.goal_trust is Trust.USER else ()
+        said = (one.content for one in self.dialogue if one.trust is Trust.USER and not one.own)
+        return tuple(dict.fromkeys((*goal, *said)))
 
     def perceive(self, percept: Percept) -> WorkingMemory:
         """The working memory after `percept`, whose `state_patch` must be set.
@@ -158,6 +208,10 @@ class WorkingMemory(Value):
         }
         if percept.kind is PerceptKind.UNKNOWN_OUTCOME or percept.settles:
             changes["unsettled"] = self._unsettled_after(percept)
+        if is_untrusted(percept):
+            changes["tainted_by"] = (self.tainted_by or Taint()).with_shown(
+                [percept.source], text=percept.content
+            )
         if percept.hook_problem is not None:
             changes["stale"] = self.stale or percept.hook_problem
         if percept.state_patch:
@@ -217,10 +271,38 @@ class WorkingMemory(Value):
             "phase": outcome.phase,
             "cognitive_state": cognitive,
             "spent": self._spent_with(outcome),
+            "tainted_by": self._tainted_by(outcome),
         }
         if isinstance(outcome, ExecutionOutcome):
             changes |= self._after_execution(outcome)
         return self.model_copy(update=changes)
+
+    def _tainted_by(self, outcome: Outcome) -> Taint | None:
+        """The taint after what a phase was shown, or what an action of its own brought.
+
+        The actions of memory tell what the agent wrote itself; those of modules may tell anything.
+        """
+        if outcome.phase not in _TAINTING and not outcome.untrusted_from:
+            return self.tainted_by
+        taint = self.tainted_by or Taint()
+        if outcome.untrusted_from:
+            taint = taint.with_shown(outcome.untrusted_from)
+        if isinstance(outcome, RetrievalOutcome):
+            for hit in outcome.records:
+                record, origin = hit.record, hit.record.provenance
+                if origin.trust is Trust.UNTRUSTED:
+                    told = () if origin.source_kind == CONCLUSION else (origin.source,)
+                    taint = taint.with_shown(
+                        (*told, *origin.shown), records=[record.id], text=record.text
+                    )
+        if isinstance(outcome, ExecutionOutcome):
+            for done in outcome.executed:
+                own = done.action in MEMORY_ACTIONS or done.result == outcome.response
+                if done.internal and done.result and not own:
+                    taint = taint.with_shown([done.action], text=done.result)
+            if outcome.response is not None and taint != Taint():
+                taint = taint.with_shown(text=outcome.response)
+        return None if taint == Taint() else taint
 
     def _spent_with(self, outcome: Outcome) -> Spent:
         seconds = 0.0

@@ -42,6 +42,7 @@ from ._guard import Ended, run_selected
 from ._guard_deps import ActionDoor, AskReconciliation, GuardDeps, decided_at
 from ._json_schemas import schema_fault, value_fault
 from ._modules import ModuleSeam
+from ._only_trusted import BoundRule, JudgedBy, OnlyTrusted, only_trusted
 from ._returns import return_percept
 from ._rules import check_rule
 from ._running import Ran
@@ -98,6 +99,10 @@ __all__ = [
     "ConstraintSet",
     "NamedConstraint",
     "check_rule",
+    "only_trusted",
+    "OnlyTrusted",
+    "BoundRule",
+    "JudgedBy",
     "GuardedActions",
     "NoActions",
     "RESPOND",

@@ -53,7 +53,8 @@ def check(
     if verdicts[-1].allowed:
         verdicts.append(_in_force(context, deps))
     if verdicts[-1].allowed:
-        verdicts += deps.constraints.judge(ready, context.state, projection)
+        memory, spec = context.working_memory, specs[candidate.action]
+        verdicts += deps.constraints.judge(ready, context.state, projection, memory, spec)
     gain, verdict = _gain(projection, context)
     if verdict is not None:
         verdicts.append(verdict)
@@ -84,7 +85,8 @@ def may_say(text: str, context: AnyContext, deps: GuardDeps) -> Verdict:
         return verdict
     if not deps.constraints.pinned:  # the turn ended before its first cycle
         deps.constraints.pin()
-    verdicts = deps.constraints.judge(said, context.state, projection)
+    memory = context.working_memory
+    verdicts = deps.constraints.judge(said, context.state, projection, memory, RESPOND)
     return next((one for one in verdicts if not one.allowed), verdict)
 
 

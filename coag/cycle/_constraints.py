@@ -9,10 +9,18 @@ from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
-from coag.context import own_copy
+from coag.context import WorkingMemory, own_copy
 from coag.errors import ConfigurationError, UnknownNameError
-from coag.schema import Candidate, Constraint, ConstraintSource, Verdict, well_formed
+from coag.schema import (
+    ActionSpec,
+    Candidate,
+    Constraint,
+    ConstraintSource,
+    Verdict,
+    well_formed,
+)
 
+from ._only_trusted import BoundRule, JudgedBy
 from ._rules import RULE_SECONDS, TooSlowError, check_rule, limited
 
 REASON = 500
@@ -33,6 +41,12 @@ class NamedConstraint:
 
     name: str
     judge: Constraint
+
+    def within(self, known: JudgedBy | None) -> NamedConstraint:
+        """The constraint as it judges by what was said, where it asks for that."""
+        if known is None or not isinstance(self.judge, BoundRule):
+            return self
+        return NamedConstraint(self.name, self.judge.within(known))
 
     def verdict(
         self,
@@ -108,6 +122,7 @@ class ConstraintSet:
         constraints: In force from the start, asked in this order.
         sources: Contexts and modules that bring constraints of their own; asked each cycle.
         seconds: Time that a rule may take; None for any.
+        developer: Gives the developer's texts, whose values `only_trusted` lets pass.
     """
 
     def __init__(
@@ -116,10 +131,12 @@ class ConstraintSet:
         sources: Sequence[ConstraintSource] = (),
         *,
         seconds: float | None = RULE_SECONDS,
+        developer: Callable[[], Sequence[str]] = tuple,
     ) -> None:
         self.seconds = seconds
         self._own: list[NamedConstraint] = []
         self._sources = tuple(sources)
+        self._developer = developer
         self._left_out: set[str] = set()
         self._pinned: tuple[NamedConstraint, ...] = ()
         for constraint in constraints:
@@ -181,18 +198,34 @@ class ConstraintSet:
         return tuple(constraint.name for constraint in self._pinned)
 
     def judge(
-        self, candidate: Candidate, state: Any, projection: Any | None
+        self,
+        candidate: Candidate,
+        state: Any,
+        projection: Any | None,
+        memory: WorkingMemory | None = None,
+        spec: ActionSpec | None = None,
     ) -> tuple[Verdict, ...]:
         """Verdicts of the pinned constraints in order, up to the first that forbids.
 
         Each judges copies of its own: what one changes in the state or in the projection, the
         next does not see. One that changes the arguments forbids.
+
+        Args:
+            candidate: What is judged, its arguments valid.
+            state: The typed perceptual state.
+            projection: The predicted one, or None.
+            memory: What `only_trusted` judges by; without it, that forbids.
+            spec: What the action is, as for `memory`.
         """
+        known: JudgedBy | None = None
+        if memory is not None and spec is not None:
+            known = JudgedBy(memory, spec, self._developer)
         verdicts: list[Verdict] = []
         states, projections = _copies(state), _copies(projection)
         for constraint in self._pinned:
             own = candidate.model_copy(update={"arguments": deepcopy(candidate.arguments)})
-            verdicts.append(constraint.verdict(own, next(states), next(projections), self.seconds))
+            rule = constraint.within(known)
+            verdicts.append(rule.verdict(own, next(states), next(projections), self.seconds))
             if own.arguments != candidate.arguments:
                 verdicts.append(UNCHANGED_ARGUMENTS)
             if not verdicts[-1].allowed:

@@ -79,14 +79,23 @@ async def run_cycle(context: AnyContext, deps: Deps) -> AsyncGenerator[Outcome]:
             deps.actions.enter(phase)
             if phase is Phase.PROPOSAL:
                 await _list_actions(context, deps)
-            outcome = await RUN[phase](context, deps)
+            outcome = _with_sources(await RUN[phase](context, deps), context, deps)
             await commit(outcome, context, deps)
             yield outcome
     except ActionBrokenOff as stopped:
-        await commit(stopped.outcome, context, deps)
+        await commit(_with_sources(stopped.outcome, context, deps), context, deps)
         raise stopped.by from stopped
     finally:
         deps.actions.enter(None)
+
+
+def _with_sources(outcome: Outcome, context: AnyContext, deps: Deps) -> Outcome:
+    """The outcome with whose untrusted text its prompt showed that no percept or record tells."""
+    taint = context.working_memory.tainted_by
+    known = set[str]() if taint is None else set(taint.sources)
+    shown = {*deps.modules.untrusted, *context.strangers_shown()} - known
+    deps.modules.untrusted.clear()
+    return outcome.model_copy(update={"untrusted_from": tuple(sorted(shown))}) if shown else outcome
 
 
 async def _list_actions(context: AnyContext, deps: Deps) -> None:

@@ -9,7 +9,7 @@ from typing import Generic, Protocol, TypeVar
 
 from pydantic import BaseModel
 
-from coag.context import PhaseMaterial
+from coag.context import PhaseMaterial, is_untrusted
 from coag.memory import LongTermMemory, ProceduralMemory
 from coag.schema import (
     ActionSpec,
@@ -179,20 +179,21 @@ def _growing(context: AnyContext) -> bool:
 
 
 def untrusted_texts(context: AnyContext) -> tuple[str, ...]:
-    """Every untrusted text that this cycle can see; the gate and the trust of records judge by it.
+    """Every untrusted text of the activity that is still held; the gate judges by it.
 
-    What working memory still shows is of this cycle, however early it came: besides the percepts
-    and recalled records, the results of earlier external actions, others' untrusted words in the
-    dialogue, and the goal if somebody untrusted set it.
+    Percepts and recalled records, the results of earlier external actions, others' untrusted
+    words in the dialogue, the goal if somebody untrusted set it, and what is kept of earlier ones
+    (`WorkingMemory.tainted_by`).
     """
     memory = context.working_memory
     retrieval = memory.cognitive_state.retrieval
     hits: tuple[RecalledRecord, ...] = retrieval.records if retrieval else ()
     texts = (
-        *(p.content for p in memory.percepts if p.trust is Trust.UNTRUSTED),
+        *(p.content for p in memory.percepts if is_untrusted(p)),
         *(h.record.text for h in hits if h.record.provenance.trust is Trust.UNTRUSTED),
         *(deed.result for deed in memory.deeds if not deed.internal),
         *(said.content for said in memory.dialogue if said.trust is Trust.UNTRUSTED),
         *((memory.goal,) if memory.goal_trust is Trust.UNTRUSTED else ()),
+        *(() if memory.tainted_by is None else memory.tainted_by.texts),
     )
     return tuple(dict.fromkeys(text for text in texts if text))

@@ -21,6 +21,7 @@ from coag.schema import (
     Resettable,
     Section,
     Situation,
+    Trust,
     Verdict,
 )
 
@@ -60,6 +61,8 @@ class ModuleSeam:
         self._on_problem = on_problem
         self.failed: set[str] = set()
         """Names of the modules that raised or were late in this turn."""
+        self.untrusted: set[str] = set()
+        """Names of the modules that gave untrusted text for a prompt since the last outcome."""
 
     async def observe(self, event: Percept | Outcome) -> None:
         """Tells every module of what was perceived or committed."""
@@ -78,6 +81,8 @@ class ModuleSeam:
                 lambda m=module: m.contribute(phase, situation, budget),
             )
             if isinstance(section, Section):
+                if section.trust is Trust.UNTRUSTED:
+                    self.untrusted.add(module.name)
                 limit = min(section.budget, budget)
                 sections.append(section.model_copy(update={"budget": limit}))
             elif section is not None:

@@ -13,6 +13,7 @@ placeholders, repetitions and growth without bound; every version stays, with th
 
 from ._actions import (
     EPISODIC_ACTION,
+    MEMORY_ACTIONS,
     PROCEDURAL_ACTION,
     SEMANTIC_ACTION,
     MemoryActions,
@@ -23,7 +24,7 @@ from ._disowning import revoke_again, revoke_origin
 from ._earlier import Held, held_when
 from ._facts import settled
 from ._gate import GateSettings
-from ._lineage import derived_levels, trusted_at_most
+from ._lineage import CONCLUSION, binding_metadata, derived_levels, is_trusted, trusted_at_most
 from ._long_term import LongTermMemory
 from ._person import said_by_person
 from ._places import LTM_FOLDER, PROCEDURES_FILE
@@ -93,6 +94,10 @@ __all__ = [
     "EPISODIC_ACTION",
     "SEMANTIC_ACTION",
     "PROCEDURAL_ACTION",
+    "MEMORY_ACTIONS",
+    "CONCLUSION",
+    "binding_metadata",
+    "is_trusted",
     "quotes",
     "shared_run",
     "LTM_FOLDER",

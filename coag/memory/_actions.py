@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from pydantic import ValidationError
@@ -19,20 +19,24 @@ from coag.schema import (
     Written,
     one_line,
 )
-from coag.store import short_id
+from coag.store import Search, short_id
 
 from ._arguments import EpisodicArguments, ProceduralArguments, SemanticArguments, json_schema
 from ._facts import takes_on
 from ._long_term import LongTermMemory
 from ._procedural import ProceduralMemory
-from ._procedure import PendingRewrite, ProcedureVersion
+from ._procedure import PendingRewrite, ProcedureVersion, source_origin
 from ._results import Remembered
 from ._rules import RuleChange, rules_of
 from ._situation import MemorySituation
+from ._words import quotes
 
 EPISODIC_ACTION = "tool_update_episodic_memory"
 SEMANTIC_ACTION = "tool_update_semantic_memory"
 PROCEDURAL_ACTION = "tool_update_procedural_memory"
+_ALIKE = 5
+"""Records of each kind that are looked through for what a conclusion quotes."""
+MEMORY_ACTIONS = frozenset({EPISODIC_ACTION, SEMANTIC_ACTION, PROCEDURAL_ACTION})
 
 
 class MemoryActions:
@@ -124,8 +128,9 @@ class MemoryActions:
             provenance=now.provenance(given.summary, given.about),
             type=given.type,
             metadata=_metadata(now, given.about),
+            sensed=True,
             event=now.happening(),
-            derived_from=await self._kept(now.quoted_by(given.summary)),
+            derived_from=[one.id for one in await self._grounds(now, given.summary)],
             scope=given.scope or None,
         )
         return await self._told(remembered)
@@ -134,25 +139,37 @@ class MemoryActions:
         given = SemanticArguments.model_validate(call.arguments)
         fact, now = given.as_fact(), self._situation()
         old = await self._superseded(given)
-        quoted = (r for r in now.quoted_by(given.fact) if r.id != old and not takes_on(fact, r))
+        parts = (given.about, given.attribute, given.value)
+        grounds = await self._grounds(now, given.fact, *parts)
+        grounds = [one for one in grounds if one.id != old and not takes_on(fact, one)]
         remembered = await self._long_term.remember(
             MemoryKind.SEMANTIC,
             given.fact,
-            provenance=now.provenance(given.fact, given.about, given.told_value()),
+            provenance=now.provenance(given.fact, *parts),
             metadata=_metadata(now, given.about),
+            sensed=True,
             event=now.happening(),
             fact=fact,
             supersedes=old,
-            derived_from=await self._kept(quoted),
+            derived_from=[one.id for one in grounds],
             scope=given.scope or None,
         )
         return await self._told(remembered)
 
-    async def _kept(self, records: Iterable[Record]) -> list[str]:
-        """The ids of those that this memory holds, not a further source of recall."""
-        ids = [record.id for record in records]
-        held = await self._long_term.store.get(ids) if ids else []
-        return [record.id for record in held if record.scope in self._long_term.scopes.readable]
+    async def _grounds(self, now: MemorySituation, text: str, *parts: str) -> list[Record]:
+        """Those of the records on which a conclusion rests that this memory holds.
+
+        Where untrusted text was shown, those that it quotes are among them, recalled or not: an
+        earlier note of the same activity may hold what the agent repeats.
+        """
+        memory, ids = self._long_term, list(now.grounds(text, *parts))
+        if now.tainted and not now.rests_on_user(text, *parts):
+            for kind in MemoryKind:
+                search = Search(text=text, kind=kind, k=_ALIKE, scopes=memory.scopes.readable)
+                hits = await memory.store.search(search)
+                ids += [hit.record.id for hit in hits if quotes(text, [hit.record.text])]
+        held = await memory.store.get(list(dict.fromkeys(ids))) if ids else []
+        return [record for record in held if record.scope in memory.scopes.readable]
 
     async def _superseded(self, given: SemanticArguments) -> str | None:
         if not given.supersedes:
@@ -173,17 +190,22 @@ class MemoryActions:
     async def _change_rule(self, call: ActionCall) -> ActionResult:
         given = ProceduralArguments.model_validate(call.arguments)
         now = self._situation()
+        own = bool(given.rule) and now.rests_on_user(given.rule)
+        sources = () if own else now.sources
         made = self._procedural.change_rule(
             given.procedure,
             RuleChange(operation=given.operation, rule=given.rule, number=given.number),
             author=now.agent,
             reason=given.reason,
             cycle=now.cycle,
-            untrusted=now.untrusted,
-            origins=now.grounds(given.rule, given.reason),
+            untrusted=() if own else now.untrusted,
+            tainted=now.tainted and not own,
+            origins=(*now.grounds(given.rule), *map(source_origin, sources)),
         )
         if isinstance(made, PendingRewrite):
             text = f"The change of procedure {given.procedure!r} waits for approval ({made.id})."
+            if now.tainted:
+                text += " It was made after text from outside was shown."
             return ActionResult(content=text, data={"pending": made.id})
         self._written(made.written(given.procedure))
         return ActionResult(

@@ -11,8 +11,6 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from coag.schema import Fact
 
-from ._words import RUN_LENGTH
-
 
 class _Arguments(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", str_strip_whitespace=True)
@@ -54,10 +52,6 @@ class SemanticArguments(_Kept):
     value: str = Field(
         default="", max_length=200, description="What the property is; another one replaces it."
     )
-
-    def told_value(self) -> str:
-        """The value if it is a sentence, which may be a quotation; single words stand anywhere."""
-        return self.value if len(self.value.split()) >= RUN_LENGTH else ""
 
     def as_fact(self) -> Fact | None:
         """The fact in parts; None if it is told in words only.

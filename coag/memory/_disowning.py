@@ -22,8 +22,10 @@ from ._locking import lock_of
 from ._long_term import LongTermMemory
 from ._naming import full_id
 from ._procedural import ProceduralMemory
+from ._procedure import source_origin
 from ._revoking import Revocation, taken_back
 from ._stretches import begin_of, bounded, end_of, holding_again
+from ._undoing import Undone
 
 
 async def revoke_origin(
@@ -36,9 +38,11 @@ async def revoke_origin(
 ) -> Revocation:
     """Takes back what a source stated; what nobody else stated is revoked.
 
-    What others state too is trusted as they are, and what was concluded from it no more than
-    that. What these records had superseded, and is trusted more than they are now, holds again
-    beside them. Repeated after it was interrupted, it completes. It reads the whole scope twice.
+    What an agent concluded after it was shown the source's text counts as stated by it, and with
+    `None` so do the rules. What others state too is trusted as they are, and what was concluded
+    from it no more than that. What these records had superseded, and is trusted more than they
+    are now, holds again beside them. Repeated after it was interrupted, it completes. It reads the
+    whole scope twice.
 
     Args:
         memory: It writes the records' scopes.
@@ -56,14 +60,22 @@ async def revoke_origin(
         raise ValueError("The reason is empty; say why the word is taken back.")
     store, scopes = memory.store, memory.scopes.writable
     async with lock_of(store):
+        undone = Undone()
         if name is None:
             said = await _said_by(store, scopes, source)
-            if not said:
+            if procedures is not None:
+                undone = procedures.revoke({source_origin(source)}, reason=reason)
+            if not (said or undone.versions or undone.dropped):
                 raise ValueError(f"Nothing in {_one_of(scopes)} stems from {source!r}.")
         else:
             said = [await _said_in(store, scopes, source, name)]
         done = await _disowned(memory, said, source, reason, procedures)
-    return replace(done, record_id="" if name is None else said[0].id)
+    return replace(
+        done,
+        record_id="" if name is None else said[0].id,
+        procedures=(*undone.versions, *done.procedures),
+        dropped=(*(one.id for one in undone.dropped), *done.dropped),
+    )
 
 
 async def revoke_again(memory: LongTermMemory, line: Written) -> None:
@@ -142,7 +154,8 @@ def _one_of(scopes: Sequence[str]) -> str:
 
 
 def _sources(record: Record) -> list[str]:
-    return list(dict.fromkeys(one.source for one in origins(record)))
+    named = (name for one in origins(record) for name in (one.source, *one.shown))
+    return list(dict.fromkeys(named))
 
 
 async def _less_trusted(

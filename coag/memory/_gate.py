@@ -21,6 +21,13 @@ class GateSettings(Value):
     """At most this many tokens (estimated) for one procedure, standing rules included."""
     requires_approval: bool = False
     """Whether a rewrite that passes waits until somebody approves of it."""
+    untrusted_requires_approval: bool = True
+    """Whether one waits that was made after untrusted text was shown, unless it says what the user
+    said himself. Without it, only quotations are refused, and a paraphrase passes."""
+
+    def lets_wait(self, *, tainted: bool) -> bool:
+        """Whether a rewrite that passes waits."""
+        return self.requires_approval or (tainted and self.untrusted_requires_approval)
 
 
 def objections(
@@ -37,7 +44,7 @@ def objections(
         procedure: Whose text is to change; says which placeholders must stay.
         current: Its text now.
         proposed: Its text after the rewrite.
-        untrusted: Texts from outside that the agent has seen in this cycle.
+        untrusted: Texts from outside that the agent has seen.
         settings: How strict to be.
     """
     if proposed.strip() == current.strip():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from coag.schema import Lineage, Provenance, Record, Trust
+from coag.schema import Lineage, Provenance, Record, Scalar, Trust
 
 ORIGINS_KEPT = 20
 """Further origins that a record keeps, the newest ones, beside the one that is trusted best."""
@@ -52,8 +52,11 @@ def with_origin(record: Record, origin: Provenance) -> Record:
 
 
 def without_source(record: Record, source: str) -> Record | None:
-    """The record without what one source said of it; None if nobody else said it."""
-    left = tuple(one for one in origins(record) if one.source != source)
+    """The record without what one source said of it, or what was concluded after it was shown.
+
+    None if nobody else said it.
+    """
+    left = tuple(one for one in origins(record) if source not in (one.source, *one.shown))
     return _stated_by(record, left) if left else None
 
 
@@ -69,6 +72,21 @@ def _stated_by(record: Record, every: Sequence[Provenance]) -> Record:
     best = max(every, key=lambda one: _RANKS[one.trust])
     kept = [one for one in every if one is not best][-ORIGINS_KEPT:]
     return with_lineage(record.model_copy(update={"provenance": best}), also_from=tuple(kept))
+
+
+def binding_metadata(record: Record) -> Mapping[str, Scalar]:
+    """The metadata of a record by which a hard rule may go; empty where nobody vouches for them.
+
+    The agent's own code vouches for what it read off its perceptual state (`Record.sensed`), and
+    the user or the developer where all that the record stems from is theirs. A stranger's record
+    may be recalled and read, but must forbid nothing.
+    """
+    return record.metadata if record.sensed or is_trusted(record) else {}
+
+
+def is_trusted(record: Record) -> bool:
+    """Whether nobody untrusted had a part in a record."""
+    return all(one.trust is not Trust.UNTRUSTED for one in origins(record))
 
 
 def concludes(record: Record) -> bool:

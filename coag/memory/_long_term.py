@@ -78,6 +78,7 @@ class LongTermMemory:
         provenance: Provenance,
         type: str = "note",
         metadata: Mapping[str, Scalar] | None = None,
+        sensed: bool = False,
         supersedes: str | None = None,
         event: Event | None = None,
         fact: Fact | None = None,
@@ -86,14 +87,12 @@ class LongTermMemory:
     ) -> Remembered:
         """Stores a text; once this returns, it is kept.
 
-        A text that is known already stays as it was first remembered and has one more origin;
-        so has one that says the same in all but form, or the same value of the same fact.
-        Remembering it again with the very same provenance counts as new: so does the repetition
-        of an interrupted action.
+        A known text stays as it was first remembered and has one more origin; so has one that
+        says the same in all but form, or the same value of the same fact. The very same word, as
+        of an action that was interrupted and is repeated, counts as new.
 
         A fact takes the place of those on the same subject and attribute that say another value
-        and are trusted no more than it is; with those that are trusted more it stands side by
-        side, each naming the other. Other scopes have no part in any of this.
+        and are trusted no more; it stands beside those trusted more, each naming the other.
 
         Args:
             kind: Episodic for what happened, semantic for what holds.
@@ -101,13 +100,14 @@ class LongTermMemory:
             provenance: Where it comes from.
             type: The domain's own sort of record; a filter can ask for it.
             metadata: Values that a filter can ask for.
+            sensed: Whether code read the metadata off a perceptual state; see `binding_metadata`.
             event: What happened, and its place in its episode.
             fact: What is so, and of what.
-            supersedes: Id of the record whose place this one takes. A text that holds again
-                becomes current again by superseding the one that had superseded it.
+            supersedes: Id of the record whose place this one takes; a text becomes current again
+                by superseding the one that had superseded it.
             derived_from: Ids of the records from which this was concluded: it is trusted no more
                 than the least trusted of them, and revoked with each.
-            scope: Whose memory it becomes: None for the own scope, or one of `scopes.writes`.
+            scope: Whose memory it becomes; None for the own scope, else one of `scopes.writes`.
 
         Raises:
             ValueError: If the text is empty, too long or shows nothing, the metadata cannot be
@@ -120,6 +120,7 @@ class LongTermMemory:
             provenance=provenance,
             type=type,
             metadata=metadata or {},
+            sensed=sensed,
             supersedes=supersedes,
             event=event,
             fact=fact,

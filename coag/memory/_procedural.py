@@ -112,7 +112,8 @@ class ProceduralMemory:
             author: Who writes it.
             reason: Why.
             cycle: The agent's cycle, if in one.
-            untrusted: Texts from outside that the author has seen, e.g. this cycle's percepts.
+            untrusted: Texts from outside that the author has seen. If there are any, the rewrite
+                waits for approval by default; see `GateSettings`.
 
         Returns:
             The new version, or what waits for approval where the gate asks for that.
@@ -129,6 +130,7 @@ class ProceduralMemory:
             reason=reason,
             cycle=cycle,
             untrusted=tuple(untrusted),
+            tainted=bool(untrusted),
         )
         return self._change(name, wish)
 
@@ -141,6 +143,7 @@ class ProceduralMemory:
         reason: str,
         cycle: int | None = None,
         untrusted: Sequence[str] = (),
+        tainted: bool = False,
         origins: Sequence[str] = (),
     ) -> ProcedureVersion | PendingRewrite:
         """Adds, replaces or removes one standing rule; otherwise as `rewrite`.
@@ -152,8 +155,9 @@ class ProceduralMemory:
             reason: Why.
             cycle: The agent's cycle, if in one.
             untrusted: Texts from outside that the author has seen.
-            origins: Ids of the records of long-term memory on which this rests; `revoke` takes
-                it back with any of them.
+            tainted: Whether the author has seen others, which are not at hand any more.
+            origins: Ids of the records of long-term memory on which this rests, and `source:NAME`
+                for sources that the author was shown; `revoke` takes it back with any of them.
         """
         wish = Wish(
             edit=change.apply,
@@ -161,6 +165,7 @@ class ProceduralMemory:
             reason=reason,
             cycle=cycle,
             untrusted=tuple(untrusted),
+            tainted=tainted or bool(untrusted),
             origins=tuple(dict.fromkeys(origins)),
             blind=change.operation == "add",
         )

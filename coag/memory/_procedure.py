@@ -50,7 +50,8 @@ class ProcedureVersion(Value):
     diff: str
     """What changed from the version before, as a unified diff; empty for the first."""
     origins: tuple[str, ...] = ()
-    """Ids of the records of long-term memory on which the change rests."""
+    """Ids of the records of long-term memory on which the change rests, and `source:NAME` for each
+    source of untrusted text that had been shown."""
     undoes: tuple[int, ...] = ()
     """Versions whose changes this one took back, since what they rested on was revoked."""
 
@@ -63,6 +64,11 @@ class ProcedureVersion(Value):
             id=f"{procedure}@{self.version}",
             content=self.model_dump(mode="json"),
         )
+
+
+def source_origin(source: str) -> str:
+    """How `ProcedureVersion.origins` names a source of untrusted text."""
+    return f"source:{source}"
 
 
 class PendingRewrite(Value):

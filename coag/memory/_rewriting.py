@@ -30,8 +30,10 @@ class Wish:
     reason: str
     cycle: int | None
     untrusted: tuple[str, ...] = ()
+    tainted: bool = False
+    """Whether untrusted text was shown before it was made."""
     origins: tuple[str, ...] = ()
-    """Ids of the records of long-term memory on which it rests."""
+    """On what it rests; see `ProcedureVersion.origins`."""
     blind: bool = False
     """True if the edit makes sense whatever the text is that it is made from."""
 
@@ -72,7 +74,7 @@ def rewritten(
     reasons = objections(procedure, current, text, untrusted=wish.untrusted, settings=gate)
     if reasons:
         raise ProcedureRejected(name, reasons)
-    if gate.requires_approval:
+    if gate.lets_wait(tainted=wish.tainted):
         waiting = _waiting(name, history, text, wish, at)
         return held.with_pending((*held.pending, waiting)), waiting
     made = next_version(

@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from coag.schema import Event, Provenance, Record, Scalar, Trust
+from coag.schema import Event, PerceptKind, Provenance, Record, Scalar, Trust
 
-from ._words import quotes
+from ._lineage import CONCLUSION
+from ._words import quotes, restates
+
+USER = "user"
+"""The name under which the user speaks, in AutoGen's messages and in provenances."""
 
 _PLACES = ("place", "location", "position", "room", "cell")
 """Keys of a domain's metadata under which it tells where the agent is."""
@@ -29,10 +33,16 @@ class MemorySituation:
     recalled: tuple[Record, ...] = ()
     """What was recalled in this cycle."""
     untrusted: tuple[str, ...] = ()
-    """Untrusted percepts and recalled records of this cycle, as texts."""
+    """Untrusted texts that the activity was shown, as far as they are kept."""
+    sources: tuple[str, ...] = ()
+    """Tools, senders and sensors whose untrusted text the activity was shown."""
+    records: tuple[str, ...] = ()
+    """Ids of the untrusted records that the activity was shown."""
+    said: tuple[str, ...] = ()
+    """What the user said."""
     trust: Trust = Trust.USER
-    """Trust of the agent's own conclusions. A text that quotes an untrusted one is always
-    untrusted, and none may have the trust of a developer's word."""
+    """Trust of the agent's own conclusions where nothing untrusted was shown. None may have the
+    trust of a developer's word."""
 
     def __post_init__(self) -> None:
         if self.trust is Trust.DEVELOPER:
@@ -41,16 +51,35 @@ class MemorySituation:
                 "trust is Trust.USER or Trust.UNTRUSTED."
             )
 
-    def provenance(self, *texts: str) -> Provenance:
-        """Where a conclusion of the agent in these words comes from."""
-        quoting = any(quotes(text, self.untrusted) for text in texts)
+    @property
+    def tainted(self) -> bool:
+        """Whether the activity was shown untrusted text, so that what it concludes is that too."""
+        return bool(self.untrusted or self.sources or self.records)
+
+    def rests_on_user(self, text: str, *parts: str) -> bool:
+        """Whether a text says what the user said himself, and the parts name nothing else."""
+        return restates(text, self.said, *parts)
+
+    def provenance(self, text: str, *parts: str) -> Provenance:
+        """Where a conclusion of the agent in these words comes from.
+
+        What the user said himself stems from him. All else is the agent's, and untrusted if the
+        activity was shown untrusted text, whatever the words: trust follows derivation.
+
+        Args:
+            text: What is to be remembered.
+            parts: What it names: a thing, an attribute, a value.
+        """
+        own = self.rests_on_user(text, *parts)
+        tainted = self.tainted and not own
         return Provenance(
             run=self.run,
             activity=self.activity,
             cycle=self.cycle,
-            source=self.agent,
-            source_kind="agent",
-            trust=Trust.UNTRUSTED if quoting else self.trust,
+            source=USER if own else self.agent,
+            source_kind=PerceptKind.MESSAGE.value if own else CONCLUSION,
+            trust=Trust.UNTRUSTED if tainted else self.trust,
+            shown=self.sources if tainted else (),
         )
 
     def happening(self) -> Event | None:
@@ -68,17 +97,20 @@ class MemorySituation:
         )
 
     def grounds(self, *texts: str) -> tuple[str, ...]:
-        """Ids of the recalled records on which a rule in these words rests.
+        """Ids of the records on which a conclusion in these words rests.
 
-        Those that it quotes, and every untrusted one: a rule may say in other words what such a
-        record made the agent believe.
+        Those recalled in this cycle that it quotes, and every untrusted one that the activity was
+        shown: one may say in other words what such a record made one believe. What the user said
+        himself rests on none.
         """
-        quoted = self.quoted_by(*texts)
-        return tuple(
-            record.id
+        if self.rests_on_user(*texts):
+            return ()
+        recalled = (
+            record
             for record in self.recalled
-            if record in quoted or record.provenance.trust is Trust.UNTRUSTED
+            if record.provenance.trust is Trust.UNTRUSTED or record in self.quoted_by(*texts)
         )
+        return tuple(dict.fromkeys((*(record.id for record in recalled), *self.records)))
 
 
 def place_of(metadata: Mapping[str, Scalar]) -> str:

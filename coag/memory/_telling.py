@@ -25,6 +25,8 @@ class ToRemember:
     """The domain's own sort of record; a filter can ask for it."""
     metadata: Mapping[str, Scalar] = field(default_factory=dict[str, Scalar])
     """Values that a filter can ask for."""
+    sensed: bool = False
+    """Whether the metadata were read off a perceptual state; see `Record.sensed`."""
     supersedes: str | None = None
     """Id of the record whose place this one takes."""
     event: Event | None = None
@@ -57,6 +59,7 @@ def record_of(given: ToRemember, scope: str, clock: Clock) -> Record:
         provenance=given.provenance,
         type=given.type,
         metadata=dict(given.metadata),
+        sensed=given.sensed and bool(given.metadata),
         event=given.event,
         fact=given.fact,
     )

@@ -24,6 +24,14 @@ _TURNING = frozenset(
     )
 )
 """Words that turn a sentence around; texts that differ in one of them are not near-equal."""
+_FRAME = frozenset(
+    (
+        *("i", "me", "my", "mine", "we", "us", "our", "you", "your", "user", "users", "s"),
+        *("a", "an", "the", "please", "remember", "note", "that"),
+    )
+)
+"""Words that do not tell whether two sentences of a speaker, or about him, say the same."""
+_SENTENCE_END = re.compile(r"(?<=[.!?;])\s+")
 
 _LETTERS = 16
 """So many letters in a row are a quotation too, wherever spaces and dots cut them into words."""
@@ -101,6 +109,38 @@ def quotes(text: str, others: Iterable[str]) -> bool:
     """Whether a text shares a run with one of the others, or, being shorter, stands in it."""
     length = min(RUN_LENGTH, len(words(text)))
     return length > 0 and shared_run(text, others, length=length) is not None
+
+
+def restates(text: str, said: Iterable[str], *parts: str) -> bool:
+    """Whether every sentence of a text is a whole one of a speaker's own, but for his person.
+
+    So `The user likes tea` restates `Please remember that I like tea`. What leaves a word out
+    does not: it may have been a condition, a negation, or whom he quotes. A question states
+    nothing.
+
+    Args:
+        text: What is said to be his.
+        said: What he said.
+        parts: What is said to be named in the text, e.g. a value; none may be of other words.
+    """
+    spoken = [_stems(one) for text in said for one in _sentences(text) if not one.endswith("?")]
+    stated = [stems for one in _sentences(text) if (stems := _stems(one))]
+    known = {*words(text), *_FRAME}
+    return (
+        bool(stated)
+        and all(len(stems) > 1 and stems in spoken for stems in stated)
+        and all(known.issuperset(words(part)) for part in parts)
+    )
+
+
+def _sentences(text: str) -> list[str]:
+    return [sentence.strip() for sentence in _SENTENCE_END.split(text)]
+
+
+def _stems(sentence: str) -> list[str]:
+    """The words of a sentence that tell what it says, without an `s` at their ends."""
+    told = [word for word in words(sentence) if word not in _FRAME]
+    return [word[:-1] if len(word) > 3 and word.endswith("s") else word for word in told]
 
 
 def near_equal(one: str, other: str) -> bool:

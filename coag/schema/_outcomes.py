@@ -72,6 +72,9 @@ class _OutcomeBase(Value):
     at: Moment
     usage: TokenUsage = TokenUsage()
     """What the model calls of this phase used, failed attempts included."""
+    untrusted_from: tuple[str, ...] = ()
+    """Modules, and speakers of another context's dialogue, whose untrusted text was shown in this
+    phase and not before in the activity."""
 
 
 class RetrievalOutcome(_OutcomeBase):

@@ -36,6 +36,9 @@ class Provenance(Value):
     source_kind: str
     """`agent` for the agent's own conclusion, otherwise the kind of percept it rests on."""
     trust: Trust
+    shown: tuple[str, ...] = ()
+    """For a conclusion: the tools, senders and sensors whose untrusted text its activity had been
+    shown. Taking back one source's word takes back what was concluded from it."""
 
 
 class Event(Value):
@@ -128,6 +131,9 @@ class Record(Value):
     type: str = "note"
     """The domain's own sort of record, e.g. `obstacle`; a filter can ask for it."""
     metadata: dict[str, Scalar] = Field(default_factory=dict)
+    sensed: bool = False
+    """Whether the agent's own code read the metadata off its perceptual state. Only such metadata,
+    and those of trusted records, may decide what a hard rule forbids."""
     supersedes: str | None = None
     superseded_by: str | None = None
     event: Event | None = None

@@ -18,6 +18,7 @@ from autogen_agentchat.messages import TextMessage
 from autogen_core import CancellationToken
 
 from coag import CoagAgent, Verdict
+from coag.memory import GateSettings
 from coag.proof import Rule
 from coag.schema import Candidate
 from coag.tracing import PhasePages, PlainPages, closing_hash, file_hash, opening_hash, read_lines
@@ -73,6 +74,7 @@ RULE = (
 def butler(logs: Path, **settings: Any) -> CoagAgent:
     """An agent with every sort of cycle ahead of it."""
     settings.setdefault("depth", "full")
+    settings.setdefault("gate", GateSettings(untrusted_requires_approval=False))
     model = brain(
         [fetching("cup"), fetching("vase")],
         [fetching("pan"), fetching("pot")],

@@ -93,7 +93,9 @@ async def import_records(
 
 def _changed(record: Record, renaming: Renaming, trust: Trust | None) -> Record:
     renamed = renaming.of(record)
-    return renamed if trust is None else trusted_at_most(renamed, trust)
+    if trust is None:
+        return renamed
+    return trusted_at_most(renamed, trust).model_copy(update={"sensed": False})
 
 
 class _Reading:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, cast
 
+from coag.context import WorkingMemory
 from coag.cycle import NOT_OFFERED, OFFER, ConstraintSet
 from coag.schema import (
+    ActionSpec,
     Candidate,
     EvaluationOutcome,
     ExecutionOutcome,
@@ -148,7 +150,12 @@ class TapeRules(ConstraintSet):
         return self._rules.pinned
 
     def judge(
-        self, candidate: Candidate, state: Any, projection: Any | None
+        self,
+        candidate: Candidate,
+        state: Any,
+        projection: Any | None,
+        memory: WorkingMemory | None = None,
+        spec: ActionSpec | None = None,
     ) -> tuple[Verdict, ...]:
         """Verdicts of what is in force in this cycle."""
-        return self._rules.judge(candidate, state, projection)
+        return self._rules.judge(candidate, state, projection, memory, spec)

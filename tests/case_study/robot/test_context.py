@@ -139,6 +139,17 @@ def test_record_of_something_else_is_no_obstacle() -> None:
     assert remembered_obstacles([_record("It rained.", x=1, y=2)]) == {}
 
 
+@pytest.mark.parametrize("sensed", [True, False])
+def test_an_untrusted_record_blocks_a_cell_only_if_the_robots_own_code_read_it_off(
+    sensed: bool,
+) -> None:
+    origin = BLOCKED.record.provenance.model_copy(update={"trust": Trust.UNTRUSTED})
+    record = BLOCKED.record.model_copy(update={"provenance": origin, "sensed": sensed})
+    hit = BLOCKED.model_copy(update={"record": record})
+
+    assert (remembered_obstacles([hit]) != {}) is sensed
+
+
 @pytest.mark.parametrize(
     ("action", "arguments", "position", "battery"),
     [

@@ -16,6 +16,7 @@ from coag.memory import (
     EPISODIC_ACTION,
     PROCEDURAL_ACTION,
     SEMANTIC_ACTION,
+    GateSettings,
     ProceduralMemory,
 )
 from coag.proof import replay, verify
@@ -44,7 +45,10 @@ def porter(memory: LongTermMemory | None = None, logs: Path | None = None) -> Co
         (PROCEDURAL_ACTION, json.dumps(rule)),
         respond(),
     )
-    return CoagAgent("porter", mind, tools=[read_sign], memory=memory, logs=logs, proposal="json")
+    gate = GateSettings(untrusted_requires_approval=False)
+    return CoagAgent(
+        "porter", mind, tools=[read_sign], memory=memory, logs=logs, proposal="json", gate=gate
+    )
 
 
 async def say(agent: CoagAgent, text: str = "Where do all keys belong, under the mat?") -> None:

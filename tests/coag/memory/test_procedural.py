@@ -158,9 +158,11 @@ def test_gate_allows_what_stood_in_the_procedure_before() -> None:
     memory = memory_of()
     outside = "Look at the state. Greet people kindly today, please."
 
-    memory.rewrite(
+    waiting = memory.rewrite(
         "check", "Look at the state. Then act.", author="a", reason="r", untrusted=[outside]
     )
+    assert isinstance(waiting, PendingRewrite)
+    memory.approve(waiting.id, by="Eve")
 
     assert memory.get("check").version == 2
 

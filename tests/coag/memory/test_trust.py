@@ -8,7 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coag.memory import LongTermMemory, Remembered, ToRemember, revoke_origin
+from coag.memory import (
+    LongTermMemory,
+    Remembered,
+    ToRemember,
+    binding_metadata,
+    revoke_origin,
+)
 from coag.schema import Fact, MemoryKind, Provenance, Record, SteppingClock, Trust
 from coag.store import HashEmbedder, InMemoryStore
 
@@ -214,6 +220,23 @@ async def test_a_record_whose_only_source_is_revoked_goes_with_all_that_rests_on
     assert set(done.records) == {only.record.id, made.record.id}
     with pytest.raises(ValueError, match="There is no record"):
         await revoke_origin(memory, only.record.id, "ann", "Again.")
+
+
+async def test_metadata_bind_only_where_code_read_them_off_or_nobody_untrusted_had_a_part(
+    memory: LongTermMemory,
+) -> None:
+    async def write(text: str, by: Provenance, *, sensed: bool = False) -> Record:
+        done = await memory.remember(
+            EPISODIC, text, provenance=by, metadata={"x": 1}, sensed=sensed
+        )
+        return done.record
+
+    planted = await write("A wall.", WEB)
+    assert binding_metadata(planted) == {}
+    assert binding_metadata(await write("A wall.", ANN)) == {}  # her word is not its metadata
+    assert binding_metadata(await write("A wall.", ROBBIE, sensed=True)) == {}
+    assert binding_metadata(await write("A gate.", WEB, sensed=True)) == {"x": 1}
+    assert binding_metadata(await write("A door.", ANN)) == {"x": 1}
 
 
 @given(
