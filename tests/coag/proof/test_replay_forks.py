@@ -96,6 +96,7 @@ async def test_a_fork_that_stopped_before_it_acted_is_replayed(at: str, tmp_path
     await check_same(forked)
 
 
+@pytest.mark.broken_trace("it edits what a fork remembers")
 async def test_what_a_fork_remembers_is_known_to_its_replay(tmp_path: Path) -> None:
     agent = scholar(logs=str(tmp_path / "logs"))
     said = [TextMessage(content="Learn.", source="user")]
