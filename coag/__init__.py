@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from coag.awareness import Awareness
     from coag.compat import tool
     from coag.context import CoagContext, Rendering, WorkingMemory
-    from coag.cycle import Bounds, CycleSettings, only_trusted
+    from coag.cycle import Bounds, CycleSettings, only_trusted, rule
     from coag.errors import CoagError
     from coag.memory import LongTermMemory, ProceduralMemory
     from coag.models import ScriptedModel, open_model
@@ -31,6 +31,7 @@ _HOMES = {
     "CoagAgent": "coag.agent",
     "Awareness": "coag.awareness",
     "tool": "coag.compat",
+    "rule": "coag.cycle",
     "CoagContext": "coag.context",
     "WorkingMemory": "coag.context",
     "Rendering": "coag.context",
@@ -54,6 +55,7 @@ __all__ = [  # pyright: ignore[reportUnsupportedDunderAll] - loaded on first use
     "CoagAgent",
     "Awareness",
     "tool",
+    "rule",
     "CoagContext",
     "WorkingMemory",
     "Rendering",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -142,8 +142,7 @@ class Mind:
 
 def build_mind(parts: MindParts, run_id: RunName) -> Mind:
     """Wires the parts: what each phase may call, and how what is written reaches the trace."""
-    context, trace = parts.context, SwitchableTrace()
-    clock, ids = context.clock, context.ids
+    context, trace, clock = parts.context, SwitchableTrace(), parts.context.clock
 
     def note_written(written: Written) -> None:
         trace.write(written)
@@ -182,7 +181,7 @@ def build_mind(parts: MindParts, run_id: RunName) -> Mind:
         procedures=parts.procedures,
         trace=trace,
         clock=clock,
-        ids=ids,
+        ids=context.ids,
         memory=parts.memory,
         approvals=parts.approvals,
         agent=parts.name,
@@ -199,17 +198,24 @@ def build_mind(parts: MindParts, run_id: RunName) -> Mind:
         system_message=parts.system_message or "",
         environment=parts.environment,
     )
+    context.on_added = _taking_in(context, deps, run_id)
+    return Mind(context, deps, trace)
+
+
+def _taking_in(
+    context: CoagContext[Any], deps: Deps, run_id: RunName
+) -> Callable[[Sequence[Percept]], Awaitable[None]]:
+    """Has messages perceived that were added to the context, with lines in the run's trace."""
 
     async def take_in(added: Sequence[Percept]) -> None:
-        if run_id.value:  # before the run begins, its first snapshot will show them
+        if run_id.value:
             await perceive(added, context, deps)
-            trace.flush()
+            deps.trace.flush()
             return
-        for percept in added:
+        for percept in added:  # the first snapshot of the run will show them
             context.perceive(percept)
 
-    context.on_added = take_in
-    return Mind(context, deps, trace)
+    return take_in
 
 
 def _developer_texts(parts: MindParts) -> list[str]:

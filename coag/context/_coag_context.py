@@ -25,7 +25,6 @@ from coag.schema import (
     Prompt,
     SystemClock,
     Trust,
-    diff_patch,
 )
 
 from ._budgets import Budgets
@@ -180,30 +179,9 @@ class CoagContext(DomainHooks[StateT], ContextComponent, Generic[StateT]):
         """The percept with the state change that it makes, and what it settles."""
         if percept.state_patch is not None:
             return percept
-        percept = percept.model_copy(update=self._change_by(percept))
+        percept = percept.model_copy(update=self.change_by(percept))
         settled = [one.intent_id for one in self._memory.unsettled if self.settles(percept, one)]
         return percept.model_copy(update={"settles": tuple(settled)}) if settled else percept
-
-    def _change_by(self, percept: Percept) -> dict[str, Any]:
-        """What the hook makes of a percept: its `state_patch`, and a problem where it raised."""
-        hook = {
-            PerceptKind.TOOL_RETURN: self._update_state_from_function_result,
-            PerceptKind.UNKNOWN_OUTCOME: self._update_state_from_unknown_outcome,
-            PerceptKind.SETTLED: self._update_state_from_settlement,
-            PerceptKind.PROPERTY_CHANGE: self._update_state_from_percept,
-            PerceptKind.SIGNAL: self._update_state_from_percept,
-        }.get(percept.kind)
-        if hook is None:
-            return {"state_patch": {}}
-        try:
-            after = checked_dump(hook(self.state, percept))
-        except Exception as error:  # the domain's own code; what it raised stays in the percept
-            problem = (
-                f"{hook.__name__} raised {type(error).__name__}: {error}; "
-                f"percept {percept.id} from {percept.source!r} changed no state."
-            )
-            return {"state_patch": {}, "hook_problem": problem}
-        return {"state_patch": diff_patch(self._memory.perceptual_state, after)}
 
     def commit(self, outcome: Outcome) -> None:
         """Takes in a phase's outcome; the next phase reads the result.

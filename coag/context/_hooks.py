@@ -21,7 +21,7 @@ from coag.schema import (
 )
 
 from ._rendering import PhaseMaterial, Renderer
-from ._states import AssistantState, StateT, dump_state, load_state
+from ._states import AssistantState, StateT, checked_dump, dump_state, load_state
 from ._working_memory import WorkingMemory
 
 _TELLING = (PerceptKind.TOOL_RETURN, PerceptKind.PROPERTY_CHANGE, PerceptKind.SIGNAL)
@@ -234,6 +234,10 @@ class DomainHooks(Generic[StateT]):
         """The predicted state after a candidate, or None without a forward model."""
         return self._project(candidate, self.state)
 
+    def predict(self, candidate: Candidate, state: StateT) -> StateT | None:
+        """The state that a candidate would lead to from a given one; for tests of rules."""
+        return self._project(candidate, state)
+
     def describe_predictions(self, evaluations: Sequence[Evaluation]) -> dict[str, str]:
         """The predicted states of surviving candidates as the domain tells them, by id."""
         return {
@@ -268,6 +272,27 @@ class DomainHooks(Generic[StateT]):
     def progress_key(self) -> str:
         """What must change for a failed action to be worth repeating."""
         return self._progress_key(self.state)
+
+    def change_by(self, percept: Percept) -> dict[str, Any]:
+        """What the hook makes of a percept: its `state_patch`, and a problem where it raised."""
+        hook = {
+            PerceptKind.TOOL_RETURN: self._update_state_from_function_result,
+            PerceptKind.UNKNOWN_OUTCOME: self._update_state_from_unknown_outcome,
+            PerceptKind.SETTLED: self._update_state_from_settlement,
+            PerceptKind.PROPERTY_CHANGE: self._update_state_from_percept,
+            PerceptKind.SIGNAL: self._update_state_from_percept,
+        }.get(percept.kind)
+        if hook is None:
+            return {"state_patch": {}}
+        try:
+            after = checked_dump(hook(self.state, percept))
+        except Exception as error:  # the domain's own code; what it raised stays in the percept
+            problem = (
+                f"{hook.__name__} raised {type(error).__name__}: {error}; "
+                f"percept {percept.id} from {percept.source!r} changed no state."
+            )
+            return {"state_patch": {}, "hook_problem": problem}
+        return {"state_patch": diff_patch(self._memory.perceptual_state, after)}
 
     def settles(self, percept: Percept, action: UnsettledAction) -> bool:
         """Whether a percept tells what became of an action; what raises tells nothing."""

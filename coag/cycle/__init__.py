@@ -10,6 +10,7 @@ left, and only Execution acts, at most once. A cycle in which nothing survives i
 and the next cycle perceives it.
 """
 
+from ._action_rules import ActionRule, rule
 from ._actions import RESPOND, GuardedActions, NoActions, respond_spec
 from ._answers import (
     DeliberationAnswer,
@@ -96,6 +97,8 @@ __all__ = [
     "CURRENT_STATE",
     "OFFER",
     "NOT_OFFERED",
+    "rule",
+    "ActionRule",
     "ConstraintSet",
     "NamedConstraint",
     "check_rule",

@@ -1,0 +1,154 @@
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+import pytest
+from autogen_core import FunctionCall
+from kits.banks import Account, AccountContext, Bank
+
+from coag import CoagAgent, ScriptedModel, rule
+from coag.compat import ConstrainedWorkbench
+from coag.errors import ConfigurationError
+from coag.models import scripted_answers
+from coag.schema import Candidate, UnsettledAction
+from coag.testing import assert_allows, assert_forbids, percept
+
+HERE = Account(balance=100)
+
+
+@rule("pay", "refund")
+def at_most_fifty(amount: float) -> str | None:
+    """No more than 50."""
+    return "more than 50" if amount > 50 else None
+
+
+@rule("pay")
+def within_balance(amount: float, state: Account) -> str | None:
+    return f"only {state.balance} are left" if amount > state.balance else None
+
+
+never_overdrawn = rule(
+    "pay", name="never_overdrawn", after=lambda s: s.balance >= 0, reason="it would overdraw"
+)
+
+
+def test_a_rule_judges_its_own_actions_and_lets_others_pass() -> None:
+    for action in ("pay", "refund"):
+        assert assert_forbids(at_most_fifty, action, HERE, amount=51).reason == "more than 50"
+        assert_allows(at_most_fifty, action, HERE, amount=50)
+    assert_allows(at_most_fifty, "respond", HERE, text="51")
+    assert_forbids(within_balance, "pay", HERE, amount=101)
+
+
+def test_a_projection_that_is_asked_for_and_not_known_forbids() -> None:
+    assert (
+        assert_forbids(never_overdrawn, "pay", HERE).reason == "what it leads to is not known yet"
+    )
+    assert_forbids(never_overdrawn, "pay", HERE, after=Account(balance=-1))
+    assert_allows(never_overdrawn, "pay", HERE, after=Account(balance=0))
+    assert never_overdrawn.name == "never_overdrawn"
+
+    @rule("pay")
+    def keeps_ten(after: Account) -> str | None:
+        return None if after.balance >= 10 else "ten have to stay"
+
+    assert_forbids(keeps_ten, "pay", HERE)
+    assert_allows(keeps_ten, "pay", HERE, after=Account(balance=10))
+
+
+def test_where_and_a_body_both_have_to_agree() -> None:
+    @rule("pay", where=lambda state: state.calls == 0, reason="there was a call")
+    def small(amount: float) -> str | None:
+        return "too much" if amount > 5 else None
+
+    assert assert_forbids(small, "pay", Account(calls=1), amount=1).reason == "there was a call"
+    assert assert_forbids(small, "pay", Account(), amount=6).reason == "too much"
+    assert_allows(small, "pay", Account(), amount=5)
+
+
+@pytest.mark.parametrize("said", [True, False, 0, "", [], object()])
+def test_whatever_is_no_reason_and_not_none_forbids(said: Any) -> None:
+    @rule("pay")
+    def odd(amount: float) -> Any:
+        return said
+
+    assert "return None to allow" in assert_forbids(odd, "pay", HERE, amount=1).reason
+
+
+def test_an_argument_that_the_action_does_not_have_forbids_and_a_default_is_used() -> None:
+    @rule("pay")
+    def misspelt(ammount: float) -> str | None:
+        return None
+
+    @rule("pay")
+    def optional(note: str = "none") -> str | None:
+        return None if note == "none" else "no notes"
+
+    assert "no argument of the action" in assert_forbids(misspelt, "pay", HERE, amount=1).reason
+    assert_allows(optional, "pay", HERE, amount=1)
+    assert_forbids(optional, "pay", HERE, note="x")
+
+
+def test_while_an_outcome_is_not_known_a_fresh_rule_forbids() -> None:
+    only_fresh = rule("pay", name="only_fresh", fresh=True)
+    open_one = UnsettledAction(intent_id="1", action="refund", arguments={}, cycle=1)
+    candidate = Candidate(id="1", action="pay", arguments={}, unsettled=(open_one,))
+    assert not only_fresh(candidate, HERE, None).allowed
+    assert_allows(only_fresh, "pay", HERE)
+
+
+def test_what_cannot_be_a_rule_is_refused_when_it_is_made() -> None:
+    async def waits(amount: float) -> str | None:
+        return None
+
+    def swallows(*amounts: float) -> str | None:
+        return None
+
+    with pytest.raises(ConfigurationError, match="names no action"):
+        rule()
+    with pytest.raises(ConfigurationError, match="needs reason="):
+        rule("pay", after=lambda s: True, name="x")
+    with pytest.raises(ConfigurationError, match="plain function"):
+        rule("pay")(waits)
+    with pytest.raises(ConfigurationError, match="takes amounts"):
+        rule("pay")(swallows)
+
+
+async def test_rules_hold_in_an_agent_and_behind_a_workbench_and_know_the_time() -> None:
+    times: list[datetime] = []
+
+    @rule("pay")
+    def noted(now: datetime) -> str | None:
+        times.append(now)
+        return None
+
+    bank = Bank()
+    calls = [FunctionCall(id=str(n), name="pay", arguments=f'{{"amount": {n}}}') for n in (51, 40)]
+    agent = CoagAgent(
+        "teller",
+        ScriptedModel(scripted_answers([calls, "Done."])),
+        tools=bank.tools(),
+        model_context=AccountContext(),
+        constraints=[at_most_fifty, within_balance, noted],
+        depth="compact",
+    )
+    await agent.run(task="Pay.")
+    assert bank.paid == [40]
+    assert len(set(times)) == 1
+    bench = ConstrainedWorkbench(
+        bank.tools(), constraints=[at_most_fifty], context=AccountContext()
+    )
+    assert (await bench.call_tool("pay", {"amount": 51})).is_error
+    assert not (await bench.call_tool("pay", {"amount": 10})).is_error
+    assert bank.paid == [40, 10]
+
+
+def test_a_hook_is_tested_by_a_percept_of_a_line() -> None:
+    context = AccountContext()
+    context.perceive(percept("look", {"balance": 7}))
+    assert context.state.balance == 7
+    with pytest.raises(AssertionError, match=r"within_balance forbids pay\(amount=8\)"):
+        assert_allows(within_balance, "pay", context.state, amount=8)
+    with pytest.raises(AssertionError, match=r"within_balance allows pay\(amount=7\)"):
+        assert_forbids(within_balance, "pay", context.state, amount=7)
