@@ -157,7 +157,7 @@ class Voice:
         last = result.last
         handoff = self.handoffs.by_name.get((last.ended_by if last else None) or "")
         if handoff is not None:
-            return self._handoff(handoff, done, metadata)
+            return self._handoff(handoff, done, metadata, may_say)
         cut_off = not result.answered and not result.withheld
         if result.reason == "actions" and last is not None and cut_off:
             ran = [one for one in last.executed if one.intent_id is not None]
@@ -169,9 +169,14 @@ class Voice:
         return TextMessage(content=result.response, source=self.name, metadata=metadata)
 
     def _handoff(
-        self, handoff: Handoff, done: Sequence[Executed], metadata: dict[str, str]
+        self,
+        handoff: Handoff,
+        done: Sequence[Executed],
+        metadata: dict[str, str],
+        may_say: Callable[[str], bool],
     ) -> HandoffMessage:
-        carried = done[-CARRIED:]
+        """The developer's message; with it go the last results that the rules let out."""
+        carried = [one for one in done[-CARRIED:] if may_say(one.result)]
         context: list[LLMMessage] = []
         if carried:
             calls = [function_call(one) for one in carried]

@@ -1,0 +1,123 @@
+"""Kills the refund desk at random instants and goes on with it, as often as is asked.
+
+`python -m kits.killed_desk FOLDER NUMBER SEED` prints a line of JSON per kill. Each desk runs in a
+fork of this process, which has imported everything, so that a kill costs no start of Python.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import random
+import signal
+import sqlite3
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import refund_desk
+
+from coag import CoagAgent
+from coag.errors import CoagError
+from coag.proof import examine
+from coag.tracing import list_runs, read_run
+
+LONGEST = 0.6
+"""Seconds after which a desk is killed at the latest; a turn takes about half of it."""
+_INSERT = "INSERT OR IGNORE INTO refunds"
+
+
+def dying(when: str) -> type[sqlite3.Connection]:
+    """A connection that ends the process right before or after a refund is in the database."""
+
+    class Dying(sqlite3.Connection):
+        def execute(self, sql: str, *given: Any) -> sqlite3.Cursor:
+            if when == "before" and sql.startswith(_INSERT):
+                os.kill(os.getpid(), signal.SIGKILL)
+            cursor = super().execute(sql, *given)
+            if when == "after" and sql.startswith(_INSERT):
+                os.kill(os.getpid(), signal.SIGKILL)
+            return cursor
+
+    return Dying
+
+
+async def serve(folder: Path) -> None:
+    """One turn of the desk, or what is left of it."""
+    logs = folder / "logs"
+    found = list_runs(logs) if logs.exists() else []
+    runs = [run for run in found if read_run(run.path).ended_at is None]
+    if runs and runs[0].trace_path.exists():
+        desk = await CoagAgent.resume(runs[0].path)
+    else:
+        desk, runs = refund_desk.build(str(folder)), []
+    task = None if runs and desk.in_turn else "Please give me back the money for order 17."
+    result = await desk.run(task=task)
+    (folder / "said.txt").write_text(result.messages[-1].to_text())
+    await desk.close()
+
+
+def in_a_fork(folder: Path, when: str, seconds: float | None) -> bool:
+    """Serves in a fork of this process; False if it was killed."""
+    child = os.fork()
+    if child == 0:
+        try:
+            if when in ("before", "after"):
+                kind = dying(when)
+                real = sqlite3.connect
+                refund_desk.sqlite3.connect = lambda *a, **k: real(*a, **{**k, "factory": kind})  # type: ignore[attr-defined]
+            asyncio.run(serve(folder))
+            os._exit(0)
+        except BaseException as error:  # the parent says of which kind it was
+            (folder / "error.txt").write_text(f"{type(error).__name__}: {error}")
+            os._exit(1)
+    if seconds is not None:
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            done, status = os.waitpid(child, os.WNOHANG)
+            if done:
+                return status == 0
+            time.sleep(0.002)
+        os.kill(child, signal.SIGKILL)
+    _, status = os.waitpid(child, 0)
+    return status == 0
+
+
+def killed(folder: Path, source: random.Random) -> dict[str, Any]:
+    """One desk that is killed once or more, and then left alone."""
+    (folder / "logs").mkdir(parents=True)
+    kills = 0
+    for _ in range(source.choice((1, 1, 2))):
+        when = source.choice(("before", "after", "any", "any"))
+        kills += not in_a_fork(folder, when, source.uniform(0, LONGEST) if when == "any" else None)
+    done = in_a_fork(folder, "", None)
+    with sqlite3.connect(folder / "shop.db") as shop:
+        shop.executescript(refund_desk.TABLES)
+        refunds = [amount for (amount,) in shop.execute("SELECT amount FROM refunds")]
+    try:
+        found = [v.text for run in list_runs(folder / "logs") for v in examine(run).violations]
+    except CoagError as error:
+        found = [str(error)]
+    said = folder / "said.txt"
+    error = folder / "error.txt"
+    return {
+        "kills": kills,
+        "done": done,
+        "refunds": refunds,
+        "violations": found,
+        "said": said.read_text() if said.exists() else error.read_text() if error.exists() else "",
+    }
+
+
+def main(folder: str, number: int, seed: int) -> None:
+    """Kills as many desks as is asked; their memory is in RAM, since this is about the money."""
+    refund_desk.CoagAgent = lambda *a, **k: CoagAgent(*a, **{**k, "memory": None})  # type: ignore[misc, assignment]
+    source = random.Random(seed)
+    for count in range(number):
+        print(json.dumps(killed(Path(folder) / str(count), source)), flush=True)  # noqa: T201
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))
