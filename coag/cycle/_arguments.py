@@ -37,7 +37,8 @@ def parse_arguments(
     candidate: Candidate, spec: ActionSpec
 ) -> tuple[dict[str, Any] | None, Verdict]:
     """The arguments as an object that fits the action's schema, or the reason why they do not."""
-    if len(candidate.raw_arguments) >= ANSWER_CHARACTERS:  # longer ones were cut to this
+    cut = not spec.internal and len(candidate.raw_arguments) >= ANSWER_CHARACTERS
+    if cut:  # longer ones were cut to this when they came
         return None, _forbid(f"they have {ANSWER_CHARACTERS:,} characters or more: give fewer")
     try:
         parsed = json.loads(candidate.raw_arguments or "{}")

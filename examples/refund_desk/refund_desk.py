@@ -172,7 +172,7 @@ async def serve(folder: str, model: str | None) -> None:
     """Goes on with a run that was killed, or begins one."""
     runs = [run for run in list_runs(Path(folder) / "logs") if read_run(run.path).ended_at is None]
     desk = await CoagAgent.resume(runs[0].path) if runs else build(folder, model)
-    task = None if runs and desk.in_turn else "Please give me back the money for order 17."
+    task = None if desk.in_turn else "Please give me back the money for order 17."
     await Console(desk.run_stream(task=task))
     await desk.close()
 

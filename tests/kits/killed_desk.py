@@ -46,14 +46,12 @@ def dying(when: str) -> type[sqlite3.Connection]:
 
 async def serve(folder: Path) -> None:
     """One turn of the desk, or what is left of it."""
-    logs = folder / "logs"
-    found = list_runs(logs) if logs.exists() else []
-    runs = [run for run in found if read_run(run.path).ended_at is None]
-    if runs and runs[0].trace_path.exists():
-        desk = await CoagAgent.resume(runs[0].path)
+    open_runs = [run for run in list_runs(folder / "logs") if read_run(run.path).ended_at is None]
+    if open_runs and open_runs[0].trace_path.exists():
+        desk = await CoagAgent.resume(open_runs[0].path)
     else:
-        desk, runs = refund_desk.build(str(folder)), []
-    task = None if runs and desk.in_turn else "Please give me back the money for order 17."
+        desk = refund_desk.build(str(folder))
+    task = None if desk.in_turn else "Please give me back the money for order 17."
     result = await desk.run(task=task)
     (folder / "said.txt").write_text(result.messages[-1].to_text())
     await desk.close()
