@@ -79,7 +79,7 @@ def test_what_is_no_name_of_a_module_cannot_be_trusted(trust: str) -> None:
 def shop(where: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     """A module `trusted_shop` with this text."""
     (where / "trusted_shop.py").write_text(text)
-    monkeypatch.syspath_prepend(str(where))
+    monkeypatch.setattr(sys, "path", [str(where), *sys.path])
     monkeypatch.delitem(sys.modules, "trusted_shop", raising=False)
 
 
