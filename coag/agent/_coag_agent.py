@@ -48,7 +48,7 @@ from ._making import Arguments, make
 from ._memories import owns_memory
 from ._mind import build_mind
 from ._recipes import build_from, refuse_fork
-from ._resume import read_remains
+from ._resume import read_remains, refuse_missing_rules
 from ._runs import Runs
 from ._settings import Deliberation, MemoryArgument
 from ._turns import Turns
@@ -282,7 +282,8 @@ class CoagAgent(Inspectable, Correctable, Declared):
                 installed packages.
 
         Raises:
-            ResumeError: The run cannot be built again, or its factory is not trusted.
+            ResumeError: The run cannot be built again, its factory is not trusted, or the agent
+                lacks a rule that was in force.
             TraceError: There is no run in the folder, or its trace cannot be read.
         """
         folder = run_folder if isinstance(run_folder, RunFolder) else RunFolder(Path(run_folder))
@@ -294,6 +295,7 @@ class CoagAgent(Inspectable, Correctable, Declared):
             raise ResumeError(
                 f"The recipe of {folder.path} makes a {type(agent).__name__}, not a {cls.__name__}."
             )
+        remains.change = lambda mind: refuse_missing_rules(mind, remains.rules, folder.path)
         agent._runs.attach(folder, agent._mind.trace)
         try:
             await agent.take_up(remains)
