@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from coag.errors import CoagError, ConfigurationError, ResumeError
-from coag.schema import check_trusted, from_run, is_own
+from coag.schema import HOSTED_FACTORY, check_trusted, from_run, is_own
 from coag.tracing import REDACTED, Rebuild, Recipe, RunFolder, RunInfo, read_run
 
 _NO_RECIPE = {
@@ -128,6 +128,8 @@ def _factory(
     try:
         if module != "__main__":
             check_trusted(recipe.factory, trust, programs_own=resuming)
+        if recipe.factory == HOSTED_FACTORY:  # it calls what its argument names
+            from_run(str(recipe.arguments.get("agent")), trust, programs_own=resuming)
     except ConfigurationError as error:
         raise ResumeError(f"The recipe of {run} is refused: {error}") from error
     try:

@@ -23,6 +23,7 @@ from ._effects import UNPARSED, Intent, Receipt, ReceiptStatus, Returned, parsed
 from ._html import HtmlTable, html_card, html_text, visible
 from ._ids import CountingIds, IdSource, content_id, new_run_id
 from ._import_names import (
+    HOSTED_FACTORY,
     check_own_code,
     check_provider,
     check_trusted,
@@ -203,6 +204,7 @@ __all__ = [
     "check_own_code",
     "from_import_name",
     "from_run",
+    "HOSTED_FACTORY",
     "check_trusted",
     "is_own",
     "provider_name",

@@ -21,7 +21,13 @@ _TRUST = "COAG_TRUST"
 """The variable that lists, by comma, modules from which runs may name code."""
 _MODULE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
 _OWN_PACKAGES = ("coag", "vacuum_world", "case_study")
-_OWN_FACTORIES = ("case_study.runner:build_agent", "case_study.runner:build_plain_agent")
+HOSTED_FACTORY = "coag.distributed:build_again"
+"""Builds a hosted agent by the factory that its argument `agent` names."""
+_OWN_FACTORIES = (
+    "case_study.runner:build_agent",
+    "case_study.runner:build_plain_agent",
+    HOSTED_FACTORY,
+)
 """All of the project's own that a run may name: functions that only build agents."""
 _INSTALLED = frozenset({"site-packages", "dist-packages"})
 _ALWAYS_ALLOWED = ("coag", "autogen_core", "autogen_agentchat", "autogen_ext", "__main__")

@@ -73,6 +73,19 @@ def test_what_the_user_names_is_imported(
 
 
 @pytest.mark.broken_trace("what the run names is changed on purpose")
+@pytest.mark.parametrize("agent", ["subprocess:check_output", "strangers_file:build"])
+def test_a_hosted_agents_run_names_no_other_code_either(
+    agent: str, run: RunFolder, say: Say, tmp_path: Path
+) -> None:
+    (tmp_path / "strangers_file.py").write_text("open('done', 'w')\n")
+    names(run, "coag.distributed:build_again", agent=agent, type="t", key="k", logs=None)
+    said = say("replay", "latest")
+    assert said.code == 2
+    assert repr(agent) in said.err
+    assert not (tmp_path / "done").exists()
+
+
+@pytest.mark.broken_trace("what the run names is changed on purpose")
 def test_a_file_in_the_current_folder_cannot_pass_for_our_own(
     run: RunFolder, say: Say, tmp_path: Path
 ) -> None:
