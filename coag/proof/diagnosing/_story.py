@@ -145,8 +145,6 @@ class Story:
                 percept = returned.percept
                 if percept.settlement is not None and intent == percept.caused_by:
                     return percept.settlement
-                if intent in percept.settles:
-                    return Settlement.HAPPENED
         return None
 
     def recurs(self, scene: Scene) -> bool:

@@ -89,7 +89,7 @@ def not_known(scene: Scene, action: str, shown_by: Evidence) -> Diagnosis:
     return Diagnosis(
         cycle=scene.cycle,
         failure=f"It is not known whether {action} had its effect.",
-        cause=None,
+        cause=Cause.FAILED_EXECUTION,
         reason="It gave no answer, and the cycles after it do not tell what became of it.",
         evidence=(shown_by,),
     )

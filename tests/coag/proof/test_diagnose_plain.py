@@ -43,7 +43,7 @@ def test_of_a_call_that_gave_no_answer_it_is_said_that_it_is_not_known(
     status: ReceiptStatus,
 ) -> None:
     (found,) = _plain("late", status=status)
-    assert found.cause is None
+    assert found.cause is Cause.FAILED_EXECUTION
     assert "It is not known whether" in found.failure
 
 
