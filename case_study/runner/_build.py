@@ -146,6 +146,12 @@ async def build_agent(
     """
     if rebuild is not None and rebuild.purpose == "fork":
         asked = CaseRequest.model_validate({**request, "model": rebuild.model or request["model"]})
+        if rebuild.model is None and model_spec(asked.model).scheme == "file":
+            # A component file names code, and this run may be a stranger's.
+            raise ConfigurationError(
+                f"The run's model is the component file {asked.model!r}, which is not loaded "
+                f"unasked: add --model {asked.model} if you trust it."
+            )
         return await _forked(Path(case), episode, asked)
     wanted = CaseRequest.model_validate(request)
     setup = build_scenario(wanted.scenario, wanted.seed, episode=episode)

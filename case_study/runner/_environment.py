@@ -29,7 +29,8 @@ class WorldEnvironment:
         world: The world.
         setup: The scenario that is played in it.
         delivery: How the agent is told of a change of requirements.
-        opened: What was opened for it and is closed with it; None if others close it.
+        opened: What was opened for it and is closed with it, so that the world is a copy for a
+            fork; None if others close it.
     """
 
     def __init__(
@@ -43,6 +44,7 @@ class WorldEnvironment:
         self._setup = setup
         self._delivery: Delivery = delivery
         self._opened = opened or AsyncExitStack()
+        self.is_copy = opened is not None
 
     async def snapshot(self) -> Any:
         """The whole world now, hidden things included, but not its log."""

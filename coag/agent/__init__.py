@@ -4,7 +4,7 @@ from ._coag_agent import SYSTEM_MESSAGE, CoagAgent
 from ._component import CoagAgentConfig
 from ._mind import Mind
 from ._rebuild import Doubles, build_again, rebuild, staged, take_up, twin
-from ._recipes import load_factory
+from ._recipes import load_factory, takes_rebuild
 from ._recorded import taking_up
 from ._resume import Remains, read_remains
 from ._settings import Deliberation, MemoryArgument
@@ -17,6 +17,7 @@ __all__ = [
     "Mind",
     "build_again",
     "load_factory",
+    "takes_rebuild",
     "rebuild",
     "twin",
     "staged",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from pathlib import Path
 from typing import Self
@@ -48,7 +48,7 @@ from ._making import Arguments, make
 from ._memories import owns_memory
 from ._mind import build_mind
 from ._recipes import build_from, refuse_fork
-from ._resume import read_remains
+from ._resume import read_remains, refuse_missing_rules
 from ._runs import Runs
 from ._settings import Deliberation, MemoryArgument
 from ._turns import Turns
@@ -268,26 +268,34 @@ class CoagAgent(Inspectable, Correctable, Declared):
         self._mind.forget()
 
     @classmethod
-    async def resume(cls, run_folder: Path | str) -> Self:
+    async def resume(cls, run_folder: RunFolder | Path | str, *, trust: Iterable[str] = ()) -> Self:
         """Goes on with a run that was broken off, at the phase where it stood.
 
         The agent is built again by the recipe in `run.json`. If the turn was not over
         (`in_turn`), the next `on_messages` goes on with it; give it no messages then. An action
         that was begun and has no receipt is perceived as of unknown outcome, never repeated.
 
+        Args:
+            run_folder: The run's folder, as `CoagAgent.run_folder` gives it, or its path.
+            trust: Modules, or packages with their modules, from which `run.json` may name the
+                factory. Those that this program has imported itself need not be named, but for
+                installed packages.
+
         Raises:
-            ResumeError: The run cannot be built again.
+            ResumeError: The run cannot be built again, its factory is not trusted, or the agent
+                lacks a rule that was in force.
             TraceError: There is no run in the folder, or its trace cannot be read.
         """
-        folder = RunFolder(Path(run_folder))
+        folder = run_folder if isinstance(run_folder, RunFolder) else RunFolder(Path(run_folder))
         info = read_run(folder.path)
         refuse_fork(info, folder.path)
         remains = read_remains(folder.trace_path)
-        agent = await build_from(info.recipe, folder.path, Rebuild(purpose="resume"))
+        agent = await build_from(info.recipe, folder.path, Rebuild(purpose="resume"), trust)
         if not isinstance(agent, cls):
             raise ResumeError(
                 f"The recipe of {folder.path} makes a {type(agent).__name__}, not a {cls.__name__}."
             )
+        remains.change = lambda mind: refuse_missing_rules(mind, remains.rules, folder.path)
         agent._runs.attach(folder, agent._mind.trace)
         try:
             await agent.take_up(remains)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, cast
 
@@ -23,24 +23,34 @@ from ._settings import Deliberation
 from ._stand_in import AnswerSource, StandInAsker
 
 
-async def build_again(run: RunFolder, told: Rebuild) -> Any:
+async def build_again(run: RunFolder, told: Rebuild, trust: Iterable[str] = ()) -> Any:
     """What the recipe of a run makes.
 
+    Args:
+        run: The run.
+        told: What for.
+        trust: Modules from which the run may name its factory; see `coag.schema.from_run`.
+
     Raises:
         ResumeError: The run cannot be built again.
         TraceError: There is no run in the folder.
     """
-    return await build_from(read_run(run.path).recipe, run.path, told)
+    return await build_from(read_run(run.path).recipe, run.path, told, trust)
 
 
-async def rebuild(run: RunFolder, told: Rebuild) -> CoagAgent:
+async def rebuild(run: RunFolder, told: Rebuild, trust: Iterable[str] = ()) -> CoagAgent:
     """The agent of a run as its recipe makes it, without what the run did.
 
+    Args:
+        run: The run.
+        told: What for.
+        trust: Modules from which the run may name its factory; see `coag.schema.from_run`.
+
     Raises:
         ResumeError: The run cannot be built again.
         TraceError: There is no run in the folder.
     """
-    made = await build_again(run, told)
+    made = await build_again(run, told, trust)
     if not isinstance(made, CoagAgent):
         raise ResumeError(
             f"The recipe of {run.path} makes a {type(made).__name__}, not a CoagAgent."

@@ -5,13 +5,13 @@ from __future__ import annotations
 import inspect
 import json
 import sys
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from coag.errors import ConfigurationError, ResumeError
-from coag.schema import check_own_code, from_import_name
+from coag.errors import CoagError, ConfigurationError, ResumeError
+from coag.schema import HOSTED_FACTORY, check_trusted, from_run, is_own
 from coag.tracing import REDACTED, Rebuild, Recipe, RunFolder, RunInfo, read_run
 
 _NO_RECIPE = {
@@ -24,17 +24,21 @@ _NO_RECIPE = {
 """What to do about a run that has no recipe, by its kind."""
 
 
-async def build_from(recipe: Recipe | None, run: Path, rebuild: Rebuild) -> Any:
+async def build_from(
+    recipe: Recipe | None, run: Path, rebuild: Rebuild, trust: Iterable[str] = ()
+) -> Any:
     """What the run's recipe makes.
 
     Args:
         recipe: The recipe.
         run: The run's folder, for errors.
-        rebuild: What for. A factory that takes a keyword `rebuild` is told.
+        rebuild: What for. A factory that takes a keyword `rebuild` is told. For a resume, modules
+            that the program has imported itself need not be named.
+        trust: Modules from which the run may name its factory; see `coag.schema.from_run`.
 
     Raises:
         ResumeError: There is no recipe, it held a secret that the run did not keep, or its
-            factory cannot be found.
+            factory is not trusted, cannot be found, or raises.
     """
     recipe = _given(recipe, run)
     lost = [name for name, value in recipe.arguments.items() if REDACTED in json.dumps(value)]
@@ -43,30 +47,54 @@ async def build_from(recipe: Recipe | None, run: Path, rebuild: Rebuild) -> Any:
             f"The recipe of {run} held a secret in its argument {lost[0]!r}, which the run did not "
             "keep. Let the factory take it from the environment, or build the agent in code."
         )
-    factory = _factory(recipe, run)
+    factory = _factory(recipe, run, trust, resuming=rebuild.purpose == "resume")
     told = {"rebuild": rebuild} if _takes(factory, "rebuild") else {}
     try:
         made = factory(**recipe.arguments, **told)
+        return await made if inspect.isawaitable(made) else made
     except TypeError as error:
         raise ResumeError(
             f"The recipe of {run} does not fit {recipe.factory!r} any more: {error}"
         ) from error
-    return await made if inspect.isawaitable(made) else made
+    except CoagError:
+        raise
+    except Exception as error:  # somebody's factory, which may raise anything
+        raise ResumeError(
+            f"The agent of {run} cannot be built again: {recipe.factory!r} raised "
+            f"{type(error).__name__}: {error}"
+        ) from error
 
 
-def load_factory(run: RunFolder) -> None:
+def load_factory(run: RunFolder, trust: Iterable[str] = ()) -> None:
     """Imports the module of a run's recipe as `python script.py` would: from the current folder.
 
     What cannot be found there is looked for where Python looks for modules. For commands: a
-    program has its own modules on its path.
+    program has its own modules on its path. The project's own packages are not looked for in the
+    current folder, where a stranger's file could bear their name.
+
+    Args:
+        run: The run.
+        trust: Modules from which it may name its factory; see `coag.schema.from_run`.
 
     Raises:
-        ResumeError: There is no recipe, or its factory cannot be found.
+        ResumeError: There is no recipe, or its factory is not trusted or cannot be found.
         TraceError: There is no run in the folder.
     """
     recipe = _given(read_run(run.path).recipe, run.path)
+    if is_own(recipe.factory.partition(":")[0]):
+        _factory(recipe, run.path, trust)
+        return
     with _current_folder_first():
-        _factory(recipe, run.path, here=True)
+        _factory(recipe, run.path, trust, here=True)
+
+
+def takes_rebuild(recipe: Recipe, run: Path, trust: Iterable[str] = ()) -> bool:
+    """Whether a recipe's factory has a keyword `rebuild`.
+
+    Raises:
+        ResumeError: The factory is not trusted or cannot be found.
+    """
+    return _takes(_factory(recipe, run, trust), "rebuild")
 
 
 def _given(recipe: Recipe | None, run: Path) -> Recipe:
@@ -88,16 +116,29 @@ def _current_folder_first() -> Generator[None]:
         sys.path.remove(here)
 
 
-def _factory(recipe: Recipe, run: Path, *, here: bool = False) -> Callable[..., Any]:
+def _factory(
+    recipe: Recipe,
+    run: Path,
+    trust: Iterable[str],
+    *,
+    here: bool = False,
+    resuming: bool = False,
+) -> Callable[..., Any]:
+    module = recipe.factory.partition(":")[0]
     try:
-        factory = from_import_name(recipe.factory)
-        check_own_code(factory, recipe.factory)
+        if module != "__main__":
+            check_trusted(recipe.factory, trust, programs_own=resuming)
+        if recipe.factory == HOSTED_FACTORY:  # it calls what its argument names
+            from_run(str(recipe.arguments.get("agent")), trust, programs_own=resuming)
+    except ConfigurationError as error:
+        raise ResumeError(f"The recipe of {run} is refused: {error}") from error
+    try:
+        return from_run(recipe.factory, trust, programs_own=resuming)
     except ConfigurationError as error:
         raise ResumeError(
             f"The recipe of {run} names {recipe.factory!r}, which cannot be imported: "
-            f"{_why_not(error, recipe.factory.partition(':')[0], here=here)}"
+            f"{_why_not(error, module, here=here)}"
         ) from error
-    return factory
 
 
 def _why_not(error: ConfigurationError, module: str, *, here: bool) -> str:

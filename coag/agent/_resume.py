@@ -11,6 +11,7 @@ from typing import Any
 from coag.compat import read_result
 from coag.context import WorkingMemory
 from coag.cycle import close_cycle, commit, decided_at, perceive, return_percept
+from coag.errors import ResumeError
 from coag.schema import (
     RESUMED,
     ActionCall,
@@ -25,6 +26,7 @@ from coag.schema import (
     Percept,
     Receipt,
     ReceiptStatus,
+    RetrievalOutcome,
     Snapshot,
     TraceRecord,
     TurnEnd,
@@ -70,6 +72,8 @@ class Remains:
     """What a fork changes once the mind stands there; it may raise, and then nothing begins."""
     begun: bool = False
     """True if there is any record."""
+    rules: tuple[str, ...] = ()
+    """The constraints that were in force in the last cycle."""
     _told: bool = True
     """False right after a turn's start, until something of the turn is known."""
 
@@ -92,6 +96,8 @@ class Remains:
                 self.written.append(record)
             case _:
                 self.since.append(record)
+                if isinstance(record, RetrievalOutcome):
+                    self.rules = record.constraints
                 if record.record == "outcome":
                     self.outcomes.append(record)
                 if isinstance(record, ExecutionOutcome):
@@ -174,6 +180,22 @@ async def restore(mind: Mind, remains: Remains) -> None:
         await close_cycle(context, deps, "The cycle held a secret that the trace does not keep.")
     await perceive(context.working_memory.queued, context, deps)
     remains.change(mind)
+
+
+def refuse_missing_rules(mind: Mind, rules: Sequence[str], run: Path) -> None:
+    """Refuses a mind that lacks a rule which the run obeyed.
+
+    Raises:
+        ResumeError: Rules are missing; names them.
+    """
+    known = mind.deps.constraints.pin()
+    missing = [name for name in rules if name not in known]
+    if missing:
+        names = ", ".join(map(repr, missing))
+        raise ResumeError(
+            f"The recipe of {run} does not make {names}, which was in force "
+            "when the run broke off. Let its factory give the agent every rule of the run."
+        )
 
 
 def _take_up(snapshot: Snapshot, mind: Mind) -> None:

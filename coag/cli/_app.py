@@ -115,6 +115,7 @@ def verify(
     key: given.PublicKey = None,
     witness: given.WitnessedBy = None,
     hooks: given.Hooks = False,
+    trust: given.Trust = None,
     logs: given.Logs = Path("logs"),
 ) -> None:
     """Checks that a run obeyed its cycle and that nobody changed what it left.
@@ -124,7 +125,7 @@ def verify(
     from ._verify import Anchors, verify_runs
 
     anchors = Anchors(head=head, key=key, witness=witness)
-    raise typer.Exit(verify_runs(run, logs, anchors, hooks=hooks))
+    raise typer.Exit(verify_runs(run, logs, anchors, hooks=hooks, trust=trust or ()))
 
 
 @app.command()
@@ -154,6 +155,8 @@ def fork(  # noqa: PLR0913, PLR0917 - a command has as many arguments as options
     settings: given.Set = None,
     turns: given.MoreTurns = None,
     live: given.Live = False,
+    yes: given.Yes = False,
+    trust: given.Trust = None,
     as_json: given.AsJson = False,
     logs: given.Logs = Path("logs"),
     into: given.Into = None,
@@ -175,6 +178,8 @@ def fork(  # noqa: PLR0913, PLR0917 - a command has as many arguments as options
         settings=settings or (),
         turns=turns,
         live=live,
+        yes=yes,
+        trust=trust or (),
         as_json=as_json,
         logs=logs,
         into=into,
@@ -189,6 +194,7 @@ def why(
     counterfactual: given.Counterfactual = False,
     model: given.DecideWith = None,
     repeats: given.Repeats = 1,
+    trust: given.Trust = None,
     as_json: given.AsJson = False,
     logs: given.Logs = Path("logs"),
 ) -> None:
@@ -204,6 +210,7 @@ def why(
         counterfactual=counterfactual,
         model=model,
         repeats=repeats,
+        trust=trust or (),
         as_json=as_json,
         logs=logs,
     )
@@ -251,6 +258,7 @@ def diagnose(
 @app.command()
 def replay(
     runs: given.SeveralRuns,
+    trust: given.Trust = None,
     as_json: given.RunsAsJson = False,
     logs: given.Logs = Path("logs"),
 ) -> None:
@@ -261,7 +269,7 @@ def replay(
     """
     from ._replay import replay_runs
 
-    raise typer.Exit(replay_runs(runs, logs, as_json=as_json))
+    raise typer.Exit(replay_runs(runs, logs, as_json=as_json, trust=trust or ()))
 
 
 @app.command()

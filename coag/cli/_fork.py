@@ -10,14 +10,16 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
 
+import typer
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from coag.agent import load_factory
+from coag.errors import ConfigurationError
 from coag.proof import Changes, CycleStory, ForkReport, fork
 from coag.schema import escaped_json, one_line
-from coag.tracing import read_run
+from coag.tracing import RunFolder, read_run
 
 from ._results import result_beside
 from ._runs import found_run, warn_if_changed
@@ -42,6 +44,8 @@ class ForkOptions:
     settings: Sequence[str]
     turns: int | None
     live: bool
+    yes: bool
+    trust: Sequence[str]
     as_json: bool
     logs: Path
     into: Path | None
@@ -61,9 +65,11 @@ def fork_run(options: ForkOptions) -> None:
         settings=options.settings,
     )
     folder = found_run(options.run, options.logs)
+    if options.live and not options.yes:
+        _confirm(folder)
     warn_if_changed(folder)
     if read_run(folder.path).kind == "coag":
-        load_factory(folder)
+        load_factory(folder, options.trust)
     report = asyncio.run(
         fork(
             folder,
@@ -72,6 +78,7 @@ def fork_run(options: ForkOptions) -> None:
             turns=options.turns,
             live=options.live,
             logs=options.into,
+            trust=options.trust,
         )
     )
     if options.as_json:
@@ -82,6 +89,24 @@ def fork_run(options: ForkOptions) -> None:
         console.width = _WIDTH
     for part in _shown(report):
         console.print(part, soft_wrap=isinstance(part, Text))
+
+
+def _confirm(folder: RunFolder) -> None:
+    """Asks at the terminal whether a fork may act for real.
+
+    Raises:
+        ConfigurationError: Nobody can be asked, or the answer is no.
+    """
+    if not sys.stdin.isatty():
+        raise ConfigurationError(
+            "--live lets the fork act for real, and there is no terminal to ask at: add --yes."
+        )
+    question = (
+        f"The fork of {one_line(folder.path.name)} may act for real on what its recipe builds: "
+        "what the run did may be done a second time. Go on?"
+    )
+    if not typer.confirm(question, err=True):
+        raise ConfigurationError("Nothing was forked.")
 
 
 def _shown(report: ForkReport) -> Iterator[Text | Table]:

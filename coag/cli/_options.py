@@ -14,6 +14,15 @@ Run = Annotated[
 Logs = Annotated[Path, typer.Option(help="The folder that holds the runs.")]
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON object, for programs.")]
 
+Trust = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="MODULE",
+        help="Run the code that the run names in this module or package; may be given several "
+        "times. Also by the variable COAG_TRUST.",
+    ),
+]
+
 # ---- of `fork` ----
 
 At = Annotated[
@@ -49,8 +58,11 @@ MoreTurns = Annotated[
 ]
 Live = Annotated[
     bool,
-    typer.Option("--live", help="Act on what the factory built, if it cannot be put back."),
+    typer.Option(
+        "--live", help="Act for real on what the factory built, if that is no copy; asks first."
+    ),
 ]
+Yes = Annotated[bool, typer.Option("--yes", help="With --live, do not ask.")]
 Into = Annotated[
     Path | None, typer.Option(help="Folder for the fork's run; else beside its parent.")
 ]

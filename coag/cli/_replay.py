@@ -27,13 +27,14 @@ _VALUE = 320
 """Characters of a value that are printed."""
 
 
-def replay_runs(names: Sequence[str], logs: Path, *, as_json: bool) -> int:
+def replay_runs(names: Sequence[str], logs: Path, *, as_json: bool, trust: Sequence[str]) -> int:
     """Replays runs and prints how far each is the same.
 
     Args:
         names: What the user typed for runs, or for folders of runs.
         logs: The folder of all runs.
         as_json: Print one JSON object per run.
+        trust: Modules whose code the runs may name.
 
     Returns:
         The exit code: 0 if every replay is the same, 1 if not.
@@ -49,8 +50,8 @@ def replay_runs(names: Sequence[str], logs: Path, *, as_json: bool) -> int:
     differing = 0
     for run in runs:
         try:
-            load_factory(run)
-            report = asyncio.run(replay(run))
+            load_factory(run, trust)
+            report = asyncio.run(replay(run, trust=trust))
         except CoagError as error:
             if len(runs) == 1:
                 raise

@@ -41,7 +41,14 @@ _VIOLATED = 1
 """Exit code where something is violated."""
 
 
-def verify_runs(name: str, logs: Path, anchors: Anchors, *, hooks: bool = False) -> int:
+def verify_runs(
+    name: str,
+    logs: Path,
+    anchors: Anchors,
+    *,
+    hooks: bool = False,
+    trust: Sequence[str] = (),
+) -> int:
     """Verifies one run, or all runs of a folder; prints a sentence per violation.
 
     Args:
@@ -49,6 +56,7 @@ def verify_runs(name: str, logs: Path, anchors: Anchors, *, hooks: bool = False)
         logs: The folder of all runs.
         anchors: What the runs are held against.
         hooks: Have each run's agent, built again by its recipe, compute all changes of state.
+        trust: With `hooks`, modules whose code the runs may name.
 
     Returns:
         The exit code: 0 if all holds, 1 if not.
@@ -64,21 +72,24 @@ def verify_runs(name: str, logs: Path, anchors: Anchors, *, hooks: bool = False)
             anchors["witness"]
         ).entries()  # a file that is none is an error, and no violation of each run
     console = Console(highlight=False, markup=False, emoji=False)
+    rebuilt_by = trust if hooks else None
     holder = runs_below(name, logs)
     if holder is None:
-        return _verify([found_run(name, logs)], console, anchors, hooks=hooks)
+        return _verify([found_run(name, logs)], console, anchors, rebuilt_by)
     if anchors["head"] is not None:
         raise ConfigurationError(
             f"{str(holder)!r} holds several runs, and --head is the last hash of one: name it."
         )
-    return _verify(list(list_runs(holder)), console, anchors, hooks=hooks)
+    return _verify(list(list_runs(holder)), console, anchors, rebuilt_by)
 
 
-def _verify(runs: Sequence[RunFolder], console: Console, anchors: Anchors, *, hooks: bool) -> int:
+def _verify(
+    runs: Sequence[RunFolder], console: Console, anchors: Anchors, trust: Sequence[str] | None
+) -> int:
     violated = 0
     for run in runs:
         try:
-            found = asyncio.run(_with_hooks(run, anchors)) if hooks else examine(run, **anchors)
+            found = _examined(run, anchors, trust)
         except TraceError as error:
             if len(runs) == 1:
                 raise
@@ -93,13 +104,20 @@ def _verify(runs: Sequence[RunFolder], console: Console, anchors: Anchors, *, ho
     return _VIOLATED if violated else 0
 
 
-async def _with_hooks(run: RunFolder, anchors: Anchors) -> Examination:
+def _examined(run: RunFolder, anchors: Anchors, trust: Sequence[str] | None) -> Examination:
+    """What was found in a run; with the domain's own code where modules for it are given."""
+    if trust is None:
+        return examine(run, **anchors)
+    return asyncio.run(_with_hooks(run, anchors, trust))
+
+
+async def _with_hooks(run: RunFolder, anchors: Anchors, trust: Sequence[str]) -> Examination:
     """The same, with the domain's own code; a plain agent has none."""
     if read_run(run.path).kind == "plain":
         found = examine(run, **anchors)
         return replace(found, remarks=(*found.remarks, _NO_HOOKS))
-    load_factory(run)
-    agent = await rebuild(run, Rebuild(purpose="replay"))
+    load_factory(run, trust)
+    agent = await rebuild(run, Rebuild(purpose="replay"), trust)
     try:
         return examine(run, hooks=agent.context, **anchors)
     finally:

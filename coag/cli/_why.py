@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -41,6 +41,7 @@ class WhyOptions:
     counterfactual: bool
     model: str | None
     repeats: int
+    trust: Sequence[str]
     as_json: bool
     logs: Path
 
@@ -66,7 +67,7 @@ def explain(options: WhyOptions) -> None:
 
 def _show(folder: RunFolder, options: WhyOptions, cycle: int, explanation: Explanation) -> None:
     if options.counterfactual:
-        load_factory(folder)
+        load_factory(folder, options.trust)
     if options.as_json:
         told = _all(folder, options, cycle) if options.counterfactual else ()
         whole = {
@@ -93,7 +94,14 @@ def _all(
             console.print(_again(told), soft_wrap=True)
 
     return asyncio.run(
-        counterfactuals(folder, cycle, model=options.model, repeats=options.repeats, on_told=tell)
+        counterfactuals(
+            folder,
+            cycle,
+            model=options.model,
+            repeats=options.repeats,
+            trust=options.trust,
+            on_told=tell,
+        )
     )
 
 

@@ -57,7 +57,8 @@ async def open_agent(
         return OpenedAgent(agent=await make_agent(factory, place), instance=_new_instance())
     run = _run_to_go_on_with(place, journal)
     if run is not None:
-        return _after_resuming(await CoagAgent.resume(run), journal)
+        package = factory.__module__.partition(".")[0]
+        return _after_resuming(await CoagAgent.resume(run, trust=[package]), journal)
     agent = await make_agent(factory, place)
     begun, opened = journal.begun, journal.opened
     if opened is not None and journal.settled and not opened.acted:

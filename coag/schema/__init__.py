@@ -23,10 +23,14 @@ from ._effects import UNPARSED, Intent, Receipt, ReceiptStatus, Returned, parsed
 from ._html import HtmlTable, html_card, html_text, visible
 from ._ids import CountingIds, IdSource, content_id, new_run_id
 from ._import_names import (
+    HOSTED_FACTORY,
     check_own_code,
     check_provider,
+    check_trusted,
     from_import_name,
+    from_run,
     import_name,
+    is_own,
     provider_name,
 )
 from ._imported import Declarable, Imported
@@ -60,6 +64,7 @@ from ._protocols import (
     LazySink,
     Resettable,
     TraceSink,
+    is_copy,
 )
 from ._random import random_state, set_random
 from ._records import (
@@ -190,6 +195,7 @@ __all__ = [
     "ActionSpace",
     "ActionSource",
     "Environment",
+    "is_copy",
     "TraceSink",
     "CognitiveModule",
     "CompletesArguments",
@@ -197,6 +203,10 @@ __all__ = [
     "import_name",
     "check_own_code",
     "from_import_name",
+    "from_run",
+    "HOSTED_FACTORY",
+    "check_trusted",
+    "is_own",
     "provider_name",
     "check_provider",
     "Imported",

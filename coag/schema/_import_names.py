@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from importlib import import_module
+from pathlib import Path
 from types import MethodType
 from typing import Any
 
@@ -16,6 +17,19 @@ _NAME = re.compile(r"(?P<module>[^\W\d][\w.]*):(?P<path>[^\W\d]\w*(?:\.[^\W\d]\w
 _MISSING = object()
 _ALLOWED = "AUTOGEN_ALLOWED_PROVIDER_NAMESPACES"
 """AutoGen's own variable: packages, by comma, from which components may be loaded."""
+_TRUST = "COAG_TRUST"
+"""The variable that lists, by comma, modules from which runs may name code."""
+_MODULE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
+_OWN_PACKAGES = ("coag", "vacuum_world", "case_study")
+HOSTED_FACTORY = "coag.distributed:build_again"
+"""Builds a hosted agent by the factory that its argument `agent` names."""
+_OWN_FACTORIES = (
+    "case_study.runner:build_agent",
+    "case_study.runner:build_plain_agent",
+    HOSTED_FACTORY,
+)
+"""All of the project's own that a run may name: functions that only build agents."""
+_INSTALLED = frozenset({"site-packages", "dist-packages"})
 _ALWAYS_ALLOWED = ("coag", "autogen_core", "autogen_agentchat", "autogen_ext", "__main__")
 
 
@@ -70,6 +84,10 @@ def from_import_name(name: str) -> Any:
         found = _walk(import_module(parts["module"]), parts["path"])
     except ImportError as error:
         raise ConfigurationError(f"{name!r} cannot be imported: {error}.") from error
+    except Exception as error:  # the module's own code, which may raise anything
+        raise ConfigurationError(
+            f"{name!r} cannot be imported: {parts['module']} raised {type(error).__name__}: {error}"
+        ) from error
     if found is _MISSING:
         raise ConfigurationError(
             f"{name!r} cannot be imported: {parts['module']} has no {parts['path']!r}."
@@ -77,12 +95,102 @@ def from_import_name(name: str) -> Any:
     return found
 
 
+def from_run(name: str, trust: Iterable[str] = (), *, programs_own: bool = False) -> Any:
+    """What stands under an import name that a run gives, if the user trusts its module.
+
+    A run may be a stranger's, and importing runs code. So nothing is imported but modules that
+    the user named, and of the project's own packages nothing but the factories of its case study.
+
+    Args:
+        name: The import name.
+        trust: Modules that the user named; a package stands for its modules as well. Those of
+            the variable `COAG_TRUST` are added.
+        programs_own: Whether modules count as named that this program has imported already; those
+            of Python and of installed packages do not.
+
+    Raises:
+        ConfigurationError: It is not trusted, or there is no such thing.
+    """
+    module = check_trusted(name, trust, programs_own=programs_own)
+    found = from_import_name(name)
+    check_own_code(found, name)
+    home: object = getattr(found, "__module__", None)
+    trusted = isinstance(home, str) and (
+        _within(home, _named(trust)) or sys.modules.get(home) is sys.modules[module]
+    )
+    if not trusted and name not in _OWN_FACTORIES:
+        raise ConfigurationError(
+            f"{name!r} is defined in {home!r}, which you did not name: add --trust {home} (in "
+            f"Python trust=[{home!r}]) if you trust it."
+        )
+    return found
+
+
+def check_trusted(name: str, trust: Iterable[str] = (), *, programs_own: bool = False) -> str:
+    """The module of an import name that a run gives, if it may be imported; imports nothing.
+
+    Raises:
+        ConfigurationError: It may not; names the option that allows it.
+    """
+    parts = _NAME.fullmatch(name)
+    if parts is None:
+        raise ConfigurationError(f"{name!r} is no import name: write 'module:name'.")
+    module = parts["module"]
+    if is_own(module):
+        if name not in _OWN_FACTORIES:
+            raise ConfigurationError(f"{name!r} is no function that builds the agent of a run.")
+        return module
+    if module.partition(".")[0] in sys.stdlib_module_names:
+        raise ConfigurationError(f"{name!r} is Python's own and no part of an agent.")
+    if _within(module, _named(trust)) or (programs_own and _is_programs_own(module)):
+        return module
+    raise ConfigurationError(
+        f"{name!r} is not imported, since importing runs code and a run may be a stranger's: add "
+        f"--trust {module} (in Python trust=[{module!r}], or the variable {_TRUST}={module}) if "
+        "you trust it."
+    )
+
+
+def is_own(module: str) -> bool:
+    """Whether a module is of the project's own packages."""
+    return _within(module, _OWN_PACKAGES)
+
+
+def _named(trust: Iterable[str]) -> tuple[str, ...]:
+    """The modules that the user named, by argument or variable.
+
+    Raises:
+        ConfigurationError: Something is no name of a module.
+    """
+    given = (trust,) if isinstance(trust, str) else tuple(trust)
+    listed = (one.strip() for one in os.environ.get(_TRUST, "").split(","))
+    named = (*given, *filter(None, listed))
+    for one in named:
+        if _MODULE.fullmatch(one) is None:
+            raise ConfigurationError(
+                f"{one!r} is no name of a module that could be trusted: write e.g. 'shop' or "
+                "'shop.agents'."
+            )
+    return named
+
+
+def _within(module: str, packages: Iterable[str]) -> bool:
+    return any(module == one or module.startswith(f"{one}.") for one in packages)
+
+
+def _is_programs_own(module: str) -> bool:
+    """Whether this program has imported a module that is no installed package's."""
+    found = sys.modules.get(module)
+    file = getattr(found, "__file__", None)
+    return found is not None and _INSTALLED.isdisjoint(Path(file).parts if file else ())
+
+
 def _check_allowed(module: str) -> None:
     listed = os.environ.get(_ALLOWED)
     if listed is None:
         return
     allowed = (*_ALWAYS_ALLOWED, *filter(None, (one.strip() for one in listed.split(","))))
-    if not any(module == one or module.startswith(f"{one}.") for one in allowed):
+    if not _within(module, allowed):
         raise ConfigurationError(
             f"{module!r} is not imported: {_ALLOWED}={listed!r} does not list it. Add its package "
             "there if you trust it."

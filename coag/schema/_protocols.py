@@ -140,6 +140,8 @@ class Environment(Protocol):
     """What an agent acts in, where it can tell its whole state and be put back into it.
 
     The agent never sees that state: it goes into the trace's snapshots, for replays and forks.
+    One that a fork may act in has a member `is_copy` that is True: what is done in it is done
+    nowhere else. Only such a one is put back.
     """
 
     async def snapshot(self) -> Any:
@@ -160,3 +162,8 @@ class Environment(Protocol):
     async def close(self) -> None:
         """Lets go of what was opened for it; closing twice does no harm."""
         ...
+
+
+def is_copy(environment: Environment | None) -> bool:
+    """Whether an environment says that it is a copy, so that nothing real happens in it."""
+    return getattr(environment, "is_copy", False) is True

@@ -45,6 +45,8 @@ _HOLDS = re.compile(r"basket holds (\d+)")
 class Patch:
     """Where berries grow: an environment that tells its state and can be put back."""
 
+    is_copy = True
+
     def __init__(self, start: Sequence[str] = ()) -> None:
         self.picked = list(start)
         self.closed = 0

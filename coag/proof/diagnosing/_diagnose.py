@@ -31,6 +31,7 @@ from ._world import (
     broken_tool,
     broken_turn,
     contradictory_return,
+    never_answered,
     refused_at_last,
     refused_by_the_world,
 )
@@ -51,6 +52,7 @@ RULES: Sequence[Rule] = (
     refused_at_last,
     contradictory_return,
     broken_tool,
+    never_answered,
     refuted_belief,
     refused_by_the_world,
     broken_turn,

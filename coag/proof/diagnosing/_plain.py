@@ -13,8 +13,11 @@ from ._mind import unusable_answer
 from ._scene import Scene
 from ._story import Story
 from ._words import ended, quoted
+from ._world import not_known
 
 _NUMBER = re.compile(r"\d+")
+_OPEN = (ReceiptStatus.UNKNOWN, ReceiptStatus.CANCELLED)
+"""Receipts that do not say whether the action had its effect."""
 _SHAPE = 400
 """Characters by which failures are compared."""
 _REMEMBERED = 100
@@ -46,6 +49,11 @@ def diagnose_plain(scene: Scene, failed: dict[str, str]) -> Iterator[Diagnosis]:
             while len(failed) > _REMEMBERED:
                 del failed[next(iter(failed))]
             named = intent.action if intent else "An action"
+            if receipt.status in _OPEN and cause is not Cause.INVALID_PROPOSAL:
+                shown = ended(quoted(receipt.content))
+                seen = Evidence(seq=seq, cycle=scene.cycle, phase=None, text=shown)
+                yield not_known(scene, named, seen)
+                continue
             text = ended(f"{named} failed: {quoted(receipt.content)}")
             yield Diagnosis(
                 cycle=scene.cycle,
@@ -84,7 +92,7 @@ def _cause(receipt: Receipt, intent: Intent | None) -> tuple[Cause | None, str]:
         return Cause.INVALID_PROPOSAL, "There is no such tool."
     if any(words in told for words in _BAD_ARGUMENTS):
         return Cause.INVALID_PROPOSAL, "The arguments do not fit the tool."
-    if receipt.status is ReceiptStatus.UNKNOWN or receipt.failure is not Failure.DETERMINISTIC:
+    if receipt.status in _OPEN or receipt.failure is not Failure.DETERMINISTIC:
         return Cause.FAILED_EXECUTION, "The tool gave no reason that lies in the world."
     return None, (
         "What the agent perceived and expected was not recorded, so a sensor, the memory, the "

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from coag.schema import Record
+from coag.schema import Record, Settlement
 
 from ._domain import Circumstances, Claim, Domain, Facts
 from ._scene import Return, Scene
@@ -137,6 +137,15 @@ class Story:
                         Seen(following.cycle, returned.seq, facts[fact], own=own, failed=failed)
                     )
         return found
+
+    def settled(self, scene: Scene, intent: str | None) -> Settlement | None:
+        """What became of an action of unknown outcome, where the next cycles tell."""
+        for following in (scene, *self.ahead):
+            for returned in following.returns:
+                percept = returned.percept
+                if percept.settlement is not None and intent == percept.caused_by:
+                    return percept.settlement
+        return None
 
     def recurs(self, scene: Scene) -> bool:
         """Whether a cycle repeats the one before it, in its turn, a rejection included."""

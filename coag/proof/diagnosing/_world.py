@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from coag.schema import ExecutionStatus, Failure, PerceptKind, Phase
+from coag.schema import ExecutionStatus, Failure, PerceptKind, Phase, Settlement
 
 from ._causes import Cause, Diagnosis, Evidence
 from ._progress import chosen_projection, no_nearer, remaining
@@ -41,8 +41,12 @@ def broken_tool(scene: Scene, story: Story) -> Diagnosis | None:
     for returned in scene.returns:
         percept = returned.percept
         if percept.kind is PerceptKind.UNKNOWN_OUTCOME:
-            text = ended(f"{percept.source} gave no answer: {quoted(percept.content)}")
-            return _not_executed(scene, text, returned)
+            unknown = _of_unknown_outcome(scene, story, returned)
+            if unknown is not None:
+                return unknown
+            continue
+        if percept.kind is PerceptKind.SETTLED:
+            continue
         if percept.is_error and percept.failure is not Failure.DETERMINISTIC:
             text = ended(f"{percept.source} failed: {quoted(percept.content)}")
             return _not_executed(scene, text, returned)
@@ -66,6 +70,40 @@ def broken_tool(scene: Scene, story: Story) -> Diagnosis | None:
         reason="An action on the agent's own memory was called in a way that it refuses.",
         evidence=(scene.at(Phase.EXECUTION, ended(short(internal.result))),),
     )
+
+
+def _of_unknown_outcome(scene: Scene, story: Story, returned: Return) -> Diagnosis | None:
+    """An action that gave no answer; nothing if it was found out later that it happened."""
+    percept = returned.percept
+    became = story.settled(scene, percept.caused_by)
+    if became is Settlement.HAPPENED:
+        return None
+    if became is Settlement.DID_NOT_HAPPEN:
+        text = ended(f"{percept.source} gave no answer: {quoted(percept.content)}")
+        return _not_executed(scene, f"{text} Later it was found that it did not happen.", returned)
+    return not_known(scene, percept.source, seen_in(returned, scene, ended(short(percept.content))))
+
+
+def not_known(scene: Scene, action: str, shown_by: Evidence) -> Diagnosis:
+    """Of an action it is not known whether it had its effect."""
+    return Diagnosis(
+        cycle=scene.cycle,
+        failure=f"It is not known whether {action} had its effect.",
+        cause=Cause.FAILED_EXECUTION,
+        reason="It gave no answer, and the cycles after it do not tell what became of it.",
+        evidence=(shown_by,),
+    )
+
+
+def never_answered(scene: Scene, story: Story) -> Diagnosis | None:
+    """The run broke off while an action ran, and it was not gone on with."""
+    answered = {receipt.intent_id for _, receipt in scene.receipts}
+    for seq, intent in scene.intents:
+        if scene.execution is None and intent.id not in answered and not story.ahead:
+            text = f"{intent.action} began here, and no record shows what came of it."
+            seen = Evidence(seq=seq, cycle=scene.cycle, phase=Phase.EXECUTION, text=text)
+            return not_known(scene, intent.action, seen)
+    return None
 
 
 def _not_executed(scene: Scene, text: str, returned: Return) -> Diagnosis:
@@ -137,7 +175,8 @@ def broken_turn(scene: Scene, story: Story) -> Diagnosis | None:
 def refused_by_the_world(scene: Scene, story: Story) -> Diagnosis | None:
     """An action failed for a reason in the world that nothing that was known told of."""
     for returned in scene.returns:
-        if returned.percept.is_error:
+        unknown = returned.percept.kind is PerceptKind.UNKNOWN_OUTCOME
+        if returned.percept.is_error and not unknown:
             text = ended(f"{returned.percept.source} failed: {why_failed(returned)}")
             if _foreseen(scene, story, returned):
                 return _scored_badly(scene, returned, text)

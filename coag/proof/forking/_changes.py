@@ -71,9 +71,18 @@ class Changes(Value):
 
         Args:
             listed: The parent's changes, as `listed` gave them.
+
+        Raises:
+            ConfigurationError: The parent's model is a component file, which names code; such a
+                one is loaded only if it is given again.
         """
         told = [text.partition(" ")[::2] for text in listed]
         models = [value for option, value in told if option == "--model"]
+        if self.model is None and models and models[0].endswith(".json"):
+            raise ConfigurationError(
+                f"The run went on with the model of the component file {models[0]!r}, which is not "
+                f"loaded unasked: add --model {models[0]} if you trust it."
+            )
         rules = [value for option, value in told if option == "--without-constraint"]
         return self.model_copy(
             update={

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from coag.errors import ConfigurationError
@@ -43,18 +43,21 @@ async def counterfactuals(
     *,
     model: str | None = None,
     repeats: int = 1,
+    trust: Iterable[str] = (),
     on_told: Callable[[Counterfactual], None] = _unheard,
 ) -> tuple[Counterfactual, ...]:
     """Takes a cycle's decision again: with everything, then without each recalled record.
 
     Each time the run is taken up before the cycle's Retrieval and goes on until its Selection is
-    committed. Nothing is executed and nothing is written to a disk.
+    committed. Nothing is executed and nothing is written to a disk. The environment is not asked
+    anything; one that says it is a copy is put back first, since rules may read it.
 
     Args:
         run: The run's folder.
         cycle: The cycle.
         model: A model spec that takes the place of the run's model.
         repeats: How often each is tried; for models that do not always answer the same.
+        trust: Modules, or packages with their modules, from which the run may name its factory.
         on_told: Is told of each as soon as it is known.
 
     Raises:
@@ -68,13 +71,14 @@ async def counterfactuals(
     chosen = later.cycles[0].chosen if later.cycles else None
     if chosen is None:
         raise ConfigurationError(f"Nothing was decided in cycle {cycle} of {folder.path.name!r}.")
+    trusted = tuple(trust)
     told: list[Counterfactual] = []
     for left_out in (None, *later.retrieved):
         gone = () if left_out is None else (left_out.record.id,)
         changes = Changes(model=model, without_records=gone)
         if past.info.parent is not None:
             changes = changes.inheriting(past.info.parent.changes)
-        again = [await _decided(past, later, changes) for _ in range(repeats)]
+        again = [await _decided(past, later, changes, trusted) for _ in range(repeats)]
         others = [choice for choice in again if choice != chosen]
         one = Counterfactual(
             record=left_out,
@@ -87,10 +91,12 @@ async def counterfactuals(
     return tuple(told)
 
 
-async def _decided(past: Past, later: Later, changes: Changes) -> tuple[Choice, ...]:
+async def _decided(
+    past: Past, later: Later, changes: Changes, trust: Iterable[str]
+) -> tuple[Choice, ...]:
     """What is chosen in the boundary's cycle; nothing for an impasse."""
     found: list[tuple[Choice, ...]] = []
-    async with taken_up(past, later, changes, logs=None) as taken:
+    async with taken_up(past, later, changes, logs=None, trust=trust) as taken:
 
         async def stop(selection: SelectionOutcome) -> str:
             proposal = taken.agent.context.working_memory.cognitive_state.proposal
@@ -98,5 +104,5 @@ async def _decided(past: Past, later: Later, changes: Changes) -> tuple[Choice, 
             found.append(choices(selection.chosen, known))
             return _REACHED
 
-        await Play(agent=taken.agent, remains=taken.remains, stop=stop).go_on(())
+        await Play(agent=taken.agent, remains=taken.remains, stop=stop, acting=False).go_on(())
     return found[0] if found else ()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
@@ -18,6 +18,7 @@ from ._taken import TakenUp, taken_up
 from ._turns import Play, acts
 
 NOTHING = Changes()
+_LIVE = "With --live (live=True) the fork acts, for real, on what the recipe's factory built."
 
 
 @runtime_checkable
@@ -93,13 +94,14 @@ async def fork(
     turns: int | None = None,
     live: bool = False,
     logs: Path | str | None = None,
+    trust: Iterable[str] = (),
 ) -> ForkReport:
     """Takes a run up right before one of its phases and lets it go on, as a run of its own.
 
     Nothing of the past is repeated, and nothing of the parent is touched: the fork has a memory
-    of its own, which holds what the parent's held there, and acts in an environment that was put
-    back into the state it had there. Where that state is not known it stops before the first
-    Execution that may have an effect outside.
+    of its own, which holds what the parent's held there, and acts in an environment that says it
+    is a copy, put back into the state it had there. Without one, or where that state is not known,
+    it stops before the first Execution that may have an effect outside.
 
     Args:
         run: The run's folder.
@@ -107,9 +109,10 @@ async def fork(
         changes: What to do otherwise.
         turns: How many turns to take after the one that it is in, with the parent's later
             messages; None for as many as the parent took.
-        live: Lets it act on what the recipe's factory built, as that is, where the environment
-            cannot be put back.
+        live: Lets it act, for real, on what the recipe's factory built, as that is, where there is
+            no copy that can be put back.
         logs: Folder for the fork's run folder; None for the one that the parent's lies in.
+        trust: Modules, or packages with their modules, from which the run may name its factory.
 
     Raises:
         ConfigurationError: There is no such boundary, or a change does not fit the run.
@@ -124,9 +127,10 @@ async def fork(
     if past.info.parent is not None:
         changes = changes.inheriting(past.info.parent.changes)
     where = folder.path.parent if logs is None else Path(logs)
-    async with taken_up(past, later, changes, logs=where) as taken:
+    async with taken_up(past, later, changes, logs=where, trust=trust) as taken:
         allowed = taken.restored or live
-        play = Play(agent=taken.agent, remains=taken.remains, stop=_stop(taken, allowed=allowed))
+        stop = _stop(taken, allowed=allowed)
+        play = Play(agent=taken.agent, remains=taken.remains, stop=stop, acting=allowed)
         stopped = await play.go_on(_inputs(later, turns))
         return ForkReport(
             run=_folder(taken).path,
@@ -137,7 +141,7 @@ async def fork(
             parent_cycles=later.cycles,
             fork_cycles=_cycles(taken, boundary),
             parent_end=_described(taken, later.environment),
-            fork_end=await _end(taken),
+            fork_end=await _end(taken) if allowed else None,
             stopped=stopped,
         )
 
@@ -157,13 +161,23 @@ def _stop(taken: TakenUp, *, allowed: bool) -> Any:
         names = () if allowed else await acts(taken.agent, selection)
         if not names:
             return None
-        return (
-            f"Stopped before the Execution of {', '.join(names)}: the trace does not know how the "
-            "environment stood there. Give CoagAgent(environment=...) one that tells its state "
-            "(snapshot, restore, close). With --live it acts on what the recipe's factory built."
-        )
+        return f"Stopped before the Execution of {', '.join(names)}: {_why_not(taken)} {_LIVE}"
 
     return stop
+
+
+def _why_not(taken: TakenUp) -> str:
+    """Why a fork may not act, and what to do about it."""
+    if taken.agent.environment is not None and not taken.copied:
+        return (
+            "the environment does not say that it is a copy, so what is done in it may be real. "
+            'Let the factory open a copy where rebuild.purpose is "fork", with is_copy = True.'
+        )
+    return (
+        "the trace does not know how the environment stood there. Give "
+        "CoagAgent(environment=...) one that tells its state (snapshot, restore, close) and, in "
+        "a fork, that it is a copy (is_copy = True)."
+    )
 
 
 def _notices(
@@ -227,4 +241,7 @@ async def _end(taken: TakenUp) -> str | None:
     environment = taken.agent.environment
     if environment is None or not isinstance(environment, Describable):
         return None
-    return environment.describe(await environment.snapshot())
+    try:
+        return environment.describe(await environment.snapshot())
+    except Exception as error:  # somebody's environment; what the fork did stays to be read
+        return f"not known: the environment raised {type(error).__name__}: {error}"

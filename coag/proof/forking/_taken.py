@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import inspect
 import os
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from coag.agent import CoagAgent, Mind, Remains, rebuild, twin
+from coag.agent import CoagAgent, Mind, Remains, rebuild, takes_rebuild, twin
 from coag.context import WorkingMemory
-from coag.errors import ConfigurationError, TraceError
+from coag.errors import CoagError, ConfigurationError, ResumeError, TraceError
 from coag.models import open_model
-from coag.schema import Record, from_import_name
-from coag.tracing import Parent, Rebuild, Recipe
+from coag.schema import Environment, Record, is_copy
+from coag.tracing import Parent, Rebuild
 
 from ._changes import Changes
 from ._edits import change_mind
@@ -34,6 +33,8 @@ class TakenUp:
     """Its working memory there, changes made."""
     restored: bool
     """True if its environment is as it was there."""
+    copied: bool
+    """True if it has an environment that says it is a copy."""
     gone: tuple[Record, ...]
     """The records that it goes on without."""
     procedures: tuple[str, ...]
@@ -42,7 +43,7 @@ class TakenUp:
 
 @asynccontextmanager
 async def taken_up(
-    past: Past, later: Later, changes: Changes, *, logs: Path | None
+    past: Past, later: Later, changes: Changes, *, logs: Path | None, trust: Iterable[str]
 ) -> AsyncGenerator[TakenUp]:
     """The run's agent at the boundary; what was opened for it is closed at the end.
 
@@ -51,26 +52,31 @@ async def taken_up(
         later: The run from there on.
         changes: What to change.
         logs: Folder for the fork's own run; None keeps its trace in RAM.
+        trust: Modules from which the run may name its factory.
 
     Raises:
         CoagError: The agent cannot be built, or a change cannot be made; nothing was begun.
     """
+    trusted = tuple(trust)
     async with AsyncExitStack() as opened:
-        built = await rebuild(past.run, Rebuild(purpose="fork", model=changes.model))
+        built = await rebuild(past.run, Rebuild(purpose="fork", model=changes.model), trusted)
         opened.push_async_callback(built.close)
         environment = built.environment
         if environment is not None:
             opened.push_async_callback(environment.close)
         records, gone = await _records(built, past, later, changes)
-        restored = environment is not None and past.knows_environment
+        copied = is_copy(environment)
+        restored = copied and past.knows_environment
         if environment is not None and restored:
-            await environment.restore(past.remains.environment)
+            await _put_back(environment, past)
         memory = await own_memory(built.long_term_memory, records.values(), gone)
         opened.push_async_callback(memory.close)
-        model = await _model(past.info.recipe, changes.model, opened)
+        model: Mapping[str, Any] = {}
+        if changes.model is not None and not _is_told(past, trusted):
+            model = await _model(past, changes.model, opened)
         agent = _twin(built, memory=memory, logs=logs, **model)
         opened.push_async_callback(agent.close)
-        if isinstance(environment, Accompanied):
+        if copied and isinstance(environment, Accompanied):
             await environment.before_turn(agent)
         remains = _remains(past, _change(past, later, changes, gone))
         await agent.take_up(remains, _parent(past, changes, logs))
@@ -81,9 +87,23 @@ async def taken_up(
             remains=remains,
             stands=agent.context.working_memory,
             restored=restored,
+            copied=copied,
             gone=tuple(gone.values()),
             procedures=tuple(changes.procedures),
         )
+
+
+async def _put_back(environment: Environment, past: Past) -> None:
+    """Puts a copy into the state that the run's environment had at the boundary."""
+    try:
+        await environment.restore(past.remains.environment)
+    except CoagError:
+        raise
+    except Exception as error:  # somebody's environment, which may raise anything
+        raise ResumeError(
+            f"The environment of {past.run.path} cannot be put back to where it stood at "
+            f"{past.boundary}: its restore raised {type(error).__name__}: {error}"
+        ) from error
 
 
 async def _records(
@@ -108,28 +128,24 @@ def _twin(built: CoagAgent, **arguments: Any) -> CoagAgent:
     return agent
 
 
-async def _model(
-    recipe: Recipe | None, spec: str | None, opened: AsyncExitStack
-) -> Mapping[str, Any]:
-    """The arguments that put another model in place; a factory that is told does it itself."""
-    if spec is None or recipe is None or _is_told(recipe):
-        return {}
+async def _model(past: Past, spec: str, opened: AsyncExitStack) -> Mapping[str, Any]:
+    """The arguments that put another model in place."""
     try:
         client = open_model(spec)
     except ConfigurationError as error:
+        factory = past.info.recipe and past.info.recipe.factory
         raise ConfigurationError(
-            f"{error} For a spec of the run's own, the recipe's factory {recipe.factory!r} must "
+            f"{error} For a spec of the run's own, the recipe's factory {factory!r} must "
             "take a keyword rebuild and open rebuild.model."
         ) from error
     opened.push_async_callback(client.close)
     return {"model_client": client, "models": None}
 
 
-def _is_told(recipe: Recipe) -> bool:
-    try:
-        return "rebuild" in inspect.signature(from_import_name(recipe.factory)).parameters
-    except (TypeError, ValueError):  # some callables tell no signature
-        return False
+def _is_told(past: Past, trust: Iterable[str]) -> bool:
+    """Whether the run's factory opens another model itself."""
+    recipe = past.info.recipe
+    return recipe is None or takes_rebuild(recipe, past.run.path, trust)
 
 
 def _change(

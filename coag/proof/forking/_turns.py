@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol, runtime_checkable
 
 from coag.agent import CoagAgent, Remains
@@ -40,11 +40,14 @@ class Play:
         agent: It was taken up, and its run has begun.
         remains: What it was taken up from.
         stop: Asked after every Selection.
+        acting: Whether it may act in its environment. Else that is neither asked how it stands
+            nor what became of actions of unknown outcome.
     """
 
     agent: CoagAgent
     remains: Remains
     stop: Stop
+    acting: bool
 
     async def go_on(self, inputs: Sequence[Sequence[Percept]]) -> str | None:
         """Ends the turn that goes on, then takes one turn for each of these inputs.
@@ -61,7 +64,7 @@ class Play:
         for number, said in enumerate(inputs, remains.turn + 1):
             if stopped is not None:
                 break
-            environment = self.agent.environment
+            environment = self.agent.environment if self.acting else None
             if isinstance(environment, Accompanied):
                 await environment.before_turn(self.agent)
             stopped = await self._turn(said, number, None)
@@ -71,6 +74,8 @@ class Play:
         self, said: Sequence[Percept], number: int, begun: list[Outcome] | None
     ) -> str | None:
         context, deps = self.agent.context, self.agent.mind.deps
+        if not self.acting:
+            deps = replace(deps, environment=None, reconcilers=())
         standing = context.working_memory
         if begun is not None and standing.in_cycle and standing.phase is Phase.SELECTION:
             selection = standing.cognitive_state.selection

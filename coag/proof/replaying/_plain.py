@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any, Protocol, cast
 
@@ -112,13 +112,14 @@ async def replay_plain(
     info: RunInfo,
     sink: PlainSink,
     records: Callable[[], Iterator[TraceRecord]],
+    trust: Iterable[str],
 ) -> None:
     """Replays a plain run as far as the tape goes, or to where the replay differs.
 
     Raises:
         ResumeError: Its recipe makes no `PlainBuilder`.
     """
-    build = await build_again(run, Rebuild(purpose="replay"))
+    build = await build_again(run, Rebuild(purpose="replay"), trust)
     if not callable(build):
         raise ResumeError(
             f"The recipe of {run.path} makes a {type(build).__name__}. For the replay of a plain "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -96,7 +96,10 @@ class ReplayReport:
 
 
 async def replay(
-    run: Path | str | RunFolder, *, agent: CoagAgent | AgentBuilder | None = None
+    run: Path | str | RunFolder,
+    *,
+    agent: CoagAgent | AgentBuilder | None = None,
+    trust: Iterable[str] = (),
 ) -> ReplayReport:
     """Runs a run again with no model and no world, up to where it first differs.
 
@@ -108,6 +111,7 @@ async def replay(
         run: The run's folder.
         agent: The agent, for a run without a recipe: as it was before its first turn, or a
             function that builds it. It is used up, and nothing of it is written to.
+        trust: Modules, or packages with their modules, from which the run may name its factory.
 
     Raises:
         ResumeError: There is no recipe, or it does not build the agent of the run.
@@ -117,6 +121,7 @@ async def replay(
     info = read_run(folder.path)
     _check_version(folder)
     remarks: list[str] = []
+    trusted = tuple(trust)
 
     def records() -> Iterator[TraceRecord]:
         def torn(problem: TraceProblem) -> None:
@@ -127,10 +132,10 @@ async def replay(
 
     if info.kind == "plain":
         plain = PlainSink(Tape(records()))
-        await replay_plain(folder, _with_recipe(folder, info), plain, records)
+        await replay_plain(folder, _with_recipe(folder, info), plain, records, trusted)
         return _report(info.id, plain, remarks)
     sink = CheckingSink(Tape(records()))
-    build = _builder(folder, info, agent, sink)
+    build = _builder(folder, info, agent, sink, trusted)
     replayed = Replayed(run=folder, info=info, build=build, records=records, sink=sink)
     await replayed.go()
     return _report(info.id, sink, remarks)
@@ -151,6 +156,7 @@ def _builder(
     info: RunInfo,
     given: CoagAgent | AgentBuilder | None,
     sink: CheckingSink,
+    trust: Iterable[str],
 ) -> Builder:
     """How to build the agent, as often as it is needed."""
     if isinstance(given, CoagAgent):
@@ -163,10 +169,10 @@ def _builder(
     async def build() -> CoagAgent:
         if model is not None:
             try:
-                return await rebuild(folder, Rebuild(purpose="replay", model=model))
+                return await rebuild(folder, Rebuild(purpose="replay", model=model), trust)
             except CoagError as error:
                 sink.remark(f"The agent was built with the run's first model: {error}")
-        return await rebuild(folder, Rebuild(purpose="replay"))
+        return await rebuild(folder, Rebuild(purpose="replay"), trust)
 
     return build
 

@@ -30,6 +30,7 @@ from coag.schema import (
     ProposalOutcome,
     RetrievalOutcome,
     TraceRecord,
+    Verdict,
 )
 from coag.tracing import read_run, read_trace
 
@@ -336,3 +337,33 @@ async def test_a_run_that_still_goes_on_is_not_taken_over(tmp_path: Path) -> Non
     with pytest.raises(TraceError, match="another writer holds it"):
         await CoagAgent.resume(agent.run_folder.path)
     await agent.close()
+
+
+def never_twice(candidate: Any, state: Any, projection: Any) -> Verdict:
+    """A rule that the recipe does not make."""
+    return Verdict.allow()
+
+
+async def test_an_agent_without_a_rule_of_the_run_is_refused_and_the_rule_named(
+    tmp_path: Path,
+) -> None:
+    agent = porter(log=str(tmp_path / "calls.txt"), logs=str(tmp_path / "logs"))
+    agent.constraints.add(never_twice)
+    await say(agent, TASK)
+    await agent.close()
+    folder = agent.run_folder
+    assert folder is not None
+    with pytest.raises(ResumeError, match="does not make 'never_twice'"):
+        await CoagAgent.resume(folder)
+
+
+async def test_resume_takes_what_run_folder_gives(tmp_path: Path) -> None:
+    agent = porter(log=str(tmp_path / "calls.txt"), logs=str(tmp_path / "logs"))
+    await say(agent, TASK)
+    await agent.close()
+    folder = agent.run_folder
+    assert folder is not None
+    for given in (folder, folder.path, str(folder.path)):
+        again = await CoagAgent.resume(given)
+        assert again.name == "porter"
+        await again.close()

@@ -114,8 +114,9 @@ def test_the_recipes_module_is_looked_for_in_the_current_folder_first(
     info = json.loads(run.info_path.read_text())
     recipe = {**info["recipe"], "factory": "patch_of_berries:forager"}
     run.info_path.write_text(json.dumps({**info, "recipe": recipe}))
+    trust = ("--trust", "patch_of_berries")
     for words in (("fork", "latest", "--at", "3"), ("replay", "latest")):
-        said = say(*words)
+        said = say(*words, *trust)
         assert said.code == 2
         assert said.err.count("patch_of_berries") == 2
         assert f"neither in the current folder ({Path.cwd()}) nor" in said.err
@@ -123,7 +124,7 @@ def test_the_recipes_module_is_looked_for_in_the_current_folder_first(
     Path("patch_of_berries.py").write_text("from kits.foragers import forager\n")
     before = list(sys.path)
     importlib.invalidate_caches()
-    assert say("replay", "latest").code == 0
+    assert say("replay", "latest", *trust).code == 0
     assert sys.path == before
     monkeypatch.delitem(sys.modules, "patch_of_berries")
 

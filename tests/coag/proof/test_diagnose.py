@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +26,12 @@ from coag.schema import (
     PerceptKind,
     Phase,
     ProposalOutcome,
+    Receipt,
     ReceiptStatus,
     RetrievalOutcome,
+    Settlement,
     TraceRecord,
+    Trust,
     TurnEnd,
     Verdict,
 )
@@ -450,14 +454,49 @@ async def test_an_action_on_memory_that_was_called_wrongly_is_an_invalid_proposa
     assert "called in a way that it refuses" in found.reason
 
 
-async def test_an_action_whose_outcome_is_not_known_is_a_failed_execution() -> None:
+async def unknown_outcome(*later: Percept) -> list[TraceRecord]:
+    """A run whose first action gave no answer."""
     trace = list(await run())
     place = next(
         n for n, one in enumerate(trace)
         if isinstance(one, Percept) and one.kind is PerceptKind.TOOL_RETURN
     )  # fmt: skip
     unknown = {"kind": PerceptKind.UNKNOWN_OUTCOME, "content": "It may have acted."}
-    trace[place] = trace[place].model_copy(update=unknown)
-    found = first(trace)
+    unknown |= {"is_error": True, "caused_by": "intent-1"}
+    trace[place : place + 1] = [trace[place].model_copy(update=unknown), *later]
+    return trace
+
+
+def settled(became: Settlement) -> Percept:
+    return Percept(
+        id="percept-settled",
+        at=datetime(2026, 11, 21, tzinfo=UTC),
+        kind=PerceptKind.SETTLED,
+        source="look",
+        trust=Trust.UNTRUSTED,
+        content="Found out.",
+        caused_by="intent-1",
+        settlement=became,
+    )
+
+
+async def test_of_an_action_of_unknown_outcome_it_is_said_that_it_is_not_known() -> None:
+    found = first(await unknown_outcome())
     assert found.cause is Cause.FAILED_EXECUTION
-    assert found.failure == "look gave no answer: 'It may have acted.'"
+    assert found.failure == "It is not known whether look had its effect."
+    assert "failed" not in found.failure
+    assert found.evidence[0].text == "It may have acted."
+
+
+async def test_what_was_found_out_of_an_action_later_counts() -> None:
+    assert diagnose(await unknown_outcome(settled(Settlement.HAPPENED))) == diagnose(await run())
+    found = first(await unknown_outcome(settled(Settlement.DID_NOT_HAPPEN)))
+    assert found.cause is Cause.FAILED_EXECUTION
+    assert "it was found that it did not happen" in found.failure
+
+
+async def test_of_an_action_in_which_the_run_broke_off_it_is_said_that_it_is_not_known() -> None:
+    trace = list(await run())
+    place = next(n for n, one in enumerate(trace) if isinstance(one, Receipt))
+    found = first(trace[:place])
+    assert found.failure == "It is not known whether look had its effect."

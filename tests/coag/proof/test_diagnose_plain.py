@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from coag.compat import Recorder
 from coag.proof import Cause, Diagnosis, diagnose
 from coag.schema import Failure, ModelCall, ReceiptStatus, Rung, TokenUsage
@@ -36,9 +38,13 @@ def test_arguments_that_are_no_object_are_an_invalid_proposal() -> None:
     assert found.cause is Cause.INVALID_PROPOSAL
 
 
-def test_no_answer_of_a_tool_is_a_failed_execution() -> None:
-    (found,) = _plain("late", status=ReceiptStatus.UNKNOWN)
+@pytest.mark.parametrize("status", [ReceiptStatus.UNKNOWN, ReceiptStatus.CANCELLED])
+def test_of_a_call_that_gave_no_answer_it_is_said_that_it_is_not_known(
+    status: ReceiptStatus,
+) -> None:
+    (found,) = _plain("late", status=status)
     assert found.cause is Cause.FAILED_EXECUTION
+    assert "It is not known whether" in found.failure
 
 
 def test_a_failure_that_lies_in_the_world_cannot_be_attributed() -> None:

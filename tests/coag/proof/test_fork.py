@@ -187,7 +187,9 @@ async def test_another_model_takes_over(tmp_path: Path) -> None:
     run = await foraged(tmp_path, depth="compact")
     report = await fork(run, "2", Changes(model=str(lazy_model(tmp_path))))
     assert picked(report)[0] == 'respond {"text": "I rest."}'
-    again = await fork(report.run, "2")
+    with pytest.raises(ConfigurationError, match="not loaded unasked: add --model"):
+        await fork(report.run, "2")  # a component file names code, and a run may be a stranger's
+    again = await fork(report.run, "2", Changes(model=str(lazy_model(tmp_path))))
     assert picked(again)[0] == 'respond {"text": "I rest."}'
     with pytest.raises(ConfigurationError, match=r"openai:NAME.*must take a keyword rebuild"):
         await fork(run, "1", Changes(model="nothing:known"))

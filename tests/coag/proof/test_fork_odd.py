@@ -139,6 +139,7 @@ async def test_a_rule_that_was_added_to_the_built_agent_is_in_force_in_a_fork(
         agent.constraints.add(nothing_blue)
         return agent
 
+    strict.__module__ = "kits.foragers"
     monkeypatch.setattr("kits.foragers.forager", strict)
     with pytest.raises(ConfigurationError) as missed:
         await fork(run, "2.retrieval", Changes(without_constraints=("nothing_yellow",)))
