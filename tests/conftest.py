@@ -89,5 +89,5 @@ def plain_environment() -> Iterator[None]:
         patch.setenv("ANONYMIZED_TELEMETRY", "False")
         patch.setenv("OTEL_SDK_DISABLED", "true")
         # Runs of the tests' own agents are rebuilt without naming their modules each time.
-        patch.setenv("COAG_TRUST", "kits,examples")
+        patch.setenv("COAG_TRUST", "kits,examples,tests")
         yield

@@ -414,7 +414,8 @@ async def test_nothing_written_is_trusted_more_than_what_was_shown(steps: list[s
     await say(agent)
     await say(agent, "Go on with it.")
     for line in agent.trace:
-        if isinstance(line, Percept) and line.trust is Trust.UNTRUSTED:
+        own = isinstance(line, Percept) and line.kind is PerceptKind.IMPASSE  # of the cycle
+        if isinstance(line, Percept) and line.trust is Trust.UNTRUSTED and not own:
             tainted = True
         if isinstance(line, Written) and line.what == "record":
             trust = Record.model_validate(line.content).provenance.trust
