@@ -10,7 +10,7 @@ from typing import Any, cast
 from case_study.tasks import CONTINUE
 from coag.context import Budgets, CoagContext, WorkingMemory
 from coag.memory import binding_metadata
-from coag.schema import Candidate, Percept, RecalledRecord
+from coag.schema import Candidate, Percept, PerceptKind, RecalledRecord, UnsettledAction
 from vacuum_world.world import (
     DIRECTIONS,
     Cell,
@@ -89,6 +89,11 @@ class VacuumContext(CoagContext[VacuumState]):
             news |= {"bump": bump, "hidden": _hidden(after, bump)}
             news |= _progress(state, after, percept)
         return after.model_copy(update=news)
+
+    def _settles(self, percept: Percept, action: UnsettledAction) -> bool:
+        """A fresh reading shows where the robot is, and so what became of any move."""
+        reads = percept.kind is PerceptKind.TOOL_RETURN
+        return reads and last_state_line(percept.content) is not None
 
     def _get_state_description(self, state: VacuumState) -> str:
         forbidden = tuple(sorted(self._forbidden()))

@@ -14,22 +14,23 @@ from coag.schema import (
     PerceptKind,
     Section,
     Trust,
+    as_read,
     cut_to_tokens,
     estimate_tokens,
+    without_tags,
 )
 
 from ._budgets import Budgets
 from ._working_memory import Utterance, WorkingMemory
 
-_GAP = r"[\s\u200b-\u200f\u2060\ufeff]*"
-_DELIMITER = re.compile(rf"<(?={_GAP}(?:/{_GAP})?data)", re.IGNORECASE)
+_HEADING = re.compile(r"^(?=[^\S\n]*#)", re.MULTILINE)
 _ARGUMENTS_SHOWN = 200
 """Characters of an action's arguments that are shown where not all actions fit as they are."""
 
 
 def escape_delimiters(text: str, escaped: str = "<\\") -> str:
-    """The text without anything that reads as one of our data delimiters."""
-    return _DELIMITER.sub(lambda _: escaped, text)
+    """The text without anything that reads as one of our data delimiters, however spelled."""
+    return without_tags(text, escaped, ("data",))
 
 
 def one_line(text: str) -> str:
@@ -44,8 +45,11 @@ def one_entry(text: str) -> str:
 
 def wrap_as_data(text: str, source: str, trust: Trust) -> str:
     """Text from outside between delimiters that it cannot close itself."""
-    label = re.sub(r"[<>]", "", one_line(source)).replace('"', "'")
-    return f'<data source="{label}" trust="{trust.value}">\n{escape_delimiters(text)}\n</data>'
+    label = re.sub(r"[<>]", "", one_line(as_read(source))).replace('"', "'")
+    quoted = "\n".join(escape_delimiters(text).splitlines())
+    if trust is Trust.UNTRUSTED:  # a line of ours begins with `## `, no line of others does
+        quoted = _HEADING.sub("> ", quoted)
+    return f'<data source="{label}" trust="{trust.value}">\n{quoted}\n</data>'
 
 
 def render_section(section: Section) -> str:
@@ -140,7 +144,8 @@ def _percept_line(percept: Percept) -> str:
 
 def percepts_section(memory: WorkingMemory, budgets: Budgets) -> Section | None:
     """What has arrived since the last action; messages stand in the dialogue."""
-    lines = [_percept_line(p) for p in memory.percepts if p.kind is not PerceptKind.MESSAGE]
+    heard = (p for p in memory.percepts if p.kind is not PerceptKind.MESSAGE)
+    lines = [one_entry(_percept_line(p)) for p in heard]
     if not lines:
         return None
     return Section(
@@ -156,8 +161,10 @@ def deeds_section(memory: WorkingMemory, budgets: Budgets) -> Section | None:
     """The actions of earlier cycles with their results; not what has just been perceived."""
     just_perceived = any(percept.caused_by is not None for percept in memory.percepts)
     lines = [
-        f"cycle {deed.cycle}: {deed.action} {json.dumps(deed.arguments, ensure_ascii=False)} "
-        f"{deed.status.value}: {deed.result}"
+        one_entry(
+            f"cycle {deed.cycle}: {deed.action} {json.dumps(deed.arguments, ensure_ascii=False)} "
+            f"{deed.status.value}: {deed.result}"
+        )
         for deed in memory.deeds
         if deed.internal or not (just_perceived and deed.cycle == memory.cycle - 1)
     ]

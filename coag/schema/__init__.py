@@ -19,6 +19,7 @@ from ._candidates import (
     numbered,
 )
 from ._clock import Clock, SteppingClock, SystemClock
+from ._delimiters import as_read, without_tags
 from ._effects import UNPARSED, Intent, Receipt, ReceiptStatus, Returned, parsed_arguments
 from ._html import HtmlTable, html_card, html_text, visible
 from ._ids import CountingIds, IdSource, content_id, new_run_id
@@ -119,6 +120,8 @@ __all__ = [
     "content_id",
     "Trust",
     "Settlement",
+    "as_read",
+    "without_tags",
     "PerceptKind",
     "Failure",
     "Percept",

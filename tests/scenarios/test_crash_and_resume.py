@@ -114,7 +114,9 @@ async def test_a_run_killed_at_every_intent_receipt_and_record_repeats_and_loses
     for _, cycle in groupby(outcomes, key=lambda outcome: outcome["cycle"]):
         assert [outcome["phase"] for outcome in cycle] == [phase.value for phase in PHASES]
 
-    assert written
+    if not written:  # of every other move it is not known how it ended: nothing to remember
+        assert deadly == "odd"
+        return
     store = open_store(next(case.glob("**/long_term")))
     kept = await store.get(sorted(set(written)))
     assert [record.id for record in kept] == sorted(set(written))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from coag.schema import cleaned, well_formed
+from coag.schema import cleaned, well_formed, without_tags
 
 _GAP = r"[^\w\x21-\x7e]*"
 """Blanks, what a reader does not see, and whatever else is neither ASCII nor a letter or digit."""
@@ -16,10 +16,10 @@ def as_item(text: str) -> str:
 
     Nothing is cut. `<` before `/`, `sagen` or `data` becomes `<\`, a lone surrogate `?`.
     """
-    if text.isprintable() and "<" not in text and "  " not in text:
+    if text.isascii() and text.isprintable() and not {"<", "&"} & set(text) and "  " not in text:
         return text.strip()  # nearly every text, and many times faster
     line = " ".join(cleaned(" ".join(well_formed(text).split())).split())
-    return _DELIMITER.sub(r"<\\", line)
+    return without_tags(_DELIMITER.sub(r"<\\", line))
 
 
 def as_inline(text: str) -> str:
