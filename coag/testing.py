@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from coag.context import CoagContext
+from coag.cycle import ActionRule
 from coag.schema import Candidate, Constraint, Percept, PerceptKind, Trust, Verdict
 
 __all__ = ["percept", "assert_forbids", "assert_allows"]
@@ -44,6 +45,7 @@ def assert_forbids(
     *,
     after: Any = None,
     context: CoagContext[Any] | None = None,
+    now: datetime = _AT,
     **arguments: Any,
 ) -> Verdict:
     """Makes sure that a rule forbids an action, and gives its verdict.
@@ -54,12 +56,13 @@ def assert_forbids(
         state: The perceptual state.
         after: The predicted state.
         context: Predicts it, where `after` is not given.
+        now: The time of the cycle, for a rule that asks for it.
         **arguments: The action's arguments.
 
     Raises:
         AssertionError: It allows the action.
     """
-    verdict = _judged(rule, action, state, after, context, arguments)
+    verdict = _judged(rule, action, state, after, context, now, arguments)
     if verdict.allowed:
         raise AssertionError(f"{_name(rule)} allows {action}({_shown(arguments)}) in {state!r}.")
     return verdict
@@ -72,6 +75,7 @@ def assert_allows(
     *,
     after: Any = None,
     context: CoagContext[Any] | None = None,
+    now: datetime = _AT,
     **arguments: Any,
 ) -> Verdict:
     """Makes sure that a rule allows an action; see `assert_forbids`.
@@ -79,7 +83,7 @@ def assert_allows(
     Raises:
         AssertionError: It forbids the action; the message says why.
     """
-    verdict = _judged(rule, action, state, after, context, arguments)
+    verdict = _judged(rule, action, state, after, context, now, arguments)
     if not verdict.allowed:
         raise AssertionError(
             f"{_name(rule)} forbids {action}({_shown(arguments)}) in {state!r}: {verdict.reason}"
@@ -93,12 +97,17 @@ def _judged(
     state: Any,
     after: Any,
     context: CoagContext[Any] | None,
+    now: datetime,
     arguments: dict[str, Any],
 ) -> Verdict:
     candidate = Candidate(id="candidate-000001", action=action, arguments=arguments)
     if after is None and context is not None:
         after = context.predict(candidate, state)
-    return rule(candidate, state, after)
+    judge = rule.for_test(now) if isinstance(rule, ActionRule) else rule
+    try:
+        return judge(candidate, state, after)
+    except Exception as error:  # as in an agent: a rule that cannot be applied forbids
+        return Verdict.forbid(f"the rule itself raised {type(error).__name__}: {error}")
 
 
 def _name(rule: Constraint) -> str:

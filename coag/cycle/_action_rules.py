@@ -42,6 +42,14 @@ class ActionRule:
         self._wanted = dict(inspect.signature(function).parameters)
         self._where, self._after, self._reason, self._fresh = where, after, reason, fresh
         self._known: JudgedBy | None = None
+        self._time: datetime | None = None
+
+    def for_test(self, now: datetime) -> Constraint:
+        """The rule as in an agent at this time, of whose action only the arguments are known."""
+        bound = object.__new__(type(self))
+        bound.__dict__.update(self.__dict__)
+        bound._time = now
+        return bound
 
     def within(self, known: JudgedBy) -> Constraint:
         """The rule for this moment: it knows the action's schema and the time of the cycle."""
@@ -95,11 +103,15 @@ class ActionRule:
         )
 
     def _now(self) -> datetime | None:
+        if self._time is not None:
+            return self._time
         retrieval = self._known.memory.cognitive_state.retrieval if self._known else None
         return None if retrieval is None else retrieval.at
 
     def _has(self, name: str) -> bool:
         """Whether the action takes such an argument, as far as that is known."""
+        if self._time is not None:
+            return True
         return self._known is not None and name in self._known.spec.parameters.get("properties", {})
 
 

@@ -58,7 +58,11 @@ async def serve(folder: Path) -> None:
 
 
 def in_a_fork(folder: Path, when: str, seconds: float | None) -> bool:
-    """Serves in a fork of this process; False if it was killed."""
+    """Serves in a fork of this process; False if it was killed.
+
+    Raises:
+        AssertionError: It ended by an error of its own.
+    """
     child = os.fork()
     if child == 0:
         try:
@@ -76,11 +80,19 @@ def in_a_fork(folder: Path, when: str, seconds: float | None) -> bool:
         while time.monotonic() < deadline:
             done, status = os.waitpid(child, os.WNOHANG)
             if done:
-                return status == 0
+                return _ended(status, folder)
             time.sleep(0.002)
         os.kill(child, signal.SIGKILL)
     _, status = os.waitpid(child, 0)
-    return status == 0
+    return _ended(status, folder)
+
+
+def _ended(status: int, folder: Path) -> bool:
+    if os.WIFSIGNALED(status):
+        return False
+    if status != 0:
+        raise AssertionError((folder / "error.txt").read_text())
+    return True
 
 
 def killed(folder: Path, source: random.Random) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -78,16 +78,26 @@ def test_whatever_is_no_reason_and_not_none_forbids(said: Any) -> None:
 
 def test_an_argument_that_the_action_does_not_have_forbids_and_a_default_is_used() -> None:
     @rule("pay")
-    def misspelt(ammount: float) -> str | None:
-        return None
-
-    @rule("pay")
     def optional(note: str = "none") -> str | None:
         return None if note == "none" else "no notes"
 
-    assert "no argument of the action" in assert_forbids(misspelt, "pay", HERE, amount=1).reason
     assert_allows(optional, "pay", HERE, amount=1)
     assert_forbids(optional, "pay", HERE, note="x")
+
+
+def test_in_a_test_a_rule_knows_the_time_and_one_that_raises_forbids() -> None:
+    @rule("pay")
+    def in_office_hours(now: datetime) -> str | None:
+        return None if 9 <= now.hour < 17 else "the office is closed"
+
+    @rule("pay")
+    def raises(amount: float) -> str | None:
+        raise ZeroDivisionError
+
+    noon = datetime(2026, 1, 1, 12, tzinfo=UTC)
+    assert_allows(in_office_hours, "pay", HERE, now=noon)
+    assert_forbids(in_office_hours, "pay", HERE, now=noon.replace(hour=20))
+    assert "ZeroDivisionError" in assert_forbids(raises, "pay", HERE, amount=1).reason
 
 
 def test_while_an_outcome_is_not_known_a_fresh_rule_forbids() -> None:
