@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import ctypes
 import inspect
+import os
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
-from threading import Lock, Thread, get_ident
+from dataclasses import dataclass, field
+from queue import SimpleQueue
+from threading import Thread, get_ident
 from typing import TypeVar
 
 from coag.errors import ConfigurationError
@@ -23,7 +25,7 @@ RULE_SECONDS = 2.0
 _TICK = 0.25
 """Seconds between two looks at the clock."""
 _IDLE = 20
-"""Looks after which the thread ends, if there was nothing to watch."""
+"""Looks after which the thread sleeps, if there was nothing to watch."""
 
 
 class TooSlowError(Exception):
@@ -39,46 +41,68 @@ class _Watched:
     thread: int
     deadline: float
     stopped: bool = False
+    watchers: set[int] = field(default_factory=set[int])
+    """Threads that are about to raise in it."""
 
 
 class _Watch:
-    """Raises `_Stopped` in calls that are late, from a thread that runs while there are any."""
+    """Raises `_Stopped` in calls that are late, from a thread that runs while there are any.
+
+    An exception may come anywhere in the watched thread, also between the acquiring of a lock and
+    the code that would release it. So that thread takes no lock here: what both threads share are
+    sets and a queue, each step of which is one step of the interpreter.
+    """
 
     def __init__(self) -> None:
-        self._lock = Lock()
         self._calls: set[_Watched] = set()
         self._thread: Thread | None = None
+        self._asleep = False
+        self._wake: SimpleQueue[None] = SimpleQueue()
 
     def add(self, call: _Watched) -> None:
-        with self._lock:
-            self._calls.add(call)
-            if self._thread is None or not self._thread.is_alive():  # the latter after a fork
-                self._thread = Thread(target=self._look, name="coag-rules", daemon=True)
-                self._thread.start()
+        if self._thread is None:  # two that come at once may start one each, which does no harm
+            self._thread = Thread(target=self._look, name="coag-rules", daemon=True)
+            self._thread.start()
+        self._calls.add(call)
+        if self._asleep:
+            self._wake.put(None)
 
     def remove(self, call: _Watched) -> None:
         """Nothing is raised for the call from here on, nor still on its way."""
-        with self._lock:
-            self._calls.discard(call)
-            if call.stopped:
-                _raise_in(call.thread, None)
+        self._calls.discard(call)
+        while call.watchers:
+            time.sleep(0)
+        if call.stopped:
+            _raise_in(call.thread, None)
 
     def _look(self) -> None:
-        idle = 0
-        while idle < _IDLE:
+        me, idle = get_ident(), 0
+        while True:
             time.sleep(_TICK)
-            with self._lock:
-                idle = 0 if self._calls else idle + 1
-                now = time.monotonic()
-                for call in self._calls:
-                    if now > call.deadline:  # again at each look: a rule may catch everything
+            idle = 0 if self._calls else idle + 1
+            if idle >= _IDLE:
+                idle = 0
+                self._sleep()
+            now = time.monotonic()
+            for call in tuple(self._calls):
+                if now > call.deadline:  # again at each look: a rule may catch everything
+                    call.watchers.add(me)
+                    if call in self._calls:  # who removes it now waits until it is raised
                         call.stopped = True
                         _raise_in(call.thread, _Stopped)
-                if idle == _IDLE:
-                    self._thread = None
+                    call.watchers.discard(me)
+
+    def _sleep(self) -> None:
+        """Waits until there is a call again."""
+        self._asleep = True
+        if not self._calls:  # one that was added before this line saw nobody asleep
+            self._wake.get()
+        self._asleep = False
 
 
 _WATCH = _Watch()
+if hasattr(os, "register_at_fork"):  # threads do not live on in the child
+    os.register_at_fork(after_in_child=_WATCH.__init__)
 
 
 def _raise_in(thread: int, error: type[BaseException] | None) -> None:

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import asyncio
+import random
+import time
 from collections.abc import Sequence
 from functools import partial
 from threading import Event
@@ -9,8 +11,9 @@ from typing import Any, cast
 import pytest
 from pydantic import BaseModel
 
-from coag.cycle import ConstraintSet
+from coag.cycle import ConstraintSet, _rules
 from coag.cycle._constraints import named
+from coag.cycle._rules import TooSlowError, limited
 from coag.errors import ConfigurationError, UnknownNameError
 from coag.schema import Candidate, Constraint, Verdict
 
@@ -303,3 +306,24 @@ def test_a_rule_within_a_rule_is_stopped_with_it() -> None:
     rules.pin()
     (verdict,) = rules.judge(CANDIDATE, None, None)
     assert "too slow" in verdict.reason
+
+
+def test_calls_that_end_just_as_they_are_stopped_leave_nothing_behind(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(_rules, "_TICK", 0.0005)
+    chance = random.Random(1)
+
+    def busy() -> None:
+        until = time.monotonic() + chance.uniform(0, 0.004)
+        while time.monotonic() < until:
+            pass
+
+    late = 0
+    for _ in range(300):
+        try:
+            limited(lambda: limited(busy, 60), 0.002)
+        except TooSlowError:
+            late += 1
+    assert 0 < late < 300
+    assert limited(lambda: "sound", 60) == "sound"
