@@ -38,7 +38,8 @@ class Correctable:
         """
         self._runs.open(self._mind)
         procedures = self._mind.deps.procedures
-        return self._told(await self._memory.revoke(record_id, reason, procedures=procedures))
+        memory = await self._reached()
+        return self._told(await memory.revoke(record_id, reason, procedures=procedures))
 
     async def revoke_origin(self, record_id: str | None, source: str, reason: str) -> Revocation:
         """Takes back what a source stated; what others stated too is trusted as they are.
@@ -60,7 +61,9 @@ class Correctable:
         self._runs.open(self._mind)
         procedures = self._mind.deps.procedures
         return self._told(
-            await revoke_origin(self._memory, record_id, source, reason, procedures=procedures)
+            await revoke_origin(
+                await self._reached(), record_id, source, reason, procedures=procedures
+            )
         )
 
     async def settle(self, intent_id: str, *, happened: bool) -> None:
@@ -82,6 +85,11 @@ class Correctable:
         found = settled_by_person(intent_id, happened=happened, context=self._context, deps=deps)
         await perceive([found], self._context, deps)
         self._mind.trace.flush()
+
+    async def _reached(self) -> LongTermMemory:
+        """What is taken back from: everybody's records, where the agent keeps people apart."""
+        apart = self._context.keeps_people_apart
+        return await self._memory.reaching_all() if apart else self._memory
 
     def _told(self, gone: Revocation) -> Revocation:
         """Writes what was taken back to the trace."""

@@ -157,6 +157,7 @@ def build_mind(parts: MindParts, run_id: RunName) -> Mind:
         parts.memory,
         parts.procedures,
         lambda: _situation(parts, run_id.value),
+        narrowed=context.memory_for_now,
         on_written=note_written,
         rewriting=parts.rewriting and "rewriting" not in parts.settings.without,
     )
@@ -241,6 +242,7 @@ def _situation(parts: MindParts, run: str) -> MemorySituation:
         sources=() if taint is None else taint.sources,
         records=() if taint is None else taint.records,
         said=memory.said_by_user(),
+        apart=parts.context.keeps_people_apart,
     )
 
 

@@ -29,7 +29,7 @@ async def recover_memory(
         for line in written:
             if line.what == "revoked" and line.content.get("source") is not None:
                 with taking_up(line, "content"):
-                    await revoke_again(memory, line)
+                    await revoke_again(await memory.reaching_all(), line)
     _recover_versions([w for w in written if w.what == "procedure"], procedures)
 
 

@@ -23,6 +23,7 @@ from coag.schema import (
     PerceptKind,
     Phase,
     Prompt,
+    RetrievalOutcome,
     SystemClock,
     Trust,
 )
@@ -91,6 +92,8 @@ class CoagContext(DomainHooks[StateT], ContextComponent, Generic[StateT]):
         self._shown: tuple[Utterance, ...] | None = None
         self._prompt: Prompt | None = None
         self._typed: tuple[Mapping[str, Any], StateT, bool] | None = None
+        self._dialogue_is_anothers = False
+        """Whether the foreign context still holds what was said by somebody served before."""
         self._foreseen: tuple[WorkingMemory, Outcome, WorkingMemory] | None = None
         self._memory = self._fresh_memory()
         self._transcript = Transcript()
@@ -138,16 +141,53 @@ class CoagContext(DomainHooks[StateT], ContextComponent, Generic[StateT]):
 
     def foresee_percept(self, percept: Percept) -> Percept:
         """The percept as `perceive` will take it in: with what it changes, settles and opens."""
-        percept = self._read(percept)
-        if percept.kind is PerceptKind.MESSAGE and self._opens_goal(percept):
-            percept = percept.model_copy(update={"sets_goal": True})
-        return percept
+        percept = self._with_person(self._read(percept))
+        opens = percept.kind is PerceptKind.MESSAGE and (
+            self._opens_goal(percept) or (self.leaves_person(percept) and bool(percept.content))
+        )
+        return percept.model_copy(update={"sets_goal": True}) if opens else percept
+
+    def _with_person(self, percept: Percept) -> Percept:
+        """The percept with whom the agent serves from now on, where it brings another."""
+        if not self.keeps_people_apart:
+            return percept
+        try:
+            with self.supposing([percept]):
+                scope = self.memory_scope()
+        except StateError as error:  # nobody's records are read by a state that cannot be told
+            return percept.model_copy(update={"memory_scope": "", "hook_problem": str(error)})
+        if scope == self._memory.memory_scope:
+            return percept
+        return percept.model_copy(update={"memory_scope": scope})
+
+    def leaves_person(self, event: Percept | Outcome) -> bool:
+        """Whether an event, once taken in, ends that the agent serves whom it serves now."""
+        scope = event.memory_scope if isinstance(event, Percept | RetrievalOutcome) else None
+        return (
+            scope is not None
+            and bool(self._memory.memory_scope)
+            and (scope != self._memory.memory_scope)
+        )
 
     def _perceive(self, percept: Percept) -> Percept:
         percept = self.foresee_percept(percept)
+        leaving = self.leaves_person(percept)
         self._memory = self._memory.perceive(percept)
         self.images.keep(percept.images, self._memory)
+        if leaving:
+            self._let_go(but=percept.kind is PerceptKind.MESSAGE)
         return percept
+
+    def _let_go(self, *, but: bool = False) -> None:
+        """Forgets the messages that working memory let go of.
+
+        Args:
+            but: Whether the last message is yet to be heard.
+        """
+        kept = self._memory.dialogue
+        self._transcript.load(dialogue_messages(kept[:-1] if but and not self._adding else kept))
+        self._prompt = self._shown = None
+        self._dialogue_is_anothers = self.dialogue_source is not None
 
     def read(self, percepts: Iterable[Percept]) -> tuple[Percept, ...]:
         """The percepts with the state changes that they will make in this order.
@@ -189,8 +229,11 @@ class CoagContext(DomainHooks[StateT], ContextComponent, Generic[StateT]):
         Raises:
             PhaseViolation: It is not this phase's turn.
         """
+        leaving = self.leaves_person(outcome)
         self._memory = self.foresee(outcome)
         self._foreseen = None
+        if leaving:
+            self._let_go()
         if isinstance(outcome, ExecutionOutcome) and outcome.response is not None:
             self._transcript.hear(self._memory.dialogue[-1])
 
@@ -218,6 +261,18 @@ class CoagContext(DomainHooks[StateT], ContextComponent, Generic[StateT]):
         self._prompt = self.images.put_into(prompt, phase, self._memory_shown())
         return self._prompt
 
+    def memory_for_now(self, memory: LongTermMemory) -> LongTermMemory:
+        """The memory as it is read now: that of the person who is served, where there are many.
+
+        Raises:
+            StateError: The domain's hook did not tell whose.
+            ConfigurationError: The memory reads another person's records by itself.
+        """
+        scope = self.memory_scope()
+        if scope is None:
+            return memory
+        return memory.within(scope) if scope else memory.shared()
+
     async def retrieve_ltms(self, memory: LongTermMemory, *, k: int) -> Recall:
         """What long-term memory holds on the current situation, best first.
 
@@ -230,6 +285,11 @@ class CoagContext(DomainHooks[StateT], ContextComponent, Generic[StateT]):
     async def refresh_dialogue(self) -> None:
         """Asks the foreign context, where there is one, which messages to show."""
         if self.dialogue_source is not None:
+            if self._dialogue_is_anothers:
+                await self.dialogue_source.clear()
+                for message in dialogue_messages(self._memory.dialogue):
+                    await self.dialogue_source.add_message(message)
+                self._dialogue_is_anothers = False
             messages = await self.dialogue_source.get_messages()
             self._shown = utterances(messages, self.clock.now(), self.images.named)
 

@@ -181,11 +181,12 @@ def deeds_section(memory: WorkingMemory, budgets: Budgets) -> Section | None:
 
 def unsettled_section(memory: WorkingMemory, budgets: Budgets) -> Section | None:
     """The actions of unknown outcome, for as long as it is not known."""
-    if not memory.unsettled:
+    shown = [one for one in memory.unsettled if one.memory_scope in ("", memory.memory_scope)]
+    if not shown:
         return None
     lines = [
         f"cycle {one.cycle}: {one.action} {json.dumps(one.arguments, ensure_ascii=False)}"
-        for one in memory.unsettled
+        for one in shown
     ]
     return Section(
         title="Not known whether these had their effect (they are not run again before it is)",

@@ -179,6 +179,8 @@ class WorkingMemory(Value):
     """Tells this goal from every other, the same words at another time included."""
     tainted_by: Taint | None = None
     """The untrusted text that was shown since the activity began; None if there was none."""
+    memory_scope: str = ""
+    """Whom the agent serves, where the domain tells people apart; empty if nobody is known."""
 
     @property
     def in_cycle(self) -> bool:
@@ -202,6 +204,10 @@ class WorkingMemory(Value):
                 f"Percept {percept.id!r} has no state_patch. Give it to CoagContext.perceive, "
                 "which asks the domain's hook what it changes."
             )
+        message = percept.kind is PerceptKind.MESSAGE
+        return self._served(percept.memory_scope, keep_asked=not message)._taking(percept)
+
+    def _taking(self, percept: Percept) -> WorkingMemory:
         changes: dict[str, Any] = {
             "percepts": (*self.percepts, percept)[-PERCEPTS_KEPT:],
             "queued": tuple(waiting for waiting in self.queued if waiting.id != percept.id),
@@ -237,6 +243,36 @@ class WorkingMemory(Value):
             changes["spent"] = Spent()
         return self.model_copy(update=changes)
 
+    def _served(self, scope: str | None, *, keep_asked: bool) -> WorkingMemory:
+        """As it is for another person: without what was said, found and done for the last one.
+
+        Actions of unknown outcome stay, or they could be done twice.
+
+        Args:
+            scope: Whom the agent serves from now on; None for the same as before.
+            keep_asked: Whether the open goal and what was said since the last answer stay: where
+                no new message brings the change, they are how the next person came.
+        """
+        if scope is None or scope == self.memory_scope:
+            return self
+        if not self.memory_scope:  # nobody was known: whoever spoke is the one who is known now
+            return self.model_copy(update={"memory_scope": scope})
+        kept = keep_asked and self.goal_open
+        answers = [n for n, one in enumerate(self.dialogue) if one.own]
+        since = answers[-1] + 1 if answers else 0
+        return self.model_copy(
+            update={
+                "memory_scope": scope,
+                "dialogue": self.dialogue[since:] if kept else (),
+                "goal": self.goal if kept else "",
+                "goal_open": kept,
+                "percepts": (),
+                "deeds": (),
+                "rejections": (),
+                "cognitive_state": self.cognitive_state if self.in_cycle else CognitiveState(),
+            }
+        )
+
     def _unsettled_after(self, percept: Percept) -> tuple[UnsettledAction, ...]:
         unsettled = tuple(one for one in self.unsettled if one.intent_id not in percept.settles)
         if percept.kind is not PerceptKind.UNKNOWN_OUTCOME:
@@ -246,6 +282,7 @@ class WorkingMemory(Value):
             action=percept.source,
             arguments=percept.arguments or {},
             cycle=self.cycle,
+            memory_scope=self.memory_scope,
         )
         return (*(one for one in unsettled if one.intent_id != begun.intent_id), begun)
 
@@ -263,6 +300,9 @@ class WorkingMemory(Value):
                 f"{expected} of cycle {cycle} must come next."
             )
         if isinstance(outcome, RetrievalOutcome):
+            served = self._served(outcome.memory_scope, keep_asked=True)
+            if served is not self:
+                return served.commit(outcome)
             cognitive = CognitiveState(retrieval=outcome)
         else:
             cognitive = self.cognitive_state.model_copy(update={outcome.phase.value: outcome})

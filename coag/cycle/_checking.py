@@ -10,6 +10,8 @@ from typing import Any
 from pydantic import BaseModel
 
 from coag.context import dump_state
+from coag.errors import StateError
+from coag.memory import MEMORY_ACTIONS
 from coag.schema import ActionSpec, Candidate, Evaluation, Verdict
 
 from ._actions import RESPOND
@@ -24,6 +26,10 @@ PROJECTION = "projection"
 IN_FORCE = "constraints_in_force"
 CURRENT_STATE = "state_is_current"
 """The rule by which nothing acts while the state that the rules judge by is out of date."""
+MEMORY_SCOPE = "memory_scope"
+"""The rule by which nothing of one person's is remembered for another, or for nobody."""
+_ANOTHER = "somebody else is served since this cycle began; think anew for whom it is"
+_NOBODY = "it is not known whom you serve, so there is nobody to remember it for"
 _NO_KEY = "0" * 32
 """Stands for an idempotency key until the rest of the arguments is known."""
 _IN_FORCE = Verdict(allowed=True, constraint=IN_FORCE)
@@ -119,6 +125,9 @@ def _may_run_now(
     stale = context.working_memory.stale
     if stale is not None and not (spec.internal and spec.repeatable):
         return [_stale(stale)]
+    served = _person_verdict(ready, context)
+    if served is not None:
+        return [served]
     verdicts = [unsettled_verdict(ready, spec)] if ready.unsettled else []
     if not verdicts or verdicts[-1].allowed:
         now = decided_at(context, deps)
@@ -135,6 +144,31 @@ def _gain(projection: Any | None, context: AnyContext) -> tuple[float | None, Ve
     except Exception as error:  # a domain's hook: a prediction it cannot weigh is none
         reason = f"the domain's value of the prediction raised {type(error).__name__}: {error}"
         return None, Verdict(allowed=False, constraint=PROJECTION, reason=reason)
+
+
+def _person_verdict(ready: Candidate, context: AnyContext) -> Verdict | None:
+    """Forbids to remember for somebody else than whom this cycle was about, or for nobody.
+
+    Once it is perceived that somebody else is served, nothing of this cycle may act.
+    """
+    memory = context.working_memory
+    retrieval = memory.cognitive_state.retrieval
+    begun = None if retrieval is None else retrieval.memory_scope
+    if begun is None:
+        return None
+    if memory.memory_scope != begun:
+        return Verdict(allowed=False, constraint=MEMORY_SCOPE, reason=_ANOTHER)
+    if ready.action not in MEMORY_ACTIONS:
+        return None
+    try:
+        another = context.memory_scope() != begun
+    except StateError as error:
+        return Verdict(allowed=False, constraint=MEMORY_SCOPE, reason=str(error))
+    if another:
+        return Verdict(allowed=False, constraint=MEMORY_SCOPE, reason=_ANOTHER)
+    if not begun:
+        return Verdict(allowed=False, constraint=MEMORY_SCOPE, reason=_NOBODY)
+    return None
 
 
 def _stale(problem: str) -> Verdict:

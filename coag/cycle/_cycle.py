@@ -55,7 +55,10 @@ async def perceive(percepts: Iterable[Percept], context: AnyContext, deps: Guard
     for percept in percepts:
         perceived = context.foresee_percept(percept)
         deps.trace.write(perceived)  # what cannot be written is not perceived
+        leaves = context.leaves_person(perceived)
         context.perceive(perceived)
+        if leaves:
+            deps.modules.reset_state()
         deps.detector.perceive(perceived)
         if perceived.hook_problem is not None:
             deps.note(context, "hook", perceived.hook_problem)
@@ -113,7 +116,10 @@ async def commit(outcome: Outcome, context: AnyContext, deps: Deps) -> None:
     context.foresee(outcome)
     deps.trace.write(outcome)
     deps.trace.flush()
+    leaves = context.leaves_person(outcome)
     context.commit(outcome)
+    if leaves:
+        deps.modules.reset_state()
     await deps.modules.observe(outcome)
 
 

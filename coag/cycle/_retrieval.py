@@ -22,9 +22,11 @@ async def retrieve(context: AnyContext, deps: Deps) -> RetrievalOutcome:
     left_out = leaves_out("retrieval", context, deps)
     query = context.retrieval_query()
     where = context.episodic_filter()
+    scope = context.memory_scope()
     recall = Recall()
     if deps.memory is not None and query and deps.settings.recall_k and not left_out:
-        found = await context.retrieve_ltms(deps.memory, k=deps.settings.recall_k)
+        memory = context.memory_for_now(deps.memory)
+        found = await context.retrieve_ltms(memory, k=deps.settings.recall_k)
         recall = fitting(found, context.budgets)
         for problem in recall.problems:
             deps.note(context, "memory", problem, phase=Phase.RETRIEVAL.value)
@@ -33,6 +35,7 @@ async def retrieve(context: AnyContext, deps: Deps) -> RetrievalOutcome:
         at=deps.clock.now(),
         query=query,
         filter=where,
+        memory_scope=scope,
         records=tuple(recall.records),
         left_out=recall.left_out,
         procedures=dict(deps.procedures.pin()),

@@ -41,7 +41,7 @@ from ._procedure import (
 from ._results import Recall, Remembered
 from ._revoking import Revocation
 from ._rules import RuleChange, rules_of
-from ._scopes import Scopes, agent_scope, team_scope, user_scope
+from ._scopes import Scopes, agent_scope, is_user_scope, scopes_in, team_scope, user_scope
 from ._situation import MemorySituation, place_of
 from ._stretches import holding_again, in_force
 from ._telling import ToRemember
@@ -55,6 +55,8 @@ __all__ = [
     "Scopes",
     "agent_scope",
     "user_scope",
+    "is_user_scope",
+    "scopes_in",
     "team_scope",
     "ToRemember",
     "said_by_person",

@@ -36,6 +36,8 @@ SEMANTIC_ACTION = "tool_update_semantic_memory"
 PROCEDURAL_ACTION = "tool_update_procedural_memory"
 _ALIKE = 5
 """Records of each kind that are looked through for what a conclusion quotes."""
+_Runs = Callable[[ActionCall, LongTermMemory], Awaitable[ActionResult]]
+"""Runs an action on the memory as it is now."""
 MEMORY_ACTIONS = frozenset({EPISODIC_ACTION, SEMANTIC_ACTION, PROCEDURAL_ACTION})
 
 
@@ -46,6 +48,7 @@ class MemoryActions:
         long_term: Where events and facts go.
         procedural: Where rules go.
         situation: Tells what the moment is; asked at every call.
+        narrowed: Gives the memory as it is now for the person who is served.
         on_written: Told of each commit, right after it; writes it to the trace.
         rewriting: Whether the agent may change its standing rules.
     """
@@ -56,14 +59,16 @@ class MemoryActions:
         procedural: ProceduralMemory,
         situation: Callable[[], MemorySituation],
         *,
+        narrowed: Callable[[LongTermMemory], LongTermMemory] = lambda memory: memory,
         on_written: Callable[[Written], None] | None = None,
         rewriting: bool = True,
     ) -> None:
-        self._long_term = long_term
+        self._whole = long_term
+        self._narrowed = narrowed
         self._procedural = procedural
         self._situation = situation
         self._on_written = on_written
-        self._actions: dict[str, Callable[[ActionCall], Awaitable[ActionResult]]] = {
+        self._actions: dict[str, _Runs] = {
             EPISODIC_ACTION: self._remember_event,
             SEMANTIC_ACTION: self._remember_fact,
         }
@@ -72,7 +77,7 @@ class MemoryActions:
 
     def action_specs(self) -> Sequence[ActionSpec]:
         """The actions that are offered; the procedures are listed as they are named now."""
-        scopes = {"scope": self._long_term.scopes.writable}
+        scopes = {"scope": self._narrowed(self._whole).scopes.writable}
         specs = (
             ActionSpec(
                 name=EPISODIC_ACTION,
@@ -109,7 +114,7 @@ class MemoryActions:
         if call.action not in self._actions:
             raise UnknownNameError("memory action", call.action, self._actions)
         try:
-            return await self._actions[call.action](call)
+            return await self._actions[call.action](call, self._narrowed(self._whole))
         except ValidationError as error:
             return _failed(_sentences(error))
         except (ValueError, UnknownNameError) as error:
@@ -119,10 +124,10 @@ class MemoryActions:
         except RecordStoreError as error:
             return _failed(str(error), Failure.TRANSIENT)
 
-    async def _remember_event(self, call: ActionCall) -> ActionResult:
+    async def _remember_event(self, call: ActionCall, memory: LongTermMemory) -> ActionResult:
         given = EpisodicArguments.model_validate(call.arguments)
         now = self._situation()
-        remembered = await self._long_term.remember(
+        remembered = await memory.remember(
             MemoryKind.EPISODIC,
             given.summary,
             provenance=now.provenance(given.summary, given.about),
@@ -130,19 +135,19 @@ class MemoryActions:
             metadata=_metadata(now, given.about),
             sensed=True,
             event=now.happening(),
-            derived_from=[one.id for one in await self._grounds(now, given.summary)],
+            derived_from=[one.id for one in await self._grounds(memory, now, given.summary)],
             scope=given.scope or None,
         )
-        return await self._told(remembered)
+        return await self._told(memory, remembered)
 
-    async def _remember_fact(self, call: ActionCall) -> ActionResult:
+    async def _remember_fact(self, call: ActionCall, memory: LongTermMemory) -> ActionResult:
         given = SemanticArguments.model_validate(call.arguments)
         fact, now = given.as_fact(), self._situation()
-        old = await self._superseded(given)
+        old = await self._superseded(memory, given)
         parts = (given.about, given.attribute, given.value)
-        grounds = await self._grounds(now, given.fact, *parts)
+        grounds = await self._grounds(memory, now, given.fact, *parts)
         grounds = [one for one in grounds if one.id != old and not takes_on(fact, one)]
-        remembered = await self._long_term.remember(
+        remembered = await memory.remember(
             MemoryKind.SEMANTIC,
             given.fact,
             provenance=now.provenance(given.fact, *parts),
@@ -154,15 +159,17 @@ class MemoryActions:
             derived_from=[one.id for one in grounds],
             scope=given.scope or None,
         )
-        return await self._told(remembered)
+        return await self._told(memory, remembered)
 
-    async def _grounds(self, now: MemorySituation, text: str, *parts: str) -> list[Record]:
+    async def _grounds(
+        self, memory: LongTermMemory, now: MemorySituation, text: str, *parts: str
+    ) -> list[Record]:
         """Those of the records on which a conclusion rests that this memory holds.
 
         Where untrusted text was shown, those that it quotes are among them, recalled or not: an
         earlier note of the same activity may hold what the agent repeats.
         """
-        memory, ids = self._long_term, list(now.grounds(text, *parts))
+        ids = list(now.grounds(text, *parts))
         if now.tainted and not now.rests_on_user(text, *parts):
             for kind in MemoryKind:
                 search = Search(text=text, kind=kind, k=_ALIKE, scopes=memory.scopes.readable)
@@ -171,13 +178,13 @@ class MemoryActions:
         held = await memory.store.get(list(dict.fromkeys(ids))) if ids else []
         return [record for record in held if record.scope in memory.scopes.readable]
 
-    async def _superseded(self, given: SemanticArguments) -> str | None:
+    async def _superseded(self, memory: LongTermMemory, given: SemanticArguments) -> str | None:
         if not given.supersedes:
             return None
-        old = await self._long_term.find(MemoryKind.SEMANTIC, given.supersedes)
+        old = await memory.find(MemoryKind.SEMANTIC, given.supersedes)
         if old is None:
             raise ValueError(f"No fact with the id {given.supersedes!r} is remembered.")
-        scope = self._long_term.scopes.to_write(given.scope or None)
+        scope = memory.scopes.to_write(given.scope or None)
         if old.scope != scope:
             raise ValueError(
                 f"Fact {given.supersedes} is of scope {old.scope!r}; this one, of {scope!r}, "
@@ -187,7 +194,8 @@ class MemoryActions:
             raise ValueError(f"Fact {given.supersedes} says the same.")
         return old.id
 
-    async def _change_rule(self, call: ActionCall) -> ActionResult:
+    async def _change_rule(self, call: ActionCall, memory: LongTermMemory) -> ActionResult:
+        del memory
         given = ProceduralArguments.model_validate(call.arguments)
         now = self._situation()
         own = bool(given.rule) and now.rests_on_user(given.rule)
@@ -199,12 +207,14 @@ class MemoryActions:
             reason=given.reason,
             cycle=now.cycle,
             untrusted=() if own else now.untrusted,
-            tainted=now.tainted and not own,
+            tainted=now.apart or (now.tainted and not own),
             origins=(*now.grounds(given.rule), *map(source_origin, sources)),
         )
         if isinstance(made, PendingRewrite):
             text = f"The change of procedure {given.procedure!r} waits for approval ({made.id})."
-            if now.tainted:
+            if now.apart:
+                text += " It would hold for everybody whom you serve."
+            elif now.tainted:
                 text += " It was made after text from outside was shown."
             return ActionResult(content=text, data={"pending": made.id})
         self._written(made.written(given.procedure))
@@ -213,7 +223,7 @@ class MemoryActions:
             data={"procedure": given.procedure, "version": made.version},
         )
 
-    async def _told(self, remembered: Remembered) -> ActionResult:
+    async def _told(self, memory: LongTermMemory, remembered: Remembered) -> ActionResult:
         record = remembered.record
         if remembered.new:
             self._written(remembered.written())
@@ -236,7 +246,7 @@ class MemoryActions:
             content.append(f"It takes the place of {old}.")
             data["superseded"] = list(remembered.superseded)
         if remembered.contradicts:
-            others = await self._long_term.store.get(remembered.contradicts)
+            others = await memory.store.get(remembered.contradicts)
             content += [f"It contradicts {short_id(o.id)}: {one_line(o.text)}" for o in others]
             content.append("That is trusted more; both are kept.")
             data["contradicts"] = list(remembered.contradicts)

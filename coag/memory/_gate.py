@@ -23,7 +23,8 @@ class GateSettings(Value):
     """Whether a rewrite that passes waits until somebody approves of it."""
     untrusted_requires_approval: bool = True
     """Whether one waits that was made after untrusted text was shown, unless it says what the user
-    said himself. Without it, only quotations are refused, and a paraphrase passes."""
+    said himself; or by an agent that keeps people's memories apart, since it would hold for all.
+    Without it, only quotations are refused, and a paraphrase passes."""
 
     def lets_wait(self, *, tainted: bool) -> bool:
         """Whether a rewrite that passes waits."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from copy import copy
 from typing import Any
 
 from coag.errors import RecordStoreError
@@ -31,7 +32,7 @@ from ._recalling import Recaller, found, in_each
 from ._records import StoredRecords
 from ._results import Recall, Remembered
 from ._revoking import Revocation, chain_of, forgotten, revoked
-from ._scopes import Scopes
+from ._scopes import Scopes, scopes_in
 from ._telling import ToRemember, record_of
 from ._writing import Writer
 
@@ -69,6 +70,43 @@ class LongTermMemory:
         self._writer = Writer(StoredRecords(store), self.scopes.readable)
         self._writing = lock_of(store)
         """Held while something is looked up and then written, by every memory over this place."""
+
+    def within(self, scope: str) -> LongTermMemory:
+        """The same memory for one person: it writes that scope alone, and reads its own too.
+
+        What this memory itself reads and writes is shared: everybody's agent reads it.
+
+        Args:
+            scope: The person's, see `user_scope`.
+
+        Raises:
+            ConfigurationError: If this memory reads a person's scope by itself.
+        """
+        one = copy(self)
+        one.scopes = self.scopes.narrowed(scope)
+        one.scope = one.scopes.own
+        one._writer = Writer(StoredRecords(one.store), one.scopes.readable)
+        return one
+
+    async def reaching_all(self) -> LongTermMemory:
+        """The same memory, reading and writing what is everybody's; for its owner, never an agent.
+
+        Raises:
+            RecordStoreError: If the store cannot be reached.
+        """
+        one = copy(self)
+        one.scopes = Scopes(own=self.scope, writes=await scopes_in(self.store))
+        one._writer = Writer(StoredRecords(one.store), one.scopes.readable)
+        return one
+
+    def shared(self) -> LongTermMemory:
+        """The same memory while it is not known whom it serves: what is everybody's.
+
+        Raises:
+            ConfigurationError: If this memory reads a person's scope by itself.
+        """
+        self.scopes.check_shared()
+        return self
 
     async def remember(  # noqa: PLR0913 - what there is to say of a record
         self,

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pydantic import Field
 
+from coag.errors import ConfigurationError
 from coag.schema import Value
+from coag.store import RecordStore
 
 _USER, _TEAM = "user:", "team:"
 
@@ -29,6 +31,11 @@ def user_scope(user_id: str) -> str:
     return _USER + _named("user", user_id)
 
 
+def is_user_scope(scope: str) -> bool:
+    """Whether a scope is that of a user."""
+    return scope.startswith(_USER) and bool(scope[len(_USER) :].strip())
+
+
 def team_scope(team_id: str) -> str:
     """The scope of what the members of a team share.
 
@@ -42,6 +49,18 @@ def _named(whose: str, name: str) -> str:
     if not name.strip():
         raise ValueError(f"The {whose}'s id is empty ({name!r}); its scope would be everyone's.")
     return name
+
+
+async def scopes_in(store: RecordStore) -> tuple[str, ...]:
+    """The scopes of all records of a store, each once.
+
+    Raises:
+        RecordStoreError: If the store cannot be reached.
+    """
+    found: dict[str, None] = {}
+    async for records in store.scan():
+        found |= dict.fromkeys(record.scope for record in records)
+    return tuple(found)
 
 
 class Scopes(Value):
@@ -63,6 +82,28 @@ class Scopes(Value):
     def writable(self) -> tuple[str, ...]:
         """Those that it may write, each once, its own one first."""
         return tuple(dict.fromkeys((self.own, *self.writes)))
+
+    def narrowed(self, scope: str) -> Scopes:
+        """Those of one person: written is his or her scope alone, read these too.
+
+        Raises:
+            ConfigurationError: If a person's scope is among these.
+        """
+        self.check_shared()
+        return Scopes(own=scope, reads=self.readable)
+
+    def check_shared(self) -> None:
+        """Checks that none of these is a person's, so that everybody's agent may read them.
+
+        Raises:
+            ConfigurationError: If one is.
+        """
+        person = next(filter(is_user_scope, self.readable), None)
+        if person is not None:
+            raise ConfigurationError(
+                "A memory that keeps people apart reads no person's scope by itself, and this one "
+                f"reads {person!r}. Give the memory the agent's own scope."
+            )
 
     def to_write(self, scope: str | None) -> str:
         """The scope that a call means.

@@ -40,6 +40,8 @@ class MemorySituation:
     """Ids of the untrusted records that the activity was shown."""
     said: tuple[str, ...] = ()
     """What the user said."""
+    apart: bool = False
+    """Whether many people are served, whose memories are kept apart: a rule holds for them all."""
     trust: Trust = Trust.USER
     """Trust of the agent's own conclusions where nothing untrusted was shown. None may have the
     trust of a developer's word."""

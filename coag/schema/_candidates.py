@@ -18,6 +18,8 @@ class UnsettledAction(Value):
     arguments: dict[str, Any]
     cycle: int
     """The cycle in which it began."""
+    memory_scope: str = ""
+    """For whom it began, where the domain tells people apart."""
 
 
 Reconciliation = Literal["happened", "did_not_happen", "unknown"]

@@ -84,6 +84,9 @@ class RetrievalOutcome(_OutcomeBase):
     query: str
     filter: dict[str, Any] | None = None
     """The metadata filter that the domain set on episodic recall."""
+    memory_scope: str | None = None
+    """Whose records were asked for besides the agent's own, and are written in this cycle. Empty if
+    nobody is known; None where the domain does not tell people apart."""
     records: tuple[RecalledRecord, ...] = ()
     left_out: tuple[str, ...] = ()
     """Ids of records that were recalled too, for which the prompt had no room; best first."""

@@ -87,6 +87,9 @@ class Percept(Value):
     """Intents whose outcome is known by this percept; decided when it is perceived."""
     sets_goal: bool = False
     """For a message: it opens a new goal; decided when it is perceived."""
+    memory_scope: str | None = None
+    """Whose records are recalled and written from now on, where that changed; empty for nobody's.
+    Decided when it is perceived."""
     state_patch: dict[str, Any] | None = None
     """Change of the perceptual state (JSON merge patch, RFC 7396); None until perceived."""
     hook_problem: str | None = None

@@ -10,6 +10,7 @@ settings, but for the archive, which waits for a store. `moved_on` is one step o
 
 from ._activation import base_level, effective_priorities
 from ._archive import (
+    ApartArchive,
     Archive,
     ArchivedEntity,
     ArchivedGoal,
@@ -55,6 +56,7 @@ __all__ = [
     "weighed",
     "base_level",
     "effective_priorities",
+    "ApartArchive",
     "Archive",
     "ArchivedItem",
     "ArchivedGoal",

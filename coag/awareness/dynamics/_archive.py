@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 from enum import StrEnum
-from typing import Annotated, Literal, Protocol
+from typing import Annotated, Literal, Protocol, runtime_checkable
 
 from pydantic import Field
 
@@ -102,6 +102,19 @@ class Archive(Protocol):
             text: A goal's description or id, or the name of a thing.
             k: At most so many.
             kind: Goals or things; None for both.
+        """
+        ...
+
+
+@runtime_checkable
+class ApartArchive(Archive, Protocol):
+    """An archive that keeps what is one person's apart from what is another's."""
+
+    def within(self, scope: str) -> Archive:
+        """The same archive for one person.
+
+        Args:
+            scope: The person's, see `coag.memory.user_scope`.
         """
         ...
 

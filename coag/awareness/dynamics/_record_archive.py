@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from datetime import UTC, datetime
 from typing import Any
 
@@ -73,6 +74,12 @@ class RecordArchive:
         self._run = run
         self._trust = trust
         self._clock = clock or SystemClock()
+
+    def within(self, scope: str) -> RecordArchive:
+        """See `ApartArchive.within`."""
+        one = copy(self)
+        one._scope = f"{self._scope} of {scope}"
+        return one
 
     async def put(self, items: Sequence[ArchivedItem]) -> None:
         """See `Archive.put`.

@@ -24,6 +24,7 @@ from coag.schema import (
     Outcome,
     Percept,
     Phase,
+    RetrievalOutcome,
     Section,
     Situation,
     SystemClock,
@@ -141,9 +142,12 @@ class Awareness:
                 left is given to the archive again with what leaves next.
         """
         if isinstance(event, Percept):
+            self._serve(event.memory_scope)
             await self._perceive(event)
         elif isinstance(event, ExecutionOutcome):
             self._take(self._keeper.executed(self._kept, event))
+        elif isinstance(event, RetrievalOutcome):
+            self._serve(event.memory_scope)
         else:
             return
         await self._resting.put()
@@ -192,6 +196,7 @@ class Awareness:
                 f"This is no state of awareness: standing.{path}: {problem}"
             ) from error
         self._kept = Kept(with_declared(loaded, self._declared), standing)
+        self._resting.serve(standing.serves)
 
     def reset_state(self) -> None:
         """Begins anew, as it was made; what rests in the archive stays there."""
@@ -221,6 +226,14 @@ class Awareness:
     def _rule(self) -> CanIRule:
         own = self._settings.own_actions
         return CanIRule(f"{self.name}_can_i", self.state.self_model, own)
+
+    def _serve(self, scope: str | None) -> None:
+        """Goes on for another person, where that is one; the agent has reset what is kept."""
+        standing = self._kept.standing
+        if scope is not None and scope != standing.serves:
+            self._resting.serve(scope)
+            serves = standing.model_copy(update={"serves": scope})
+            self._kept = Kept(self._kept.state, serves)
 
     async def _perceive(self, percept: Percept) -> None:
         kept = self._kept

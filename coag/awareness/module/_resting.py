@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from coag.awareness._observation import Observation
 from coag.awareness._resolving import NameResolver
-from coag.awareness.dynamics import Archive, ArchivedItem, ReturnSettings, recalled
+from coag.awareness.dynamics import ApartArchive, Archive, ArchivedItem, ReturnSettings, recalled
 from coag.schema import Trust
 
 from ._keeper import Kept
@@ -29,10 +29,24 @@ class Resting:
     def __init__(
         self, archive: Archive | None, resolver: NameResolver, settings: ReturnSettings
     ) -> None:
-        self.archive = archive
+        self._whole = self.archive = archive
         self._resolver = resolver
         self._settings = settings
         self._waiting: tuple[ArchivedItem, ...] = ()
+
+    def serve(self, scope: str | None) -> None:
+        """Goes on with what rests of one person; what others' left behind is not found any more.
+
+        What waits is lost with an archive that keeps nobody apart: it may be anybody's.
+
+        Args:
+            scope: The person's; None where one has all, empty while nobody is known.
+        """
+        if scope is None:
+            return
+        whole = self._whole
+        self.archive = whole.within(scope) if isinstance(whole, ApartArchive) and scope else None
+        self._waiting = ()
 
     async def returned(self, kept: Kept, seen: Observation) -> Kept:
         """What is kept, with what an observation mentions that had left it.

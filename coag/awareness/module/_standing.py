@@ -33,6 +33,8 @@ class Standing(Value):
     """What was left of resources in the last cycles; a reading's step is a cycle."""
     failing: tuple[Failing, ...] = ()
     """The most recent last."""
+    serves: str | None = None
+    """Whom the agent serves, as a scope; empty while nobody is known, None where one has all."""
     trust: Trust = Trust.DEVELOPER
     """The least trust of any text that went into the state."""
 

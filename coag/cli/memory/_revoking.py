@@ -14,6 +14,7 @@ from coag.memory import (
     Revocation,
     Scopes,
     revoke_origin,
+    scopes_in,
     would_revoke,
 )
 from coag.schema import Record
@@ -119,9 +120,7 @@ async def _reached(store: RecordStore, asked: Revoking, name: str | None) -> Sco
     """The scopes that a revocation reaches: the one that was given, or all that there are."""
     if asked.scope is not None:
         return Scopes(own=asked.scope)
-    found: dict[str, None] = {}
-    async for records in store.scan():
-        found |= dict.fromkeys(record.scope for record in records)
+    found = await scopes_in(store)
     if not found:
         raise NothingFoundError(f"There is no record {name!r}; the memory holds none.")
     own, *others = found

@@ -110,7 +110,10 @@ async def _records(
     built: CoagAgent, past: Past, later: Later, changes: Changes
 ) -> tuple[dict[str, Record], dict[str, Record]]:
     """What the fork remembers, and what it does not remember any more."""
-    held = await records_at(built.long_term_memory, past, later)
+    memory = built.long_term_memory
+    if built.context.keeps_people_apart:
+        memory = await memory.reaching_all()
+    held = await records_at(memory, past, later)
     retrieval = past.working_memory.cognitive_state.retrieval
     recalled = {hit.record.id: hit.record for hit in (retrieval.records if retrieval else ())}
     recalled |= {hit.record.id: hit.record for hit in later.retrieved}

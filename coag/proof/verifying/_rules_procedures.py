@@ -8,6 +8,7 @@ from typing import Any, cast
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from coag.context import WorkingMemory
+from coag.memory import is_user_scope
 from coag.schema import (
     Phase,
     Record,
@@ -260,6 +261,10 @@ class Writes:
                 f"The text of record {shown(held.id)} is not that of its id: {shown(held.text)}.",
             )
         self._texts[held.id] = content_id(held.text)
+        memory = self.story.memory
+        begun = memory.cognitive_state.retrieval if memory is not None else None
+        if begun is not None and begun.memory_scope is not None:
+            self._check_person(held, begun.memory_scope, "written")
         made = held.provenance
         if self._run is not None and held.supersedes is None and made.run != self._run:
             self.book.violate(
@@ -275,16 +280,27 @@ class Writes:
             )
 
     def _outcome(self, record: Any) -> None:
-        if not isinstance(record, RetrievalOutcome) or not self._texts:
+        if not isinstance(record, RetrievalOutcome):
             return
         for recalled in record.records:
             held = recalled.record
+            if record.memory_scope is not None and is_user_scope(held.scope):
+                self._check_person(held, record.memory_scope, "recalled")
             if self._texts.get(held.id, content_id(held.text)) != content_id(held.text):
                 self.book.violate(
                     Rule.WRITTEN,
                     f"Record {shown(held.id)} was recalled otherwise than it was written: "
                     f"{shown(held.text)}.",
                 )
+
+    def _check_person(self, held: Record, scope: str, what: str) -> None:
+        if held.scope != scope and REDACTED not in held.scope + scope:
+            served = shown(scope) if scope else "nobody"
+            self.book.violate(
+                Rule.PERSON,
+                f"Record {shown(held.id)} of {shown(held.scope)} was {what} while {served} was "
+                "served.",
+            )
 
 
 def _text_hash(version: Mapping[str, Any]) -> str:

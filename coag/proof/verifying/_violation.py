@@ -51,6 +51,8 @@ class Rule(StrEnum):
     """Procedures are pinned, count up by one and come into force in the next cycle."""
     WRITTEN = "written"
     """What was written to memory was written by an action of this run and cycle."""
+    PERSON = "person"
+    """Where people are kept apart, nothing of one is recalled or written for another."""
     MODEL_CALL = "model_call"
     """Models are asked by the phase that was going on."""
     USAGE = "usage"

@@ -11,7 +11,7 @@ from typing import Any, cast
 import pytest
 from pydantic import BaseModel
 
-from coag.cycle import ConstraintSet, _rules
+from coag.cycle import ConstraintSet
 from coag.cycle._constraints import named
 from coag.cycle._rules import TooSlowError, limited
 from coag.errors import ConfigurationError, UnknownNameError
@@ -311,7 +311,7 @@ def test_a_rule_within_a_rule_is_stopped_with_it() -> None:
 def test_calls_that_end_just_as_they_are_stopped_leave_nothing_behind(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(_rules, "_TICK", 0.0005)
+    monkeypatch.setattr("coag.cycle._rules._TICK", 0.0005)
     chance = random.Random(1)
 
     def busy() -> None:
