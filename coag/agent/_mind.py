@@ -161,12 +161,7 @@ def build_mind(parts: MindParts, run_id: RunName) -> Mind:
         on_written=note_written,
         rewriting=parts.rewriting and "rewriting" not in parts.settings.without,
     )
-    modules = ModuleSeam(
-        parts.modules,
-        seconds=parts.settings.module_seconds,
-        action_seconds=parts.action_seconds,
-        on_problem=note_problem,
-    )
+    modules = _modules(parts, note_problem)
     face = _model_face(parts, trace)
     deps = Deps(
         ask=face,
@@ -201,6 +196,15 @@ def build_mind(parts: MindParts, run_id: RunName) -> Mind:
     )
     context.on_added = _taking_in(context, deps, run_id)
     return Mind(context, deps, trace)
+
+
+def _modules(parts: MindParts, on_problem: Callable[[str, str], None]) -> ModuleSeam:
+    return ModuleSeam(
+        parts.modules,
+        seconds=parts.settings.module_seconds,
+        action_seconds=parts.action_seconds,
+        on_problem=on_problem,
+    )
 
 
 def _taking_in(

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Generic
 
@@ -23,14 +22,13 @@ from coag.schema import (
     PerceptKind,
     Phase,
     Prompt,
-    RetrievalOutcome,
     SystemClock,
     Trust,
 )
 
 from ._budgets import Budgets
 from ._component import ContextComponent
-from ._hooks import DomainHooks
+from ._foreseeing import ForeseesPercepts
 from ._images import Images
 from ._messages import dialogue_messages, percepts_of, prompt_messages, utterances
 from ._rendering import PhaseMaterial, Renderer, Rendering
@@ -45,7 +43,7 @@ _OWN_STATE = ("working_memory", "images")
 _LLM_MESSAGES: TypeAdapter[list[LLMMessage]] = TypeAdapter(list[LLMMessage])
 
 
-class CoagContext(DomainHooks[StateT], ContextComponent, Generic[StateT]):
+class CoagContext(ForeseesPercepts[StateT], ContextComponent, Generic[StateT]):
     """Structured working memory for one agent (CoAG §2 and A.1), to be subclassed per domain.
 
     It owns the current `WorkingMemory`; `perceive` and `commit` are the only writers. A
@@ -139,36 +137,6 @@ class CoagContext(DomainHooks[StateT], ContextComponent, Generic[StateT]):
             self._transcript.hear(self._memory.dialogue[-1])
         return percept
 
-    def foresee_percept(self, percept: Percept) -> Percept:
-        """The percept as `perceive` will take it in: with what it changes, settles and opens."""
-        percept = self._with_person(self._read(percept))
-        opens = percept.kind is PerceptKind.MESSAGE and (
-            self._opens_goal(percept) or (self.leaves_person(percept) and bool(percept.content))
-        )
-        return percept.model_copy(update={"sets_goal": True}) if opens else percept
-
-    def _with_person(self, percept: Percept) -> Percept:
-        """The percept with whom the agent serves from now on, where it brings another."""
-        if not self.keeps_people_apart:
-            return percept
-        try:
-            with self.supposing([percept]):
-                scope = self.memory_scope()
-        except StateError as error:  # nobody's records are read by a state that cannot be told
-            return percept.model_copy(update={"memory_scope": "", "hook_problem": str(error)})
-        if scope == self._memory.memory_scope:
-            return percept
-        return percept.model_copy(update={"memory_scope": scope})
-
-    def leaves_person(self, event: Percept | Outcome) -> bool:
-        """Whether an event, once taken in, ends that the agent serves whom it serves now."""
-        scope = event.memory_scope if isinstance(event, Percept | RetrievalOutcome) else None
-        return (
-            scope is not None
-            and bool(self._memory.memory_scope)
-            and (scope != self._memory.memory_scope)
-        )
-
     def _perceive(self, percept: Percept) -> Percept:
         percept = self.foresee_percept(percept)
         leaving = self.leaves_person(percept)
@@ -188,40 +156,6 @@ class CoagContext(DomainHooks[StateT], ContextComponent, Generic[StateT]):
         self._transcript.load(dialogue_messages(kept[:-1] if but and not self._adding else kept))
         self._prompt = self._shown = None
         self._dialogue_is_anothers = self.dialogue_source is not None
-
-    def read(self, percepts: Iterable[Percept]) -> tuple[Percept, ...]:
-        """The percepts with the state changes that they will make in this order.
-
-        Working memory stays as it is; `supposing` shows what it will be.
-        """
-        read: list[Percept] = []
-        with self.supposing(()):
-            for percept in percepts:
-                read.append(self._read(percept))
-                self._memory = self._memory.perceive(read[-1])
-        return tuple(read)
-
-    @contextmanager
-    def supposing(self, percepts: Iterable[Percept]) -> Generator[None]:
-        """Within, the state is what it will be once these percepts, which were read, are perceived.
-
-        For judging what runs before they are. Nothing may be awaited within.
-        """
-        before = self._memory
-        try:
-            for percept in percepts:
-                self._memory = self._memory.perceive(percept)
-            yield
-        finally:
-            self._memory = before
-
-    def _read(self, percept: Percept) -> Percept:
-        """The percept with the state change that it makes, and what it settles."""
-        if percept.state_patch is not None:
-            return percept
-        percept = percept.model_copy(update=self.change_by(percept))
-        settled = [one.intent_id for one in self._memory.unsettled if self.settles(percept, one)]
-        return percept.model_copy(update={"settles": tuple(settled)}) if settled else percept
 
     def commit(self, outcome: Outcome) -> None:
         """Takes in a phase's outcome; the next phase reads the result.
@@ -260,18 +194,6 @@ class CoagContext(DomainHooks[StateT], ContextComponent, Generic[StateT]):
         prompt = self._build_prompt_for_phase(phase, told)
         self._prompt = self.images.put_into(prompt, phase, self._memory_shown())
         return self._prompt
-
-    def memory_for_now(self, memory: LongTermMemory) -> LongTermMemory:
-        """The memory as it is read now: that of the person who is served, where there are many.
-
-        Raises:
-            StateError: The domain's hook did not tell whose.
-            ConfigurationError: The memory reads another person's records by itself.
-        """
-        scope = self.memory_scope()
-        if scope is None:
-            return memory
-        return memory.within(scope) if scope else memory.shared()
 
     async def retrieve_ltms(self, memory: LongTermMemory, *, k: int) -> Recall:
         """What long-term memory holds on the current situation, best first.

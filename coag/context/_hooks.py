@@ -6,8 +6,6 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Generic, cast
 
-from coag.errors import StateError
-from coag.memory import is_user_scope
 from coag.schema import (
     Candidate,
     Evaluation,
@@ -238,30 +236,6 @@ class DomainHooks(Generic[StateT]):
     def memory_metadata(self) -> dict[str, str | int | float | bool]:
         """Metadata for records written now."""
         return dict(self._get_memory_metadata(self.state))
-
-    @property
-    def keeps_people_apart(self) -> bool:
-        """Whether the domain tells whose records are read and written."""
-        return type(self)._get_memory_scope is not DomainHooks._get_memory_scope  # pyright: ignore[reportUnknownMemberType] - of any state
-
-    def memory_scope(self) -> str | None:
-        """Whose records are read and written now; empty for nobody's, None where one has all.
-
-        Raises:
-            StateError: The domain's hook raised, or gave no scope of a person.
-        """
-        if not self.keeps_people_apart:
-            return None
-        try:
-            scope = cast("object", self._get_memory_scope(self.state))
-        except Exception as error:  # the domain's own code; without its answer nothing is recalled
-            raise StateError(f"_get_memory_scope raised {type(error).__name__}: {error}") from error
-        if scope is not None and not (isinstance(scope, str) and is_user_scope(scope)):
-            raise StateError(
-                f"_get_memory_scope gave {scope!r}, which is no scope of a person. Give "
-                "coag.memory.user_scope(ID), or None while nobody is known."
-            )
-        return scope or ""
 
     def procedure_values(self) -> Mapping[str, str]:
         """Values for the placeholders of procedures."""

@@ -52,7 +52,7 @@ from ._outcomes import (
     SelectionOutcome,
     TokenUsage,
 )
-from ._percepts import Failure, Percept, PerceptKind, Settlement, Trust
+from ._percepts import UNPERCEIVED, Failure, Percept, PerceptKind, Settlement, Trust
 from ._phase import PHASES, Phase, phase_after
 from ._protocols import (
     ActionSource,
@@ -125,6 +125,7 @@ __all__ = [
     "PerceptKind",
     "Failure",
     "Percept",
+    "UNPERCEIVED",
     "ActionSpec",
     "ActionCall",
     "ActionResult",

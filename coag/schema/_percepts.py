@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
+from types import MappingProxyType
 from typing import Any, Literal
 
 from pydantic import Field
@@ -94,3 +96,15 @@ class Percept(Value):
     """Change of the perceptual state (JSON merge patch, RFC 7396); None until perceived."""
     hook_problem: str | None = None
     """Why the domain's hook could not read it, so that the perceptual state is out of date."""
+
+
+UNPERCEIVED: Mapping[str, Any] = MappingProxyType(
+    {
+        "state_patch": None,
+        "sets_goal": False,
+        "hook_problem": None,
+        "settles": (),
+        "memory_scope": None,
+    }
+)
+"""What is decided of a percept when it is perceived, as it is before."""

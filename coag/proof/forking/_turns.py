@@ -11,6 +11,7 @@ from coag.agent import CoagAgent, Remains
 from coag.context import CoagContext
 from coag.cycle import Deps, TurnResult, close_cycle, run_turn
 from coag.schema import (
+    UNPERCEIVED,
     Outcome,
     Percept,
     Phase,
@@ -113,9 +114,7 @@ def heard_again(percept: Percept, deps: Deps) -> Percept:
     own = {
         "id": deps.ids("percept"),
         "at": deps.clock.now(),
-        "sets_goal": False,
-        "state_patch": None,
-        "hook_problem": None,
+        **UNPERCEIVED,
     }
     return percept.model_copy(update=own)
 

@@ -12,6 +12,8 @@ _MEANINGS = (
     ("percept", "state_patch", "The domain's hook reads the percept in another way."),
     ("percept", "hook_problem", "The domain's hook reads the percept in another way."),
     ("percept", "sets_goal", "The domain decides in another way what opens a goal."),
+    ("percept", "memory_scope", "The domain tells people apart in another way."),
+    ("retrieval", "memory_scope", "The domain tells people apart in another way."),
     ("snapshot", "procedures", "A procedure has another text: its seed or its history changed."),
     ("snapshot", "modules", "A module came to another state."),
     ("snapshot", "working_memory", "Working memory came to another state."),

@@ -11,6 +11,7 @@ from coag.context import WorkingMemory
 from coag.cycle import close_cycle, perceive, run_turn, write_snapshot
 from coag.memory import revoke_again
 from coag.schema import (
+    UNPERCEIVED,
     ActionCall,
     ActionSource,
     ActionSpace,
@@ -275,8 +276,7 @@ def bare(percept: Percept) -> Percept:
         PerceptKind.SETTLED,
     )
     patch = percept.state_patch if not hooked and percept.state_patch else None
-    changes = {"state_patch": patch, "sets_goal": False, "hook_problem": None, "settles": ()}
-    return percept.model_copy(update=changes)
+    return percept.model_copy(update={**UNPERCEIVED, "state_patch": patch})
 
 
 def empty_memory(agent: CoagAgent) -> TapeMemory:

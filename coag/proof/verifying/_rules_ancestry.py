@@ -31,6 +31,7 @@ BUILT_IN = frozenset(
         "action_exists",
         "arguments",
         "state_is_current",
+        "memory_scope",
         "progress",
         "projection",
         "unsettled",

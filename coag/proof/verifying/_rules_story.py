@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from coag.context import CognitiveState, WorkingMemory
 from coag.schema import (
     PHASES,
+    UNPERCEIVED,
     ExecutionOutcome,
     Outcome,
     Percept,
@@ -25,7 +26,7 @@ from ._memory import memory_difference
 from ._violation import Rule
 
 _BEFORE = {phase: PHASES[n - 1] if n else Phase.EXECUTION for n, phase in enumerate(PHASES)}
-_BY_PERCEIVING = frozenset({"state_patch", "hook_problem", "sets_goal", "settles"})
+_BY_PERCEIVING = frozenset(UNPERCEIVED)
 """Fields of a percept that are set when it is perceived."""
 _QUEUED_ONLY = (PerceptKind.TOOL_RETURN, PerceptKind.UNKNOWN_OUTCOME, PerceptKind.IMPASSE)
 """Kinds that only an execution brings about."""
@@ -216,8 +217,7 @@ class Story:
                 )
 
     def _check_hook(self, record: Percept, memory: WorkingMemory, hook: Hook) -> None:
-        blank = {"state_patch": None, "hook_problem": None, "sets_goal": False, "settles": ()}
-        again = hook(memory, record.model_copy(update=blank))
+        again = hook(memory, record.model_copy(update=UNPERCEIVED))
         for name in sorted(_BY_PERCEIVING):
             told, found = getattr(record, name), getattr(again, name)
             if not same_json(told, found):

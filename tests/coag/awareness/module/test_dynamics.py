@@ -25,12 +25,14 @@ from coag.awareness import (
     ObservedGoal,
     PerceptAdapter,
     ProjectionSettings,
+    RecordArchive,
     Resource,
     SelfModel,
     ToolAdapter,
 )
 from coag.awareness.module import AGENT_DYNAMICS
 from coag.schema import ExecutionStatus, Outcome, Percept, PerceptKind, Phase, SteppingClock, Trust
+from coag.store import HashEmbedder, InMemoryStore
 
 TANK = SelfModel(resources=(Resource(name="battery", capacity=100, remaining=100),))
 ORDERS = ToolAdapter(entities={"order_id": "order"})
@@ -256,6 +258,31 @@ async def test_an_archive_that_fails_changes_nothing_and_gets_it_all_once_it_is_
     broken.broken = False
     await lived(with_it, executed("wait"))
     assert [one.name for one in broken.items] == ["order:1", "order:2"]
+
+
+def serving(scope: str) -> Percept:
+    return asked("Go on.").model_copy(update={"memory_scope": scope, "state_patch": {}})
+
+
+async def test_what_one_person_left_behind_returns_for_no_other() -> None:
+    module = narrow(RecordArchive(InMemoryStore(HashEmbedder())))
+    mentions: list[int] = []
+    for scope in ("user:ann", "user:bob", "user:ann"):
+        module.reset_state()
+        await lived(module, serving(scope), order(1), *map(order, range(2, 5)), order(1))
+        found = module.state.world.get("order:1")
+        assert found is not None
+        mentions.append(found.mentions)
+    assert mentions[:2] == [2, 2]
+    assert mentions[2] > 2
+
+
+async def test_an_archive_that_keeps_nobody_apart_is_left_alone_where_people_are() -> None:
+    kept = FailingShelf()
+    kept.broken = False
+    module = narrow(kept)
+    await lived(module, serving("user:ann"), *map(order, range(1, 5)))
+    assert kept.items == []
 
 
 async def test_an_archive_that_never_answers_costs_time_and_no_step() -> None:

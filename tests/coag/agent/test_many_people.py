@@ -1,0 +1,272 @@
+"""One agent serves many people, and nothing of one is recalled, shown or written for another."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from autogen_agentchat.messages import BaseChatMessage
+from autogen_core.model_context import UnboundedChatCompletionContext
+from hypothesis import given
+from hypothesis import strategies as st
+from kits.counters import PEOPLE, TOKEN, Counter, Leaky, Served, at_desk, empty_desk
+
+from coag import CoagAgent, LongTermMemory
+from coag.awareness import Awareness, RecordArchive
+from coag.errors import ConfigurationError, StateError
+from coag.memory import Scopes, rules_of, user_scope
+from coag.memory.network import AssociativeStore
+from coag.proof import Rule, examine, replay, verify
+from coag.schema import (
+    EvaluationOutcome,
+    MemoryKind,
+    Provenance,
+    Record,
+    RetrievalOutcome,
+    TraceRecord,
+    Trust,
+)
+from coag.store import HashEmbedder, InMemoryStore, RecordStore
+from coag.tracing import Recipe
+
+
+async def everything(store: RecordStore) -> list[Record]:
+    return [record async for some in store.scan() for record in some]
+
+
+def of(record: Record) -> str:
+    return record.scope.removeprefix("user:")
+
+
+def check_apart(model: Leaky, records: Sequence[Record]) -> None:
+    for served, text in model.shown:
+        strangers = {found[1] for found in TOKEN.finditer(text)} - {served, "nobody"}
+        assert not strangers, (served, text)
+    by_id = {record.id: record for record in records}
+    for record in records:
+        assert record.scope.startswith("user:")
+        assert {found[1] for found in TOKEN.finditer(record.text)} <= {of(record), "nobody"}
+        tied = (
+            record.supersedes,
+            record.superseded_by,
+            *record.lineage.contradicts,
+            *record.lineage.derived_from,
+        )
+        assert all(by_id[one].scope == record.scope for one in tied if one is not None)
+
+
+STEPS = st.sampled_from([*PEOPLE, "log_out", *["look_up", "note", "fact", "same"] * 2, "rule"])
+TURNS = st.lists(st.lists(st.lists(STEPS, min_size=1, max_size=4), max_size=4), max_size=6)
+
+
+@given(TURNS, st.booleans(), st.booleans())
+async def test_whoever_comes_and_goes_nobody_is_told_of_another(
+    turns: list[list[list[str]]], associates: bool, aware: bool
+) -> None:
+    model, store = Leaky(), InMemoryStore(HashEmbedder())
+    place: RecordStore = AssociativeStore(store) if associates else store
+    archive = RecordArchive(place)
+    agent = at_desk(model, place, modules=[Awareness(archive=archive)] if aware else [])
+    for turn in turns:
+        model.todo = [list(batch) for batch in turn]
+        said = await agent.run(task="Please go on with what the caller wants.")
+        served = model.served()
+        last = said.messages[-1]
+        assert isinstance(last, BaseChatMessage)
+        assert {found[1] for found in TOKEN.finditer(last.to_model_text())} <= {served, "nobody"}
+    kept = await everything(store)
+    check_apart(model, [one for one in kept if not one.scope.startswith("awareness")])
+    assert not examine(agent.trace).violations
+    assert not any(rules_of(agent.procedures.get(n).text) for n in agent.procedures.names())
+
+
+async def desk_of(*turns: Sequence[Sequence[str]], **options: Any) -> tuple[CoagAgent, Leaky]:
+    model = Leaky()
+    agent = at_desk(model, options.pop("store", None) or InMemoryStore(HashEmbedder()), **options)
+    for turn in turns:
+        model.todo = list(turn)
+        await agent.run(task="Please go on with what the caller wants.")
+    return agent, model
+
+
+def recalled(trace: Sequence[TraceRecord]) -> list[tuple[str | None, list[str]]]:
+    found = (record for record in trace if isinstance(record, RetrievalOutcome))
+    return [(one.memory_scope, [hit.record.scope for hit in one.records]) for one in found]
+
+
+async def test_what_one_person_had_kept_comes_back_to_this_person_alone() -> None:
+    agent, model = await desk_of(
+        [["ann"], ["look_up"], ["note", "fact"]], [["bob"], ["note"]], [["ann"]], []
+    )
+    scopes = recalled(agent.trace)
+    assert ("user:bob", ["user:bob"]) in scopes
+    assert set(scopes[-1][1]) == {"user:ann"}
+    assert "T-ann-1" in model.shown[-1][1]
+    assert not any("T-ann-1" in text for served, text in model.shown if served == "bob")
+
+
+async def test_a_login_in_mid_turn_ends_what_was_known_of_the_one_before() -> None:
+    agent, model = await desk_of([["ann"], ["look_up"], ["look_up", "bob", "look_up"], []])
+    served, text = model.shown[-1]
+    assert served == "bob"
+    assert "T-bob-3" in text
+    assert "T-ann" not in text
+    assert "Please go on with what the caller wants." in text
+    memory = agent.context.working_memory
+    assert memory.memory_scope == "user:bob"
+
+
+async def test_whoever_logs_in_first_has_said_what_was_said() -> None:
+    _, model = await desk_of([["look_up"], ["ann"]])
+    assert "T-nobody-1" in model.shown[-1][1]
+
+
+async def test_nothing_is_remembered_while_nobody_is_known() -> None:
+    store = InMemoryStore(HashEmbedder())
+    agent, model = await desk_of([["same", "note"]], store=store)
+    assert not await everything(store)
+    assert "it is not known whom you serve" in model.shown[-1][1]
+    assert not examine(agent.trace).violations
+
+
+async def test_nothing_is_remembered_in_the_batch_that_brings_another_person() -> None:
+    store = InMemoryStore(HashEmbedder())
+    await desk_of([["ann"], ["look_up"], ["bob", "fact"]], store=store)
+    assert not await everything(store)
+
+
+async def test_what_is_everybodys_is_recalled_for_everybody_and_only_read() -> None:
+    store = InMemoryStore(HashEmbedder())
+    shared = LongTermMemory(store, scope=Scopes(own="desk", writes=("team:shop",)))
+    origin = Provenance(
+        run="", activity="", cycle=0, source="owner", source_kind="person", trust=Trust.USER
+    )
+    text = "What the caller wants goes on within five days."
+    await shared.remember(MemoryKind.SEMANTIC, text, provenance=origin)
+    model = Leaky()
+    agent = at_desk(model, store)
+    model.todo = [["ann"], ["note"]]
+    await agent.run(task="Please go on with what the caller wants.")
+    assert all("within five days" in shown for _, shown in model.shown)
+    assert {one.scope for one in await everything(store)} == {"desk", "user:ann"}
+
+
+async def test_one_matter_of_two_people_is_two_facts() -> None:
+    store = InMemoryStore(HashEmbedder())
+    await desk_of([["ann"], ["fact"], ["bob"], ["fact"], ["ann"], ["fact"]], store=store)
+    held = [one for one in await everything(store) if one.superseded_by is None]
+    assert sorted(map(of, held)) == ["ann", "bob"]
+
+
+async def test_a_rule_that_would_hold_for_everybody_waits_for_approval() -> None:
+    agent, model = await desk_of([["ann"], ["rule"], []])
+    assert "for everybody" in model.shown[-1][1]
+    assert len(agent.procedures.pending()) == 1
+
+
+async def test_an_agent_can_take_back_what_it_keeps_of_anybody() -> None:
+    store = InMemoryStore(HashEmbedder())
+    agent, _ = await desk_of([["ann"], ["look_up"], ["fact"], ["bob"], ["fact"]], store=store)
+    (anns,) = [one for one in await everything(store) if of(one) == "ann"]
+    await agent.revoke(anns.id, "She asked for it.")
+    assert [of(one) for one in await everything(store)] == ["bob"]
+
+
+async def test_the_dialogue_of_another_context_is_let_go_of_too() -> None:
+    dialogue = UnboundedChatCompletionContext()
+    agent, model = await desk_of(
+        [["ann"], ["look_up"]], [["bob"], []], model_context=Served(dialogue=dialogue)
+    )
+    assert "T-ann" not in model.shown[-1][1]
+    assert "T-ann" not in str(await dialogue.get_messages())
+    assert "T-ann" not in str(await agent.context.get_messages())
+
+
+async def test_a_run_with_many_people_is_replayed_and_gone_on_with(tmp_path: Path) -> None:
+    turns = [[["ann"], ["look_up"], ["note", "fact"]], [["bob"], ["note"]]]
+    agent, _ = await desk_of(
+        *turns, logs=tmp_path, recipe=Recipe(factory="kits.counters:empty_desk")
+    )
+    run = agent.run_folder
+    assert run is not None
+    before = agent.context.working_memory
+    await agent.close()
+    assert verify(run) == []
+
+    report = await replay(run, agent=empty_desk)
+    assert report.divergence is None, str(report.divergence)
+    resumed = await CoagAgent.resume(run)
+    assert resumed.context.working_memory == before
+    assert resumed.context.memory_scope() == "user:bob"
+    await resumed.close()
+
+
+async def test_verify_finds_a_record_that_was_recalled_for_another() -> None:
+    agent, _ = await desk_of([["ann"], ["look_up"], ["fact"], ["note"]])
+    lied = [
+        record.model_copy(update={"memory_scope": "user:bob"})
+        if isinstance(record, RetrievalOutcome) and record.records
+        else record
+        for record in agent.trace
+    ]
+    assert Rule.PERSON in {one.rule for one in examine(lied).violations}
+
+
+class Raising(Served):
+    def _get_memory_scope(self, state: Counter) -> str | None:
+        if state.customer == "bob":
+            raise KeyError("no such account")
+        return super()._get_memory_scope(state)
+
+
+async def test_a_scope_that_cannot_be_told_stops_the_agent_and_shows_nobodys_memory() -> None:
+    with pytest.raises(StateError, match="_get_memory_scope raised KeyError: 'no such account'"):
+        await desk_of([["ann"], ["look_up"], ["fact"], ["bob"], ["note"]], model_context=Raising())
+
+
+class Plain(Served):
+    def _get_memory_scope(self, state: Counter) -> str | None:
+        return state.customer
+
+
+async def test_a_scope_is_that_of_a_person_or_none() -> None:
+    with pytest.raises(StateError, match=r"gave 'ann', which is no scope of a person. Give coag"):
+        await desk_of([["ann"], []], model_context=Plain())
+
+
+async def test_a_memory_that_reads_a_person_by_itself_cannot_keep_people_apart() -> None:
+    store = InMemoryStore(HashEmbedder())
+    memory = LongTermMemory(store, scope=Scopes(own="desk", reads=("user:ann",)))
+    with pytest.raises(ConfigurationError, match="reads 'user:ann'"):
+        memory.within(user_scope("bob"))
+    with pytest.raises(ConfigurationError, match="reads 'user:ann'"):
+        memory.shared()
+
+
+async def test_an_action_of_unknown_outcome_is_not_told_to_another_person_and_not_forgotten() -> (
+    None
+):
+    agent, model = await desk_of([["ann"], ["post_parcel"]], extra=[post_parcel])
+    assert "post_parcel {" in model.shown[-1][1]
+    model.todo = [["bob"], ["post_parcel"], ["ann"], []]
+    await agent.run(task="Please go on with what the caller wants.")
+    for served, text in model.shown[-3:]:
+        assert ("Not known whether these had their effect" in text) == (served == "ann")
+    assert len(agent.context.working_memory.unsettled) == 1
+    judged = [
+        one
+        for record in agent.trace
+        if isinstance(record, EvaluationOutcome)
+        for one in record.evaluations
+        if one.died_of is not None
+    ]
+    assert [one.died_of.constraint for one in judged if one.died_of] == ["unsettled"]
+
+
+async def post_parcel(street: str = "Elm") -> str:
+    """Posts a parcel, and never says that it did."""
+    await asyncio.Event().wait()
+    return street
