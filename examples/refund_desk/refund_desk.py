@@ -16,6 +16,7 @@ from pydantic import BaseModel
 
 from coag import CoagAgent, CoagContext, Percept, ScriptedModel, open_model, rule, tool
 from coag.cycle import ApprovalPolicy
+from coag.memory import user_scope
 from coag.schema import Candidate, Reconciliation, UnsettledAction
 from coag.tracing import Recipe, list_runs, read_run
 
@@ -54,11 +55,8 @@ class DeskContext(CoagContext[Desk]):
         update = {"refunded": state.refunded + back, "till": state.till - back}
         return state.model_copy(update=update)
 
-    def _get_memory_metadata(self, state: Desk) -> dict[str, str]:
-        return {"customer": state.customer}
-
-    def _get_episodic_context_filter(self, state: Desk) -> dict[str, str]:
-        return {"customer": state.customer}
+    def _get_memory_scope(self, state: Desk) -> str:
+        return user_scope(state.customer)
 
 
 @rule("issue_refund")
