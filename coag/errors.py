@@ -270,3 +270,15 @@ class StateVersionError(AwarenessError):
             f"The awareness state has version {version!r}, and this one reads version {current} "
             f"and what can be migrated to it. {do}, or start from a new state."
         )
+
+
+def error_type(error: BaseException) -> str:
+    """The class of an error, with its module; of a `ModelCallError`, of what the client raised."""
+    while isinstance(error, ModelCallError) and error.__cause__ is not None:
+        error = error.__cause__
+    kind = type(error)
+    return (
+        kind.__qualname__
+        if kind.__module__ == "builtins"
+        else (f"{kind.__module__}.{kind.__qualname__}")
+    )

@@ -17,6 +17,7 @@ from coag.tracing import (
     RunFolder,
     TraceProblem,
     find_run,
+    first_asked,
     list_runs,
     read_run,
     read_trace,
@@ -29,7 +30,9 @@ _NAMED = 10
 _CHANGED = 2
 """Changed lines after which no more are looked for."""
 _LONGEST_MODEL = 25
-"""Characters of a model's name; with an id of ours, a line keeps within 80."""
+"""Characters of a model's name; with an id of ours, all but what was asked keeps within 80."""
+_SHORTEST_GOAL = 24
+"""Characters of what was asked that are shown at least, however narrow the terminal is."""
 
 
 def show_runs(logs: Path, *, as_json: bool) -> None:
@@ -52,7 +55,7 @@ def show_runs(logs: Path, *, as_json: bool) -> None:
     if not runs:
         console.print(Text(f"There are no runs in {cleaned(str(logs))} yet."))
         return
-    for line in _listing(runs, logs):
+    for line in _listing(runs, logs, console.width):
         console.print(line, soft_wrap=True)
 
 
@@ -167,18 +170,18 @@ def _warn(text: str) -> None:
     )
 
 
-def _listing(runs: Sequence[RunFolder], logs: Path) -> Iterator[Text]:
+def _listing(runs: Sequence[RunFolder], logs: Path, width: int) -> Iterator[Text]:
     widest = max(len(cleaned(run.path.name)) for run in runs)
-    yield Text(f"  {'run':<{widest}} kind  started     state model", style="bright_black")
+    yield Text(f"  {'run':<{widest}} kind  started     state model, asked", style="bright_black")
     for parent, group in groupby(runs, key=lambda run: run.path.parent):
         if parent != logs:
             yield Text(cleaned(str(parent.relative_to(logs))), style="bold")
         for run in group:
-            yield _row(run, widest)
+            yield _row(run, widest, width)
 
 
-def _row(folder: RunFolder, widest: int) -> Text:
-    """A run in one line; its id is for copying and never cut."""
+def _row(folder: RunFolder, widest: int, width: int) -> Text:
+    """A run in one line; its id is for copying and never cut. What it was asked is."""
     name = f"  {cleaned(folder.path.name):<{widest}} "
     try:
         info = read_run(folder.path)
@@ -189,4 +192,8 @@ def _row(folder: RunFolder, widest: int) -> Text:
         model = model[: _LONGEST_MODEL - 1] + "…"
     line = Text(f"{name}{info.kind:<5} {info.started_at:%m-%d %H:%M} ")
     line.append("open  " if info.ended_at is None else "ended ", "" if info.ended_at else "yellow")
-    return line.append(model)
+    line.append(model)
+    room = max(width - line.cell_len - 2, _SHORTEST_GOAL)
+    goal = one_line(first_asked(folder), 10 * room)
+    shown = goal if len(goal) <= room else f"{goal[: room - 1]}…"
+    return line.append(f"  {shown}", "bright_black") if shown else line

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.text import Text
@@ -21,7 +22,7 @@ from coag.proof import (
     counterfactuals,
     why,
 )
-from coag.schema import Percept, RecalledRecord, escaped_json, one_line
+from coag.schema import Percept, RecalledRecord, diff_patch, escaped_json, one_line
 from coag.tracing import RunFolder
 
 from ._command import coag_command
@@ -121,10 +122,13 @@ def _lines(told: Explanation) -> Iterator[Text]:
         yield _item(told.situation)
         for risk in told.risks:
             yield _item(f"risk: {risk}")
+    if told.state:
+        yield _head("state that the rules read")
+        yield _item(_json(told.state))
     if told.considered:
         yield _head("candidates" if told.kind == "coag" else "actions")
         for one in told.considered:
-            yield from _considered(one)
+            yield from _considered(one, told.state)
     if told.result:
         yield _head("what came of it")
         yield _item(f"{told.status}: {told.result}" if told.status else told.result)
@@ -177,7 +181,7 @@ def _procedures(told: Explanation) -> Iterator[Text]:
         yield _item(f"{used.name}@{used.version}{by}")
 
 
-def _considered(one: Considered) -> Iterator[Text]:
+def _considered(one: Considered, state: Mapping[str, Any]) -> Iterator[Text]:
     score = "" if one.score is None else f" scored {one.score:.2f}"
     if one.died_of is not None:
         fatal = one.died_of
@@ -188,10 +192,17 @@ def _considered(one: Considered) -> Iterator[Text]:
         yield _item(f"{mark} {one.choice}{score}{reason}", style)
     if one.because:
         yield _item(f"proposed because: {one.because}", _DIM, depth=2)
+    if one.projection is not None:
+        change = diff_patch(state, one.projection)
+        yield _item(f"predicted to change: {_json(change) if change else 'nothing'}", _DIM, depth=2)
     passed = [verdict for verdict in one.verdicts if verdict.allowed]
     if passed:
         said = (f"{v.constraint} ({v.reason})" if v.reason else v.constraint for v in passed)
         yield _item(f"allowed by: {', '.join(said)}", _DIM, depth=2)
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _again(told: Counterfactual) -> Text:

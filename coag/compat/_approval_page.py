@@ -7,7 +7,7 @@ from html import escape
 
 from coag.cycle import ApprovalRequest
 
-from ._approvers import arguments_text, visible
+from ._approvers import arguments_text, prediction_text, state_text, visible
 
 REFRESH_SECONDS = 2
 """How often the list of waiting requests loads itself anew."""
@@ -78,6 +78,8 @@ def request_page(key: str, request: ApprovalRequest, base: str, by: str) -> str:
     """One request with the form to decide it; does not move under the person's hand."""
     facts = {
         "Agent": request.agent,
+        "State": state_text(request, SHOWN),
+        "Predicted change": prediction_text(request, SHOWN),
         "Why it is asked": request.reason,
         "Risk": request.risk,
         "Goal": request.goal,

@@ -10,6 +10,7 @@ from threading import Event
 from typing import TextIO
 
 from coag.cycle import ApprovalAnswer, ApprovalRequest, in_thread, outcome_of
+from coag.schema import diff_patch
 
 from ._terminal import TerminalError, ask_at_terminal
 
@@ -100,6 +101,8 @@ def question(request: ApprovalRequest) -> str:
     parts = [
         f"Approval needed: {_one_line(request.agent)} wants to run {_one_line(request.action)}.",
         _indented("arguments", arguments_text(request, SHOWN)),
+        _indented("state", state_text(request, SHOWN)),
+        _indented("predicted change", prediction_text(request, SHOWN)),
         _indented("why asked", request.reason),
         _indented("goal", request.goal),
         _indented("agent says", request.wish),
@@ -119,6 +122,25 @@ def arguments_text(request: ApprovalRequest, limit: int) -> str:
     shown = visible(text[:limit])
     missing = len(text) - limit
     return shown if missing <= 0 else f"{shown}\n[{missing} more characters are not shown]"
+
+
+def state_text(request: ApprovalRequest, limit: int) -> str:
+    """The perceptual state as JSON on one line, cut; empty where there is none."""
+    return _json_line(request.state, limit) if request.state else ""
+
+
+def prediction_text(request: ApprovalRequest, limit: int) -> str:
+    """What the action is predicted to change of the state, as JSON on one line, cut."""
+    if request.projection is None:
+        return ""
+    change = diff_patch(request.state, request.projection)
+    return _json_line(change, limit) if change else "nothing"
+
+
+def _json_line(value: object, limit: int) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    missing = len(text) - limit
+    return visible(text[:limit]) + (f" [{missing} more characters]" if missing > 0 else "")
 
 
 def visible(text: str) -> str:

@@ -202,13 +202,12 @@ class Asking:
             call.failed("cancelled", usage())
             raise
         except ModelCallError as error:
-            call.failed(reason_of(error), usage())
+            call.failed(error, usage())
             raise
         except Exception as error:
             # The one broad guard: clients are an open interface, whatever one raises.
-            reason = reason_of(error)
-            call.failed(reason, usage())
-            raise ModelCallError(self.asker.name, reason) from error
+            call.failed(error, usage())
+            raise ModelCallError(self.asker.name, reason_of(error)) from error
 
     async def _create(self, messages: Sequence[LLMMessage]) -> CreateResult:
         return await self.asker.client.create(

@@ -97,7 +97,7 @@ class RecordedAgent(BaseChatAgent):
             turn.fail("cancelled", ReceiptStatus.CANCELLED)
             raise
         except Exception as error:  # an agent may raise anything; it goes on its way
-            turn.fail("error", ReceiptStatus.UNKNOWN, reason_of(error))
+            turn.fail("error", ReceiptStatus.UNKNOWN, error)
             raise
         finally:
             await items.aclose()
@@ -180,6 +180,7 @@ class _Turn:
         self._open: dict[str, deque[Attempt]] = defaultdict(deque)
         self._unended = ReceiptStatus.UNKNOWN
         self._reason, self._response = "ended", ""
+        self._error: Exception | None = None
 
     def take(self, item: BaseAgentEvent | BaseChatMessage | Response) -> None:
         """Writes an event down; that of an agent within this one is a note."""
@@ -202,9 +203,10 @@ class _Turn:
             case _:
                 self._recorder.note(type(item).__name__, f"{item.source}: {item.to_text()}")
 
-    def fail(self, reason: str, unended: ReceiptStatus, response: str = "") -> None:
+    def fail(self, reason: str, unended: ReceiptStatus, error: Exception | None = None) -> None:
         """Tells why the turn breaks off, and what that means for calls that run."""
-        self._reason, self._unended, self._response = reason, unended, response
+        self._reason, self._unended, self._error = reason, unended, error
+        self._response = "" if error is None else reason_of(error)
 
     def end(self) -> None:
         """Writes down what is left open, and the turn's end."""
@@ -212,7 +214,7 @@ class _Turn:
             for attempt in attempts:
                 if self._recorder.announced.settle(call_id, attempt):
                     self._recorder.end(attempt, self._unended, BROKEN_OFF)
-        self._recorder.end_turn(self._reason, self._response)
+        self._recorder.end_turn(self._reason, self._response, self._error)
 
     def _end(self, call_id: str, content: str, is_error: bool) -> None:
         attempts = self._open.get(call_id)

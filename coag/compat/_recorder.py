@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from coag.errors import ConfigurationError
+from coag.errors import ConfigurationError, error_type
 from coag.models import CallContext
 from coag.schema import (
     Clock,
@@ -144,11 +144,17 @@ class Recorder:
         self.turn += 1
         self._trace.write(TurnStart(at=self.clock.now(), turn=self.turn, cycle=self.turn))
 
-    def end_turn(self, reason: str, response: str) -> None:
-        """Notes how the turn ended."""
-        now, text = self.clock.now(), well_formed(response)
+    def end_turn(self, reason: str, response: str, error: BaseException | None = None) -> None:
+        """Notes how the turn ended, and what broke it off, if anything did."""
         self._trace.write(
-            TurnEnd(at=now, turn=self.turn, cycle=self.turn, reason=reason, response=text)
+            TurnEnd(
+                at=self.clock.now(),
+                turn=self.turn,
+                cycle=self.turn,
+                reason=reason,
+                response=well_formed(response),
+                error_type=None if error is None else error_type(error),
+            )
         )
 
     def message(self, source: str, text: str) -> None:

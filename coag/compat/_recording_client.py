@@ -12,7 +12,7 @@ from autogen_core.models import ChatCompletionClient, CreateResult, LLMMessage, 
 from autogen_core.tools import Tool, ToolSchema
 from pydantic import BaseModel
 
-from coag.models import UnformedCall, listening, model_name_of, reason_of
+from coag.models import UnformedCall, listening, model_name_of
 from coag.schema import TokenUsage, let_others_run
 
 from ._answer_repair import ToolChoice
@@ -167,5 +167,5 @@ def _failing(
         call.failed("cancelled", usage(), given_up(error, pieces))
         raise
     except Exception as error:  # clients are an open interface: whatever one raises
-        call.failed(reason_of(error), usage(), given_up(error, pieces))
+        call.failed(error, usage(), given_up(error, pieces))
         raise

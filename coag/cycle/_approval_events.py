@@ -6,9 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from coag.schema import Candidate
+
 from ._approval_values import Approval, ApprovalRequest
 
 What = Literal["asked", "granted", "denied", "reused", "expired", "changed", "withdrawn"]
+
+
+Seen = tuple[dict[str, Any], dict[str, Any] | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,6 +26,8 @@ class ApprovalOccasion:
     cycle: int = 0
     memory_version: Callable[[], str]
     """The version of working memory now; asked again after every wait. See `memory_version`."""
+    seen: Callable[[Candidate], Seen] = lambda candidate: ({}, None)
+    """The perceptual state now, and the one that the forward model predicts for a candidate."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

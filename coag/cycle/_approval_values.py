@@ -8,6 +8,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
+from pydantic import Field
+
 from coag.context import WorkingMemory
 from coag.schema import Value
 
@@ -109,6 +111,10 @@ class ApprovalRequest(Value):
     agent: str
     """Name of the agent, or of the workbench, that wants to act."""
     cycle: int
+    state: dict[str, Any] = Field(default_factory=dict[str, Any])
+    """The perceptual state as the rules read it, as JSON; empty where there is none."""
+    projection: dict[str, Any] | None = None
+    """The state that the domain's forward model predicts; None where it predicts none."""
     goal: str
     """What the agent pursues, in the words of whoever set it: data, not markup."""
     action: str

@@ -39,8 +39,12 @@ class Wish:
 
     def bound(self, request: ApprovalRequest, policy: ApprovalPolicy) -> ApprovalRequest:
         """The request with the parts that an approval is bound to, as they are now."""
+        given = self.candidate.model_copy(update={"arguments": dict(self.arguments)})
+        state, projection = self.occasion.seen(given)
         return request.model_copy(
             update={
+                "state": state,
+                "projection": projection,
                 "action": self.candidate.action,
                 "arguments": json_copy(self.arguments),
                 "memory_version": self.occasion.memory_version(),

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from coag.context import dump_state
 from coag.errors import ConfigurationError
 from coag.schema import Candidate, Clock, IdSource, Percept
 
 from ._approval import Approvals
-from ._approval_events import ApprovalEvent, ApprovalOccasion
+from ._approval_events import ApprovalEvent, ApprovalOccasion, Seen
 from ._approval_policy import ApprovalPolicy
 from ._approval_values import ApproveFunction, memory_version
 from ._approval_wishes import APPROVAL, Decision
+from ._checking import project
 from ._guard_deps import AnyContext, GuardDeps
 
 Wanted = tuple[Candidate, Mapping[str, Any]]
@@ -44,11 +46,18 @@ async def decided(
         with context.supposing(brought):
             return memory_version(context.working_memory)
 
+    def seen(candidate: Candidate) -> Seen:
+        with context.supposing(brought):
+            state = dict(context.working_memory.perceptual_state)
+            projection, _ = project(candidate, context, deps.constraints.seconds)
+        return state, None if projection is None else dump_state(projection)
+
     occasion = ApprovalOccasion(
         agent=deps.agent,
         goal=context.working_memory.goal,
         cycle=context.working_memory.cycle,
         memory_version=version,
+        seen=seen,
     )
     return await approvals.decisions(wanted, occasion, tell)
 

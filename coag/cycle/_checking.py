@@ -54,7 +54,7 @@ def check(
     projection: Any | None = None
     verdicts += _may_run_now(ready, specs[candidate.action], context, deps)
     if verdicts[-1].allowed:
-        projection, verdict = _project(ready, context, deps.constraints.seconds)
+        projection, verdict = project(ready, context, deps.constraints.seconds)
         verdicts.append(verdict)
     if verdicts[-1].allowed:
         verdicts.append(_in_force(context, deps))
@@ -86,7 +86,7 @@ def may_say(text: str, context: AnyContext, deps: GuardDeps) -> Verdict:
     if needed:
         reason = f"it needs approval: {needed.reason}"
         return Verdict(allowed=False, constraint=APPROVAL, reason=reason)
-    projection, verdict = _project(said, context, deps.constraints.seconds)
+    projection, verdict = project(said, context, deps.constraints.seconds)
     if not verdict.allowed:
         return verdict
     if not deps.constraints.pinned:  # the turn ended before its first cycle
@@ -190,9 +190,10 @@ def _in_force(context: AnyContext, deps: GuardDeps) -> Verdict:
     return Verdict(allowed=False, constraint=IN_FORCE, reason=reason)
 
 
-def _project(
+def project(
     candidate: Candidate, context: AnyContext, seconds: float | None
 ) -> tuple[Any | None, Verdict]:
+    """The state that a candidate would lead to, and whether its prediction may be relied on."""
     own = candidate.model_copy(update={"arguments": deepcopy(candidate.arguments)})
     try:
         projection = limited(lambda: context.project(own), seconds)

@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Coroutine, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from coag.errors import CoagError, TraceError
+from coag.errors import CoagError, TraceError, error_type
 from coag.schema import (
     ActionCall,
     ActionResult,
@@ -164,12 +164,12 @@ async def run_turn(
             reason = reason or tally.ended_by(context, deps)
     except (asyncio.CancelledError, GeneratorExit):
         text = "The turn was cancelled."
-        await _to_its_end(_break_off("cancelled", text, arriving, context, deps, turn))
+        await _to_its_end(_break_off(None, text, arriving, context, deps, turn))
         raise
     except TraceError:  # nothing can be written down any more, the end of the turn neither
         raise
     except BaseException as error:  # whatever it was, it is raised again behind a closed cycle
-        await _to_its_end(_break_off("error", _broken(error), (), context, deps, turn))
+        await _to_its_end(_break_off(error, _broken(error), (), context, deps, turn))
         raise
     finally:
         deps.actions.closing = False
@@ -303,22 +303,46 @@ async def _to_its_end(closing: Coroutine[Any, Any, None]) -> None:
 
 
 async def _break_off(
-    reason: str,
+    error: BaseException | None,
     text: str,
     arriving: Iterable[Percept],
     context: AnyContext,
     deps: Deps,
     turn: int,
 ) -> None:
-    """Closes the cycle and keeps what was brought, so that the next turn starts whole."""
+    """Closes the cycle and keeps what was brought, so that the next turn starts whole.
+
+    Args:
+        error: What broke the turn off; None if it was cancelled.
+        text: The same in words.
+        arriving: What is not perceived yet.
+        context: Whose turn.
+        deps: What is written to.
+        turn: Its number.
+    """
     await perceive(arriving, context, deps)
     await close_cycle(context, deps, text)
     await perceive(context.working_memory.queued, context, deps)
-    _write_end(reason, text, context, deps, turn)
+    reason = "cancelled" if error is None else "error"
+    _write_end(reason, text, context, deps, turn, error)
 
 
-def _write_end(reason: str, response: str, context: AnyContext, deps: Deps, turn: int) -> None:
-    cycle = context.working_memory.cycle
-    end = TurnEnd(at=deps.clock.now(), turn=turn, cycle=cycle, reason=reason, response=response)
-    deps.trace.write(end)
+def _write_end(
+    reason: str,
+    response: str,
+    context: AnyContext,
+    deps: Deps,
+    turn: int,
+    error: BaseException | None = None,
+) -> None:
+    deps.trace.write(
+        TurnEnd(
+            at=deps.clock.now(),
+            turn=turn,
+            cycle=context.working_memory.cycle,
+            reason=reason,
+            response=response,
+            error_type=None if error is None else error_type(error),
+        )
+    )
     deps.trace.flush()

@@ -18,7 +18,7 @@ from ._inquiry import Inquiry, Request
 from ._listen import Heard, listening
 from ._messages import one_system_message, to_autogen
 from ._parse import Parsed, Problem
-from ._refusals import call_error, is_refusal, reason_of
+from ._refusals import call_error, is_refusal
 from ._schema import can_be_strict
 from ._settings import Answer, AskSettings, CallContext, ModelT
 
@@ -146,13 +146,13 @@ class Asker:
         """The client's answer, or None if it refused the rung and there is another one."""
         try:
             return await self._create(inquiry, request)
-        except asyncio.CancelledError:
-            inquiry.fail(request, "cancelled", heard.usage())
+        except asyncio.CancelledError as error:
+            inquiry.fail(request, error, heard.usage())
             raise
         except Exception as error:
             # The one broad guard: clients are an open interface over packages that are not
             # imported here, and whatever one of them raises belongs into the record.
-            inquiry.fail(request, reason_of(error), heard.usage())
+            inquiry.fail(request, error, heard.usage())
             if last or not is_refusal(error):
                 raise call_error(self.name, error) from error
             return None

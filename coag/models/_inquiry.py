@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -10,6 +11,7 @@ from typing import Any, Generic
 from autogen_core import FunctionCall
 from autogen_core.models import LLMMessage
 
+from coag.errors import error_type
 from coag.schema import Given, ModelCall, Prompt, PromptMessage, Rung, TokenUsage
 
 from ._brought import Brought, brought
@@ -17,6 +19,7 @@ from ._dialogue import sent_call, sent_messages, storable
 from ._listen import Heard
 from ._messages import as_sent, with_addition
 from ._parse import Parsed, Problem, parse_answer
+from ._refusals import reason_of
 from ._schema import schema_name, schema_text
 from ._settings import AskSettings, CallContext, ModelT
 from ._wording import correction, echo, form_of_answer
@@ -94,10 +97,21 @@ class Inquiry(Generic[ModelT]):
         self.problem = found if failed else None
         return found
 
-    def fail(self, request: Request, reason: str, usage: TokenUsage) -> None:
-        """Writes down a request that brought no answer."""
-        ended = "cancelled" if reason == "cancelled" else "raised"
-        self._record(request, usage=usage, raw="", error=reason, given=Given(ended=ended))
+    def fail(self, request: Request, error: BaseException, usage: TokenUsage) -> None:
+        """Writes down a request that brought no answer, but an error or a cancellation."""
+        if isinstance(error, asyncio.CancelledError):
+            self._record(
+                request, usage=usage, raw="", error="cancelled", given=Given(ended="cancelled")
+            )
+            return
+        self._record(
+            request,
+            usage=usage,
+            raw="",
+            error=reason_of(error),
+            error_type=error_type(error),
+            given=Given(ended="raised"),
+        )
 
     def _given(self, content: object) -> Given | None:
         """What of the answer its text, or its calls, do not tell."""

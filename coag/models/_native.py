@@ -11,7 +11,7 @@ from typing import Any, cast
 from autogen_core.models import CreateResult
 from autogen_core.tools import ParametersSchema, ToolSchema
 
-from coag.errors import ModelCallError
+from coag.errors import ModelCallError, error_type
 from coag.schema import ActionSpec, ModelCall, Prompt, PromptMessage, Rung, TokenUsage
 
 from ._ask import Asker
@@ -91,7 +91,9 @@ class _Offer:
             except BaseException as error:  # written down whatever it is, and raised again
                 cancelled = isinstance(error, asyncio.CancelledError)
                 reason = "cancelled" if cancelled else _reason(error)
-                self._record(prompt, attempt, at, begun, heard.usage(), error=reason)
+                kind = None if cancelled else error_type(error)
+                usage = heard.usage()
+                self._record(prompt, attempt, at, begun, usage, error=reason, error_type=kind)
                 if isinstance(error, Exception):
                     raise call_error(self.asker.name, error) from error
                 raise

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from autogen_core.models import CreateResult, LLMMessage
 from autogen_core.tools import Tool, ToolSchema
 
+from coag.errors import error_type
 from coag.schema import Asked, Given, ModelCall, Rung, TokenUsage
 
 from ._dialogue import sent_call, sent_messages, storable
+from ._refusals import reason_of
 from ._requests import tool_schema
 from ._settings import CallContext
 
@@ -82,9 +85,14 @@ class UnformedCall:
         self._context.on_call(call)
         return call
 
-    def failed(self, reason: str, usage: TokenUsage, given: Given | None = None) -> ModelCall:
+    def failed(
+        self, reason: str | Exception, usage: TokenUsage, given: Given | None = None
+    ) -> ModelCall:
         """Writes down that no answer came, and why."""
-        call = self._call(usage).model_copy(update={"error": reason, "given": given})
+        why: dict[str, Any] = {"error": reason}
+        if isinstance(reason, Exception):
+            why = {"error": reason_of(reason), "error_type": error_type(reason)}
+        call = self._call(usage).model_copy(update={**why, "given": given})
         self._context.on_call(call)
         return call
 

@@ -103,6 +103,8 @@ class ModelCall(Value):
     """True if the raw answer was no valid JSON and could be repaired."""
     error: str | None = None
     """Why the answer could not be used, or why none came."""
+    error_type: str | None = None
+    """Class of what the client raised in place of an answer; None where it raised nothing."""
     seconds: float = 0.0
     asked: Asked | None = None
     """The rest of the request; None where a phase asked, and in records of version 1."""

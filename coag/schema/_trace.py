@@ -97,6 +97,8 @@ class TurnEnd(Value):
     reason: str
     """`respond`, the name of a bound, `cancelled`, or `error`."""
     response: str
+    error_type: str | None = None
+    """For `error`: the class of what was raised."""
 
 
 class Written(Value):

@@ -95,7 +95,7 @@ class Teller:
         turn = self._tree.turn
         if turn is not None and self._content is not None:
             turn.span.set_attribute(names.OUTPUT_MESSAGES, self._content.said(end.response))
-        self._tree.close_turn(end.reason)
+        self._tree.close_turn(end.reason, end.error_type)
 
     def _outcome(self, outcome: Outcome) -> None:
         tree = self._tree
@@ -208,6 +208,8 @@ def error_type(call: ModelCall) -> str | None:
         return None
     if call.given is not None and call.given.fault:
         return name(call.given.fault)
+    if call.error_type:
+        return name(call.error_type)
     return "unusable_answer" if call.raw or call.tool_calls else names.OTHER
 
 

@@ -142,8 +142,13 @@ class Tree:
             self._end(self.cycle, finished, names.CYCLE_DURATION, {})
             self.cycle, self.edge = None, self.now
 
-    def close_turn(self, reason: str | None = None) -> None:
-        """Ends the turn, if one is open, and all in it; `reason` says how it ended."""
+    def close_turn(self, reason: str | None = None, error_type: str | None = None) -> None:
+        """Ends the turn, if one is open, and all in it.
+
+        Args:
+            reason: How it ended; None where that is not known.
+            error_type: Class of what broke it off.
+        """
         for action in self.actions.values():
             self.end(action, finished=False)
         self.actions.clear()
@@ -155,7 +160,7 @@ class Tree:
             attributes[names.TURN_REASON] = name(reason)
             self.turn.span.set_attribute(names.TURN_REASON, name(reason))
         if reason == "error":
-            failed(self.turn.span, names.OTHER)
+            failed(self.turn.span, name(error_type) if error_type else names.OTHER)
         self._end(self.turn, reason is not None, names.TURN_DURATION, attributes)
         self.turn = None
 

@@ -26,6 +26,7 @@ from ._anchors import (
     statement_of,
     witness_problems,
 )
+from ._asked import asked_in, first_asked
 from ._binding import closing_hash, file_hash, info_fields, opening_hash, seal_of
 from ._chain import line_hash
 from ._columns import Column, Row, TableName
@@ -61,6 +62,8 @@ __all__ = [
     "RunFolder",
     "read_run",
     "find_run",
+    "asked_in",
+    "first_asked",
     "known_cycles",
     "list_runs",
     "TraceWriter",

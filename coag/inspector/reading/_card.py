@@ -39,6 +39,7 @@ def card_of(
         outcome=_outcome(info),
         told=_told(info, totals),
         scenario=_scenario(info),
+        goal=in_a_line(totals.goal, _NAME) if totals else "",
         seconds=(ended - info.started_at).total_seconds() if info and ended else None,
         cycles=totals.cycles if totals else None,
         calls=totals.calls if totals else None,

@@ -22,7 +22,7 @@ class Filters:
     """Which runs are wanted, and in which order; an empty text lets all through."""
 
     query: str = ""
-    """Words that must be met in id, agent, model, scenario, folder or outcome, in any case."""
+    """Words to be met in id, agent, model, scenario, goal, folder or outcome, in any case."""
     kind: str = ""
     model: str = ""
     outcome: str = ""
@@ -84,7 +84,7 @@ def _passes(card: RunCard, filters: Filters, words: Sequence[str]) -> bool:
         return True
     named = (info.id, info.agent, info.model) if info else ()
     ended = (card.outcome.value, card.state.value, card.told)
-    told = (*named, *ended, card.key, card.scenario, card.folder)
+    told = (*named, *ended, card.key, card.scenario, card.goal, card.folder)
     text = "\n".join(clip(each, 1_000) for each in told)
     folded = text.casefold()
     return all(word in folded for word in words)

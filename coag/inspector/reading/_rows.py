@@ -43,6 +43,8 @@ _OF_TURNS = frozenset(
     }
 )
 _PLAIN_STATUS = {ReceiptStatus.DONE: "done", ReceiptStatus.FAILED: "failed"}
+_TURN_STATUS = {"error": "failed", "cancelled": "cancelled"}
+"""Of a plain run's turn in which nothing was called, by the reason of its end; else it is done."""
 _DEEDS = 8
 """Actions of one batch or turn that are named in a row."""
 
@@ -192,9 +194,11 @@ def _of_turn(records: Sequence[TraceRecord]) -> dict[str, Any]:
     noted = [record.text for record in records if isinstance(record, Note)]
     results = [receipt.content for receipt in receipts] if intents else answers or noted
     statuses = [_PLAIN_STATUS.get(receipt.status, "failed") for receipt in receipts]
+    reasons = [record.reason for record in records if isinstance(record, TurnEnd)]
+    ended = _TURN_STATUS.get(reasons[-1], "done") if reasons else ""
     return {
         "usage": sum(calls, TokenUsage()),
         "action": _joined([call_in_a_line(each.action, each.arguments) for each in intents]),
-        "status": ("failed" if "failed" in statuses else "done") if statuses else "",
+        "status": ("failed" if "failed" in statuses else "done") if statuses else ended,
         "result": _joined([told_in_a_line(result) for result in results]),
     }

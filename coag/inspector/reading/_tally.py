@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from coag.errors import TraceError
 from coag.schema import ModelCall, TokenUsage, TurnEnd
-from coag.tracing import RecordKind, TraceIndex
+from coag.tracing import RecordKind, TraceIndex, asked_in
 
 _PIECE = 1 << 22
 """Bytes that are scanned at a time."""
@@ -27,6 +27,8 @@ class Totals:
     usage: TokenUsage = field(default_factory=TokenUsage)
     ended: str = ""
     """Why the last turn ended; empty where none did."""
+    goal: str = ""
+    """What was asked first; empty where nothing was."""
 
 
 class _Stamp(NamedTuple):
@@ -116,14 +118,19 @@ class Tally:
     def _count(self) -> None:
         index, totals = self._index, self._totals
         positions = range(self._counted, index.lines)
-        calls, usage, ended = totals.calls, totals.usage, totals.ended
+        calls, usage, ended, goal = totals.calls, totals.usage, totals.ended, totals.goal
         for at in positions:
-            if index.kind(at) not in _COUNTED:
+            kind = index.kind(at)
+            if kind not in _COUNTED and (goal or kind is not RecordKind.PERCEPT):
                 continue
             entry = index.read([at])[0].entry
             if entry is not None and isinstance(entry.body, ModelCall):
                 calls, usage = calls + 1, usage + entry.body.usage
             elif entry is not None and isinstance(entry.body, TurnEnd):
                 ended = entry.body.reason
+            elif entry is not None:
+                goal = asked_in(entry.body)
         self._counted = positions.stop
-        self._totals = Totals(cycles=index.last_cycle, calls=calls, usage=usage, ended=ended)
+        self._totals = Totals(
+            cycles=index.last_cycle, calls=calls, usage=usage, ended=ended, goal=goal
+        )

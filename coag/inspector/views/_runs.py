@@ -55,6 +55,8 @@ class RunCard:
     """In a few words how it ended: the measured result or the last turn's reason."""
     scenario: str = ""
     """What it was about, where its recipe or result tells; empty otherwise."""
+    goal: str = ""
+    """The first words of what it was asked; empty where that is not known yet."""
     seconds: float | None = None
     """How long it took; None while it is open."""
     cycles: int | None = None
@@ -83,7 +85,7 @@ class RunList:
     page: int = 1
     pages: int = 1
     query: str = ""
-    """Words that must be met in id, agent, model, scenario, folder or outcome."""
+    """Words that must be met in id, agent, model, scenario, goal, folder or outcome."""
     kind: str = ""
     model: str = ""
     outcome: str = ""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from pydantic import Field
+
 from coag.proof.forking import Choice
 from coag.schema import HtmlTable, Percept, RecalledRecord, Value, Verdict, html_card
 
@@ -50,6 +52,8 @@ class Explanation(Value):
     cycle: int
     """The cycle; of a plain run the turn, which may hold several actions."""
     goal: str = ""
+    state: dict[str, Any] = Field(default_factory=dict[str, Any])
+    """The perceptual state that the decision rested on, as JSON; empty where there is none."""
     percepts: tuple[Percept, ...] = ()
     """What had arrived since the last action."""
     query: str = ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -27,6 +27,7 @@ from coag.schema import (
     Snapshot,
     SnapshotReason,
     TraceRecord,
+    merge_patch,
 )
 from coag.tracing import RunFolder, RunInfo, cycle_of, known_cycles, read_run, read_trace
 
@@ -90,6 +91,7 @@ class _Seen:
         """The last cycle met."""
         self._cycle = cycle
         self._goal = ""
+        self._state: dict[str, Any] = {}
         self._percepts: list[Percept] = []
         self._histories: Mapping[str, tuple[ProcedureVersion, ...]] = {}
         self._calls: list[ModelCall] = []
@@ -103,6 +105,7 @@ class _Seen:
                 self._snapshot(record)
             case Percept() if not self.outcomes:
                 self._percepts.append(record)
+                self._state = merge_patch(self._state, record.state_patch or {})
             case ModelCall() if self._is_now(record.cycle):
                 self._calls.append(record)
             case Note() if record.cycle == self._cycle:
@@ -131,6 +134,8 @@ class _Seen:
             return
         goal = snapshot.working_memory.get("goal", "")
         self._goal = goal if isinstance(goal, str) else ""
+        state = snapshot.working_memory.get("perceptual_state")
+        self._state = cast("dict[str, Any]", state) if isinstance(state, dict) else {}
         if snapshot.reason is SnapshotReason.CYCLE:
             return
         memory = memory_of(snapshot)
@@ -151,6 +156,7 @@ class _Seen:
                 "kind": info.kind,
                 "cycle": self._cycle,
                 "goal": self._goal,
+                "state": self._state,
                 "percepts": tuple(self._percepts),
                 "procedures": self._procedures(),
                 "models": tuple(dict.fromkeys(call.model for call in self._calls)),

@@ -107,6 +107,12 @@ def _without_at(told: JsonObject) -> None:
 def _call(told: JsonObject) -> None:
     _without_at(told)
     told.pop("seconds", None)
+    told.pop("error_type", None)  # what is raised again is no class of the client's package
+
+
+def _turn_end(told: JsonObject) -> None:
+    _without_at(told)
+    told.pop("error_type", None)
 
 
 def _execution(told: JsonObject) -> None:
@@ -164,5 +170,6 @@ _TIMELESS: Mapping[str, Callable[[JsonObject], None]] = {
     "receipt": _call,
     "written": _written,
     "note": _note,
+    "turn_end": _turn_end,
     "snapshot": _snapshot,
 }

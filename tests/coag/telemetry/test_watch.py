@@ -221,7 +221,8 @@ async def test_a_turn_that_breaks_off_is_an_error_without_its_words(
     assert _attributes(turn)["coag.turn.reason"] == "error"
     calls = kept.named("chat scripted")
     assert calls
-    assert {_attributes(call)["error.type"] for call in calls} == {"_OTHER"}
+    told = {_attributes(span)["error.type"] for span in (turn, *calls)}
+    assert told == {"RuntimeError"}
     assert CUP not in kept.everything()
 
 
