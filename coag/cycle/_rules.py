@@ -12,8 +12,9 @@ import inspect
 import os
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from threading import Thread, get_ident
 from typing import TypeVar
 
@@ -78,7 +79,8 @@ class _Watch:
     def _look(self) -> None:
         me, idle = get_ident(), 0
         while True:
-            time.sleep(_TICK)
+            with suppress(Empty):
+                self._wake.get(timeout=_TICK)
             idle = 0 if self._calls else idle + 1
             if idle >= _IDLE:
                 idle = 0

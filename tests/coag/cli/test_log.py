@@ -257,10 +257,10 @@ def test_without_a_run_all_runs_are_listed(
     (coag_run.path.parent / "broken").mkdir()
     (coag_run.path.parent / "broken" / "run.json").write_text("{}")
     lines = say("log").out.splitlines()
-    assert lines[0].split() == ["run", "kind", "started", "state", "model"]
+    assert lines[0].split() == ["run", "kind", "started", "state", "model,", "asked"]
     assert lines[1].startswith("  broken")
     assert lines[2:] == [
-        "  run-1       coag  11-21 12:00 open  scripted:sound",
+        "  run-1       coag  11-21 12:00 open  scripted:sound  Clean [bold]the[/bold] ro…",
         "  run-2-plain plain 11-21 12:00 ended scripted:sound",
     ]
 

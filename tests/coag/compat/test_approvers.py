@@ -19,6 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coag.compat import ConsoleApprover, ScriptedApprover
+from coag.compat._approval_page import request_page
 from coag.compat.approval_web import WebApprover
 from coag.cycle import (
     ApprovalAnswer,
@@ -234,6 +235,19 @@ async def shown_at_the_console(request: ApprovalRequest) -> str:
     with a_seat() as seat:
         await seat.answers("no\n", request)
         return seat.screen.getvalue()
+
+
+async def test_a_person_sees_the_state_that_the_rules_read_and_what_is_predicted() -> None:
+    request = DELETE.model_copy(
+        update={"state": {"till": 200, "owner": "ada"}, "projection": {"till": 120, "owner": "ada"}}
+    )
+    shown = await shown_at_the_console(request)
+    assert '  state: {"till": 200, "owner": "ada"}\n' in shown
+    assert '  predicted change: {"till": 120}\n' in shown
+    page = request_page("k", request, "/secret/", "me")
+    assert "<dt>State</dt><dd>{&quot;till&quot;: 200" in page
+    assert "<dt>Predicted change</dt><dd>{&quot;till&quot;: 120}</dd>" in page
+    assert "predicted change" not in await shown_at_the_console(DELETE)
 
 
 @given(st.text())

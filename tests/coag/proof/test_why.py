@@ -24,6 +24,7 @@ async def test_an_explanation_holds_all_that_the_decision_rested_on(tmp_path: Pa
     told = why(run, 3)
     assert [(p.kind, p.source) for p in told.percepts] == [(PerceptKind.TOOL_RETURN, "pick")]
     assert [hit.record.text for hit in told.recalled] == [BITTER]
+    assert told.state["held"] == 2
     assert told.constraints == ("two_are_enough", "nothing_green")
     assert [used.name for used in told.procedures] == ["reasoning", "proposal"]
     assert {(used.version, used.author) for used in told.procedures} == {(1, "seed")}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
 
@@ -16,7 +16,7 @@ from coag.inspector.reading import Filters, Library
 from coag.inspector.reading._card import card_of
 from coag.inspector.reading._tally import Tally
 from coag.inspector.views import Outcome, RunCard, RunState
-from coag.schema import Phase, SteppingClock, TraceRecord
+from coag.schema import Percept, PerceptKind, Phase, SteppingClock, TraceRecord, Trust
 from coag.tracing import Parent, Recipe, RunFolder
 
 RunWriter = Callable[..., RunFolder]
@@ -35,6 +35,18 @@ class HandClock(SteppingClock):
 
 def library_of(logs: Path, clock: HandClock | None = None) -> Library:
     return Library(logs, clock=clock or HandClock())
+
+
+def asked(text: str) -> Percept:
+    return Percept(
+        id=text,
+        at=datetime(2026, 1, 1, tzinfo=UTC),
+        kind=PerceptKind.MESSAGE,
+        source="user",
+        trust=Trust.USER,
+        content=text,
+        state_patch={},
+    )
 
 
 def ids(library: Library, **wanted: str | int) -> list[str]:
@@ -68,6 +80,19 @@ def test_a_card_tells_what_is_known_without_reading_the_trace(
     assert (card.state, card.outcome, card.seconds) == (RunState.ENDED, Outcome.UNKNOWN, 60.0)
     assert (card.told, card.cycles, card.calls, card.usage) == ("", None, None, None)
     assert card.trouble is None
+
+
+def test_a_card_tells_what_was_asked_once_it_was_counted(
+    logs: Path, write_run: RunWriter, plain_turns: Turns
+) -> None:
+    write_run([asked("Sell\none."), asked("Sell two."), *plain_turns(2)], at="one")
+    library = library_of(logs)
+    while library.advance(10_000.0):
+        pass
+    (card,) = library.cards()
+    assert card.goal == "Sell one."
+    assert ids(library, query="sell one") == ["a-run"]
+    assert ids(library, query="buy") == []
 
 
 def test_what_must_be_counted_is_counted_piece_by_piece(

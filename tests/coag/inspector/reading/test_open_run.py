@@ -14,7 +14,7 @@ from coag.errors import TraceError, UnknownNameError
 from coag.inspector.reading import Library, OpenRun
 from coag.inspector.views import CycleView
 from coag.proof import fork
-from coag.schema import PHASES, ModelCall, Note, TraceRecord
+from coag.schema import PHASES, ModelCall, Note, TraceRecord, TurnEnd
 from coag.tracing import RunFolder, read_trace
 
 Opener = Callable[[RunFolder], OpenRun]
@@ -92,10 +92,23 @@ def test_a_turn_that_only_answered_or_was_only_noted_tells_that(
     start, call, _, _, end = plain_turns(1)
     noted = Note(at=NOW, cycle=2, about="constraint", text="it is forbidden")
     rows = open_alone(write_run([start, call, end, noted])).view().rows
-    assert [(row.number, row.action, row.result) for row in rows] == [
-        (1, "", "ok"),
-        (2, "", "it is forbidden"),
+    assert [(row.number, row.action, row.result, row.status) for row in rows] == [
+        (1, "", "ok", "done"),
+        (2, "", "it is forbidden", ""),
     ]
+
+
+@pytest.mark.parametrize(
+    ("reason", "status"), [("respond", "done"), ("error", "failed"), ("cancelled", "cancelled")]
+)
+def test_a_plain_turn_without_calls_ends_as_its_end_tells(
+    write_run: RunWriter, plain_turns: Turns, open_alone: Opener, reason: str, status: str
+) -> None:
+    start, call, _, _, end = plain_turns(1)
+    assert isinstance(end, TurnEnd)
+    ended = end.model_copy(update={"reason": reason})
+    (row,) = open_alone(write_run([start, call, ended])).view().rows
+    assert row.status == status
 
 
 def test_a_cycle_holds_everything_that_happened_in_it(
