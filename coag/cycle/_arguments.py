@@ -19,7 +19,7 @@ ARGUMENTS = "arguments"
 COMPLETED = "completed: "
 """How the reason of a passing verdict begins that names the arguments that were completed."""
 _EXISTS = Verdict(allowed=True, constraint=EXISTS)
-_FIT = Verdict(allowed=True, constraint=ARGUMENTS)
+FIT = Verdict(allowed=True, constraint=ARGUMENTS)
 
 
 def existence(candidate: Candidate, specs: Mapping[str, ActionSpec]) -> Verdict:
@@ -33,10 +33,48 @@ def existence(candidate: Candidate, specs: Mapping[str, ActionSpec]) -> Verdict:
     )
 
 
+class ReadyArguments:
+    """Arguments that were found, in this cycle, to be just what their action takes.
+
+    Execution judges once more what Evaluation judged; these need no second check by the schema and
+    by the tool's own type.
+    """
+
+    def __init__(self) -> None:
+        self._cycle = 0
+        self._held: dict[tuple[str, str], ActionSpec] = {}
+
+    def add(self, spec: ActionSpec, arguments: Mapping[str, Any], cycle: int) -> None:
+        """Keeps what an action will be run with."""
+        if cycle != self._cycle:
+            self._cycle = cycle
+            self._held.clear()
+        self._held[spec.name, _key(arguments)] = spec
+
+    def holds(self, spec: ActionSpec, arguments: Mapping[str, Any], cycle: int) -> bool:
+        """Whether these were kept in this cycle, for the action as it is offered now."""
+        if cycle != self._cycle or spec.idempotency_key:  # the guard gives the key each time
+            return False
+        found = self._held.get((spec.name, _key(arguments)))
+        return found is spec or found == spec
+
+
+def _key(arguments: Mapping[str, Any]) -> str:
+    return json.dumps(arguments, sort_keys=True)
+
+
 def parse_arguments(
-    candidate: Candidate, spec: ActionSpec
+    candidate: Candidate,
+    spec: ActionSpec,
+    ready: Callable[[dict[str, Any]], bool] = lambda arguments: False,
 ) -> tuple[dict[str, Any] | None, Verdict]:
-    """The arguments as an object that fits the action's schema, or the reason why they do not."""
+    """The arguments as an object that fits the action's schema, or the reason why they do not.
+
+    Args:
+        candidate: Whose arguments.
+        spec: The action.
+        ready: Whether arguments are known to fit.
+    """
     cut = not spec.internal and len(candidate.raw_arguments) >= ANSWER_CHARACTERS
     if cut:  # longer ones were cut to this when they came
         return None, _forbid(f"they have {ANSWER_CHARACTERS:,} characters or more: give fewer")
@@ -52,10 +90,8 @@ def parse_arguments(
     arguments = cast("dict[str, Any]", parsed)
     if spec.idempotency_key:  # whoever runs it gives the key
         arguments.pop(IDEMPOTENCY_KEY, None)
-    problem = value_fault(arguments, json.dumps(spec.parameters, sort_keys=True))
-    if problem:
-        return None, _forbid(problem)
-    return arguments, _FIT
+    problem = "" if ready(arguments) else value_fault(arguments, _key(spec.parameters))
+    return (None, _forbid(problem)) if problem else (arguments, FIT)
 
 
 def with_defaults(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
@@ -71,7 +107,7 @@ def with_defaults(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> di
     filled = deepcopy(dict(arguments))
     _fill(filled, schema, schema)
     if filled != arguments:
-        problem = value_fault(filled, json.dumps(schema, sort_keys=True))
+        problem = value_fault(filled, _key(schema))
         if problem is not None:
             raise ValueError(f"a default does not fit its own schema: {problem}")
     return filled
@@ -158,8 +194,8 @@ def completed_arguments(
         if name not in arguments or name not in whole or arguments[name] != whole[name]
     ]
     if not changed:
-        return whole, _FIT
-    return whole, _FIT.model_copy(update={"reason": COMPLETED + json.dumps(changed)[1:-1]})
+        return whole, FIT
+    return whole, FIT.model_copy(update={"reason": COMPLETED + json.dumps(changed)[1:-1]})
 
 
 def _forbid(reason: str) -> Verdict:

@@ -16,7 +16,7 @@ from coag.schema import ActionSpec, Candidate, Evaluation, Verdict
 
 from ._actions import RESPOND
 from ._approval_wishes import APPROVAL
-from ._arguments import completed_arguments, existence, parse_arguments
+from ._arguments import FIT, completed_arguments, existence, parse_arguments
 from ._constraints import UNCHANGED_ARGUMENTS
 from ._guard_deps import AnyContext, GuardDeps, decided_at
 from ._rules import limited
@@ -43,7 +43,10 @@ def check(
     verdicts = [existence(candidate, specs)]
     if not verdicts[-1].allowed:
         return Evaluation(candidate_id=candidate.id, arguments=None, verdicts=tuple(verdicts))
-    arguments, verdict = parse_arguments(candidate, specs[candidate.action])
+    spec, cycle = specs[candidate.action], context.working_memory.cycle
+    arguments, verdict = parse_arguments(
+        candidate, spec, lambda given: deps.ready.holds(spec, given, cycle)
+    )
     verdicts.append(verdict)
     if arguments is None:
         return Evaluation(candidate_id=candidate.id, arguments=None, verdicts=tuple(verdicts))
@@ -75,6 +78,10 @@ def check(
 
 def may_say(text: str, context: AnyContext, deps: GuardDeps) -> Verdict:
     """What the rules in force say of a text that is to leave the turn without being an action."""
+    if not deps.constraints.pinned:  # the turn ended before its first cycle
+        deps.constraints.pin()
+    if not deps.constraints.pinned and deps.approvals is None and not context.has_forward_model:
+        return _IN_FORCE  # there is nobody to ask
     said = Candidate(
         id="said",
         action=RESPOND.name,
@@ -89,8 +96,6 @@ def may_say(text: str, context: AnyContext, deps: GuardDeps) -> Verdict:
     projection, verdict = project(said, context, deps.constraints.seconds)
     if not verdict.allowed:
         return verdict
-    if not deps.constraints.pinned:  # the turn ended before its first cycle
-        deps.constraints.pin()
     memory = context.working_memory
     verdicts = deps.constraints.judge(said, context.state, projection, memory, RESPOND)
     return next((one for one in verdicts if not one.allowed), verdict)
@@ -105,6 +110,9 @@ def _ready(
 ) -> tuple[Candidate | None, Verdict]:
     """The candidate as it is judged: with what it will be run with, and what is not known."""
     memory, spec = context.working_memory, specs[candidate.action]
+    if deps.ready.holds(spec, arguments, memory.cycle):
+        update = {"arguments": arguments, "unsettled": unsettled_now(memory, specs)}
+        return candidate.model_copy(update=update), FIT
     given = {IDEMPOTENCY_KEY: _NO_KEY, **arguments} if spec.idempotency_key else arguments
     whole, verdict = completed_arguments(given, deps.actions.complete, spec)
     if whole is not None and spec.idempotency_key:  # by what the action gets, not what was written
@@ -114,6 +122,7 @@ def _ready(
         verdict = verdict if again.allowed else again
     if whole is None:
         return None, verdict
+    deps.ready.add(spec, whole, memory.cycle)
     update = {"arguments": whole, "unsettled": unsettled_now(memory, specs)}
     return candidate.model_copy(update=update), verdict
 
@@ -194,6 +203,8 @@ def project(
     candidate: Candidate, context: AnyContext, seconds: float | None
 ) -> tuple[Any | None, Verdict]:
     """The state that a candidate would lead to, and whether its prediction may be relied on."""
+    if not context.has_forward_model:
+        return None, _PROJECTED
     own = candidate.model_copy(update={"arguments": deepcopy(candidate.arguments)})
     try:
         projection = limited(lambda: context.project(own), seconds)

@@ -21,6 +21,7 @@ from coag.schema import (
 )
 
 from ._approval import Approvals
+from ._arguments import ReadyArguments
 from ._constraints import ConstraintSet
 from ._detector import ProgressDetector
 from ._modules import ModuleSeam
@@ -60,6 +61,7 @@ class GuardDeps:
     """The agent's name, for whoever approves."""
     constraints: ConstraintSet = field(default_factory=ConstraintSet)
     """Those that are pinned judge; who runs actions pins them."""
+    ready: ReadyArguments = field(default_factory=ReadyArguments)
     modules: ModuleSeam = field(default_factory=ModuleSeam)
     detector: ProgressDetector = field(default_factory=ProgressDetector)
     reconcilers: tuple[AskReconciliation, ...] = ()
