@@ -5,9 +5,9 @@ as an `LLMCallEvent` on the logger `autogen_core.EVENT_LOGGER_NAME`, both of the
 listen to that logger while a call is under way. Each call has a notebook of its own in a context
 variable, so that calls at the same time do not mix.
 
-The event is at INFO, which is off by default. While at least one call is under way, the logger's
-level is lowered if it must be, and a filter drops whatever the level before would have dropped:
-nobody's log changes. Where the events are off for good (`logging.disable`), or a client publishes
+The event is at INFO, which is off by default. While at least one call is under way, the logger
+makes records from INFO on, and a filter drops those that its level would have dropped: nobody's
+log changes. Where the events are off for good (`logging.disable`), or a client publishes
 none (a cache in front of it, a client outside AutoGen), no cached tokens are known and 0 is told.
 """
 
@@ -18,6 +18,7 @@ import threading
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import partial
 from typing import Any, cast
 
 from autogen_core import EVENT_LOGGER_NAME
@@ -71,15 +72,12 @@ class _Ear(logging.Filter):
         super().__init__()
         self._lock = threading.Lock()
         self._listeners = 0
-        self._own_level: int | None = None
-        self._hidden_below = logging.NOTSET
-        self._lowered = False
 
     def filter(self, record: logging.LogRecord) -> bool:
         heard = _heard.get()
         if heard is not None and isinstance(record.msg, LLMCallEvent):
             heard.note(record.msg)
-        return record.levelno >= self._hidden_below
+        return logging.Logger.isEnabledFor(logging.getLogger(record.name), record.levelno)
 
     def attach(self, logger: logging.Logger) -> None:
         with self._lock:
@@ -87,11 +85,8 @@ class _Ear(logging.Filter):
             if self._listeners > 1:
                 return
             logger.addFilter(self)
-            self._lowered = not logger.isEnabledFor(logging.INFO)
-            if self._lowered:
-                self._own_level = logger.level
-                self._hidden_below = logger.getEffectiveLevel()
-                logger.setLevel(logging.INFO)
+            # The level itself stays: setting it has every logger of the process look its own up.
+            vars(logger)["isEnabledFor"] = partial(_is_heard, logger)
 
     def detach(self, logger: logging.Logger) -> None:
         with self._lock:
@@ -99,9 +94,13 @@ class _Ear(logging.Filter):
             if self._listeners:
                 return
             logger.removeFilter(self)
-            self._hidden_below = logging.NOTSET
-            if self._lowered and self._own_level is not None:
-                logger.setLevel(self._own_level)
+            del vars(logger)["isEnabledFor"]
+
+
+def _is_heard(logger: logging.Logger, level: int) -> bool:
+    """Whether a record is made: at INFO, whatever the logger's level, unless logging is off."""
+    heard = level >= logging.INFO and logger.manager.disable < level
+    return heard or logging.Logger.isEnabledFor(logger, level)
 
 
 _EAR = _Ear()
