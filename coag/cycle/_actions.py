@@ -76,6 +76,8 @@ class GuardedActions:
         respond: ActionSpec = RESPOND,
     ) -> None:
         self._external: ActionSpace = external or NoActions()
+        own = self._external
+        self._completes = own if isinstance(own, CompletesArguments) else None
         self._sources = tuple(sources)
         self.respond = respond
         self.closing = False
@@ -140,8 +142,8 @@ class GuardedActions:
         Raises:
             ValueError: The action would not take them.
         """
-        if not spec.internal and isinstance(self._external, CompletesArguments):
-            return self._external.complete(spec, arguments)
+        if not spec.internal and self._completes is not None:
+            return self._completes.complete(spec, arguments)
         return with_defaults(arguments, spec.parameters)
 
     async def execute(self, call: ActionCall) -> ActionResult:

@@ -68,6 +68,8 @@ class MemoryActions:
         self._procedural = procedural
         self._situation = situation
         self._on_written = on_written
+        self._offered: tuple[object, tuple[ActionSpec, ...]] | None = None
+        """The actions, and the scopes and procedures that they name."""
         self._actions: dict[str, _Runs] = {
             EPISODIC_ACTION: self._remember_event,
             SEMANTIC_ACTION: self._remember_fact,
@@ -77,33 +79,11 @@ class MemoryActions:
 
     def action_specs(self) -> Sequence[ActionSpec]:
         """The actions that are offered; the procedures are listed as they are named now."""
-        scopes = {"scope": self._narrowed(self._whole).scopes.writable}
-        specs = (
-            ActionSpec(
-                name=EPISODIC_ACTION,
-                description="Remember something that happened and may matter later.",
-                parameters=json_schema(EpisodicArguments, scopes),
-                internal=True,
-                repeatable=True,
-            ),
-            ActionSpec(
-                name=SEMANTIC_ACTION,
-                description="Remember a fact that will still hold later.",
-                parameters=json_schema(SemanticArguments, scopes),
-                internal=True,
-                repeatable=True,
-            ),
-            ActionSpec(
-                name=PROCEDURAL_ACTION,
-                description="Add, replace or remove a standing rule of how you think and act.",
-                parameters=json_schema(
-                    ProceduralArguments, {"procedure": self._procedural.names()}
-                ),
-                internal=True,
-                repeatable=True,
-            ),
-        )
-        return tuple(spec for spec in specs if spec.name in self._actions)
+        named = (self._narrowed(self._whole).scopes.writable, tuple(self._procedural.names()))
+        if self._offered is None or self._offered[0] != named:
+            specs = _specs(*named)
+            self._offered = named, tuple(spec for spec in specs if spec.name in self._actions)
+        return self._offered[1]
 
     async def run_action(self, call: ActionCall) -> ActionResult:
         """Runs one of the actions; what goes wrong is in the result.
@@ -255,6 +235,33 @@ class MemoryActions:
     def _written(self, written: Written) -> None:
         if self._on_written is not None:
             self._on_written(written)
+
+
+def _specs(scopes: Sequence[str], procedures: Sequence[str]) -> tuple[ActionSpec, ...]:
+    kept = {"scope": scopes}
+    return (
+        ActionSpec(
+            name=EPISODIC_ACTION,
+            description="Remember something that happened and may matter later.",
+            parameters=json_schema(EpisodicArguments, kept),
+            internal=True,
+            repeatable=True,
+        ),
+        ActionSpec(
+            name=SEMANTIC_ACTION,
+            description="Remember a fact that will still hold later.",
+            parameters=json_schema(SemanticArguments, kept),
+            internal=True,
+            repeatable=True,
+        ),
+        ActionSpec(
+            name=PROCEDURAL_ACTION,
+            description="Add, replace or remove a standing rule of how you think and act.",
+            parameters=json_schema(ProceduralArguments, {"procedure": procedures}),
+            internal=True,
+            repeatable=True,
+        ),
+    )
 
 
 def _metadata(now: MemorySituation, about: str) -> dict[str, Scalar]:
