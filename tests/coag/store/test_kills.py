@@ -171,7 +171,7 @@ async def kill_many(folder: Path, kills: int, seed: int) -> None:
 async def test_nothing_acknowledged_is_lost_or_doubled_by_a_kill_and_what_was_begun_completes(
     tmp_path: Path,
 ) -> None:
-    await kill_many(tmp_path, kills=25, seed=1)
+    await kill_many(tmp_path, kills=12, seed=1)
 
 
 @pytest.mark.long
