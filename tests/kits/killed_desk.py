@@ -1,6 +1,7 @@
 """Kills the refund desk at random instants and goes on with it, as often as is asked.
 
-`python -m kits.killed_desk FOLDER NUMBER SEED` prints a line of JSON per kill. Each desk runs in a
+`python -m kits.killed_desk FOLDER NUMBER SEED [blind]` prints a line of JSON per desk. A blind one
+cannot ask what became of a refund, and its database takes the same key twice. Each desk runs in a
 fork of this process, which has imported everything, so that a kill costs no start of Python.
 """
 
@@ -14,12 +15,13 @@ import signal
 import sqlite3
 import sys
 import time
+import uuid
 from pathlib import Path
 from typing import Any
 
 import refund_desk
 
-from coag import CoagAgent
+from coag import CoagAgent, tool
 from coag.errors import CoagError
 from coag.proof import examine
 from coag.tracing import list_runs, read_run
@@ -29,11 +31,13 @@ LONGEST = 0.6
 _INSERT = "INSERT OR IGNORE INTO refunds"
 
 
-def dying(when: str) -> type[sqlite3.Connection]:
+def dying(when: str, *, blind: bool) -> type[sqlite3.Connection]:
     """A connection that ends the process right before or after a refund is in the database."""
 
     class Dying(sqlite3.Connection):
         def execute(self, sql: str, *given: Any) -> sqlite3.Cursor:
+            if blind and sql.startswith(_INSERT):
+                given = ((uuid.uuid4().hex, *given[0][1:]),)
             if when == "before" and sql.startswith(_INSERT):
                 os.kill(os.getpid(), signal.SIGKILL)
             cursor = super().execute(sql, *given)
@@ -57,7 +61,12 @@ async def serve(folder: Path) -> None:
     await desk.close()
 
 
-def in_a_fork(folder: Path, when: str, seconds: float | None) -> bool:
+def blinded(*, reconcile: object = None, **given: Any) -> Any:
+    """`coag.tool` without what finds out what became of a call."""
+    return tool(**given)
+
+
+def in_a_fork(folder: Path, when: str, seconds: float | None, *, blind: bool) -> bool:
     """Serves in a fork of this process; False if it was killed.
 
     Raises:
@@ -66,8 +75,10 @@ def in_a_fork(folder: Path, when: str, seconds: float | None) -> bool:
     child = os.fork()
     if child == 0:
         try:
-            if when in ("before", "after"):
-                kind = dying(when)
+            if blind:
+                refund_desk.tool = blinded  # type: ignore[assignment]
+            if blind or when in ("before", "after"):
+                kind = dying(when, blind=blind)
                 real = sqlite3.connect
                 refund_desk.sqlite3.connect = lambda *a, **k: real(*a, **{**k, "factory": kind})  # type: ignore[attr-defined]
             asyncio.run(serve(folder))
@@ -95,14 +106,15 @@ def _ended(status: int, folder: Path) -> bool:
     return True
 
 
-def killed(folder: Path, source: random.Random) -> dict[str, Any]:
+def killed(folder: Path, source: random.Random, *, blind: bool) -> dict[str, Any]:
     """One desk that is killed once or more, and then left alone."""
     (folder / "logs").mkdir(parents=True)
     kills = 0
     for _ in range(source.choice((1, 1, 2))):
         when = source.choice(("before", "after", "any", "any"))
-        kills += not in_a_fork(folder, when, source.uniform(0, LONGEST) if when == "any" else None)
-    done = in_a_fork(folder, "", None)
+        seconds = source.uniform(0, LONGEST) if when == "any" else None
+        kills += not in_a_fork(folder, when, seconds, blind=blind)
+    done = in_a_fork(folder, "", None, blind=blind)
     with sqlite3.connect(folder / "shop.db") as shop:
         shop.executescript(refund_desk.TABLES)
         refunds = [amount for (amount,) in shop.execute("SELECT amount FROM refunds")]
@@ -121,13 +133,13 @@ def killed(folder: Path, source: random.Random) -> dict[str, Any]:
     }
 
 
-def main(folder: str, number: int, seed: int) -> None:
+def main(folder: str, number: int, seed: int, blind: str = "") -> None:
     """Kills as many desks as is asked; their memory is in RAM, since this is about the money."""
     refund_desk.CoagAgent = lambda *a, **k: CoagAgent(*a, **{**k, "memory": None})  # type: ignore[misc, assignment]
     source = random.Random(seed)
     for count in range(number):
-        print(json.dumps(killed(Path(folder) / str(count), source)), flush=True)  # noqa: T201
+        print(json.dumps(killed(Path(folder) / str(count), source, blind=bool(blind))), flush=True)  # noqa: T201
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))
+    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), *sys.argv[4:5])
