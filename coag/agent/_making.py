@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from autogen_agentchat.base import Handoff
 from autogen_core import FunctionCall
@@ -14,9 +14,9 @@ from autogen_core.models import ChatCompletionClient, FunctionExecutionResult
 from autogen_core.tools import Workbench
 from pydantic import BaseModel
 
-from coag.compat import Tool
+from coag.compat import Tool, ToolRunner
 from coag.context import CoagContext
-from coag.cycle import ApprovalPolicy, ApproveFunction, approvals_of
+from coag.cycle import ActionRule, ApprovalPolicy, ApproveFunction, approvals_of
 from coag.memory import GateSettings, LongTermMemory, Procedure
 from coag.models import Asker, Price
 from coag.schema import CognitiveModule, Constraint, Environment
@@ -100,6 +100,13 @@ class Made:
     teller: Teller
 
 
+def _check_rules(rules: Sequence[Constraint], tools: ToolRunner) -> None:
+    takes = {tool.name: cast("Any", tool.schema.get("parameters", {})) for tool in tools.tools}
+    for rule in rules:
+        if isinstance(rule, ActionRule):
+            rule.check_arguments(takes)
+
+
 def make(given: Arguments) -> Made:
     """Makes the parts of an agent.
 
@@ -126,6 +133,7 @@ def make(given: Arguments) -> Made:
     check_grounded(settings.proposal, context)
     asker, phases = Asker(given.model_client), phase_askers(given.models or {})
     check_prices(settings, given.prices or {}, [asker, *phases.values()])
+    _check_rules(given.constraints, tools)
     memory = open_memory(given.memory, scope=given.name, clock=context.clock)
     parts = MindParts(
         name=given.name,

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any, cast
 
 from coag.errors import ConfigurationError
 from coag.schema import Candidate, Constraint, Verdict
 
+from ._arguments import IDEMPOTENCY_KEY
 from ._only_trusted import JudgedBy
 
 GIVEN = ("state", "after", "candidate", "arguments", "now")
@@ -43,6 +44,26 @@ class ActionRule:
         self._where, self._after, self._reason, self._fresh = where, after, reason, fresh
         self._known: JudgedBy | None = None
         self._time: datetime | None = None
+
+    def check_arguments(self, actions: Mapping[str, Mapping[str, Any]]) -> None:
+        """Checks that its actions take what it asks for, as far as they are known.
+
+        Args:
+            actions: JSON Schemas of the arguments, by the action's name.
+
+        Raises:
+            ConfigurationError: One does not; every call of it would be forbidden.
+        """
+        asked = [name for name, one in self._wanted.items() if one.default is one.empty]
+        for action in (one for one in self.actions if one in actions):
+            schema = actions[action]
+            known = {*schema.get("properties", {}), *GIVEN, IDEMPOTENCY_KEY}
+            missing = [name for name in asked if name not in known]
+            if missing and schema.get("additionalProperties", False) is False:
+                raise ConfigurationError(
+                    f"Rule {self.name!r} asks for {missing[0]!r}, which {action!r} does not take; "
+                    f"it takes: {', '.join(schema.get('properties', {})) or 'nothing'}."
+                )
 
     def for_test(self, now: datetime) -> Constraint:
         """The rule as in an agent at this time, of whose action only the arguments are known."""

@@ -15,6 +15,9 @@ _WRITTEN_BREAK = re.compile(r"\\[nrt]")
 _LONGEST = 50_000
 """Characters of a text beyond which it is no call."""
 
+_LOOKED_FOR = 200
+"""Places of a shown text at which an object is looked for."""
+
 
 def calls_in_text(text: str, names: Collection[str]) -> tuple[tuple[str, str], ...]:
     """Names and arguments of the calls that the whole text consists of; none if it is a text.
@@ -36,8 +39,40 @@ def calls_in_text(text: str, names: Collection[str]) -> tuple[tuple[str, str], .
 
 def repeats(text: str, shown: Iterable[str]) -> bool:
     """Whether a call in a text stands in what was shown, however it is spelled there."""
-    calls = [_core(part) for part in _parts(text.strip())]
-    return any(call in core for core in map(_core, shown) for call in calls)
+    parts, texts = _parts(text.strip()), tuple(shown)
+    calls = [_core(part) for part in parts]
+    if any(call in core for core in map(_core, texts) for call in calls):
+        return True
+    asked = {_canonical(value) for part in parts for value in _values(part)}
+    return any(not asked.isdisjoint(_objects(one)) for one in texts)
+
+
+def _objects(text: str) -> set[str]:
+    """The JSON objects that stand in a text, as far as they are looked for, in one spelling."""
+    found, decoder, position = set[str](), json.JSONDecoder(), -1
+    for _ in range(_LOOKED_FOR):
+        position = text.find("{", position + 1)
+        if position < 0:
+            break
+        try:
+            value, end = decoder.raw_decode(text, position)
+        except (ValueError, RecursionError):
+            continue
+        waiting: list[Any] = [value]
+        while waiting:
+            one = waiting.pop()
+            if isinstance(one, dict):
+                held = cast("dict[str, Any]", one)
+                found.add(_canonical(held))
+                waiting += held.values()
+            elif isinstance(one, list):
+                waiting += cast("list[Any]", one)
+        position = end - 1
+    return found
+
+
+def _canonical(value: object) -> str:
+    return json.dumps(value, sort_keys=True)
 
 
 def _core(text: str) -> str:

@@ -162,3 +162,24 @@ def test_a_hook_is_tested_by_a_percept_of_a_line() -> None:
         assert_allows(within_balance, "pay", context.state, amount=8)
     with pytest.raises(AssertionError, match=r"within_balance allows pay\(amount=7\)"):
         assert_forbids(within_balance, "pay", context.state, amount=7)
+
+
+def test_a_rule_that_asks_for_what_its_tool_does_not_take_is_refused_at_once() -> None:
+    @rule("pay")
+    def misspelt(amout: float) -> str | None:
+        return None
+
+    with pytest.raises(
+        ConfigurationError, match=r"Rule 'misspelt' asks for 'amout', which 'pay' does not take; "
+    ):
+        CoagAgent(
+            "teller", ScriptedModel(lambda _: "Done."), tools=Bank().tools(), constraints=[misspelt]
+        )
+
+
+def test_a_rule_on_an_action_that_is_not_known_yet_is_taken() -> None:
+    @rule("transfer")
+    def later(amount: float) -> str | None:
+        return None
+
+    CoagAgent("teller", ScriptedModel(lambda _: "Done."), tools=Bank().tools(), constraints=[later])

@@ -104,6 +104,8 @@ async def test_a_model_that_can_call_tools_calls_none_in_text() -> None:
         '{"NAME": "ADD",\n  "arguments": {"a": 1}}',
         json.dumps({"content": '{\n  "name": "add",\n  "arguments": {"a": 1}\n}'}),
         '| {"name": "\uff41dd",\n| "arguments":\u200b {"a": 1}}',
+        'It says {"arguments": {"a": 1}, "name": "add"} and more.',
+        '{"call": [{"n\\u0061me": "add", "arguments": {"a": 1}}]}',
     ],
 )
 async def test_a_call_that_stands_in_what_was_shown_is_a_quotation(shown: str) -> None:
