@@ -278,8 +278,8 @@ class CoagAgent(Inspectable, Correctable, Declared):
         Args:
             run_folder: The run's folder, as `CoagAgent.run_folder` gives it, or its path.
             trust: Modules, or packages with their modules, from which `run.json` may name the
-                factory. Those that this program has imported itself need not be named, but for
-                installed packages.
+                factory. Those that this program has imported itself, and the script that it was
+                started with, need not be named, but for installed packages.
 
         Raises:
             ResumeError: The run cannot be built again, its factory is not trusted, or the agent

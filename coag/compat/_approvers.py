@@ -18,7 +18,7 @@ SHOWN = 4_000
 """Characters of each part that are shown at the terminal; of arguments, what is missing too."""
 _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 """Categories of characters that move the cursor, turn the text around, or cannot be seen."""
-_HOW = "Type yes to approve. Anything else denies it; the agent is told what you type."
+_HOW = "Type yes or y to approve. Anything else denies it; the agent is told what you type."
 
 ScriptedAnswer = bool | str | Exception | Callable[[ApprovalRequest], ApprovalAnswer | bool]
 """True, False, the reason of a denial, an error to raise, or a function of the request."""

@@ -45,6 +45,11 @@ def tool(
     Raises:
         ConfigurationError: What is declared cannot be kept with this tool.
     """
+    if reconcile is not None and not callable(reconcile):
+        raise ConfigurationError(
+            f"@tool(reconcile={reconcile!r:.80}): give a function that takes the action and "
+            "answers 'happened', 'did_not_happen' or 'unknown'."
+        )
     effects = ToolEffects(read_only=read_only, idempotent=idempotent, reconcile=reconcile)
 
     def declare(declared: ToolT) -> ToolT:

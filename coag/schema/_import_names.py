@@ -7,6 +7,7 @@ import re
 import sys
 from collections.abc import Iterable, Iterator
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from types import MethodType
 from typing import Any
@@ -105,8 +106,8 @@ def from_run(name: str, trust: Iterable[str] = (), *, programs_own: bool = False
         name: The import name.
         trust: Modules that the user named; a package stands for its modules as well. Those of
             the variable `COAG_TRUST` are added.
-        programs_own: Whether modules count as named that this program has imported already; those
-            of Python and of installed packages do not.
+        programs_own: Whether modules count as named that this program has imported already, or
+            was started with; those of Python and of installed packages do not.
 
     Raises:
         ConfigurationError: It is not trusted, or there is no such thing.
@@ -179,10 +180,26 @@ def _within(module: str, packages: Iterable[str]) -> bool:
 
 
 def _is_programs_own(module: str) -> bool:
-    """Whether this program has imported a module that is no installed package's."""
-    found = sys.modules.get(module)
+    """Whether a module that is no installed package's runs here: imported, or as the script."""
+    found = sys.modules.get(module) or (sys.modules["__main__"] if _is_script(module) else None)
     file = getattr(found, "__file__", None)
     return found is not None and _INSTALLED.isdisjoint(Path(file).parts if file else ())
+
+
+def _is_script(module: str) -> bool:
+    """Whether importing a module would load the very file that Python was started with."""
+    main = sys.modules["__main__"]
+    started = getattr(main, "__spec__", None)
+    if started is not None:  # python -m
+        return started.name == module
+    file = getattr(main, "__file__", None)
+    if file is None or "." in module:  # to look for a part of a package would import the package
+        return False
+    try:
+        spec = find_spec(module)
+        return spec is not None and spec.origin is not None and Path(spec.origin).samefile(file)
+    except (OSError, ValueError):  # a file that is gone, a module without a spec
+        return False
 
 
 def _check_allowed(module: str) -> None:

@@ -17,7 +17,7 @@ _LISTED = 20
 """How many runs an error names at most."""
 
 
-def list_runs(logs: Path) -> Iterator[RunFolder]:
+def list_runs(logs: Path | str) -> Iterator[RunFolder]:
     """The runs in a folder of logs and in the folders of cases in it, by path.
 
     For ids of `new_run_id` that means oldest first within a folder.
@@ -25,6 +25,7 @@ def list_runs(logs: Path) -> Iterator[RunFolder]:
     Raises:
         ConfigurationError: If there is no such folder.
     """
+    logs = Path(logs)
     if not logs.is_dir():
         raise ConfigurationError(
             f"There is no folder of logs at {str(logs)!r}. Name the one that holds the runs: "
@@ -43,7 +44,7 @@ def _runs_below(folder: Path, depth: int) -> Iterator[RunFolder]:
             yield from _runs_below(path, depth - 1)
 
 
-def find_run(text: str, logs: Path) -> RunFolder:
+def find_run(text: str, logs: Path | str) -> RunFolder:
     """The run that a person means.
 
     Args:

@@ -176,13 +176,14 @@ class RunFolder:
             raise TraceError(self.info_path, f"cannot be written: {_reason(error)}") from error
 
 
-def read_run(folder: Path) -> RunInfo:
+def read_run(folder: Path | str) -> RunInfo:
     """What is known about the run in a folder.
 
     Raises:
         TraceError: If there is no `run.json`, or it is none of this version of the format or of
             an older one.
     """
+    folder = Path(folder)
     path = folder / _INFO
     try:
         with open(path, "rb", opener=regular) as file:

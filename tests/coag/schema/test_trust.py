@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from pathlib import Path
 
@@ -116,3 +117,36 @@ def test_a_resuming_program_has_named_what_it_imported_itself(
     assert from_run("kits.importable:triple", programs_own=True) is importable.triple
     with pytest.raises(ConfigurationError, match=r"--trust kits\.nowhere"):
         from_run("kits.nowhere:build", programs_own=True)
+
+
+_SCRIPT = """
+import sys
+from coag.errors import ConfigurationError
+from coag.schema import from_run
+
+def build():
+    return "built"
+
+if __name__ == "__main__":
+    for name in sys.argv[1:]:
+        try:
+            print(from_run(name, programs_own=True)())
+        except ConfigurationError as error:
+            print("refused" if "is not imported" in str(error) else error)
+"""
+
+
+@pytest.mark.parametrize("how", [["shop.py"], ["-m", "shop"], ["./shop.py"]])
+def test_a_resuming_program_has_named_the_script_it_was_started_with(
+    how: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("COAG_TRUST")
+    (tmp_path / "shop.py").write_text(_SCRIPT)
+    (tmp_path / "other.py").write_text(_SCRIPT)
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[3]))
+    names = ["other:build", "gone:build", "shop:build"]
+    command = [sys.executable, *how, *names]
+    ended = subprocess.run(
+        command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60
+    )
+    assert ended.stdout.split() == ["refused", "refused", "built"], ended.stderr

@@ -147,6 +147,8 @@ def test_runs_are_listed_by_name_and_other_things_are_not(
     (tmp_path / "logs" / "README.md").write_text("about logs")
     (tmp_path / "logs" / "empty").mkdir()
     assert list(list_runs(tmp_path / "logs")) == [first, second]
+    assert list(list_runs(str(tmp_path / "logs"))) == [first, second]
+    assert read_run(str(first.path)) == read_run(first.path)
 
 
 @pytest.mark.parametrize("text", ["robot-1-aa", "robot-1", "latest"])
