@@ -23,6 +23,7 @@ from coag.proof import Rule, examine, replay, verify
 from coag.schema import (
     EvaluationOutcome,
     MemoryKind,
+    Percept,
     Provenance,
     Record,
     RetrievalOutcome,
@@ -270,3 +271,21 @@ async def post_parcel(street: str = "Elm") -> str:
     """Posts a parcel, and never says that it did."""
     await asyncio.Event().wait()
     return street
+
+
+class Unread(Served):
+    def _update_state_from_function_result(self, state: Counter, percept: Percept) -> Counter:
+        if percept.data == {"customer": "bob"}:
+            raise KeyError("no such account")
+        return super()._update_state_from_function_result(state, percept)
+
+
+async def test_after_a_login_that_could_not_be_read_nobodys_memory_is_shown() -> None:
+    agent, model = await desk_of([["ann"], ["look_up"], ["fact"]], model_context=Unread())
+    model.todo = [["bob"]]
+    with pytest.raises(StateError, match="no such account"):
+        await agent.run(task="This is Bob.")
+    asked = len(model.shown)
+    with pytest.raises(StateError, match="It is not known who is served"):
+        await agent.run(task="What do you know of me?")
+    assert len(model.shown) == asked
