@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from autogen_agentchat.messages import BaseChatMessage
+from autogen_agentchat.messages import BaseChatMessage, HandoffMessage
 from autogen_core.model_context import UnboundedChatCompletionContext
 from hypothesis import given
 from hypothesis import strategies as st
 from kits.counters import PEOPLE, TOKEN, Counter, Leaky, Served, at_desk, empty_desk
 
-from coag import CoagAgent, LongTermMemory
+from coag import Bounds, CoagAgent, LongTermMemory
 from coag.awareness import Awareness, RecordArchive
 from coag.errors import ConfigurationError, StateError
 from coag.memory import Scopes, rules_of, user_scope
@@ -271,6 +271,29 @@ async def post_parcel(street: str = "Elm") -> str:
     """Posts a parcel, and never says that it did."""
     await asyncio.Event().wait()
     return street
+
+
+async def test_a_handoff_carries_nothing_that_was_brought_for_the_one_before() -> None:
+    model = Leaky()
+    agent = at_desk(model, InMemoryStore(HashEmbedder()), handoffs=["boss"])
+    model.todo = [["ann"], ["look_up"], ["look_up", "bob", "look_up", "transfer_to_boss"]]
+    message = (await agent.run(task="Please go on.")).messages[-1]
+    assert isinstance(message, HandoffMessage)
+    assert "T-bob-3" in str(message.context)
+    assert "T-ann" not in str(message.context)
+
+
+@pytest.mark.parametrize("bounds", [{"max_tool_iterations": 2}, {"bounds": Bounds(cycles=2)}])
+async def test_a_turn_that_a_bound_ends_tells_nothing_that_was_brought_for_the_one_before(
+    bounds: dict[str, Any],
+) -> None:
+    model = Leaky()
+    agent = at_desk(model, InMemoryStore(HashEmbedder()), **bounds)
+    model.todo = [["ann"], ["look_up", "bob", "look_up"]]
+    message = (await agent.run(task="Please go on.")).messages[-1]
+    assert isinstance(message, BaseChatMessage)
+    assert "bob" in message.to_text()
+    assert "T-ann" not in message.to_text()
 
 
 class Unread(Served):
