@@ -9,12 +9,13 @@ from typing import Any
 
 import pytest
 from autogen_agentchat.messages import BaseChatMessage, HandoffMessage
+from autogen_core import FunctionCall
 from autogen_core.model_context import UnboundedChatCompletionContext
 from hypothesis import given
 from hypothesis import strategies as st
-from kits.counters import PEOPLE, TOKEN, Counter, Leaky, Served, at_desk, empty_desk
+from kits.counters import PEOPLE, TOKEN, Counter, Leaky, Served, Till, at_desk, call, empty_desk
 
-from coag import Bounds, CoagAgent, LongTermMemory
+from coag import Bounds, CoagAgent, LongTermMemory, ScriptedModel
 from coag.awareness import Awareness, RecordArchive
 from coag.errors import ConfigurationError, StateError
 from coag.memory import Scopes, rules_of, user_scope
@@ -294,6 +295,27 @@ async def test_a_turn_that_a_bound_ends_tells_nothing_that_was_brought_for_the_o
     assert isinstance(message, BaseChatMessage)
     assert "bob" in message.to_text()
     assert "T-ann" not in message.to_text()
+
+
+async def test_what_was_thought_out_for_one_person_is_not_said_to_the_next() -> None:
+    answers: list[Any] = [
+        [call("ann", "", 1)],
+        [
+            call("bob", "", 2),
+            FunctionCall(id="", name="respond", arguments='{"text": "Ann, all is well."}'),
+        ],
+        "Welcome.",
+    ]
+    agent = CoagAgent(
+        "desk",
+        ScriptedModel(lambda request: answers.pop(0)),
+        tools=Till().tools(),
+        model_context=Served(),
+        depth="compact",
+    )
+    message = (await agent.run(task="Please go on.")).messages[-1]
+    assert isinstance(message, BaseChatMessage)
+    assert message.to_text() == "Welcome."
 
 
 class Unread(Served):
