@@ -334,3 +334,11 @@ async def test_after_a_login_that_could_not_be_read_nobodys_memory_is_shown() ->
     with pytest.raises(StateError, match="It is not known who is served"):
         await agent.run(task="What do you know of me?")
     assert len(model.shown) == asked
+
+
+async def test_a_state_without_modules_leaves_nothing_of_the_one_before_in_them() -> None:
+    aware = Awareness()
+    agent, _ = await desk_of([["ann"], ["look_up"], ["look_up"]], modules=[aware])
+    assert "T-ann" in str(aware.save_state())
+    await agent.load_state({"type": "AssistantAgentState", "llm_context": {"messages": []}})
+    assert "T-ann" not in str(aware.save_state())
