@@ -35,8 +35,8 @@ _SETTLED = Verdict(allowed=True, constraint=UNSETTLED)
 
 
 def idempotency_key(memory: WorkingMemory, action: str, arguments: Mapping[str, Any]) -> str:
-    """A key that is the same for the same action and arguments within a goal."""
-    goal = memory.goal_id or memory.activity
+    """A key that is the same for the same action and arguments within a goal, for one person."""
+    goal = f"{memory.goal_id or memory.activity}{memory.memory_scope}"
     return hashlib.sha256(f"{goal} {identity(action, arguments)}".encode()).hexdigest()[:32]
 
 

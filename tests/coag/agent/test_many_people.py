@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kits.counters import PEOPLE, TOKEN, Counter, Leaky, Served, Till, at_desk, call, empty_desk
 
-from coag import Bounds, CoagAgent, LongTermMemory, ScriptedModel
+from coag import Bounds, CoagAgent, LongTermMemory, ScriptedModel, tool
 from coag.awareness import Awareness, RecordArchive
 from coag.errors import ConfigurationError, StateError
 from coag.memory import Scopes, rules_of, user_scope
@@ -342,3 +342,17 @@ async def test_a_state_without_modules_leaves_nothing_of_the_one_before_in_them(
     assert "T-ann" in str(aware.save_state())
     await agent.load_state({"type": "AssistantAgentState", "llm_context": {"messages": []}})
     assert "T-ann" not in str(aware.save_state())
+
+
+async def test_two_people_get_two_keys_for_the_same_action() -> None:
+    keys: list[str] = []
+
+    @tool()
+    def pay_out(idempotency_key: str) -> str:
+        """Pays out what whoever is logged in has got."""
+        keys.append(idempotency_key)
+        return "paid"
+
+    steps = [["ann"], ["pay_out"], ["bob"], ["pay_out"], ["ann"], ["pay_out"]]
+    await desk_of(steps, extra=[pay_out])
+    assert keys[0] == keys[2] != keys[1]
