@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ from coag.schema import (
     MemoryKind,
     Percept,
     Provenance,
+    Reconciliation,
     Record,
     RetrievalOutcome,
     TraceRecord,
@@ -336,6 +338,16 @@ async def test_after_a_login_that_could_not_be_read_nobodys_memory_is_shown() ->
     assert len(model.shown) == asked
 
 
+async def test_what_became_of_an_action_is_not_told_to_another_person() -> None:
+    became: list[Reconciliation] = ["unknown"]
+    post = tool(reconcile=lambda action: became[0])(post_parcel)
+    agent, model = await desk_of([["ann"], ["post_parcel"]], [["bob"]], extra=[post])
+    became[0], asked = "happened", len(model.shown)
+    await agent.run(task="Please go on with what the caller wants.")
+    assert not agent.context.working_memory.unsettled
+    assert not any("post_parcel {" in text for _, text in model.shown[asked:])
+
+
 async def test_a_state_without_modules_leaves_nothing_of_the_one_before_in_them() -> None:
     aware = Awareness()
     agent, _ = await desk_of([["ann"], ["look_up"], ["look_up"]], modules=[aware])
@@ -356,3 +368,26 @@ async def test_two_people_get_two_keys_for_the_same_action() -> None:
     steps = [["ann"], ["pay_out"], ["bob"], ["pay_out"], ["ann"], ["pay_out"]]
     await desk_of(steps, extra=[pay_out])
     assert keys[0] == keys[2] != keys[1]
+
+
+async def test_what_broke_off_at_a_login_is_gone_on_with_without_the_one_before(
+    tmp_path: Path,
+) -> None:
+    agent, _ = await desk_of(
+        [["ann"], ["look_up"], ["look_up"], ["bob"]],
+        logs=tmp_path,
+        modules=[Awareness()],
+        recipe=Recipe(factory="kits.counters:aware_desk"),
+    )
+    folder = agent.run_folder
+    assert folder is not None
+    await agent.close()
+    lines = folder.trace_path.read_bytes().splitlines(keepends=True)
+    login = next(n for n, line in enumerate(lines) if b'"memory_scope":"user:bob"' in line)
+    folder.trace_path.write_bytes(b"".join(lines[: login + 1]))
+    shutil.rmtree(folder.path / "cycles")
+    resumed = await CoagAgent.resume(folder)
+    assert resumed.context.memory_scope() == "user:bob"
+    assert "T-ann" not in str(await resumed.save_state())
+    await resumed.run()
+    await resumed.close()
