@@ -26,6 +26,7 @@ from coag.schema import (
     EvaluationOutcome,
     MemoryKind,
     Percept,
+    PerceptKind,
     Provenance,
     Reconciliation,
     Record,
@@ -346,6 +347,34 @@ async def test_what_became_of_an_action_is_not_told_to_another_person() -> None:
     await agent.run(task="Please go on with what the caller wants.")
     assert not agent.context.working_memory.unsettled
     assert not any("post_parcel {" in text for _, text in model.shown[asked:])
+
+
+def bobs_card(agent: CoagAgent) -> Percept:
+    return Percept(
+        id="card-1",
+        at=agent.context.clock.now(),
+        kind=PerceptKind.SIGNAL,
+        source="card",
+        trust=Trust.DEVELOPER,
+        content="A card was put in.",
+        state_patch={"customer": "bob"},
+    )
+
+
+@pytest.mark.parametrize("foreign", [False, True])
+async def test_a_saved_state_holds_no_word_of_the_one_before(foreign: bool) -> None:
+    def served() -> Served:
+        return Served(dialogue=UnboundedChatCompletionContext() if foreign else None)
+
+    agent, _ = await desk_of([["ann"], ["look_up"]], model_context=served())
+    await agent.perceive(bobs_card(agent))
+    assert "T-ann" not in str(await agent.context.get_messages())
+    saved = await agent.save_state()
+    assert "T-ann" not in str(saved)
+    other, model = await desk_of(model_context=served())
+    await other.load_state(saved)
+    await other.run(task="Please go on with what the caller wants.")
+    assert not any("T-ann" in text for _, text in model.shown)
 
 
 async def test_a_state_without_modules_leaves_nothing_of_the_one_before_in_them() -> None:
