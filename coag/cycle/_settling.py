@@ -41,20 +41,23 @@ def idempotency_key(memory: WorkingMemory, action: str, arguments: Mapping[str, 
 
 
 def identity(action: str, arguments: Mapping[str, Any]) -> str:
-    """What makes a call the same call: its action and arguments, without the idempotency key."""
+    """What makes a call the same call: its action and arguments, without the idempotency key.
+
+    A missing argument and None are the same.
+    """
     plain = {name: value for name, value in arguments.items() if name != IDEMPOTENCY_KEY}
     return f"{action} {json.dumps(_canonical(plain), sort_keys=True)}"
 
 
 def _canonical(value: Any) -> Any:
-    """The same value for what JSON calls the same number: 60 and 60.0."""
+    """The same value for the same number, 60 and 60.0, and without what is None."""
     if isinstance(value, float) and value.is_integer():
         return int(value)
     if isinstance(value, list):
         return [_canonical(item) for item in cast("list[Any]", value)]
     if isinstance(value, dict):
         items = cast("dict[str, Any]", value).items()
-        return {name: _canonical(item) for name, item in items}
+        return {name: _canonical(item) for name, item in items if item is not None}
     return value
 
 

@@ -162,6 +162,24 @@ async def test_a_saved_state_knows_what_is_not_settled() -> None:
     assert bank.paid == [60]
 
 
+async def test_an_argument_of_none_makes_no_other_action() -> None:
+    sent: list[str] = []
+    written = iter(['{"to": "ann"}', '{"to": "ann", "copy": null}'])
+
+    async def send(to: str, copy: str | None = None) -> str:
+        """Sends a letter."""
+        sent.append(f"{to} {copy}")
+        await asyncio.Event().wait()
+        return "done"
+
+    def model(request: ScriptedRequest) -> ScriptedReply:
+        arguments = next(written, None)
+        return [FunctionCall(id="", name="send", arguments=arguments)] if arguments else "Done."
+
+    await teller(Bank(), model, tools=[send]).run(task="Send it.")
+    assert len(sent) == 1
+
+
 @pytest.mark.parametrize("declared", [{"read_only": True}, {"idempotent": True}])
 async def test_what_is_declared_harmless_may_be_repeated(declared: dict[str, bool]) -> None:
     bank = Bank(going=once("lost"))
