@@ -28,7 +28,7 @@ from ._cycle import close_cycle, perceive, run_cycle
 from ._deps import AnyContext, Deps
 from ._execution import selected_candidates
 from ._returns import return_percept
-from ._settling import reconcile
+from ._settling import identity, reconcile
 
 LEFT = "The cycle that selected this was left in the middle. It may or may not have been run."
 
@@ -223,11 +223,11 @@ async def _close_what_was_left(context: AnyContext, deps: Deps) -> None:
     selected = selected_candidates(context) if context.working_memory.in_cycle else ()
     unknown = ActionResult(content=LEFT, is_error=True, outcome_unknown=True)
     begun = list(deps.actions.running.values()) if selected else []
-    named = {call.action for call in begun}
+    known = {identity(call.action, call.arguments) for call in begun}
     begun += [
-        ActionCall(id="", action=candidate.action, arguments=_judged(candidate, context))
+        ActionCall(id="", action=candidate.action, arguments=arguments)
         for candidate in selected
-        if candidate.action not in named
+        if identity(candidate.action, arguments := _judged(candidate, context)) not in known
     ]
     deps.actions.running.clear()
     percepts = [return_percept(call, unknown, deps) for call in begun]

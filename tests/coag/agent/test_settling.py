@@ -162,6 +162,35 @@ async def test_a_saved_state_knows_what_is_not_settled() -> None:
     assert bank.paid == [60]
 
 
+async def test_of_a_batch_that_was_saved_in_the_middle_nothing_is_done_again() -> None:
+    paid, asked, hangs = list[int](), list[str](), asyncio.Event()
+
+    async def pay(amount: int) -> str:
+        """Pays an amount."""
+        paid.append(amount)
+        if amount == 2:
+            hangs.set()
+            await asyncio.Event().wait()
+        return "paid"
+
+    def calls(request: ScriptedRequest) -> ScriptedReply:
+        if len(asked) > 1:
+            return "Done."
+        asked.append(request.text)
+        return [FunctionCall(id="", name="pay", arguments=f'{{"amount": {one}}}') for one in (1, 2)]
+
+    bank = Bank()
+    first, second = (teller(bank, calls, tools=[pay]) for _ in range(2))
+    turn = asyncio.create_task(first.run(task="Pay 1 and 2."))
+    await hangs.wait()
+    saved = await first.save_state()
+    turn.cancel()
+    await asyncio.wait([turn])
+    await second.load_state(saved)
+    await second.run(task="Go on.")
+    assert paid == [1, 2]
+
+
 async def test_an_argument_of_none_makes_no_other_action() -> None:
     sent: list[str] = []
     written = iter(['{"to": "ann"}', '{"to": "ann", "copy": null}'])
