@@ -193,11 +193,11 @@ async def test_of_a_batch_that_was_saved_in_the_middle_nothing_is_done_again() -
 
 async def test_an_argument_of_none_makes_no_other_action() -> None:
     sent: list[str] = []
-    written = iter(['{"to": "ann"}', '{"to": "ann", "copy": null}'])
+    written = iter(['{"to": "ann"}', '{"to": "ann", "via": null}'])
 
-    async def send(to: str, copy: str | None = None) -> str:
+    async def send(to: str, via: str | None = None) -> str:
         """Sends a letter."""
-        sent.append(f"{to} {copy}")
+        sent.append(f"{to} {via}")
         await asyncio.Event().wait()
         return "done"
 
