@@ -176,8 +176,12 @@ class Voice:
         metadata: dict[str, str],
         may_say: Callable[[str], bool],
     ) -> HandoffMessage:
-        """The developer's message; with it go the last results that the rules let out."""
-        carried = [one for one in done[-CARRIED:] if may_say(one.result)]
+        """The developer's message; with it go the last calls and results that the rules let out."""
+        carried = [
+            one
+            for one in done[-CARRIED:]
+            if may_say(one.result) and may_say(function_call(one).arguments)
+        ]
         context: list[LLMMessage] = []
         if carried:
             calls = [function_call(one) for one in carried]
