@@ -420,3 +420,30 @@ async def test_what_broke_off_at_a_login_is_gone_on_with_without_the_one_before(
     assert "T-ann" not in str(await resumed.save_state())
     await resumed.run()
     await resumed.close()
+
+
+async def test_what_is_called_in_one_batch_with_a_login_is_brought_for_whom_it_was_called() -> None:
+    served = ["ann"]
+
+    async def log_in(customer: str) -> dict[str, str]:
+        """Logs a customer in, which takes a while."""
+        await asyncio.sleep(0.01)
+        served[0] = customer
+        return {"customer": customer}
+
+    async def look_up() -> str:
+        """Tells what is known of whoever is logged in."""
+        return f"The order is T-{served[0]}-1."
+
+    model = Leaky()
+    model.todo = [["ann"], ["bob", "look_up"]]
+    agent = CoagAgent(
+        "desk",
+        model.model(),
+        tools=[log_in, look_up],
+        model_context=Served(),
+        depth="compact",
+    )
+    await agent.run(task="Please go on.")
+    assert "T-bob-1" in model.shown[-1][1]
+    assert "T-ann-1" not in model.shown[-1][1]
