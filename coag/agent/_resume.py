@@ -162,14 +162,7 @@ async def restore(mind: Mind, remains: Remains) -> None:
     if remains.snapshot is not None:
         _take_up(remains.snapshot, mind)
     for record in _state_records(remains):
-        if isinstance(record, ExecutionOutcome):
-            _tell_detector(record, mind)
-        if isinstance(record, Percept):
-            mind.deps.detector.perceive(record)
-            context.restore(context.working_memory.perceive(record))
-        else:
-            context.commit(record)
-        await deps.modules.observe(record)
+        await _take_again(record, mind)
     deps.constraints.pin()
     if remains.intents and context.working_memory.in_cycle:
         outcome = _finish_intents(remains.intents, remains.receipts, mind)
@@ -180,6 +173,24 @@ async def restore(mind: Mind, remains: Remains) -> None:
         await close_cycle(context, deps, "The cycle held a secret that the trace does not keep.")
     await perceive(context.working_memory.queued, context, deps)
     remains.change(mind)
+
+
+async def _take_again(record: Percept | Outcome, mind: Mind) -> None:
+    """Takes in a record of the trace as the run did, without writing it again."""
+    context, deps = mind.context, mind.deps
+    leaves = context.leaves_person(record)
+    of_another = isinstance(record, Percept) and context.working_memory.of_another(record)
+    if isinstance(record, ExecutionOutcome):
+        _tell_detector(record, mind)
+    if isinstance(record, Percept):
+        deps.detector.perceive(record)
+        context.restore(context.working_memory.perceive(record))
+    else:
+        context.commit(record)
+    if leaves:
+        deps.modules.reset_state()
+    if not of_another:
+        await deps.modules.observe(record)
 
 
 def refuse_missing_rules(mind: Mind, rules: Sequence[str], run: Path) -> None:

@@ -151,10 +151,19 @@ class Turns:
             await self._end_step()
 
     async def _end_step(self) -> None:
-        """Cancels a step that nobody waits for any more."""
-        if self._task is not None and not self._task.done():
+        """Cancels a step that nobody waits for any more, and waits until it has closed its cycle.
+
+        However often whoever waits is cancelled meanwhile: another turn would begin beside it.
+        """
+        cancelled: asyncio.CancelledError | None = None
+        while self._task is not None and not self._task.done():
             self._task.cancel()
-            await asyncio.wait([self._task])
+            try:
+                await asyncio.wait([self._task])
+            except asyncio.CancelledError as again:
+                cancelled = again
+        if cancelled is not None:
+            raise cancelled
 
     async def _next(self, turn: AsyncGenerator[Outcome | TurnResult]) -> Outcome | TurnResult:
         """Wakes whoever waits at once: the task's own callback would come a loop later."""

@@ -157,7 +157,8 @@ class Voice:
         last = result.last
         handoff = self.handoffs.by_name.get((last.ended_by if last else None) or "")
         if handoff is not None:
-            return self._handoff(handoff, done, metadata, may_say)
+            own = [one for one in done if one.intent_id not in result.anothers]
+            return self._handoff(handoff, own, metadata, may_say)
         cut_off = not result.answered and not result.withheld
         if result.reason == "actions" and last is not None and cut_off:
             ran = [one for one in last.executed if one.intent_id is not None]
@@ -175,8 +176,12 @@ class Voice:
         metadata: dict[str, str],
         may_say: Callable[[str], bool],
     ) -> HandoffMessage:
-        """The developer's message; with it go the last results that the rules let out."""
-        carried = [one for one in done[-CARRIED:] if may_say(one.result)]
+        """The developer's message; with it go the last calls and results that the rules let out."""
+        carried = [
+            one
+            for one in done[-CARRIED:]
+            if may_say(one.result) and may_say(function_call(one).arguments)
+        ]
         context: list[LLMMessage] = []
         if carried:
             calls = [function_call(one) for one in carried]

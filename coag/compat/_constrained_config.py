@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Literal, cast
 
 from autogen_core import ComponentModel
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from coag.context import (
     CoagContext,
@@ -17,6 +17,7 @@ from coag.context import (
     to_part,
 )
 from coag.errors import StateError
+from coag.schema import ActionCall
 
 from ._constraint_components import (
     ConstraintConfig,
@@ -76,6 +77,8 @@ class WorkbenchState(BaseModel):
     """Calls that failed."""
     ids: dict[str, int]
     """How far ids were counted."""
+    pending: list[ActionCall] = Field(default_factory=list[ActionCall])
+    """Calls that had begun and not ended when it was saved."""
 
 
 def to_config(offered: OfferedTools, given: Mapping[str, Any]) -> ConstrainedWorkbenchConfig:

@@ -64,6 +64,8 @@ class _Door:
 
     runner: ToolRunner
     call_id: str | None
+    running: dict[str, ActionCall]
+    """Calls that have begun and not ended."""
     listed: Mapping[str, ActionSpec] | None = None
 
     async def specs(self) -> Mapping[str, ActionSpec]:
@@ -76,7 +78,11 @@ class _Door:
 
     async def execute(self, call: ActionCall) -> ActionResult:
         own_id = call.id if self.call_id is None else self.call_id
-        return await self.runner.execute(call.model_copy(update={"id": own_id}))
+        self.running[call.id] = call
+        try:
+            return await self.runner.execute(call.model_copy(update={"id": own_id}))
+        finally:
+            del self.running[call.id]
 
 
 @dataclass(slots=True)
@@ -142,7 +148,7 @@ class GuardedCalls:
         _SHOW.set(wanted.show)
         begun: list[ActionCall] = []
         try:
-            door = _Door(self._runner, wanted.call_id)
+            door = _Door(self._runner, wanted.call_id, self._run.running)
             spec = (await door.specs()).get(wanted.name) if self._parallel else None
             async with self._in_turn(room, beside=spec is not None and spec.read_only):
                 await self._run.open()

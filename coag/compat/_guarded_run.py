@@ -83,6 +83,8 @@ class GuardedRun:
         self.detector = ProgressDetector()
         self.unfinished: tuple[Intent, ...] = ()
         """Calls that earlier runs left open, as found when this run began."""
+        self.running: dict[str, ActionCall] = {}
+        """Calls that have begun and not ended; a state that is saved names them."""
         self.reconcilers: tuple[AskReconciliation, ...] = (context.reconcile,)
         """Asked what became of calls of unknown outcome."""
 
@@ -181,6 +183,7 @@ class GuardedRun:
             "context": dict(await self.context.save_state()),
             "detector": self.detector.save_state(),
             "ids": self.context.ids.save(),
+            "pending": [call.model_dump(mode="json") for call in self.running.values()],
         }
 
     async def load_state(self, state: Mapping[str, Any]) -> None:
@@ -192,6 +195,18 @@ class GuardedRun:
         await self.context.load_state(state["context"])
         self.detector.load_state(state["detector"])
         self.context.ids.load(state["ids"])
+        for call in map(ActionCall.model_validate, state["pending"]):
+            cycle = self.context.working_memory.cycle
+            self.context.perceive(
+                self._lost(
+                    UnsettledAction(
+                        intent_id=call.id,
+                        action=call.action,
+                        arguments=call.arguments,
+                        cycle=cycle,
+                    )
+                )
+            )
         self._note_state()
 
     def _set_cycle(self, number: int) -> None:

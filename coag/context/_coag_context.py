@@ -207,13 +207,17 @@ class CoagContext(ForeseesPercepts[StateT], ContextComponent, Generic[StateT]):
     async def refresh_dialogue(self) -> None:
         """Asks the foreign context, where there is one, which messages to show."""
         if self.dialogue_source is not None:
-            if self._dialogue_is_anothers:
-                await self.dialogue_source.clear()
-                for message in dialogue_messages(self._memory.dialogue):
-                    await self.dialogue_source.add_message(message)
-                self._dialogue_is_anothers = False
+            await self._let_dialogue_go(self.dialogue_source)
             messages = await self.dialogue_source.get_messages()
             self._shown = utterances(messages, self.clock.now(), self.images.named)
+
+    async def _let_dialogue_go(self, source: ChatCompletionContext) -> None:
+        """Has the foreign context forget what working memory let go of, if it has not yet."""
+        if self._dialogue_is_anothers:
+            await source.clear()
+            for message in dialogue_messages(self._memory.dialogue):
+                await source.add_message(message)
+            self._dialogue_is_anothers = False
 
     def strangers_shown(self) -> frozenset[str]:
         """Who says something untrusted in the dialogue that a foreign context decides to show."""
@@ -246,6 +250,7 @@ class CoagContext(ForeseesPercepts[StateT], ContextComponent, Generic[StateT]):
         if self._memory.in_cycle and self._prompt is not None:
             return prompt_messages(self._prompt)
         if self.dialogue_source is not None:
+            await self._let_dialogue_go(self.dialogue_source)
             return await self.dialogue_source.get_messages()
         return self._transcript.messages()
 
@@ -257,6 +262,7 @@ class CoagContext(ForeseesPercepts[StateT], ContextComponent, Generic[StateT]):
         unsettled = self._memory.unsettled
         self._memory = self._fresh_memory().model_copy(update={"unsettled": unsettled})
         self._prompt = self._shown = None
+        self._dialogue_is_anothers = False
         self.images.load({})
         self._transcript.load(())
         if self.dialogue_source is not None:
@@ -270,6 +276,7 @@ class CoagContext(ForeseesPercepts[StateT], ContextComponent, Generic[StateT]):
         messages = [m.model_dump(mode="json") for m in self._transcript.messages()]
         shown: Mapping[str, Any] = {}
         if self.dialogue_source is not None:
+            await self._let_dialogue_go(self.dialogue_source)
             shown = await self.dialogue_source.save_state()
         own = {"working_memory": self._memory.to_json(), "images": self.images.save()}
         return {"messages": messages, **shown, **{name: held for name, held in own.items() if held}}
@@ -283,6 +290,7 @@ class CoagContext(ForeseesPercepts[StateT], ContextComponent, Generic[StateT]):
         if "working_memory" in state:
             memory = WorkingMemory.model_validate(state["working_memory"])
             load_state(self.perceptual_state_schema, memory.perceptual_state)
+            self._dialogue_is_anothers = False
             if self.dialogue_source is not None:
                 shown = {name: held for name, held in state.items() if name not in _OWN_STATE}
                 await self.dialogue_source.load_state(shown)

@@ -24,9 +24,16 @@ class ServesPeople(DomainHooks[StateT], Generic[StateT]):
         """Whose records are read and written now; empty for nobody's, None where one has all.
 
         Raises:
-            StateError: The domain's hook raised, or gave no scope of a person.
+            StateError: The domain's hook raised, or gave no scope of a person; or the state is out
+                of date, so that somebody may have logged in.
         """
-        return self._scope_in(self.state) if self.keeps_people_apart else None
+        if not self.keeps_people_apart:
+            return None
+        if self._memory.stale is not None:
+            raise StateError(
+                f"It is not known who is served, until the state is reset: {self._memory.stale}"
+            )
+        return self._scope_in(self.state)
 
     def memory_for_now(self, memory: LongTermMemory) -> LongTermMemory:
         """The memory as it is read now: that of the person who is served, where there are many.

@@ -207,9 +207,16 @@ class WorkingMemory(Value):
         message = percept.kind is PerceptKind.MESSAGE
         return self._served(percept.memory_scope, keep_asked=not message)._taking(percept)
 
+    def of_another(self, percept: Percept) -> bool:
+        """Whether a percept tells what became of an action done for somebody else."""
+        scopes = {one.memory_scope for one in self.unsettled if one.intent_id == percept.caused_by}
+        settled = percept.kind is PerceptKind.SETTLED
+        return settled and bool(scopes) and scopes.isdisjoint(("", self.memory_scope))
+
     def _taking(self, percept: Percept) -> WorkingMemory:
+        arrived = () if self.of_another(percept) else (percept,)
         changes: dict[str, Any] = {
-            "percepts": (*self.percepts, percept)[-PERCEPTS_KEPT:],
+            "percepts": (*self.percepts, *arrived)[-PERCEPTS_KEPT:],
             "queued": tuple(waiting for waiting in self.queued if waiting.id != percept.id),
         }
         if percept.kind is PerceptKind.UNKNOWN_OUTCOME or percept.settles:
@@ -246,7 +253,7 @@ class WorkingMemory(Value):
     def _served(self, scope: str | None, *, keep_asked: bool) -> WorkingMemory:
         """As it is for another person: without what was said, found and done for the last one.
 
-        Actions of unknown outcome stay, or they could be done twice.
+        Actions of unknown outcome stay, or they could be done twice; so does who was untrusted.
 
         Args:
             scope: Whom the agent serves from now on; None for the same as before.
@@ -269,6 +276,7 @@ class WorkingMemory(Value):
                 "percepts": (),
                 "deeds": (),
                 "rejections": (),
+                "tainted_by": self.tainted_by and Taint(sources=self.tainted_by.sources),
                 "cognitive_state": self.cognitive_state if self.in_cycle else CognitiveState(),
             }
         )

@@ -156,8 +156,9 @@ def _gain(projection: Any | None, context: AnyContext) -> tuple[float | None, Ve
 
 
 def _person_verdict(ready: Candidate, context: AnyContext) -> Verdict | None:
-    """Forbids to remember for somebody else than whom this cycle was about, or for nobody.
+    """Forbids to remember for, or answer, somebody else than whom this cycle was about.
 
+    Nor is anything remembered for nobody. Whoever logs in where nobody was known may be answered.
     Once it is perceived that somebody else is served, nothing of this cycle may act.
     """
     memory = context.working_memory
@@ -167,7 +168,8 @@ def _person_verdict(ready: Candidate, context: AnyContext) -> Verdict | None:
         return None
     if memory.memory_scope != begun:
         return Verdict(allowed=False, constraint=MEMORY_SCOPE, reason=_ANOTHER)
-    if ready.action not in MEMORY_ACTIONS:
+    remembers = ready.action in MEMORY_ACTIONS
+    if not remembers and not (begun and ready.action == RESPOND.name):
         return None
     try:
         another = context.memory_scope() != begun
@@ -175,7 +177,7 @@ def _person_verdict(ready: Candidate, context: AnyContext) -> Verdict | None:
         return Verdict(allowed=False, constraint=MEMORY_SCOPE, reason=str(error))
     if another:
         return Verdict(allowed=False, constraint=MEMORY_SCOPE, reason=_ANOTHER)
-    if not begun:
+    if remembers and not begun:
         return Verdict(allowed=False, constraint=MEMORY_SCOPE, reason=_NOBODY)
     return None
 

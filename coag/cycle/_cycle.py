@@ -56,6 +56,7 @@ async def perceive(percepts: Iterable[Percept], context: AnyContext, deps: Guard
         perceived = context.foresee_percept(percept)
         deps.trace.write(perceived)  # what cannot be written is not perceived
         leaves = context.leaves_person(perceived)
+        of_another = context.working_memory.of_another(perceived)
         context.perceive(perceived)
         if leaves:
             deps.modules.reset_state()
@@ -63,7 +64,8 @@ async def perceive(percepts: Iterable[Percept], context: AnyContext, deps: Guard
         if perceived.hook_problem is not None:
             deps.note(context, "hook", perceived.hook_problem)
             problems.append(perceived.hook_problem)
-        await deps.modules.observe(perceived)
+        if not of_another:
+            await deps.modules.observe(perceived)
     if problems:
         raise StateError(
             f"{' '.join(problems)} The perceptual state is out of date: until it is reset, "

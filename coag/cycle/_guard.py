@@ -94,7 +94,8 @@ async def run_selected(
 
     Actions of a batch run one after the other, external ones first, and each is judged by the
     state after the one before. Side by side run only those that are declared `read_only`, or all
-    where neither a rule nor a forward model reads the state. One that ends the turn is the last.
+    where neither a rule, a forward model nor an approver reads the state, and no people are kept
+    apart by it. One that ends the turn is the last.
 
     What the actions brought back is not perceived yet: that is left to the caller, who must do it
     before anything else is judged by the state.
@@ -141,7 +142,8 @@ def _groups(
     deps: GuardDeps,
 ) -> list[list[Candidate]]:
     """The candidates in the order in which they run; those of one group run side by side."""
-    free = not deps.constraints.pinned and not context.has_forward_model
+    read = context.has_forward_model or context.keeps_people_apart
+    free = not deps.constraints.pinned and not read and deps.approvals is None
     groups: list[list[Candidate]] = []
     beside = False
     for candidate in selected:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from coag.errors import CoagError, StateError
@@ -176,11 +176,12 @@ class ModuleSeam:
         return states
 
     def load_state(self, states: Mapping[str, Any]) -> None:
-        """Gives the modules their saved states; those that have none are left as they are.
+        """Gives the modules their saved states; those that have none begin anew, where they can.
 
         Raises:
             StateError: A module does not take its state up; names it.
         """
+        self.reset_state([one for one in self.modules if one.name not in states])
         for module in self.modules:
             if module.name in states:
                 try:
@@ -191,14 +192,17 @@ class ModuleSeam:
                         f"{told(error)[:PROBLEM]}"
                     ) from error
 
-    def reset_state(self) -> None:
+    def reset_state(self, modules: Iterable[CognitiveModule] | None = None) -> None:
         """Has the modules that can be reset forget; the others go on as they are.
+
+        Args:
+            modules: Which; None for all.
 
         Raises:
             StateError: Some could not; the others have forgotten. Names the first.
         """
         problems: list[str] = []
-        for module in self.modules:
+        for module in self.modules if modules is None else modules:
             if isinstance(module, Resettable):
                 try:
                     module.reset_state()

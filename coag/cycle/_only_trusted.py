@@ -38,7 +38,8 @@ _NUMBER = re.compile(r"(?<![\w.,-])-?\d+(?:[.,]\d+)*(?![\w-])(?![.,]\d)")
 _CODE = re.compile(r"(?=\D*\d\D*\d)[^\W_]{8,64}")
 """An account or an order number, which people write in groups."""
 _LINK = re.compile(
-    r"[a-z][a-z0-9+.-]{0,20}://[^\s<>\"'\])}|]+"
+    r"(?:[a-z][a-z0-9+.-]{0,20}://|https?:)[^\s<>\"'\])}|]+"
+    r"|(?<![\w/\\])[/\\]{2}\w[^\s<>\"'\])}|]*"
     r"|[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,9}"
     r"|(?:[\w-]{1,63}\.){1,9}[a-z]{2,24}/[^\s<>\"'\])}|]+"
     r"|www\.[^\s<>\"'\])}|]+"
@@ -108,7 +109,7 @@ class OnlyTrusted:
                     f"{self.action} has no argument {name!r} for this rule to judge; it has: {has}"
                 )
             own = _declared(schemas[name])
-            for value in self._values(arguments.get(name)):
+            for value in self._values(arguments.get(name), _field_names(known.spec.parameters)):
                 if value in own or _stands_in_one(value, trusted):
                     continue
                 return Verdict.forbid(
@@ -117,9 +118,9 @@ class OnlyTrusted:
                 )
         return Verdict.allow()
 
-    def _values(self, argument: Any) -> Iterator[Any]:
+    def _values(self, argument: Any, fields: frozenset[str]) -> Iterator[Any]:
         """What of an argument must be trusted."""
-        for value in _leaves(argument):
+        for value in _leaves(argument, fields):
             if not self.links:
                 yield value
             elif isinstance(value, str):
@@ -196,16 +197,33 @@ def _seen(sign: str) -> bool:
     return unicodedata.category(sign) not in _UNSEEN
 
 
-def _leaves(value: Any, depth: int = 0) -> Iterator[Any]:
-    """Every text and number in an argument; truth values and nothing at all name nothing."""
+def _field_names(schema: Any, depth: int = 0) -> frozenset[str]:
+    """What a schema calls the fields of objects: the developer's words."""
+    if depth > _DEEPEST or not isinstance(schema, Mapping | list):
+        return frozenset()
+    if isinstance(schema, list):
+        inside, fields = cast("Sequence[Any]", schema), None
+    else:
+        part = cast("Mapping[str, Any]", schema)
+        inside, fields = list(part.values()), part.get("properties")
+    named = frozenset(cast("Mapping[str, Any]", fields) if isinstance(fields, Mapping) else ())
+    return named.union(*(_field_names(one, depth + 1) for one in inside))
+
+
+def _leaves(value: Any, fields: frozenset[str] = frozenset(), depth: int = 0) -> Iterator[Any]:
+    """Every text and number in an argument; truth values and nothing at all name nothing.
+
+    A key of an object is one as well, where it is no name of a field.
+    """
     if value is None or isinstance(value, bool) or value in ("", [], {}):
         return
     if depth < _DEEPEST and isinstance(value, Mapping):
-        for one in cast("Mapping[str, Any]", value).values():
-            yield from _leaves(one, depth + 1)
+        for key, one in cast("Mapping[str, Any]", value).items():
+            yield from () if key in fields else (key,)
+            yield from _leaves(one, fields, depth + 1)
     elif depth < _DEEPEST and isinstance(value, list | tuple):
         for one in cast("Sequence[Any]", value):
-            yield from _leaves(one, depth + 1)
+            yield from _leaves(one, fields, depth + 1)
     else:
         yield value
 

@@ -35,26 +35,29 @@ _SETTLED = Verdict(allowed=True, constraint=UNSETTLED)
 
 
 def idempotency_key(memory: WorkingMemory, action: str, arguments: Mapping[str, Any]) -> str:
-    """A key that is the same for the same action and arguments within a goal."""
-    goal = memory.goal_id or memory.activity
+    """A key that is the same for the same action and arguments within a goal, for one person."""
+    goal = f"{memory.goal_id or memory.activity}{memory.memory_scope}"
     return hashlib.sha256(f"{goal} {identity(action, arguments)}".encode()).hexdigest()[:32]
 
 
 def identity(action: str, arguments: Mapping[str, Any]) -> str:
-    """What makes a call the same call: its action and arguments, without the idempotency key."""
+    """What makes a call the same call: its action and arguments, without the idempotency key.
+
+    A missing argument and None are the same.
+    """
     plain = {name: value for name, value in arguments.items() if name != IDEMPOTENCY_KEY}
     return f"{action} {json.dumps(_canonical(plain), sort_keys=True)}"
 
 
 def _canonical(value: Any) -> Any:
-    """The same value for what JSON calls the same number: 60 and 60.0."""
+    """The same value for the same number, 60 and 60.0, and without what is None."""
     if isinstance(value, float) and value.is_integer():
         return int(value)
     if isinstance(value, list):
         return [_canonical(item) for item in cast("list[Any]", value)]
     if isinstance(value, dict):
         items = cast("dict[str, Any]", value).items()
-        return {name: _canonical(item) for name, item in items}
+        return {name: _canonical(item) for name, item in items if item is not None}
     return value
 
 

@@ -28,7 +28,7 @@ from ._cycle import close_cycle, perceive, run_cycle
 from ._deps import AnyContext, Deps
 from ._execution import selected_candidates
 from ._returns import return_percept
-from ._settling import reconcile
+from ._settling import identity, reconcile
 
 LEFT = "The cycle that selected this was left in the middle. It may or may not have been run."
 
@@ -54,6 +54,8 @@ class TurnResult:
     """The last execution."""
     withheld: bool = False
     """True if a rule kept in what was known, and the response is a fixed sentence."""
+    anothers: frozenset[str] = frozenset()
+    """Intents of the turn that ran for somebody served before; what they brought is not told."""
 
     @property
     def answered(self) -> bool:
@@ -75,6 +77,9 @@ class _Tally:
     actions: int = 0
     usage: TokenUsage = field(default_factory=TokenUsage)
     last: ExecutionOutcome | None = None
+    intents: set[str] = field(default_factory=set[str])
+    anothers: frozenset[str] = frozenset()
+    """Those of the intents that ran for somebody served before."""
 
     _proposed: dict[str, str] = field(default_factory=dict[str, str])
     """The calls of the current cycle by candidate."""
@@ -87,6 +92,7 @@ class _Tally:
         if not isinstance(outcome, ExecutionOutcome):
             return
         self.cycles += 1
+        self.intents |= {done.intent_id for done in outcome.executed if done.intent_id}
         idle = outcome.status in (ExecutionStatus.NONE, ExecutionStatus.REFUSED)
         self._count_impasse(idle)
         if not idle:
@@ -103,6 +109,15 @@ class _Tally:
         self.impasses += 1
         self.repeated = 1 if fresh else self.repeated + 1
         self.rejected |= calls
+
+    def leave(self, context: AnyContext) -> None:
+        """Somebody else is served: of what was done, only what has come since may be told."""
+        since = {percept.caused_by for percept in context.working_memory.percepts}
+        self.anothers = frozenset(self.intents - since)
+        if self.last is not None and self.last.response is None:
+            kept = [one for one in self.last.executed if one.intent_id in since]
+            last = self.last
+            self.last = ExecutionOutcome.of(kept, cycle=last.cycle, at=last.at) if kept else None
 
     def ended_by(self, context: AnyContext, deps: Deps) -> str | None:
         bounds = deps.settings.bounds
@@ -156,11 +171,14 @@ async def run_turn(
         reason = reason or _spent_before(context, deps)
         while reason is None or _may_close(reason, context, deps):
             deps.actions.closing = reason is not None
+            served = context.working_memory.memory_scope
             async for outcome in run_cycle(context, deps):
                 tally.take(outcome)
                 yield outcome
             await perceive(context.working_memory.queued, context, deps)
             await _settle(context, deps)
+            if served and served != context.working_memory.memory_scope:
+                tally.leave(context)
             reason = reason or tally.ended_by(context, deps)
     except (asyncio.CancelledError, GeneratorExit):
         text = "The turn was cancelled."
@@ -205,11 +223,11 @@ async def _close_what_was_left(context: AnyContext, deps: Deps) -> None:
     selected = selected_candidates(context) if context.working_memory.in_cycle else ()
     unknown = ActionResult(content=LEFT, is_error=True, outcome_unknown=True)
     begun = list(deps.actions.running.values()) if selected else []
-    named = {call.action for call in begun}
+    known = {identity(call.action, call.arguments) for call in begun}
     begun += [
-        ActionCall(id="", action=candidate.action, arguments=_judged(candidate, context))
+        ActionCall(id="", action=candidate.action, arguments=arguments)
         for candidate in selected
-        if candidate.action not in named
+        if identity(candidate.action, arguments := _judged(candidate, context)) not in known
     ]
     deps.actions.running.clear()
     percepts = [return_percept(call, unknown, deps) for call in begun]
@@ -242,6 +260,7 @@ def _finish(reason: str, tally: _Tally, context: AnyContext, deps: Deps, turn: i
         failed_modules=tuple(sorted(deps.modules.failed)),
         last=tally.last,
         withheld=withheld,
+        anothers=tally.anothers,
     )
 
 

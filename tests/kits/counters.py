@@ -11,6 +11,7 @@ from autogen_core import FunctionCall
 from pydantic import BaseModel
 
 from coag import CoagAgent, CoagContext, LongTermMemory, ScriptedModel
+from coag.awareness import Awareness
 from coag.memory import EPISODIC_ACTION, PROCEDURAL_ACTION, SEMANTIC_ACTION, user_scope
 from coag.models import ScriptedRequest
 from coag.schema import Percept
@@ -132,3 +133,8 @@ def at_desk(model: Leaky, store: RecordStore, **options: Any) -> CoagAgent:
 def empty_desk() -> CoagAgent:
     """The desk as it was made, for replays and for going on with a run; remembers in RAM."""
     return at_desk(Leaky(), InMemoryStore(HashEmbedder()))
+
+
+def aware_desk() -> CoagAgent:
+    """The same with awareness."""
+    return at_desk(Leaky(), InMemoryStore(HashEmbedder()), modules=[Awareness()])

@@ -201,6 +201,7 @@ class Awareness:
     def reset_state(self) -> None:
         """Begins anew, as it was made; what rests in the archive stays there."""
         self._kept = self._begun()
+        self._resting.begin()
 
     def to_arguments(self) -> Mapping[str, Any]:
         """What it was made from, as JSON; see `coag.schema.Declarable`. No state is in it.

@@ -48,6 +48,11 @@ class Resting:
         self.archive = whole.within(scope) if isinstance(whole, ApartArchive) and scope else None
         self._waiting = ()
 
+    def begin(self) -> None:
+        """Goes on as it was made, with nobody's archive; what waits for a person's is lost."""
+        if self.archive is not self._whole:
+            self.archive, self._waiting = self._whole, ()
+
     async def returned(self, kept: Kept, seen: Observation) -> Kept:
         """What is kept, with what an observation mentions that had left it.
 

@@ -21,6 +21,7 @@ from kits.banks import (
 
 from coag import CoagAgent, ScriptedModel
 from coag.compat import ConstrainedWorkbench
+from coag.cycle import ApprovalRequest
 from coag.models import scripted_answers
 from coag.proof import examine
 from coag.schema import Constraint, EvaluationOutcome, ExecutionOutcome
@@ -158,3 +159,24 @@ async def test_no_batch_overdraws_the_account_behind_a_constrained_workbench(
     await bench.stop()
     assert bank.balance >= 0
     assert sum(bank.paid) == 100 - bank.balance
+
+
+async def test_who_approves_of_a_call_of_a_batch_is_shown_the_state_after_the_one_before() -> None:
+    shown: list[Any] = []
+    bank = Bank()
+
+    def approve(request: ApprovalRequest) -> bool:
+        shown.append(request.state.get("balance"))
+        return True
+
+    agent = CoagAgent(
+        "teller",
+        ScriptedModel(scripted_answers([payments([60.0, 30.0]), "Done."])),
+        tools=bank.tools(),
+        model_context=AccountContext(),
+        approve=approve,
+        depth="compact",
+    )
+    await agent.run(task="Pay the bills.")
+    assert bank.paid == [60.0, 30.0]
+    assert shown[1] == 40

@@ -10,7 +10,7 @@ from typing import Any
 from autogen_agentchat.messages import TextMessage
 from autogen_core import CancellationToken, FunctionCall
 from autogen_core.models import UserMessage
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from kits.banks import AccountContext, Bank
 
@@ -69,6 +69,7 @@ def teller(fails: bool, waits: int) -> CoagAgent:
 
 
 @given(st.booleans(), st.integers(0, 4), st.lists(st.integers(0, 25), min_size=1, max_size=3))
+@example(fails=False, waits=1, steps=[11, 0, 1])
 async def test_cancelled_again_and_again_a_turn_is_whole_and_the_next_one_begins(
     fails: bool, waits: int, steps: list[int]
 ) -> None:

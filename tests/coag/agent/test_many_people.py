@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
-from autogen_agentchat.messages import BaseChatMessage
+from autogen_agentchat.messages import BaseChatMessage, HandoffMessage
+from autogen_core import FunctionCall
 from autogen_core.model_context import UnboundedChatCompletionContext
 from hypothesis import given
 from hypothesis import strategies as st
-from kits.counters import PEOPLE, TOKEN, Counter, Leaky, Served, at_desk, empty_desk
+from kits.counters import PEOPLE, TOKEN, Counter, Leaky, Served, Till, at_desk, call, empty_desk
 
-from coag import CoagAgent, LongTermMemory
+from coag import Bounds, CoagAgent, LongTermMemory, ScriptedModel, tool
 from coag.awareness import Awareness, RecordArchive
 from coag.errors import ConfigurationError, StateError
 from coag.memory import Scopes, rules_of, user_scope
@@ -23,7 +25,10 @@ from coag.proof import Rule, examine, replay, verify
 from coag.schema import (
     EvaluationOutcome,
     MemoryKind,
+    Percept,
+    PerceptKind,
     Provenance,
+    Reconciliation,
     Record,
     RetrievalOutcome,
     TraceRecord,
@@ -270,3 +275,175 @@ async def post_parcel(street: str = "Elm") -> str:
     """Posts a parcel, and never says that it did."""
     await asyncio.Event().wait()
     return street
+
+
+async def test_a_handoff_carries_nothing_that_was_brought_for_the_one_before() -> None:
+    model = Leaky()
+    agent = at_desk(model, InMemoryStore(HashEmbedder()), handoffs=["boss"])
+    model.todo = [["ann"], ["look_up"], ["look_up", "bob", "look_up", "transfer_to_boss"]]
+    message = (await agent.run(task="Please go on.")).messages[-1]
+    assert isinstance(message, HandoffMessage)
+    assert "T-bob-3" in str(message.context)
+    assert "T-ann" not in str(message.context)
+
+
+@pytest.mark.parametrize("bounds", [{"max_tool_iterations": 2}, {"bounds": Bounds(cycles=2)}])
+async def test_a_turn_that_a_bound_ends_tells_nothing_that_was_brought_for_the_one_before(
+    bounds: dict[str, Any],
+) -> None:
+    model = Leaky()
+    agent = at_desk(model, InMemoryStore(HashEmbedder()), **bounds)
+    model.todo = [["ann"], ["look_up", "bob", "look_up"]]
+    message = (await agent.run(task="Please go on.")).messages[-1]
+    assert isinstance(message, BaseChatMessage)
+    assert "bob" in message.to_text()
+    assert "T-ann" not in message.to_text()
+
+
+async def test_what_was_thought_out_for_one_person_is_not_said_to_the_next() -> None:
+    answers: list[Any] = [
+        [call("ann", "", 1)],
+        [
+            call("bob", "", 2),
+            FunctionCall(id="", name="respond", arguments='{"text": "Ann, all is well."}'),
+        ],
+        "Welcome.",
+    ]
+    agent = CoagAgent(
+        "desk",
+        ScriptedModel(lambda request: answers.pop(0)),
+        tools=Till().tools(),
+        model_context=Served(),
+        depth="compact",
+    )
+    message = (await agent.run(task="Please go on.")).messages[-1]
+    assert isinstance(message, BaseChatMessage)
+    assert message.to_text() == "Welcome."
+
+
+class Unread(Served):
+    def _update_state_from_function_result(self, state: Counter, percept: Percept) -> Counter:
+        if percept.data == {"customer": "bob"}:
+            raise KeyError("no such account")
+        return super()._update_state_from_function_result(state, percept)
+
+
+async def test_after_a_login_that_could_not_be_read_nobodys_memory_is_shown() -> None:
+    agent, model = await desk_of([["ann"], ["look_up"], ["fact"]], model_context=Unread())
+    model.todo = [["bob"]]
+    with pytest.raises(StateError, match="no such account"):
+        await agent.run(task="This is Bob.")
+    asked = len(model.shown)
+    with pytest.raises(StateError, match="It is not known who is served"):
+        await agent.run(task="What do you know of me?")
+    assert len(model.shown) == asked
+
+
+async def test_what_became_of_an_action_is_not_told_to_another_person() -> None:
+    became: list[Reconciliation] = ["unknown"]
+    post = tool(reconcile=lambda action: became[0])(post_parcel)
+    agent, model = await desk_of([["ann"], ["post_parcel"]], [["bob"]], extra=[post])
+    became[0], asked = "happened", len(model.shown)
+    await agent.run(task="Please go on with what the caller wants.")
+    assert not agent.context.working_memory.unsettled
+    assert not any("post_parcel {" in text for _, text in model.shown[asked:])
+
+
+def bobs_card(agent: CoagAgent) -> Percept:
+    return Percept(
+        id="card-1",
+        at=agent.context.clock.now(),
+        kind=PerceptKind.SIGNAL,
+        source="card",
+        trust=Trust.DEVELOPER,
+        content="A card was put in.",
+        state_patch={"customer": "bob"},
+    )
+
+
+@pytest.mark.parametrize("foreign", [False, True])
+async def test_a_saved_state_holds_no_word_of_the_one_before(foreign: bool) -> None:
+    def served() -> Served:
+        return Served(dialogue=UnboundedChatCompletionContext() if foreign else None)
+
+    agent, _ = await desk_of([["ann"], ["look_up"]], model_context=served())
+    await agent.perceive(bobs_card(agent))
+    assert "T-ann" not in str(await agent.context.get_messages())
+    saved = await agent.save_state()
+    assert "T-ann" not in str(saved)
+    other, model = await desk_of(model_context=served())
+    await other.load_state(saved)
+    await other.run(task="Please go on with what the caller wants.")
+    assert not any("T-ann" in text for _, text in model.shown)
+
+
+async def test_a_state_without_modules_leaves_nothing_of_the_one_before_in_them() -> None:
+    aware = Awareness()
+    agent, _ = await desk_of([["ann"], ["look_up"], ["look_up"]], modules=[aware])
+    assert "T-ann" in str(aware.save_state())
+    await agent.load_state({"type": "AssistantAgentState", "llm_context": {"messages": []}})
+    assert "T-ann" not in str(aware.save_state())
+
+
+async def test_two_people_get_two_keys_for_the_same_action() -> None:
+    keys: list[str] = []
+
+    @tool()
+    def pay_out(idempotency_key: str) -> str:
+        """Pays out what whoever is logged in has got."""
+        keys.append(idempotency_key)
+        return "paid"
+
+    steps = [["ann"], ["pay_out"], ["bob"], ["pay_out"], ["ann"], ["pay_out"]]
+    await desk_of(steps, extra=[pay_out])
+    assert keys[0] == keys[2] != keys[1]
+
+
+async def test_what_broke_off_at_a_login_is_gone_on_with_without_the_one_before(
+    tmp_path: Path,
+) -> None:
+    agent, _ = await desk_of(
+        [["ann"], ["look_up"], ["look_up"], ["bob"]],
+        logs=tmp_path,
+        modules=[Awareness()],
+        recipe=Recipe(factory="kits.counters:aware_desk"),
+    )
+    folder = agent.run_folder
+    assert folder is not None
+    await agent.close()
+    lines = folder.trace_path.read_bytes().splitlines(keepends=True)
+    login = next(n for n, line in enumerate(lines) if b'"memory_scope":"user:bob"' in line)
+    folder.trace_path.write_bytes(b"".join(lines[: login + 1]))
+    shutil.rmtree(folder.path / "cycles")
+    resumed = await CoagAgent.resume(folder)
+    assert resumed.context.memory_scope() == "user:bob"
+    assert "T-ann" not in str(await resumed.save_state())
+    await resumed.run()
+    await resumed.close()
+
+
+async def test_what_is_called_in_one_batch_with_a_login_is_brought_for_whom_it_was_called() -> None:
+    served = ["ann"]
+
+    async def log_in(customer: str) -> dict[str, str]:
+        """Logs a customer in, which takes a while."""
+        await asyncio.sleep(0.01)
+        served[0] = customer
+        return {"customer": customer}
+
+    async def look_up() -> str:
+        """Tells what is known of whoever is logged in."""
+        return f"The order is T-{served[0]}-1."
+
+    model = Leaky()
+    model.todo = [["ann"], ["bob", "look_up"]]
+    agent = CoagAgent(
+        "desk",
+        model.model(),
+        tools=[log_in, look_up],
+        model_context=Served(),
+        depth="compact",
+    )
+    await agent.run(task="Please go on.")
+    assert "T-bob-1" in model.shown[-1][1]
+    assert "T-ann-1" not in model.shown[-1][1]

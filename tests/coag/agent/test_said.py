@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from autogen_agentchat.base import Response
-from autogen_agentchat.messages import ModelClientStreamingChunkEvent, TextMessage
+from autogen_agentchat.messages import HandoffMessage, ModelClientStreamingChunkEvent, TextMessage
 from autogen_core import CancellationToken, FunctionCall
 from hypothesis import given
 from hypothesis import strategies as st
@@ -154,3 +154,29 @@ async def test_no_answer_holds_what_a_rule_forbids_whatever_a_model_does(
         if isinstance(item, ModelClientStreamingChunkEvent):
             assert SECRET not in item.content
     assert not examine(agent.trace).violations
+
+
+async def test_a_handoff_carries_no_call_whose_arguments_may_not_be_said() -> None:
+    def note(text: str) -> str:
+        """Notes a text."""
+        return "noted"
+
+    answers = iter(
+        [
+            [FunctionCall(id="1", name="note", arguments=f'{{"text": "{SECRET}"}}')],
+            [FunctionCall(id="2", name="note", arguments='{"text": "a greeting"}')],
+            call("transfer_to_boss"),
+        ]
+    )
+    agent = CoagAgent(
+        "clerk",
+        ScriptedModel(lambda request: next(answers)),
+        tools=[note],
+        handoffs=["boss"],
+        constraints=[no_secret],
+        depth="compact",
+    )
+    message = (await agent.run(task="Hand over.")).messages[-1]
+    assert isinstance(message, HandoffMessage)
+    assert "a greeting" in str(message.context)
+    assert SECRET not in str(message.context)

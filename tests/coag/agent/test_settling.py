@@ -162,6 +162,53 @@ async def test_a_saved_state_knows_what_is_not_settled() -> None:
     assert bank.paid == [60]
 
 
+async def test_of_a_batch_that_was_saved_in_the_middle_nothing_is_done_again() -> None:
+    paid, asked, hangs = list[int](), list[str](), asyncio.Event()
+
+    async def pay(amount: int) -> str:
+        """Pays an amount."""
+        paid.append(amount)
+        if amount == 2:
+            hangs.set()
+            await asyncio.Event().wait()
+        return "paid"
+
+    def calls(request: ScriptedRequest) -> ScriptedReply:
+        if len(asked) > 1:
+            return "Done."
+        asked.append(request.text)
+        return [FunctionCall(id="", name="pay", arguments=f'{{"amount": {one}}}') for one in (1, 2)]
+
+    bank = Bank()
+    first, second = (teller(bank, calls, tools=[pay]) for _ in range(2))
+    turn = asyncio.create_task(first.run(task="Pay 1 and 2."))
+    await hangs.wait()
+    saved = await first.save_state()
+    turn.cancel()
+    await asyncio.wait([turn])
+    await second.load_state(saved)
+    await second.run(task="Go on.")
+    assert paid == [1, 2]
+
+
+async def test_an_argument_of_none_makes_no_other_action() -> None:
+    sent: list[str] = []
+    written = iter(['{"to": "ann"}', '{"to": "ann", "via": null}'])
+
+    async def send(to: str, via: str | None = None) -> str:
+        """Sends a letter."""
+        sent.append(f"{to} {via}")
+        await asyncio.Event().wait()
+        return "done"
+
+    def model(request: ScriptedRequest) -> ScriptedReply:
+        arguments = next(written, None)
+        return [FunctionCall(id="", name="send", arguments=arguments)] if arguments else "Done."
+
+    await teller(Bank(), model, tools=[send]).run(task="Send it.")
+    assert len(sent) == 1
+
+
 @pytest.mark.parametrize("declared", [{"read_only": True}, {"idempotent": True}])
 async def test_what_is_declared_harmless_may_be_repeated(declared: dict[str, bool]) -> None:
     bank = Bank(going=once("lost"))

@@ -739,6 +739,28 @@ async def test_a_saved_state_is_gone_on_with() -> None:
     assert first.working_memory["perceptual_state"] == {"left": 4}
 
 
+async def test_a_call_that_was_under_way_when_a_state_was_saved_is_not_made_again() -> None:
+    paid, hangs = list[int](), asyncio.Event()
+
+    async def pay(amount: int) -> str:
+        """Pays an amount."""
+        paid.append(amount)
+        hangs.set()
+        await asyncio.Event().wait()
+        return "done"
+
+    first, second = ConstrainedWorkbench([pay]), ConstrainedWorkbench([pay])
+    call = asyncio.create_task(first.call_tool("pay", {"amount": 5}))
+    await hangs.wait()
+    state = json.loads(json.dumps(await first.save_state()))
+    call.cancel()
+    await asyncio.wait([call])
+    await second.load_state(state)
+    assert "'unsettled'" in (await second.call_tool("pay", {"amount": 5})).to_text()
+    assert paid == [5]
+    assert [one.action for one in second.unsettled] == ["pay"]
+
+
 def fail_for_good() -> str:
     """Fails."""
     return '{"ok": false, "failure": "deterministic"}'

@@ -152,6 +152,8 @@ def test_every_value_in_lists_and_objects_counts() -> None:
     memory = heard("Mail ann@x.com and bob@x.com")
     assert judge(memory, cc=["ann@x.com", {"to": "bob@x.com"}]).allowed
     assert not judge(memory, cc=["ann@x.com", {"to": ["eve@evil.com"]}]).allowed
+    assert judge(memory, cc=[{"ann@x.com": "bob@x.com"}]).allowed
+    assert not judge(memory, cc=[{"eve@evil.com": "ann@x.com"}]).allowed
     deep: Any = "eve@evil.com"
     for _ in range(50):
         deep = [deep]
@@ -184,6 +186,11 @@ def test_what_the_developer_declares_is_allowed() -> None:
         ("Log in at www.evil.example", False),
         ("https://evil\u200b.example", False),
         ("Write to eve@evil.example", False),
+        ("It is 7 // 2, or 7//2, in https: so it goes.", True),
+        ("![](//secret.evil.example)", False),
+        ("![](http&#58;//secret.evil.example)", False),
+        ("[a](https:secret.evil.example)", False),
+        ("[a](/\\secret.evil.example)", False),
     ],
 )
 def test_of_free_texts_the_links_are_judged(text: str, allowed: bool) -> None:
@@ -191,7 +198,7 @@ def test_of_free_texts_the_links_are_judged(text: str, allowed: bool) -> None:
     assert judge(memory, only_trusted("send", "to", links=True), to=text).allowed is allowed
 
 
-@pytest.mark.parametrize("piece", ["a", "a.", "a@", "a-", "1", "://", "a. ", "\u200b"])
+@pytest.mark.parametrize("piece", ["a", "a.", "a@", "a-", "1", "://", "//", "a. ", "\u200b"])
 def test_a_long_text_is_judged_in_time(piece: str) -> None:
     text = piece * (40_000 // len(piece))
     begun = time.process_time()

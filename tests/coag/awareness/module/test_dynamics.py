@@ -277,6 +277,16 @@ async def test_what_one_person_left_behind_returns_for_no_other() -> None:
     assert mentions[2] > 2
 
 
+async def test_what_one_person_left_behind_does_not_return_after_a_reset() -> None:
+    module = narrow(RecordArchive(InMemoryStore(HashEmbedder())))
+    await lived(module, serving("user:ann"), *map(order, range(1, 5)))
+    module.reset_state()
+    await lived(module, asked("Go on."), order(1))
+    found = module.state.world.get("order:1")
+    assert found is not None
+    assert found.mentions == 1
+
+
 async def test_an_archive_that_keeps_nobody_apart_is_left_alone_where_people_are() -> None:
     kept = FailingShelf()
     kept.broken = False
