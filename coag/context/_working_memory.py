@@ -58,6 +58,8 @@ class Utterance(Value):
     trust: Trust
     content: str
     at: datetime
+    begins_turn: bool = False
+    """True for the first message of a turn."""
     images: tuple[str, ...] = ()
     """Hashes of the images that came with it; the context keeps the images themselves."""
 
@@ -204,8 +206,8 @@ class WorkingMemory(Value):
                 f"Percept {percept.id!r} has no state_patch. Give it to CoagContext.perceive, "
                 "which asks the domain's hook what it changes."
             )
-        message = percept.kind is PerceptKind.MESSAGE
-        return self._served(percept.memory_scope, keep_asked=not message)._taking(percept)
+        brought = any(waiting.id == percept.id for waiting in self.queued)
+        return self._served(percept.memory_scope, keep_asked=brought)._taking(percept)
 
     def of_another(self, percept: Percept) -> bool:
         """Whether a percept tells what became of an action done for somebody else."""
@@ -239,6 +241,7 @@ class WorkingMemory(Value):
                 trust=percept.trust,
                 content=percept.content,
                 at=percept.at,
+                begins_turn=percept.begins_turn,
                 images=tuple(percept.images),
             )
             changes["dialogue"] = (*self.dialogue, said)[-DIALOGUE_KEPT:]
@@ -257,21 +260,25 @@ class WorkingMemory(Value):
 
         Args:
             scope: Whom the agent serves from now on; None for the same as before.
-            keep_asked: Whether the open goal and what was said since the last answer stay: where
-                no new message brings the change, they are how the next person came.
+            keep_asked: Whether what this turn was asked stays: where an action brings the change,
+                it is how the next person came.
         """
         if scope is None or scope == self.memory_scope:
             return self
         if not self.memory_scope:  # nobody was known: whoever spoke is the one who is known now
             return self.model_copy(update={"memory_scope": scope})
         kept = keep_asked and self.goal_open
-        answers = [n for n, one in enumerate(self.dialogue) if one.own]
-        since = answers[-1] + 1 if answers else 0
+        begun = [n for n, one in enumerate(self.dialogue) if one.begins_turn or one.own]
+        first = begun[-1] + self.dialogue[begun[-1]].own if begun else 0
+        asked = self.dialogue[first:] if kept else ()
+        goal = self.goal
+        if asked and goal not in {one.content for one in asked}:  # of a turn that broke off before
+            goal = asked[0].content
         return self.model_copy(
             update={
                 "memory_scope": scope,
-                "dialogue": self.dialogue[since:] if kept else (),
-                "goal": self.goal if kept else "",
+                "dialogue": asked,
+                "goal": goal if kept else "",
                 "goal_open": kept,
                 "percepts": (),
                 "deeds": (),

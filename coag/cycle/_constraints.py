@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from asyncio import CancelledError
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
@@ -20,6 +20,7 @@ from coag.schema import (
     well_formed,
 )
 
+from ._action_rules import ActionRule
 from ._only_trusted import BoundRule, JudgedBy
 from ._rules import RULE_SECONDS, TooSlowError, check_rule, limited
 
@@ -184,6 +185,12 @@ class ConstraintSet:
     def own(self) -> tuple[NamedConstraint, ...]:
         """The constraints that were given or added, in order; what sources bring is not in it."""
         return tuple(self._own)
+
+    def without_action(self, actions: Container[str]) -> Iterator[tuple[str, str]]:
+        """The rules in force that judge an action which is none of these, and its name."""
+        for one in self._pinned:
+            judged = one.judge.actions if isinstance(one.judge, ActionRule) else ()
+            yield from ((one.name, action) for action in judged if action not in actions)
 
     def pin(self) -> tuple[str, ...]:
         """Fixes what is in force for this cycle and returns the names in order."""

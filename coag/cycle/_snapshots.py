@@ -40,6 +40,9 @@ async def list_actions(context: AnyContext, deps: Deps) -> None:
     if not deps.actions.closing and deps.told.new_actions(external):
         cycle = context.working_memory.cycle
         deps.trace.write(ActionsListed(at=deps.clock.now(), cycle=cycle, specs=external))
+        for rule, action in deps.constraints.without_action(specs):
+            text = f"Rule {rule!r} judges {action!r}, and there is no such action now"
+            deps.note(context, "rule", f"{text}. There are: {', '.join(specs)}."[:1_000])
 
 
 def _write(make: Callable[[], Snapshot], deps: Deps) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Coroutine, Iterable, Sequence
+from collections.abc import AsyncGenerator, Coroutine, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,6 +16,7 @@ from coag.schema import (
     ExecutionStatus,
     Outcome,
     Percept,
+    PerceptKind,
     ProposalOutcome,
     TokenUsage,
     TurnEnd,
@@ -158,7 +159,7 @@ async def run_turn(
         start = TurnStart(at=deps.clock.now(), turn=turn, cycle=context.working_memory.cycle)
         deps.trace.write(start)
     deps.modules.failed.clear()
-    arriving = iter(percepts)
+    arriving = _begun_by(percepts) if begun is None else iter(percepts)
     tally = _Tally()
     for outcome in begun or ():
         tally.take(outcome)
@@ -192,6 +193,15 @@ async def run_turn(
     finally:
         deps.actions.closing = False
     yield _finish(reason, tally, context, deps, turn)
+
+
+def _begun_by(percepts: Iterable[Percept]) -> Iterator[Percept]:
+    """The percepts, of whose messages the first begins a turn."""
+    begun = False
+    for percept in percepts:
+        begins = percept.kind is PerceptKind.MESSAGE and not begun
+        begun = begun or begins
+        yield percept.model_copy(update={"begins_turn": True}) if begins else percept
 
 
 async def _settle(context: AnyContext, deps: Deps) -> None:

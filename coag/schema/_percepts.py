@@ -89,6 +89,8 @@ class Percept(Value):
     """Intents whose outcome is known by this percept; decided when it is perceived."""
     sets_goal: bool = False
     """For a message: it opens a new goal; decided when it is perceived."""
+    begins_turn: bool = False
+    """For a message: it is the first of its turn."""
     memory_scope: str | None = None
     """Whose records are recalled and written from now on, where that changed; empty for nobody's.
     Decided when it is perceived."""

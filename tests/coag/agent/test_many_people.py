@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import shutil
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 from autogen_agentchat.messages import BaseChatMessage, HandoffMessage
-from autogen_core import FunctionCall
+from autogen_core import CancellationToken, FunctionCall
 from autogen_core.model_context import UnboundedChatCompletionContext
 from hypothesis import given
 from hypothesis import strategies as st
@@ -447,3 +448,47 @@ async def test_what_is_called_in_one_batch_with_a_login_is_brought_for_whom_it_w
     await agent.run(task="Please go on.")
     assert "T-bob-1" in model.shown[-1][1]
     assert "T-ann-1" not in model.shown[-1][1]
+
+
+@pytest.mark.parametrize("how", ["in the next turn", "by a card"])
+async def test_what_a_turn_that_broke_off_was_asked_is_not_asked_for_the_next_person(
+    how: str,
+) -> None:
+    token = CancellationToken()
+
+    async def hang() -> str:
+        """Never comes back."""
+        token.cancel()
+        await asyncio.Event().wait()
+        return "never"
+
+    agent, model = await desk_of([["ann"]], extra=[hang], model_context=WithCard())
+    model.todo = [["hang"]]
+    with pytest.raises(asyncio.CancelledError):
+        await agent.run(task="Ann asks for T-ann-5.", cancellation_token=token)
+    if how == "by a card":
+        await agent.perceive(card("bob"))
+        model.todo = []
+    else:
+        model.todo = [["bob"], []]
+    await agent.run(task="This is Bob.")
+    assert "T-ann-5" not in model.shown[-1][1]
+    assert "This is Bob." in model.shown[-1][1]
+    assert agent.context.working_memory.goal == "This is Bob."
+
+
+class WithCard(Served):
+    def _update_state_from_percept(self, state: Counter, percept: Percept) -> Counter:
+        return Counter(customer=percept.data["customer"])
+
+
+def card(customer: str) -> Percept:
+    return Percept(
+        id=f"card-{customer}",
+        at=datetime(2026, 1, 1, tzinfo=UTC),
+        kind=PerceptKind.SIGNAL,
+        source="card",
+        trust=Trust.UNTRUSTED,
+        content="A card was read.",
+        data={"customer": customer},
+    )

@@ -11,7 +11,7 @@ from coag import CoagAgent, ScriptedModel, rule
 from coag.compat import ConstrainedWorkbench
 from coag.errors import ConfigurationError
 from coag.models import scripted_answers
-from coag.schema import Candidate, UnsettledAction
+from coag.schema import Candidate, Note, UnsettledAction
 from coag.testing import assert_allows, assert_forbids, percept
 
 HERE = Account(balance=100)
@@ -177,9 +177,15 @@ def test_a_rule_that_asks_for_what_its_tool_does_not_take_is_refused_at_once() -
         )
 
 
-def test_a_rule_on_an_action_that_is_not_known_yet_is_taken() -> None:
-    @rule("transfer")
+async def test_a_rule_on_an_action_that_is_not_there_is_taken_and_the_trace_says_so() -> None:
+    @rule("transfer", "pay")
     def later(amount: float) -> str | None:
         return None
 
-    CoagAgent("teller", ScriptedModel(lambda _: "Done."), tools=Bank().tools(), constraints=[later])
+    agent = CoagAgent(
+        "teller", ScriptedModel(lambda _: "Done."), tools=Bank().tools(), constraints=[later]
+    )
+    await agent.run(task="Pay.")
+    await agent.run(task="Once more.")
+    (note,) = [one.text for one in agent.trace if isinstance(one, Note) and one.about == "rule"]
+    assert note.startswith("Rule 'later' judges 'transfer', and there is no such action now. ")
