@@ -9,7 +9,7 @@ import typer
 
 from coag.errors import ConfigurationError
 from coag.schema import SystemClock, one_line
-from coag.tracing import RunFolder, Witness, list_runs, new_key, sign_run
+from coag.tracing import RunFolder, Witness, list_runs, new_key, read_run, sign_run
 
 from ._runs import found_run, runs_below
 
@@ -37,6 +37,13 @@ def seal_runs(names: Sequence[str], logs: Path, *, witness: Path | None, new: Pa
     now = SystemClock().now()
     if not runs:
         return
+    for run in runs:
+        if read_run(run.path).ended_at is None:
+            typer.echo(
+                f"{one_line(run.path.name)} has not ended: what is added to it from now on does "
+                "not fit this seal. Seal it again once it has.",
+                err=True,
+            )
     if witness is not None:
         said = Witness(witness).append([run.path for run in runs], now)
     else:

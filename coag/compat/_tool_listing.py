@@ -147,7 +147,13 @@ def _given_spec(tool: BaseTool[Any, Any]) -> ActionSpec:
 def _with_effects(spec: ActionSpec, effects: ToolEffects) -> ActionSpec:
     """The spec with what is declared, and without the key that the model does not give."""
     update: dict[str, Any] = {"read_only": effects.read_only, "idempotent": effects.idempotent}
-    if IDEMPOTENCY_KEY in spec.parameters.get("properties", {}):
+    key = spec.parameters.get("properties", {}).get(IDEMPOTENCY_KEY)
+    if key is not None and key.get("type", "string") != "string":
+        raise ConfigurationError(
+            f"Tool {spec.name!r} cannot be offered: its parameter {IDEMPOTENCY_KEY!r} is of type "
+            f"{key['type']!r}, and the key is a text. Declare it as str."
+        )
+    if key is not None:
         update |= {"parameters": without_key(spec.parameters), "idempotency_key": True}
     return spec.model_copy(update=update)
 

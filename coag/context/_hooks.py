@@ -293,7 +293,7 @@ class DomainHooks(Generic[StateT]):
             PerceptKind.PROPERTY_CHANGE: self._update_state_from_percept,
             PerceptKind.SIGNAL: self._update_state_from_percept,
         }.get(percept.kind)
-        if hook is None:
+        if hook is None or self._memory.of_another(percept):  # it is no matter of this state
             return {"state_patch": {}}
         try:
             after = checked_dump(hook(self.state, percept))

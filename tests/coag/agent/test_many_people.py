@@ -340,14 +340,25 @@ async def test_after_a_login_that_could_not_be_read_nobodys_memory_is_shown() ->
     assert len(model.shown) == asked
 
 
+class Settling(Served):
+    settled = 0
+
+    def _update_state_from_settlement(self, state: Counter, percept: Percept) -> Counter:
+        self.settled += 1
+        return state
+
+
 async def test_what_became_of_an_action_is_not_told_to_another_person() -> None:
+    context = Settling()
     became: list[Reconciliation] = ["unknown"]
     post = tool(reconcile=lambda action: became[0])(post_parcel)
-    agent, model = await desk_of([["ann"], ["post_parcel"]], [["bob"]], extra=[post])
+    turns = [["ann"], ["post_parcel"]], [["bob"]]
+    agent, model = await desk_of(*turns, extra=[post], model_context=context)
     became[0], asked = "happened", len(model.shown)
     await agent.run(task="Please go on with what the caller wants.")
     assert not agent.context.working_memory.unsettled
     assert not any("post_parcel {" in text for _, text in model.shown[asked:])
+    assert context.settled == 0  # the state is somebody else's by now
 
 
 def bobs_card(agent: CoagAgent) -> Percept:

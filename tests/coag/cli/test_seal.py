@@ -64,3 +64,12 @@ async def test_a_witness_is_appended_to_and_says_what_it_has_not_seen(
         assert say("verify", str(run), "--witness", str(file)).code == 2
         assert say("seal", "--witness", str(file), str(run)).code == 2
         assert file.read_text() == text
+
+
+async def test_who_seals_a_run_that_goes_on_is_told_so(say: Say, tmp_path: Path) -> None:
+    run = await honest_run(tmp_path / "logs", depth="compact")
+    whole = json.loads((run / "run.json").read_text())
+    (run / "run.json").write_text(json.dumps({**whole, "ended_at": None, "seal": None}))
+    said = say("seal", "--witness", str(tmp_path / "witness.jsonl"), str(run))
+    assert said.code == 0
+    assert "has not ended: what is added to it from now on does not fit this seal" in said.err

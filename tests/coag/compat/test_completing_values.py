@@ -42,6 +42,7 @@ from pydantic import (
 from coag import CoagAgent, ScriptedModel
 from coag.compat import ConstrainedWorkbench, ToolRunner
 from coag.cycle import ApprovalAnswer, ApprovalPolicy, ApprovalRequest
+from coag.errors import ConfigurationError
 from coag.models import scripted_answers
 from coag.proof import examine, replay
 from coag.schema import (
@@ -596,3 +597,12 @@ def _raised(record: TraceRecord) -> TraceRecord:
         ]
         return record.model_copy(update={"evaluations": tuple(changed)})
     return record
+
+
+def test_an_idempotency_key_is_a_text() -> None:
+    def act(amount: int, idempotency_key: int) -> str:
+        """Acts."""
+        return "done"
+
+    with pytest.raises(ConfigurationError, match="'idempotency_key' is of type 'integer'"):
+        CoagAgent("clerk", ScriptedModel(lambda _: "Done."), tools=[act])
