@@ -60,7 +60,8 @@ def assert_forbids(
         **arguments: The action's arguments.
 
     Raises:
-        AssertionError: It allows the action.
+        AssertionError: It allows the action, or raised. In an agent a rule that raises forbids;
+            a test of what it forbids is then a test of nothing.
     """
     verdict = _judged(rule, action, state, after, context, now, arguments)
     if verdict.allowed:
@@ -81,7 +82,7 @@ def assert_allows(
     """Makes sure that a rule allows an action; see `assert_forbids`.
 
     Raises:
-        AssertionError: It forbids the action; the message says why.
+        AssertionError: It forbids the action, or raised; the message says why.
     """
     verdict = _judged(rule, action, state, after, context, now, arguments)
     if not verdict.allowed:
@@ -106,8 +107,11 @@ def _judged(
     judge = rule.for_test(now) if isinstance(rule, ActionRule) else rule
     try:
         return judge(candidate, state, after)
-    except Exception as error:  # as in an agent: a rule that cannot be applied forbids
-        return Verdict.forbid(f"the rule itself raised {type(error).__name__}: {error}")
+    except Exception as error:  # a rule is anybody's code; its error is the cause of ours
+        raise AssertionError(
+            f"{_name(rule)} raised {type(error).__name__} on {action}({_shown(arguments)}) in "
+            f"{state!r}: {error}"
+        ) from error
 
 
 def _name(rule: Constraint) -> str:
