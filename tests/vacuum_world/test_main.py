@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import httpx
@@ -90,7 +90,8 @@ def test_an_interrupt_ends_it_at_once_even_while_somebody_watches() -> None:
         lines = response.iter_lines()
         assert next(lines).startswith("id:")
         process.send_signal(signal.SIGINT)
-        assert all("Traceback" not in line for line in lines)
+        with suppress(httpx.RemoteProtocolError):  # it may end in mid-stream
+            assert all("Traceback" not in line for line in lines)
         process.wait(10)
 
 
