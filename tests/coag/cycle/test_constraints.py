@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import asyncio
 import random
+import subprocess
+import sys
 import time
 from collections.abc import Sequence
 from functools import partial
@@ -327,3 +329,31 @@ def test_calls_that_end_just_as_they_are_stopped_leave_nothing_behind(
             late += 1
     assert 0 < late < 300
     assert limited(lambda: "sound", 60) == "sound"
+
+
+TRACED = """
+import sys, time
+from coag.cycle import _rules as rules
+
+rules._TICK, late = 0.0005, 0
+
+def busy():
+    until = time.monotonic() + 0.01
+    while time.monotonic() < until:
+        pass
+
+def each_line(frame, event, argument):
+    return each_line
+
+sys.settrace(each_line)
+for _ in range(50):
+    try:
+        rules.limited(busy, 0.002)
+    except rules.TooSlowError:
+        late += 1
+assert late == 50, late
+"""
+
+
+def test_late_rules_are_stopped_in_code_that_is_traced_as_by_coverage_or_a_debugger() -> None:
+    subprocess.run([sys.executable, "-c", TRACED], timeout=50, check=True)
