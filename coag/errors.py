@@ -5,6 +5,7 @@ CoagError
 ├── ConfigurationError      what was given cannot work together
 │   ├── UnknownNameError        no such thing; lists what exists
 │   ├── MissingCredentialError  a key is not in the environment
+│   ├── WindowTooSmallError     task and tools do not fit the model's window
 │   └── EmbedderMismatchError   a store was made with another embedder
 ├── PhaseViolation          something was done in a phase where it must not be
 ├── TurnInProgressError     an agent was given something while it was in a turn
@@ -31,8 +32,8 @@ number out of range) raises the built-in `TypeError` or `ValueError`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Self
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -75,6 +76,31 @@ class EmbedderMismatchError(ConfigurationError):
             f"Open it with {stored} (one of ours by its name: `open_store(LOCATION, "
             f"embedder={name})`), or make new vectors for its records: `coag memory reembed`."
         )
+
+
+class WindowTooSmallError(ConfigurationError):
+    """What must stand whole in a prompt does not fit the model's window; nothing was sent."""
+
+    def __init__(self, parts: Mapping[str, int], room: int, window: int) -> None:
+        """Tells the sizes.
+
+        Args:
+            parts: Tokens of what must be whole, by what it is.
+            room: Tokens that a prompt may have.
+            window: Tokens of the model's window.
+        """
+        told = ", ".join(f"{name} {size:,}" for name, size in parts.items())
+        super().__init__(
+            f"The prompt needs about {sum(parts.values()):,} tokens ({told}) and may have {room:,} "
+            f"of the model's window of {window:,}. Shorten the task or offer fewer tools, take a "
+            "model with a larger window, or, if this one's is larger, say so: "
+            "model_context=CoagContext(budgets=Budgets(window=...))."
+        )
+        self.parts, self.room, self.window = dict(parts), room, window
+
+    def __reduce__(self) -> tuple[type[Self], tuple[dict[str, int], int, int]]:
+        """It can be pickled."""
+        return type(self), (self.parts, self.room, self.window)
 
 
 class PhaseViolation(CoagError):

@@ -27,6 +27,7 @@ def tool_runner(
     workbench: Workbench | Sequence[Workbench] | None,
     timeout: float,
     on_event: Callable[[object], None],
+    characters: Callable[[], int],
 ) -> ToolRunner:
     """The external action space that tools or workbenches make.
 
@@ -36,7 +37,7 @@ def tool_runner(
     if tools and workbench:
         raise ConfigurationError("Give tools or a workbench, not both.")
     benches = [workbench] if isinstance(workbench, Workbench) else list(workbench or ())
-    return ToolRunner(tools or (), benches, timeout=timeout, on_event=on_event)
+    return ToolRunner(tools or (), benches, timeout=timeout, on_event=on_event, readable=characters)
 
 
 def context_from(given: ChatCompletionContext | None) -> CoagContext[Any]:

@@ -107,7 +107,7 @@ _TAKES: Mapping[str, tuple[Test, str]] = {
         "an object with snapshot(), restore(state) and close()",
     ),
     "gate": (_or_none(_is(GateSettings)), "GateSettings(...)"),
-    "rewriting": (_is(bool), "True or False"),
+    "rewriting": (_or_none(_is(bool)), "True, False or None"),
 }
 """What each argument may be, and how that is told."""
 

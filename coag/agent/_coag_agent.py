@@ -52,6 +52,7 @@ from ._resume import read_remains, refuse_missing_rules
 from ._runs import Runs
 from ._settings import Deliberation, MemoryArgument
 from ._turns import Turns
+from ._window import check_fits
 
 DESCRIPTION = "An agent that deliberates before it acts, and uses tools."
 SYSTEM_MESSAGE = "You are a helpful AI assistant. Solve tasks using your tools."
@@ -84,8 +85,9 @@ class CoagAgent(Inspectable, Correctable, Declared):
         tool_call_summary_formatter: A function that makes it instead.
         output_content_type: The form that every answer has.
         output_content_type_format: How such an answer reads as text.
-        memory: Long-term memory: a folder, a Chroma server's URL, a `LongTermMemory`, or a list
-            of AutoGen memories, which are further sources of recall. None keeps it in RAM.
+        memory: Long-term memory, to which the agent is offered actions: a folder, a Chroma
+            server's URL, a `LongTermMemory`, or `":memory:"` for one in RAM. Or a list of AutoGen
+            memories, which are only read.
         metadata: Kept with the agent, as AssistantAgent does.
         modules: Cognitive modules.
         constraints: Hard rules in code; see also `agent.constraints`.
@@ -104,7 +106,8 @@ class CoagAgent(Inspectable, Correctable, Declared):
             holds it, so that a fork can go on from there.
         gate: How strict the gate of procedures is. By default a rule that was made after untrusted
             text was shown waits for approval (`agent.procedures.pending()` and `.approve`).
-        rewriting: Whether the agent may change its standing rules at all.
+        rewriting: Whether the agent may change its standing rules; None for where it has a memory
+            of its own, i.e. `memory=` is a folder, an address or a `LongTermMemory`.
         **deliberation: See `CycleSettings`: `depth`, `selection`, `proposal`, `bounds`, ...
 
     Raises:
@@ -147,7 +150,7 @@ class CoagAgent(Inspectable, Correctable, Declared):
         approve: ApproveFunction | None = None,
         environment: Environment | None = None,
         gate: GateSettings | None = None,
-        rewriting: bool = True,
+        rewriting: bool | None = None,
         **deliberation: Unpack[Deliberation],
     ) -> None:
         given = Arguments.of(locals())
@@ -194,11 +197,11 @@ class CoagAgent(Inspectable, Correctable, Declared):
         if token.is_cancelled():
             raise asyncio.CancelledError("The turn was cancelled before it began.")
         deps = self._mind.deps
+        await self._mind.window.learn(self._context)
+        await check_fits(messages, self._context, deps)
         self._runs.open(self._mind)
         await self._turns.pass_on(messages, self._voice.pass_on)
-        percepts = self._turns.arriving(
-            messages, lambda message: message_percepts([message], deps.clock, deps.ids)
-        )
+        percepts = self._turns.arriving(messages, self._percepts_of)
         begun, self._begun = self._begun, None
         if begun is None:
             self._turn += 1
@@ -228,6 +231,11 @@ class CoagAgent(Inspectable, Correctable, Declared):
         outputs = deps.actions.outputs
         answer = await self._voice.answer(result, done, outputs, message_id, self._may_say)
         yield Response(chat_message=answer, inner_messages=inner)
+
+    def _percepts_of(self, message: BaseChatMessage) -> list[Percept]:
+        deps = self._mind.deps
+        fitting = self._context.fitting if self._context.working_memory.goal_open else _as_it_is
+        return message_percepts([message], deps.clock, deps.ids, fitting)
 
     def _may_say(self, text: str) -> bool:
         return sayable(text, self._context, self._mind.deps, about="summary")
@@ -314,3 +322,8 @@ class CoagAgent(Inspectable, Correctable, Declared):
         self._runs.end()
         if owns_memory(self._given.memory):
             await self._memory.close()
+
+
+def _as_it_is(text: str) -> str:
+    """A task is never cut."""
+    return text

@@ -88,7 +88,7 @@ class CoagAgentConfig(BaseModel):
     seed: int = 0
     tool_timeout: float = 60.0
     gate: GateSettings | None = None
-    rewriting: bool = True
+    rewriting: bool | None = None
     deliberation: dict[str, Any] = {}
     """Those of `CycleSettings` that were given."""
     further: dict[str, Any] = {}

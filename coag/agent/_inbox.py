@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from autogen_agentchat.messages import BaseChatMessage, HandoffMessage, MultiModalMessage
 from autogen_core import FunctionCall, Image
@@ -16,18 +16,25 @@ from autogen_core.models import (
 from coag.context import named_images
 from coag.schema import Clock, CountingIds, Percept, PerceptKind, Trust, well_formed
 
-MESSAGE_CHARACTERS = 20_000
-"""Characters of one message that working memory keeps; the prompt shows less."""
 TOO_LARGE = "[an image was too large and is left out]"
 
 
 def message_percepts(
-    messages: Sequence[BaseChatMessage], clock: Clock, ids: CountingIds
+    messages: Sequence[BaseChatMessage],
+    clock: Clock,
+    ids: CountingIds,
+    fitting: Callable[[str], str] = lambda text: text,
 ) -> list[Percept]:
     """Each message as a percept: `user`'s words with the user's trust, all others untrusted.
 
     What a handoff carries along comes before it, and is trusted no more than whoever handed it
     over: a stranger may carry words "of the user" that the user never said.
+
+    Args:
+        messages: What was said.
+        clock: Dates the percepts.
+        ids: Names them.
+        fitting: Cuts a text that no prompt has room for; the text that it is given otherwise.
     """
     percepts: list[Percept] = []
     for message in messages:
@@ -35,14 +42,14 @@ def message_percepts(
         if isinstance(message, HandoffMessage):
             for carried in message.context:
                 percepts += [
-                    _percept(source, text, _carried(source, trust), clock, ids)
+                    _percept(source, fitting(text), _carried(source, trust), clock, ids)
                     for source, text in _said(carried)
                 ]
         text, images = message.to_model_text(), dict[str, str]()
         if isinstance(message, MultiModalMessage):
             images, left_out = _images(message.content)
             text = "\n".join([text, *([TOO_LARGE] * left_out)])
-        percepts.append(_percept(message.source, text, trust, clock, ids, images))
+        percepts.append(_percept(message.source, fitting(text), trust, clock, ids, images))
     return percepts
 
 
@@ -103,6 +110,6 @@ def _percept(
         kind=PerceptKind.MESSAGE,
         source=source,
         trust=trust,
-        content=well_formed(text[:MESSAGE_CHARACTERS]),
+        content=well_formed(text),
         images=dict(images or {}),
     )

@@ -16,7 +16,13 @@ from pydantic import BaseModel
 
 from coag.compat import Tool, ToolRunner
 from coag.context import CoagContext
-from coag.cycle import ActionRule, ApprovalPolicy, ApproveFunction, approvals_of
+from coag.cycle import (
+    ActionRule,
+    ApprovalPolicy,
+    ApproveFunction,
+    CycleSettings,
+    approvals_of,
+)
 from coag.memory import GateSettings, LongTermMemory, Procedure
 from coag.models import Asker, Price
 from coag.schema import CognitiveModule, Constraint, Environment
@@ -34,10 +40,11 @@ from ._checks import check, check_grounded
 from ._events import Teller
 from ._handoffs import Handoffs
 from ._live import Live
-from ._memories import open_memory, open_procedures
+from ._memories import offers_memory, open_memory, open_procedures
 from ._mind import MindParts
 from ._settings import Deliberation, MemoryArgument, cycle_settings
 from ._voice import AnswerForm, SummaryForm, Voice
+from ._window import known_window
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +81,7 @@ class Arguments:
     approve: ApproveFunction | None
     environment: Environment | None
     gate: GateSettings | None
-    rewriting: bool
+    rewriting: bool | None
     deliberation: Deliberation
 
     @classmethod
@@ -107,33 +114,32 @@ def _check_rules(rules: Sequence[Constraint], tools: ToolRunner) -> None:
             rule.check_arguments(takes)
 
 
-def make(given: Arguments) -> Made:
+def make(given: Arguments, *, remembers: bool | None = None) -> Made:
     """Makes the parts of an agent.
+
+    Args:
+        given: What the agent was given.
+        remembers: Whether it is offered actions of memory; None for where it was given one.
 
     Raises:
         ConfigurationError: Arguments that cannot work together; the message says which.
     """
     context, live = context_from(given.model_context), Live(given.name)
-    tools = tool_runner(given.tools, given.workbench, given.tool_timeout, live.on_tool_event)
+    tools = tool_runner(
+        given.tools,
+        given.workbench,
+        given.tool_timeout,
+        live.on_tool_event,
+        lambda: context.output_characters,
+    )
     handoffs = Handoffs(given.handoffs or (), [tool.name for tool in tools.tools])
-    rounds, reflect = tool_rounds(
-        given.max_tool_iterations,
-        reflect_on_tool_use=given.reflect_on_tool_use,
-        summarises=given.tool_call_summary_format != SUMMARY
-        or given.tool_call_summary_formatter is not None,
-        structured=given.output_content_type is not None,
-    )
-    settings = cycle_settings(
-        given.deliberation,
-        rounds=rounds,
-        reflect=reflect,
-        info=given.model_client.model_info,
-        tools=bool(tools.tools or tools.workbenches),
-    )
+    settings = _settings(given, tools)
     check_grounded(settings.proposal, context)
     asker, phases = Asker(given.model_client), phase_askers(given.models or {})
+    context.fit(known_window([asker, *phases.values()]))
     check_prices(settings, given.prices or {}, [asker, *phases.values()])
     _check_rules(given.constraints, tools)
+    remembers = offers_memory(given.memory) if remembers is None else remembers
     memory = open_memory(given.memory, scope=given.name, clock=context.clock)
     parts = MindParts(
         name=given.name,
@@ -156,12 +162,38 @@ def make(given: Arguments) -> Made:
         prices=given.prices or {},
         approvals=approvals_of(given.approval, given.approve, context.clock, context.ids),
         environment=given.environment,
-        rewriting=given.rewriting,
+        rewriting=remembers if given.rewriting is None else given.rewriting,
+        remembering=remembers,
     )
+    return Made(parts, context, memory, live, _voice(given, context, handoffs), _teller(parts))
+
+
+def _settings(given: Arguments, tools: ToolRunner) -> CycleSettings:
+    rounds, reflect = tool_rounds(
+        given.max_tool_iterations,
+        reflect_on_tool_use=given.reflect_on_tool_use,
+        summarises=given.tool_call_summary_format != SUMMARY
+        or given.tool_call_summary_formatter is not None,
+        structured=given.output_content_type is not None,
+    )
+    return cycle_settings(
+        given.deliberation,
+        rounds=rounds,
+        reflect=reflect,
+        info=given.model_client.model_info,
+        tools=bool(tools.tools or tools.workbenches),
+    )
+
+
+def _voice(given: Arguments, context: CoagContext[Any], handoffs: Handoffs) -> Voice:
     summary = SummaryForm(given.tool_call_summary_format, given.tool_call_summary_formatter)
     form = AnswerForm(given.output_content_type, given.output_content_type_format)
-    voice = Voice(given.name, context, summary, form, handoffs)
-    teller = Teller(
-        source=given.name, native=settings.proposal == "native", handoffs=set(handoffs.by_name)
+    return Voice(given.name, context, summary, form, handoffs)
+
+
+def _teller(parts: MindParts) -> Teller:
+    return Teller(
+        source=parts.name,
+        native=parts.settings.proposal == "native",
+        handoffs=set(parts.handoffs.by_name),
     )
-    return Made(parts, context, memory, live, voice, teller)

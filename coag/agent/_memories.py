@@ -30,6 +30,8 @@ from coag.store import StoreConfig, holds_records, open_store
 
 from ._settings import MemoryArgument
 
+IN_RAM = ":memory:"
+"""What stands for a memory that lasts as long as the agent, as in SQLite."""
 UNSCORED = 0.5
 """Score of what an AutoGen memory brings without a score of its own."""
 
@@ -82,6 +84,15 @@ def owns_memory(given: MemoryArgument | None) -> bool:
     return not isinstance(given, LongTermMemory)
 
 
+def offers_memory(given: MemoryArgument | None) -> bool:
+    """Whether the agent is offered actions that write to its memory: where it was given one.
+
+    AutoGen memories are read only, and a memory that lasts no longer than the agent is worth no
+    tools in every request.
+    """
+    return isinstance(given, str | Path | LongTermMemory)
+
+
 def memory_location(memory: LongTermMemory | None) -> str | None:
     """Where a memory rests, without what may be a secret; None for RAM and foreign stores."""
     if memory is None:
@@ -105,7 +116,7 @@ def open_memory(given: MemoryArgument | None, *, scope: str, clock: Clock) -> Lo
         )
     if isinstance(given, LongTermMemory):
         return given
-    if given is None:
+    if given is None or given == IN_RAM:
         return LongTermMemory(open_store(None), scope=scope, clock=clock)
     if isinstance(given, Path) or (isinstance(given, str) and "://" not in given):
         return LongTermMemory(open_store(_records_in(Path(given))), scope=scope, clock=clock)
@@ -138,6 +149,8 @@ def open_procedures(
 ) -> ProceduralMemory:
     """The procedures, kept beside the long-term memory where that is a folder."""
     path: Path | None = None
-    if isinstance(given, Path) or (isinstance(given, str) and "://" not in given):
+    if isinstance(given, Path) or (
+        isinstance(given, str) and "://" not in given and given != IN_RAM
+    ):
         path = Path(given) / PROCEDURES_FILE
     return ProceduralMemory({**seed_procedures(), **own}, path=path, gate=gate, clock=clock)

@@ -50,6 +50,7 @@ from coag.tracing import MemoryTrace
 from ._asking import MAX_TOKENS, ModelFace
 from ._handoffs import Handoffs
 from ._live import Live
+from ._window import ModelWindow
 
 _EVENT_TEXT = 200
 """Characters kept of how the agent saw the moment in which it remembered something."""
@@ -120,6 +121,8 @@ class MindParts:
     environment: Environment | None
     rewriting: bool = True
     """Whether the agent may change its standing rules."""
+    remembering: bool = True
+    """Whether it is offered actions to remember events and facts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +132,7 @@ class Mind:
     context: CoagContext[Any]
     deps: Deps
     trace: SwitchableTrace
+    window: ModelWindow
 
     def forget(self) -> None:
         """Has the detector and the modules forget what happened.
@@ -160,6 +164,7 @@ def build_mind(parts: MindParts, run_id: RunName) -> Mind:
         narrowed=context.memory_for_now,
         on_written=note_written,
         rewriting=parts.rewriting and "rewriting" not in parts.settings.without,
+        remembering=parts.remembering,
     )
     modules = _modules(parts, note_problem)
     face = _model_face(parts, trace)
@@ -169,8 +174,9 @@ def build_mind(parts: MindParts, run_id: RunName) -> Mind:
         answer_type=parts.answer_type,
         actions=GuardedActions(
             parts.tools,
-            [parts.handoffs, memory_actions, modules],
+            [parts.handoffs, memory_actions, modules, context.reading_more()],
             respond=respond_spec(parts.answer_type),
+            keep=context.originals.keep,
         ),
         reconcilers=(parts.tools.reconcile, context.reconcile),
         announce=parts.live.on_calls,
@@ -195,7 +201,7 @@ def build_mind(parts: MindParts, run_id: RunName) -> Mind:
         environment=parts.environment,
     )
     context.on_added = _taking_in(context, deps, run_id)
-    return Mind(context, deps, trace)
+    return Mind(context, deps, trace, ModelWindow([parts.asker, *parts.phases.values()]))
 
 
 def _modules(parts: MindParts, on_problem: Callable[[str, str], None]) -> ModuleSeam:

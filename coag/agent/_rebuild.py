@@ -98,6 +98,10 @@ class Doubles:
     """Tells what became of actions of unknown outcome."""
     proposal: str | None = None
     """What `proposal="auto"` came to, by a model that is not here; None if that is not known."""
+    remembering: bool = True
+    """Whether the run offered actions to remember events and facts."""
+    rewriting: bool = True
+    """Whether it offered the action to change standing rules."""
 
 
 def staged(agent: CoagAgent, doubles: Doubles) -> Mind:
@@ -115,9 +119,10 @@ def staged(agent: CoagAgent, doubles: Doubles) -> Mind:
         approve=None if given.approve is None else doubles.approve,
         environment=None,
         logs=None,
+        rewriting=doubles.rewriting,
         deliberation=_decided(given.deliberation, doubles.proposal),
     )
-    made = make(own)
+    made = make(own, remembers=doubles.remembering)
     mind = build_mind(made.parts, RunName(doubles.run))
     mind.trace.sink = doubles.trace
     return replace(

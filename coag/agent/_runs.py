@@ -89,7 +89,11 @@ class Runs:
             recipe=self._recipe,
             seed=self._parts.seed,
             versions=installed_versions(),
-            configuration={"settings": self._parts.settings.model_dump(mode="json")},
+            configuration={
+                "settings": self._parts.settings.model_dump(mode="json"),
+                "remembering": self._parts.remembering,
+                "rewriting": self._parts.rewriting,
+            },
             started_at=now,
             parent=parent,
         )

@@ -15,7 +15,8 @@ from coag.errors import ConfigurationError
 from coag.memory import LongTermMemory
 
 MemoryArgument = str | Path | LongTermMemory | Memory | Sequence[Memory]
-"""Long-term memory: a folder or a Chroma server's URL, one of ours, or AutoGen memories."""
+"""Long-term memory: a folder, a Chroma server's URL, `":memory:"` for one in RAM, one of ours, or
+AutoGen memories."""
 
 
 class Deliberation(TypedDict, total=False):

@@ -7,10 +7,12 @@ from collections.abc import Mapping
 from math import isfinite
 from typing import Any, cast
 
+from coag.context import shortened
 from coag.schema import ActionResult, Failure, well_formed
 
-OUTPUT_CHARACTERS = 4_000
-"""Characters of a tool's output that are kept; the rest is cut with a note."""
+OUTPUT_CHARACTERS = 48_000
+"""Characters of a tool's output that are kept where nothing says how much fits; of a longer one
+the beginning and the end, with a note between them."""
 DATA_CHARACTERS = 16_000
 """Characters of JSON that a tool's structured data may have; larger data is not kept."""
 DATA_DEPTH = 50
@@ -18,14 +20,16 @@ DATA_DEPTH = 50
 
 
 def cap_text(text: str, limit: int = OUTPUT_CHARACTERS) -> str:
-    """The text, or its beginning with a note of how much was cut."""
-    if len(text) <= limit:
-        return text
-    return f"{text[:limit]}\n[… {len(text) - limit} of {len(text)} characters cut]"
+    """The text, or its beginning and its end with a note of how much was left out."""
+    return shortened(text, limit)
 
 
 def read_result(
-    text: str, *, is_error: bool = False, limit: int = OUTPUT_CHARACTERS
+    text: str,
+    *,
+    is_error: bool = False,
+    limit: int = OUTPUT_CHARACTERS,
+    name: str | None = None,
 ) -> ActionResult:
     """A tool's text as a result.
 
@@ -35,6 +39,12 @@ def read_result(
 
     The JSON is kept as `data` within `DATA_CHARACTERS` and `DATA_DEPTH`, and without NaN and
     infinities, which are no JSON; else `data` is None. What it tells of failure counts anyway.
+
+    Args:
+        text: What the tool returned.
+        is_error: Whether it said that it failed.
+        limit: Characters that are kept; of a longer text the beginning and the end.
+        name: What the agent can ask for the rest by; None where it cannot.
     """
     text = well_formed(text)
     told = _json_of(text)
@@ -44,7 +54,7 @@ def read_result(
         failed = failed or said.get("ok") is False
         if failed and said.get("failure") in tuple(Failure):
             failure = Failure(said["failure"])
-    content = cap_text(text, limit)
+    content = shortened(text, limit, name)
     return ActionResult(
         content=content,
         output=None if content == text else text,

@@ -17,6 +17,7 @@ from autogen_core.tools import (
     Workbench,
 )
 
+from coag.context import name_of
 from coag.cycle import (
     RESPOND,
     LateError,
@@ -72,6 +73,8 @@ class ToolRunner:
         timeout: Seconds that one call may take.
         output_characters: Characters of output that are kept.
         on_event: Is told what streaming tools show while they run.
+        readable: Tells how many characters are kept where the agent can read on in what was cut
+            (by `read_more`); takes the place of `output_characters`.
         reserved: Names of the agent's own actions.
 
     Raises:
@@ -87,6 +90,7 @@ class ToolRunner:
         timeout: float = 60.0,
         output_characters: int = OUTPUT_CHARACTERS,
         on_event: Callable[[object], None] = lambda event: None,
+        readable: Callable[[], int] | None = None,
         reserved: Collection[str] = RESERVED,
     ) -> None:
         self.tools = tuple(as_tool(tool) for tool in tools)
@@ -95,6 +99,7 @@ class ToolRunner:
         self._listing = ToolListing(self.tools, self.workbenches, timeout, reserved)
         self._timeout = timeout
         self._limit = output_characters
+        self._readable = readable
         self._on_event = on_event
 
     @property
@@ -164,7 +169,7 @@ class ToolRunner:
         try:
             returned = await within(self._timeout, running)
             ended = True
-            result = read_result(returned.text, is_error=returned.is_error, limit=self._limit)
+            result = self._read(returned.text, is_error=returned.is_error)
             return result.model_copy(update={"outcome_unknown": returned.unknown})
         except LateError:
             text = f"{call.action} gave no answer within {self._timeout:g} s; it may have acted."
@@ -175,11 +180,16 @@ class ToolRunner:
         except Exception as error:  # a user's tool may raise anything; the agent perceives it
             ended = True
             text = f"{call.action} raised {told(error)}"
-            result = read_result(text, is_error=True, limit=self._limit)
+            result = self._read(text, is_error=True)
             return result.model_copy(update={"outcome_unknown": _may_have_happened(error)})
         finally:
             if not ended:
                 _cancel(token)
+
+    def _read(self, text: str, *, is_error: bool) -> ActionResult:
+        if self._readable is None:
+            return read_result(text, is_error=is_error, limit=self._limit)
+        return read_result(text, is_error=is_error, limit=self._readable(), name=name_of(text))
 
     async def _run_tool(
         self, tool: BaseTool[Any, Any], call: ActionCall, token: CancellationToken

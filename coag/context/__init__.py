@@ -7,9 +7,11 @@ perceptual state, a hook that reads tool returns, a description, a query, and, w
 one, a forward model. `rebuild` gives a working memory back from a trace.
 """
 
-from ._budgets import Budgets
+from ._allotment import READ_MORE, name_of, shortened
+from ._budgets import WINDOW, Budgets, Limits
 from ._coag_context import CoagContext
 from ._component import CoagContextConfig
+from ._earlier import Earlier
 from ._images import named_images
 from ._parts import from_part, load_context, nested_component, to_part
 from ._recalled import fitting
@@ -42,6 +44,12 @@ __all__ = [
     "Rejection",
     "rebuild",
     "Budgets",
+    "Limits",
+    "WINDOW",
+    "Earlier",
+    "READ_MORE",
+    "shortened",
+    "name_of",
     "Rendering",
     "PhaseMaterial",
     "DATA_RULE",

@@ -28,8 +28,8 @@ from coag.schema import (
 
 from ._budgets import Budgets
 from ._component import ContextComponent
-from ._foreseeing import ForeseesPercepts
 from ._images import Images
+from ._keeping import KeepsDialogue
 from ._messages import dialogue_messages, percepts_of, prompt_messages, utterances
 from ._rendering import PhaseMaterial, Renderer, Rendering
 from ._states import StateT, cannot_change, checked_dump, load_state
@@ -38,12 +38,12 @@ from ._working_memory import Utterance, WorkingMemory
 
 TakeIn = Callable[[Sequence[Percept]], Awaitable[None]]
 """Has percepts perceived."""
-_OWN_STATE = ("working_memory", "images")
+_OWN_STATE = ("working_memory", "images", "archive")
 """What of a saved state is no other context's."""
 _LLM_MESSAGES: TypeAdapter[list[LLMMessage]] = TypeAdapter(list[LLMMessage])
 
 
-class CoagContext(ForeseesPercepts[StateT], ContextComponent, Generic[StateT]):
+class CoagContext(KeepsDialogue[StateT], ContextComponent, Generic[StateT]):
     """Structured working memory for one agent (CoAG §2 and A.1), to be subclassed per domain.
 
     It owns the current `WorkingMemory`; `perceive` and `commit` are the only writers. A
@@ -52,7 +52,7 @@ class CoagContext(ForeseesPercepts[StateT], ContextComponent, Generic[StateT]):
 
     Args:
         rendering: `isolated` (each phase its own prompt) or `growing` (one prompt per cycle).
-        budgets: Token budgets of the sections.
+        budgets: How much of the model's window prompts take, and how it is given out.
         activity: Name of the activity that this working memory belongs to.
         initial_messages: What was said before.
         dialogue: Another AutoGen context that decides which messages of the dialogue are shown.
@@ -74,6 +74,7 @@ class CoagContext(ForeseesPercepts[StateT], ContextComponent, Generic[StateT]):
         ids: CountingIds | None = None,
     ) -> None:
         super().__init__()
+        self._begin_keeping()
         self.rendering = Rendering(rendering)
         self.budgets = budgets or Budgets()
         self.clock: Clock = clock or SystemClock()
@@ -86,7 +87,7 @@ class CoagContext(ForeseesPercepts[StateT], ContextComponent, Generic[StateT]):
         An agent whose run goes on sets it."""
         self._adding = False
         self._activity = activity
-        self._renderer = Renderer(self.budgets, self.rendering)
+        self._renderer = Renderer(self.budgets, self.rendering, self.originals)
         self._shown: tuple[Utterance, ...] | None = None
         self._prompt: Prompt | None = None
         self._typed: tuple[Mapping[str, Any], StateT, bool] | None = None
@@ -107,7 +108,11 @@ class CoagContext(ForeseesPercepts[StateT], ContextComponent, Generic[StateT]):
                 f"{error.errors()[0]['msg']}. Give every field a default (None for what is not "
                 "known yet), or override _initial_state."
             ) from error
-        return WorkingMemory(activity=self._activity, perceptual_state=checked_dump(state))
+        return WorkingMemory(
+            activity=self._activity,
+            perceptual_state=checked_dump(state),
+            limits=self.budgets.limits(self._window),
+        )
 
     # ---- what the cycle calls ----
 
@@ -140,7 +145,8 @@ class CoagContext(ForeseesPercepts[StateT], ContextComponent, Generic[StateT]):
     def _perceive(self, percept: Percept) -> Percept:
         percept = self.foresee_percept(percept)
         leaving = self.leaves_person(percept)
-        self._memory = self._memory.perceive(percept)
+        before, self._memory = self._memory, self._memory.perceive(percept)
+        self._keep_since(before)
         self.images.keep(percept.images, self._memory)
         if leaving:
             self._let_go(but=percept.kind is PerceptKind.MESSAGE)
@@ -154,6 +160,7 @@ class CoagContext(ForeseesPercepts[StateT], ContextComponent, Generic[StateT]):
         """
         kept = self._memory.dialogue
         self._transcript.load(dialogue_messages(kept[:-1] if but and not self._adding else kept))
+        self._forget_kept()
         self._prompt = self._shown = None
         self._dialogue_is_anothers = self.dialogue_source is not None
 
@@ -164,7 +171,8 @@ class CoagContext(ForeseesPercepts[StateT], ContextComponent, Generic[StateT]):
             PhaseViolation: It is not this phase's turn.
         """
         leaving = self.leaves_person(outcome)
-        self._memory = self.foresee(outcome)
+        before, self._memory = self._memory, self.foresee(outcome)
+        self._keep_since(before)
         self._foreseen = None
         if leaving:
             self._let_go()
@@ -264,6 +272,7 @@ class CoagContext(ForeseesPercepts[StateT], ContextComponent, Generic[StateT]):
         self._prompt = self._shown = None
         self._dialogue_is_anothers = False
         self.images.load({})
+        self._forget_kept()
         self._transcript.load(())
         if self.dialogue_source is not None:
             await self.dialogue_source.clear()
@@ -278,7 +287,11 @@ class CoagContext(ForeseesPercepts[StateT], ContextComponent, Generic[StateT]):
         if self.dialogue_source is not None:
             await self._let_dialogue_go(self.dialogue_source)
             shown = await self.dialogue_source.save_state()
-        own = {"working_memory": self._memory.to_json(), "images": self.images.save()}
+        own = {
+            "working_memory": self._memory.to_json(),
+            "images": self.images.save(),
+            "archive": self.archive.save(),
+        }
         return {"messages": messages, **shown, **{name: held for name, held in own.items() if held}}
 
     async def load_state(self, state: Mapping[str, Any]) -> None:
@@ -294,8 +307,9 @@ class CoagContext(ForeseesPercepts[StateT], ContextComponent, Generic[StateT]):
             if self.dialogue_source is not None:
                 shown = {name: held for name, held in state.items() if name not in _OWN_STATE}
                 await self.dialogue_source.load_state(shown)
-            self.restore(memory)
+            self.restore(memory.model_copy(update={"limits": self._memory.limits}))
             self.images.load(state.get("images", {}))
+            self.archive.load(state.get("archive", ()))
             if self.dialogue_source is None and "messages" in state:
                 self._transcript.load(_LLM_MESSAGES.validate_python(state["messages"]))
             return
@@ -313,6 +327,7 @@ class CoagContext(ForeseesPercepts[StateT], ContextComponent, Generic[StateT]):
     def restore(self, memory: WorkingMemory) -> None:
         """Goes on from this working memory, e.g. one rebuilt from a trace."""
         self._memory = memory
+        self._forget_kept()
         self._transcript.load(dialogue_messages(memory.dialogue))
         self._prompt = None
 

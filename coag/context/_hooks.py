@@ -136,12 +136,8 @@ class DomainHooks(Generic[StateT]):
 
     def _get_state_description(self, state: StateT) -> str:
         """The state in words for the prompt; empty to leave the section out."""
-        if not isinstance(state, AssistantState):
-            return state.model_dump_json(exclude_none=True)
-        if not state.tool_calls:
-            return ""
-        ended = "failed" if state.last_failed else "succeeded"
-        return f"{state.tool_calls} tool call(s) so far; the last, {state.last_tool}, {ended}."
+        # What the default state knows stands in "What just happened" and "Your earlier actions".
+        return "" if isinstance(state, AssistantState) else state.model_dump_json(exclude_none=True)
 
     def _get_retrieval_query(self, state: StateT) -> str:
         """What long-term memory is searched for: by default the goal and the last message."""

@@ -12,18 +12,20 @@ from coag.schema import (
     EvaluationOutcome,
     Phase,
     PromptMessage,
-    Section,
     Trust,
     cut_to_tokens,
     numbered,
 )
 
+from ._allotment import Part
 from ._budgets import Budgets
 from ._sections import escape_delimiters
 from ._working_memory import WorkingMemory
 
 ANSWER_TEXT = 500
 """Characters of each text of an earlier answer that a growing prompt keeps."""
+ANSWER_TOKENS = 800
+"""Tokens of an earlier answer that a growing prompt keeps, unless a budget says otherwise."""
 _FOR_THE_TRACE = frozenset({"record", "at", "usage", "cycle", "phase", "id", "proposed_by"})
 """Fields of outcomes that say nothing to a model."""
 
@@ -40,7 +42,8 @@ def earlier_answer(phase: Phase, memory: WorkingMemory, budgets: Budgets) -> Pro
         told = {"evaluations": _judgements(outcome)}
     elif outcome is not None:
         told = outcome.model_dump(mode="json", exclude_none=True)
-    text = cut_to_tokens(json.dumps(_in_short(told), ensure_ascii=False), budgets.cognition)
+    text = json.dumps(_in_short(told), ensure_ascii=False)
+    text = cut_to_tokens(text, budgets.cognition or ANSWER_TOKENS)
     return PromptMessage(role="assistant", content=escape_delimiters(text, "\\u003c"))
 
 
@@ -68,27 +71,29 @@ def _in_short(value: Any) -> Any:
     return value
 
 
-def reasoning_section(memory: WorkingMemory, budgets: Budgets) -> Section | None:
+def reasoning_part(memory: WorkingMemory, budgets: Budgets) -> Part | None:
     """How the agent understood its situation in this cycle."""
     reasoning = memory.cognitive_state.reasoning
     if reasoning is None or not reasoning.situation:
         return None
     risks = "".join(f"\n- risk: {risk}" for risk in reasoning.risks)
-    return Section(
+    return Part(
+        name="cognition",
         title="Your reasoning",
-        text=f"{reasoning.situation}{risks}\nGoal: {reasoning.goal_status.value}.",
         source="reasoning",
         trust=Trust.UNTRUSTED,
-        budget=budgets.cognition,
+        entries=(f"{reasoning.situation}{risks}\nGoal: {reasoning.goal_status.value}.",),
+        keeps="alike",
+        cap=budgets.cognition,
     )
 
 
-def candidates_section(
+def candidates_part(
     memory: WorkingMemory,
     evaluations: Sequence[Evaluation],
     predictions: Mapping[str, str],
     budgets: Budgets,
-) -> Section | None:
+) -> Part | None:
     """The candidates that survived the hard checks, with predictions and scores.
 
     They stand by rank, with the numbers that `numbered` gives them: before there are scores, these
@@ -100,16 +105,18 @@ def candidates_section(
         return None
     by_id = {candidate.id: candidate for candidate in proposal.candidates}
     ranked = sorted(enumerate(survivors, 1), key=lambda each: -each[1].rank())
-    lines = [
+    lines = (
         _line(number, by_id[judged.candidate_id], judged, predictions.get(judged.candidate_id))
         for number, judged in ranked
-    ]
-    return Section(
+    )
+    return Part(
+        name="cognition",
         title="Candidates",
-        text="\n".join(lines),
         source="candidates",
         trust=Trust.UNTRUSTED,
-        budget=budgets.cognition,
+        entries=tuple(lines),
+        keeps="alike",
+        cap=budgets.cognition,
     )
 
 

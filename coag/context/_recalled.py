@@ -6,22 +6,26 @@ from collections.abc import Sequence, Set
 from dataclasses import replace
 
 from coag.memory import Recall
-from coag.schema import RecalledRecord, Record, Section, Trust, cut_to_tokens, estimate_tokens
+from coag.schema import RecalledRecord, Record, Trust, estimate_tokens
 
+from ._allotment import Part
 from ._budgets import Budgets
 from ._sections import one_entry
 
 
-def fitting(recall: Recall, budgets: Budgets) -> Recall:
+def fitting(recall: Recall, room: int) -> Recall:
     """A recall as far as its section has room for it, the best first; tells what is left out.
 
     Records are shown whole; one that is too long gives way to shorter ones behind it. The best
     one always stays, and is cut if it is too long by itself.
+
+    Args:
+        recall: What was found.
+        room: Tokens for it.
     """
     shown = {hit.record.id for hit in recall.records}
     kept: list[RecalledRecord] = []
     left_out: list[str] = []
-    room = budgets.recalled
     for hit in recall.records:
         cost = estimate_tokens(_line(hit, shown) + "\n")
         if kept and cost > room:
@@ -41,18 +45,19 @@ def fitting(recall: Recall, budgets: Budgets) -> Recall:
     )
 
 
-def recalled_section(records: Sequence[RecalledRecord], budgets: Budgets) -> Section | None:
+def recalled_part(records: Sequence[RecalledRecord], budgets: Budgets) -> Part | None:
     """What long-term memory brought back, best first, each with kind, score and trust."""
     if not records:
         return None
     shown = {hit.record.id for hit in records}
-    text = "\n".join(_line(hit, shown) for hit in records)
-    return Section(
+    return Part(
+        name="recalled",
         title="Recalled from long-term memory",
-        text=cut_to_tokens(text, budgets.recalled),
         source="memory",
         trust=Trust.UNTRUSTED,
-        budget=budgets.recalled,
+        entries=tuple(_line(hit, shown) for hit in records),
+        keeps="alike",
+        cap=budgets.recalled,
     )
 
 

@@ -20,7 +20,9 @@ from coag.schema import (
     without_tags,
 )
 
+from ._allotment import READ_MORE, Keep, Part, newest
 from ._budgets import Budgets
+from ._earlier import DIALOGUE
 from ._working_memory import Utterance, WorkingMemory
 
 _HEADING = re.compile(r"^(?=[^\S\n]*#)", re.MULTILINE)
@@ -60,47 +62,46 @@ def render_section(section: Section) -> str:
     return f"## {one_line(section.title)}\n{text}"
 
 
-def keep_newest(lines: Sequence[str], budget: int) -> str:
-    """As many of the last lines as fit into the budget, in order, with a note on the rest.
+def goal_section(memory: WorkingMemory, budgets: Budgets, keep: Keep) -> Section:
+    """The goal, quoted: it is a request, not an instruction of the developer.
 
-    The newest line always stays; it is cut if it is too long by itself.
+    It stands whole, unless the developer set a budget for it.
     """
-    kept: list[str] = []
-    used = 0
-    for line in reversed(lines):
-        cost = estimate_tokens(line) + 1
-        if kept and used + cost > budget:
-            break
-        kept.append(cut_to_tokens(line, budget))
-        used += cost
-    left_out = len(lines) - len(kept)
-    head = [f"[{left_out} older left out]"] if left_out else []
-    return "\n".join([*head, *reversed(kept)])
+    text = memory.goal or "(no goal has been given yet)"
+    if budgets.goal is not None:
+        text = newest([text], budgets.goal, keep)
+    budget = max(estimate_tokens(text), 1)
+    return Section(title="Goal", text=text, source="goal", trust=memory.goal_trust, budget=budget)
 
 
-def goal_section(memory: WorkingMemory, budgets: Budgets) -> Section:
-    """The goal, quoted: it is a request, not an instruction of the developer."""
-    return Section(
-        title="Goal",
-        text=memory.goal or "(no goal has been given yet)",
-        source="goal",
-        trust=memory.goal_trust,
-        budget=budgets.goal,
+def dialogue_part(memory: WorkingMemory, budgets: Budgets) -> Part | None:
+    """The last messages, the agent's own answers among them; not the goal alone once more."""
+    said = memory.dialogue
+    if not said or (len(said) == 1 and said[0].content == memory.goal and not said[0].own):
+        return None
+    trusts = {one.trust for one in said if not one.own}
+    return Part(
+        name="dialogue",
+        title="Dialogue",
+        source="dialogue",
+        trust=Trust.UNTRUSTED if Trust.UNTRUSTED in trusts else Trust.USER,
+        entries=tuple(_said(one, memory.goal) for one in said),
+        cap=budgets.dialogue,
     )
 
 
-def dialogue_section(memory: WorkingMemory, budgets: Budgets) -> Section | None:
-    """The last messages, the agent's own answers among them."""
-    if not memory.dialogue:
+def earlier_part(memory: WorkingMemory) -> Part | None:
+    """What was said before the dialogue that is kept, in short."""
+    earlier = memory.earlier
+    if earlier is None:
         return None
-    lines = [_said(said, memory.goal) for said in memory.dialogue]
-    trusts = {said.trust for said in memory.dialogue if not said.own}
-    return Section(
-        title="Dialogue",
-        text=keep_newest(lines, budgets.dialogue),
+    asked = f'{READ_MORE}(of="{DIALOGUE}") shows all'
+    return Part(
+        name="earlier",
+        title=f"Earlier in this dialogue ({earlier.messages} messages in short; {asked})",
         source="dialogue",
-        trust=Trust.UNTRUSTED if Trust.UNTRUSTED in trusts else Trust.USER,
-        budget=budgets.dialogue,
+        trust=Trust.UNTRUSTED if earlier.untrusted else Trust.USER,
+        entries=tuple(one_entry(line) for line in earlier.lines()),
     )
 
 
@@ -113,16 +114,17 @@ def _said(said: Utterance, goal: str) -> str:
     return one_entry(f"{speaker}: {'(the goal above)' if said.content == goal else said.content}")
 
 
-def state_section(description: str, budgets: Budgets) -> Section | None:
+def state_part(description: str, budgets: Budgets) -> Part | None:
     """The domain's description of the perceptual state: facts, brought by sensors and tools."""
     if not description:
         return None
-    return Section(
+    return Part(
+        name="state",
         title="State of the environment",
-        text=description,
         source="perception",
         trust=Trust.UNTRUSTED,
-        budget=budgets.state,
+        entries=(description,),
+        cap=budgets.state,
     )
 
 
@@ -142,81 +144,89 @@ def _percept_line(percept: Percept) -> str:
             return f"{percept.kind.value} from {percept.source}: {percept.content}"
 
 
-def percepts_section(memory: WorkingMemory, budgets: Budgets) -> Section | None:
+def percepts_part(memory: WorkingMemory, budgets: Budgets) -> Part | None:
     """What has arrived since the last action; messages stand in the dialogue."""
     heard = (p for p in memory.percepts if p.kind is not PerceptKind.MESSAGE)
-    lines = [one_entry(_percept_line(p)) for p in heard]
+    lines = tuple(one_entry(_percept_line(p)) for p in heard)
     if not lines:
         return None
-    return Section(
+    return Part(
+        name="percepts",
         title="What just happened",
-        text=keep_newest(lines, budgets.percepts),
         source="percepts",
         trust=Trust.UNTRUSTED,
-        budget=budgets.percepts,
+        entries=lines,
+        keeps="alike",
+        cap=budgets.percepts,
     )
 
 
-def deeds_section(memory: WorkingMemory, budgets: Budgets) -> Section | None:
-    """The actions of earlier cycles with their results; not what has just been perceived."""
+def deeds_part(memory: WorkingMemory, budgets: Budgets) -> Part | None:
+    """The actions of earlier cycles with their results.
+
+    Not what has just been perceived, nor answers, which stand in the dialogue.
+    """
     just_perceived = any(percept.caused_by is not None for percept in memory.percepts)
-    lines = [
+    answers = {said.content for said in memory.dialogue if said.own}
+    lines = tuple(
         one_entry(
             f"cycle {deed.cycle}: {deed.action} {json.dumps(deed.arguments, ensure_ascii=False)} "
             f"{deed.status.value}: {deed.result}"
         )
         for deed in memory.deeds
-        if deed.internal or not (just_perceived and deed.cycle == memory.cycle - 1)
-    ]
+        if (deed.internal and deed.result not in answers)
+        or not (deed.internal or (just_perceived and deed.cycle == memory.cycle - 1))
+    )
     if not lines:
         return None
-    return Section(
+    return Part(
+        name="deeds",
         title="Your earlier actions",
-        text=keep_newest(lines, budgets.deeds),
         source="deeds",
         trust=Trust.UNTRUSTED,
-        budget=budgets.deeds,
+        entries=lines,
+        cap=budgets.deeds,
     )
 
 
-def unsettled_section(memory: WorkingMemory, budgets: Budgets) -> Section | None:
+def unsettled_part(memory: WorkingMemory, budgets: Budgets) -> Part | None:
     """The actions of unknown outcome, for as long as it is not known."""
     shown = [one for one in memory.unsettled if one.memory_scope in ("", memory.memory_scope)]
     if not shown:
         return None
-    lines = [
+    lines = (
         f"cycle {one.cycle}: {one.action} {json.dumps(one.arguments, ensure_ascii=False)}"
         for one in shown
-    ]
-    return Section(
+    )
+    return Part(
+        name="unsettled",
         title="Not known whether these had their effect (they are not run again before it is)",
-        text=keep_newest([one_entry(line) for line in lines], budgets.rejections),
         source="unsettled",
         trust=Trust.UNTRUSTED,
-        budget=budgets.rejections,
+        entries=tuple(one_entry(line) for line in lines),
+        cap=budgets.rejections,
     )
 
 
-def rejections_section(memory: WorkingMemory, budgets: Budgets) -> Section | None:
+def rejections_part(memory: WorkingMemory, budgets: Budgets) -> Part | None:
     """What Evaluation rejected last time, so that it is not proposed again."""
     if not memory.rejections:
         return None
-    lines = [
-        one_entry(
-            f"- {gone.action} {gone.raw_arguments}: rejected by {gone.constraint}: {gone.reason}"
-        )
+    lines = (
+        f"- {gone.action} {gone.raw_arguments}: rejected by {gone.constraint}: {gone.reason}"
         for gone in memory.rejections
-    ]
-    return Section(
+    )
+    return Part(
+        name="rejections",
         title="Rejected in the previous cycle (do not propose these again)",
-        text="\n".join(lines),
         source="evaluation",
         trust=Trust.UNTRUSTED,
-        budget=budgets.rejections,
+        entries=tuple(one_entry(line) for line in lines),
+        cap=budgets.rejections,
     )
 
 
-def actions_section(specs: Sequence[ActionSpec], budgets: Budgets) -> Section:
+def actions_section(specs: Sequence[ActionSpec], room: int) -> Section:
     """The available actions with their arguments; static as long as they do not change.
 
     Where they do not all fit, long descriptions are shortened, so that no action is lost to
@@ -224,9 +234,9 @@ def actions_section(specs: Sequence[ActionSpec], budgets: Budgets) -> Section:
     """
     return Section(
         title="Available actions",
-        text="\n".join(_action_lines(specs, budgets.actions)),
+        text="\n".join(_action_lines(specs, room)),
         source="actions",
-        budget=budgets.actions,
+        budget=room,
     )
 
 

@@ -33,16 +33,20 @@ from coag.schema import (
     phase_after,
 )
 
-DIALOGUE_KEPT = 20
-"""Messages kept in working memory; older ones stay in the trace."""
-DEEDS_KEPT = 10
-"""Executed actions kept in working memory."""
-PERCEPTS_KEPT = 20
+from ._budgets import Limits
+from ._earlier import Earlier
+
+DIALOGUE_KEPT = 400
+"""Messages kept in working memory, as far as `Limits.dialogue` allows; of older ones what
+`Earlier` keeps."""
+DEEDS_KEPT = 50
+"""Executed actions kept in working memory, as far as `Limits.results` allows."""
+PERCEPTS_KEPT = 64
 """Percepts kept for one cycle."""
 REJECTIONS_KEPT = 3
 """Cycles whose rejections are kept while nothing is done in the environment."""
-DEED_TEXT = 1_000
-"""Characters of a past action's result that are kept."""
+DEED_TEXT = 300
+"""Characters of a result that stay where there is no room for the whole."""
 TAINT_SOURCES = 50
 """Names of sources of untrusted text that are kept, and as many ids of records; the newest."""
 TAINT_TEXT = 4_000
@@ -62,6 +66,8 @@ class Utterance(Value):
     """True for the first message of a turn."""
     images: tuple[str, ...] = ()
     """Hashes of the images that came with it; the context keeps the images themselves."""
+    shown_untrusted: bool = False
+    """True for what the agent said after untrusted text was shown to it."""
 
 
 class Deed(Value):
@@ -183,6 +189,10 @@ class WorkingMemory(Value):
     """The untrusted text that was shown since the activity began; None if there was none."""
     memory_scope: str = ""
     """Whom the agent serves, where the domain tells people apart; empty if nobody is known."""
+    earlier: Earlier | None = None
+    """What was said before the dialogue that is kept; None while all of it is."""
+    limits: Limits = Limits()
+    """How much is kept."""
 
     @property
     def in_cycle(self) -> bool:
@@ -244,7 +254,7 @@ class WorkingMemory(Value):
                 begins_turn=percept.begins_turn,
                 images=tuple(percept.images),
             )
-            changes["dialogue"] = (*self.dialogue, said)[-DIALOGUE_KEPT:]
+            changes |= _saying(self, said)
             percept = percept.model_copy(update={"images": {}})
             changes["percepts"] = (*self.percepts, percept)[-PERCEPTS_KEPT:]
         if percept.sets_goal:
@@ -282,6 +292,7 @@ class WorkingMemory(Value):
                 "goal_open": kept,
                 "percepts": (),
                 "deeds": (),
+                "earlier": None,
                 "rejections": (),
                 "tainted_by": self.tainted_by and Taint(sources=self.tainted_by.sources),
                 "cognitive_state": self.cognitive_state if self.in_cycle else CognitiveState(),
@@ -382,11 +393,11 @@ class WorkingMemory(Value):
                 arguments=done.arguments or {},
                 status=done.status,
                 internal=done.internal,
-                result=done.result[:DEED_TEXT],
+                result=done.result,
             )
             for done in outcome.executed
         )
-        changes["deeds"] = (*self.deeds, *deeds)[-DEEDS_KEPT:]
+        changes["deeds"] = _within((*self.deeds, *deeds)[-DEEDS_KEPT:], self.limits.results)
         if outcome.response is not None:
             answer = Utterance(
                 source="self",
@@ -394,8 +405,9 @@ class WorkingMemory(Value):
                 trust=Trust.DEVELOPER,
                 content=outcome.response,
                 at=outcome.at,
+                shown_untrusted=self.tainted_by is not None,
             )
-            changes["dialogue"] = (*self.dialogue, answer)[-DIALOGUE_KEPT:]
+            changes |= _saying(self, answer)
             changes["goal_open"] = False
         return changes
 
@@ -434,6 +446,42 @@ class WorkingMemory(Value):
     def diff(self, later: WorkingMemory) -> dict[str, Any]:
         """What changed until `later`, as a JSON merge patch over `to_json`."""
         return diff_patch(self.to_json(), later.to_json())
+
+
+def _saying(memory: WorkingMemory, said: Utterance) -> dict[str, Any]:
+    """The dialogue with one more message, and what becomes of the oldest ones."""
+    dialogue = (*memory.dialogue, said)
+    size, first = sum(len(one.content) for one in dialogue), 0
+    while first < len(dialogue) - 1 and (
+        size > memory.limits.dialogue or len(dialogue) - first > DIALOGUE_KEPT
+    ):
+        size -= len(dialogue[first].content)
+        first += 1
+    if not first:
+        return {"dialogue": dialogue}
+    earlier = memory.earlier or Earlier()
+    for one in dialogue[:first]:
+        speaker = "you" if one.own else one.source
+        earlier = earlier.with_message(
+            speaker, one.content, one.trust, own=one.own, characters=memory.limits.prompt // 3
+        )
+    return {"dialogue": dialogue[first:], "earlier": earlier}
+
+
+def _within(deeds: tuple[Deed, ...], characters: int) -> tuple[Deed, ...]:
+    """The deeds with the results of the older ones cut, so that all have so many characters."""
+    if sum(len(deed.result) for deed in deeds) <= characters:
+        return deeds
+    kept: list[Deed] = []
+    for number, deed in enumerate(reversed(deeds)):
+        characters -= len(deed.result)
+        if characters < 0 and number and len(deed.result) > DEED_TEXT:
+            note = f"[the rest of {len(deed.result):,} characters is not kept]"
+            cut = f"{deed.result[:DEED_TEXT]}\n{note}"
+            kept.append(deed.model_copy(update={"result": cut}))
+        else:
+            kept.append(deed)
+    return tuple(reversed(kept))
 
 
 def _goal_id(percept: Percept) -> str:

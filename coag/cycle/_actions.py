@@ -66,6 +66,7 @@ class GuardedActions:
         external: The environment's actions (tools).
         sources: Bring internal actions: memory, modules.
         respond: The action that answers, where the answer has another form than a text.
+        keep: Is given the whole of each output that was cut.
     """
 
     def __init__(
@@ -74,7 +75,9 @@ class GuardedActions:
         sources: Sequence[ActionSource] = (),
         *,
         respond: ActionSpec = RESPOND,
+        keep: Callable[[str], object] = lambda output: None,
     ) -> None:
+        self._keep = keep
         self._external: ActionSpace = external or NoActions()
         own = self._external
         self._completes = own if isinstance(own, CompletesArguments) else None
@@ -164,6 +167,7 @@ class GuardedActions:
             self.running.pop(call.id, None)
         if result.output is not None:
             self.outputs[call.id] = result.output
+            self._keep(result.output)
         return result
 
     async def _run(self, call: ActionCall) -> ActionResult:

@@ -10,7 +10,7 @@ from typing import Generic, Protocol, TypeVar
 from pydantic import BaseModel
 
 from coag.context import PhaseMaterial, is_untrusted
-from coag.memory import LongTermMemory, ProceduralMemory
+from coag.memory import LongTermMemory, ProceduralMemory, is_seed
 from coag.schema import (
     ActionSpec,
     Environment,
@@ -129,7 +129,7 @@ async def prompt_for(
     form: str,
     procedure: str | None = None,
     evaluations: tuple[Evaluation, ...] = (),
-    offered: bool = False,
+    offered: Sequence[ActionSpec] | None = None,
 ) -> Prompt:
     """The prompt of a phase: its pinned procedure, the form of the answer, what it needs.
 
@@ -139,20 +139,22 @@ async def prompt_for(
     name = procedure or phase.value
     pinned = retrieval.procedures.get(name) if retrieval else None
     budget = context.budgets.module
-    chooses = (phase is Phase.PROPOSAL or procedure is not None) and not offered
+    chooses = (phase is Phase.PROPOSAL or procedure is not None) and offered is None
     specs: tuple[ActionSpec, ...] = ()
     if chooses or _growing(context):
         specs = tuple((await deps.actions.specs()).values())
+    procedure_text = deps.procedures.render(name, context.procedure_values(), version=pinned)
+    if offered is not None and not offered and is_seed(name, procedure_text):
+        procedure_text = ""  # how to use tools says nothing to a model that is offered none
     material = PhaseMaterial(
-        instructions={
-            phase: deps.procedures.render(name, context.procedure_values(), version=pinned)
-        },
+        instructions={phase: procedure_text},
         forms={phase: form},
         system_message=deps.system_message,
         actions=specs,
         description=context.describe(),
         evaluations=evaluations,
         modules=await deps.modules.contribute(phase, situation(context, phase), budget),
+        offered=offered or (),
     )
     return context.build_prompt(phase, material)
 

@@ -34,9 +34,9 @@ async def propose_natively(phase: Phase, context: AnyContext, deps: Deps) -> Nat
     """
     if deps.offer is None:
         raise ConfigurationError('proposal="native" needs Deps.offer.')
-    prompt = await prompt_for(phase, context, deps, form="", procedure=NATIVE, offered=True)
     specs = await deps.actions.specs()
-    tools = [spec for spec in specs.values() if spec.name != RESPOND.name]
+    tools = tuple(spec for spec in specs.values() if spec.name != RESPOND.name)
+    prompt = await prompt_for(phase, context, deps, form="", procedure=NATIVE, offered=tools)
     cycle = context.working_memory.cycle
     offered = await deps.offer(prompt, tools, phase=phase, cycle=cycle, live=_live(context, deps))
     for remark in offered.remarks:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from coag.context import fitting
 from coag.memory import Recall
 from coag.schema import Phase, RetrievalOutcome
 
 from ._deps import AnyContext, Deps
 from ._leaving_out import leaves_out
+
+DIALOGUE_K = 3
+"""Pieces of what was said before the dialogue that is kept, recalled beside the records."""
 
 
 async def retrieve(context: AnyContext, deps: Deps) -> RetrievalOutcome:
@@ -27,7 +32,9 @@ async def retrieve(context: AnyContext, deps: Deps) -> RetrievalOutcome:
     if deps.memory is not None and query and deps.settings.recall_k and not left_out:
         memory = context.memory_for_now(deps.memory)
         found = await context.retrieve_ltms(memory, k=deps.settings.recall_k)
-        recall = fitting(found, context.budgets)
+        said = await context.recall_dialogue(k=DIALOGUE_K)
+        room = context.budgets.recall_room(context.working_memory.limits)
+        recall = fitting(replace(found, records=(*found.records, *said)), room)
         for problem in recall.problems:
             deps.note(context, "memory", problem, phase=Phase.RETRIEVAL.value)
     return RetrievalOutcome(

@@ -6,6 +6,7 @@ import asyncio
 from dataclasses import dataclass
 from typing import Any
 
+from coag.context import shortened
 from coag.schema import (
     ActionCall,
     ActionResult,
@@ -24,7 +25,8 @@ from coag.schema import (
 from ._guard_deps import AnyContext, GuardDeps, decided_at
 from ._returns import return_percept
 
-RESULT_TEXT = 4_000
+RESULT_TEXT = 200_000
+"""Characters of a result that are kept; tools' own outputs are cut to the window before."""
 CANCELLED = "It was cancelled while it ran. It may or may not have had its effect."
 
 
@@ -169,5 +171,5 @@ def _executed(
         status=ExecutionStatus.FAILED if result.is_error else ExecutionStatus.DONE,
         internal=internal,
         intent_id=None if internal else call.id,
-        result=result.content[:RESULT_TEXT],
+        result=shortened(result.content, RESULT_TEXT),
     )

@@ -51,6 +51,7 @@ class MemoryActions:
         narrowed: Gives the memory as it is now for the person who is served.
         on_written: Told of each commit, right after it; writes it to the trace.
         rewriting: Whether the agent may change its standing rules.
+        remembering: Whether it may remember events and facts.
     """
 
     def __init__(
@@ -62,6 +63,7 @@ class MemoryActions:
         narrowed: Callable[[LongTermMemory], LongTermMemory] = lambda memory: memory,
         on_written: Callable[[Written], None] | None = None,
         rewriting: bool = True,
+        remembering: bool = True,
     ) -> None:
         self._whole = long_term
         self._narrowed = narrowed
@@ -70,10 +72,10 @@ class MemoryActions:
         self._on_written = on_written
         self._offered: tuple[object, tuple[ActionSpec, ...]] | None = None
         """The actions, and the scopes and procedures that they name."""
-        self._actions: dict[str, _Runs] = {
-            EPISODIC_ACTION: self._remember_event,
-            SEMANTIC_ACTION: self._remember_fact,
-        }
+        self._actions: dict[str, _Runs] = {}
+        if remembering:
+            self._actions[EPISODIC_ACTION] = self._remember_event
+            self._actions[SEMANTIC_ACTION] = self._remember_fact
         if rewriting:
             self._actions[PROCEDURAL_ACTION] = self._change_rule
 

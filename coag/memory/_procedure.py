@@ -6,6 +6,7 @@ import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from difflib import unified_diff
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
@@ -150,6 +151,17 @@ def difference(name: str, old: str, new: str) -> str:
 
 def seed_procedures() -> dict[str, Procedure]:
     """The procedures that come with `coag`, by name: one per phase that asks the model."""
+    return dict(_seeds())
+
+
+def is_seed(name: str, text: str) -> bool:
+    """Whether a text is the one that comes with `coag` under this name."""
+    seed = _seeds().get(name)
+    return seed is not None and seed.text == text
+
+
+@cache
+def _seeds() -> Mapping[str, Procedure]:
     folder = files("coag.memory") / "procedures"
     sources = {
         item.name.removesuffix(".md"): item.read_text(encoding="utf-8")

@@ -111,7 +111,11 @@ async def _moved(
     if not certain and known.superseded_by is not None:
         same = saying_so(word, [one for one in rest if one.superseded_by is None])
         if same is not None and at_least(trust_of(same), new.provenance.trust):
-            return None
+            heir = next((one for one in every if one.id == known.superseded_by), None)
+            if heir is None or at_least(trust_of(heir), trust_of(record)):
+                return None
+            # Now that it is trusted more than what took its place, it gives way to its like.
+            return Place(record=record.model_copy(update={"superseded_by": same.id}))
         if how.contradicts and not how.superseded:
             return None
     before = {one.id: one for one in every}

@@ -38,11 +38,16 @@ from ._specs import ModelSpec, SchemeFactory, open_model
 from ._streamed import ANSWER_CHARACTERS, EMPTY_PIECES
 from ._tool_text import calls_in_text, repeats
 from ._unformed import UnformedCall
+from ._window import asked_window, can_be_asked, window_of, with_window
 from ._wording import correction
 
 __all__ = [
     "ask",
     "Asker",
+    "window_of",
+    "with_window",
+    "asked_window",
+    "can_be_asked",
     "AskSettings",
     "CallContext",
     "Answer",

@@ -86,13 +86,18 @@ def is_openai_like(client: ChatCompletionClient) -> bool:
     return _is(client, _OPENAI_LIKE)
 
 
+def is_ollama_like(client: ChatCompletionClient) -> bool:
+    """True for AutoGen's Ollama client and those that are built on it."""
+    return _is(client, _OLLAMA_LIKE)
+
+
 def limit_name_of(client: ChatCompletionClient) -> str | None:
     """The client's name for the completion limit; None if its kind is not known."""
     if is_openai_like(client):
         family = client.model_info["family"]
         own = family == OPENAI_FAMILY or ModelFamily.is_openai(family)
         return COMPLETION_TOKENS if own else MAX_TOKENS
-    if _is(client, _OLLAMA_LIKE):
+    if is_ollama_like(client):
         return NUM_PREDICT
     if _is(client, _ANTHROPIC_LIKE) or isinstance(innermost(client), ScriptedModel):
         return MAX_TOKENS
@@ -114,7 +119,7 @@ def limit_arguments(
 def has_own_limit(client: ChatCompletionClient) -> bool:
     """Whether the client was made with a limit of its completions."""
     outer, _, inner = (limit_name_of(client) or "").partition(".")
-    told = _config_of(innermost(client))
+    told = config_of(innermost(client))
     return (inner in _standing_options(client, outer)) if inner else told.get(outer) is not None
 
 
@@ -123,17 +128,17 @@ def model_name_of(client: ChatCompletionClient) -> str:
     client = innermost(client)
     if isinstance(client, ScriptedModel):
         return client.name
-    name = _config_of(client).get("model")
+    name = config_of(client).get("model")
     return name if isinstance(name, str) else type(client).__name__
 
 
 def _standing_options(client: ChatCompletionClient, name: str) -> dict[str, Any]:
     """What the client was made with under this name: a call's argument would replace it whole."""
-    options = _config_of(innermost(client)).get(name)
+    options = config_of(innermost(client)).get(name)
     return dict(cast("Mapping[str, Any]", options)) if isinstance(options, Mapping) else {}
 
 
-def _config_of(client: ChatCompletionClient) -> Mapping[str, Any]:
+def config_of(client: ChatCompletionClient) -> Mapping[str, Any]:
     """What the client's component says it was made with; empty if it is no such component."""
     try:
         return client.dump_component().config

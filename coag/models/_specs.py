@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeAlias
 from urllib.parse import urlsplit, urlunsplit
@@ -14,6 +15,7 @@ from coag.errors import ConfigurationError, UnknownNameError
 
 from ._clients import COMPLETION_TOKENS, MAX_TOKENS, NUM_PREDICT
 from ._providers import open_anthropic, open_file, open_ollama, open_openai, open_url
+from ._window import with_window
 
 SchemeFactory: TypeAlias = Callable[[str], ChatCompletionClient]
 """Makes a client from what stands after the colon of a spec."""
@@ -23,6 +25,8 @@ _SCHEMES: Mapping[str, tuple[SchemeFactory, str]] = {
     "ollama": (open_ollama, NUM_PREDICT),
     "anthropic": (open_anthropic, MAX_TOKENS),
 }
+
+_WINDOW = re.compile(r"(.+)\?window=(\d{1,9})")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,10 +48,14 @@ class ModelSpec:
     def parse(cls, text: str, *, schemes: Mapping[str, SchemeFactory] | None = None) -> ModelSpec:
         """Reads a spec; `schemes` are further `SCHEME:NAME` forms.
 
+        Any spec may end with `?window=TOKENS`: how much the model reads and writes at once.
+
         Raises:
             UnknownNameError: No form fits; the message lists all.
             ConfigurationError: The form is known but incomplete.
         """
+        if (sized := _WINDOW.fullmatch(text)) is not None:
+            return _with_window(cls.parse(sized[1], schemes=schemes), int(sized[2]))
         own = schemes or {}
         if "://" in text:
             return _from_url(text, own)
@@ -73,6 +81,16 @@ class ModelSpec:
             ConfigurationError: A package is missing, or the component file is not usable.
         """
         return self.factory()
+
+
+def _with_window(spec: ModelSpec, window: int) -> ModelSpec:
+    if window < 1:
+        raise ConfigurationError(f"Model spec {spec.public!r}: window={window} is no size.")
+    return replace(
+        spec,
+        public=f"{spec.public}?window={window}",
+        factory=lambda: with_window(spec.factory(), window),
+    )
 
 
 def open_model(

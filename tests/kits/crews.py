@@ -37,6 +37,7 @@ def foreman(*, log: str, logs: str, depth: Literal["full", "compact"] = "full") 
     return CoagAgent(
         "foreman",
         ScriptedModel(lead),
+        memory=":memory:",
         tools=[carry(Path(log))],
         logs=logs,
         depth=depth,

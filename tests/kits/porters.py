@@ -103,7 +103,7 @@ def porter(
     *,
     log: str,
     logs: str | None = None,
-    memory: str | None = None,
+    memory: str = ":memory:",
     depth: Literal["full", "compact"] = "full",
     without: Sequence[Part] = (),
 ) -> CoagAgent:
@@ -148,7 +148,13 @@ def scholar(*, logs: str) -> CoagAgent:
     """An agent that learns, and keeps it in RAM."""
     recipe = Recipe(factory="kits.porters:scholar", arguments={"logs": logs})
     return CoagAgent(
-        "scholar", ScriptedModel(learn), logs=logs, depth="compact", recipe=recipe, proposal="json"
+        "scholar",
+        ScriptedModel(learn),
+        memory=":memory:",
+        logs=logs,
+        depth="compact",
+        recipe=recipe,
+        proposal="json",
     )
 
 

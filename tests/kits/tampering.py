@@ -91,6 +91,7 @@ def butler(logs: Path, **settings: Any) -> CoagAgent:
         model,
         tools=[fetch, lift],
         constraints=[keeps_the_vase],
+        memory=":memory:",
         logs=logs,
         proposal="json",
         **settings,

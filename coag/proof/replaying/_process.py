@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from coag.agent import CoagAgent, Doubles, Mind, Remains, staged, take_up, taking_up
 from coag.context import WorkingMemory
@@ -56,7 +57,7 @@ class Process:
         memory: The memory of the replay.
         listed: The external actions that were listed last.
         later: Whether another process was there before.
-        proposal: How the run's model proposed, where the agent leaves that to its model.
+        configuration: What the run's `run.json` says of its agent.
         left_out: Names of constraints that a fork goes on without.
     """
 
@@ -69,7 +70,7 @@ class Process:
         memory: TapeMemory,
         listed: list[ActionSpec],
         later: bool,
-        proposal: str | None = None,
+        configuration: Mapping[str, Any],
         left_out: Sequence[str] = (),
     ) -> None:
         self._sink = sink
@@ -91,7 +92,10 @@ class Process:
                 external=self._actions,
                 around=self._around,
                 reconcile=self._reconcile,
-                proposal=proposal,
+                proposal=configuration.get("settings", {}).get("proposal"),
+                # Runs of older versions do not say: they always offered actions of memory.
+                remembering=bool(configuration.get("remembering", True)),
+                rewriting=bool(configuration.get("rewriting", True)),
             ),
         )
         rules = TapeRules(mind.deps.constraints, sink, from_outside=later, left_out=left_out)

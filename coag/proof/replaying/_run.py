@@ -107,7 +107,6 @@ class Replayed:
 
     def _process_of(self, agent: CoagAgent, *, later: bool) -> Process:
         self._memory = self._memory or empty_memory(agent)
-        proposal = self.info.configuration.get("settings", {}).get("proposal")
         return Process(
             agent,
             self.info.id,
@@ -115,7 +114,7 @@ class Replayed:
             memory=self._memory,
             listed=self._listed,
             later=later,
-            proposal=proposal,
+            configuration=self.info.configuration,
             left_out=constraints_left_out(self.info.parent),
         )
 

@@ -67,7 +67,9 @@ async def wait() -> str:
 
 async def after(*messages: TextMessage, acts: list[Proposal]) -> CoagAgent:
     """An agent that heard the messages one by one and then did the acts."""
-    agent = CoagAgent("scout", brain(*acts, respond()), tools=[look, wait], proposal="json")
+    agent = CoagAgent(
+        "scout", brain(*acts, respond()), tools=[look, wait], memory=":memory:", proposal="json"
+    )
     await agent.on_messages(messages, CancellationToken())
     return agent
 

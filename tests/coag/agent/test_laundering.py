@@ -82,7 +82,7 @@ async def read_mail() -> str:
 
 def clerk(
     *acts: Proposal,
-    memory: LongTermMemory | Path | None = None,
+    memory: LongTermMemory | Path | str = ":memory:",
     logs: Path | None = None,
     tools: bool = True,
     gate: GateSettings | None = None,
@@ -214,7 +214,9 @@ class Board:
 
 
 async def test_what_a_module_shows_taints_before_anything_is_written() -> None:
-    agent = CoagAgent("clerk", brain(PARAPHRASE, respond()), modules=[Board()], proposal="json")
+    agent = CoagAgent(
+        "clerk", brain(PARAPHRASE, respond()), memory=":memory:", modules=[Board()], proposal="json"
+    )
     await say(agent)
     (record,) = records(agent)
     assert (record.provenance.trust, record.provenance.shown) == (Trust.UNTRUSTED, ("board",))
@@ -225,7 +227,13 @@ async def test_what_a_module_shows_taints_before_anything_is_written() -> None:
 async def test_what_another_contexts_dialogue_shows_taints_too() -> None:
     earlier = [UserMessage(content=POISON, source="eve")]
     context = UnboundedChatCompletionContext(initial_messages=[*earlier])
-    agent = CoagAgent("clerk", brain(PARAPHRASE, respond()), model_context=context, proposal="json")
+    agent = CoagAgent(
+        "clerk",
+        brain(PARAPHRASE, respond()),
+        memory=":memory:",
+        model_context=context,
+        proposal="json",
+    )
     await say(agent)
     (record,) = records(agent)
     assert (record.provenance.trust, record.provenance.shown) == (Trust.UNTRUSTED, ("eve",))

@@ -18,7 +18,7 @@ RULE = '{"procedure": "proposal", "operation": "add", "rule": "Be kind.", "reaso
 
 
 def _agent(model: ScriptedModel, **further: Any) -> CoagAgent:
-    return CoagAgent("clerk", model, proposal="json", **further)
+    return CoagAgent("clerk", model, memory=":memory:", proposal="json", **further)
 
 
 async def test_the_action_that_changes_rules_is_neither_offered_nor_run() -> None:

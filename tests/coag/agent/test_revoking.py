@@ -36,7 +36,7 @@ async def read_sign() -> str:
     return POISON
 
 
-def porter(memory: LongTermMemory | None = None, logs: Path | None = None) -> CoagAgent:
+def porter(memory: LongTermMemory | str = ":memory:", logs: Path | None = None) -> CoagAgent:
     rule = {"procedure": "reasoning", "operation": "add", "rule": RULE, "reason": "It was told."}
     mind = brain(
         ("read_sign", "{}"),
@@ -155,7 +155,7 @@ async def test_decision_of_the_write_policy_is_told_when_nothing_was_written() -
         (SEMANTIC_ACTION, '{"fact": "\\u2060"}'),
         respond(),
     )
-    agent = CoagAgent("porter", mind, proposal="json")
+    agent = CoagAgent("porter", mind, memory=":memory:", proposal="json")
     await say(agent)
     results = [
         (record.status.value, record.result)

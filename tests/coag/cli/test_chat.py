@@ -49,7 +49,8 @@ async def echo(body: dict[str, Any], _request: Request) -> Response:
     """Answers with what was said last."""
     prompt = body["messages"][-1]["content"]
     lines = prompt.splitlines()
-    said = [line for line in lines if line.startswith("user: ")][-1].removeprefix("user: ")
+    told = [line for line in lines if line.startswith("user: ")]
+    said = told[-1].removeprefix("user: ") if told else "(the goal above)"
     if said == "(the goal above)":
         said = lines[lines.index("## Goal") + 2]
     return JSONResponse(openai_body({"content": deliberation("respond", text=f"You said: {said}")}))

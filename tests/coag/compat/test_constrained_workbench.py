@@ -422,11 +422,11 @@ async def test_whatever_a_tool_does_ends_in_a_result() -> None:
     assert "fails raised ValueError: no such file" in raised.content
     assert "it may have acted. Its outcome is unknown. Find out" in late.content
     assert "was cancelled by itself" in cancelled.content
-    assert 4_000 < len(flooded.content) < 4_100
+    assert 40_000 < len(flooded.content) <= 48_000
     assert ended.messages[-1].to_text() == "Done."
     receipts = only(bench.records, Receipt)
     assert sorted(r.status for r in receipts) == ["done", "failed", "unknown", "unknown"]
-    assert all(len(r.content) < 4_100 for r in receipts)
+    assert all(len(r.content) <= 48_000 for r in receipts)
     kinds = [percept.kind for percept in only(bench.records, Percept)]
     assert kinds.count(PerceptKind.UNKNOWN_OUTCOME) == 2
 

@@ -145,8 +145,20 @@ async def test_megabytes_of_output_are_cut_with_a_note() -> None:
         return "x" * 2_000_000
 
     result = await run(ToolRunner([flood]), "flood")
-    assert len(result.content) < 4_100
-    assert "1996000 of 2000000 characters cut" in result.content
+    assert len(result.content) <= 48_000
+    assert "of 2,000,000 characters left out here]" in result.content
+
+
+async def test_what_an_agent_can_read_on_in_says_how() -> None:
+    async def flood() -> str:
+        """Floods."""
+        return "\n".join(f"line {number}" for number in range(10_000))
+
+    result = await run(ToolRunner([flood], readable=lambda: 1_000), "flood")
+    assert len(result.content) <= 1_000
+    assert result.content.startswith("line 0\n")
+    assert result.content.endswith("line 9999")
+    assert 'read_more(of="t' in result.content
 
 
 async def test_a_workbench_brings_its_tools() -> None:
@@ -353,8 +365,8 @@ def test_data_beyond_our_bounds_is_not_kept(text: str) -> None:
 
 def test_data_longer_than_the_output_is_kept_within_its_own_bound() -> None:
     text = json.dumps({"rows": "x" * 10_000})
-    result = read_result(text)
-    assert len(result.content) < 4_100
+    result = read_result(text, limit=4_000)
+    assert len(result.content) <= 4_000
     assert result.data == {"rows": "x" * 10_000}
 
 

@@ -217,7 +217,7 @@ def test_the_default_state_counts_what_tools_did() -> None:
     assert context.state == AssistantState(
         tool_calls=2, successes=1, last_tool="go", last_failed=True
     )
-    assert context.describe() == "2 tool call(s) so far; the last, go, failed."
+    assert context.describe() == ""
 
 
 def test_resources_alone_are_no_progress() -> None:

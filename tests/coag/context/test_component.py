@@ -101,7 +101,7 @@ def test_every_round_trip_of_a_plain_context_is_equal(
 def test_a_component_tells_how_the_context_renders() -> None:
     config = CoagContext[Any]().dump_component().config
     assert config["rendering"] == "isolated"
-    assert config["budgets"] == Budgets().model_dump()
+    assert config["budgets"] == Budgets().model_dump(exclude_none=True)
     assert config["perceptual_state_schema"] == "coag.context:AssistantState"
 
 

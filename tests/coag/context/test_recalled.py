@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kits.remembered import remembered
 
-from coag.context import Budgets, fitting
+from coag.context import fitting
 from coag.memory import Recall
 from coag.schema import Lineage, RecalledRecord, estimate_tokens
 
@@ -22,19 +22,19 @@ def shown(recall: Recall) -> list[str]:
 
 def test_what_fits_stays_as_it_is() -> None:
     recall = Recall(records=(hit("one"), hit("two")))
-    assert fitting(recall, Budgets()) is recall
+    assert fitting(recall, 1_000) is recall
 
 
 def test_record_that_is_too_long_gives_way_to_shorter_ones_behind_it() -> None:
     long = hit("many words " * 100)
-    recall = fitting(Recall(records=(hit("one"), long, hit("two"))), Budgets(recalled=100))
+    recall = fitting(Recall(records=(hit("one"), long, hit("two"))), 100)
     assert shown(recall) == ["one", "two"]
     assert recall.left_out == (long.record.id,)
 
 
 def test_best_record_stays_however_long_it_is() -> None:
     long = hit("many words " * 100)
-    recall = fitting(Recall(records=(long, hit("two"))), Budgets(recalled=100))
+    recall = fitting(Recall(records=(long, hit("two"))), 100)
     assert shown(recall) == [long.record.text]
 
 
@@ -43,18 +43,17 @@ def test_contradiction_of_which_one_side_is_left_out_is_not_told() -> None:
     rumour = hit("one", held.record.id)
     pair = (rumour.record.id, held.record.id)
     recall = Recall(records=(rumour, held), contradictions=(pair,), problems=("late",))
-    trimmed = fitting(recall, Budgets(recalled=100))
+    trimmed = fitting(recall, 100)
     assert (trimmed.contradictions, trimmed.problems) == ((), ("late",))
 
 
 @given(sizes=st.lists(st.integers(1, 60), max_size=8), budget=st.integers(20, 200))
 def test_what_is_shown_fits_and_nothing_is_lost_unsaid(sizes: list[int], budget: int) -> None:
     hits = tuple(hit(f"{n} " + "word " * size) for n, size in enumerate(sizes))
-    budgets = Budgets(recalled=budget)
-    recall = fitting(Recall(records=hits), budgets)
+    recall = fitting(Recall(records=hits), budget)
     assert {one.record.id for one in recall.records} | set(recall.left_out) == {
         one.record.id for one in hits
     }
     used = sum(estimate_tokens(one.record.text) for one in recall.records)
     assert used <= budget or len(recall.records) == 1
-    assert fitting(recall, budgets) is recall
+    assert fitting(recall, budget) is recall

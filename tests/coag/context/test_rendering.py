@@ -154,7 +154,7 @@ def test_messages_enter_as_quoted_data_not_as_instructions() -> None:
 
 @pytest.mark.parametrize("rendering", list(Rendering))
 def test_the_size_of_a_prompt_does_not_grow_with_the_run(rendering: Rendering) -> None:
-    context = CoagContext[Any](rendering=rendering)
+    context = CoagContext[Any](rendering=rendering, budgets=Budgets(window=8_000))
 
     def size_after(cycle: int) -> int:
         hear(context, "word " * 500, cycle)
@@ -163,8 +163,8 @@ def test_the_size_of_a_prompt_does_not_grow_with_the_run(rendering: Rendering) -
 
     sizes = [size_after(cycle) for cycle in range(1, 31)]
 
-    assert sizes[-1] <= sizes[20] * 1.02
-    assert max(sizes) < 8_000
+    assert sizes[-1] <= sizes[20] * 1.1
+    assert max(sizes) <= 6_000
 
 
 def test_candidates_are_numbered_and_show_their_projection() -> None:
@@ -191,10 +191,10 @@ def test_candidates_are_numbered_and_show_their_projection() -> None:
 
 
 def test_a_long_section_is_cut_with_a_note() -> None:
-    context = CoagContext[Any](budgets=Budgets(state=20))
+    context = CoagContext[Any](budgets=Budgets(state=60))
     material = PhaseMaterial(instructions={}, forms={}, description="wide " * 200)
     text = context.build_prompt(Phase.REASONING, material)[1].content
-    assert "tokens cut]" in text
+    assert " [cut]" in text
 
 
 # ---- the list of actions ----

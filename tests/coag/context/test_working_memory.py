@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coag.context import WorkingMemory, rebuild
+from coag.context import Limits, WorkingMemory, rebuild
 from coag.context._working_memory import DEEDS_KEPT, DIALOGUE_KEPT
 from coag.errors import PhaseViolation, StateError
 from coag.schema import (
@@ -168,16 +168,35 @@ def test_what_evaluation_rejected_is_kept_until_something_is_done_or_for_three_c
 
 
 def test_what_is_kept_is_bounded_however_long_the_run() -> None:
-    memory = WorkingMemory(activity="main")
-    for number in range(40):
-        memory = memory.perceive(percept(f"message {number}"))
+    limits = Limits(dialogue=300, results=200)
+    memory = WorkingMemory(activity="main", limits=limits)
+    for number in range(90):
+        memory = memory.perceive(percept(f"My number is {number}."))
         memory = run_cycle(
-            memory, status=ExecutionStatus.DONE, action="act", arguments={"n": number}, result="r"
+            memory,
+            status=ExecutionStatus.DONE,
+            action="act",
+            arguments={"n": number},
+            result=f"result {number} " + "r" * 400,
         )
 
-    assert len(memory.dialogue) == DIALOGUE_KEPT
+    assert sum(len(said.content) for said in memory.dialogue) <= 300
+    assert memory.dialogue[-1].content == "My number is 89."
     assert len(memory.deeds) == DEEDS_KEPT
-    assert memory.deeds[-1].arguments == {"n": 39}
+    assert memory.deeds[-1].arguments == {"n": 89}
+    assert len(memory.deeds[-1].result) > 400
+    assert memory.deeds[0].result.endswith("characters is not kept]")
+    assert memory.earlier is not None
+    assert memory.earlier.messages + len(memory.dialogue) == 90
+    assert "user: My number is 71." in memory.earlier.lines()
+
+
+def test_dialogue_is_bounded_by_the_number_of_its_messages_too() -> None:
+    memory = WorkingMemory(activity="main")
+    for number in range(DIALOGUE_KEPT + 10):
+        memory = memory.perceive(percept(f"message {number}"))
+    assert len(memory.dialogue) == DIALOGUE_KEPT
+    assert memory.dialogue[0].content == "message 10"
 
 
 def test_it_dumps_to_json_and_loads_to_the_same_value_at_every_boundary() -> None:

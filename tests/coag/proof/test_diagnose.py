@@ -87,6 +87,7 @@ async def run(
         model_context=context,
         max_tool_iterations=actions,
         constraints=rules,
+        memory=":memory:",
         depth="full",
         proposal="json",
     )

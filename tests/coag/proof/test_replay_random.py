@@ -174,8 +174,8 @@ def test_a_random_change_of_what_code_computed_is_found(
 
 
 _WORDS = (
-    "status", "goal_status", "decided_by", "proposed_by", "kind", "trust", "what", "failure",
-    "expires_at",
+    "status", "record", "goal_status", "decided_by", "proposed_by", "kind", "trust", "what",
+    "failure", "expires_at",
 )  # fmt: skip
 """Fields that may hold some words only, so that with another one it is no trace any more."""
 

@@ -1,0 +1,79 @@
+"""What has no room in a prompt or in working memory any more, kept to be found again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Generic
+
+from coag.schema import BYTES_PER_TOKEN, RecalledRecord
+
+from ._allotment import shortened
+from ._archive import DialogueArchive
+from ._budgets import Budgets
+from ._foreseeing import ForeseesPercepts
+from ._originals import Originals, ReadMore
+from ._states import StateT
+from ._working_memory import WorkingMemory
+
+
+class KeepsDialogue(ForeseesPercepts[StateT], Generic[StateT]):
+    """Fits a context to the model's window, and keeps what does not fit."""
+
+    budgets: Budgets
+
+    def _begin_keeping(self) -> None:
+        self.archive = DialogueArchive()
+        """What was said before the dialogue that is kept."""
+        self.originals = Originals()
+        """Texts of which a prompt shows a part."""
+        self._window: int | None = None
+
+    def fit(self, window: int | None) -> None:
+        """Takes over how much the model reads and writes at once, in tokens; None for unknown.
+
+        `Budgets.window` comes first. What an agent was restored to from a trace stays as it was.
+        """
+        self._window = window
+        self._memory = self._memory.model_copy(update={"limits": self.budgets.limits(window)})
+
+    @property
+    def output_characters(self) -> int:
+        """Characters of one tool's output that prompts show at most."""
+        return self.budgets.output_characters(self._memory.limits)
+
+    def fitting(self, text: str) -> str:
+        """A message as far as a prompt could hold it, with a way to the rest."""
+        most = self._memory.limits.prompt * BYTES_PER_TOKEN
+        if len(text) <= most:
+            return text
+        return shortened(text, most, self.originals.keep(text))
+
+    def reading_more(self) -> ReadMore:
+        """The action that shows what was cut or has left the dialogue."""
+        return ReadMore(
+            self.originals, self.archive.text, self._may_cut, lambda: self.output_characters // 2
+        )
+
+    def _may_cut(self) -> bool:
+        """Whether something was cut, or there is so much that something may be."""
+        memory = self._memory
+        if self.originals or memory.earlier is not None:
+            return True
+        held = sum(len(one.content) for one in (*memory.dialogue, *memory.percepts))
+        held += sum(len(deed.result) for deed in memory.deeds)
+        return held > memory.limits.prompt  # a quarter of it, in characters
+
+    async def recall_dialogue(self, *, k: int) -> Sequence[RecalledRecord]:
+        """What was said before the dialogue that is kept and matters now, best first."""
+        return await self.archive.search(self.retrieval_query(), k)
+
+    def _keep_since(self, before: WorkingMemory) -> None:
+        """Keeps what has left the dialogue, to be found again."""
+        if self._memory.earlier is before.earlier:
+            return
+        now = set(map(id, self._memory.dialogue))
+        self.archive.add(one for one in before.dialogue if id(one) not in now)
+
+    def _forget_kept(self) -> None:
+        self.archive.clear()
+        self.originals.clear()

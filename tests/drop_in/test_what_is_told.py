@@ -1,0 +1,229 @@
+"""What reaches AssistantAgent's model reaches ours: tasks, messages, results and earlier turns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+from autogen_agentchat.agents import AssistantAgent
+from autogen_agentchat.messages import BaseChatMessage, TextMessage
+from autogen_agentchat.teams import RoundRobinGroupChat
+from autogen_core import CancellationToken, FunctionCall
+from kits.guide import FORMS
+
+from coag import CoagAgent, CoagContext, ScriptedModel
+from coag.context import READ_MORE, Budgets
+from coag.errors import WindowTooSmallError
+from coag.models import ScriptedReply, ScriptedRequest, scripted_answers
+from coag.schema import estimate_tokens
+
+Make = Callable[..., Any]
+
+
+def ours(name: str, model: ScriptedModel, **given: Any) -> CoagAgent:
+    return CoagAgent(name, model, depth="compact", proposal="native", **given)
+
+
+def deliberate(name: str, model: ScriptedModel, **given: Any) -> CoagAgent:
+    return CoagAgent(name, model, proposal="native", **given)
+
+
+def lines(count: int, of: str = "row") -> str:
+    """Lines of which each can be told from all others."""
+    return "\n".join(f"{of} {number}: {number * 7919 % 100_003}." for number in range(count))
+
+
+def answering(text: str = "Done.") -> ScriptedModel:
+    """A model that always gives the same answer."""
+
+    def reply(request: ScriptedRequest) -> ScriptedReply:
+        return text if request.schema_name is None else FORMS[request.schema_name]
+
+    return ScriptedModel(reply)
+
+
+def tokens(request: ScriptedRequest) -> int:
+    """About how many tokens a request has."""
+    return estimate_tokens(request.text) + sum(estimate_tokens(str(one)) for one in request.tools)
+
+
+def missing(text: str, request: ScriptedRequest) -> list[str]:
+    """The lines of a text that a request does not show."""
+    shown = {line.strip() for line in request.text.splitlines()}
+    joined = request.text
+    return [line for line in text.splitlines() if line not in shown and line not in joined]
+
+
+@pytest.mark.parametrize("make", [AssistantAgent, ours, deliberate])
+@pytest.mark.parametrize("characters", [500, 1_600, 8_000, 50_000])
+async def test_a_task_is_whole(make: Make, characters: int) -> None:
+    task = lines(characters // 15)[:characters]
+    model = answering()
+    await make("a", model).run(task=task)
+    assert [missing(task, request) for request in model.requests] == [[]] * len(model.requests)
+
+
+@pytest.mark.parametrize("make", [AssistantAgent, ours, deliberate])
+async def test_what_three_experts_wrote_is_whole(make: Make) -> None:
+    words = [lines(260, f"expert {number} says") for number in range(3)]
+    experts = [make(f"expert_{n}", answering(text)) for n, text in enumerate(words)]
+    last = answering()
+    team = RoundRobinGroupChat([*experts, make("last", last)], max_turns=4)
+    await team.run(task="What do you think?")
+    assert all(len(text) > 4_000 for text in words)
+    assert [missing(text, last.requests[-1]) for text in words] == [[], [], []]
+
+
+def fetch(page: int) -> str:
+    """Fetches a page."""
+    return lines(250, f"page {page}")
+
+
+@pytest.mark.parametrize("make", [AssistantAgent, ours])
+async def test_results_of_parallel_calls_are_whole(make: Make) -> None:
+    calls = [FunctionCall(id=f"c{n}", name="fetch", arguments=f'{{"page": {n}}}') for n in range(3)]
+    model = ScriptedModel(scripted_answers([calls, "Read."]))
+    await make("a", model, tools=[fetch], reflect_on_tool_use=True).run(task="Read three pages.")
+    assert [missing(fetch(n), model.requests[-1]) for n in range(3)] == [[], [], []]
+
+
+@pytest.mark.parametrize("make", [AssistantAgent, ours])
+async def test_results_of_earlier_rounds_are_whole(make: Make) -> None:
+    rounds = [[FunctionCall(id="c", name="fetch", arguments=f'{{"page": {n}}}')] for n in range(4)]
+    model = ScriptedModel(scripted_answers([*rounds, "Read."]))
+    await make("a", model, tools=[fetch], max_tool_iterations=6).run(task="Read four pages.")
+    assert [missing(fetch(n), model.requests[-1]) for n in range(4)] == [[], [], [], []]
+
+
+@pytest.mark.parametrize("make", [AssistantAgent, ours])
+async def test_a_fact_of_the_first_turn_is_there_in_every_turn(make: Make) -> None:
+    model = answering("I see.")
+    agent = make("a", model)
+    await agent.run(task="I am allergic to peanuts.")
+    for turn in range(2, 51):
+        await agent.run(task=f"Tell me something about dish {turn}.")
+        assert "allergic to peanuts" in model.requests[-1].text
+
+
+def small(window: int = 2_000) -> CoagContext[Any]:
+    """A context for a model with a small window."""
+    return CoagContext[Any](budgets=Budgets(window=window))
+
+
+async def test_a_fact_that_left_the_prompt_is_kept_in_short_and_found_when_it_matters() -> None:
+    model = answering(lines(10, "As to your question"))
+    agent = ours("a", model, model_context=small())
+    await agent.run(task="I am allergic to peanuts.")
+    await agent.run(task="The key of the shed hangs behind the blue clock in the kitchen.")
+    for turn in range(3, 51):
+        await agent.run(task=f"What is to be said of topic {turn}? " + lines(8, f"Remark {turn}"))
+    memory = agent.context.working_memory
+    assert memory.earlier is not None
+    assert memory.earlier.messages > 50
+    assert "allergic to peanuts" in model.requests[-1].text
+    await agent.run(task="Where hangs the key of the shed?")
+    assert "behind the blue clock" in model.requests[-1].text
+    assert max(map(tokens, model.requests)) < 1_600
+
+
+async def test_what_was_found_again_is_dated_data_with_its_speaker() -> None:
+    model = answering(lines(10, "As to your question"))
+    agent = ours("a", model, model_context=small())
+    await agent.run(task="The key of the shed hangs behind the blue clock.")
+    for turn in range(30):
+        await agent.run(task=f"Topic {turn}? " + lines(8, f"Remark {turn}"))
+    await agent.run(task="Where hangs the key of the shed?")
+    hits = agent.context.working_memory.cognitive_state.retrieval
+    assert hits is not None
+    found = [hit.record for hit in hits.records if "blue clock" in hit.record.text]
+    assert [one.text.partition(":")[0] for one in found] == ["user"]
+    assert {one.provenance.trust for one in found} == {"user"}
+
+
+async def test_an_archive_goes_through_a_saved_state() -> None:
+    model = answering(lines(10, "As to your question"))
+    agent = ours("a", model, model_context=small())
+    await agent.run(task="The key of the shed hangs behind the blue clock.")
+    for turn in range(30):
+        await agent.run(task=f"Topic {turn}? " + lines(8, f"Remark {turn}"))
+    again = answering()
+    other = ours("a", again, model_context=small())
+    await other.load_state(await agent.save_state())
+    await other.run(task="Where hangs the key of the shed?")
+    assert "blue clock" in again.requests[-1].text
+
+
+def huge() -> str:
+    """Gives a megabyte."""
+    return lines(50_000, "record") + "\nthe very end"
+
+
+async def test_a_megabyte_is_shown_in_part_with_a_way_to_the_rest() -> None:
+    seen: list[str] = []
+
+    def read_on(request: ScriptedRequest) -> ScriptedReply:
+        if not seen:
+            seen.append("")
+            return [FunctionCall(id="1", name="huge", arguments="{}")]
+        if len(seen) == 1:
+            name, start = note(request.text)
+            seen.append(name)
+            assert READ_MORE in {tool["name"] for tool in request.tools}
+            arguments = f'{{"of": "{name}", "start": {start}}}'
+            return [FunctionCall(id="2", name=READ_MORE, arguments=arguments)]
+        return "Read."
+
+    model = ScriptedModel(read_on)
+    agent = ours("a", model, tools=[huge])
+    result = await agent.run(task="Get it.")
+    assert result.messages[-1].to_text() == "Read."
+    first, second = model.requests[1].text, model.requests[2].text
+    assert "record 0: 0." in first
+    assert "the very end" in first
+    assert "left out here" in first
+    assert f'{READ_MORE}(of="{seen[1]}"' in second
+    _, start = note(first)
+    assert huge()[start : start + 200] in second.replace("\n  ", "\n")
+    assert max(map(tokens, model.requests)) < 24_000
+
+
+def note(text: str) -> tuple[str, int]:
+    """What the note in a cut text says to ask for."""
+    asked = text.partition(f'{READ_MORE}(of="')[2]
+    return asked.partition('"')[0], int(asked.partition("start=")[2].partition(")")[0])
+
+
+async def test_a_text_that_is_asked_for_and_not_kept_is_a_failed_call() -> None:
+    call = [FunctionCall(id="1", name=READ_MORE, arguments='{"of": "t0"}')]
+    model = ScriptedModel(scripted_answers([call, "I see."]))
+    agent = ours("a", model, tools=[huge], model_context=small(400))
+    agent.context.originals.keep("something else")
+    await agent.run(task="Read on.")
+    assert "No text 't0' is kept" in model.requests[-1].text
+
+
+@pytest.mark.parametrize("make", [ours, deliberate])
+async def test_a_window_too_small_for_the_task_is_told_before_the_model_is_asked(
+    make: Make,
+) -> None:
+    model = answering()
+    agent = make("a", model, tools=[fetch], model_context=small(1_000))
+    with pytest.raises(WindowTooSmallError, match=r"goal [\d,]+\) and may have 750 of .* 1,000"):
+        await agent.run(task=lines(300))
+    assert model.calls == 0
+    assert (await agent.run(task="Hello.")).messages[-1].to_text() == "Done."
+
+
+async def test_a_thread_of_thousands_of_messages_costs_what_a_short_one_does() -> None:
+    model = answering("Noted.")
+    agent = ours("a", model, model_context=small(8_000))
+    said: Sequence[BaseChatMessage] = [
+        TextMessage(content=f"Message {number} says {number * 7}.", source=f"member_{number % 5}")
+        for number in range(3_000)
+    ]
+    await agent.on_messages(said, CancellationToken())
+    await agent.on_messages(said[:20], CancellationToken())
+    assert tokens(model.requests[-1]) < 6_000
+    assert len(agent.context.working_memory.dialogue) <= 400
+    assert len(agent.context.archive) > 2_000
