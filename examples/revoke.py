@@ -41,9 +41,8 @@ def script(request: ScriptedRequest) -> ScriptedReply:
 
 async def main() -> None:
     """Lets the poison spread, and takes it back."""
-    agent = CoagAgent(
-        "porter", ScriptedModel(script), memory=":memory:", depth="compact", proposal="json"
-    )
+    model = ScriptedModel(script)
+    agent = CoagAgent("porter", model, memory=":memory:", depth="compact", proposal="json")
     await agent.run(task="Where do all keys belong? Under the mat?")
     memory = agent.long_term_memory
     (poison,) = (await memory.recall("keys", kind=MemoryKind.EPISODIC)).records

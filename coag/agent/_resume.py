@@ -24,6 +24,7 @@ from coag.schema import (
     Note,
     Outcome,
     Percept,
+    PerceptKind,
     Receipt,
     ReceiptStatus,
     RetrievalOutcome,
@@ -72,6 +73,8 @@ class Remains:
     """What a fork changes once the mind stands there; it may raise, and then nothing begins."""
     begun: bool = False
     """True if there is any record."""
+    said: list[Percept | ExecutionOutcome] = field(default_factory=list[Percept | ExecutionOutcome])
+    """Messages and answers, from the run's beginning."""
     rules: tuple[str, ...] = ()
     """The constraints that were in force in the last cycle."""
     _told: bool = True
@@ -96,6 +99,7 @@ class Remains:
                 self.written.append(record)
             case _:
                 self.since.append(record)
+                self._hear(record)
                 if isinstance(record, RetrievalOutcome):
                     self.rules = record.constraints
                 if record.record == "outcome":
@@ -103,6 +107,13 @@ class Remains:
                 if isinstance(record, ExecutionOutcome):
                     self.intents, self.receipts = [], {}
         self._count_ids(record)
+
+    def _hear(self, record: TraceRecord) -> None:
+        if isinstance(record, Percept):
+            if record.kind is PerceptKind.MESSAGE:
+                self.said.append(record)
+        elif isinstance(record, ExecutionOutcome) and record.response is not None:
+            self.said.append(record)
 
     def _begin_with(self, snapshot: Snapshot) -> None:
         self.snapshot, self.since = snapshot, []
@@ -163,6 +174,7 @@ async def restore(mind: Mind, remains: Remains) -> None:
         _take_up(remains.snapshot, mind)
     for record in _state_records(remains):
         await _take_again(record, mind)
+    context.take_up_said(remains.said)
     deps.constraints.pin()
     if remains.intents and context.working_memory.in_cycle:
         outcome = _finish_intents(remains.intents, remains.receipts, mind)
@@ -270,5 +282,6 @@ def _result_of(receipt: Receipt | None) -> ActionResult:
         told = f" {receipt.content}" if receipt and receipt.content else ""
         return ActionResult(content=UNKNOWN + told, is_error=True, outcome_unknown=True)
     failed = receipt.status is ReceiptStatus.FAILED
-    result = read_result(receipt.content, is_error=failed)
+    whole = len(receipt.content)
+    result = read_result(receipt.content, is_error=failed, limit=whole)
     return result.model_copy(update={"failure": receipt.failure})

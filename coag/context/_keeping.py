@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Generic
 
-from coag.schema import BYTES_PER_TOKEN, RecalledRecord
+from coag.schema import BYTES_PER_TOKEN, ExecutionOutcome, Percept, RecalledRecord, Trust
 
 from ._allotment import shortened
 from ._archive import DialogueArchive
@@ -13,7 +13,7 @@ from ._budgets import Budgets
 from ._foreseeing import ForeseesPercepts
 from ._originals import Originals, ReadMore
 from ._states import StateT
-from ._working_memory import WorkingMemory
+from ._working_memory import Utterance, WorkingMemory
 
 
 class KeepsDialogue(ForeseesPercepts[StateT], Generic[StateT]):
@@ -74,6 +74,31 @@ class KeepsDialogue(ForeseesPercepts[StateT], Generic[StateT]):
         now = set(map(id, self._memory.dialogue))
         self.archive.add(one for one in before.dialogue if id(one) not in now)
 
+    def take_up_said(self, said: Sequence[Percept | ExecutionOutcome]) -> None:
+        """Takes in what a trace tells was said: the messages, and the outcomes with an answer."""
+        memory = self._memory
+        count = 0 if memory.earlier is None else memory.earlier.messages
+        end = max(0, len(said) - len(memory.dialogue))
+        self.archive.clear()
+        self.archive.add(map(_utterance, said[max(0, end - count) : end]))
+
     def _forget_kept(self) -> None:
         self.archive.clear()
         self.originals.clear()
+
+
+def _utterance(said: Percept | ExecutionOutcome) -> Utterance:
+    if isinstance(said, Percept):
+        own = said.trust is Trust.DEVELOPER
+        return Utterance(
+            source=said.source, own=own, trust=said.trust, content=said.content, at=said.at
+        )
+    # Whether it was shown anything untrusted is not looked up: its words vouch for nothing.
+    return Utterance(
+        source="self",
+        own=True,
+        trust=Trust.DEVELOPER,
+        content=said.response or "",
+        at=said.at,
+        shown_untrusted=True,
+    )
