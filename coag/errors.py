@@ -135,7 +135,8 @@ class StateError(CoagError):
 class ModelCallError(CoagError, RuntimeError):
     """A model could not be asked: the server refused, was unreachable or broke off.
 
-    The client's own error is its cause.
+    The client's own error is its cause, and its own type is a base of the error: `except
+    openai.RateLimitError` catches it, with its `response` and `status_code`.
     """
 
     def __init__(self, model: str, reason: str) -> None:

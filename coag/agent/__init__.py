@@ -2,6 +2,7 @@
 
 from ._coag_agent import SYSTEM_MESSAGE, CoagAgent
 from ._component import CoagAgentConfig
+from ._events import PHASE_LISTENER
 from ._mind import Mind
 from ._rebuild import Doubles, build_again, rebuild, staged, take_up, twin
 from ._recipes import load_factory, takes_rebuild
@@ -13,6 +14,7 @@ from ._stand_in import Answered, AnswerSource
 __all__ = [
     "CoagAgent",
     "CoagAgentConfig",
+    "PHASE_LISTENER",
     "SYSTEM_MESSAGE",
     "Mind",
     "build_again",

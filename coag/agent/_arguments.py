@@ -35,7 +35,9 @@ def tool_runner(
         ConfigurationError: Both were given, or names are not unique.
     """
     if tools and workbench:
-        raise ConfigurationError("Give tools or a workbench, not both.")
+        raise ConfigurationError(
+            "Tools cannot be used with a workbench: give tools or a workbench, not both."
+        )
     benches = [workbench] if isinstance(workbench, Workbench) else list(workbench or ())
     return ToolRunner(tools or (), benches, timeout=timeout, on_event=on_event, readable=characters)
 
@@ -46,13 +48,20 @@ def context_from(given: ChatCompletionContext | None) -> CoagContext[Any]:
     Raises:
         ConfigurationError: It is no context.
     """
-    if given is not None and not isinstance(given, ChatCompletionContext):  # pyright: ignore[reportUnnecessaryIsInstance] - from outside
+    if given is not None and not _is_context(given):
         raise ConfigurationError(
             f"model_context takes a context, e.g. CoagContext(), not {given!r}."
         )
     if isinstance(given, CoagContext):
         return cast("CoagContext[Any]", given)
     return CoagContext[Any](dialogue=given)
+
+
+def _is_context(given: object) -> bool:
+    """Whether it can do what a context does: AssistantAgent asks for no type, either."""
+    return not isinstance(given, type) and all(
+        callable(getattr(given, name, None)) for name in ("add_message", "get_messages", "clear")
+    )
 
 
 def tool_rounds(
@@ -74,7 +83,8 @@ def tool_rounds(
     """
     if max_tool_iterations is not None and max_tool_iterations < 1:
         raise ConfigurationError(
-            f"max_tool_iterations must be at least 1, or None, not {max_tool_iterations!r}."
+            "Maximum number of tool iterations must be greater than or equal to 1, got "
+            f"{max_tool_iterations!r} (max_tool_iterations; None for no limit)."
         )
     if reflect_on_tool_use is None:
         reflect = structured

@@ -111,6 +111,7 @@ class ModelFace:
         ]
         return Offered(
             calls=tuple((call.name, call.arguments) for call in got.calls),
+            ids=tuple(call.id for call in got.calls),
             text=got.text,
             thought=got.thought,
             usage=usage_of(calls),

@@ -9,7 +9,6 @@ from typing import Any, cast
 
 from autogen_core.memory import Memory
 from autogen_core.models import ChatCompletionClient
-from autogen_core.tools import Workbench
 from pydantic import BaseModel
 
 from coag.context import CoagContext
@@ -30,6 +29,11 @@ _MODULE = ("observe", "contribute", "save_state", "load_state")
 
 def _is(*kinds: type) -> Test:
     return lambda value: isinstance(value, kinds)
+
+
+def _can(*names: str) -> Test:
+    """Objects that have these, as AssistantAgent asks for no type: mocks and look-alikes, too."""
+    return lambda value: not isinstance(value, type) and all(hasattr(value, name) for name in names)
 
 
 def _or_none(test: Test) -> Test:
@@ -68,15 +72,16 @@ def _place(value: Any) -> bool:
     return isinstance(value, Path) or (isinstance(value, str) and bool(value.strip()))
 
 
+_bench = _can("list_tools", "call_tool")
 _CLIENT = "an AutoGen chat completion client, e.g. open_model('openai:gpt-5-mini')"
 _TAKES: Mapping[str, tuple[Test, str]] = {
-    "model_client": (_is(ChatCompletionClient), _CLIENT),
+    "model_client": (_can("create", "create_stream", "model_info"), _CLIENT),
     "models": (_or_none(_mapping_of(ChatCompletionClient)), f"for each phase {_CLIENT}"),
     "description": (_is(str), "a text"),
     "system_message": (_or_none(_is(str)), "a text, or None for none"),
     "metadata": (_or_none(_mapping_of(str)), "texts by name"),
     "tools": (_or_none(_series), "a list of tools or functions"),
-    "workbench": (_or_none(lambda v: _is(Workbench)(v) or _series(v)), "one workbench or several"),
+    "workbench": (_or_none(lambda v: _bench(v) or _series(v)), "one workbench or several"),
     "handoffs": (_or_none(_series), "a list of agents' names or of Handoff"),
     "modules": (_several, "a list of cognitive modules"),
     "memory": (
@@ -107,6 +112,7 @@ _TAKES: Mapping[str, tuple[Test, str]] = {
         "an object with snapshot(), restore(state) and close()",
     ),
     "gate": (_or_none(_is(GateSettings)), "GateSettings(...)"),
+    "events": (lambda value: value in ("stock", "phases"), "'stock' or 'phases'"),
     "rewriting": (_or_none(_is(bool)), "True, False or None"),
 }
 """What each argument may be, and how that is told."""

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from pathlib import Path
-from typing import Self
+from typing import Literal, Self
 
 from autogen_agentchat.base import Handoff, Response
 from autogen_agentchat.messages import (
@@ -34,10 +34,12 @@ from coag.schema import (
     ExecutionOutcome,
     Outcome,
     Percept,
+    ProposalOutcome,
 )
 from coag.tracing import Rebuild, Recipe, RunFolder, read_run
 
 from ._arguments import SUMMARY
+from ._assistant_names import AssistantNames
 from ._correcting import Correctable
 from ._declared import Declared
 from ._events import log_event
@@ -55,10 +57,14 @@ from ._turns import Turns
 from ._window import check_fits
 
 DESCRIPTION = "An agent that deliberates before it acts, and uses tools."
-SYSTEM_MESSAGE = "You are a helpful AI assistant. Solve tasks using your tools."
+SYSTEM_MESSAGE = (
+    "You are a helpful AI assistant. Solve tasks using your tools. Reply with TERMINATE when the "
+    "task has been completed."
+)
+"""AssistantAgent's own."""
 
 
-class CoagAgent(Inspectable, Correctable, Declared):
+class CoagAgent(Inspectable, Correctable, AssistantNames, Declared):
     """An AutoGen agent that retrieves, reasons, proposes, evaluates and selects before it acts.
 
     Takes AssistantAgent's arguments. One message in; cycles until `respond`, a bound or
@@ -108,6 +114,8 @@ class CoagAgent(Inspectable, Correctable, Declared):
             text was shown waits for approval (`agent.procedures.pending()` and `.approve`).
         rewriting: Whether the agent may change its standing rules; None for where it has a memory
             of its own, i.e. `memory=` is a folder, an address or a `LongTermMemory`.
+        events: `stock`: the agent shows what AssistantAgent shows. `phases`: a `ThoughtEvent`
+            for every phase, too. The trace, OpenTelemetry and `PhaseConsole` have them anyway.
         **deliberation: See `CycleSettings`: `depth`, `selection`, `proposal`, `bounds`, ...
 
     Raises:
@@ -151,6 +159,7 @@ class CoagAgent(Inspectable, Correctable, Declared):
         environment: Environment | None = None,
         gate: GateSettings | None = None,
         rewriting: bool | None = None,
+        events: Literal["stock", "phases"] = "stock",
         **deliberation: Unpack[Deliberation],
     ) -> None:
         given = Arguments.of(locals())
@@ -158,7 +167,9 @@ class CoagAgent(Inspectable, Correctable, Declared):
         made = make(given)
         self.metadata = dict(metadata or {})
         self._given = given
-        self._context, self._memory, self._live = made.context, made.memory, made.live
+        self._made = made
+        self._context, self._live = made.context, made.live
+        self._long_term = made.memory
         self._voice, self._teller = made.voice, made.teller
         self._runs = Runs(made.parts, None if logs is None else Path(logs), recipe)
         self._mind = build_mind(made.parts, self._runs.name)
@@ -230,6 +241,8 @@ class CoagAgent(Inspectable, Correctable, Declared):
             yield self._live.chunk(result.response)
         outputs = deps.actions.outputs
         answer = await self._voice.answer(result, done, outputs, message_id, self._may_say)
+        if self._given.events == "stock":
+            answer.models_usage = self._live.take_usage()
         yield Response(chat_message=answer, inner_messages=inner)
 
     def _percepts_of(self, message: BaseChatMessage) -> list[Percept]:
@@ -245,6 +258,9 @@ class CoagAgent(Inspectable, Correctable, Declared):
         deps = self._mind.deps
         if isinstance(outcome, ExecutionOutcome):
             done += [one for one in outcome.executed if one.intent_id is not None]
+            await self._voice.pass_on_calls(outcome, deps.actions.outputs)
+        if isinstance(outcome, ProposalOutcome):
+            self._voice.handoffs.warn_of_several([one.action for one in outcome.candidates])
         known = await deps.actions.specs()
         memory, outputs = self._context.working_memory, deps.actions.outputs
         return self._teller.events_of(outcome, memory, known, outputs)
@@ -321,7 +337,7 @@ class CoagAgent(Inspectable, Correctable, Declared):
         await self._turns.end_left()
         self._runs.end()
         if owns_memory(self._given.memory):
-            await self._memory.close()
+            await self._long_term.close()
 
 
 def _as_it_is(text: str) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 from autogen_agentchat.base import Handoff
 from autogen_core import ComponentModel
@@ -45,7 +45,7 @@ _TEXTS = {"system_message", "description", "procedures", "tools", "workbench"}
 _PLAIN = (
     *("name", "description", "system_message", "model_client_stream", "reflect_on_tool_use"),
     *("max_tool_iterations", "tool_call_summary_format", "metadata", "seed", "tool_timeout"),
-    *("output_content_type_format", "recipe", "gate", "rewriting"),
+    *("output_content_type_format", "recipe", "gate", "rewriting", "events"),
 )
 """Arguments that are JSON, or models of it, as they are."""
 _REQUIRED = ("name", "model_client", "description", "system_message")
@@ -89,6 +89,7 @@ class CoagAgentConfig(BaseModel):
     tool_timeout: float = 60.0
     gate: GateSettings | None = None
     rewriting: bool | None = None
+    events: Literal["stock", "phases"] = "stock"
     deliberation: dict[str, Any] = {}
     """Those of `CycleSettings` that were given."""
     further: dict[str, Any] = {}

@@ -16,7 +16,7 @@ class Correctable:
     """What the owner of an agent may take back."""
 
     _context: CoagContext[Any]
-    _memory: LongTermMemory
+    _long_term: LongTermMemory
     _mind: Mind
     _runs: Runs
 
@@ -89,7 +89,7 @@ class Correctable:
     async def _reached(self) -> LongTermMemory:
         """What is taken back from: everybody's records, where the agent keeps people apart."""
         apart = self._context.keeps_people_apart
-        return await self._memory.reaching_all() if apart else self._memory
+        return await self._long_term.reaching_all() if apart else self._long_term
 
     def _told(self, gone: Revocation) -> Revocation:
         """Writes what was taken back to the trace."""

@@ -7,13 +7,15 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any, Self
 
-from autogen_agentchat.agents import BaseChatAgent
+from autogen_agentchat.agents import AssistantAgent, BaseChatAgent
+from autogen_agentchat.agents._assistant_agent import AssistantAgentConfig
 from autogen_core import Component, ComponentModel
 
 from coag.schema import Outcome, provider_name
 from coag.tracing import Parent
 
 from ._component import CoagAgentConfig, from_config, to_config
+from ._from_assistant import assistant_config, from_assistant
 from ._making import Arguments
 from ._mind import Mind
 from ._resume import Remains, restore
@@ -62,8 +64,26 @@ class Declared(BaseChatAgent, Component[CoagAgentConfig], ABC):
         return to_config({**told, **self._given.deliberation})
 
     @classmethod
-    def _from_config(cls, config: CoagAgentConfig) -> Self:
+    def _from_config(cls, config: CoagAgentConfig | AssistantAgentConfig) -> Self:
+        if isinstance(config, AssistantAgentConfig):
+            return cls(**from_assistant(config))
         return cls(**from_config(config))
+
+    @classmethod
+    def from_assistant(
+        cls, given: ComponentModel | Mapping[str, Any] | AssistantAgent, **further: Any
+    ) -> Self:
+        """An agent as an AssistantAgent's component describes it.
+
+        Args:
+            given: The component, as `dump_component` gives it or as JSON that was read; or an
+                AssistantAgent itself, whose component is taken. What was said is not part of it.
+            further: Arguments of ours, which also take the place of the component's.
+
+        Raises:
+            ConfigurationError: It is no component of an AssistantAgent.
+        """
+        return cls(**{**from_assistant(assistant_config(given)), **further})
 
     async def save_state(self) -> Mapping[str, Any]:
         """The whole mind as JSON: working memory, procedures, modules, detector, counters."""

@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
 
 from autogen_agentchat import EVENT_LOGGER_NAME
@@ -33,7 +34,6 @@ from coag.context import WorkingMemory
 from coag.schema import (
     Candidate,
     EvaluationOutcome,
-    Executed,
     ExecutionOutcome,
     Outcome,
     ProposalOutcome,
@@ -44,9 +44,14 @@ from coag.schema import (
 )
 
 from ._calls import execution_result, function_call
+from ._live import Live
 
 _EVENTS = logging.getLogger(EVENT_LOGGER_NAME)
 METADATA_CHARACTERS = 4_000
+PHASE_LISTENER: ContextVar[Callable[[ThoughtEvent], None] | None] = ContextVar(
+    "coag_phase_listener", default=None
+)
+"""Is told of every phase by agents that run in this context and show none (`events="stock"`)."""
 _NAME = 80
 """Characters of a name in a sentence."""
 _UNKNOWN = "an unknown action"
@@ -63,6 +68,10 @@ class Teller:
     """True if the model's own tool calls are its proposals: each is answered with a result."""
     handoffs: Collection[str]
     """Names of the actions that hand over to another agent."""
+    phases: bool = False
+    """True to show every phase as a `ThoughtEvent`, with its usage."""
+    live: Live
+    """Knows what the model calls its calls, and the usage that no message has told yet."""
 
     def events_of(
         self,
@@ -79,21 +88,102 @@ class Teller:
             known: Names of the actions that exist; others are not repeated in event texts.
             outputs: Whole outputs of tools by call, where the outcome holds them cut.
         """
-        if isinstance(outcome, ExecutionOutcome):
-            events = _tool_events(outcome, self.source, self.handoffs, outputs)
-            if events:
-                return events
-        events = _thoughts(outcome, memory, self.source, known)
-        if self.native and isinstance(outcome, EvaluationOutcome):
-            events += _rejected(outcome, memory, self.source)
-        return events
+        if not self.phases:
+            self.live.use(outcome.usage)
+        own = self._own_events(outcome, memory, outputs)
+        listener = PHASE_LISTENER.get()
+        if not self.phases and listener is None:
+            return own
+        if isinstance(outcome, ExecutionOutcome) and own:
+            return own
+        phase = _phase_event(outcome, memory, self.source, known, told=self.phases)
+        if not self.phases:
+            if listener is not None:
+                listener(phase)
+            return own
+        if isinstance(outcome, EvaluationOutcome | RetrievalOutcome):
+            return [phase, *own]
+        return [*own, phase]
+
+    def _own_events(
+        self, outcome: Outcome, memory: WorkingMemory, outputs: Mapping[str, str]
+    ) -> list[BaseAgentEvent]:
+        """What AssistantAgent would show of it, too."""
+        match outcome:
+            case RetrievalOutcome():
+                return [_memory_event(outcome, self.source)] if outcome.records else []
+            case ReasoningOutcome() | ProposalOutcome() if outcome.thought:
+                return [ThoughtEvent(content=outcome.thought, source=self.source)]
+            case EvaluationOutcome() if self.native:
+                return self._rejected(outcome, memory)
+            case ExecutionOutcome():
+                return self._tool_events(outcome, memory, outputs)
+            case _:
+                return []
+
+    def _tool_events(
+        self, outcome: ExecutionOutcome, memory: WorkingMemory, outputs: Mapping[str, str]
+    ) -> list[BaseAgentEvent]:
+        """Results of the tools, whose calls were shown when they began; then handoffs."""
+        ran = [done for done in outcome.executed if done.intent_id is not None]
+        events: list[BaseAgentEvent] = []
+        if ran:
+            results = [execution_result(done, outputs, self.live.call_ids) for done in ran]
+            events.append(ToolCallExecutionEvent(content=results, source=self.source))
+        handed = [done for done in outcome.executed if done.action in self.handoffs]
+        if ran or not handed:
+            return events
+        ids = _ids(memory)
+        calls = [function_call(one, ids) for one in handed]
+        return [*events, *self._pair(calls, [execution_result(one, {}, ids) for one in handed])]
+
+    def _pair(
+        self, calls: list[FunctionCall], results: list[FunctionExecutionResult]
+    ) -> list[BaseAgentEvent]:
+        usage = None if self.phases else self.live.take_usage()
+        return [
+            ToolCallRequestEvent(content=calls, source=self.source, models_usage=usage),
+            ToolCallExecutionEvent(content=results, source=self.source),
+        ]
+
+    def _rejected(self, outcome: EvaluationOutcome, memory: WorkingMemory) -> list[BaseAgentEvent]:
+        """Tool calls of the model that did not survive, each answered with the reason."""
+        proposal, ids = memory.cognitive_state.proposal, _ids(memory)
+        by_id = {c.id: c for c in (proposal.candidates if proposal else ())}
+        gone = [
+            (by_id[judged.candidate_id], judged.died_of)
+            for judged in outcome.evaluations
+            if judged.died_of is not None
+        ]
+        if not gone:
+            return []
+        calls = [
+            FunctionCall(id=ids.get(one.id, one.id), name=one.action, arguments=one.raw_arguments)
+            for one, _ in gone
+        ]
+        results = [
+            FunctionExecutionResult(
+                content=f"Rejected by {verdict.constraint}: {verdict.reason}",
+                name=candidate.action,
+                call_id=ids.get(candidate.id, candidate.id),
+                is_error=True,
+            )
+            for candidate, verdict in gone
+        ]
+        return self._pair(calls, results)
 
 
-def _thoughts(
-    outcome: Outcome, memory: WorkingMemory, source: str, known: Collection[str]
-) -> list[BaseAgentEvent]:
+def _phase_event(
+    outcome: Outcome,
+    memory: WorkingMemory,
+    source: str,
+    known: Collection[str],
+    *,
+    told: bool,
+) -> ThoughtEvent:
+    """A phase as a thought; its usage is in it where it is `told` by no other message."""
     usage = None
-    if outcome.usage.calls:
+    if told and outcome.usage.calls:
         usage = RequestUsage(
             prompt_tokens=outcome.usage.prompt_tokens,
             completion_tokens=outcome.usage.completion_tokens,
@@ -102,12 +192,13 @@ def _thoughts(
     metadata = {"phase": outcome.phase.value, "cycle": str(outcome.cycle)}
     if detail:
         metadata["detail"] = detail[:METADATA_CHARACTERS]
-    told = outcome.thought if isinstance(outcome, ReasoningOutcome | ProposalOutcome) else ""
-    own = [ThoughtEvent(content=told, source=source)] if told else []
-    thought = ThoughtEvent(content=text, source=source, models_usage=usage, metadata=metadata)
-    if isinstance(outcome, RetrievalOutcome) and outcome.records:
-        return [thought, _memory_event(outcome, source)]
-    return [*own, thought]
+    return ThoughtEvent(content=text, source=source, models_usage=usage, metadata=metadata)
+
+
+def _ids(memory: WorkingMemory) -> dict[str, str]:
+    """What the model calls the calls that it proposed in this cycle, by the candidate's id."""
+    proposal = memory.cognitive_state.proposal
+    return {c.id: c.call_id for c in (proposal.candidates if proposal else ()) if c.call_id}
 
 
 def _memory_event(outcome: RetrievalOutcome, source: str) -> MemoryQueryEvent:
@@ -126,60 +217,6 @@ def _memory_event(outcome: RetrievalOutcome, source: str) -> MemoryQueryEvent:
             for hit in outcome.records
         ],
     )
-
-
-def _tool_events(
-    outcome: ExecutionOutcome, source: str, handoffs: Collection[str], outputs: Mapping[str, str]
-) -> list[BaseAgentEvent]:
-    """Results of the tools, whose calls were shown when they began; then handoffs."""
-    ran = [done for done in outcome.executed if done.intent_id is not None]
-    events: list[BaseAgentEvent] = []
-    if ran:
-        results = [execution_result(done, outputs) for done in ran]
-        events.append(ToolCallExecutionEvent(content=results, source=source))
-    handed = [done for done in outcome.executed if done.action in handoffs]
-    return [*events, *_pair(handed, source)]
-
-
-def _pair(done: Sequence[Executed], source: str) -> list[BaseAgentEvent]:
-    if not done:
-        return []
-    return [
-        ToolCallRequestEvent(content=[function_call(one) for one in done], source=source),
-        ToolCallExecutionEvent(content=[execution_result(one, {}) for one in done], source=source),
-    ]
-
-
-def _rejected(
-    outcome: EvaluationOutcome, memory: WorkingMemory, source: str
-) -> list[BaseAgentEvent]:
-    """Tool calls of the model that did not survive, each answered with the reason."""
-    proposal = memory.cognitive_state.proposal
-    by_id = {c.id: c for c in (proposal.candidates if proposal else ())}
-    gone = [
-        (by_id[judged.candidate_id], judged.died_of)
-        for judged in outcome.evaluations
-        if judged.died_of is not None
-    ]
-    calls = [
-        FunctionCall(id=gone_one.id, name=gone_one.action, arguments=gone_one.raw_arguments)
-        for gone_one, _ in gone
-    ]
-    results = [
-        FunctionExecutionResult(
-            content=f"Rejected by {verdict.constraint}: {verdict.reason}",
-            name=candidate.action,
-            call_id=candidate.id,
-            is_error=True,
-        )
-        for candidate, verdict in gone
-    ]
-    if not calls:
-        return []
-    return [
-        ToolCallRequestEvent(content=calls, source=source),
-        ToolCallExecutionEvent(content=results, source=source),
-    ]
 
 
 def _sentence(outcome: Outcome, memory: WorkingMemory, known: Collection[str]) -> tuple[str, str]:

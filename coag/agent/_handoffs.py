@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 
 from autogen_agentchat.base import Handoff
@@ -48,6 +49,16 @@ class Handoffs:
             for handoff in self.by_name.values()
         ]
 
+    def warn_of_several(self, wanted: Sequence[str]) -> None:
+        """Warns, as AssistantAgent does, where one answer hands over more than once."""
+        named = [name for name in wanted if name in self.by_name]
+        if len(named) > 1:
+            warnings.warn(
+                f"Multiple handoffs detected. Only the first is executed: {named}. Disable "
+                "parallel tool calls in the model client to avoid this warning.",
+                stacklevel=2,
+            )
+
     async def run_action(self, call: ActionCall) -> ActionResult:
         """Ends the turn with the handoff's message."""
         return ActionResult(content=self.by_name[call.action].message, ends_turn=True)
@@ -58,4 +69,6 @@ def _handoff(given: Handoff | str) -> Handoff:
         return Handoff(target=given)
     if isinstance(given, Handoff):  # pyright: ignore[reportUnnecessaryIsInstance] - from outside
         return given
-    raise ConfigurationError(f"{given!r} is no handoff: give an agent's name, or a Handoff.")
+    raise ConfigurationError(
+        f"Unsupported handoff type: {given!r} is no handoff. Give an agent's name, or a Handoff."
+    )

@@ -25,7 +25,7 @@ class Inspectable:
 
     _given: Arguments
     _context: CoagContext[Any]
-    _memory: LongTermMemory
+    _long_term: LongTermMemory
     _mind: Mind
     _runs: Runs
     _voice: Voice
@@ -60,7 +60,7 @@ class Inspectable:
     @property
     def long_term_memory(self) -> LongTermMemory:
         """What the agent remembers beyond its turns."""
-        return self._memory
+        return self._long_term
 
     @property
     def run_folder(self) -> RunFolder | None:

@@ -14,8 +14,9 @@ from autogen_agentchat.messages import (
     ToolCallRequestEvent,
 )
 from autogen_core import FunctionCall
+from autogen_core.models import RequestUsage
 
-from coag.schema import ActionCall
+from coag.schema import ActionCall, TokenUsage
 
 from ._calls import call_arguments
 
@@ -34,6 +35,9 @@ class Live:
         self._waiting: deque[Shown] = deque()
         self._wake: Callable[[], None] = lambda: None
         self._written: list[str] = []
+        self._usage = TokenUsage()
+        self.call_ids: dict[str, str] = {}
+        """What the model calls the turn's tool calls, by the intent's id, where it has a name."""
         self.message_id = ""
         """Id of the answer that is being written."""
 
@@ -41,6 +45,8 @@ class Live:
         """A new turn: nothing is waiting, nothing was written."""
         self._waiting.clear()
         self._written.clear()
+        self._usage = TokenUsage()
+        self.call_ids.clear()
         self.message_id = str(uuid.uuid4())
 
     def on_text(self, piece: str) -> None:
@@ -58,11 +64,30 @@ class Live:
         """Tools are about to be called."""
         if not calls:
             return
+        self.call_ids.update({call.id: call.call_id for call in calls if call.call_id})
         content = [
-            FunctionCall(id=call.id, name=call.action, arguments=call_arguments(call.arguments))
+            FunctionCall(
+                id=call.call_id or call.id,
+                name=call.action,
+                arguments=call_arguments(call.arguments),
+            )
             for call in calls
         ]
-        self.show(ToolCallRequestEvent(content=content, source=self._agent))
+        usage = self.take_usage()
+        self.show(ToolCallRequestEvent(content=content, source=self._agent, models_usage=usage))
+
+    def use(self, usage: TokenUsage) -> None:
+        """Model calls were made, of which the next message is to tell."""
+        self._usage += usage
+
+    def take_usage(self) -> RequestUsage | None:
+        """The usage of which no message has told yet; None if there is none."""
+        used, self._usage = self._usage, TokenUsage()
+        if not used.calls:
+            return None
+        return RequestUsage(
+            prompt_tokens=used.prompt_tokens, completion_tokens=used.completion_tokens
+        )
 
     def on_tool_event(self, event: object) -> None:
         """A streaming tool, e.g. another agent, shows what it does."""

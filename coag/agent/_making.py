@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 from autogen_agentchat.base import Handoff
 from autogen_core import FunctionCall
@@ -82,6 +82,7 @@ class Arguments:
     environment: Environment | None
     gate: GateSettings | None
     rewriting: bool | None
+    events: Literal["stock", "phases"]
     deliberation: Deliberation
 
     @classmethod
@@ -136,6 +137,7 @@ def make(given: Arguments, *, remembers: bool | None = None) -> Made:
     settings = _settings(given, tools)
     check_grounded(settings.proposal, context)
     asker, phases = Asker(given.model_client), phase_askers(given.models or {})
+    context.agent_name = given.name
     context.fit(known_window([asker, *phases.values()]))
     check_prices(settings, given.prices or {}, [asker, *phases.values()])
     _check_rules(given.constraints, tools)
@@ -165,7 +167,14 @@ def make(given: Arguments, *, remembers: bool | None = None) -> Made:
         rewriting=remembers if given.rewriting is None else given.rewriting,
         remembering=remembers,
     )
-    return Made(parts, context, memory, live, _voice(given, context, handoffs), _teller(parts))
+    return Made(
+        parts,
+        context,
+        memory,
+        live,
+        _voice(given, context, handoffs, live),
+        _teller(parts, given.events),
+    )
 
 
 def _settings(given: Arguments, tools: ToolRunner) -> CycleSettings:
@@ -185,15 +194,17 @@ def _settings(given: Arguments, tools: ToolRunner) -> CycleSettings:
     )
 
 
-def _voice(given: Arguments, context: CoagContext[Any], handoffs: Handoffs) -> Voice:
+def _voice(given: Arguments, context: CoagContext[Any], handoffs: Handoffs, live: Live) -> Voice:
     summary = SummaryForm(given.tool_call_summary_format, given.tool_call_summary_formatter)
     form = AnswerForm(given.output_content_type, given.output_content_type_format)
-    return Voice(given.name, context, summary, form, handoffs)
+    return Voice(given.name, context, summary, form, handoffs, live)
 
 
-def _teller(parts: MindParts) -> Teller:
+def _teller(parts: MindParts, events: str) -> Teller:
     return Teller(
         source=parts.name,
         native=parts.settings.proposal == "native",
         handoffs=set(parts.handoffs.by_name),
+        phases=events == "phases",
+        live=parts.live,
     )

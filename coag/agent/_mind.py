@@ -6,6 +6,7 @@ import json
 import random
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from pydantic import BaseModel
@@ -133,6 +134,12 @@ class Mind:
     deps: Deps
     trace: SwitchableTrace
     window: ModelWindow
+    seed: int = 0
+    """Of the run's random source."""
+
+    def fresh_random(self) -> bool:
+        """Whether nothing was drawn from the random source yet."""
+        return self.deps.random.getstate() == _begun_with(self.seed)
 
     def forget(self) -> None:
         """Has the detector and the modules forget what happened.
@@ -201,7 +208,9 @@ def build_mind(parts: MindParts, run_id: RunName) -> Mind:
         environment=parts.environment,
     )
     context.on_added = _taking_in(context, deps, run_id)
-    return Mind(context, deps, trace, ModelWindow([parts.asker, *parts.phases.values()]))
+    return Mind(
+        context, deps, trace, ModelWindow([parts.asker, *parts.phases.values()]), parts.seed
+    )
 
 
 def _modules(parts: MindParts, on_problem: Callable[[str, str], None]) -> ModuleSeam:
@@ -281,6 +290,11 @@ def _model_face(parts: MindParts, trace: TraceSink) -> ModelFace:
         on_text=parts.live.on_text if parts.streams else None,
         system_role=parts.system_message is not None,
     )
+
+
+@cache
+def _begun_with(seed: int) -> object:
+    return random.Random(seed).getstate()
 
 
 @dataclass(slots=True)

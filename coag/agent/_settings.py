@@ -79,7 +79,7 @@ def cycle_settings(
 
 def _by_model(info: ModelInfo, tools: bool) -> Literal["native", "json"]:
     """Native for a model that can call tools, or that is given none and knows no JSON either."""
-    if info["function_calling"]:
+    if info.get("function_calling", False):
         return "native"
-    knows_json = info["json_output"] or info.get("structured_output", False)
+    knows_json = info.get("json_output", False) or info.get("structured_output", False)
     return "json" if tools or knows_json else "native"

@@ -24,10 +24,13 @@ class AgentState(BaseModel):
     llm_context: dict[str, Any] = Field(default_factory=dict)
     """The context's state: working memory, and plain messages for any AutoGen context."""
     procedures: dict[str, Any] | None = None
+    """Every version of them; empty where they are as the developer gave them, None where it is not
+    known, as in AssistantAgent's state."""
     modules: dict[str, Any] = Field(default_factory=dict)
     detector: dict[str, Any] = Field(default_factory=dict)
     ids: dict[str, int] = Field(default_factory=dict)
     random: Any = None
+    """State of the random source; None while nothing was drawn from it."""
     turn: int = 0
     pending: list[ActionCall] = Field(default_factory=list[ActionCall])
     """Actions that had begun and not ended when it was saved: nobody knows whether they had
@@ -41,11 +44,11 @@ async def save_agent_state(mind: Mind, turn: int) -> AgentState:
     deps = mind.deps
     return AgentState(
         llm_context=dict(await mind.context.save_state()),
-        procedures=dict(deps.procedures.save_state()),
+        procedures={} if deps.procedures.as_given else dict(deps.procedures.save_state()),
         modules=deps.modules.save_state(),
         detector=deps.detector.save_state(),
         ids=deps.ids.save(),
-        random=random_state(deps.random),
+        random=None if mind.fresh_random() else random_state(deps.random),
         turn=turn,
         pending=list(deps.actions.running.values()),
         long_term_memory=memory_location(deps.memory),
@@ -105,7 +108,9 @@ def _check_kind(state: AgentState) -> None:
 async def _apply(state: AgentState, mind: Mind) -> int:
     deps = mind.deps
     await mind.context.load_state(state.llm_context)
-    if state.procedures is not None:
+    if state.procedures == {}:
+        deps.procedures.undo_all()
+    elif state.procedures is not None:
         deps.procedures.load_state(state.procedures)
     deps.modules.load_state(state.modules)
     deps.detector.load_state(state.detector)
@@ -115,6 +120,8 @@ async def _apply(state: AgentState, mind: Mind) -> int:
     _note_other_memory(state, mind)
     if state.random is not None:
         set_random(deps.random, state.random)
+    else:
+        deps.random.seed(mind.seed)
     return state.turn
 
 

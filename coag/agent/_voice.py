@@ -25,10 +25,11 @@ from pydantic import BaseModel
 
 from coag.context import CoagContext
 from coag.cycle import TurnResult
-from coag.schema import Executed
+from coag.schema import Executed, ExecutionOutcome
 
 from ._calls import execution_result, function_call
 from ._handoffs import Handoffs
+from ._live import Live
 
 CARRIED = 20
 """Tool calls of the turn that a handoff carries along, the last ones."""
@@ -46,12 +47,13 @@ class SummaryForm:
         self,
         done: Sequence[Executed],
         outputs: Mapping[str, str],
+        ids: Mapping[str, str],
         source: str,
         metadata: dict[str, str],
     ) -> ToolCallSummaryMessage:
         """The summary of the executed actions."""
-        calls = [function_call(one) for one in done]
-        results = [execution_result(one, outputs) for one in done]
+        calls = [function_call(one, ids) for one in done]
+        results = [execution_result(one, outputs, ids) for one in done]
         return ToolCallSummaryMessage(
             content="\n".join(map(self._text, calls, results)),
             source=source,
@@ -113,6 +115,7 @@ class Voice:
     summary: SummaryForm
     form: AnswerForm
     handoffs: Handoffs
+    live: Live
 
     @property
     def message_types(self) -> tuple[type[BaseChatMessage], ...]:
@@ -130,6 +133,22 @@ class Voice:
         foreign = self.context.dialogue_source
         if foreign is not None:
             await foreign.add_message(message.to_model_message())
+
+    async def pass_on_calls(self, outcome: ExecutionOutcome, outputs: Mapping[str, str]) -> None:
+        """Gives tool calls and their results on, together, so that no call is without one."""
+        foreign = self.context.dialogue_source
+        ran = [one for one in outcome.executed if one.intent_id is not None]
+        if foreign is None or not ran:
+            return
+        ids = self.live.call_ids
+        calls = [function_call(one, ids) for one in ran]
+        results = [execution_result(one, outputs, ids) for one in ran]
+        self.context.note_own_calls(call.id for call in calls)
+        thought = self.context.thought or None
+        await foreign.add_message(
+            AssistantMessage(content=calls, thought=thought, source=self.name)
+        )
+        await foreign.add_message(FunctionExecutionResultMessage(content=results))
 
     async def answer(
         self,
@@ -152,7 +171,9 @@ class Voice:
         if result.failed_modules:
             metadata["failed_modules"] = ", ".join(result.failed_modules)
         if self.context.dialogue_source is not None:
-            said = AssistantMessage(content=result.response, source=self.name)
+            said = AssistantMessage(
+                content=result.response, source=self.name, thought=self.context.thought or None
+            )
             await self.context.dialogue_source.add_message(said)
         last = result.last
         handoff = self.handoffs.by_name.get((last.ended_by if last else None) or "")
@@ -162,7 +183,7 @@ class Voice:
         cut_off = not result.answered and not result.withheld
         if result.reason == "actions" and last is not None and cut_off:
             ran = [one for one in last.executed if one.intent_id is not None]
-            summary = self.summary.message(ran, outputs, self.name, metadata)
+            summary = self.summary.message(ran, outputs, self.live.call_ids, self.name, metadata)
             if may_say(summary.to_text()):
                 return summary
         if result.answered:
@@ -184,8 +205,9 @@ class Voice:
         ]
         context: list[LLMMessage] = []
         if carried:
-            calls = [function_call(one) for one in carried]
-            results = [execution_result(one, {}) for one in carried]
+            ids = self.live.call_ids
+            calls = [function_call(one, ids) for one in carried]
+            results = [execution_result(one, {}, ids) for one in carried]
             context = [
                 AssistantMessage(content=calls, source=self.name),
                 FunctionExecutionResultMessage(content=results),

@@ -244,7 +244,8 @@ def as_tool(tool: Tool) -> BaseTool[Any, Any]:
     if callable(tool):
         return FunctionTool(tool, description=(tool.__doc__ or "").strip())
     raise ConfigurationError(
-        f"{tool!r} is no tool: give an AutoGen BaseTool, or a function with annotated arguments."
+        f"Unsupported tool type: {tool!r} is no tool. Give an AutoGen BaseTool, or a function with "
+        "annotated arguments."
     )
 
 

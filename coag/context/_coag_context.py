@@ -159,7 +159,9 @@ class CoagContext(KeepsDialogue[StateT], ContextComponent, Generic[StateT]):
             but: Whether the last message is yet to be heard.
         """
         kept = self._memory.dialogue
-        self._transcript.load(dialogue_messages(kept[:-1] if but and not self._adding else kept))
+        self._transcript.load(
+            dialogue_messages(kept[:-1] if but and not self._adding else kept, self.agent_name)
+        )
         self._forget_kept()
         self._prompt = self._shown = None
         self._dialogue_is_anothers = self.dialogue_source is not None
@@ -177,7 +179,7 @@ class CoagContext(KeepsDialogue[StateT], ContextComponent, Generic[StateT]):
         if leaving:
             self._let_go()
         if isinstance(outcome, ExecutionOutcome) and outcome.response is not None:
-            self._transcript.hear(self._memory.dialogue[-1])
+            self._transcript.hear(self._memory.dialogue[-1], self.agent_name, self.thought)
 
     def foresee(self, outcome: Outcome) -> WorkingMemory:
         """What `commit` will make of an outcome; raises what it would raise."""
@@ -216,14 +218,14 @@ class CoagContext(KeepsDialogue[StateT], ContextComponent, Generic[StateT]):
         """Asks the foreign context, where there is one, which messages to show."""
         if self.dialogue_source is not None:
             await self._let_dialogue_go(self.dialogue_source)
-            messages = await self.dialogue_source.get_messages()
+            messages = self.without_own_calls(await self.dialogue_source.get_messages())
             self._shown = utterances(messages, self.clock.now(), self.images.named)
 
     async def _let_dialogue_go(self, source: ChatCompletionContext) -> None:
         """Has the foreign context forget what working memory let go of, if it has not yet."""
         if self._dialogue_is_anothers:
             await source.clear()
-            for message in dialogue_messages(self._memory.dialogue):
+            for message in dialogue_messages(self._memory.dialogue, self.agent_name):
                 await source.add_message(message)
             self._dialogue_is_anothers = False
 
@@ -328,7 +330,7 @@ class CoagContext(KeepsDialogue[StateT], ContextComponent, Generic[StateT]):
         """Goes on from this working memory, e.g. one rebuilt from a trace."""
         self._memory = memory
         self._forget_kept()
-        self._transcript.load(dialogue_messages(memory.dialogue))
+        self._transcript.load(dialogue_messages(memory.dialogue, self.agent_name))
         self._prompt = None
 
     @property

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Iterable, Sequence
 from typing import Generic
+
+from autogen_core.models import AssistantMessage, FunctionExecutionResultMessage, LLMMessage
 
 from coag.schema import BYTES_PER_TOKEN, ExecutionOutcome, Percept, RecalledRecord, Trust
 
@@ -14,6 +17,9 @@ from ._foreseeing import ForeseesPercepts
 from ._originals import Originals, ReadMore
 from ._states import StateT
 from ._working_memory import Utterance, WorkingMemory
+
+OWN_CALLS = 1_000
+"""Tool calls that are known again in a foreign context."""
 
 
 class KeepsDialogue(ForeseesPercepts[StateT], Generic[StateT]):
@@ -26,7 +32,10 @@ class KeepsDialogue(ForeseesPercepts[StateT], Generic[StateT]):
         """What was said before the dialogue that is kept."""
         self.originals = Originals()
         """Texts of which a prompt shows a part."""
+        self.agent_name = ""
+        """The agent's name, as the source of its messages for whoever reads them as AutoGen's."""
         self._window: int | None = None
+        self._own_calls: deque[str] = deque(maxlen=OWN_CALLS)
 
     def fit(self, window: int | None) -> None:
         """Takes over how much the model reads and writes at once, in tokens; None for unknown.
@@ -74,6 +83,22 @@ class KeepsDialogue(ForeseesPercepts[StateT], Generic[StateT]):
         now = set(map(id, self._memory.dialogue))
         self.archive.add(one for one in before.dialogue if id(one) not in now)
 
+    @property
+    def thought(self) -> str:
+        """What the model thought in this cycle, where its client tells that apart."""
+        cognitive = self._memory.cognitive_state
+        proposed = "" if cognitive.proposal is None else cognitive.proposal.thought
+        return proposed or ("" if cognitive.reasoning is None else cognitive.reasoning.thought)
+
+    def note_own_calls(self, ids: Iterable[str]) -> None:
+        """The foreign context was given these calls; prompts show them as the agent's actions."""
+        self._own_calls.extend(ids)
+
+    def without_own_calls(self, messages: Sequence[LLMMessage]) -> list[LLMMessage]:
+        """A foreign context's messages without the agent's own calls and their results."""
+        own = set(self._own_calls)
+        return [one for one in messages if not own.intersection(_call_ids(one))]
+
     def take_up_said(self, said: Sequence[Percept | ExecutionOutcome]) -> None:
         """Takes in what a trace tells was said: the messages, and the outcomes with an answer."""
         memory = self._memory
@@ -85,6 +110,14 @@ class KeepsDialogue(ForeseesPercepts[StateT], Generic[StateT]):
     def _forget_kept(self) -> None:
         self.archive.clear()
         self.originals.clear()
+
+
+def _call_ids(message: LLMMessage) -> Iterable[str]:
+    if isinstance(message, FunctionExecutionResultMessage):
+        return [result.call_id for result in message.content]
+    if isinstance(message, AssistantMessage) and isinstance(message.content, list):
+        return [call.id for call in message.content]
+    return ()
 
 
 def _utterance(said: Percept | ExecutionOutcome) -> Utterance:

@@ -93,10 +93,18 @@ def _text(message: UserMessage | AssistantMessage) -> str:
     return "\n".join(parts)
 
 
-def dialogue_messages(dialogue: Sequence[Utterance]) -> list[LLMMessage]:
-    """The dialogue as AutoGen messages."""
+def dialogue_messages(
+    dialogue: Sequence[Utterance], name: str = "", thought: str = ""
+) -> list[LLMMessage]:
+    """The dialogue as AutoGen messages.
+
+    Args:
+        dialogue: What was said.
+        name: The agent's name, as the source of its own messages.
+        thought: What it thought when it said its own ones.
+    """
     return [
-        AssistantMessage(content=said.content, source=said.source)
+        AssistantMessage(content=said.content, source=name or said.source, thought=thought or None)
         if said.own
         else UserMessage(content=said.content, source=said.source)
         for said in dialogue

@@ -10,7 +10,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any, cast
 
-from autogen_core import ComponentLoader, ComponentModel
+from autogen_core import ComponentLoader, ComponentModel, ComponentToConfig
 from autogen_core.model_context import ChatCompletionContext
 from autogen_core.models import LLMMessage
 from pydantic import BaseModel, SecretBytes, SecretStr, TypeAdapter, ValidationError
@@ -172,7 +172,9 @@ def nested_component(value: object, where: str) -> ComponentModel:
             warnings.filterwarnings("ignore", _PRIVATE_PATH)  # the path is mended or refused below
             dumped = cast("ComponentModel", dump())
         plain = ComponentModel.model_validate(_as_json(_unmasked(dumped.model_dump())))
-        provider = _own_provider(type(value), plain.provider)
+        # What only looks like a component, e.g. a mock, says itself what loads it.
+        own = issubclass(type(value), ComponentToConfig)
+        provider = _own_provider(type(value), plain.provider) if own else plain.provider
     except ConfigurationError as error:
         raise ConfigurationError(f"{where}: {error}") from error
     except (*_UNDUMPED, PydanticSerializationError) as error:

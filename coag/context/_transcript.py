@@ -26,9 +26,9 @@ class Transcript:
         """A message was added."""
         self._messages.append(message)
 
-    def hear(self, said: Utterance) -> None:
-        """Something was said to an agent of ours, or by it."""
-        self._messages.extend(dialogue_messages((said,)))
+    def hear(self, said: Utterance, name: str = "", thought: str = "") -> None:
+        """Something was said to an agent of ours, or by it, with a thought."""
+        self._messages.extend(dialogue_messages((said,), name, thought))
 
     def load(self, messages: Iterable[LLMMessage]) -> None:
         """Goes on from these messages."""

@@ -59,6 +59,8 @@ class Offered:
 
     calls: tuple[tuple[str, str], ...] = ()
     """Name and arguments of each call, as the model wrote them."""
+    ids: tuple[str, ...] = ()
+    """The model's own ids of the calls, in their order."""
     text: str = ""
     """The answer in text, where nothing was called."""
     thought: str = ""

@@ -73,14 +73,17 @@ def _live(context: AnyContext, deps: Deps) -> bool:
 
 def _called(offered: Offered, deps: Deps) -> tuple[Candidate, ...]:
     batch = deps.ids("batch") if len(offered.calls) > 1 else None
+    ids = dict(enumerate(offered.ids))
     return tuple(
         Candidate(
             id=deps.ids("candidate"),
             action=name,
             raw_arguments=_without_nothing(arguments),
             batch=batch,
+            # One that stands for two calls would have two results.
+            call_id=one if offered.ids.count(one := ids.get(number, "")) == 1 else "",
         )
-        for name, arguments in offered.calls
+        for number, (name, arguments) in enumerate(offered.calls)
     )
 
 

@@ -72,7 +72,9 @@ def begin(
 ) -> ActionCall:
     """Writes down and flushes that the action is about to run."""
     number = ".".join(part for part in (deps.run(), deps.ids("intent")) if part)
-    call = ActionCall(id=number, action=candidate.action, arguments=arguments)
+    call = ActionCall(
+        id=number, action=candidate.action, arguments=arguments, call_id=candidate.call_id
+    )
     deps.trace.write(
         Intent(
             id=call.id,

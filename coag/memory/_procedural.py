@@ -232,6 +232,18 @@ class ProceduralMemory:
         """Every version and every waiting rewrite, as JSON."""
         return self._kept.held.model_dump(mode="json")
 
+    @property
+    def as_given(self) -> bool:
+        """Whether the procedures are as the developer gave them, and no rewrite waits."""
+        held = self._kept.held
+        return not held.pending and all(len(one) == 1 for one in held.procedures.values())
+
+    def undo_all(self) -> None:
+        """Goes on from the procedures as the developer gave them, as `load_state` does."""
+        held = self._kept.held
+        first = {name: history[:1] for name, history in held.procedures.items()}
+        self._kept.load(held.model_copy(update={"procedures": first, "pending": ()}))
+
     def load_state(self, state: Mapping[str, Any]) -> None:
         """Goes on from a saved state; versions that the file holds beyond it are kept.
 

@@ -50,7 +50,8 @@ def innermost(client: ChatCompletionClient) -> ChatCompletionClient:
 
 def _wrapped(client: ChatCompletionClient) -> ChatCompletionClient | None:
     """What a `WrapsClient` wraps. Every call asks, and checking a protocol would be slow."""
-    return cast("ChatCompletionClient | None", getattr(client, "wrapped", None))
+    found = getattr(client, "wrapped", None)  # a mock has whatever it is asked for
+    return found if isinstance(found, ChatCompletionClient) else None
 
 
 def rungs_of(client: ChatCompletionClient) -> tuple[Rung, ...]:
@@ -59,7 +60,7 @@ def rungs_of(client: ChatCompletionClient) -> tuple[Rung, ...]:
     rungs: list[Rung] = []
     if info.get("structured_output", False):
         rungs.append(Rung.JSON_SCHEMA)
-    if info["json_output"]:
+    if info.get("json_output", False):
         rungs.append(Rung.JSON_MODE)
     return (*rungs, Rung.PROMPT)
 

@@ -30,6 +30,8 @@ from ._wording import EMPTY_ANSWER
 
 CALLS = 16
 """Tool calls of one answer that are kept."""
+_ID = 200
+"""Characters of a call's id that are kept."""
 _DEFAULTS = AskSettings()
 
 
@@ -40,6 +42,8 @@ class ToolRequest:
     name: str
     arguments: str
     """As it came: ought to be a JSON object."""
+    id: str = ""
+    """The model's own id of the call; empty where it gave none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,7 +143,7 @@ class _Offer:
             heard.usage(got.usage),
             usage_estimated=got.usage_estimated,
             raw=offered.text or offered.thought,
-            tool_calls=tuple({"name": c.name, "arguments": c.arguments} for c in offered.calls),
+            tool_calls=tuple(map(_told, offered.calls)),
             finish_reason=got.finish_reason,
             repaired=offered.repaired,
             error=problem,
@@ -240,10 +244,16 @@ def _read(got: Brought, names: Collection[str], shown: Prompt) -> Offered:
         ToolRequest(
             name=storable(call.name[:ANSWER_CHARACTERS]),
             arguments=storable((call.arguments or "")[:ANSWER_CHARACTERS]),
+            id=storable((call.id or "")[:_ID]),
         )
         for call in content
     )
     return Offered(calls=calls[:CALLS], thought=thought, dropped=max(0, len(calls) - CALLS))
+
+
+def _told(call: ToolRequest) -> dict[str, str]:
+    named = {"id": call.id} if call.id else {}
+    return {**named, "name": call.name, "arguments": call.arguments}
 
 
 def _schema(tool: ActionSpec) -> ToolSchema:

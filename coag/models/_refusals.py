@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from functools import cache
+from typing import cast
 
 from coag.errors import ModelCallError, ModelTimeoutError
 from coag.schema import Redactor
@@ -28,9 +30,36 @@ def is_refusal(error: Exception) -> bool:
 
 
 def call_error(model: str, error: Exception) -> ModelCallError:
-    """The error for a client's error that is not a refusal."""
+    """The error for a client's error that is not a refusal: of the client's own type, too."""
     kind = ModelTimeoutError if isinstance(error, TimeoutError) else ModelCallError
-    return kind(model, reason_of(error))
+    found = _also(kind, type(error))(model, reason_of(error))
+    if type(found) is not kind:
+        told = {name: value for name, value in vars(error).items() if not name.startswith("__")}
+        vars(found).update(told)
+    return found
+
+
+@cache
+def _also(kind: type[ModelCallError], own: type[Exception]) -> type[ModelCallError]:
+    """An error that is both; `kind` alone where no class can be."""
+    if issubclass(kind, own):
+        return kind
+
+    def begin(self: ModelCallError, model: str, reason: str) -> None:
+        # The client's own constructor wants a response or a body.
+        BaseException.__init__(self, str(kind(model, reason)))
+        vars(self)["_asked"] = (model, reason)
+
+    def reduce(self: ModelCallError) -> tuple[type[ModelCallError], tuple[str, str]]:
+        # A class that is made here cannot be found again by its name.
+        return kind, vars(self)["_asked"]
+
+    name = kind.__name__ if own.__module__ == "builtins" else own.__name__
+    methods = {"__init__": begin, "__reduce__": reduce, "__module__": kind.__module__}
+    try:
+        return cast("type[ModelCallError]", type(name, (kind, own), methods))
+    except TypeError:  # some errors of Python's own have another layout
+        return kind
 
 
 def reason_of(error: BaseException) -> str:

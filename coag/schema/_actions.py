@@ -40,6 +40,8 @@ class ActionCall(Value):
     """The intent's id; tools get it as their call id, servers may log it."""
     action: str
     arguments: dict[str, Any]
+    call_id: str = ""
+    """The model's own id of its tool call, for whoever is shown it; it may come again."""
 
 
 class ActionResult(Value):

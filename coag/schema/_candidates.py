@@ -39,6 +39,8 @@ class Candidate(Value):
     expected_effect: str = ""
     batch: str | None = None
     """What the tool calls of one answer share: they are no alternatives (`proposal="native"`)."""
+    call_id: str = ""
+    """The model's own id of its tool call; empty where it called none, or gave no id of its own."""
     draft_score: float | None = Field(default=None, ge=0.0, le=1.0)
     """The model's own score where one call gave candidates and scores (`depth="compact"`)."""
     unsettled: tuple[UnsettledAction, ...] = ()

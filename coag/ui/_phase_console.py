@@ -22,6 +22,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from coag.agent import PHASE_LISTENER
 from coag.schema import Phase, TokenUsage, cleaned, phase_after, well_formed
 
 from ._progress import Progress
@@ -46,7 +47,9 @@ async def PhaseConsole(
 
     It takes the place of AutoGen's `Console`: `await PhaseConsole(agent.run_stream(task="..."))`.
     Of a `CoagAgent` it shows each cycle: what was recalled, understood, proposed, judged (with
-    the reason of every rejection), selected and done, and the tokens. Messages, tool calls and
+    the reason of every rejection), selected and done, and the tokens. It hears of the phases
+    itself: the stream need not hold them. Agents of a team whose runtime was started elsewhere
+    must show them (`events="phases"`). Messages, tool calls and
     streamed text of stock agents in the same team are shown, too. At a terminal a last line tells
     which phase goes on and for how long.
 
@@ -69,6 +72,7 @@ async def PhaseConsole(
     """
     view = _View(output or sys.stdout, messages=messages)
     result: T | None = None
+    listening = PHASE_LISTENER.set(view.take)
     try:
         view.progress.show("working")
         async with aclosing(stream) as items:
@@ -82,6 +86,7 @@ async def PhaseConsole(
                 else:
                     view.take(item)
     finally:
+        PHASE_LISTENER.reset(listening)
         view.progress.hide()
     if result is None:
         raise ValueError("The stream gave no TaskResult and no Response; it gave no result.")
