@@ -96,7 +96,7 @@ class Teller:
             return own
         if isinstance(outcome, ExecutionOutcome) and own:
             return own
-        phase = _phase_event(outcome, memory, self.source, known, told=self.phases)
+        phase = _phase_event(outcome, memory, self.source, known)
         if not self.phases:
             if listener is not None:
                 listener(phase)
@@ -178,12 +178,10 @@ def _phase_event(
     memory: WorkingMemory,
     source: str,
     known: Collection[str],
-    *,
-    told: bool,
 ) -> ThoughtEvent:
-    """A phase as a thought; its usage is in it where it is `told` by no other message."""
+    """A phase as a thought, with its usage."""
     usage = None
-    if told and outcome.usage.calls:
+    if outcome.usage.calls:
         usage = RequestUsage(
             prompt_tokens=outcome.usage.prompt_tokens,
             completion_tokens=outcome.usage.completion_tokens,

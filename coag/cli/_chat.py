@@ -64,6 +64,7 @@ def chat(options: ChatOptions) -> None:
         client,
         system_message=options.system or SYSTEM_MESSAGE,
         memory=options.memory,
+        events="phases",
         logs=options.logs,
         depth=options.depth,
         proposal=options.proposal,

@@ -14,6 +14,7 @@ from autogen_agentchat.messages import (
     BaseChatMessage,
     ModelClientStreamingChunkEvent,
     TextMessage,
+    ThoughtEvent,
     ToolCallRequestEvent,
     UserInputRequestedEvent,
 )
@@ -72,7 +73,7 @@ async def PhaseConsole(
     """
     view = _View(output or sys.stdout, messages=messages)
     result: T | None = None
-    listening = PHASE_LISTENER.set(view.take)
+    listening = PHASE_LISTENER.set(view.hear)
     try:
         view.progress.show("working")
         async with aclosing(stream) as items:
@@ -122,6 +123,13 @@ class _View:
         written = self._end_of_writing()
         self._show(item, written)
         self.progress.show(_next(item))
+
+    def hear(self, phase: ThoughtEvent) -> None:
+        """Shows a phase that the stream does not hold; a message of it tells the usage."""
+        self._end_of_writing()
+        for line in self._lines.of(phase):
+            self._print(line)
+        self.progress.show(_next(phase))
 
     def wait_for_user(self) -> None:
         """Makes way for what a person types."""

@@ -51,6 +51,8 @@ class _Seen:
     cycle: str = ""
     candidates: dict[str, str] = field(default_factory=dict[str, str])
     """What each proposed candidate would do, by its id."""
+    calls: dict[str, str] = field(default_factory=dict[str, str])
+    """What the model calls the tool call that each candidate is, by the candidate's id."""
     rejected: set[str] = field(default_factory=set[str])
 
 
@@ -148,10 +150,11 @@ def said(message: BaseChatMessage) -> str:
 
 def _proposed(seen: _Seen, told: str) -> Iterator[Line]:
     items, cut = _listed(told)
-    seen.candidates = {}
+    seen.candidates, seen.calls = {}, {}
     for item in items:
         does = f"{brief(_text(item, 'action'))} {brief(_text(item, 'raw_arguments'))}"
         seen.candidates[_text(item, "id")] = does
+        seen.calls[_text(item, "id")] = _text(item, "call_id")
         reason = brief(_text(item, "reason"))
         yield Line(text=does, aside=reason)
     if cut:
@@ -171,7 +174,7 @@ def _judged(seen: _Seen, told: str) -> Iterator[Line]:
             reason = brief(_text(item, "reason"))
             yield Line(text=f"survived{scored}: {does}", aside=reason, style="green")
             continue
-        seen.rejected.add(identity)
+        seen.rejected |= {identity, seen.calls.get(identity) or identity}
         yield Line(text=f"rejected: {does}", style="red")
         why = f"{brief(_text(fatal, 'constraint'))}: {brief(_text(fatal, 'reason'))}"
         yield Line(text=f"  by {why}", style="red")

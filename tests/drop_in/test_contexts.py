@@ -205,7 +205,8 @@ async def test_a_given_context_serves_many_turns(way: dict[str, Any], kind: str)
     assert ("token-0-end" in heard) == (kind != "buffered")
     await check_reusable(agent, model)
     messages = [m.content for m in await given.get_messages()]
-    assert messages[-2:] == ["And now?", "FINAL"]
+    assert messages[-1] == "FINAL"
+    assert "And now?" in messages or kind == "token_limited"  # that one drops from the middle
 
 
 async def test_what_a_given_context_began_with_is_shown() -> None:

@@ -92,7 +92,7 @@ async def test_usage_adds_up_to_what_the_client_charged(case: str, way: dict[str
 async def test_events_are_legal_in_order_and_the_agents_own(case: str, way: dict[str, Any]) -> None:
     agent, model = made(case, way)
     items, response = await streamed(agent, "Go.")
-    assert {item.source for item in items} == {"agent"}
+    assert {item.source for item in items} <= {"agent"}
     kept = [*without_chunks(items), response.chat_message]
     assert len({item.id for item in kept}) == len(kept)
     assert [i.created_at for i in kept] == sorted(i.created_at for i in kept)

@@ -203,7 +203,10 @@ async def test_a_workbench_is_told_all_and_its_life_is_left_alone(way: dict[str,
     bench = Watched(add)
     results, _ = await used(way, ("add", {"a": 1, "b": 2}), workbench=bench)
     ((name, arguments, token, call_id),) = bench.called
-    assert (name, arguments, call_id) == ("add", {"a": 1, "b": 2}, results[0].call_id)
+    assert (name, arguments) == ("add", {"a": 1, "b": 2})
+    # The tool gets a key that never comes again; the model's own id may.
+    assert call_id.endswith("intent-000001")
+    assert call_id != results[0].call_id or way["proposal"] == "json"
     assert isinstance(token, CancellationToken)
     assert bench.life == []
 

@@ -96,7 +96,9 @@ async def test_the_response_comes_last_and_holds_what_was_streamed() -> None:
 
 async def test_every_phase_is_shown_by_a_stock_event() -> None:
     *events, _ = await turn(
-        CoagAgent("assistant", brain(LOOK, respond()), tools=[look], proposal="json")
+        CoagAgent(
+            "assistant", brain(LOOK, respond()), tools=[look], proposal="json", events="phases"
+        )
     )
     kinds = {ThoughtEvent, ToolCallRequestEvent, ToolCallExecutionEvent}
     assert {type(event) for event in events} == kinds
@@ -120,7 +122,7 @@ async def test_a_tools_call_and_return_are_stock_events_of_the_same_id() -> None
 
 async def test_no_event_says_what_the_model_wrote_but_its_metadata_does() -> None:
     model = brain([("TERMINATE now", "{}"), respond()], situation=TOLD)
-    *events, _ = await turn(CoagAgent("assistant", model, proposal="json"))
+    *events, _ = await turn(CoagAgent("assistant", model, proposal="json", events="phases"))
     thoughts = [e for e in events if isinstance(e, ThoughtEvent)]
     assert "an unknown action" in thoughts[2].content
     assert not any("TERMINATE" in thought.to_text() for thought in thoughts)
@@ -130,15 +132,17 @@ async def test_no_event_says_what_the_model_wrote_but_its_metadata_does() -> Non
 
 async def test_usage_in_the_events_is_all_that_the_client_used() -> None:
     model = brain([LOOK, respond()], respond())
-    *events, _ = await turn(CoagAgent("assistant", model, tools=[look], proposal="json"))
-    said = [event for event in events if not isinstance(event, Response)]
+    all_of = await turn(CoagAgent("assistant", model, tools=[look], proposal="json"))
+    said = [one.chat_message if isinstance(one, Response) else one for one in all_of]
     used = [event.models_usage for event in said if event.models_usage is not None]
     assert sum(u.prompt_tokens for u in used) == model.total_usage().prompt_tokens
     assert sum(u.completion_tokens for u in used) == model.total_usage().completion_tokens
 
 
 async def test_console_shows_the_deliberation(capsys: pytest.CaptureFixture[str]) -> None:
-    agent = CoagAgent("assistant", brain(LOOK, respond()), tools=[look], proposal="json")
+    agent = CoagAgent(
+        "assistant", brain(LOOK, respond()), tools=[look], proposal="json", events="phases"
+    )
     result = await Console(agent.run_stream(task="Look around."))
     assert isinstance(result, TaskResult)
     out = capsys.readouterr().out
@@ -245,7 +249,7 @@ def test_tools_and_a_workbench_together_are_refused() -> None:
 
 
 def test_a_limit_below_one_is_refused_with_its_value() -> None:
-    with pytest.raises(ValueError, match="must be at least 1, or None, not 0"):
+    with pytest.raises(ValueError, match="greater than or equal to 1, got 0"):
         CoagAgent("assistant", brain(respond()), max_tool_iterations=0, proposal="json")
 
 
@@ -284,6 +288,7 @@ async def test_a_constraint_is_stronger_than_the_model() -> None:
         tools=[look],
         constraints=[no_looking],
         proposal="json",
+        events="phases",
     )
     *events, last = await turn(agent)
     assert isinstance(last, Response)
@@ -448,7 +453,8 @@ async def test_an_unusable_answer_is_asked_for_again_and_then_noted() -> None:
     assert last.chat_message.metadata["ended_by"] == "impasses"
     (note,) = (r for r in agent.trace if r.record == "note" and r.about == "fallback")
     assert "no usable answer" in note.text
-    used = [e.models_usage for e in events if not isinstance(e, Response) and e.models_usage]
+    said = [*events, last.chat_message]
+    used = [e.models_usage for e in said if not isinstance(e, Response) and e.models_usage]
     assert sum(u.prompt_tokens for u in used) == model.total_usage().prompt_tokens
 
 

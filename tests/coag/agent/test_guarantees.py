@@ -197,7 +197,12 @@ async def test_one_agent_takes_one_turn_at_a_time() -> None:
 async def test_a_stream_that_is_left_acts_no_more() -> None:
     ordered: list[int] = []
     agent = CoagAgent(
-        "a", brain(WISH, respond()), tools=[shop(ordered)], depth="compact", proposal="json"
+        "a",
+        brain(WISH, respond()),
+        tools=[shop(ordered)],
+        depth="compact",
+        proposal="json",
+        events="phases",
     )
     stream = await until(agent, "Selection")
     await agent.run(task="Something else.")

@@ -65,8 +65,8 @@ async def test_calls_are_read_in_order(streams: bool) -> None:
     assert (got.text, got.thought, got.repaired) == ("", "Hm.", False)
     assert [call.rung for call in told] == [Rung.NATIVE]
     assert [dict(c) for c in told[0].tool_calls] == [
-        {"name": "add", "arguments": '{"a": 1}'},
-        {"name": "add", "arguments": '{"a": 2}'},
+        {"id": "call-1", "name": "add", "arguments": '{"a": 1}'},
+        {"id": "call-2", "name": "add", "arguments": '{"a": 2}'},
     ]
 
 

@@ -30,7 +30,7 @@ async def only_phases(stream: AsyncGenerator[Any]) -> AsyncGenerator[Any]:
 async def test_console_shows_what_every_phase_came_to(
     scout: Make, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    await Console(scout().run_stream(task="Look around."))
+    await Console(scout(events="phases").run_stream(task="Look around."))
     shown = capsys.readouterr().out
     for phase in ("Retrieval", "Reasoning", "Proposal", "Evaluation", "Selection"):
         assert f"---------- ThoughtEvent (scout) ----------\n{phase}: " in shown
@@ -42,7 +42,7 @@ async def test_rich_console_shows_what_every_phase_came_to(
     scout: Make, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "200")
-    await RichConsole(scout().run_stream(task="Look around."))
+    await RichConsole(scout(events="phases").run_stream(task="Look around."))
     shown = capsys.readouterr().out
     assert "│ Proposal: 2 candidate(s): see, see." in shown
     assert "see rejected by keeps_away." in shown
@@ -53,7 +53,7 @@ async def test_no_phase_of_a_hostile_agent_trips_a_console_or_steers_the_termina
     mallory: Make, capsys: pytest.CaptureFixture[str], depth: str
 ) -> None:
     for show in (Console, RichConsole):
-        await show(only_phases(mallory(depth=depth).run_stream(task=HARM)))
+        await show(only_phases(mallory(depth=depth, events="phases").run_stream(task=HARM)))
         shown = capsys.readouterr().out
         assert not set(shown) & set("\x00\x07\x1b\x9b\u202e")
         assert "(/done)" in shown
@@ -62,7 +62,7 @@ async def test_no_phase_of_a_hostile_agent_trips_a_console_or_steers_the_termina
 
 
 async def test_what_others_wrote_still_trips_rich_console_as_the_docs_say(mallory: Make) -> None:
-    stream = mallory().run_stream(task=HARM)
+    stream = mallory(events="phases").run_stream(task=HARM)
     with pytest.raises(MarkupError):
         await RichConsole(stream)
     await stream.aclose()
