@@ -208,9 +208,7 @@ class CoagAgent(Inspectable, Correctable, AssistantNames, Declared):
         if token.is_cancelled():
             raise asyncio.CancelledError("The turn was cancelled before it began.")
         deps = self._mind.deps
-        await self._mind.window.learn(self._context)
-        await check_fits(messages, self._context, deps)
-        self._runs.open(self._mind)
+        await self._begin(messages)
         await self._turns.pass_on(messages, self._voice.pass_on)
         percepts = self._turns.arriving(messages, self._percepts_of)
         begun, self._begun = self._begun, None
@@ -241,9 +239,20 @@ class CoagAgent(Inspectable, Correctable, AssistantNames, Declared):
             yield self._live.chunk(result.response)
         outputs = deps.actions.outputs
         answer = await self._voice.answer(result, done, outputs, message_id, self._may_say)
-        if self._given.events == "stock":
-            answer.models_usage = self._live.take_usage()
+        answer.models_usage = self._live.take_usage()  # none where phases tell it
         yield Response(chat_message=answer, inner_messages=inner)
+
+    async def _begin(self, messages: Sequence[BaseChatMessage]) -> None:
+        """Fits the prompts to the model's window and opens the run, if it is not open.
+
+        Raises:
+            WindowTooSmallError: The task cannot fit.
+        """
+        remark = await self._mind.window.learn(self._context)
+        await check_fits(messages, self._context, self._mind.deps)
+        self._runs.open(self._mind)
+        if remark:
+            self._mind.deps.note(self._context, "window", remark)
 
     def _percepts_of(self, message: BaseChatMessage) -> list[Percept]:
         deps = self._mind.deps

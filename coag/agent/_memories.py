@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from autogen_core.memory import Memory, MemoryContent
+from autogen_core.memory import ListMemory, Memory, MemoryContent, MemoryMimeType
+from autogen_core.model_context import UnboundedChatCompletionContext
+from autogen_core.models import UserMessage
 
 from coag.errors import ConfigurationError
 from coag.memory import (
@@ -50,12 +52,29 @@ class AutoGenRecall:
         self._scope = scope
         self._clock = clock
         self.name = type(memory).__name__
+        self.whole = isinstance(memory, ListMemory)
+        """A list is no search: all of it counts, as far as the prompt has room."""
 
     async def recall(self, query: str, k: int) -> list[RecalledRecord]:
-        """What the memory finds for the query, as untrusted records."""
-        found = await self._memory.query(query)
-        texts = [content for content in found.results if str(content.content).strip()]
+        """What the memory finds for the query, as untrusted records.
+
+        A memory whose query finds nothing may work in `update_context`, as AssistantAgent calls it:
+        what it adds to a context that holds the query counts as found.
+        """
+        found = (await self._memory.query(query)).results or await self._added(query)
+        texts = [content for content in found if str(content.content).strip()]
         return [self._record(content) for content in texts[:k]]
+
+    async def _added(self, query: str) -> list[MemoryContent]:
+        asked = UserMessage(content=query, source="user")
+        context = UnboundedChatCompletionContext(initial_messages=[asked])
+        await self._memory.update_context(context)
+        messages = [one for one in await context.get_messages() if one != asked]
+        return [
+            MemoryContent(content=one.content, mime_type=MemoryMimeType.TEXT)
+            for one in messages
+            if isinstance(one.content, str)
+        ]
 
     def _record(self, content: MemoryContent) -> RecalledRecord:
         text = str(content.content)

@@ -67,16 +67,23 @@ class ModelWindow:
         self._askers = tuple(askers)
         self._asked = False
 
-    async def learn(self, context: CoagContext[Any]) -> None:
+    async def learn(self, context: CoagContext[Any]) -> str:
         """Fits the context to what servers tell, unless its limits are known or in use.
 
         Working memory that has been through a cycle keeps its limits: its trace says them.
+
+        Returns:
+            What is to be noted, where a server was asked and did not tell; else nothing.
         """
         if self._asked or context.working_memory.cycle or context.budgets.window is not None:
-            return
+            return ""
         self._asked = True
         unknown = [one.client for one in self._askers if window_of(one.client) is None]
         told = [await asked_window(one) for one in unknown if can_be_asked(one)]
         sizes = [size for size in (known_window(self._askers), *told) if size is not None]
         if told and sizes:
             context.fit(min(sizes))
+        if None not in told:
+            return ""
+        window = context.working_memory.limits.window
+        return f"The server did not tell the model's window; it is taken to be {window:,} tokens."

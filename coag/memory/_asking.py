@@ -21,6 +21,15 @@ class RecallSource(Protocol):
         ...
 
 
+MOST = 1_000
+"""Records of a source that is no search which are taken, beside those that were searched for."""
+
+
+def is_whole(source: RecallSource) -> bool:
+    """Whether all that a source has counts, however much is searched for (`whole = True`)."""
+    return bool(getattr(source, "whole", False))
+
+
 async def asked(source: RecallSource, query: str, k: int, *, seconds: float) -> Recall:
     """What a further memory answers; one that fails or takes too long is a problem.
 

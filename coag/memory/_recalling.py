@@ -11,7 +11,7 @@ from coag.errors import RecordStoreError
 from coag.schema import Clock, MemoryKind, RecalledRecord, Record
 from coag.store import SHORT_ID_LENGTH, RecordStore, Search, parse_where, ranked, short_id
 
-from ._asking import RecallSource, asked
+from ._asking import MOST, RecallSource, asked, is_whole
 from ._contradictions import with_contradictions
 from ._results import Recall
 from ._stretches import in_force, is_bounded
@@ -49,14 +49,22 @@ class Recaller:
             return Recall()
         answers = await asyncio.gather(
             *(self._search(search) for search in searches),
-            *(asked(one, text, k, seconds=self.source_timeout) for one in self.sources),
+            *(
+                asked(one, text, MOST if is_whole(one) else k, seconds=self.source_timeout)
+                for one in self.sources
+            ),
         )
         kinds = {search.kind for search in searches}
         hits = [hit for answer in answers for hit in answer.records]
         wanted = [hit for hit in hits if hit.record.kind in kinds and self._in_force(hit.record)]
         best = {hit.record.id: hit for hit in reversed(ranked(wanted, len(wanted)))}
         problems = tuple(problem for answer in answers for problem in answer.problems)
-        return await self._with_contradictions(ranked(best.values(), k), problems)
+        chosen = ranked(best.values(), k)
+        shown = {hit.record.id for hit in chosen}
+        told = zip(self.sources, answers[len(searches) :], strict=True)
+        rest = (hit for one, answer in told if is_whole(one) for hit in answer.records)
+        further = {hit.record.id: hit for hit in rest if hit.record.id not in shown}
+        return await self._with_contradictions([*chosen, *further.values()], problems)
 
     async def _search(self, search: Search) -> Recall:
         try:

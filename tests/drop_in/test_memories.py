@@ -13,8 +13,15 @@ import numpy as np
 import pytest
 from autogen_agentchat.agents import AssistantAgent
 from autogen_core import CancellationToken
-from autogen_core.memory import Memory, MemoryContent, MemoryMimeType
-from autogen_core.model_context import UnboundedChatCompletionContext
+from autogen_core.memory import (
+    ListMemory,
+    Memory,
+    MemoryContent,
+    MemoryMimeType,
+    MemoryQueryResult,
+    UpdateContextResult,
+)
+from autogen_core.model_context import ChatCompletionContext, UnboundedChatCompletionContext
 from autogen_core.models import UserMessage
 from kits.drop_in import run, within
 from kits.planned import PlannedModel
@@ -195,3 +202,43 @@ async def test_a_slow_embedder_does_not_hold_the_loop(
     embedder.let.set()
     await under_way
     await made.close()
+
+
+class Tutor(Memory):
+    """A memory that finds nothing by itself, and puts advice into the context it is given."""
+
+    component_type = "memory"
+
+    async def update_context(self, model_context: ChatCompletionContext) -> UpdateContextResult:
+        (asked,) = await model_context.get_messages()
+        advice = f"Advice on {str(asked.content)[:20]}: measure twice."
+        await model_context.add_message(UserMessage(content=advice, source="user"))
+        return UpdateContextResult(memories=MemoryQueryResult(results=[]))
+
+    async def query(
+        self, query: str | MemoryContent, cancellation_token: Any = None, **kwargs: Any
+    ) -> MemoryQueryResult:
+        return MemoryQueryResult(results=[])
+
+    async def add(self, content: MemoryContent, cancellation_token: Any = None) -> None: ...
+
+    async def clear(self) -> None: ...
+
+    async def close(self) -> None: ...
+
+
+async def test_a_memory_that_works_in_the_context_is_asked() -> None:
+    model = PlannedModel("FINAL")
+    await run(CoagAgent("agent", model, memory=[Tutor()], depth="compact"), "Saw a board.")
+    assert model.asked[-1].text.count("Advice on Saw a board.: measure twice.") == 1
+
+
+async def test_all_of_a_list_reaches_the_model() -> None:
+    notes = ListMemory()
+    for number in range(30):
+        text = f"Note {number}: {number * 7}."
+        await notes.add(MemoryContent(content=text, mime_type=MemoryMimeType.TEXT))
+    model = PlannedModel("FINAL")
+    await run(CoagAgent("agent", model, memory=[notes], depth="compact"), "What is noted?")
+    sent = model.asked[-1].text
+    assert [sent.count(f"Note {number}: {number * 7}.") for number in range(30)] == [1] * 30

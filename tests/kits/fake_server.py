@@ -26,6 +26,10 @@ class FakeServer:
         self.models: list[str] | None = ["tiny"]
         """The models that are listed; None for a server that has no list."""
         self.list_status = 200
+        self.window: int | None = None
+        """The window that the list tells of each model, as vLLM does."""
+        self.listed = 0
+        """How often the list was asked for."""
         self._socket = socket.create_server(("127.0.0.1", 0))
         self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
         routes = [
@@ -47,12 +51,14 @@ class FakeServer:
         return await self.behave(body, request)
 
     async def _list(self, request: Request) -> Response:
+        self.listed += 1
         if self.list_status != 200:
             return JSONResponse({"error": {"message": "no"}}, self.list_status)
         if self.models is None:
             return JSONResponse({"error": {"message": "not found"}}, 404)
         key, name = ("data", "id") if request.url.path == "/v1/models" else ("models", "name")
-        return JSONResponse({key: [{name: model} for model in self.models]})
+        told = {} if self.window is None else {"max_model_len": self.window}
+        return JSONResponse({key: [{name: model, **told} for model in self.models]})
 
     def start(self) -> None:
         self._thread.start()
