@@ -8,7 +8,14 @@ from typing import Generic
 
 from autogen_core.models import AssistantMessage, FunctionExecutionResultMessage, LLMMessage
 
-from coag.schema import BYTES_PER_TOKEN, ExecutionOutcome, Percept, RecalledRecord, Trust
+from coag.schema import (
+    BYTES_PER_TOKEN,
+    ExecutionOutcome,
+    Percept,
+    PerceptKind,
+    RecalledRecord,
+    Trust,
+)
 
 from ._allotment import shortened
 from ._archive import DialogueArchive
@@ -68,9 +75,10 @@ class KeepsDialogue(ForeseesPercepts[StateT], Generic[StateT]):
         memory = self._memory
         if self.originals or memory.earlier is not None:
             return True
-        held = sum(len(one.content) for one in (*memory.dialogue, *memory.percepts))
+        heard = (one for one in memory.percepts if one.kind is not PerceptKind.MESSAGE)
+        held = sum(len(one.content) for one in (*memory.dialogue, *heard))
         held += sum(len(deed.result) for deed in memory.deeds)
-        return held > memory.limits.prompt  # a quarter of it, in characters
+        return held > memory.limits.prompt * BYTES_PER_TOKEN // 2
 
     async def recall_dialogue(self, *, k: int) -> Sequence[RecalledRecord]:
         """What was said before the dialogue that is kept and matters now, best first."""

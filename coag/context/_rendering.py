@@ -44,7 +44,7 @@ from ._sections import (
     state_part,
     unsettled_part,
 )
-from ._working_memory import WorkingMemory
+from ._working_memory import Utterance, WorkingMemory
 
 
 class Rendering(StrEnum):
@@ -95,6 +95,9 @@ class Renderer:
     """Where texts that a prompt shows in part are kept whole."""
     _parts: Kept[Part | None] = field(default_factory=Kept[Part | None])
     _texts: Kept[str] = field(default_factory=Kept[str])
+    _lines: dict[int, tuple[Utterance, str]] = field(
+        default_factory=dict[int, tuple[Utterance, str]]
+    )
     _sizes: Kept[int] = field(default_factory=Kept[int])
     _goals: Kept[Section] = field(default_factory=Kept[Section])
     _grown: list[PromptMessage] = field(default_factory=list[PromptMessage])
@@ -259,7 +262,9 @@ class Renderer:
 
     def _dialogue(self, memory: WorkingMemory) -> Part | None:
         made_from = (memory.dialogue, memory.goal)
-        return self._parts.part("dialogue", made_from, lambda: dialogue_part(memory, self.budgets))
+        return self._parts.part(
+            "dialogue", made_from, lambda: dialogue_part(memory, self.budgets, self._lines)
+        )
 
     def _recalled(self, memory: WorkingMemory) -> Part | None:
         retrieval = memory.cognitive_state.retrieval

@@ -74,8 +74,17 @@ def goal_section(memory: WorkingMemory, budgets: Budgets, keep: Keep) -> Section
     return Section(title="Goal", text=text, source="goal", trust=memory.goal_trust, budget=budget)
 
 
-def dialogue_part(memory: WorkingMemory, budgets: Budgets) -> Part | None:
-    """The last messages, the agent's own answers among them; not the goal alone once more."""
+def dialogue_part(
+    memory: WorkingMemory, budgets: Budgets, known: dict[int, tuple[Utterance, str]]
+) -> Part | None:
+    """The last messages, the agent's own answers among them; not the goal alone once more.
+
+    Args:
+        memory: What is told.
+        budgets: Its cap.
+        known: The lines of messages that were told before, by the message's identity; kept up to
+            date, so that a long dialogue is not written anew for each message.
+    """
     said = memory.dialogue
     if not said or (len(said) == 1 and said[0].content == memory.goal and not said[0].own):
         return None
@@ -85,7 +94,7 @@ def dialogue_part(memory: WorkingMemory, budgets: Budgets) -> Part | None:
         title="Dialogue",
         source="dialogue",
         trust=Trust.UNTRUSTED if Trust.UNTRUSTED in trusts else Trust.USER,
-        entries=tuple(_said(one, memory.goal) for one in said),
+        entries=tuple(_lines(said, memory.goal, known)),
         cap=budgets.dialogue,
     )
 
@@ -103,6 +112,24 @@ def earlier_part(memory: WorkingMemory) -> Part | None:
         trust=Trust.UNTRUSTED if earlier.untrusted else Trust.USER,
         entries=tuple(one_entry(line) for line in earlier.lines()),
     )
+
+
+def _lines(
+    said: Sequence[Utterance], goal: str, known: dict[int, tuple[Utterance, str]]
+) -> list[str]:
+    lines: list[str] = []
+    now: dict[int, tuple[Utterance, str]] = {}
+    for one in said:
+        told = known.get(id(one))
+        if one.content == goal:
+            lines.append(_said(one, goal))
+            continue
+        line = told[1] if told is not None and told[0] is one else _said(one, goal)
+        now[id(one)] = (one, line)
+        lines.append(line)
+    known.clear()
+    known.update(now)
+    return lines
 
 
 def _said(said: Utterance, goal: str) -> str:

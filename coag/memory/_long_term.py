@@ -19,6 +19,7 @@ from coag.schema import (
 )
 from coag.store import (
     DEFAULT_RANKING,
+    InMemoryStore,
     Ranking,
     RecordStore,
     Search,
@@ -245,6 +246,9 @@ class LongTermMemory:
             min_score=min_score,
             ranking=self.ranking,
         )
+        filtered = where is not None or episodic_where is not None
+        if not filtered and not self.sources and _is_empty(self.store):
+            return Recall()  # as most agents' memory in RAM in every turn
         asking = Recaller(
             store=self.store,
             scopes=self.scopes.readable,
@@ -325,3 +329,8 @@ class LongTermMemory:
         """
         async with self._writing:
             return await self.store.forget(self.scopes.to_write(scope))
+
+
+def _is_empty(store: RecordStore) -> bool:
+    """Whether nothing can be found in a store, as far as that is known without asking it."""
+    return isinstance(store, InMemoryStore) and store.empty

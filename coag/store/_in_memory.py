@@ -45,6 +45,11 @@ class InMemoryStore:
         self._lexicon: Lexicon | None = None
         self._closed = False
 
+    @property
+    def empty(self) -> bool:
+        """Whether it is open and holds nothing, so that no search can find anything."""
+        return not self._closed and not any(shelf.records for shelf in self._shelves.values())
+
     async def add(self, records: Sequence[Record]) -> list[str]:
         """See `RecordStore.add`."""
         self._check_open()
