@@ -30,6 +30,7 @@ class Deliberation(TypedDict, total=False):
     answers: Literal["complete", "brief"]
     minimum_score: float
     recall_k: int
+    summarize: bool
     module_seconds: float
     rule_seconds: float | None
     bounds: Bounds

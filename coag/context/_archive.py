@@ -57,9 +57,14 @@ class DialogueArchive:
         search = Search(text=text, kind=MemoryKind.EPISODIC, k=k, scopes=(_SCOPE,))
         return await self._store.search(search)
 
+    def last(self, count: int) -> list[str]:
+        """The last so many messages as lines, the oldest first."""
+        said = list(self._said)[-count:] if count > 0 else []
+        return [f"{_speaker(one)}: {one.content}" for one in said]
+
     def text(self) -> str:
         """All messages, the oldest first, a line or more for each."""
-        return "\n".join(f"{_speaker(one)}: {one.content}" for one in self._said)
+        return "\n".join(self.last(len(self._said)))
 
     def save(self) -> list[dict[str, Any]]:
         """The messages as JSON."""

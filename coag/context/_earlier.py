@@ -45,6 +45,8 @@ class Earlier(Value):
     """True if somebody untrusted said some of it."""
     summary: str = ""
     """What a model made of the older part, where one was asked."""
+    summarized: int = 0
+    """Messages that the summary covers, the oldest ones."""
     remarks: tuple[Remark, ...] = ()
     """What rules kept of the rest."""
 
@@ -69,16 +71,14 @@ class Earlier(Value):
         found = tuple(_remarks(number, speaker, text, own=own))
         room = min(characters, CHARACTERS) - len(self.summary) // 2
         kept = _worthiest((*self.remarks, *found), room)
-        return Earlier(
-            messages=number,
-            untrusted=self.untrusted or trust is Trust.UNTRUSTED,
-            summary=self.summary,
-            remarks=kept,
-        )
+        untrusted = self.untrusted or trust is Trust.UNTRUSTED
+        return self.model_copy(update={"messages": number, "untrusted": untrusted, "remarks": kept})
 
-    def summed_up(self, summary: str) -> Earlier:
-        """With a model's summary of all of it in the place of the remarks."""
-        return self.model_copy(update={"summary": summary[:CHARACTERS], "remarks": ()})
+    def summed_up(self, summary: str, messages: int) -> Earlier:
+        """With a model's summary of so many messages in the place of the remarks on them."""
+        rest = tuple(one for one in self.remarks if one.number > messages)
+        changes = {"summary": summary[:CHARACTERS], "summarized": messages, "remarks": rest}
+        return self.model_copy(update=changes)
 
 
 def _remarks(number: int, speaker: str, text: str, *, own: bool) -> Iterable[Remark]:

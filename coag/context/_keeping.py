@@ -14,6 +14,7 @@ from coag.schema import (
     Percept,
     PerceptKind,
     RecalledRecord,
+    Section,
     Trust,
 )
 
@@ -25,6 +26,10 @@ from ._originals import Originals, ReadMore
 from ._states import StateT
 from ._working_memory import Utterance, WorkingMemory
 
+SUMMARIZE_AFTER = 10
+"""Messages that have left the dialogue since the last summary, before the next is due."""
+SUMMARIZED = 4_000
+"""Characters of one message that are summed up; of longer ones the beginning and the end."""
 OWN_CALLS = 1_000
 """Tool calls that are known again in a foreign context."""
 
@@ -83,6 +88,40 @@ class KeepsDialogue(ForeseesPercepts[StateT], Generic[StateT]):
     async def recall_dialogue(self, *, k: int) -> Sequence[RecalledRecord]:
         """What was said before the dialogue that is kept and matters now, best first."""
         return await self.archive.search(self.retrieval_query(), k)
+
+    def to_summarize(self) -> tuple[Section, int] | None:
+        """What of the messages that have left the dialogue is to be summed up next.
+
+        Returns:
+            The summary so far and the messages after it, as far as half a prompt holds them, and
+            how many messages the new summary will cover; None while there are too few.
+        """
+        earlier = self._memory.earlier
+        if earlier is None or earlier.messages - earlier.summarized < SUMMARIZE_AFTER:
+            return None
+        budget = self._memory.limits.prompt // 2
+        room = budget * BYTES_PER_TOKEN - len(earlier.summary) - 100
+        said = self.archive.last(earlier.messages - earlier.summarized)
+        covered = earlier.messages - len(said)  # the archive may have lost the oldest
+        lines = [f"Summary so far: {earlier.summary}"] if earlier.summary else []
+        for line in said:
+            shown = line if len(line) <= SUMMARIZED else shortened(line, SUMMARIZED)
+            room -= len(shown.encode(errors="replace")) + 1
+            if room < 0:
+                break
+            lines.append(shown)
+            covered += 1
+        if covered == earlier.summarized:
+            return None
+        trust = Trust.UNTRUSTED if earlier.untrusted else Trust.USER
+        section = Section(
+            title="Dialogue so far",
+            text="\n".join(lines),
+            source="dialogue",
+            trust=trust,
+            budget=budget,
+        )
+        return section, covered
 
     def _keep_since(self, before: WorkingMemory) -> None:
         """Keeps what has left the dialogue, to be found again."""

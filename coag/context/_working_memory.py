@@ -338,10 +338,16 @@ class WorkingMemory(Value):
             "cognitive_state": cognitive,
             "spent": self._spent_with(outcome),
             "tainted_by": self._tainted_by(outcome),
+            "earlier": self._summed_up(outcome),
         }
         if isinstance(outcome, ExecutionOutcome):
             changes |= self._after_execution(outcome)
         return self.model_copy(update=changes)
+
+    def _summed_up(self, outcome: Outcome) -> Earlier | None:
+        if self.earlier is None or not isinstance(outcome, RetrievalOutcome) or not outcome.summary:
+            return self.earlier
+        return self.earlier.summed_up(outcome.summary, outcome.summarized)
 
     def _tainted_by(self, outcome: Outcome) -> Taint | None:
         """The taint after what a phase was shown, or what an action of its own brought.
@@ -412,7 +418,7 @@ class WorkingMemory(Value):
         return changes
 
     def _rejections(self, *, acted: bool) -> tuple[Rejection, ...]:
-        new = self._rejected_now()
+        new = _rejected_now(self)
         again = {(gone.action, gone.raw_arguments) for gone in new}
         kept = [
             gone
@@ -422,23 +428,6 @@ class WorkingMemory(Value):
         ]
         return new if acted else (*kept, *new)
 
-    def _rejected_now(self) -> tuple[Rejection, ...]:
-        proposal, evaluation = self.cognitive_state.proposal, self.cognitive_state.evaluation
-        if proposal is None or evaluation is None:
-            return ()
-        candidates = {candidate.id: candidate for candidate in proposal.candidates}
-        return tuple(
-            Rejection(
-                cycle=self.cycle,
-                action=candidates[judged.candidate_id].action,
-                raw_arguments=candidates[judged.candidate_id].raw_arguments,
-                constraint=judged.died_of.constraint,
-                reason=judged.died_of.reason,
-            )
-            for judged in evaluation.evaluations
-            if judged.died_of is not None
-        )
-
     def to_json(self) -> dict[str, Any]:
         """This working memory as JSON; `WorkingMemory.model_validate` loads it back."""
         return self.model_dump(mode="json", exclude_none=True)
@@ -446,6 +435,24 @@ class WorkingMemory(Value):
     def diff(self, later: WorkingMemory) -> dict[str, Any]:
         """What changed until `later`, as a JSON merge patch over `to_json`."""
         return diff_patch(self.to_json(), later.to_json())
+
+
+def _rejected_now(memory: WorkingMemory) -> tuple[Rejection, ...]:
+    proposal, evaluation = memory.cognitive_state.proposal, memory.cognitive_state.evaluation
+    if proposal is None or evaluation is None:
+        return ()
+    candidates = {candidate.id: candidate for candidate in proposal.candidates}
+    return tuple(
+        Rejection(
+            cycle=memory.cycle,
+            action=candidates[judged.candidate_id].action,
+            raw_arguments=candidates[judged.candidate_id].raw_arguments,
+            constraint=judged.died_of.constraint,
+            reason=judged.died_of.reason,
+        )
+        for judged in evaluation.evaluations
+        if judged.died_of is not None
+    )
 
 
 def _saying(memory: WorkingMemory, said: Utterance) -> dict[str, Any]:

@@ -63,6 +63,12 @@ _BriefList = Annotated[
 """So many are asked for, that there is a choice; fewer, or one more, are taken all the same."""
 
 
+class SummaryAnswer(BaseModel, frozen=True):
+    """What a model makes of the older part of a dialogue."""
+
+    summary: Annotated[str, Field(max_length=1_600), _cut_text(1_600)]
+
+
 class ReasoningAnswer(BaseModel, frozen=True):
     """How the model sees the situation."""
 

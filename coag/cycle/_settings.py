@@ -95,6 +95,10 @@ class CycleSettings(Value):
     """Candidates that the model scores lower do not survive; 0 lets all through."""
     recall_k: int = Field(default=5, ge=0)
     """Records recalled per cycle."""
+    summarize: bool = False
+    """When ten more messages have left a long dialogue, the model sums them up, with the procedure
+    `summary`, at the beginning of the next turn: one more call. Without it rules keep the
+    sentences that are likely to matter. Either way `read_more` shows all of it."""
     module_seconds: float = Field(default=2.0, gt=0)
     """Time that a module has to observe or contribute."""
     rule_seconds: float | None = Field(default=2.0, gt=0)

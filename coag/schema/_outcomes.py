@@ -90,6 +90,10 @@ class RetrievalOutcome(_OutcomeBase):
     records: tuple[RecalledRecord, ...] = ()
     left_out: tuple[str, ...] = ()
     """Ids of records that were recalled too, for which the prompt had no room; best first."""
+    summary: str = ""
+    """What a model made of the messages that have left the dialogue (`summarize=True`)."""
+    summarized: int = 0
+    """How many messages that summary covers, counted from the first."""
     procedures: dict[str, int] = Field(default_factory=dict)
     """Version of each procedure, pinned for this cycle."""
     constraints: tuple[str, ...] = ()

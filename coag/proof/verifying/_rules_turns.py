@@ -21,8 +21,10 @@ from ._book import Book, Taking, same, shown
 from ._rules_story import Story, is_closing
 from ._violation import Rule
 
-_ASKING = frozenset({Phase.REASONING, Phase.PROPOSAL, Phase.EVALUATION, Phase.SELECTION})
-"""The phases that may ask a model."""
+_ASKING = frozenset(
+    {Phase.RETRIEVAL, Phase.REASONING, Phase.PROPOSAL, Phase.EVALUATION, Phase.SELECTION}
+)
+"""The phases that may ask a model; Retrieval, with which a cycle begins, for a summary."""
 _NOTHING = TokenUsage()
 
 
@@ -176,11 +178,12 @@ class Calls:
             return
         self._calls.append(record)
         phase = phase_after(memory.phase)
-        if phase not in _ASKING or record.phase is not phase or record.cycle != memory.cycle:
+        cycle = memory.cycle + (phase is Phase.RETRIEVAL)
+        if phase not in _ASKING or record.phase is not phase or record.cycle != cycle:
             self.book.violate(
                 Rule.MODEL_CALL,
                 f"Call {shown(record.id)} is of {record.phase} in cycle {record.cycle}; it stands "
-                f"in {phase} of cycle {memory.cycle}.",
+                f"in {phase} of cycle {cycle}.",
             )
 
     def _outcome(self, record: Outcome) -> None:
