@@ -100,11 +100,14 @@ class Part:
     """Where not all fit: the newest whole, or of each its beginning and end."""
     cap: int | None = None
     """Tokens that it may take at most; None for as many as there are."""
+    frames: int = 0
+    """Tokens of delimiters within it, beside its own."""
     need: int = field(init=False, default=0)
     """Tokens that it takes, at most its cap."""
 
     def __post_init__(self) -> None:
-        whole = sum(estimate_tokens(entry) + 1 for entry in self.entries) + FRAME
+        whole = sum(estimate_tokens(entry) + 1 for entry in self.entries)
+        whole += FRAME + self.frames
         # The one place that sets it; the value is frozen from here on.
         object.__setattr__(self, "need", min(whole, self.cap or whole))
 
@@ -122,10 +125,27 @@ class Part:
 
 
 def newest(entries: Sequence[str], room: int, keep: Keep) -> str:
-    """The last entries that fit, whole and in order; the first that does not is shortened."""
+    """The last entries that fit, with a note of how many older ones there are."""
+    kept, left_out = newest_of(entries, room, keep)
+    return "\n".join([*([f"[{left_out} older left out]"] if left_out else []), *kept])
+
+
+def newest_of(
+    entries: Sequence[str], room: int, keep: Keep, frames: Sequence[int] = ()
+) -> tuple[list[str], int]:
+    """The last entries that fit, whole and in order, and how many older ones do not.
+
+    The first that does not fit is shortened.
+
+    Args:
+        entries: The oldest first.
+        room: Tokens for all.
+        keep: Keeps what is cut.
+        frames: Tokens of the delimiters of each, where it has its own.
+    """
     kept: list[str] = []
-    for entry in reversed(entries):
-        cost = estimate_tokens(entry) + 1
+    for entry, frame in zip(reversed(entries), reversed(frames or [0] * len(entries)), strict=True):
+        cost = estimate_tokens(entry) + 1 + frame
         if cost <= room:
             kept.append(entry)
             room -= cost
@@ -133,9 +153,7 @@ def newest(entries: Sequence[str], room: int, keep: Keep) -> str:
         if not kept or room >= _WORTH:
             kept.append(_fitted(entry, room, keep))
         break
-    left_out = len(entries) - len(kept)
-    head = [f"[{left_out} older left out]"] if left_out else []
-    return "\n".join([*head, *reversed(kept)])
+    return kept[::-1], len(entries) - len(kept)
 
 
 def alike(entries: Sequence[str], room: int, keep: Keep) -> list[str]:

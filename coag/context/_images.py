@@ -46,7 +46,18 @@ class Images:
         self._kept = {name: known[name] for name in _newest(memory) if name in known}
 
     def put_into(self, prompt: Prompt, phase: Phase, memory: WorkingMemory) -> Prompt:
-        """The prompt with the images in the first message of the user, where phases see them."""
+        """The prompt with the images, where phases see them.
+
+        A message that names its images by their hash gets those that are kept; in prompts without
+        such messages all stand in the first one of the user.
+        """
+        if any(said.images for said in prompt):
+            return tuple(
+                said.model_copy(
+                    update={"images": tuple(self._kept[n] for n in said.images if n in self._kept)}
+                )
+                for said in prompt
+            )
         shown = tuple(self._kept[name] for name in _newest(memory) if name in self._kept)
         first = next((n for n, said in enumerate(prompt) if said.role == "user"), None)
         if not shown or first is None or phase not in SHOWN_IN:

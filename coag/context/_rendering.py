@@ -28,6 +28,7 @@ from coag.schema import (
 
 from ._allotment import FRAME, Part, allot
 from ._budgets import Budgets
+from ._chat import chat_dialogue, chat_messages, joined, sections_message, shows_data
 from ._kept import Kept
 from ._originals import Originals
 from ._outcomes_told import candidates_part, earlier_answer, reasoning_part
@@ -83,6 +84,8 @@ class PhaseMaterial:
     """The cognitive modules' sections for this phase."""
     offered: Sequence[ActionSpec] = ()
     """The actions that are offered as tools; their schemas take part of the model's window."""
+    chat: bool = False
+    """Whether the dialogue stands as messages of its own, as models that call tools know it."""
 
 
 @dataclass(slots=True)
@@ -112,10 +115,37 @@ class Renderer:
         if self.rendering is Rendering.GROWING:
             return self._render_growing(phase, memory, material)
         instruction = _instruction(phase, material, self.budgets)
+        if material.chat:
+            return self._render_chat(instruction, memory, material)
         system = self._system(instruction, memory, material)
         room = self._room_beside(system.content, memory, material)
         sections = self._phase_sections(phase, memory, material, room)
         return (system, _user("", sections))
+
+    def _render_chat(
+        self, instruction: str, memory: WorkingMemory, material: PhaseMaterial
+    ) -> Prompt:
+        system = self._system(instruction, memory, material)
+        room = self._room_beside(system.content, memory, material)
+        said = self._parts.part(
+            "chat", (memory.dialogue, memory.goal), lambda: chat_dialogue(memory, self.budgets)
+        )
+        earlier, rest = self._earlier(memory), self._moving(memory, material)
+        given = self._allotted([earlier, said, *rest], room)
+        own = next((budget for part, budget in given if part is said), 0)
+        goal = self._goal(memory)
+        messages, has_goal = chat_messages(memory, goal, own, self.originals.keep)
+        before = self._shown([one for one in given if one[0] is earlier])
+        after = self._shown([one for one in given if one[0] not in (earlier, said)])
+        messages = [
+            *sections_message(before),
+            *messages,
+            *sections_message(after if has_goal else [goal, *after]),
+        ]
+        if not (material.offered or shows_data(messages)):
+            system = self._system(instruction, memory, material, rule="")
+        start = [system] if system.content else []
+        return joined([*start, *messages])
 
     def _room_beside(self, told: str, memory: WorkingMemory, material: PhaseMaterial) -> int:
         """Tokens that are left beside what no prompt can do without.
@@ -143,7 +173,11 @@ class Renderer:
         return self._sizes.part("tools", tuple(offered), size)
 
     def _system(
-        self, instruction: str, memory: WorkingMemory, material: PhaseMaterial
+        self,
+        instruction: str,
+        memory: WorkingMemory,
+        material: PhaseMaterial,
+        rule: str = DATA_RULE,
     ) -> PromptMessage:
         own = material.system_message
         if self.budgets.system is not None:
@@ -151,7 +185,7 @@ class Renderer:
         parts = [own]
         if material.actions:
             parts.append(self._actions(material.actions, self.budgets.action_room(memory.limits)))
-        parts += [instruction, DATA_RULE]
+        parts += [instruction, rule]
         return PromptMessage(role="system", content="\n\n".join(part for part in parts if part))
 
     def _render_growing(
@@ -205,14 +239,20 @@ class Renderer:
         reasoning: Part | None = None,
     ) -> list[Section]:
         """What the cycle starts from: everything that does not change in it, newest last."""
+        said = [self._earlier(memory), self._dialogue(memory)]
+        parts = [*said, *self._moving(memory, material), reasoning]
+        return [self._goal(memory), *self._fitting(parts, room)]
+
+    def _moving(
+        self, memory: WorkingMemory, material: PhaseMaterial
+    ) -> list[Part | Section | None]:
+        """What the cycle starts from beside goal and dialogue."""
         deeds = self._parts.part(
             "deeds",
             (memory.deeds, memory.percepts, memory.dialogue, memory.cycle),
             lambda: deeds_part(memory, self.budgets),
         )
-        parts = [
-            self._earlier(memory),
-            self._dialogue(memory),
+        return [
             self._recalled(memory),
             deeds,
             unsettled_part(memory, self.budgets),
@@ -220,9 +260,7 @@ class Renderer:
             *material.modules,
             state_part(material.description, self.budgets),
             percepts_part(memory, self.budgets),
-            reasoning,
         ]
-        return [self._goal(memory), *self._fitting(parts, room)]
 
     def _later_sections(
         self, phase: Phase, memory: WorkingMemory, material: PhaseMaterial, room: int
@@ -234,16 +272,27 @@ class Renderer:
 
     def _fitting(self, parts: Iterable[Part | Section | None], room: int) -> list[Section]:
         """The parts as sections, in their order, within the room that is there for all."""
+        return self._shown(self._allotted(parts, room))
+
+    def _allotted(
+        self, parts: Iterable[Part | Section | None], room: int
+    ) -> list[tuple[Part | Section, int]]:
+        """The parts, each with its tokens of the room."""
         shown = [part for part in parts if part is not None]
         needs: dict[str, int] = {}
         for part in shown:
             name = part.name if isinstance(part, Part) else "module"
             needs[name] = needs.get(name, 0) + _need(part)
         given = allot(needs, room)
-        sections: list[Section] = []
+        allotted: list[tuple[Part | Section, int]] = []
         for part in shown:
             name = part.name if isinstance(part, Part) else "module"
-            budget = given[name] * _need(part) // needs[name]
+            allotted.append((part, given[name] * _need(part) // needs[name]))
+        return allotted
+
+    def _shown(self, allotted: Iterable[tuple[Part | Section, int]]) -> list[Section]:
+        sections: list[Section] = []
+        for part, budget in allotted:
             if isinstance(part, Part):
                 sections.append(part.section(budget, self.originals.keep))
             elif budget > FRAME:

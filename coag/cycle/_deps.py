@@ -157,6 +157,7 @@ async def prompt_for(
         evaluations=evaluations,
         modules=await deps.modules.contribute(phase, situation(context, phase), budget),
         offered=offered or (),
+        chat=offered is not None,
     )
     return context.build_prompt(phase, material)
 

@@ -123,7 +123,11 @@ def _judged_context(steps: list[_Step]) -> Finding:
     whole = steps[-1] if trouble is None else steps[-2] if len(steps) > 1 else None
     figures = _figures(whole)
     tokens = f"about {last.size:,} tokens (the server counted {last.counted:,})"
-    below = f"Keep prompts below {whole.size:,} tokens" if whole else "Keep prompts short"
+    below = "Keep prompts short"
+    if whole:
+        # The window that agents are told holds the answer too: three quarters are for a prompt.
+        window = f"SPEC?window={whole.size * 4 // 3}"
+        below = f"Keep prompts below {whole.size:,} tokens (agents: {window})"
     larger = "or give the server a larger context (llama.cpp: -c, Ollama: num_ctx)."
     grade, advice = Grade.POOR, f"{below}, {larger}"
     if trouble is None:
