@@ -126,7 +126,7 @@ def _fill(value: Any, schema: Any, root: Mapping[str, Any], level: int = 0) -> N
         for part in parts:
             properties = part.get("properties")
             known = cast("dict[str, Any]", properties) if isinstance(properties, dict) else {}
-            for name in known.keys() - held.keys():
+            for name in [one for one in known if one not in held]:  # in the order of the schema
                 default = _default(known[name], root)
                 if default is not None:
                     held[name] = deepcopy(default)
