@@ -100,14 +100,16 @@ class Part:
     """Where not all fit: the newest whole, or of each its beginning and end."""
     cap: int | None = None
     """Tokens that it may take at most; None for as many as there are."""
-    frames: int = 0
-    """Tokens of delimiters within it, beside its own."""
+    tokens: int | None = None
+    """What the entries take, where it is known; else it is counted."""
     need: int = field(init=False, default=0)
     """Tokens that it takes, at most its cap."""
 
     def __post_init__(self) -> None:
-        whole = sum(estimate_tokens(entry) + 1 for entry in self.entries)
-        whole += FRAME + self.frames
+        whole = self.tokens
+        if whole is None:
+            whole = sum(estimate_tokens(entry) + 1 for entry in self.entries)
+        whole += FRAME
         # The one place that sets it; the value is frozen from here on.
         object.__setattr__(self, "need", min(whole, self.cap or whole))
 
@@ -131,7 +133,7 @@ def newest(entries: Sequence[str], room: int, keep: Keep) -> str:
 
 
 def newest_of(
-    entries: Sequence[str], room: int, keep: Keep, frames: Sequence[int] = ()
+    entries: Sequence[str], room: int, keep: Keep, costs: Sequence[int] | None = None
 ) -> tuple[list[str], int]:
     """The last entries that fit, whole and in order, and how many older ones do not.
 
@@ -141,11 +143,12 @@ def newest_of(
         entries: The oldest first.
         room: Tokens for all.
         keep: Keeps what is cut.
-        frames: Tokens of the delimiters of each, where it has its own.
+        costs: Tokens that each takes with what delimits it, where that is known.
     """
     kept: list[str] = []
-    for entry, frame in zip(reversed(entries), reversed(frames or [0] * len(entries)), strict=True):
-        cost = estimate_tokens(entry) + 1 + frame
+    for number in range(len(entries) - 1, -1, -1):
+        entry = entries[number]
+        cost = estimate_tokens(entry) + 1 if costs is None else costs[number]
         if cost <= room:
             kept.append(entry)
             room -= cost

@@ -28,6 +28,7 @@ class DialogueArchive:
         self._said: deque[Utterance] = deque(maxlen=MESSAGES)
         self._store: InMemoryStore | None = None
         self._waiting: list[Utterance] = []
+        self._indexed: set[str] = set()
 
     def __len__(self) -> int:
         return len(self._said)
@@ -42,6 +43,7 @@ class DialogueArchive:
         """Forgets all."""
         self._said.clear()
         self._waiting.clear()
+        self._indexed.clear()
         self._store = None
 
     async def search(self, text: str, k: int) -> Sequence[RecalledRecord]:
@@ -50,8 +52,15 @@ class DialogueArchive:
             return ()
         if self._store is None:
             self._store, self._waiting = InMemoryStore(), list(self._said)
-        records = {one.id: one for said in self._waiting for one in _records(said)}
+            self._indexed.clear()
+        # What is said again and again ("Go on.") is found once, as it was said first.
+        records: dict[str, Record] = {}
+        for said in self._waiting:
+            for one in _records(said):
+                if one.id not in self._indexed:
+                    records.setdefault(one.id, one)
         self._waiting = []
+        self._indexed.update(records)
         if records:
             await self._store.add(list(records.values()))
         search = Search(text=text, kind=MemoryKind.EPISODIC, k=k, scopes=(_SCOPE,))
@@ -87,7 +96,7 @@ def _records(said: Utterance) -> Iterable[Record]:
     for start in range(0, len(said.content), _PIECE):
         text = f"{_speaker(said)}: {said.content[start : start + _PIECE]}"
         yield Record(
-            id=record_id(MemoryKind.EPISODIC, _SCOPE, f"{said.at.isoformat()} {start} {text}"),
+            id=record_id(MemoryKind.EPISODIC, _SCOPE, text),
             kind=MemoryKind.EPISODIC,
             text=text,
             scope=_SCOPE,

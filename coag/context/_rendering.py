@@ -28,7 +28,7 @@ from coag.schema import (
 
 from ._allotment import FRAME, Part, allot
 from ._budgets import Budgets
-from ._chat import chat_dialogue, chat_messages, joined, sections_message, shows_data
+from ._chat import Chat, joined, sections_message, shows_data
 from ._kept import Kept
 from ._originals import Originals
 from ._outcomes_told import candidates_part, earlier_answer, reasoning_part
@@ -101,6 +101,7 @@ class Renderer:
     _lines: dict[int, tuple[Utterance, str]] = field(
         default_factory=dict[int, tuple[Utterance, str]]
     )
+    _chat: Chat = field(default_factory=Chat)
     _sizes: Kept[int] = field(default_factory=Kept[int])
     _goals: Kept[Section] = field(default_factory=Kept[Section])
     _grown: list[PromptMessage] = field(default_factory=list[PromptMessage])
@@ -128,13 +129,13 @@ class Renderer:
         system = self._system(instruction, memory, material)
         room = self._room_beside(system.content, memory, material)
         said = self._parts.part(
-            "chat", (memory.dialogue, memory.goal), lambda: chat_dialogue(memory, self.budgets)
+            "chat", (memory.dialogue, memory.goal), lambda: self._chat.part(memory, self.budgets)
         )
         earlier, rest = self._earlier(memory), self._moving(memory, material)
         given = self._allotted([earlier, said, *rest], room)
         own = next((budget for part, budget in given if part is said), 0)
         goal = self._goal(memory)
-        messages, has_goal = chat_messages(memory, goal, own, self.originals.keep)
+        messages, has_goal = self._chat.messages(memory, goal, own, self.originals.keep)
         before = self._shown([one for one in given if one[0] is earlier])
         after = self._shown([one for one in given if one[0] not in (earlier, said)])
         messages = [

@@ -36,7 +36,7 @@ from coag.schema import (
 from ._budgets import Limits
 from ._earlier import Earlier
 
-DIALOGUE_KEPT = 400
+DIALOGUE_KEPT = 200
 """Messages kept in working memory, as far as `Limits.dialogue` allows; of older ones what
 `Earlier` keeps."""
 DEEDS_KEPT = 50

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 from autogen_core import Image
 from autogen_core.models import AssistantMessage, LLMMessage, SystemMessage, UserMessage
 
 from coag.schema import Prompt, PromptMessage
+
+_SHORT = 2_000
+"""Characters of a message that is made only once."""
 
 
 def one_system_message(prompt: Prompt) -> Prompt:
@@ -47,18 +51,33 @@ def as_sent(prompt: Prompt) -> tuple[dict[str, Any], ...]:
 
 def _as_sent(message: PromptMessage) -> dict[str, Any]:
     """Images are told by number; what they were stands in the percept that brought them."""
-    sent = {"role": message.role, "content": message.content}
-    return {**sent, "images": len(message.images)} if message.images else sent
+    if message.images:
+        images = len(message.images)
+        return {"role": message.role, "content": message.content, "images": images}
+    make = _sent_once if len(message.content) <= _SHORT else _sent
+    return make(message.role, message.content)
+
+
+def _sent(role: str, content: str) -> dict[str, Any]:
+    return {"role": role, "content": content}
 
 
 def _to_autogen(message: PromptMessage, vision: bool) -> LLMMessage:
-    match message.role:
-        case "system":
-            return SystemMessage(content=message.content)
-        case "user":
-            if vision and message.images:
-                seen = [Image.from_uri(image) for image in message.images]
-                return UserMessage(content=[message.content, *seen], source="user")
-            return UserMessage(content=message.content, source="user")
-        case "assistant":
-            return AssistantMessage(content=message.content, source="assistant")
+    if vision and message.images:
+        seen = [Image.from_uri(image) for image in message.images]
+        return UserMessage(content=[message.content, *seen], source="user")
+    make = _made_once if len(message.content) <= _SHORT else _made
+    return make(message.role, message.content)
+
+
+def _made(role: str, content: str) -> LLMMessage:
+    if role == "system":
+        return SystemMessage(content=content)
+    if role == "assistant":
+        return AssistantMessage(content=content, source="assistant")
+    return UserMessage(content=content, source="user")
+
+
+# The messages of a long dialogue are sent again in every turn.
+_made_once = lru_cache(maxsize=2_000)(_made)
+_sent_once = lru_cache(maxsize=2_000)(_sent)

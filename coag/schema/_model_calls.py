@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, cast
 
-from pydantic import Field
+from pydantic import Field, ValidatorFunctionWrapHandler, WrapValidator
 
 from ._moment import Moment
 from ._outcomes import TokenUsage
@@ -70,6 +70,14 @@ class Given(Value):
     client itself would not make; None for all others."""
 
 
+def _as_it_is(message: object, handler: ValidatorFunctionWrapHandler) -> Any:
+    return cast("object", message) if type(message) is dict else handler(message)
+
+
+SentMessage = Annotated[dict[str, Any], WrapValidator(_as_it_is)]
+"""A message of a request, which nobody changes: the records of a long dialogue share theirs."""
+
+
 class ModelCall(Value):
     """One request to a model and what came of it; failed ones included."""
 
@@ -85,7 +93,7 @@ class ModelCall(Value):
     rung: Rung
     attempt: int
     """1 for the first request, 2 for the one that repeats it with the error."""
-    messages: tuple[dict[str, Any], ...]
+    messages: tuple[SentMessage, ...]
     """The messages as sent: `role`, `content`, and for plain agents `source`, `tool_calls`,
     `thought`, `results` (what each tool result belongs to) and `parts` (of a message with images:
     the characters of each text and a hash of each image)."""

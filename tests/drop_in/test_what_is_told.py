@@ -225,5 +225,5 @@ async def test_a_thread_of_thousands_of_messages_costs_what_a_short_one_does() -
     await agent.on_messages(said, CancellationToken())
     await agent.on_messages(said[:20], CancellationToken())
     assert tokens(model.requests[-1]) < 6_000
-    assert len(agent.context.working_memory.dialogue) <= 400
+    assert len(agent.context.working_memory.dialogue) <= 200
     assert len(agent.context.archive) > 2_000
