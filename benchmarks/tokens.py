@@ -281,7 +281,7 @@ async def measure() -> dict[str, dict[str, tuple[int, int]]]:
 def show(found: Mapping[str, Mapping[str, tuple[int, int]]]) -> None:
     """The table, and whether the target is met."""
     print(f"{'prompt tokens (requests)':26}" + "".join(f"{name:>16}" for name in CONTENDERS))
-    sums = dict.fromkeys(CONTENDERS, 0)
+    sums: dict[str, int] = dict.fromkeys(CONTENDERS, 0)
     for title, by_name in found.items():
         cells = [f"{tokens:,} ({calls})" for tokens, calls in by_name.values()]
         print(f"{title:26}" + "".join(f"{cell:>16}" for cell in cells))

@@ -205,6 +205,7 @@ async def test_a_workbench_is_told_all_and_its_life_is_left_alone(way: dict[str,
     ((name, arguments, token, call_id),) = bench.called
     assert (name, arguments) == ("add", {"a": 1, "b": 2})
     # The tool gets a key that never comes again; the model's own id may.
+    assert call_id is not None
     assert call_id.endswith("intent-000001")
     assert call_id != results[0].call_id or way["proposal"] == "json"
     assert isinstance(token, CancellationToken)
