@@ -87,6 +87,7 @@ def test_seeds_cover_the_phases_that_ask_a_model_and_are_short() -> None:
         "selection",
         "deliberation",
         "native",
+        "summary",
     }
     for seed in seeds.values():
         assert seed.description
