@@ -9,7 +9,8 @@ from typing import Any
 
 from autogen_core import CancellationToken, ComponentModel
 from autogen_core.models import ChatCompletionClient, CreateResult, LLMMessage, ModelInfo
-from autogen_core.tools import Tool, ToolSchema
+from autogen_core.tools import Tool as CoreTool
+from autogen_core.tools import ToolSchema
 from pydantic import BaseModel
 
 from coag.models import UnformedCall, listening, model_name_of
@@ -48,7 +49,7 @@ class RecordingClient(WrappingClient):
         self,
         messages: Sequence[LLMMessage],
         *,
-        tools: Sequence[Tool | ToolSchema] = (),
+        tools: Sequence[CoreTool | ToolSchema] = (),
         tool_choice: ToolChoice = "auto",
         json_output: bool | type[BaseModel] | None = None,
         extra_create_args: Mapping[str, Any] | None = None,
@@ -85,7 +86,7 @@ class RecordingClient(WrappingClient):
         self,
         messages: Sequence[LLMMessage],
         *,
-        tools: Sequence[Tool | ToolSchema] = (),
+        tools: Sequence[CoreTool | ToolSchema] = (),
         tool_choice: ToolChoice = "auto",
         json_output: bool | type[BaseModel] | None = None,
         extra_create_args: Mapping[str, Any] | None = None,
