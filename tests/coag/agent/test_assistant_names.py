@@ -10,9 +10,13 @@ from unittest.mock import AsyncMock, MagicMock  # noqa: TID251 - what users give
 
 import pytest
 from autogen_agentchat.agents import AssistantAgent
+from autogen_agentchat.messages import StructuredMessage
+from autogen_core.memory import ListMemory, MemoryContent
 from autogen_core.model_context import BufferedChatCompletionContext
 from autogen_core.models import CreateResult, ModelFamily, RequestUsage
 from autogen_core.tools import FunctionTool, StaticStreamWorkbench
+from autogen_ext.models.replay import ReplayChatCompletionClient
+from pydantic import BaseModel
 
 from coag import CoagAgent, ScriptedModel
 from coag.errors import ConfigurationError, ModelCallError
@@ -137,6 +141,30 @@ async def test_a_component_of_assistant_agent_becomes_one_of_ours() -> None:
     assert [tool["name"] for tool in await agent._workbench[0].list_tools()] == ["add"]
     assert "bob" in str(agent._handoffs)
     assert (await agent.run(task="Hi.")).messages[-1].to_text() == "Hello."
+
+
+class Weather(BaseModel):
+    """An answer with a form."""
+
+    degrees: int
+
+
+async def test_an_assistant_itself_is_taken_with_its_context_memory_and_form() -> None:
+    notes = ListMemory(name="notes")
+    await notes.add(MemoryContent(content="It is cold.", mime_type="text/plain"))
+    model = ReplayChatCompletionClient(['{"degrees": -3}'])
+    stock = AssistantAgent(
+        "helper",
+        model,
+        model_context=BufferedChatCompletionContext(buffer_size=3),
+        memory=[notes],
+        output_content_type=Weather,
+    )
+    agent = CoagAgent.from_assistant(stock, depth="compact", proposal="native")
+    assert isinstance(agent.model_context, BufferedChatCompletionContext)
+    result = await agent.run(task="How cold is it?")
+    assert isinstance(result.messages[-1], StructuredMessage)
+    assert result.messages[-1].to_text() == '{"degrees":-3}'
 
 
 def test_another_component_is_refused_by_name() -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
@@ -33,6 +35,7 @@ from pydantic import (
     BaseModel,
     BeforeValidator,
     Field,
+    RootModel,
     SecretStr,
     StringConstraints,
     create_model,
@@ -409,6 +412,50 @@ async def test_serializers_hide_nothing_from_rules() -> None:
             return "none"
 
     assert await complete(Args, {}) == {"amount": 500, "fee": 7.0}
+
+
+@dataclass(frozen=True)
+class Spot:
+    x: int
+    y: float
+
+
+class Names(RootModel[list[str]]):
+    pass
+
+
+@pytest.mark.parametrize(
+    ("kind", "default", "shown"),
+    [
+        (Spot, Spot(1, 2.5), {"x": 1, "y": 2.5}),
+        (Names, Names(["a", "b"]), ["a", "b"]),
+        (dict[int, str], {1: "a"}, {"1": "a"}),
+        (set[int], {3, 1, 2}, [1, 2, 3]),
+        (deque[int], deque([1, 2]), [1, 2]),
+        (Decimal, Decimal("2.50"), 2.5),
+        (date, date(2026, 1, 2), "2026-01-02"),
+    ],
+)
+async def test_defaults_of_any_type_are_shown_as_json(kind: Any, default: Any, shown: Any) -> None:
+    args = create_model("Args", value=(kind, default))
+    assert await complete(args, {}) == {"value": shown}
+
+
+async def test_a_default_that_is_no_json_number_is_refused() -> None:
+    with pytest.raises(ValueError, match="no JSON number"):
+        await complete(
+            create_model("Args", value=(float, Field(default_factory=lambda: math.inf))), {}
+        )
+
+
+async def test_a_default_that_is_too_deep_is_refused() -> None:
+    deep: list[Any] = []
+    for _ in range(300):
+        deep = [deep]
+    with pytest.raises(ValueError, match="levels"):
+        await complete(
+            create_model("Args", value=(list[Any], Field(default_factory=lambda: deep))), {}
+        )
 
 
 async def test_a_validator_that_raises_anything_forbids() -> None:
