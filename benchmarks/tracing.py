@@ -32,7 +32,7 @@ from autogen_core.models import CreateResult, LLMMessage
 from overhead import TASK, InstantModel
 
 from coag import CoagAgent
-from coag.agent import _runs  # nothing of the agent is replaced but where its records go
+from coag.agent import runs as _runs  # nothing of the agent is replaced but where its records go
 from coag.proof import diagnose, verify
 from coag.schema import TraceRecord
 from coag.tracing import MemoryTrace, RunFolder, open_trace, read_lines, read_trace

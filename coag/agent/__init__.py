@@ -1,15 +1,13 @@
 """`CoagAgent`: the deliberating agent behind AutoGen's API, and the one place of wiring."""
 
-from ._coag_agent import SYSTEM_MESSAGE, CoagAgent
-from ._component import CoagAgentConfig
-from ._events import PHASE_LISTENER
-from ._mind import Mind
-from ._rebuild import Doubles, build_again, rebuild, staged, take_up, twin
-from ._recipes import load_factory, takes_rebuild
-from ._recorded import taking_up
-from ._resume import Remains, read_remains
-from ._settings import Deliberation, MemoryArgument
-from ._stand_in import Answered, AnswerSource
+from .agent import SYSTEM_MESSAGE, CoagAgent
+from .events import PHASE_LISTENER
+from .mind import Mind
+from .rebuild import Answered, AnswerSource, Doubles, build_again, rebuild, staged, take_up, twin
+from .recipes import load_factory, takes_rebuild
+from .resume import Remains, read_remains, taking_up
+from .serialize import CoagAgentConfig
+from .settings import Deliberation, MemoryArgument
 
 __all__ = [
     "CoagAgent",

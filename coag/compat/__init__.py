@@ -8,12 +8,12 @@ chat agent down as ours are: `RecordingClient` and `RecordingWorkbench` write it
 tools down, and `ReplayingClient` and `ReplayingWorkbench` answer out of such a run.
 """
 
-from ._announced import Attempt
-from ._approvers import ConsoleApprover, ScriptedAnswer, ScriptedApprover
-from ._call_repair import Mended, mend_arguments
-from ._constrained_config import ConstrainedWorkbenchConfig
-from ._constrained_workbench import ConstrainedWorkbench
-from ._constraint_components import (
+from .approvers import ConsoleApprover, ScriptedAnswer, ScriptedApprover
+from .autogen_memory import AutoGenMemory
+from .clients import WrappingClient
+from .constrained_workbench import (
+    ConstrainedWorkbench,
+    ConstrainedWorkbenchConfig,
     ConstraintConfig,
     Part,
     RuleUnderName,
@@ -22,20 +22,26 @@ from ._constraint_components import (
     get_part,
     part_of,
 )
-from ._exchange import Exchange
-from ._guarded_answers import GuardedResult
-from ._memory import AutoGenMemory
-from ._recorded_agent import RecordedAgent, record
-from ._recorder import Recorder
-from ._recording_client import RecordingClient
-from ._recording_workbench import RecordingWorkbench
-from ._replaying_client import ReplayingClient, ReplayingClientConfig
-from ._replaying_workbench import ReplayingWorkbench, ReplayingWorkbenchConfig
-from ._results import OUTPUT_CHARACTERS, cap_text, read_result
-from ._returned import status_of
-from ._steady_client import SteadyClient
-from ._stock_run import StockRun, stock_run
-from ._tool_components import (
+from .exchanges import status_of
+from .guarded_calls import GuardedResult
+from .recorder import Attempt, Recorder
+from .recording import (
+    RecordedAgent,
+    RecordingClient,
+    RecordingWorkbench,
+    StockRun,
+    record,
+    stock_run,
+)
+from .repair import Mended, mend_arguments
+from .replaying import (
+    ReplayingClient,
+    ReplayingClientConfig,
+    ReplayingWorkbench,
+    ReplayingWorkbenchConfig,
+)
+from .steady_client import Exchange, SteadyClient
+from .tool_components import (
     ImportedTool,
     SourceTool,
     load_tool,
@@ -43,9 +49,8 @@ from ._tool_components import (
     tool_component,
     workbench_component,
 )
-from ._tool_effects import Reconcile, ToolEffects, effects_of, tool
-from ._tool_runner import RESERVED, Tool, ToolRunner
-from ._wrapping_client import WrappingClient
+from .tool_listing import Reconcile, ToolEffects, effects_of, tool
+from .tool_runner import OUTPUT_CHARACTERS, RESERVED, Tool, ToolRunner, cap_text, read_result
 
 __all__ = [
     "ToolRunner",

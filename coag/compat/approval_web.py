@@ -1,22 +1,353 @@
-"""Approval on a small local web page, and by the JSON interface behind it.
-
-Imported on demand, since it brings a web server:
-`from coag.compat.approval_web import WebApprover`.
-"""
+"""A page on which a person approves actions."""
 
 from __future__ import annotations
 
 import secrets
 import string
+from collections.abc import Awaitable, Callable, Mapping
+from concurrent.futures import Future
+from html import escape
+from threading import Lock
 from types import TracebackType
 from typing import Self
+from urllib.parse import parse_qs
+
+from pydantic import Field, ValidationError
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
+from starlette.routing import Route
 
 from coag.cycle import ApprovalAnswer, ApprovalRequest, outcome_of
 from coag.errors import ConfigurationError
-from coag.serving import Served, ServingError
+from coag.schema import Value
+from coag.serving import Served, ServingError, allowed_hosts
 
-from ._approval_app import approval_app, base_path
-from ._waiting import Waiting
+from .approvers import arguments_text, prediction_text, state_text, visible
+
+# ---- Approval requests that wait for a person ----
+
+
+class Waiting:
+    """What waits for a decision, by a key of its own; may be used from several threads.
+
+    Ids of requests count up in each agent, so they do not tell the requests of two apart.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._count = 0
+        self._open: dict[str, tuple[ApprovalRequest, Future[ApprovalAnswer]]] = {}
+
+    def add(self, request: ApprovalRequest) -> tuple[str, Future[ApprovalAnswer]]:
+        """Opens a request; gives its key and the future of its answer."""
+        future: Future[ApprovalAnswer] = Future()
+        with self._lock:
+            self._count += 1
+            key = str(self._count)
+            self._open[key] = (request, future)
+        return key, future
+
+    def drop(self, key: str) -> None:
+        """Closes a request that nobody waits for any more."""
+        with self._lock:
+            self._open.pop(key, None)
+
+    def listed(self) -> dict[str, ApprovalRequest]:
+        """What is open, oldest first."""
+        with self._lock:
+            return {key: request for key, (request, _) in self._open.items()}
+
+    def answer(self, key: str, answer: ApprovalAnswer) -> bool:
+        """Answers a request; False if it is not open, or no longer."""
+        with self._lock:
+            _, future = self._open.pop(key, (None, None))
+        if future is None:
+            return False
+        future.set_result(answer)
+        return True
+
+
+# ---- The pages on which a person decides: plain HTML without scripts, every value escaped ----
+
+
+REFRESH_SECONDS = 2
+"""How often the list of waiting requests loads itself anew."""
+SHOWN = 100_000
+"""Characters of arguments that a page shows."""
+STYLE = """\
+body { font: 1rem/1.5 system-ui, sans-serif; max-width: 46rem; margin: 2rem auto; padding: 0 1rem; }
+pre { background: #f3f3f3; color: #111; padding: .75rem; overflow: auto; max-height: 24rem;
+  white-space: pre-wrap; overflow-wrap: anywhere; }
+li { margin: .75rem 0; }
+dt { font-weight: 600; margin-top: .75rem; }
+dd { margin: 0; overflow-wrap: anywhere; white-space: pre-wrap; }
+label, input, button { font: inherit; }
+input { width: 100%; box-sizing: border-box; padding: .4rem; margin-bottom: .75rem; }
+button { padding: .5rem 1.25rem; margin-right: .75rem; border: 2px solid; border-radius: .3rem; }
+.approve { background: #0a5c2b; color: #fff; border-color: #0a5c2b; }
+.deny { background: #fff; color: #9b1c1c; border-color: #9b1c1c; }
+"""
+
+_PAGE = """\
+<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">{refresh}
+<title>{title}</title>
+<link rel="stylesheet" href="{base}page.css">
+</head>
+<body>
+<main>
+{body}
+</main>
+</body>
+</html>
+"""
+_FORM = """\
+<form method="post" action="{base}requests/{key}">
+<input type="hidden" name="digest" value="{digest}">
+<p><label for="by">Your name</label> <input id="by" name="by" value="{by}" maxlength="100"
+ autocomplete="off"></p>
+<p><label for="reason">Reason (a denial is told to the agent with it)</label>
+ <input id="reason" name="reason" maxlength="500" autocomplete="off"></p>
+<p><button class="approve" name="granted" value="true">Approve</button>
+<button class="deny" name="granted" value="false">Deny</button></p>
+</form>"""
+
+
+def _page(title: str, body: str, base: str, *, refresh: bool = False) -> str:
+    again = f'\n<meta http-equiv="refresh" content="{REFRESH_SECONDS}">' if refresh else ""
+    return _PAGE.format(title=escape(title), body=body, base=escape(base), refresh=again)
+
+
+def list_page(waiting: Mapping[str, ApprovalRequest], base: str) -> str:
+    """What waits for a decision. Loads itself anew, so it has links only and no forms."""
+    items = [
+        f'<li><a href="{escape(base)}requests/{key}">{_text(request.action)}</a> '
+        f"for {_text(request.agent)} (risk: {_text(request.risk)}), "
+        f"until {request.expires_at:%H:%M:%S} UTC</li>"
+        for key, request in waiting.items()
+    ]
+    nothing = "<p>Nothing waits for approval. This page looks again by itself.</p>"
+    body = f"<ul>\n{chr(10).join(items)}\n</ul>" if items else nothing
+    title = f"({len(items)}) Approvals" if items else "Approvals"
+    return _page(title, f"<h1>Approvals</h1>\n{body}", base, refresh=True)
+
+
+def request_page(key: str, request: ApprovalRequest, base: str, by: str) -> str:
+    """One request with the form to decide it; does not move under the person's hand."""
+    facts = {
+        "Agent": request.agent,
+        "State": state_text(request, SHOWN),
+        "Predicted change": prediction_text(request, SHOWN),
+        "Why it is asked": request.reason,
+        "Risk": request.risk,
+        "Goal": request.goal,
+        "What the agent says": request.wish,
+        "What it expects": request.expected_effect,
+        "Asked again because": request.changed,
+        "How long": f"An approval holds {request.approval_seconds:g} s, for this one action and "
+        "only while the agent sees things as it does now. Without an answer it is denied at "
+        f"{request.expires_at:%Y-%m-%d %H:%M:%S} UTC.",
+        "Policy": request.policy,
+        "Digest": request.digest,
+    }
+    listed = "\n".join(f"<dt>{k}</dt><dd>{_text(v)}</dd>" for k, v in facts.items() if v)
+    form = _FORM.format(base=escape(base), key=key, digest=request.digest, by=escape(by))
+    body = (
+        f"<h1>Run {_text(request.action)}?</h1>\n"
+        f"<pre>{escape(arguments_text(request, SHOWN))}</pre>\n{form}\n<dl>\n{listed}\n</dl>\n"
+        f'<p><a href="{escape(base)}">All that waits</a></p>'
+    )
+    return _page(f"Run {visible(request.action)}?", body, base)
+
+
+def problem_page(problem: str, base: str) -> str:
+    """Why something could not be done."""
+    link = f'<p><a href="{escape(base)}">All that waits</a></p>' if base else ""
+    return _page("Not possible", f"<h1>Not possible</h1>\n<p>{escape(problem)}</p>\n{link}", base)
+
+
+def _text(text: str) -> str:
+    return escape(visible(text))
+
+
+_BODY_BYTES = 16_384
+_HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; style-src 'self'; form-action 'self'; "
+    "base-uri 'none'; frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-store",
+}
+_GONE = "This request does not wait any more: it was answered, withdrawn, or its time is over."
+_OTHER = "This is not the request as it was shown. Look at it again."
+
+Endpoint = Callable[[Request], Awaitable[Response]]
+
+
+class Decision(Value):
+    """What a person sends."""
+
+    digest: str
+    """Digest of the request as it was shown."""
+    granted: bool
+    by: str = Field(default="", max_length=100)
+    reason: str = Field(default="", max_length=500)
+
+
+def base_path(token: str) -> str:
+    """The path below which everything is."""
+    return f"/{token}/"
+
+
+def approval_app(waiting: Waiting, token: str, *, by: str, host: str) -> Starlette:
+    """The application that shows what waits and takes decisions.
+
+    Args:
+        waiting: What waits.
+        token: The secret in the path; a request without it finds nothing.
+        by: The name of whoever gives none.
+        host: The address served; on a loopback one only requests that name it are heeded.
+    """
+    base = base_path(token)
+    desk = _Desk(waiting, base, by)
+    table: list[tuple[str, str, Endpoint]] = [
+        ("GET", "", desk.show_list),
+        ("GET", "page.css", desk.show_style),
+        ("GET", "requests/{key}", desk.show_request),
+        ("POST", "requests/{key}", desk.decide_by_form),
+        ("GET", "api/requests", desk.list_as_json),
+        ("POST", "api/requests/{key}", desk.decide_by_json),
+    ]
+    return Starlette(
+        routes=[Route(base + path, _guarded(run), methods=[method]) for method, path, run in table],
+        middleware=[Middleware(TrustedHostMiddleware, allowed_hosts=list(allowed_hosts(host)))],
+        exception_handlers={HTTPException: desk.show_problem},
+    )
+
+
+def _guarded(run: Endpoint) -> Endpoint:
+    """The endpoint, with the headers that keep what it answers on this page."""
+
+    async def guarded(request: Request) -> Response:
+        response = await run(request)
+        response.headers.update(_HEADERS)
+        return response
+
+    return guarded
+
+
+class _Desk:
+    """Where decisions are taken."""
+
+    def __init__(self, waiting: Waiting, base: str, by: str) -> None:
+        self._waiting = waiting
+        self._base = base
+        self._by = by
+
+    async def show_list(self, request: Request) -> Response:
+        """The page of what waits."""
+        return HTMLResponse(list_page(self._waiting.listed(), self._base))
+
+    async def show_style(self, request: Request) -> Response:
+        """The pages' style."""
+        return Response(STYLE, media_type="text/css")
+
+    async def show_request(self, request: Request) -> Response:
+        """The page of one request, with the form."""
+        key, asked = self._asked(request)
+        return HTMLResponse(request_page(key, asked, self._base, self._by))
+
+    async def decide_by_form(self, request: Request) -> Response:
+        """Takes the form; leads back to what waits."""
+        body = await _body_of(request, "application/x-www-form-urlencoded")
+        try:
+            fields = parse_qs(body.decode(), keep_blank_values=True, max_num_fields=8)
+            decision = Decision.model_validate({name: v[-1] for name, v in fields.items()})
+        except ValueError as error:
+            raise HTTPException(422, _problem_of(error)) from error
+        self._decide(request, decision)
+        return RedirectResponse(self._base, 303)
+
+    async def list_as_json(self, request: Request) -> Response:
+        """What waits, as JSON."""
+        listed = self._waiting.listed()
+        return JSONResponse({"requests": [_as_json(key, asked) for key, asked in listed.items()]})
+
+    async def decide_by_json(self, request: Request) -> Response:
+        """Takes a decision as JSON."""
+        body = await _body_of(request, "application/json")
+        try:
+            decision = Decision.model_validate_json(body, strict=True)
+        except ValueError as error:
+            raise HTTPException(422, _problem_of(error)) from error
+        self._decide(request, decision)
+        return JSONResponse({"granted": decision.granted})
+
+    async def show_problem(self, request: Request, problem: Exception) -> Response:
+        """Why something could not be done; leads nowhere for whoever lacks the secret."""
+        assert isinstance(problem, HTTPException)
+        inside = request.url.path.startswith(self._base)
+        if request.url.path.startswith(f"{self._base}api/"):
+            return JSONResponse({"error": problem.detail}, problem.status_code, _HEADERS)
+        page = problem_page(problem.detail, self._base if inside else "")
+        return HTMLResponse(page, problem.status_code, _HEADERS)
+
+    def _asked(self, request: Request) -> tuple[str, ApprovalRequest]:
+        key = str(request.path_params["key"])
+        asked = self._waiting.listed().get(key)
+        if asked is None:
+            raise HTTPException(404, _GONE)
+        return key, asked
+
+    def _decide(self, request: Request, decision: Decision) -> None:
+        key, asked = self._asked(request)
+        if decision.digest != asked.digest:
+            raise HTTPException(409, _OTHER)
+        say = asked.grant if decision.granted else asked.deny
+        answer = say(decision.by.strip() or self._by, decision.reason.strip())
+        if not self._waiting.answer(key, answer):
+            raise HTTPException(404, _GONE)
+
+
+def _as_json(key: str, asked: ApprovalRequest) -> dict[str, object]:
+    return {"key": key, "digest": asked.digest, **asked.model_dump(mode="json")}
+
+
+async def _body_of(request: Request, kind: str) -> bytes:
+    """The body, if it is of this kind and not too long."""
+    given = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if given != kind:
+        raise HTTPException(415, f"The body has to be {kind}.")
+    body = b""
+    async for part in request.stream():
+        body += part
+        if len(body) > _BODY_BYTES:
+            raise HTTPException(413, f"The body has more than {_BODY_BYTES} bytes.")
+    return body
+
+
+def _problem_of(error: ValueError) -> str:
+    """What is wrong with a decision, without repeating it."""
+    if not isinstance(error, ValidationError):
+        return "This is no decision: it cannot be read."
+    first = error.errors(include_input=False, include_url=False)[0]
+    where = ".".join(str(part) for part in first["loc"])
+    return f"This is no decision: {where or 'it'}: {first['msg']}."
+
+
+# ---- Approval on a small local web page, and by the JSON interface behind it ----
+#
+# Imported on demand, since it brings a web server:
+# `from coag.compat.approval_web import WebApprover`.
+
 
 __all__ = ["WebApprover", "ServingError"]
 

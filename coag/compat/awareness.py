@@ -28,10 +28,9 @@ from coag.awareness.dynamics import Archive, DynamicEngine, DynamicsSettings
 from coag.schema import Clock, provider_name
 from coag.store import Embedder
 
-from ._cancellable import cancellable
-from ._constraint_components import Part, get_part, part_of
-from ._memory_block import SITUATION
-from ._memory_content import text_of
+from .autogen_memory import SITUATION, text_of
+from .clients import cancellable
+from .constrained_workbench import Part, get_part, part_of
 
 if TYPE_CHECKING:
     from coag.awareness.perception import Perception

@@ -26,7 +26,7 @@ from autogen_core.tools import ToolOverride, ToolSchema
 
 from coag.cycle import value_fault
 
-from ._mcp_version import check_mcp, installed_mcp, unusable_mcp
+from .mcp_version import check_mcp, installed_mcp, unusable_mcp
 
 try:
     from autogen_ext.tools.mcp import McpServerParams, McpWorkbench
@@ -41,17 +41,32 @@ else:
     check_mcp(installed_mcp())
 
 # These import autogen_ext.tools.mcp, and so come after the check.
-from ._mcp_config import PinnedMcpConfig, config_of, limits_of, settings_of, supported
-from ._mcp_definitions import ToolDefinition
-from ._mcp_errors import LostError, McpServerError, NotSentError, RefusedError
-from ._mcp_limits import McpLimits
-from ._mcp_params import ServerParams, StdioServerParams, StreamableHttpServerParams
-from ._mcp_pins import PinBoard, QuarantinedTool
-from ._mcp_results import McpToolResult, Returned
-from ._mcp_server import McpServer
-from ._mcp_stderr import StderrTail
-from ._mcp_tools import ServerTools, cancellable
-from ._tool_effects import ToolEffects
+from .mcp_server import McpServer, StderrTail
+from .mcp_tools import (
+    PinnedMcpConfig,
+    ServerTools,
+    cancellable,
+    config_of,
+    limits_of,
+    settings_of,
+    supported,
+)
+from .mcp_values import (
+    LostError,
+    McpLimits,
+    McpServerError,
+    McpToolResult,
+    NotSentError,
+    PinBoard,
+    QuarantinedTool,
+    RefusedError,
+    Returned,
+    ServerParams,
+    StdioServerParams,
+    StreamableHttpServerParams,
+    ToolDefinition,
+)
+from .tool_listing import ToolEffects
 
 __all__ = [
     "PinnedMcpWorkbench",

@@ -7,21 +7,17 @@ perceptual state, a hook that reads tool returns, a description, a query, and, w
 one, a forward model. `rebuild` gives a working memory back from a trace.
 """
 
-from ._allotment import READ_MORE, name_of, shortened
-from ._budgets import WINDOW, Budgets, Limits
-from ._coag_context import CoagContext
-from ._component import CoagContextConfig
-from ._earlier import Earlier
-from ._images import named_images
-from ._parts import from_part, load_context, nested_component, to_part
-from ._recalled import fitting
-from ._rendering import DATA_RULE, PhaseMaterial, Rendering
-from ._secrets import check_public
-from ._sections import render_section, wrap_as_data
-from ._states import AssistantState, dump_state, own_copy
-from ._working_memory import (
+from .budgets import READ_MORE, WINDOW, Budgets, Limits, name_of, shortened
+from .component import CoagContextConfig, from_part, load_context, nested_component, to_part
+from .context import CoagContext
+from .dialogue import named_images
+from .prompts import DATA_RULE, PhaseMaterial, Rendering
+from .sections import fitting, render_section, wrap_as_data
+from .states import AssistantState, check_public, dump_state, own_copy
+from .working_memory import (
     CognitiveState,
     Deed,
+    Earlier,
     Rejection,
     Spent,
     Taint,

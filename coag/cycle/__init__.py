@@ -10,55 +10,62 @@ left, and only Execution acts, at most once. A cycle in which nothing survives i
 and the next cycle perceives it.
 """
 
-from ._action_rules import ActionRule, rule
-from ._actions import RESPOND, GuardedActions, NoActions, respond_spec
-from ._answers import (
-    DeliberationAnswer,
-    EvaluationAnswer,
-    ProposalAnswer,
-    ReasoningAnswer,
-    SelectionAnswer,
-)
-from ._approval import Approvals
-from ._approval_events import ApprovalEvent, ApprovalOccasion
-from ._approval_policy import ApprovalNeed, ApprovalPolicy, ApprovalRule
-from ._approval_values import (
+from .actions import RESPOND, GuardedActions, NoActions, respond_spec
+from .approval import (
     Approval,
     ApprovalAnswer,
+    ApprovalEvent,
+    ApprovalNeed,
+    ApprovalOccasion,
+    ApprovalPolicy,
     ApprovalRequest,
+    ApprovalRule,
+    Approvals,
     ApproveFunction,
     Approver,
     memory_version,
     still_holds,
 )
-from ._approving import approvals_of
-from ._arguments import COMPLETED, IDEMPOTENCY_KEY, with_defaults
-from ._checking import CURRENT_STATE
-from ._constraints import ConstraintSet, NamedConstraint
-from ._cycle import close_cycle, commit, perceive, run_cycle
-from ._deps import Asked, AskModel, Deps, OfferActions, Offered, untrusted_texts
-from ._detector import ProgressDetector
-from ._forms import NOT_OFFERED, OFFER
-from ._guard import Ended, run_selected
-from ._guard_deps import ActionDoor, AskReconciliation, GuardDeps, decided_at
-from ._json_schemas import schema_fault, value_fault
-from ._modules import ModuleSeam
-from ._only_trusted import BoundRule, JudgedBy, OnlyTrusted, only_trusted
-from ._returns import return_percept
-from ._rules import check_rule
-from ._running import Ran
-from ._settings import Bounds, Budget, CycleSettings, Part
-from ._settling import (
+from .arguments import COMPLETED, IDEMPOTENCY_KEY, with_defaults
+from .checks import (
+    CURRENT_STATE,
     UNSETTLED,
     idempotency_key,
     identity,
     reconcile,
     settled_by_person,
 )
-from ._snapshots import write_snapshot
-from ._threads import in_thread, outcome_of
-from ._timed import LateError, SelfCancelledError, told, within
-from ._turn import WITHHELD, TurnResult, run_turn, sayable
+from .constraints import ActionRule, ConstraintSet, NamedConstraint, check_rule, rule
+from .cycle import close_cycle, commit, perceive, run_cycle, write_snapshot
+from .deps import (
+    ActionDoor,
+    Asked,
+    AskModel,
+    AskReconciliation,
+    Deps,
+    GuardDeps,
+    OfferActions,
+    Offered,
+    decided_at,
+    untrusted_texts,
+)
+from .detector import ProgressDetector
+from .execution import Ended, Ran, approvals_of, return_percept, run_selected
+from .json_schemas import schema_fault, value_fault
+from .modules import ModuleSeam
+from .only_trusted import BoundRule, JudgedBy, OnlyTrusted, only_trusted
+from .output_schema import (
+    NOT_OFFERED,
+    OFFER,
+    DeliberationAnswer,
+    EvaluationAnswer,
+    ProposalAnswer,
+    ReasoningAnswer,
+    SelectionAnswer,
+)
+from .settings import Bounds, Budget, CycleSettings, Part
+from .timeouts import LateError, SelfCancelledError, in_thread, outcome_of, told, within
+from .turn import WITHHELD, TurnResult, run_turn, sayable
 
 __all__ = [
     "run_turn",

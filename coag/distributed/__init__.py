@@ -10,13 +10,12 @@ takes the turn up by the agent's own trace, without them the turn ends in `Remot
 Waiting is bounded everywhere (`Limits`), so a dead worker is an error and never a hang.
 """
 
-from ._connection import Connection, open_connection
-from ._grpc import connect, host, worker
-from ._limits import Limits
-from ._places import AgentFactory, AgentPlace, build_again
-from ._processes import Processes, processes
-from ._remote import RemoteChatAgent
-from ._service import AgentService, ChatAgentHost, serve_agent
+from .places import AgentFactory, AgentPlace, build_again
+from .processes import Processes, processes
+from .remote import Connection, RemoteChatAgent, open_connection
+from .runtime import connect, host, worker
+from .service import AgentService, ChatAgentHost, serve_agent
+from .wire import Limits
 
 __all__ = [
     "RemoteChatAgent",

@@ -1,5 +1,5 @@
 """`python -m coag.distributed`."""
 
-from ._app import main
+from .app import main
 
 main()

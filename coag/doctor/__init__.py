@@ -12,10 +12,9 @@ is a finding, never an error. From the findings follow the rung of the ladder, `
 `coag doctor` prints both.
 """
 
-from ._examine import examine
-from ._findings import Finding, Found, Grade, Probe, Recommendation, Report
-from ._limits import Limits
-from ._versions import Fit, Installation, PackageCheck, VersionReport, check_versions
+from .examine import examine
+from .findings import Finding, Found, Grade, Limits, Probe, Recommendation, Report
+from .versions import Fit, Installation, PackageCheck, VersionReport, check_versions
 
 __all__ = [
     "examine",

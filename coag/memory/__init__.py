@@ -11,44 +11,66 @@ do stand as instruction, change only through a gate that refuses quotations from
 placeholders, repetitions and growth without bound; every version stays, with the way back.
 """
 
-from ._actions import (
+from .actions import (
     EPISODIC_ACTION,
     MEMORY_ACTIONS,
     PROCEDURAL_ACTION,
     SEMANTIC_ACTION,
     MemoryActions,
+    MemorySituation,
+    place_of,
 )
-from ._asking import RecallSource
-from ._config import LongTermMemoryConfig
-from ._disowning import revoke_again, revoke_origin
-from ._earlier import Held, held_when
-from ._facts import settled
-from ._gate import GateSettings
-from ._lineage import CONCLUSION, binding_metadata, derived_levels, is_trusted, trusted_at_most
-from ._long_term import LongTermMemory
-from ._person import said_by_person
-from ._places import LTM_FOLDER, PROCEDURES_FILE
-from ._policy import Decision, DecisionKind, decided, says_the_same, unfit
-from ._procedural import ProceduralMemory
-from ._procedure import (
+from .config import LTM_FOLDER, PROCEDURES_FILE, LongTermMemoryConfig
+from .facts import (
+    CONCLUSION,
+    Held,
+    binding_metadata,
+    derived_levels,
+    held_when,
+    holding_again,
+    in_force,
+    is_trusted,
+    settled,
+    trusted_at_most,
+)
+from .gate import GateSettings
+from .long_term import LongTermMemory
+from .procedural import ProceduralMemory
+from .procedures import (
     PendingRewrite,
     Procedure,
     ProcedureVersion,
+    RuleChange,
+    Undone,
     is_seed,
     load_procedures,
     parse_procedure,
+    rules_of,
     seed_procedures,
 )
-from ._results import Recall, Remembered
-from ._revoking import Revocation
-from ._rules import RuleChange, rules_of
-from ._scopes import Scopes, agent_scope, is_user_scope, scopes_in, team_scope, user_scope
-from ._situation import MemorySituation, place_of
-from ._stretches import holding_again, in_force
-from ._telling import ToRemember
-from ._trying import would_revoke
-from ._undoing import Undone
-from ._words import quotes, shared_run
+from .recall import RecallSource
+from .records import (
+    Scopes,
+    agent_scope,
+    is_user_scope,
+    said_by_person,
+    scopes_in,
+    team_scope,
+    user_scope,
+)
+from .retract_source import revoke_again, revoke_origin, would_revoke
+from .retraction import Revocation
+from .statements import (
+    Decision,
+    DecisionKind,
+    Recall,
+    Remembered,
+    ToRemember,
+    decided,
+    says_the_same,
+    unfit,
+)
+from .words import quotes, shared_run
 
 __all__ = [
     "LongTermMemory",

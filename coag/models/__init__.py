@@ -10,10 +10,17 @@ client from one word such as `openai:gpt-5-mini`; `ScriptedModel` is a client ov
 The providers' packages are imported only when a spec of theirs is opened.
 """
 
-from ._answers import ScriptedAnswers, scripted_answers
-from ._ask import Asker, ask
-from ._clients import (
+from .call_record import UnformedCall
+from .messages import continued, merged_system, one_system_message, sent_messages, to_autogen
+from .native import ANSWER_CHARACTERS, EMPTY_PIECES, Offered, ToolRequest, offer_tools
+from .parsing import Parsed, Problem, calls_in_text, parse_answer, repaired_object, repeats
+from .prices import Price, price_call
+from .providers import (
+    ModelSpec,
+    SchemeFactory,
     WrapsClient,
+    asked_window,
+    can_be_asked,
     form_arguments,
     has_own_limit,
     innermost,
@@ -21,25 +28,34 @@ from ._clients import (
     limit_arguments,
     limit_name_of,
     model_name_of,
+    open_model,
+    window_of,
+    with_window,
 )
-from ._dialogue import continued, merged_system, sent_messages
-from ._listen import Heard, listening, tell_usage
-from ._messages import one_system_message, to_autogen
-from ._native import Offered, ToolRequest, offer_tools
-from ._parse import Parsed, Problem, parse_answer
-from ._prices import Price, price_call
-from ._refusals import is_refusal, reason_of
-from ._repair import repaired_object
-from ._requests import Script, ScriptedReply, ScriptedRequest, message_text
-from ._schema import response_format, strict_schema
-from ._scripted import ScriptedModel
-from ._settings import Answer, AskSettings, CallContext, usage_of
-from ._specs import ModelSpec, SchemeFactory, open_model
-from ._streamed import ANSWER_CHARACTERS, EMPTY_PIECES
-from ._tool_text import calls_in_text, repeats
-from ._unformed import UnformedCall
-from ._window import asked_window, can_be_asked, window_of, with_window
-from ._wording import correction
+from .request import (
+    Answer,
+    Asker,
+    AskSettings,
+    CallContext,
+    Heard,
+    ask,
+    correction,
+    is_refusal,
+    listening,
+    reason_of,
+    tell_usage,
+    usage_of,
+)
+from .response_format import response_format, strict_schema
+from .scripted import (
+    Script,
+    ScriptedAnswers,
+    ScriptedModel,
+    ScriptedReply,
+    ScriptedRequest,
+    message_text,
+    scripted_answers,
+)
 
 __all__ = [
     "ask",

@@ -9,22 +9,27 @@ by *verdicts* into *evaluations*; one is selected and run as an *action*, bracke
 Nothing here does input or output, and nothing here knows AutoGen.
 """
 
-from ._actions import ActionCall, ActionResult, ActionSpec
-from ._candidates import (
+from .actions import (
+    UNPARSED,
+    ActionCall,
+    ActionResult,
+    ActionSpec,
     Candidate,
     Evaluation,
+    Intent,
+    Receipt,
+    ReceiptStatus,
     Reconciliation,
+    Returned,
     UnsettledAction,
     Verdict,
     numbered,
+    parsed_arguments,
 )
-from ._clock import Clock, SteppingClock, SystemClock
-from ._delimiters import as_read, without_tags
-from ._effects import UNPARSED, Intent, Receipt, ReceiptStatus, Returned, parsed_arguments
-from ._html import HtmlTable, html_card, html_text, visible
-from ._ids import CountingIds, IdSource, content_id, new_run_id
-from ._import_names import (
+from .imports import (
     HOSTED_FACTORY,
+    Declarable,
+    Imported,
     check_own_code,
     check_provider,
     check_trusted,
@@ -34,11 +39,8 @@ from ._import_names import (
     is_own,
     provider_name,
 )
-from ._imported import Declarable, Imported
-from ._json import diff_patch, merge_patch
-from ._model_calls import Asked, Given, ModelCall, Rung
-from ._moment import Moment
-from ._outcomes import (
+from .model_calls import Asked, Given, ModelCall, Rung
+from .outcomes import (
     DecidedBy,
     EvaluationOutcome,
     Executed,
@@ -52,9 +54,9 @@ from ._outcomes import (
     SelectionOutcome,
     TokenUsage,
 )
-from ._percepts import UNPERCEIVED, Failure, Percept, PerceptKind, Settlement, Trust
-from ._phase import PHASES, Phase, phase_after
-from ._protocols import (
+from .percepts import UNPERCEIVED, Failure, Percept, PerceptKind, Settlement, Trust
+from .prompts import Prompt, PromptMessage, Section, Situation
+from .protocols import (
     ActionSource,
     ActionSpace,
     CognitiveModule,
@@ -67,8 +69,7 @@ from ._protocols import (
     TraceSink,
     is_copy,
 )
-from ._random import random_state, set_random
-from ._records import (
+from .records import (
     Dynamics,
     Event,
     Fact,
@@ -85,11 +86,23 @@ from ._records import (
     is_own_id,
     record_id,
 )
-from ._secrets import REDACTED, Redactor, is_secret_setting
-from ._sections import Prompt, PromptMessage, Section, Situation
-from ._text import cleaned, escaped_json, one_line
-from ._tokens import BYTES_PER_TOKEN, cut_to_tokens, estimate_tokens, well_formed
-from ._trace import (
+from .secrets import REDACTED, Redactor, is_secret_setting
+from .text import (
+    BYTES_PER_TOKEN,
+    HtmlTable,
+    as_read,
+    cleaned,
+    cut_to_tokens,
+    escaped_json,
+    estimate_tokens,
+    html_card,
+    html_text,
+    one_line,
+    visible,
+    well_formed,
+    without_tags,
+)
+from .trace_records import (
     ENTRY,
     RESUMED,
     TRACE_VERSION,
@@ -103,8 +116,26 @@ from ._trace import (
     TurnStart,
     Written,
 )
-from ._value import Value
-from ._waiting import end_task, let_others_run
+from .values import (
+    PHASES,
+    Clock,
+    CountingIds,
+    IdSource,
+    Moment,
+    Phase,
+    SteppingClock,
+    SystemClock,
+    Value,
+    content_id,
+    diff_patch,
+    end_task,
+    let_others_run,
+    merge_patch,
+    new_run_id,
+    phase_after,
+    random_state,
+    set_random,
+)
 
 __all__ = [
     "Phase",

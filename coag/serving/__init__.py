@@ -4,8 +4,16 @@ Nothing here knows what is shown. A page loads nothing from elsewhere, runs noth
 scripts that come with the application, and on a loopback address answers only who names it.
 """
 
-from ._safety import PAGE_POLICY, SafeHeaders, allowed_hosts
-from ._served import Served, ServingError, listen, serve_until_stopped, url_of
+from .server import (
+    PAGE_POLICY,
+    SafeHeaders,
+    Served,
+    ServingError,
+    allowed_hosts,
+    listen,
+    serve_until_stopped,
+    url_of,
+)
 
 __all__ = [
     "Served",

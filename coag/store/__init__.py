@@ -15,31 +15,35 @@ nor wordllama nor numpy; they come with the first use.
 
 from coag.schema import folded
 
-from ._chroma_functions import EmbeddingFunction, chroma_embedder
-from ._chroma_store import ChromaStore
-from ._config import StoreConfig
-from ._embedders import Embedder, HashEmbedder
-from ._fields import FIXED_FIELDS, SHORT_ID_LENGTH, check_metadata, short_id
-from ._filters import parse_where
-from ._in_memory import InMemoryStore
-from ._location import LTM_FOLDER, RECORDS_FILE, holds_records, public_location
-from ._named import embedder_of
-from ._open import open_store
-from ._order import ranked
-from ._protocol import RecordStore
-from ._ranking import DEFAULT_RANKING, Ranking
-from ._reembedding import (
+from .chroma_store import ChromaStore
+from .config import StoreConfig, open_store
+from .embedders import Embedder, HashEmbedder, WordLlamaEmbedder
+from .in_memory import InMemoryStore
+from .location import LTM_FOLDER, RECORDS_FILE, holds_records, public_location
+from .minilm import MiniLmEmbedder
+from .named_embedders import EmbeddingFunction, chroma_embedder, embedder_of
+from .protocol import RecordStore, WrappedStore, Wrapping
+from .reembedding import (
+    ReembedPlan,
+    ReembedProgress,
+    ReembedUnfinished,
     abandon_reembedding,
     plan_reembedding,
     reembed,
     unfinished_reembedding,
 )
-from ._reembedding_told import ReembedPlan, ReembedProgress, ReembedUnfinished
-from ._search import Search
-from ._supersession import superseded_pair
-from ._wordllama import WordLlamaEmbedder
-from ._wrapped import WrappedStore, Wrapping
-from .minilm import MiniLmEmbedder
+from .search import (
+    DEFAULT_RANKING,
+    FIXED_FIELDS,
+    SHORT_ID_LENGTH,
+    Ranking,
+    Search,
+    check_metadata,
+    parse_where,
+    ranked,
+    short_id,
+    superseded_pair,
+)
 
 __all__ = [
     "open_store",

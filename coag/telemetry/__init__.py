@@ -13,11 +13,10 @@ for them. Nothing global is set, and nothing here raises into a turn.
 `opentelemetry` is imported in this package only; `send_run` needs the extra `otel`.
 """
 
-from ._export import Exported, export_run
-from ._otlp import DEFAULT_ENDPOINT, send_run
-from ._sink import SpanSink
-from ._subject import Subject, provider_of
-from ._watch import watch
+from .export import Exported, export_run
+from .otlp import DEFAULT_ENDPOINT, send_run
+from .sink import SpanSink, watch
+from .span_values import Subject, provider_of
 
 __all__ = [
     "watch",

@@ -17,7 +17,7 @@ Secrets are replaced before anything is written. The format is described in
 
 from coag.schema import REDACTED, Redactor
 
-from ._anchors import (
+from .anchors import (
     Statement,
     Witness,
     new_key,
@@ -26,26 +26,38 @@ from ._anchors import (
     statement_of,
     witness_problems,
 )
-from ._asked import asked_in, first_asked
-from ._binding import closing_hash, file_hash, info_fields, opening_hash, seal_of
-from ._chain import line_hash
-from ._columns import Column, Row, TableName
-from ._files import replace_file, try_lock
-from ._find import find_run, known_cycles, list_runs
-from ._folder import RunFolder, open_trace, read_run
-from ._heads import RecordKind
-from ._index import TraceIndex
-from ._kept_lines import KeptLines
-from ._lines import ProblemKind, TraceLine, TraceProblem, read_lines
-from ._memory import MemoryTrace
-from ._pages import PageFiles, PhasePages, PlainPages, page_text
-from ._reader import cycle_of, entry_of, read_trace
-from ._run import Parent, Rebuild, Recipe, RunInfo, RunKind, Seal, installed_versions
-from ._schemas import log_schemas
-from ._stretch import Stretch
-from ._tail import TraceTail
-from ._trace import Trace
-from ._writer import TraceWriter
+from .files import replace_file, try_lock
+from .folder import (
+    RunFolder,
+    asked_in,
+    find_run,
+    first_asked,
+    known_cycles,
+    list_runs,
+    open_trace,
+    read_run,
+)
+from .index import RecordKind, Stretch, TraceIndex
+from .lines import (
+    ProblemKind,
+    TraceLine,
+    TraceProblem,
+    closing_hash,
+    file_hash,
+    info_fields,
+    line_hash,
+    opening_hash,
+    read_lines,
+    seal_of,
+)
+from .memory import MemoryTrace
+from .pages import PageFiles, PhasePages, PlainPages, page_text
+from .reader import KeptLines, TraceTail, cycle_of, entry_of, read_trace
+from .run import Parent, Rebuild, Recipe, RunInfo, RunKind, Seal, installed_versions
+from .schemas import log_schemas
+from .tables import Column, Row, TableName
+from .trace import Trace
+from .writer import TraceWriter
 
 __all__ = [
     "Trace",

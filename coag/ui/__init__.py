@@ -11,11 +11,9 @@ All that is shown here was written by models, tools and strangers: it passes thr
 tells what the words do not.
 """
 
-from ._board import Board, held_files
-from ._phase_console import PhaseConsole
-from ._snapshot import snapshot
-from ._status import CandidateStatus, Decision, RunStatus
-from ._watch import RunState, RunView
+from .board import Board, held_files, snapshot
+from .phase_console import PhaseConsole
+from .watch import CandidateStatus, Decision, RunState, RunStatus, RunView
 
 __all__ = [
     "PhaseConsole",

@@ -29,11 +29,8 @@ except ImportError as error:
         "pip install 'coag[ui]'. Without it: coag top --once"
     ) from error
 
-from ._board import Board
-from ._detail import LABEL, detail, head
-from ._rows import columns
-from ._snapshot import nothing_yet, place_of, summary
-from ._watch import RunView
+from .board import LABEL, Board, columns, detail, head, nothing_yet, place_of, summary
+from .watch import RunView
 
 __all__ = ["TopApp"]
 

@@ -10,6 +10,13 @@ import pytest
 
 _ROOT = Path(__file__).parents[2]
 _PACKAGES = ("coag", "vacuum_world", "case_study")
+_ON_THEIR_OWN = (
+    "coag.compat.approval_web",
+    "coag.compat.awareness",
+    "coag.compat.mcp",
+    "coag.ui.top",
+)
+"""Modules that need an extra, so that no face may import them."""
 
 
 def _dotted(path: Path) -> str:
@@ -37,7 +44,7 @@ def _imports(path: Path) -> tuple[tuple[ast.ImportFrom, bool], ...]:
 
 
 def _room(module: str) -> str:
-    """The package whose private modules a module may know: `coag.store._chroma` -> `coag.store`."""
+    """The package whose modules a module may know: `coag.store.chroma` -> `coag.store`."""
     return ".".join(module.split(".")[:2])
 
 
@@ -81,16 +88,16 @@ def test_every_folder_with_code_has_a_face(source_modules: list[Path]) -> None:
     assert [_dotted(path) for path in folders if not (path / "__init__.py").is_file()] == []
 
 
-def test_no_package_reaches_into_anothers_private_modules(source_modules: list[Path]) -> None:
+def test_no_package_reaches_past_anothers_face(source_modules: list[Path]) -> None:
     reached: list[str] = []
     for path in source_modules:
         own = _room(_dotted(path))
         for node, _ in _imports(path):
-            if node.level or node.module is None:
+            if node.level or node.module is None or node.module in _ON_THEIR_OWN:
                 continue
             parts = node.module.split(".")
-            private = any(part.startswith("_") and part != "__main__" for part in parts)
-            if parts[0] in _PACKAGES and private and _room(node.module) != own:
+            within = len(parts) > 2 and (_ROOT / Path(*parts)).with_suffix(".py").is_file()
+            if parts[0] in _PACKAGES and within and _room(node.module) != own:
                 reached.append(f"{_dotted(path)}:{node.lineno} imports {node.module}")
     assert reached == []
 

@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 from case_study.__main__ import main
-from coag.agent import _runs
+from coag.agent import runs as _runs
 from coag.schema import Clock, TraceRecord
 from coag.tracing import Redactor, RunFolder, TraceWriter
 

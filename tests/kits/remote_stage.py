@@ -10,7 +10,7 @@ from autogen_core import AgentId
 from kits.remote_agents import Puppet
 
 from coag.distributed import AgentPlace, Connection, Limits, connect, worker
-from coag.distributed._wire import Begin, Follow, Progress
+from coag.distributed.wire import Begin, Follow, Progress
 
 BRISK = Limits(patience=3.0, resend=0.5, poll=0.1, cancel=0.6)
 """Waits that are short enough for tests and long enough for a busy machine."""

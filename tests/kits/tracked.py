@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from coag.inspector.views import Outcome, RunCard, RunState
+from coag.inspector.views import RunCard, RunState, TaskOutcome
 from coag.schema import (
     Candidate,
     DecidedBy,
@@ -78,7 +78,7 @@ def card_of(folder: RunFolder, info: RunInfo) -> RunCard:
         folder=folder.path.name,
         info=info,
         state=RunState.ENDED,
-        outcome=Outcome.UNKNOWN,
+        outcome=TaskOutcome.UNKNOWN,
         told="",
     )
 

@@ -29,7 +29,6 @@ from coag.inspector.views import (
     MessageView,
     Node,
     NodeSort,
-    Outcome,
     PartKind,
     PhaseView,
     ProcedureHistory,
@@ -43,6 +42,7 @@ from coag.inspector.views import (
     RunList,
     RunState,
     RunView,
+    TaskOutcome,
     Trouble,
     WhyGraph,
 )
@@ -147,7 +147,7 @@ def run_card(
     say: Say = as_it_is,
     *,
     key: str = KEY,
-    outcome: Outcome = Outcome.FAILURE,
+    outcome: TaskOutcome = TaskOutcome.FAILURE,
     state: RunState = RunState.ENDED,
     told: str = "battery empty after 9 cycles",
     kind: Any = "coag",
@@ -177,16 +177,22 @@ def run_card(
 def run_list(say: Say = as_it_is, **fields: Any) -> RunList:
     """Some runs, one of them open, one unreadable."""
     cards = (
-        run_card(say, state=RunState.OPEN, outcome=Outcome.UNKNOWN, told="", key=f"{KEY[:-1]}0"),
+        run_card(
+            say, state=RunState.OPEN, outcome=TaskOutcome.UNKNOWN, told="", key=f"{KEY[:-1]}0"
+        ),
         run_card(say),
-        run_card(say, key=FORK, outcome=Outcome.SUCCESS, told="reached the dock with 12 % left"),
-        run_card(say, key=f"{KEY[:-1]}2", kind="plain", outcome=Outcome.UNKNOWN, told="respond"),
+        run_card(
+            say, key=FORK, outcome=TaskOutcome.SUCCESS, told="reached the dock with 12 % left"
+        ),
+        run_card(
+            say, key=f"{KEY[:-1]}2", kind="plain", outcome=TaskOutcome.UNKNOWN, told="respond"
+        ),
         RunCard(
             key="broken",
             folder=say("demo/broken"),
             info=None,
             state=RunState.OPEN,
-            outcome=Outcome.UNKNOWN,
+            outcome=TaskOutcome.UNKNOWN,
             told="",
             trouble=Trouble(text=say("run.json is no JSON: line 3."), grave=True),
         ),
@@ -706,7 +712,7 @@ def comparison(say: Say = as_it_is, **fields: Any) -> Comparison:
     """A run and its fork, parting in cycle 4."""
     given: dict[str, Any] = {
         "left": run_card(say),
-        "right": run_card(say, key=FORK, outcome=Outcome.SUCCESS, told="reached the dock"),
+        "right": run_card(say, key=FORK, outcome=TaskOutcome.SUCCESS, told="reached the dock"),
         "divergence": 4,
         "field": say("selection.candidate_id"),
         "left_value": say("c1"),

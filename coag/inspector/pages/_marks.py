@@ -10,10 +10,10 @@ from coag.inspector.views import (
     CycleView,
     Finding,
     FindingSort,
-    Outcome,
     PromptPart,
     RunCard,
     RunState,
+    TaskOutcome,
 )
 from coag.schema import PHASES, ExecutionOutcome, Phase
 
@@ -43,8 +43,8 @@ _DONE_WRONG = Mark(name="warn", icon="cause", label="done")
 _UNDER_WAY = Mark(name="idle", icon="dots", label="not finished")
 _UNREADABLE = Mark(name="bad", icon="alert", label="unreadable")
 _OUTCOMES = {
-    Outcome.SUCCESS: Mark(name="good", icon="check", label="success"),
-    Outcome.FAILURE: Mark(name="bad", icon="cross", label="failure"),
+    TaskOutcome.SUCCESS: Mark(name="good", icon="check", label="success"),
+    TaskOutcome.FAILURE: Mark(name="bad", icon="cross", label="failure"),
 }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from coag.inspector.views import Outcome, RunCard, RunState, Trouble
+from coag.inspector.views import RunCard, RunState, TaskOutcome, Trouble
 from coag.tracing import RunInfo
 
 from ._clip import in_a_line
@@ -48,14 +48,14 @@ def card_of(
     )
 
 
-def _outcome(info: RunInfo | None) -> Outcome:
+def _outcome(info: RunInfo | None) -> TaskOutcome:
     match _result(info).get("success"):
         case True:
-            return Outcome.SUCCESS
+            return TaskOutcome.SUCCESS
         case False:
-            return Outcome.FAILURE
+            return TaskOutcome.FAILURE
         case _:
-            return Outcome.UNKNOWN
+            return TaskOutcome.UNKNOWN
 
 
 def _told(info: RunInfo | None, totals: Totals | None) -> str:

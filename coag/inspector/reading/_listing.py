@@ -26,7 +26,7 @@ class Filters:
     kind: str = ""
     model: str = ""
     outcome: str = ""
-    """As `coag.inspector.views.Outcome` has it; `open` for runs that have not ended."""
+    """As `coag.inspector.views.TaskOutcome` has it; `open` for runs that have not ended."""
     agent: str = ""
     without: str = ""
     """Key of a run that is left out, whatever the others let through."""

@@ -38,7 +38,7 @@ from ._findings import Finding, Findings, FindingSort, Progress
 from ._graph import Edge, Node, NodeSort, WhyGraph
 from ._memory import MemoryPage, RecallRow, RecordRow
 from ._records import RecordView
-from ._runs import Outcome, RunCard, RunList, RunState, RunView, Trouble
+from ._runs import RunCard, RunList, RunState, RunView, TaskOutcome, Trouble
 
 __all__ = [
     "AttentionView",
@@ -71,7 +71,7 @@ __all__ = [
     "Move",
     "Node",
     "NodeSort",
-    "Outcome",
+    "TaskOutcome",
     "PartKind",
     "PhaseView",
     "ProcedureHistory",

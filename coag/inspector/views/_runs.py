@@ -20,7 +20,7 @@ class RunState(StrEnum):
     """It goes on, or it broke off: its trace cannot tell."""
 
 
-class Outcome(StrEnum):
+class TaskOutcome(StrEnum):
     """What a run came to, as whoever ran it found."""
 
     SUCCESS = "success"
@@ -50,7 +50,7 @@ class RunCard:
     info: RunInfo | None
     """None where `run.json` cannot be read."""
     state: RunState
-    outcome: Outcome
+    outcome: TaskOutcome
     told: str
     """In a few words how it ended: the measured result or the last turn's reason."""
     scenario: str = ""

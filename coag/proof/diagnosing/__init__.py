@@ -6,9 +6,8 @@ work; the earliest part that is at fault is the cause. What only a domain can kn
 sentence claims of the state, it tells through `Domain`.
 """
 
-from ._causes import Cause, Diagnosis, Evidence
-from ._diagnose import diagnose, diagnoses
-from ._domain import Circumstances, Claim, Domain
+from .causes import Cause, Circumstances, Claim, Diagnosis, Domain, Evidence
+from .diagnose import diagnose, diagnoses
 
 __all__ = [
     "Cause",

@@ -3,8 +3,7 @@
 Read from one cycle's records, without a model and without the domain's code.
 """
 
-from ._values import Considered, Explanation, ProcedureUsed
-from ._why import explain, why
+from .why import Considered, Explanation, ProcedureUsed, explain, why
 
 __all__ = [
     "Considered",

@@ -6,12 +6,11 @@ Nothing of the past is done again, and the parent's folder stays as it was. A co
 fork that ends with the decision.
 """
 
-from ._boundary import Boundary
-from ._changes import Changes
-from ._counterfactual import Counterfactual, counterfactuals
-from ._fork import ForkReport, fork
-from ._past import memory_of, outcomes_of
-from ._story import Choice, CycleStory, Death, Stories, procedure_of
+from .boundary import Boundary, Choice, CycleStory, Death, Stories, procedure_of
+from .changes import Changes
+from .counterfactual import Counterfactual, counterfactuals
+from .fork import ForkReport, fork
+from .past import memory_of, outcomes_of
 
 __all__ = [
     "Boundary",

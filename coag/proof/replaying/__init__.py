@@ -6,7 +6,7 @@ recalled, the clock tells the times of the tape. Everything between is the agent
 sink does not write: each record must be the one that is next on the tape.
 """
 
-from ._replay import AgentBuilder, Divergence, ReplayReport, replay
+from .replay import AgentBuilder, Divergence, ReplayReport, replay
 
 __all__ = [
     "AgentBuilder",

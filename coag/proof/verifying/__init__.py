@@ -6,8 +6,8 @@ others see how things stood. What is wrong goes into one book, each with the sen
 what and where.
 """
 
-from ._verify import TraceSource, examine, verify
-from ._violation import Examination, Remark, Rule, Violation, folded
+from .book import Examination, Remark, Rule, Violation, folded
+from .verify import TraceSource, examine, verify
 
 __all__ = [
     "Examination",

@@ -35,7 +35,7 @@ from kits.importable import (
 )
 from pydantic import BaseModel, Field
 
-from coag.agent._component import CoagAgentConfig, from_config, to_config
+from coag.agent.serialize import CoagAgentConfig, from_config, to_config
 from coag.compat import AutoGenMemory, RuleUnderName
 from coag.cycle import ApprovalPolicy, Bounds, NamedConstraint
 from coag.errors import ConfigurationError

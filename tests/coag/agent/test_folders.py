@@ -104,7 +104,7 @@ async def test_on_a_disk_that_is_full_it_stops_before_it_acts(
 
     model = brain(("wave", "{}"))
     agent = CoagAgent("waver", model, tools=[wave], logs=tmp_path, proposal="json")
-    monkeypatch.setattr("coag.tracing._folder.RunFolder.trace_path", FULL)
+    monkeypatch.setattr("coag.tracing.folder.RunFolder.trace_path", FULL)
     with pytest.raises(TraceError, match="No space left"):
         await say(agent)
     assert acted == []

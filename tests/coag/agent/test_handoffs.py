@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from autogen_agentchat.base import Handoff
 
-from coag.agent._handoffs import Handoffs
+from coag.agent.events import Handoffs
 from coag.errors import ConfigurationError
 from coag.schema import ActionCall
 

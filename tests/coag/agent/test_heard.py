@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image as PILImage
 
-from coag.agent._heard import Heard
+from coag.agent.inbox import Heard
 
 
 def said(text: str, source: str = "user") -> TextMessage:

@@ -19,7 +19,7 @@ from kits.brains import Proposal, brain, respond
 from PIL import Image as Picture
 
 from coag import CoagAgent
-from coag.agent._inbox import message_percepts
+from coag.agent.inbox import message_percepts
 from coag.errors import ConfigurationError
 from coag.schema import CountingIds, Record, SteppingClock, Trust, Written
 

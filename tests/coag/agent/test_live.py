@@ -12,7 +12,7 @@ from autogen_agentchat.messages import (
     ToolCallRequestEvent,
 )
 
-from coag.agent._live import Live
+from coag.agent.events import Live
 from coag.schema import ActionCall
 
 

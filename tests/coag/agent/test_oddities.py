@@ -15,8 +15,8 @@ from kits.brains import brain, respond
 from kits.foragers import foraged
 
 from coag.agent import CoagAgent, rebuild
-from coag.agent._asking import _without_system  # pyright: ignore[reportPrivateUsage] - rarely met
-from coag.agent._memories import memory_location
+from coag.agent.memories import memory_location
+from coag.agent.model import _without_system  # pyright: ignore[reportPrivateUsage] - rarely met
 from coag.errors import ResumeError, TurnInProgressError
 from coag.memory import LongTermMemory
 from coag.proof import fork

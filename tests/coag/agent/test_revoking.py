@@ -11,7 +11,7 @@ from autogen_core import CancellationToken
 from kits.brains import brain, respond
 
 from coag import CoagAgent, LongTermMemory
-from coag.agent._recovery import recover_memory
+from coag.agent.resume import recover_memory
 from coag.memory import (
     EPISODIC_ACTION,
     PROCEDURAL_ACTION,

@@ -107,7 +107,7 @@ async def test_a_domain_that_can_tell_is_asked_where_the_tool_cannot() -> None:
 async def test_whatever_goes_wrong_in_reconcile_leaves_the_outcome_unknown(
     fault: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("coag.cycle._settling.RECONCILE_SECONDS", 0.01)
+    monkeypatch.setattr("coag.cycle.checks.RECONCILE_SECONDS", 0.01)
 
     async def ask(action: UnsettledAction) -> Any:
         if fault == "raises":

@@ -11,7 +11,7 @@ from autogen_core import FunctionCall
 from autogen_core.models import CreateResult
 
 from coag.agent import Answered
-from coag.agent._stand_in import StandInClient
+from coag.agent.rebuild import StandInClient
 from coag.schema import Given, ModelCall, Rung, SteppingClock, TokenUsage
 
 

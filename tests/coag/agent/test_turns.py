@@ -17,8 +17,8 @@ from autogen_core.models import LLMMessage
 from kits.brains import brain, respond
 
 from coag import CoagAgent
-from coag.agent._live import Live
-from coag.agent._turns import Turns
+from coag.agent.events import Live
+from coag.agent.turns import Turns
 from coag.errors import TraceError, TurnInProgressError
 from coag.models import ScriptedModel
 from coag.schema import Intent, Percept, PerceptKind, Receipt, Trust

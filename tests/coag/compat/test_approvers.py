@@ -19,8 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coag.compat import ConsoleApprover, ScriptedApprover
-from coag.compat._approval_page import request_page
-from coag.compat.approval_web import WebApprover
+from coag.compat.approval_web import WebApprover, request_page
 from coag.cycle import (
     ApprovalAnswer,
     ApprovalOccasion,

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from coag.compat._differences import first_difference
+from coag.compat.tape import first_difference
 
 
 @pytest.mark.parametrize(

@@ -25,14 +25,12 @@ from autogen_core.tools import ToolOverride
 from PIL import Image as Picture
 
 from coag.compat import AutoGenMemory, RecordedAgent, Recorder
-from coag.compat._announced import AnnouncedCalls
-from coag.compat._mcp_definitions import ToolDefinition
-from coag.compat._mcp_limits import McpLimits
-from coag.compat._mcp_offer import make_offer, select
-from coag.compat._mcp_results import Returned, read_result
-from coag.compat._program import check_program
-from coag.compat._stock_run import StockRun
 from coag.compat.approval_web import WebApprover
+from coag.compat.mcp_tools import make_offer, select
+from coag.compat.mcp_values import McpLimits, Returned, ToolDefinition, read_result
+from coag.compat.recorder import AnnouncedCalls
+from coag.compat.recording import StockRun
+from coag.compat.tool_components import check_program
 from coag.errors import ConfigurationError
 from coag.memory import LongTermMemory
 from coag.schema import Note, TraceRecord

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coag.context import CoagContext, wrap_as_data
-from coag.context._sections import percepts_part
+from coag.context.sections import percepts_part
 from coag.schema import Percept, PerceptKind, Trust, as_read, without_tags
 
 SPELLINGS = [

@@ -14,10 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image as PILImage
 
-from coag.agent._inbox import TOO_LARGE, message_percepts
+from coag.agent.inbox import TOO_LARGE, message_percepts
 from coag.context import CoagContext, named_images
-from coag.context._images import IMAGE_CHARACTERS, IMAGES_KEPT, Images
-from coag.context._working_memory import Utterance, WorkingMemory
+from coag.context.dialogue import IMAGE_CHARACTERS, IMAGES_KEPT, Images
+from coag.context.working_memory import Utterance, WorkingMemory
 from coag.schema import CountingIds, Phase, PromptMessage, SteppingClock, Trust
 
 PROMPT = (

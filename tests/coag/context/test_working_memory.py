@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coag.context import Limits, WorkingMemory, rebuild
-from coag.context._working_memory import DEEDS_KEPT, DIALOGUE_KEPT
+from coag.context.working_memory import DEEDS_KEPT, DIALOGUE_KEPT
 from coag.errors import PhaseViolation, StateError
 from coag.schema import (
     PHASES,

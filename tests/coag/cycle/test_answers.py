@@ -14,15 +14,17 @@ from coag.cycle import (
     ReasoningAnswer,
     SelectionAnswer,
 )
-from coag.cycle._answers import (
+from coag.cycle.output_schema import (
     BriefDeliberationAnswer,
     BriefEvaluationAnswer,
     BriefProposalAnswer,
     BriefReasoningAnswer,
     BriefSelectionAnswer,
+    calls_of,
     form_of,
+    with_enumerated_actions,
+    with_enumerated_calls,
 )
-from coag.cycle._enumerating import calls_of, with_enumerated_actions, with_enumerated_calls
 from coag.schema import ActionSpec
 
 

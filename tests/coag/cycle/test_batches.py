@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kits.minds import make_mind
 
-from coag.cycle._batches import batched
+from coag.cycle.checks import batched
 from coag.schema import Candidate
 
 PARALLEL_DEPS = make_mind().deps

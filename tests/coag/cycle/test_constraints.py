@@ -14,8 +14,7 @@ import pytest
 from pydantic import BaseModel
 
 from coag.cycle import ConstraintSet
-from coag.cycle._constraints import named
-from coag.cycle._rules import TooSlowError, limited
+from coag.cycle.constraints import TooSlowError, limited, named
 from coag.errors import ConfigurationError, UnknownNameError
 from coag.schema import Candidate, Constraint, Verdict
 
@@ -313,7 +312,7 @@ def test_a_rule_within_a_rule_is_stopped_with_it() -> None:
 def test_calls_that_end_just_as_they_are_stopped_leave_nothing_behind(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("coag.cycle._rules._TICK", 0.0005)
+    monkeypatch.setattr("coag.cycle.constraints._TICK", 0.0005)
     chance = random.Random(1)
 
     def busy() -> None:

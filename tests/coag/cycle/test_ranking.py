@@ -11,14 +11,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from coag.cycle._answers import (
+from coag.cycle.output_schema import (
+    MOST_CALLS,
     BriefDeliberationAnswer,
     BriefEvaluationAnswer,
     BriefProposalAnswer,
+    Calls,
+    calls_of,
+    can_be_ranked,
     form_of,
+    with_numbered_scores,
+    with_ranked_calls,
 )
-from coag.cycle._enumerating import MOST_CALLS, Calls, calls_of
-from coag.cycle._ranking import can_be_ranked, with_numbered_scores, with_ranked_calls
 from coag.models import strict_schema
 from coag.schema import ActionSpec
 

@@ -11,7 +11,7 @@ import pytest
 from kits.minds import TestMind, make_mind
 
 from coag.cycle import GuardedActions
-from coag.cycle._running import Ran, begin, finish, run_internal
+from coag.cycle.execution import Ran, begin, finish, run_internal
 from coag.schema import (
     ActionCall,
     ActionResult,

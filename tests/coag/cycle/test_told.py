@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from coag.cycle._told import Told
+from coag.cycle.deps import Told
 from coag.schema import ActionSpec
 
 

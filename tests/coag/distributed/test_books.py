@@ -11,16 +11,14 @@ from autogen_agentchat.base import ChatAgent
 from kits.remote_agents import Puppet
 
 from coag.distributed import AgentPlace, Limits
-from coag.distributed._messages import MessageCodec
-from coag.distributed._places import _file_name  # pyright: ignore[reportPrivateUsage] - one rule
-from coag.distributed._processes import (
+from coag.distributed.hosted import HostedTurn, TurnBook, TurnStream
+from coag.distributed.places import _file_name  # pyright: ignore[reportPrivateUsage] - one rule
+from coag.distributed.processes import (
     Processes,
     _environment,  # pyright: ignore[reportPrivateUsage] - what every process is given
 )
-from coag.distributed._service import AgentService
-from coag.distributed._turn import HostedTurn, TurnStream
-from coag.distributed._turn_book import TurnBook
-from coag.distributed._wire import Describe, Failed, RemoteFailure, Working
+from coag.distributed.service import AgentService
+from coag.distributed.wire import Describe, Failed, MessageCodec, RemoteFailure, Working
 from coag.errors import ConfigurationError
 
 LATE = RemoteFailure(kind="cancelled", problem="It was late.")

@@ -14,7 +14,7 @@ from kits.remote_stage import BRISK, Stage, to_the_end
 from pydantic import ValidationError
 
 from coag.distributed import Connection, Limits, open_connection, serve_agent
-from coag.distributed._wire import (
+from coag.distributed.wire import (
     Begin,
     Cancel,
     CoagAnswer,

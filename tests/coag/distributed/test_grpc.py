@@ -9,7 +9,7 @@ from kits.remote_agents import Puppet
 from kits.remote_stage import BRISK, Stage
 
 from coag.distributed import Limits, connect, host, worker
-from coag.distributed._grpc import free_port
+from coag.distributed.runtime import free_port
 from coag.errors import ConfigurationError, RemoteAgentError
 
 HASTY = Limits(patience=0.6, resend=0.2, poll=0.1)

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coag.distributed._journal import Begun, Ended, Journal, Line, Opened, Unsettled
-from coag.distributed._wire import Item, RemoteFailure
+from coag.distributed.places import Begun, Ended, Journal, Line, Opened, Unsettled
+from coag.distributed.wire import Item, RemoteFailure
 from coag.errors import TraceError
 
 KEPT = 3

@@ -13,7 +13,12 @@ import typer
 from typer.testing import CliRunner
 
 from coag.distributed import Limits, connect, host, processes
-from coag.distributed._app import _run, _Serving, _worker, app  # pyright: ignore[reportPrivateUsage]
+from coag.distributed.app import (
+    _run,  # pyright: ignore[reportPrivateUsage]
+    _Serving,  # pyright: ignore[reportPrivateUsage]
+    _worker,  # pyright: ignore[reportPrivateUsage]
+    app,  # pyright: ignore[reportPrivateUsage]
+)
 from coag.errors import ConfigurationError
 
 TESTS = Path(__file__).parents[2]

@@ -29,8 +29,15 @@ from autogen_core.models import FunctionExecutionResult, RequestUsage, UserMessa
 from PIL.Image import new as new_image
 from pydantic import BaseModel
 
-from coag.distributed._messages import Message, MessageCodec, load_message_type
-from coag.distributed._wire import Begin, CoagRequest, body_of, read_request
+from coag.distributed.wire import (
+    Begin,
+    CoagRequest,
+    Message,
+    MessageCodec,
+    body_of,
+    load_message_type,
+    read_request,
+)
 from coag.errors import ConfigurationError
 from coag.schema import Candidate
 

@@ -18,8 +18,8 @@ from kits.remote_stage import BRISK, Stage, to_the_end
 
 from coag.agent import CoagAgent
 from coag.distributed import AgentFactory, AgentPlace, Connection, RemoteChatAgent, connect, worker
-from coag.distributed._journal import Begun
-from coag.distributed._wire import Follow
+from coag.distributed.places import Begun
+from coag.distributed.wire import Follow
 from coag.errors import RemoteAgentError
 
 CARRY, KEEP, GATE = "Carry granite.", "Keep in mind what you know.", "Where is the gate?"

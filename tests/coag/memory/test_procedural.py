@@ -375,10 +375,10 @@ def test_file_that_cannot_be_replaced_is_reported_and_nothing_is_changed(tmp_pat
 def test_file_that_somebody_keeps_locked_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("coag.memory._file._PATIENCE", 0.05)
+    monkeypatch.setattr("coag.memory.procedures._PATIENCE", 0.05)
     memory = memory_of(tmp_path / "p.json")
     script = (
-        "import sys; from pathlib import Path; from coag.memory._file import alone_with\n"
+        "import sys; from pathlib import Path; from coag.memory.procedures import alone_with\n"
         "with alone_with(Path(sys.argv[1])): print('held', flush=True); sys.stdin.read()"
     )
     command = [sys.executable, "-c", script, str(tmp_path / "p.json")]

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from coag.errors import ConfigurationError
 from coag.memory import Procedure, load_procedures, parse_procedure, seed_procedures
-from coag.memory._procedure import fill
+from coag.memory.procedures import fill
 from coag.schema import estimate_tokens
 
 SOURCE = """+++

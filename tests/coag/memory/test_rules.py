@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from coag.memory import RuleChange, rules_of
-from coag.memory._rules import one_line, with_rules
+from coag.memory.procedures import one_line, with_rules
 
 LINES = st.lists(st.sampled_from(["Think.", "", "## More", "- point", "{goal}"]), max_size=5)
 RULES = st.lists(st.text("ab c.#-1", min_size=1).map(one_line).filter(bool), max_size=4)

@@ -5,7 +5,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from coag.memory import quotes, shared_run
-from coag.memory._words import near_equal, words
+from coag.memory.words import near_equal, words
 
 WORDS = st.lists(st.sampled_from(["red", "dog", "runs", "Home", "42", "über"]), max_size=12)
 

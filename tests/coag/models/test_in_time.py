@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from coag.models._in_time import in_time
+from coag.models.request import in_time
 
 
 async def answer(seconds: float = 0.0) -> str:

@@ -10,12 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel, RootModel
 
-from coag.models._parse import (  # pyright: ignore[reportPrivateUsage] - the parser itself
-    Parsed,
-    Problem,
-    json_objects,
-    parse_answer,
-)
+from coag.models.parsing import Parsed, Problem, json_objects, parse_answer
 
 AnyObject = RootModel[dict[str, Any]]
 

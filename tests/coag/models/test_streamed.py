@@ -7,8 +7,7 @@ from itertools import count
 
 from autogen_core.models import CreateResult, RequestUsage
 
-from coag.models._release import Release
-from coag.models._streamed import ANSWER_CHARACTERS, streamed
+from coag.models.native import ANSWER_CHARACTERS, Release, streamed
 
 Stream = AsyncGenerator[str | CreateResult]
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coag.models._release import Release
-from coag.models._tool_text import calls_in_text
+from coag.models.native import Release
+from coag.models.parsing import calls_in_text
 
 NAMES = {"add", "dig_up", "say"}
 JSON = st.recursive(

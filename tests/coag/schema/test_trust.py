@@ -26,7 +26,7 @@ STRANGE = [
     "coag.models:open_model",
     "coag.cli:main",
     "coag:CoagAgent",
-    "coag.agent._recipes:build_from",
+    "coag.agent.recipes:build_from",
     "case_study.runner:run_case",
     "case_study.runner:CaseFolder.create",
     "case_study.runner._build:build_agent",

@@ -26,8 +26,8 @@ from coag.store import (
     parse_where,
     reembed,
 )
-from coag.store._fields import from_json
 from coag.store.lexicon import Lexicon, query_words, shelf_of
+from coag.store.search import from_json
 
 if TYPE_CHECKING:
     import numpy as np
@@ -103,8 +103,8 @@ async def test_control_and_invisible_characters_are_kept_as_they_are_and_hide_no
 
 
 def test_words_behind_a_nul_are_in_the_index() -> None:
-    from coag.store._fields import flat_fields
     from coag.store.lexicon import leaf_of
+    from coag.store.search import flat_fields
 
     lexicon, record = Lexicon(), remembered("before\0after zebra")
     lexicon.put([leaf_of(record, flat_fields(record))])

@@ -21,8 +21,8 @@ from kits.store_writer import Left, call, left_by, mark
 from coag.errors import ConfigurationError
 from coag.schema import MemoryKind, Record
 from coag.store import DEFAULT_RANKING, ChromaStore, HashEmbedder, Search, reembed
-from coag.store._fields import flat_fields
 from coag.store.lexicon import Lexicon, leaf_of, query_words, same_entry, shelf_of
+from coag.store.search import flat_fields
 
 TESTS = Path(__file__).parents[2]
 KILLS = int(os.environ.get("COAG_KILLS", "200"))

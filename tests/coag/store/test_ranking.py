@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coag.store._ranking import Candidate, Ranked, Ranking, rank
 from coag.store.lexicon import Entry
+from coag.store.search import Candidate, Ranked, Ranking, rank
 
 DAY = 86_400.0
 PLAIN = Entry(

@@ -31,7 +31,7 @@ from coag.store import (
     reembed,
     unfinished_reembedding,
 )
-from coag.store._reembedding_steps import Move
+from coag.store.reembedding import Move
 
 if TYPE_CHECKING:
     import numpy as np

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from opentelemetry.semconv.attributes.error_attributes import ERROR_TYPE
 
-from coag.telemetry import _names
+from coag.telemetry import names as _names
 
 # No part of the package's stable names: it may be gone from a later version.
 _INCUBATING = "opentelemetry.semconv._incubating"

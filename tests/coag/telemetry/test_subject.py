@@ -7,7 +7,7 @@ from autogen_ext.models.openai import OpenAIChatCompletionClient
 
 from coag.models import ScriptedModel
 from coag.telemetry import provider_of
-from coag.telemetry._subject import model_name
+from coag.telemetry.span_values import model_name
 
 
 def test_a_provider_is_known_by_the_client() -> None:

@@ -7,7 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 # Only the view itself uses these; what it shows does not reach every case.
-from coag.ui._words import amount, count, duration, money  # pyright: ignore[reportPrivateUsage]
+from coag.ui.phase_console import (
+    amount,  # pyright: ignore[reportPrivateUsage]
+    count,  # pyright: ignore[reportPrivateUsage]
+    duration,  # pyright: ignore[reportPrivateUsage]
+    money,  # pyright: ignore[reportPrivateUsage]
+)
 
 
 @pytest.mark.parametrize(

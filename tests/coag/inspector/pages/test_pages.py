@@ -30,10 +30,10 @@ from coag.inspector.views import (
     ListChange,
     ListTrack,
     MemoryPage,
-    Outcome,
     Progress,
     RunList,
     RunState,
+    TaskOutcome,
     WhyGraph,
 )
 from coag.schema import RetrievalOutcome
@@ -440,7 +440,7 @@ def test_a_run_says_how_far_its_checks_are(progress: Progress) -> None:
 
 
 def test_a_run_that_is_open_is_followed_from_the_rows_it_has() -> None:
-    card = kit.run_card(state=RunState.OPEN, outcome=Outcome.UNKNOWN)
+    card = kit.run_card(state=RunState.OPEN, outcome=TaskOutcome.UNKNOWN)
     text = Pages(WebAddresses()).run_page(
         kit.run_view(card=card, scanned=0.4), findings=kit.findings()
     )

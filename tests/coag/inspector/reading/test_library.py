@@ -15,7 +15,7 @@ from coag.errors import ConfigurationError, TraceError, UnknownNameError
 from coag.inspector.reading import Filters, Library
 from coag.inspector.reading._card import card_of
 from coag.inspector.reading._tally import Tally
-from coag.inspector.views import Outcome, RunCard, RunState
+from coag.inspector.views import RunCard, RunState, TaskOutcome
 from coag.schema import Percept, PerceptKind, Phase, SteppingClock, TraceRecord, Trust
 from coag.tracing import Parent, Recipe, RunFolder
 
@@ -77,7 +77,7 @@ def test_a_card_tells_what_is_known_without_reading_the_trace(
     library = library_of(logs)
     (card,) = library.cards()
     assert (card.key, card.folder) == ("a-run", "demo/case-1/a-run")
-    assert (card.state, card.outcome, card.seconds) == (RunState.ENDED, Outcome.UNKNOWN, 60.0)
+    assert (card.state, card.outcome, card.seconds) == (RunState.ENDED, TaskOutcome.UNKNOWN, 60.0)
     assert (card.told, card.cycles, card.calls, card.usage) == ("", None, None, None)
     assert card.trouble is None
 
@@ -149,11 +149,11 @@ def test_a_trace_of_the_same_size_that_took_its_place_is_counted_anew(
 @pytest.mark.parametrize(
     ("result", "outcome", "told"),
     [
-        ({"success": True, "summary": "all clean"}, Outcome.SUCCESS, "all clean"),
-        ({"success": False}, Outcome.FAILURE, "stop"),
-        ({"success": "yes", "summary": 5, "scenario": ["x"]}, Outcome.UNKNOWN, "stop"),
-        ({"summary": "a\nb " * 1_000}, Outcome.UNKNOWN, "a b a b"),
-        (None, Outcome.UNKNOWN, "stop"),
+        ({"success": True, "summary": "all clean"}, TaskOutcome.SUCCESS, "all clean"),
+        ({"success": False}, TaskOutcome.FAILURE, "stop"),
+        ({"success": "yes", "summary": 5, "scenario": ["x"]}, TaskOutcome.UNKNOWN, "stop"),
+        ({"summary": "a\nb " * 1_000}, TaskOutcome.UNKNOWN, "a b a b"),
+        (None, TaskOutcome.UNKNOWN, "stop"),
     ],
 )
 def test_the_outcome_is_what_was_measured(
@@ -161,7 +161,7 @@ def test_the_outcome_is_what_was_measured(
     write_run: RunWriter,
     plain_turns: Turns,
     result: dict[str, object] | None,
-    outcome: Outcome,
+    outcome: TaskOutcome,
     told: str,
 ) -> None:
     write_run(plain_turns(1), result=result)
@@ -226,7 +226,7 @@ def test_the_end_of_a_run_is_seen_before_all_folders_are_looked_at_again(
     assert library.card("a-run").state is RunState.OPEN
     run.finish(at=SteppingClock().now(), result={"success": True})
     assert library.card("a-run").state is RunState.ENDED
-    assert library.card("a-run").outcome is Outcome.SUCCESS
+    assert library.card("a-run").outcome is TaskOutcome.SUCCESS
 
 
 @pytest.mark.broken_trace(BROKEN)

@@ -1,0 +1,239 @@
+"""How the agent's models are asked, and how large their windows are."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from autogen_agentchat.messages import BaseChatMessage
+from pydantic import BaseModel
+
+from coag.context import CoagContext
+from coag.cycle import Asked, Deps, Offered
+from coag.errors import ModelAnswerError, WindowTooSmallError
+from coag.models import (
+    Asker,
+    AskSettings,
+    CallContext,
+    Price,
+    asked_window,
+    can_be_asked,
+    offer_tools,
+    price_call,
+    usage_of,
+    window_of,
+)
+from coag.schema import (
+    ActionSpec,
+    Clock,
+    CountingIds,
+    ModelCall,
+    Note,
+    Phase,
+    Prompt,
+    PromptMessage,
+    TraceSink,
+    estimate_tokens,
+)
+
+# ---- How large the models' windows are: known, told by a server, or assumed ----
+
+
+INSTRUCTIONS = 100
+"""Tokens that procedures and rules take at least."""
+
+
+def known_window(askers: Sequence[Asker]) -> int | None:
+    """The smallest window of the models that is known; None if none is."""
+    sizes = [window_of(asker.client) for asker in askers]
+    return min((size for size in sizes if size is not None), default=None)
+
+
+async def check_fits(
+    messages: Sequence[BaseChatMessage], context: CoagContext[Any], deps: Deps
+) -> None:
+    """Refuses a task that the model's window cannot hold, before anything of it is taken in.
+
+    Where the window is only assumed, the task is sent whole, with a warning.
+
+    Raises:
+        WindowTooSmallError: The task, the system message and the tools take more than they may.
+    """
+    limits = context.working_memory.limits
+    task = next((text for one in messages if (text := one.to_model_text())), "")
+    if context.working_memory.goal_open or len(task) < limits.prompt:  # a quarter, at most
+        return
+    specs = (await deps.actions.specs()).values()
+    parts = {
+        "system message and instructions": estimate_tokens(deps.system_message) + INSTRUCTIONS,
+        "tools": sum(estimate_tokens(spec.model_dump_json()) for spec in specs),
+        "goal": estimate_tokens(task),
+    }
+    if sum(parts.values()) <= limits.prompt:
+        return
+    if limits.known:
+        raise WindowTooSmallError(parts, limits.prompt, limits.window)
+    warnings.warn(
+        f"The task has about {parts['goal']:,} tokens. It is sent whole, and nobody told the "
+        f"model's window, which is taken to be {limits.window:,} tokens. Say it: "
+        "model_context=CoagContext(budgets=Budgets(window=...)).",
+        stacklevel=2,
+    )
+
+
+class ModelWindow:
+    """Asks servers, once and before the first turn, what nobody has told.
+
+    Args:
+        askers: The agent's models.
+    """
+
+    def __init__(self, askers: Sequence[Asker]) -> None:
+        self._askers = tuple(askers)
+        self._asked = False
+
+    async def learn(self, context: CoagContext[Any]) -> str:
+        """Fits the context to what servers tell, unless its limits are known or in use.
+
+        Working memory that has been through a cycle keeps its limits: its trace says them.
+
+        Returns:
+            What is to be noted, where a server was asked and did not tell; else nothing.
+        """
+        if self._asked or context.working_memory.cycle or context.budgets.window is not None:
+            return ""
+        self._asked = True
+        unknown = [one.client for one in self._askers if window_of(one.client) is None]
+        told = [await asked_window(one) for one in unknown if can_be_asked(one)]
+        sizes = [size for size in (known_window(self._askers), *told) if size is not None]
+        if told and sizes:
+            context.fit(min(sizes))
+        if None not in told:
+            return ""
+        window = context.working_memory.limits.window
+        return f"The server did not tell the model's window; it is taken to be {window:,} tokens."
+
+
+# ---- How the phases of this agent reach its model ----
+
+
+AnswerT = TypeVar("AnswerT", bound=BaseModel)
+
+MAX_TOKENS: Mapping[Phase, int] = {
+    Phase.REASONING: 800,
+    Phase.PROPOSAL: 2_000,
+    Phase.EVALUATION: 800,
+    Phase.SELECTION: 300,
+}
+"""Longest completion of each phase that asks the model for a form."""
+
+
+@dataclass(slots=True, kw_only=True)
+class ModelFace:
+    """Asks the models for the phases; every call is written to the trace, repairs are noted."""
+
+    asker: Asker
+    trace: TraceSink
+    clock: Clock
+    ids: CountingIds
+    max_tokens: Mapping[Phase, int]
+    prices: Mapping[str, Price] = field(default_factory=dict[str, Price])
+    """What calls cost, by the model's name."""
+    phases: Mapping[Phase, Asker] = field(default_factory=dict[Phase, Asker])
+    """Models of their own for some phases."""
+    on_text: Callable[[str], None] | None = None
+    """Streams answers, and is told each piece that may be shown while it is written."""
+    system_role: bool = True
+    """False for models that are sent no system message: their user is told everything."""
+
+    async def __call__(
+        self, prompt: Prompt, answer: type[AnswerT], /, *, phase: Phase, cycle: int
+    ) -> Asked[AnswerT]:
+        """The answer, or why there is none.
+
+        Raises:
+            ModelCallError: The model could not be asked at all.
+        """
+        calls: list[ModelCall] = []
+        settings = AskSettings(max_tokens=self.max_tokens.get(phase))
+        try:
+            got = await self._asker(phase).ask(
+                self._sent(prompt),
+                answer,
+                context=self._context(phase, cycle, calls),
+                settings=settings,
+            )
+        except ModelAnswerError as error:
+            return Asked(None, usage_of(calls), error.problem)
+        if got.repaired:
+            self._note_repair(phase, cycle, got.raw)
+        return Asked(got.value, usage_of(calls))
+
+    async def offer(
+        self,
+        prompt: Prompt,
+        actions: Sequence[ActionSpec],
+        /,
+        *,
+        phase: Phase,
+        cycle: int,
+        live: bool,
+    ) -> Offered:
+        """What the model calls of the actions, or what it answers in text; see `OfferActions`."""
+        asker = self._asker(phase)
+        knows_tools = bool(asker.client.model_info["function_calling"])
+        calls: list[ModelCall] = []
+        got = await offer_tools(
+            asker,
+            self._sent(prompt),
+            actions if knows_tools else (),
+            context=self._context(phase, cycle, calls),
+            on_chunk=self.on_text if live else None,
+            written=() if knows_tools else [action.name for action in actions],
+        )
+        remarks = [
+            *(["The tool calls were written as text and read as calls."] if got.repaired else []),
+            *([f"{got.dropped} tool calls of one answer were too many."] if got.dropped else []),
+        ]
+        return Offered(
+            calls=tuple((call.name, call.arguments) for call in got.calls),
+            ids=tuple(call.id for call in got.calls),
+            text=got.text,
+            thought=got.thought,
+            usage=usage_of(calls),
+            remarks=tuple(remarks),
+        )
+
+    def _asker(self, phase: Phase) -> Asker:
+        return self.phases.get(phase, self.asker)
+
+    def _sent(self, prompt: Prompt) -> Prompt:
+        return prompt if self.system_role else _without_system(prompt)
+
+    def _context(self, phase: Phase, cycle: int, calls: list[ModelCall]) -> CallContext:
+        def write(call: ModelCall) -> None:
+            priced = price_call(call, self.prices)
+            calls.append(priced)
+            self.trace.write(priced)
+
+        return CallContext(clock=self.clock, ids=self.ids, cycle=cycle, phase=phase, on_call=write)
+
+    def _note_repair(self, phase: Phase, cycle: int, raw: str) -> None:
+        text = f"The answer of {phase.value} was no valid JSON and was repaired."
+        details = {"raw": raw[:500]}
+        note = Note(at=self.clock.now(), cycle=cycle, about="repair", text=text, details=details)
+        self.trace.write(note)
+
+
+def _without_system(prompt: Prompt) -> Prompt:
+    """The prompt with what its system messages say at the head of the user's first one."""
+    told = [message.content for message in prompt if message.role == "system"]
+    rest = [message for message in prompt if message.role != "system"]
+    first = next((n for n, message in enumerate(rest) if message.role == "user"), None)
+    if first is None:
+        return (PromptMessage(role="user", content="\n\n".join(told)), *rest)
+    text = "\n\n".join([*told, rest[first].content])
+    rest[first] = rest[first].model_copy(update={"content": text})
+    return tuple(rest)

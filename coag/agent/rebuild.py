@@ -1,0 +1,407 @@
+"""An agent built again for replays and forks, with stand-ins for its models."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, Literal, Protocol, cast
+
+from autogen_core import CancellationToken, FunctionCall
+from autogen_core.models import (
+    ChatCompletionClient,
+    CreateResult,
+    LLMMessage,
+    ModelInfo,
+    RequestUsage,
+)
+from autogen_core.tools import Tool, ToolSchema
+from pydantic import BaseModel
+
+from coag.compat import ToolRunner
+from coag.cycle import ApproveFunction, AskReconciliation, Deps
+from coag.errors import ResumeError
+from coag.memory import LongTermMemory
+from coag.models import Answer, Asker, tell_usage
+from coag.schema import ActionCall, ActionSource, ActionSpace, Clock, ModelCall, Rung, TraceSink
+from coag.tracing import Rebuild, RunFolder, read_run
+
+from .agent import CoagAgent
+from .build import make
+from .mind import Mind, RunName, build_mind
+from .model import ModelFace
+from .recipes import build_from
+from .resume import Remains, restore
+from .settings import Deliberation
+
+# ---- A model that answers with what somebody tells it: the double of every model in a replay ----
+
+
+_NO_RESULT = "The client brought no result"
+_UNREADABLE = (
+    "The client brought",
+    "Among the tool calls",
+    "A tool call of the answer",
+    "The answer was empty",
+)
+"""How a problem begins with an answer that came and could not be read."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answered:
+    """What came of a request, with what its record does not tell."""
+
+    call: ModelCall
+    refused: bool = False
+    """True if the client refused the form of the answer, and a looser one was asked for."""
+    thought: str = ""
+    """The model's own thought beside a text."""
+    dropped: int = 0
+    """Tool calls that were too many, and are not in the record."""
+
+
+class AnswerSource(Protocol):
+    """Knows what came of the requests that are about to be made."""
+
+    async def answer(self) -> Answered:
+        """What came of the request that is being made."""
+        ...
+
+    def upcoming(self) -> Sequence[ModelCall]:
+        """The requests that this phase is about to make, as far as they are known."""
+        ...
+
+
+class StandInClient(ChatCompletionClient):
+    """Answers, raises or is cancelled as the source says; nothing is sent anywhere.
+
+    Args:
+        source: Knows the answers.
+        on_answer: Is told which model it was, before its answer is given.
+    """
+
+    def __init__(self, source: AnswerSource, on_answer: Callable[[str], None]) -> None:
+        self._source = source
+        self._on_answer = on_answer
+
+    async def create(
+        self,
+        messages: Sequence[LLMMessage],
+        *,
+        tools: Sequence[Tool | ToolSchema] = (),
+        tool_choice: Tool | Literal["auto", "required", "none"] = "auto",
+        json_output: bool | type[BaseModel] | None = None,
+        extra_create_args: Mapping[str, Any] | None = None,
+        cancellation_token: CancellationToken | None = None,
+    ) -> CreateResult:
+        """Gives or raises what the source says."""
+        answered = await self._source.answer()
+        call = answered.call
+        self._on_answer(call.model)
+        tell_usage(call.usage, failed=bool(call.error))
+        if _ended(call) == "cancelled":
+            raise asyncio.CancelledError
+        if _ended(call) == "raised":
+            raise _error(call.error or "", refused=answered.refused)
+        if call.error and call.error.startswith(_NO_RESULT):
+            return cast("CreateResult", _Unreadable(call.error))
+        thought = (call.given.thought if call.given else None) or answered.thought
+        return CreateResult.model_construct(
+            finish_reason=call.finish_reason,
+            content=_content(answered),
+            usage=_usage(call),
+            cached=False,
+            thought=_thought(call) or thought or None,
+            logprobs=None,
+        )
+
+    async def create_stream(
+        self,
+        messages: Sequence[LLMMessage],
+        *,
+        tools: Sequence[Tool | ToolSchema] = (),
+        tool_choice: Tool | Literal["auto", "required", "none"] = "auto",
+        json_output: bool | type[BaseModel] | None = None,
+        extra_create_args: Mapping[str, Any] | None = None,
+        cancellation_token: CancellationToken | None = None,
+    ) -> AsyncGenerator[str | CreateResult, None]:
+        """The same in one piece."""
+        yield await self.create(messages, tools=tools)
+
+    async def close(self) -> None:
+        """Nothing is held."""
+
+    def actual_usage(self) -> RequestUsage:
+        """Nothing is used."""
+        return RequestUsage(prompt_tokens=0, completion_tokens=0)
+
+    def total_usage(self) -> RequestUsage:
+        """Nothing is used."""
+        return RequestUsage(prompt_tokens=0, completion_tokens=0)
+
+    def count_tokens(
+        self, messages: Sequence[LLMMessage], *, tools: Sequence[Tool | ToolSchema] = ()
+    ) -> int:
+        """Nothing is counted."""
+        return 0
+
+    def remaining_tokens(
+        self, messages: Sequence[LLMMessage], *, tools: Sequence[Tool | ToolSchema] = ()
+    ) -> int:
+        """There is no limit."""
+        return 1_000_000
+
+    @property
+    def capabilities(self) -> ModelInfo:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """The same as `model_info`: AutoGen's deprecated name, whose type it deprecated too."""
+        return self.model_info
+
+    @property
+    def model_info(self) -> ModelInfo:
+        """What the upcoming requests show that their model could do."""
+        upcoming = self._source.upcoming()
+        rungs = [call.rung for call in upcoming]
+        return ModelInfo(
+            vision=False,
+            function_calling=bool(upcoming and upcoming[0].tools),
+            json_output=Rung.JSON_MODE in rungs,
+            family="unknown",
+            structured_output=rungs[:1] == [Rung.JSON_SCHEMA],
+            multiple_system_messages=False,
+        )
+
+
+class StandInAsker(Asker):
+    """Asks a stand-in, on the rungs of the ladder that the recorded requests show."""
+
+    def __init__(self, source: AnswerSource) -> None:
+        def named(model: str) -> None:
+            self.name = model
+
+        self._source = source
+        super().__init__(StandInClient(source, named), name="recorded", limit_name="none")
+
+    async def ask(self, *args: Any, **options: Any) -> Answer[Any]:
+        """Asks as `Asker` does; which rungs hold is the recorded server's business."""
+        info = self.client.model_info
+        known = ((Rung.JSON_SCHEMA, "structured_output"), (Rung.JSON_MODE, "json_output"))
+        self._rungs = (*(rung for rung, flag in known if info.get(flag)), Rung.PROMPT)
+        upcoming = self._source.upcoming()
+        self.name = upcoming[0].model if upcoming else self.name
+        return await super().ask(*args, **options)
+
+
+def _ended(call: ModelCall) -> str:
+    """What the request came to: `raised`, `cancelled`, or an answer."""
+    if call.given is not None:
+        return call.given.ended
+    if call.error == "cancelled":
+        return "cancelled"
+    nothing = call.error and not (call.raw or call.tool_calls or call.finish_reason)
+    return "raised" if nothing and not (call.error or "").startswith(_UNREADABLE) else "text"
+
+
+def _content(answered: Answered) -> Any:
+    call = answered.call
+    if call.tool_calls and call.repaired and call.rung is Rung.NATIVE:
+        return "\n".join(_as_text(told) for told in _told_calls(answered))
+    if call.tool_calls:
+        return [
+            FunctionCall(id=told.get("id", ""), name=told["name"], arguments=told["arguments"])
+            for told in _told_calls(answered)
+        ]
+    if call.error and call.error.startswith(_UNREADABLE[0]) and not call.raw:
+        return _Unreadable(call.error)
+    thought_only = call.rung is Rung.NATIVE and call.error is not None
+    return "" if thought_only else call.raw
+
+
+def _told_calls(answered: Answered) -> list[Mapping[str, Any]]:
+    told: list[Mapping[str, Any]] = list(answered.call.tool_calls)
+    return [*told, *([told[-1]] * answered.dropped)]
+
+
+def _thought(call: ModelCall) -> str:
+    """The thought that stands in the record's `raw`, where no text does."""
+    if call.rung is not Rung.NATIVE or not (call.tool_calls or call.error):
+        return ""
+    return call.raw
+
+
+def _as_text(told: Mapping[str, Any]) -> str:
+    """A tool call as a model writes one."""
+    call = {"name": told["name"], "arguments": told["arguments"]}
+    return f"<tool_call>{json.dumps(call)}</tool_call>"
+
+
+def _usage(call: ModelCall) -> Any:
+    """The recorded usage; None where it was estimated, so that it is estimated again."""
+    if call.usage_estimated:
+        return None
+    return RequestUsage(
+        prompt_tokens=call.usage.prompt_tokens, completion_tokens=call.usage.completion_tokens
+    )
+
+
+def _error(reason: str, *, refused: bool) -> Exception:
+    """An error that reads as the recorded one, and is a refusal if that was one."""
+    name, _, text = reason.partition(": ")
+    base: type[Exception] = ValueError if refused else Exception
+    if name == "TimeoutError":
+        return TimeoutError(text)
+    named = type(name if name.isidentifier() else "RecordedError", (base,), {})
+    return cast("type[Exception]", named)(text)
+
+
+class _Unreadable:
+    """Shows as what a client brought in the place of an answer."""
+
+    def __init__(self, problem: str) -> None:
+        self._shown = problem.partition(" but ")[2].removesuffix(".")
+
+    def __repr__(self) -> str:
+        return self._shown
+
+
+# ---- Building the agent of a run again: by its recipe, or as a twin with other parts ----
+
+
+async def build_again(run: RunFolder, told: Rebuild, trust: Iterable[str] = ()) -> Any:
+    """What the recipe of a run makes.
+
+    Args:
+        run: The run.
+        told: What for.
+        trust: Modules from which the run may name its factory; see `coag.schema.from_run`.
+
+    Raises:
+        ResumeError: The run cannot be built again.
+        TraceError: There is no run in the folder.
+    """
+    return await build_from(read_run(run.path).recipe, run.path, told, trust)
+
+
+async def rebuild(run: RunFolder, told: Rebuild, trust: Iterable[str] = ()) -> CoagAgent:
+    """The agent of a run as its recipe makes it, without what the run did.
+
+    Args:
+        run: The run.
+        told: What for.
+        trust: Modules from which the run may name its factory; see `coag.schema.from_run`.
+
+    Raises:
+        ResumeError: The run cannot be built again.
+        TraceError: There is no run in the folder.
+    """
+    made = await build_again(run, told, trust)
+    if not isinstance(made, CoagAgent):
+        raise ResumeError(
+            f"The recipe of {run.path} makes a {type(made).__name__}, not a CoagAgent."
+        )
+    return made
+
+
+def twin(agent: CoagAgent, *, clock: Clock | None = None, **arguments: Any) -> CoagAgent:
+    """An agent like one that has not begun its run, with other arguments in the place of some.
+
+    Both share the context, so only one of them may be used.
+
+    Args:
+        agent: The agent as it was built.
+        clock: Takes the place of the context's clock.
+        **arguments: Arguments of `CoagAgent`; those that are not named stay as they were given.
+    """
+    given = agent.arguments
+    if clock is not None:
+        agent.context.clock = clock
+    own = {field.name: getattr(given, field.name) for field in fields(given)}
+    deliberation = own.pop("deliberation")
+    own["model_context"] = own["model_context"] or agent.context
+    return CoagAgent(**{**own, **deliberation, **arguments})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Doubles:
+    """What takes the place of everything that is not the agent's own code."""
+
+    run: str
+    """The run's id, which ids of intents begin with."""
+    clock: Clock
+    trace: TraceSink
+    answers: AnswerSource
+    """Answers for all models."""
+    memory: LongTermMemory
+    approve: ApproveFunction
+    """Answers for whoever approves, where the agent has actions approved."""
+    external: Callable[[ActionSpace], ActionSpace]
+    """Makes the environment's actions; is given those that the agent's own code describes."""
+    around: Callable[[ActionSource], ActionSource]
+    """Makes what stands in the place of each source of internal actions."""
+    reconcile: AskReconciliation
+    """Tells what became of actions of unknown outcome."""
+    proposal: str | None = None
+    """What `proposal="auto"` came to, by a model that is not here; None if that is not known."""
+    remembering: bool = True
+    """Whether the run offered actions to remember events and facts."""
+    rewriting: bool = True
+    """Whether it offered the action to change standing rules."""
+
+
+def staged(agent: CoagAgent, doubles: Doubles) -> Mind:
+    """The mind of an agent that has not begun its run, with doubles around it.
+
+    Nothing of the agent's own is written to, but it shares its context and its modules with
+    that mind, so it may not be used any more.
+    """
+    given, context = agent.arguments, agent.context
+    context.clock = doubles.clock
+    own = replace(
+        given,
+        model_context=context,
+        memory=doubles.memory,
+        approve=None if given.approve is None else doubles.approve,
+        environment=None,
+        logs=None,
+        rewriting=doubles.rewriting,
+        deliberation=_decided(given.deliberation, doubles.proposal),
+    )
+    made = make(own, remembers=doubles.remembering)
+    mind = build_mind(made.parts, RunName(doubles.run))
+    mind.trace.sink = doubles.trace
+    return replace(
+        mind, deps=_staged(agent, mind.deps, ToolRunner(made.parts.tools.tools), doubles)
+    )
+
+
+def _staged(agent: CoagAgent, deps: Deps, tools: ToolRunner, doubles: Doubles) -> Deps:
+    rules = deps.constraints
+    for rule in agent.constraints.own():
+        if rule.name not in rules.names():
+            rules.add(rule.judge, name=rule.name)
+    if not isinstance(deps.ask, ModelFace):
+        raise AssertionError("An agent's mind asks by a ModelFace.")
+    face = replace(deps.ask, asker=StandInAsker(doubles.answers), phases={}, on_text=None)
+    return replace(
+        deps,
+        ask=face,
+        offer=face.offer,
+        actions=deps.actions.over(doubles.external(tools), doubles.around),
+        announce=_nobody,
+        reconcilers=(doubles.reconcile,),
+    )
+
+
+def _decided(given: Deliberation, proposal: str | None) -> Deliberation:
+    if proposal is None or given.get("proposal", "auto") != "auto":
+        return given
+    return cast("Deliberation", {**given, "proposal": proposal})
+
+
+def _nobody(calls: Sequence[ActionCall]) -> None:
+    """Nobody is shown what is about to run."""
+
+
+async def take_up(mind: Mind, remains: Remains) -> None:
+    """Brings a staged mind to where a trace says that its run stood, as `resume` does."""
+    await restore(mind, remains)

@@ -1,0 +1,399 @@
+"""Going on from a run's trace: what it tells, and taking it up."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from coag.compat import read_result
+from coag.context import WorkingMemory
+from coag.cycle import close_cycle, commit, decided_at, perceive, return_percept
+from coag.errors import CoagError, ResumeError, StateError, TraceError
+from coag.memory import LongTermMemory, ProceduralMemory, ProcedureVersion, revoke_again, settled
+from coag.schema import (
+    RESUMED,
+    ActionCall,
+    ActionResult,
+    Executed,
+    ExecutionOutcome,
+    ExecutionStatus,
+    Failure,
+    Intent,
+    Note,
+    Outcome,
+    Percept,
+    PerceptKind,
+    Receipt,
+    ReceiptStatus,
+    Record,
+    RetrievalOutcome,
+    Snapshot,
+    TraceRecord,
+    TurnEnd,
+    TurnStart,
+    Written,
+    set_random,
+)
+from coag.tracing import REDACTED, read_trace
+
+from .mind import Mind
+
+_TRACE = Path("trace.jsonl")
+
+
+@contextmanager
+def taking_up(record: Snapshot | Written | None, field: str) -> Generator[None]:
+    """Says of a value that cannot be taken up in which record and field of the trace it stands.
+
+    Args:
+        record: The record; None where it is one of several snapshots.
+        field: Its field.
+
+    Raises:
+        TraceError: The block failed at the value.
+    """
+    try:
+        yield
+    except StateError as error:
+        raise _error(record, field, str(error)) from error
+    except CoagError:
+        raise
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(str(part) for part in first["loc"]) or "the whole"
+        raise _error(record, field, f"{where}: {first['msg']}") from error
+    except (ValueError, TypeError, LookupError, AttributeError) as error:
+        raise _error(record, field, f"{type(error).__name__}: {error}") from error
+
+
+def _error(record: Snapshot | Written | None, field: str, problem: str) -> TraceError:
+    match record:
+        case Snapshot():
+            named = f"the snapshot of cycle {record.cycle}"
+        case Written():
+            named = f"the record that {record.id!r} was written"
+        case None:
+            named = "a snapshot"
+    return TraceError(_TRACE, f"{field!r} of {named} cannot be taken up: {problem}")
+
+
+# ---- Memory that was in RAM only, given back by what the trace says was written to it ----
+
+
+async def recover_memory(
+    written: Sequence[Written], memory: LongTermMemory | None, procedures: ProceduralMemory
+) -> None:
+    """Writes again what a run had written, where it is gone; memory on a disk has it still.
+
+    Raises:
+        TraceError: What is said to be written cannot be.
+    """
+    if memory is not None and await _recover_records(_still_held(written), memory):
+        for line in written:
+            if line.what == "revoked" and line.content.get("source") is not None:
+                with taking_up(line, "content"):
+                    await revoke_again(await memory.reaching_all(), line)
+    _recover_versions([w for w in written if w.what == "procedure"], procedures)
+
+
+def _still_held(written: Sequence[Written]) -> list[Written]:
+    """The lines of the records that were not revoked after they were written."""
+    held: list[Written] = []
+    for line in written:
+        if line.what == "record":
+            held.append(line)
+        elif line.what == "revoked":
+            gone = set(line.content.get("records", ()))
+            held = [one for one in held if one.id not in gone]
+    return held
+
+
+async def _recover_records(written: Sequence[Written], memory: LongTermMemory) -> bool:
+    """Writes records again; False where there are none, or they are there still."""
+    if not written or await memory.store.get([line.id for line in written]):
+        return False
+    for line in written:
+        with taking_up(line, "content"):
+            record = Record.model_validate(line.content)
+        others = await memory.store.get([record.supersedes or "", *record.lineage.contradicts])
+        old = [other for other in others if other.id == record.supersedes]
+        if old:
+            await memory.store.supersede(old[0].id, record)
+        else:
+            await memory.store.add([record])
+        changed = settled(record, old, [other for other in others if other not in old])
+        if changed:
+            await memory.store.update(changed)
+    return True
+
+
+def _recover_versions(written: Sequence[Written], procedures: ProceduralMemory) -> None:
+    state = procedures.save_state()
+    histories: dict[str, list[Any]] = state["procedures"]
+    for line in written:
+        name, _, version = line.id.rpartition("@")
+        history = histories.get(name, [])
+        with taking_up(line, "id"):
+            is_next = len(history) == int(version) - 1
+        if is_next:
+            with taking_up(line, "content"):
+                ProcedureVersion.model_validate(line.content)
+            histories[name] = [*history, line.content]
+    if written:
+        with taking_up(written[-1], "content"):
+            procedures.load_state(state)
+
+
+# ---- Going on with a run that a crash broke off, from its folder alone ----
+
+
+_NUMBERED = re.compile(r"\b([a-z]+)-(\d{6,})\b")
+UNKNOWN = "The run broke off while this ran. It may or may not have had its effect."
+
+
+@dataclass(slots=True)
+class Remains:
+    """What a trace tells of where its run stood."""
+
+    snapshot: Snapshot | None = None
+    since: list[TraceRecord] = field(default_factory=list[TraceRecord])
+    """Records after the last snapshot."""
+    procedures: dict[str, Any] | None = None
+    """The state of procedural memory when it had last changed."""
+    turn: int = 0
+    turn_open: bool = False
+    outcomes: list[Outcome] = field(default_factory=list[Outcome])
+    """Outcomes of the turn that was going on."""
+    intents: list[Intent] = field(default_factory=list[Intent])
+    """Intents whose execution was not committed: one, or those of a batch."""
+    receipts: dict[str, Receipt] = field(default_factory=dict[str, Receipt])
+    """Their receipts by intent, where there are any."""
+    ids: dict[str, int] = field(default_factory=dict[str, int])
+    random: Any = None
+    """State of the random source when it was last written."""
+    environment: Any = None
+    """State of the environment when it was last written."""
+    written: list[Written] = field(default_factory=list[Written])
+    """What went into long-term and procedural memory, from the run's beginning."""
+    change: Callable[[Mind], None] = field(default=lambda mind: None)
+    """What a fork changes once the mind stands there; it may raise, and then nothing begins."""
+    begun: bool = False
+    """True if there is any record."""
+    said: list[Percept | ExecutionOutcome] = field(default_factory=list[Percept | ExecutionOutcome])
+    """Messages and answers, from the run's beginning."""
+    rules: tuple[str, ...] = ()
+    """The constraints that were in force in the last cycle."""
+    _told: bool = True
+    """False right after a turn's start, until something of the turn is known."""
+
+    def take(self, record: TraceRecord) -> None:
+        """Takes in the next record."""
+        self.begun = True
+        self._told = not isinstance(record, TurnStart) and (self._told or not _is_resuming(record))
+        match record:
+            case Snapshot():
+                self._begin_with(record)
+            case TurnStart():
+                self.turn, self.turn_open, self.outcomes = record.turn, True, []
+            case TurnEnd():
+                self.turn_open = False
+            case Intent():
+                self.intents.append(record)
+            case Receipt():
+                self.receipts[record.intent_id] = record
+            case Written():
+                self.written.append(record)
+            case _:
+                self.since.append(record)
+                self._hear(record)
+                if isinstance(record, RetrievalOutcome):
+                    self.rules = record.constraints
+                if record.record == "outcome":
+                    self.outcomes.append(record)
+                if isinstance(record, ExecutionOutcome):
+                    self.intents, self.receipts = [], {}
+        self._count_ids(record)
+
+    def _hear(self, record: TraceRecord) -> None:
+        if isinstance(record, Percept):
+            if record.kind is PerceptKind.MESSAGE:
+                self.said.append(record)
+        elif isinstance(record, ExecutionOutcome) and record.response is not None:
+            self.said.append(record)
+
+    def _begin_with(self, snapshot: Snapshot) -> None:
+        self.snapshot, self.since = snapshot, []
+        self.procedures = snapshot.procedures.get("state", self.procedures)
+        self.random = self.random if snapshot.random is None else snapshot.random
+        if snapshot.environment is not None:
+            self.environment = snapshot.environment
+
+    def forget_bare_start(self) -> None:
+        """A turn of which only the start is known has not begun: its messages are not here."""
+        if not self._told:
+            self.turn, self.turn_open = self.turn - 1, False
+
+    def _count_ids(self, record: TraceRecord) -> None:
+        if isinstance(record, Snapshot):
+            self.ids = dict(record.ids)
+            return
+        for kind, number in _NUMBERED.findall(record.model_dump_json(exclude={"messages"})):
+            self.ids[kind] = max(int(number), self.ids.get(kind, 0))
+
+
+def _is_resuming(record: TraceRecord) -> bool:
+    return isinstance(record, Note) and record.about == RESUMED
+
+
+def read_remains(trace: Path) -> Remains:
+    """Where the run stood; a truncated last line is left out, nothing had followed from it.
+
+    A run that broke off before its trace was made has none; it stood at the very start.
+    """
+    remains = Remains()
+    if not trace.exists():
+        return remains
+    for entry in read_trace(trace, on_problem=lambda problem: None):
+        remains.take(entry.body)
+    remains.forget_bare_start()
+    return remains
+
+
+async def restore(mind: Mind, remains: Remains) -> None:
+    """Brings a freshly built mind to where the run stood; what it starts with is perceived.
+
+    An intent without a receipt becomes an unknown-outcome percept, never a retry (invariant 6).
+
+    Raises:
+        TraceError: What the trace says of the mind's state cannot be taken up.
+    """
+    deps, context = mind.deps, mind.context
+    deps.ids.load(remains.ids)
+    if remains.random is not None:
+        with taking_up(None, "random"):
+            set_random(deps.random, remains.random)
+    if remains.procedures is not None:
+        with taking_up(None, "procedures"):
+            deps.procedures.load_state(remains.procedures)
+    await recover_memory(remains.written, deps.memory, deps.procedures)
+    if remains.snapshot is not None:
+        _take_up(remains.snapshot, mind)
+    for record in _state_records(remains):
+        await _take_again(record, mind)
+    context.take_up_said(remains.said)
+    deps.constraints.pin()
+    if remains.intents and context.working_memory.in_cycle:
+        outcome = _finish_intents(remains.intents, remains.receipts, mind)
+        remains.outcomes.append(outcome)
+        _tell_detector(outcome, mind)
+        await commit(outcome, context, deps)
+    if context.working_memory.in_cycle and REDACTED in str(context.working_memory.to_json()):
+        await close_cycle(context, deps, "The cycle held a secret that the trace does not keep.")
+    await perceive(context.working_memory.queued, context, deps)
+    remains.change(mind)
+
+
+async def _take_again(record: Percept | Outcome, mind: Mind) -> None:
+    """Takes in a record of the trace as the run did, without writing it again."""
+    context, deps = mind.context, mind.deps
+    leaves = context.leaves_person(record)
+    of_another = isinstance(record, Percept) and context.working_memory.of_another(record)
+    if isinstance(record, ExecutionOutcome):
+        _tell_detector(record, mind)
+    if isinstance(record, Percept):
+        deps.detector.perceive(record)
+        context.restore(context.working_memory.perceive(record))
+    else:
+        context.commit(record)
+    if leaves:
+        deps.modules.reset_state()
+    if not of_another:
+        await deps.modules.observe(record)
+
+
+def refuse_missing_rules(mind: Mind, rules: Sequence[str], run: Path) -> None:
+    """Refuses a mind that lacks a rule which the run obeyed.
+
+    Raises:
+        ResumeError: Rules are missing; names them.
+    """
+    known = mind.deps.constraints.pin()
+    missing = [name for name in rules if name not in known]
+    if missing:
+        names = ", ".join(map(repr, missing))
+        raise ResumeError(
+            f"The recipe of {run} does not make {names}, which was in force "
+            "when the run broke off. Let its factory give the agent every rule of the run."
+        )
+
+
+def _take_up(snapshot: Snapshot, mind: Mind) -> None:
+    with taking_up(snapshot, "working_memory"):
+        mind.context.restore(WorkingMemory.model_validate(snapshot.working_memory))
+    with taking_up(snapshot, "detector"):
+        mind.deps.detector.load_state(snapshot.detector)
+    with taking_up(snapshot, "modules"):
+        mind.deps.modules.load_state(snapshot.modules)
+
+
+def _state_records(remains: Remains) -> Iterator[Percept | Outcome]:
+    for record in remains.since:
+        if record.record == "percept" or record.record == "outcome":  # noqa: PLR1714 - narrows the type
+            yield record
+
+
+def _tell_detector(outcome: ExecutionOutcome, mind: Mind) -> None:
+    failures = {p.caused_by: p.failure for p in outcome.queued if p.failure is not None}
+    for done in outcome.executed:
+        if done.status is ExecutionStatus.REFUSED:
+            continue
+        failed = done.status is ExecutionStatus.FAILED
+        failure = failures.get(done.intent_id, Failure.TRANSIENT) if failed else None
+        call = (done.action, done.arguments or {})
+        at = decided_at(mind.context, mind.deps)
+        mind.deps.detector.note_result(call, mind.context.progress_key(), failure, done.result, at)
+
+
+def _finish_intents(
+    intents: Sequence[Intent], receipts: Mapping[str, Receipt], mind: Mind
+) -> ExecutionOutcome:
+    """The outcome that could not be committed, from the receipts, or unknown without one."""
+    done: list[Executed] = []
+    queued: list[Percept] = []
+    for intent in intents:
+        call = ActionCall(id=intent.id, action=intent.action, arguments=intent.arguments)
+        result = _result_of(receipts.get(intent.id))
+        done.append(_executed(intent, result))
+        if not intent.internal or result.outcome_unknown:
+            queued.append(return_percept(call, result, mind.deps))
+    return ExecutionOutcome.of(
+        done, cycle=intents[0].cycle, at=mind.deps.clock.now(), queued=tuple(queued)
+    )
+
+
+def _executed(intent: Intent, result: ActionResult) -> Executed:
+    return Executed(
+        candidate_id=intent.candidate_id,
+        action=intent.action,
+        arguments=intent.arguments,
+        status=ExecutionStatus.FAILED if result.is_error else ExecutionStatus.DONE,
+        internal=intent.internal,
+        intent_id=None if intent.internal else intent.id,
+        result=result.content,
+    )
+
+
+def _result_of(receipt: Receipt | None) -> ActionResult:
+    if receipt is None or receipt.status in (ReceiptStatus.UNKNOWN, ReceiptStatus.CANCELLED):
+        told = f" {receipt.content}" if receipt and receipt.content else ""
+        return ActionResult(content=UNKNOWN + told, is_error=True, outcome_unknown=True)
+    failed = receipt.status is ReceiptStatus.FAILED
+    whole = len(receipt.content)
+    result = read_result(receipt.content, is_error=failed, limit=whole)
+    return result.model_copy(update={"failure": receipt.failure})

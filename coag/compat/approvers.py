@@ -1,0 +1,260 @@
+"""Who approves: a person at the terminal, or a function."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import unicodedata
+from collections.abc import Callable, Iterable
+from threading import Event, Lock
+from typing import TextIO
+
+from coag.cycle import ApprovalAnswer, ApprovalRequest, in_thread, outcome_of
+from coag.schema import diff_patch
+
+LOOK_SECONDS = 0.1
+"""How often a waiting thread looks whether its question was withdrawn."""
+WITHDRAWN = "\n(The question was withdrawn. What you type now counts for nothing.)\n"
+_LINE_BYTES = 4_096
+_ONE_AT_A_TIME = Lock()
+"""A process has one terminal, whoever asks."""
+
+
+class TerminalError(Exception):
+    """There is no terminal to ask at, or no longer; says so in a sentence."""
+
+
+def ask_at_terminal(source: TextIO, sink: TextIO, question: str, withdrawn: Event) -> str:
+    """The line typed after the question; empty if it is withdrawn first. Blocks its thread.
+
+    Waits until no other question is open. What was typed before is thrown away, and what other
+    code has buffered of `source` is left alone.
+
+    Raises:
+        TerminalError: `source` is no terminal, or was closed.
+    """
+    with _ONE_AT_A_TIME:
+        if withdrawn.is_set():
+            return ""
+        terminal = _terminal(source)
+        try:
+            _forget_what_was_typed(terminal)
+            _write(sink, question)
+            while not withdrawn.is_set():
+                if _is_line_there(terminal) and not withdrawn.is_set():
+                    return _line(terminal)
+            _write(sink, WITHDRAWN)
+        except (OSError, ValueError) as error:
+            raise TerminalError("the terminal was closed") from error
+    return ""
+
+
+def _terminal(source: TextIO) -> int:
+    try:
+        descriptor = source.fileno()
+        if os.isatty(descriptor):
+            return descriptor
+    except (OSError, ValueError, AttributeError) as error:  # no file, closed, or None
+        raise TerminalError("there is no terminal to ask at") from error
+    raise TerminalError("there is no terminal to ask at")
+
+
+def _write(sink: TextIO, text: str) -> None:
+    encoding = getattr(sink, "encoding", None) or "utf-8"
+    sink.write(text.encode(encoding, "backslashreplace").decode(encoding))
+    sink.flush()
+
+
+def _line(terminal: int) -> str:
+    line = os.read(terminal, _LINE_BYTES)
+    if not line:
+        raise TerminalError("the terminal was closed")
+    return line.decode(errors="replace")
+
+
+if sys.platform == "win32":  # pragma: no cover - the branch of another system
+    import msvcrt
+    import time
+
+    def _is_line_there(terminal: int) -> bool:
+        """Whether a key was pressed; the line is then read to its end."""
+        if msvcrt.kbhit():
+            return True
+        time.sleep(LOOK_SECONDS)
+        return False
+
+    def _forget_what_was_typed(terminal: int) -> None:
+        while msvcrt.kbhit():
+            msvcrt.getwch()
+else:
+    import select
+    import termios
+
+    def _is_line_there(terminal: int) -> bool:
+        """Whether a whole line was typed, or the terminal was closed."""
+        return bool(select.select([terminal], [], [], LOOK_SECONDS)[0])
+
+    def _forget_what_was_typed(terminal: int) -> None:
+        try:
+            termios.tcflush(terminal, termios.TCIFLUSH)
+        except termios.error as error:
+            raise TerminalError("the terminal was closed") from error
+
+
+# ---- Approvers that ask nobody, or a person at a terminal ----
+
+
+SHOWN = 4_000
+"""Characters of each part that are shown at the terminal; of arguments, what is missing too."""
+_UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+"""Categories of characters that move the cursor, turn the text around, or cannot be seen."""
+_HOW = "Type yes or y to approve. Anything else denies it; the agent is told what you type."
+
+ScriptedAnswer = bool | str | Exception | Callable[[ApprovalRequest], ApprovalAnswer | bool]
+"""True, False, the reason of a denial, an error to raise, or a function of the request."""
+
+
+class ScriptedApprover:
+    """A fake approver: gives prepared answers in order and keeps what it was asked.
+
+    One that has run out of answers raises, which is a denial.
+
+    Args:
+        answers: One per request.
+        by: The name under which it answers.
+    """
+
+    def __init__(self, answers: Iterable[ScriptedAnswer], by: str = "script") -> None:
+        self.name = by
+        self.requests: list[ApprovalRequest] = []
+        """What it was asked, in order."""
+        self._answers = iter(answers)
+
+    async def __call__(self, request: ApprovalRequest) -> ApprovalAnswer | bool:
+        """The next answer.
+
+        Raises:
+            LookupError: There is none left.
+        """
+        self.requests.append(request)
+        for answer in self._answers:
+            if isinstance(answer, Exception):
+                raise answer
+            if isinstance(answer, str):
+                return request.deny(self.name, answer)
+            if isinstance(answer, bool):
+                return request.grant(self.name) if answer else request.deny(self.name)
+            return answer(request)
+        raise LookupError(f"No answer is left for request {len(self.requests)}; script one more.")
+
+
+class ConsoleApprover:
+    """Asks at the terminal, one request at a time, while the event loop goes on.
+
+    Only `yes` (or `y`) approves. What was typed before a question is thrown away, so that no
+    answer is taken for another question's. Where there is no terminal, or it is closed, the
+    action is denied with that reason. The time that a request may wait runs while it queues.
+
+    Args:
+        by: The name under which the person answers.
+        source: What the answer is read from; the standard input by default. A terminal.
+        sink: What the question is written to; the standard error by default, so that it
+            does not mix with what a program prints.
+    """
+
+    def __init__(
+        self, by: str = "operator", *, source: TextIO | None = None, sink: TextIO | None = None
+    ) -> None:
+        self.name = by
+        self._source = source
+        self._sink = sink
+
+    async def __call__(self, request: ApprovalRequest) -> ApprovalAnswer:
+        """The person's answer; waits until earlier questions have been answered."""
+        source, sink = self._source or sys.stdin, self._sink or sys.stderr
+        asked, withdrawn = question(request), Event()
+        try:
+            line = await outcome_of(
+                in_thread(lambda: ask_at_terminal(source, sink, asked, withdrawn), "coag-console")
+            )
+        except TerminalError as error:
+            return request.deny("", str(error))
+        finally:
+            withdrawn.set()
+        if line.strip().lower() in ("y", "yes"):
+            return request.grant(self.name)
+        return request.deny(self.name, line.strip())
+
+
+def question(request: ApprovalRequest) -> str:
+    """A request as plain text; nothing in it moves the cursor or hides a part."""
+    parts = [
+        f"Approval needed: {_one_line(request.agent)} wants to run {_one_line(request.action)}.",
+        _indented("arguments", arguments_text(request, SHOWN)),
+        _indented("state", state_text(request, SHOWN)),
+        _indented("predicted change", prediction_text(request, SHOWN)),
+        _indented("why asked", request.reason),
+        _indented("goal", request.goal),
+        _indented("agent says", request.wish),
+        _indented("expected effect", request.expected_effect),
+        _indented("asked again", request.changed),
+        f"  For this one action, as the agent sees things now. Yes holds for "
+        f"{request.approval_seconds:g} s; without an answer it is denied at "
+        f"{request.expires_at:%H:%M:%S} UTC.",
+        _HOW,
+    ]
+    return "\n".join(part for part in parts if part) + "\n> "
+
+
+def arguments_text(request: ApprovalRequest, limit: int) -> str:
+    """The arguments as indented JSON, up to `limit` characters, in which all can be seen."""
+    text = json.dumps(request.arguments, indent=2, ensure_ascii=False, sort_keys=True)
+    shown = visible(text[:limit])
+    missing = len(text) - limit
+    return shown if missing <= 0 else f"{shown}\n[{missing} more characters are not shown]"
+
+
+def state_text(request: ApprovalRequest, limit: int) -> str:
+    """The perceptual state as JSON on one line, cut; empty where there is none."""
+    return _json_line(request.state, limit) if request.state else ""
+
+
+def prediction_text(request: ApprovalRequest, limit: int) -> str:
+    """What the action is predicted to change of the state, as JSON on one line, cut."""
+    if request.projection is None:
+        return ""
+    change = diff_patch(request.state, request.projection)
+    return _json_line(change, limit) if change else "nothing"
+
+
+def _json_line(value: object, limit: int) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    missing = len(text) - limit
+    return visible(text[:limit]) + (f" [{missing} more characters]" if missing > 0 else "")
+
+
+def visible(text: str) -> str:
+    """The text with control, bidirectional and other unseen characters written as escapes."""
+    return "".join(
+        char if char == "\n" or unicodedata.category(char) not in _UNSEEN else _escape(char)
+        for char in text
+    )
+
+
+def _escape(char: str) -> str:
+    return char.encode("unicode_escape").decode("ascii")
+
+
+def _one_line(text: str) -> str:
+    return visible(text).replace("\n", "\\n")
+
+
+def _indented(label: str, text: str) -> str:
+    kept = text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
+    lines = visible(kept).strip().splitlines()
+    if not lines:
+        return ""
+    if len(lines) == 1:
+        return f"  {label}: {lines[0]}"
+    return "\n".join([f"  {label}:", *(f"    {line}" for line in lines)])

@@ -1,0 +1,510 @@
+"""Requests, answers and results of stock agents as they are recorded, and made again from it."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import re
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import isfinite
+from typing import Any, TypeVar, cast
+
+from autogen_core import FunctionCall, Image
+from autogen_core.models import (
+    ChatCompletionTokenLogprob,
+    CreateResult,
+    LLMMessage,
+    ModelInfo,
+    RequestUsage,
+    TopLogprob,
+)
+from autogen_core.tools import ImageResultContent, TextResultContent, Tool, ToolResult, ToolSchema
+from pydantic import BaseModel
+
+from coag.errors import ConfigurationError, ModelCallError, ModelTimeoutError
+from coag.models import is_refusal, sent_messages
+from coag.schema import (
+    Asked,
+    Given,
+    Intent,
+    ModelCall,
+    Receipt,
+    ReceiptStatus,
+    Returned,
+    from_import_name,
+    well_formed,
+)
+from coag.tracing import Redactor
+
+from .repair import ToolChoice
+from .tool_runner import read_result
+
+# ---- Any value as JSON that can be written, read and compared ----
+
+
+def plain_json(value: object) -> Any:
+    """The value as JSON that UTF-8 can carry: the same value, the same JSON, in any process.
+
+    What is no JSON is told by its type alone: its text may name a place in memory.
+    """
+    match value:
+        case None | bool() | int():
+            return value
+        case float():
+            return value if isfinite(value) else str(value)
+        case str():
+            return well_formed(value)
+        case Mapping():
+            items = cast("Mapping[object, object]", value).items()
+            return {well_formed(str(key)): plain_json(item) for key, item in items}
+        case list() | tuple():
+            return [plain_json(item) for item in cast("list[object]", value)]
+        case BaseModel():
+            return plain_json(value.model_dump(mode="json"))
+        case type() if issubclass(value, BaseModel):
+            return {"type": value.__name__, "schema": hash_of(value.model_json_schema())}
+        case _:
+            return f"<{type(value).__module__}.{type(value).__qualname__}>"
+
+
+def hash_of(value: object) -> str:
+    """A hash of the value's JSON, whatever the order of its keys; 64 bits, in hex."""
+    return hashlib.sha256(canonical(plain_json(value)).encode()).hexdigest()[:16]
+
+
+def canonical(value: object) -> str:
+    """JSON as the one text in which equal values are equal."""
+    return json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+
+
+# ---- A request to a model as a replay compares it ----
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelRequest:
+    """What a client is asked, as AutoGen's agents ask it."""
+
+    messages: Sequence[LLMMessage]
+    tools: Sequence[Tool | ToolSchema] = ()
+    tool_choice: ToolChoice = "auto"
+    json_output: bool | type[BaseModel] | None = None
+    arguments: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    stream: bool = False
+
+    @property
+    def expected(self) -> str | None:
+        """Name of the answer's type, where one is asked for."""
+        return self.json_output.__name__ if isinstance(self.json_output, type) else None
+
+    def asked(self, model_info: ModelInfo | None = None) -> Asked:
+        """The part of the request that stands in no other field of its record."""
+        choice, form = self.tool_choice, self.json_output
+        return Asked(
+            tools=tuple(hash_of(schema) for schema in self._schemas()),
+            tool_choice=choice if isinstance(choice, str) else f"tool {choice.name}",
+            json_output=hash_of(form.model_json_schema()) if isinstance(form, type) else form,
+            arguments=plain_json(self.arguments),
+            stream=self.stream,
+            model_info=None if model_info is None else plain_json(model_info),
+        )
+
+    def compared(self) -> dict[str, Any]:
+        """The request with the fields of its record."""
+        names = [schema["name"] for schema in self._schemas()]
+        return _compared(sent_messages(self.messages), names, self.expected, self.asked())
+
+    def _schemas(self) -> list[ToolSchema]:
+        return [tool.schema if isinstance(tool, Tool) else tool for tool in self.tools]
+
+
+def compared(call: ModelCall) -> dict[str, Any]:
+    """A recorded request with what a replay compares; less of one whose rest was not recorded."""
+    return _compared(call.messages, call.tools, call.expected, call.asked)
+
+
+def without_rest(request: Mapping[str, Any]) -> dict[str, Any]:
+    """What is compared of requests whose rest was not recorded: who says what, and the tools."""
+    said = [{"role": each["role"], "content": each["content"]} for each in request["messages"]]
+    return {"messages": said, "tools": request["tools"]}
+
+
+def redacted_alike(request: Mapping[str, Any], redactor: Redactor) -> dict[str, Any]:
+    """The request without secrets: what was recorded has none, so what is live must have none."""
+    return json.loads(redactor.clean(canonical(request)))
+
+
+def _compared(
+    messages: Sequence[Mapping[str, Any]],
+    tools: Sequence[str],
+    expected: str | None,
+    asked: Asked | None,
+) -> dict[str, Any]:
+    whole: dict[str, Any] = {"messages": list(messages), "tools": list(tools)}
+    if asked is None:
+        return without_rest(whole)
+    rest = asked.model_dump(mode="json", exclude={"model_info"})
+    return {**whole, "expected": expected, "asked": rest}
+
+
+def shown(request: Mapping[str, Any]) -> dict[str, Any]:
+    """A compared request under the names that AutoGen has for its parts, for messages."""
+    rest: Mapping[str, Any] | None = request.get("asked")
+    if rest is None:
+        return dict(request)
+    hashes: list[str] = rest["tools"]
+    named = zip(request["tools"], hashes, strict=True)
+    return {
+        "messages": request["messages"],
+        "tools": {name: {"schema": f"of hash {digest}"} for name, digest in named},
+        "tool_choice": rest["tool_choice"],
+        "json_output": [request["expected"], rest["json_output"]],
+        "extra_create_args": rest["arguments"],
+        "stream": rest["stream"],
+    }
+
+
+# ---- The answer of a model client on its way into a record, and out of it again ----
+
+
+_ESCAPED = re.compile(r"\\(\\|u[0-9a-f]{4})")
+
+
+class _StatusError(Exception):
+    """An error of a server, by the number of its HTTP status."""
+
+    def __init__(self, reason: str, status_code: int) -> None:
+        self.status_code = status_code
+        super().__init__(reason)
+
+
+def given_of(
+    result: CreateResult, pieces: Sequence[str] | None, redactor: Redactor | None = None
+) -> Given:
+    """What of an answer its text, its calls, its usage and its finish reason do not tell.
+
+    Args:
+        result: The answer.
+        pieces: The pieces of its stream; None without a stream.
+        redactor: Knows secrets; None for the one that knows this process's environment.
+    """
+    content: Any = result.content
+    content = "" if content is None else content  # as a careless client may bring it
+    text = "".join(pieces or ())
+    whole: dict[str, Any] = {
+        "content": content if isinstance(content, str) else [_call(call) for call in content],
+        "thought": result.thought,
+        "stream": None if pieces is None or text == content else text,
+        "logprobs": _told_logprobs(result.logprobs, content, redactor),
+    }
+    exact = _mapped(whole, _escape) if any(map(_halved, _texts(whole))) else None
+    kept = dict.fromkeys(whole) if exact else plain_json(whole)
+    logprobs: list[Any] | None = kept["logprobs"]
+    return Given(
+        ended="text" if isinstance(content, str) else "calls",
+        thought=kept["thought"],
+        cached=result.cached,
+        pieces=None if pieces is None else tuple(map(len, pieces)),
+        stream=kept["stream"],
+        logprobs=logprobs if logprobs is None else tuple(logprobs),
+        exact=plain_json(exact),
+    )
+
+
+def given_up(error: BaseException | None, pieces: Sequence[str] | None) -> Given:
+    """What came before a request ended without an answer.
+
+    Args:
+        error: What was raised; None for a stream that just ended.
+        pieces: What the stream had given; None without a stream.
+    """
+    text = "".join(pieces or ())
+    broken_off = isinstance(error, asyncio.CancelledError | GeneratorExit)
+    told = Given(
+        ended="nothing" if error is None else "cancelled" if broken_off else "raised",
+        pieces=None if pieces is None else tuple(map(len, pieces)),
+        stream=well_formed(text) or None,
+        exact={"stream": _escape(text)} if _halved(text) else None,
+    )
+    return told.model_copy(update={"fault": _fault(error)})
+
+
+def result_of(call: ModelCall) -> CreateResult:
+    """The answer as the client gave it, but for secrets; None stays None where one was careless."""
+    given = call.given or Given(ended="calls" if call.tool_calls else "text")
+    recorded = call.raw if given.ended == "text" else list(call.tool_calls)
+    exact: Mapping[str, Any] = _mapped(given.exact or {}, _unescape)
+    content = exact.get("content", recorded)
+    logprobs = exact.get("logprobs", given.logprobs)
+    usage = call.usage
+    return CreateResult.model_construct(
+        finish_reason=cast("Any", call.finish_reason),
+        content=content if isinstance(content, str) else [_function_call(each) for each in content],
+        usage=RequestUsage(
+            prompt_tokens=usage.prompt_tokens, completion_tokens=usage.completion_tokens
+        ),
+        cached=given.cached,
+        logprobs=None if logprobs is None else [_logprob(each) for each in logprobs],
+        thought=exact.get("thought", given.thought),
+    )
+
+
+def pieces_of(call: ModelCall) -> Iterator[str]:
+    """The pieces of the stream, in order. Where a secret was taken out, they lie differently."""
+    given = call.given
+    if given is None or not given.pieces:
+        return
+    exact: Mapping[str, Any] = _mapped(given.exact or {}, _unescape)
+    text = exact.get("stream", given.stream)
+    if text is None:
+        text = exact.get("content", call.raw)
+    at = 0
+    for length in given.pieces[:-1]:
+        yield text[at : at + length]
+        at += length
+    yield text[at:]
+
+
+def error_of(call: ModelCall) -> ModelCallError:
+    """A recorded error, to be raised again; its cause is of the recorded sort."""
+    reason = call.error or "no reason was recorded"
+    fault = call.given.fault if call.given else None
+    if fault == "timeout":
+        return ModelTimeoutError(call.model, reason)
+    error = ModelCallError(call.model, reason)
+    if fault == "refused":
+        error.__cause__ = ValueError(reason)
+    elif fault is not None:
+        error.__cause__ = _StatusError(reason, int(fault.removeprefix("status ")))
+    return error
+
+
+def brought_none(call: ModelCall) -> bool:
+    """Whether no answer came of a request; an error may also tell of an answer of no use."""
+    if call.given is not None:
+        return call.given.ended in ("raised", "cancelled")
+    came = call.raw or call.tool_calls or call.finish_reason
+    return call.error is not None and not came
+
+
+def was_cancelled(call: ModelCall) -> bool:
+    """Whether a request was cancelled, or its stream left."""
+    given = call.given
+    return brought_none(call) and (given.ended == "cancelled" if given else call.error == _LEFT)
+
+
+_LEFT = "cancelled"
+"""What records of version 1 say of a request that was cancelled."""
+
+
+def _fault(error: BaseException | None) -> str | None:
+    if isinstance(error, TimeoutError):
+        return "timeout"
+    for holder in (error, getattr(error, "response", None)):
+        status: object = getattr(holder, "status_code", None)
+        if isinstance(status, int):
+            return f"status {status}"
+    return "refused" if isinstance(error, Exception) and is_refusal(error) else None
+
+
+def _told_logprobs(
+    logprobs: Sequence[ChatCompletionTokenLogprob] | None,
+    content: object,
+    redactor: Redactor | None,
+) -> list[Any] | None:
+    """Log probabilities as short lists. None of a text with a secret: tokens are its pieces."""
+    if logprobs is None:
+        return None
+    redactor = redactor or Redactor.from_environment()
+    if isinstance(content, str) and redactor.clean_text(content) != content:
+        return None
+    return [
+        [
+            each.token,
+            each.logprob,
+            each.bytes,
+            None
+            if each.top_logprobs is None
+            else [[top.logprob, top.bytes] for top in each.top_logprobs],
+        ]
+        for each in logprobs
+    ]
+
+
+def _logprob(told: Sequence[Any]) -> ChatCompletionTokenLogprob:
+    token, logprob, as_bytes, tops = told
+    return ChatCompletionTokenLogprob(
+        token=token,
+        logprob=float(logprob),
+        bytes=as_bytes,
+        top_logprobs=tops and [TopLogprob(float(top[0]), top[1]) for top in tops],
+    )
+
+
+def _call(call: FunctionCall) -> dict[str, str]:
+    return {"id": call.id, "name": call.name, "arguments": call.arguments}
+
+
+def _function_call(call: Mapping[str, Any]) -> FunctionCall:
+    # Records of phases name no id: their calls are proposals.
+    return FunctionCall(
+        id=call.get("id", ""), name=str(call["name"]), arguments=str(call["arguments"])
+    )
+
+
+def _mapped(value: Any, change: Any) -> Any:
+    """The JSON with each of its texts changed."""
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, list):
+        return [_mapped(item, change) for item in cast("list[Any]", value)]
+    if isinstance(value, dict):
+        items = cast("dict[str, Any]", value).items()
+        return {key: _mapped(item, change) for key, item in items}
+    return value
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list | dict):
+        whole = cast("list[Any] | dict[str, Any]", value)
+        for item in whole.values() if isinstance(whole, dict) else whole:
+            yield from _texts(item)
+
+
+def _halved(text: str) -> bool:
+    """Whether the text holds half characters."""
+    return well_formed(text) != text
+
+
+def _escape(text: str) -> str:
+    return text.replace("\\", "\\\\").encode("utf-8", "backslashreplace").decode()
+
+
+def _unescape(text: str) -> str:
+    return _ESCAPED.sub(
+        lambda found: "\\" if found[1] == "\\" else chr(int(found[1][1:], 16)), text
+    )
+
+
+# ---- A tool's result on its way into a receipt, and out of it again ----
+
+
+_OURS = frozenset({"coag", "autogen_core", "autogen_agentchat", "autogen_ext"})
+"""Packages whose modules are imported for the classes of recorded results."""
+_PLAIN = frozenset(ToolResult.model_fields)
+_ModelT = TypeVar("_ModelT", bound=BaseModel)
+
+
+def status_of(result: ToolResult) -> ReceiptStatus:
+    """What a result says of how its call ended."""
+    if getattr(result, "may_have_happened", False):
+        return ReceiptStatus.UNKNOWN
+    failed = read_result(text_of(result), is_error=result.is_error).is_error
+    return ReceiptStatus.FAILED if failed else ReceiptStatus.DONE
+
+
+def text_of(result: ToolResult) -> str:
+    """The result as the text of its receipt; an image is `[image]` there."""
+    return well_formed(result.to_text(replace_image="[image]"))
+
+
+def returned_of(
+    result: ToolResult, action: str, status: ReceiptStatus, shown: Sequence[object] = ()
+) -> Returned | None:
+    """What a receipt must hold beside the text and the status; None if that is nothing.
+
+    Args:
+        result: What the tool gave back.
+        action: The action that was called.
+        status: The status of the receipt.
+        shown: What it had shown before.
+    """
+    kind = type(result)
+    parts = result.result
+    alone = len(parts) == 1 and isinstance(parts[0], TextResultContent)
+    returned = Returned(
+        type=None if kind is ToolResult else _name_of(kind),
+        name=None if result.name == action else well_formed(result.name),
+        is_error=result.is_error,
+        parts=None if alone else tuple(map(_part, parts)),
+        fields=plain_json(result.model_dump(mode="json", exclude=set(_PLAIN))),
+        shown=tuple(map(_item, shown)),
+    )
+    told = Returned(is_error=status is not ReceiptStatus.DONE)
+    return None if returned == told else returned
+
+
+def tool_result_of(intent: Intent, receipt: Receipt) -> ToolResult:
+    """The result of a recorded call.
+
+    Raises:
+        ConfigurationError: It is of a class that cannot be found.
+    """
+    failed = receipt.status is not ReceiptStatus.DONE
+    returned = receipt.returned or Returned(is_error=failed)
+    parts = ({"text": receipt.content},) if returned.parts is None else returned.parts
+    return _class_of(returned.type, ToolResult).model_validate(
+        {
+            **returned.fields,
+            "name": returned.name or intent.action,
+            "result": [_content(part) for part in parts],
+            "is_error": returned.is_error,
+        }
+    )
+
+
+def shown_of(receipt: Receipt) -> list[Any]:
+    """What a recorded call had shown while it ran, in order.
+
+    Raises:
+        ConfigurationError: Something of it is of a class that cannot be found.
+    """
+    items = receipt.returned.shown if receipt.returned else ()
+    return [_shown(item) for item in items]
+
+
+def _shown(item: Mapping[str, Any]) -> Any:
+    if "type" not in item:
+        return item["value"]
+    return _class_of(item["type"], BaseModel).model_validate(item["value"])
+
+
+def _part(part: TextResultContent | ImageResultContent) -> dict[str, Any]:
+    if isinstance(part, TextResultContent):
+        return {"text": well_formed(part.content)}
+    return {"image": part.content.data_uri}
+
+
+def _content(part: Mapping[str, Any]) -> TextResultContent | ImageResultContent:
+    if "image" in part:
+        return ImageResultContent(content=Image.from_uri(part["image"]))
+    return TextResultContent(content=part["text"])
+
+
+def _item(item: object) -> dict[str, Any]:
+    if isinstance(item, BaseModel):
+        return {"type": _name_of(type(item)), "value": plain_json(item)}
+    return {"value": plain_json(item)}
+
+
+def _name_of(kind: type) -> str:
+    return f"{kind.__module__}:{kind.__qualname__}"
+
+
+def _class_of(name: str | None, base: type[_ModelT]) -> type[_ModelT]:
+    """The class of that name; of packages that are not ours only if they are imported already."""
+    if name is None:
+        return base
+    module = name.partition(":")[0]
+    if module.partition(".")[0] not in _OURS and module not in sys.modules:
+        raise ConfigurationError(
+            f"A recorded result is a {name!r}. Import {module!r} before the run is replayed."
+        )
+    found = from_import_name(name)
+    if not isinstance(found, type) or not issubclass(found, base):
+        raise ConfigurationError(f"A recorded result is a {name!r}, which is no {base.__name__}.")
+    return found

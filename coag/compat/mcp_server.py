@@ -1,0 +1,462 @@
+"""One MCP server: its process or address, its session, and what happens when it dies."""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import logging
+import os
+from collections import deque
+from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import AbstractAsyncContextManager
+from threading import Thread
+from typing import Any, Protocol, TypeVar, cast
+
+import anyio
+from autogen_core.models import ChatCompletionClient
+from autogen_ext.tools.mcp import McpSessionActor, StreamableHttpServerParams
+from pydantic import AnyUrl
+
+from coag.tracing import Redactor
+
+from .mcp_values import (
+    LateError,
+    LostError,
+    McpLimits,
+    McpServerError,
+    NotSentError,
+    Returned,
+    ServerParams,
+    ToolDefinition,
+    expanded,
+    label,
+)
+
+# ---- What a server says on its standard error, of which the last lines are kept ----
+
+
+_LOG = logging.getLogger("coag.compat.mcp")
+_LINES = 5
+_LINE = 500
+"""Characters of a line; a longer one counts as several."""
+_PATIENCE = 0.5
+"""Seconds to wait for the last lines of a server that has ended."""
+
+
+class StderrTail:
+    """A file that a server can write to, and the last lines that it wrote, without secrets.
+
+    A process needs a real file; a thread empties the pipe, so that no server ever blocks on it.
+    Every line is logged at DEBUG to `coag.compat.mcp`.
+    """
+
+    def __init__(self) -> None:
+        reading, writing = os.pipe()
+        self.file = os.fdopen(writing, "w", encoding="utf-8")
+        self._lines: deque[str] = deque(maxlen=_LINES)
+        self._thread = Thread(target=self._drain, args=(reading,), daemon=True)
+        self._thread.start()
+
+    def _drain(self, reading: int) -> None:
+        with os.fdopen(reading, encoding="utf-8", errors="replace") as lines:
+            while line := lines.readline(_LINE):
+                self._lines.append(line.rstrip())
+                _LOG.debug("%s", line.rstrip())
+
+    def close(self) -> None:
+        """Ends our part of the pipe; waits a moment for what is still in it."""
+        self.file.close()
+        self._thread.join(_PATIENCE)
+
+    @property
+    def text(self) -> str:
+        """The last lines as one."""
+        return Redactor().clean_text(" | ".join(line for line in tuple(self._lines) if line))
+
+
+_ENDING_SECONDS = 10.0
+"""Time for a server to end; on stdio it is asked, then told by a signal, for two seconds each."""
+_WORDS_SECONDS = 0.3
+"""Time to wait for the last words of a server that broke the connection."""
+_REASON = 500
+"""Characters of an error that are kept."""
+ResultT = TypeVar("ResultT")
+
+
+class Session(Protocol):
+    """What a connection asks of an MCP session. Its methods raise the errors of `_mcp_errors`."""
+
+    def next_request(self) -> int | None:
+        """The number that the next request will have."""
+        ...
+
+    async def ping(self) -> None:
+        """Returns when the server has given a sign of life."""
+        ...
+
+    async def cancel(self, request: int) -> None:
+        """Tells the server that nobody waits for a request any more."""
+        ...
+
+    async def page_of_tools(self, cursor: str | None) -> tuple[list[ToolDefinition], str | None]:
+        """Some of the server's tools, and where the next ones begin."""
+        ...
+
+    async def call_tool(self, name: str, arguments: dict[str, Any]) -> Returned:
+        """What the tool returned."""
+        ...
+
+    async def other(self, method: str, arguments: dict[str, Any]) -> Any:
+        """What AutoGen's workbench may ask besides: prompts and resources."""
+        ...
+
+
+class Connection:
+    """A session that was opened, or is being opened.
+
+    Args:
+        server: How the server is called in messages.
+        open_session: Gives the session; its exit ends the server.
+        limits: How long things may take.
+        pulse: Whether a death of the server shows only when it is asked (over HTTP).
+    """
+
+    def __init__(
+        self,
+        server: str,
+        open_session: Callable[[StderrTail], AbstractAsyncContextManager[Session]],
+        limits: McpLimits,
+        *,
+        pulse: bool,
+    ) -> None:
+        self.loop = asyncio.get_running_loop()
+        self.suspect = False
+        """Whether a request was given up, so that the server may be hanging."""
+        self.gone = False
+        """Whether the connection turned out to be of no more use."""
+        self.requests = 0
+        """How many are waiting now."""
+        self._server = server
+        self._limits = limits
+        self._pulse = pulse
+        self._closing = asyncio.Event()
+        self._session: asyncio.Future[Session] = self.loop.create_future()
+        self._tail = StderrTail()
+        self._telling: set[asyncio.Task[None]] = set()
+        self._task = asyncio.create_task(self._hold(open_session))
+        self._task.add_done_callback(self._ended)
+
+    async def _hold(
+        self, open_session: Callable[[StderrTail], AbstractAsyncContextManager[Session]]
+    ) -> None:
+        # The scopes of anyio in there must be entered and left by one and the same task.
+        try:
+            async with open_session(self._tail) as session:
+                self._session.set_result(session)
+                await self._closing.wait()
+        finally:
+            await asyncio.to_thread(self._tail.close)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self.gone = True
+        if not task.cancelled() and (error := task.exception()) is not None:
+            _LOG.debug("MCP server %r: %s", self._server, _reason(error))
+
+    async def opened(self) -> None:
+        """Waits until the session is there.
+
+        Raises:
+            McpServerError: It cannot be opened, or not in time; nothing was asked of it.
+        """
+        waiting: set[asyncio.Future[Any]] = {self._task, self._session}
+        seconds = self._limits.start_seconds
+        await asyncio.wait(waiting, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        if self._session.done() and not self._task.done():
+            return
+        if not self._task.done():
+            raise McpServerError(self._server, f"did not start within {seconds:g} s.{self.said}")
+        error = None if self._task.cancelled() else self._task.exception()
+        why = "it was closed" if error is None else _reason(error)
+        raise McpServerError(self._server, f"could not be started: {why}.{self.said}")
+
+    @property
+    def said(self) -> str:
+        """The last lines of the server's standard error, as the end of a message."""
+        return f" It said: {self._tail.text}" if self._tail.text else ""
+
+    async def last_words(self) -> str:
+        """The same of a server that broke the connection, which may still be ending."""
+        self._closing.set()
+        await asyncio.wait({self._task}, timeout=_WORDS_SECONDS)
+        return self.said
+
+    async def request(
+        self, ask: Callable[[Session], Awaitable[ResultT]], seconds: float
+    ) -> ResultT:
+        """What the server answers; the session must be open.
+
+        Raises:
+            LateError: There was no answer in time.
+            LostError: The connection broke meanwhile.
+            NotSentError: It was broken before.
+            RefusedError: The answer was an error of the protocol.
+        """
+        session = self._session.result()
+        number: int | None = None
+
+        async def asked() -> ResultT:
+            nonlocal number
+            number = session.next_request()
+            return await ask(session)
+
+        asking = _task(asked())
+        pulse = _task(self._beat(session)) if self._pulse else None
+        self.requests += 1
+        try:
+            await _first({asking, self._task} | ({pulse} if pulse else set()), seconds)
+            if asking.done() and not asking.cancelled():
+                return asking.result()
+            if asking.cancelled() or self._task.done() or (pulse and pulse.done()):
+                raise LostError
+            raise LateError
+        except (LostError, NotSentError):
+            self.gone = True
+            raise
+        finally:
+            self.requests -= 1
+            if pulse:
+                pulse.cancel()
+            if not asking.done():
+                asking.cancel()
+                self._give_up(session, number)
+
+    async def _beat(self, session: Session) -> None:
+        """Ends by raising when the server is not there any more; one that hangs just goes on."""
+        while True:
+            await asyncio.sleep(self._limits.check_seconds)
+            await session.ping()
+
+    def _give_up(self, session: Session, number: int | None) -> None:
+        self.suspect = True
+        if number is None or self.gone:
+            return
+        telling = _task(session.cancel(number))
+        self._telling.add(telling)
+        telling.add_done_callback(self._telling.discard)
+
+    async def answers(self) -> bool:
+        """Whether the server gives a sign of life in time."""
+        session = self._session.result()
+        asking = _task(session.ping())
+        await _first({asking, self._task}, self._limits.check_seconds)
+        alive = asking.done() and not asking.cancelled() and asking.exception() is None
+        asking.cancel()
+        self.suspect = self.suspect and not alive
+        return alive
+
+    async def close(self) -> None:
+        """Ends the server, or the session with it; waits until that is done."""
+        self.gone = True
+        self._closing.set()
+        for telling in tuple(self._telling):
+            telling.cancel()
+        if not self._session.done():
+            self._task.cancel()
+        await asyncio.wait({self._task}, timeout=_ENDING_SECONDS)
+        if not self._task.done():
+            self._task.cancel()
+            await asyncio.wait({self._task}, timeout=_ENDING_SECONDS)
+
+
+def _task(work: Coroutine[Any, Any, ResultT]) -> asyncio.Task[ResultT]:
+    """The work as a task whose error, where nobody asks for it, is no complaint of asyncio's."""
+    task = asyncio.create_task(work)
+    task.add_done_callback(lambda done: done.cancelled() or done.exception())
+    return task
+
+
+async def _first(tasks: set[asyncio.Task[Any]], seconds: float) -> None:
+    await asyncio.wait(tasks, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+
+
+def _reason(error: BaseException) -> str:
+    """The first error of a group in words; of a missing command, what is missing."""
+    while isinstance(error, BaseExceptionGroup):
+        error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
+    if isinstance(error, FileNotFoundError):
+        return f"{error.filename!r} was not found; install it, or give its full path"
+    if isinstance(error, anyio.BrokenResourceError | anyio.ClosedResourceError):
+        return "Connection closed"  # the server was gone before it was asked anything
+    return f"{type(error).__name__}: {error}"[:_REASON]
+
+
+OpenSession = Callable[[ServerParams, Any, Callable[[], None], StderrTail], Any]
+"""Opens a session: parameters, callback for sampling, what to do when tools changed, stderr."""
+
+
+class McpServer(McpSessionActor):
+    """What `McpWorkbench` talks to, in place of AutoGen's own actor, which hangs where this ends.
+
+    Args:
+        params: How the server is reached.
+        open_session: Opens a session with it.
+        limits: How long things may take, and how often it is started again.
+        model_client: Answers the server's requests for sampling; None refuses them.
+    """
+
+    def __init__(
+        self,
+        params: ServerParams,
+        *,
+        open_session: OpenSession,
+        limits: McpLimits,
+        model_client: ChatCompletionClient | None,
+    ) -> None:
+        super().__init__(params, model_client)
+        atexit.unregister(self._sync_shutdown)  # it would keep this alive until the process ends
+        self.label = label(params)
+        self.changed = True
+        """Whether the server may have other tools than when they were listed last."""
+        self._params = params
+        self._open_session = open_session
+        self._limits = limits
+        self._connection: Connection | None = None
+        self._starts_in_vain = 0
+        self._started = 0.0
+        self._last_problem = ""
+        self._ending: set[asyncio.Task[None]] = set()
+        self._one_at_a_time = asyncio.Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    @property
+    def busy(self) -> bool:
+        """Whether requests are waiting for an answer."""
+        return self._connection is not None and self._connection.requests > 0
+
+    async def connection(self) -> Connection:
+        """A connection that is open, as far as can be told; starts the server where need be.
+
+        Raises:
+            McpServerError: There is none, and trying again is not allowed or has failed.
+        """
+        self._forget_another_loop()
+        async with self._one_at_a_time:
+            now = self._connection
+            if now is not None and now.suspect and not now.gone and not now.requests:
+                now.gone = not await now.answers()
+                self._last_problem = "it gave no sign of life after a call was given up"
+            if now is not None and now.gone:
+                self._drop(now)
+                now = None
+            if now is None:
+                now = self._connection = self._start()
+        await self._open(now)
+        return now
+
+    def _start(self) -> Connection:
+        now, pause = asyncio.get_running_loop().time(), self._limits.pause_seconds
+        if self._starts_in_vain > self._limits.restarts and now - self._started < pause:
+            raise McpServerError(
+                self.label,
+                f"was started {self._starts_in_vain} times in a row without a call that succeeded, "
+                f"and is started again after a pause of {pause:g} s, or by `start` or `reset`. "
+                f"Last: {self._last_problem}",
+            )
+        params = expanded(self._params)
+        self._starts_in_vain += 1
+        self._started = now
+        self.changed = True
+        over_http = isinstance(params, StreamableHttpServerParams)
+
+        def opening(tail: StderrTail) -> AbstractAsyncContextManager[Session]:
+            return self._open_session(params, self._sampling_callback, self._tools_changed, tail)
+
+        return Connection(self.label, opening, self._limits, pulse=over_http)
+
+    async def _open(self, connection: Connection) -> None:
+        try:
+            await connection.opened()
+        except McpServerError as error:
+            self._last_problem = str(error)
+            self._drop(connection)
+            raise
+
+    async def request(self, ask: Callable[[Session], Awaitable[ResultT]]) -> ResultT:
+        """What the server answers, once it runs; asked again where the request never left.
+
+        Raises:
+            McpServerError: There is no answer; `may_have_happened` tells whether it was asked.
+            RefusedError: The answer was an error of the protocol.
+        """
+        for _ in range(2):
+            connection = await self.connection()
+            try:
+                return await connection.request(ask, self._limits.call_seconds)
+            except NotSentError:
+                self._last_problem = f"it had ended.{await connection.last_words()}"
+            except LostError:
+                words = await connection.last_words()
+                self._last_problem = f"it ended during a request.{words}"
+                _LOG.warning("MCP server %r: %s", self.label, self._last_problem)
+                problem = "ended before it answered; what was asked for may have been done."
+                raise McpServerError(self.label, problem, may_have_happened=True) from None
+            except LateError:
+                problem = (
+                    f"gave no answer within {self._limits.call_seconds:g} s; what was asked for "
+                    "may have been done."
+                )
+                raise McpServerError(self.label, problem, may_have_happened=True) from None
+            finally:
+                if connection.gone:
+                    self._drop(connection)
+        raise McpServerError(self.label, "closed the connection twice before it could be asked.")
+
+    def succeeded(self) -> None:
+        """Notes that a call came to its end, so that later deaths are counted anew."""
+        self._starts_in_vain = min(self._starts_in_vain, 1)
+
+    async def call(self, type: str, args: Any = None) -> Any:
+        """What AutoGen's workbench asks besides tools; it awaits the result itself."""
+        told = cast("dict[str, Any]", args or {})
+        given = cast("dict[str, Any]", told.get("kargs") or {})
+        arguments: dict[str, Any] = {}
+        if type == "get_prompt":
+            arguments = {"name": told["name"], "arguments": given.get("arguments")}
+        elif type == "read_resource":
+            arguments = {"uri": AnyUrl(given["uri"])}
+        return self.request(lambda session: session.other(type, arguments))
+
+    async def initialize(self) -> None:
+        """Starts the server now, however often it was in vain before."""
+        self._starts_in_vain = 0
+        await self.connection()
+
+    async def close(self) -> None:
+        """Ends the server, and waits for others that are still ending."""
+        self._starts_in_vain = 0
+        self._forget_another_loop()
+        if self._connection is not None:
+            self._drop(self._connection)
+        if self._ending:
+            await asyncio.wait(self._ending)
+
+    def _drop(self, connection: Connection) -> None:
+        """Ends a connection without waiting for it."""
+        if connection is not self._connection:
+            return
+        self._connection = None
+        ending = asyncio.create_task(connection.close())
+        self._ending.add(ending)
+        ending.add_done_callback(self._ending.discard)
+
+    def _forget_another_loop(self) -> None:
+        """What was started in an event loop that is over has ended with it."""
+        loop = asyncio.get_running_loop()
+        if self._loop is not loop:
+            self._loop = loop
+            self._connection = None
+            self._ending.clear()
+            self._one_at_a_time = asyncio.Lock()
+
+    def _tools_changed(self) -> None:
+        self.changed = True

@@ -1,0 +1,394 @@
+"""Dialogues that providers accept, and tool calls that can be run."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, cast
+
+from autogen_core import FunctionCall
+from autogen_core.models import (
+    AssistantMessage,
+    CreateResult,
+    FunctionExecutionResult,
+    FunctionExecutionResultMessage,
+    LLMMessage,
+    RequestUsage,
+)
+from autogen_core.tools import Tool, ToolSchema
+
+from coag.models import merged_system, repaired_object
+from coag.schema import estimate_tokens
+
+# ---- Making a dialogue legal that an agent, a crash or a cancellation has left otherwise ----
+
+
+UNKNOWN_RESULT = "This call was broken off. It may or may not have had its effect."
+"""Stands for the result of a call that got none."""
+
+
+def legal_dialogue(messages: Sequence[LLMMessage], *, one_system: bool) -> list[LLMMessage]:
+    """The messages as every server takes them; none of them is changed itself.
+
+    System messages are one; each tool call has a JSON object for arguments and a result; an
+    answer without content is an empty text.
+
+    Args:
+        messages: What is to be sent.
+        one_system: Whether the client or its server takes one system message only.
+    """
+    legal: list[LLMMessage] = []
+    open_calls: list[FunctionCall] = []
+    for message in messages:
+        if isinstance(message, FunctionExecutionResultMessage):
+            legal.append(_with_results(message, open_calls))
+            open_calls = []
+            continue
+        if open_calls:
+            legal.append(_with_results(None, open_calls))
+            open_calls = []
+        if isinstance(message, AssistantMessage) and not isinstance(message.content, str):
+            said, open_calls = _legal_calls(message)
+            legal.append(said)
+        else:
+            legal.append(message)
+    if open_calls:
+        legal.append(_with_results(None, open_calls))
+    return merged_system(legal) if one_system else legal
+
+
+def call_ids(messages: Sequence[LLMMessage]) -> set[str]:
+    """Ids of all tool calls in the messages."""
+    return {
+        call.id
+        for message in messages
+        if isinstance(message, AssistantMessage) and not isinstance(message.content, str)
+        for call in message.content
+    }
+
+
+def _legal_calls(message: AssistantMessage) -> tuple[AssistantMessage, list[FunctionCall]]:
+    if not message.content:
+        return message.model_copy(update={"content": message.thought or ""}), []
+    calls = [call for call in message.content if isinstance(call, FunctionCall)]
+    legal = [_legal_call(call) for call in calls]
+    return (message if legal == calls else message.model_copy(update={"content": legal})), legal
+
+
+def _legal_call(call: FunctionCall) -> FunctionCall:
+    """The call with an object for arguments: what cannot be read stands within it."""
+    try:
+        if isinstance(json.loads(call.arguments), dict):
+            return call
+    except (ValueError, TypeError, RecursionError):
+        pass  # told below: it is data of an earlier answer, not a fault of this one
+    arguments = json.dumps({"unusable": str(call.arguments)[:500]}, ensure_ascii=False)
+    return FunctionCall(id=call.id, name=call.name, arguments=arguments)
+
+
+def _with_results(
+    message: FunctionExecutionResultMessage | None, calls: Sequence[FunctionCall]
+) -> FunctionExecutionResultMessage:
+    """The results, with one for every call that has none."""
+    given = [] if message is None else message.content
+    known = {result.call_id for result in given}
+    missing = [
+        FunctionExecutionResult(
+            content=UNKNOWN_RESULT, name=call.name, call_id=call.id, is_error=True
+        )
+        for call in calls
+        if call.id not in known
+    ]
+    if message is not None and not missing:
+        return message
+    return FunctionExecutionResultMessage(content=[*given, *missing])
+
+
+# ---- Mending the tool calls of an answer, so that whoever runs them is not led astray ----
+#
+# Two rules. Nothing is guessed that could change what a tool does: a value that was cut off stays
+# unusable, only what stands around whole values is mended. And what stays unusable is no JSON at
+# all, because AutoGen's `AssistantAgent` answers that with an error, while JSON that is no object
+# makes it wait for ever.
+
+
+_FENCE = re.compile(r"```[\w-]*")
+_CLOSED = re.compile(r'(?:["}\]]|\b(?:true|false|null))\Z')
+_MAX_DEPTH = 100
+"""How many brackets are added that are missing at an end."""
+_UNUSABLE = "Unusable arguments:"
+_SHOWN = 300
+"""Characters of unusable arguments that are shown to the model again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mended:
+    """What became of something, and what was wrong with it."""
+
+    text: str
+    fault: str | None = None
+    """None if nothing was."""
+
+
+def mend_arguments(given: object, *, truncated: bool = False, takes_none: bool = False) -> Mended:
+    """A call's arguments as a JSON object where that is safe, else as text that is no JSON.
+
+    Args:
+        given: As they came; ought to be a JSON object in a string, and is often enough a
+            dictionary, None, empty, in a code fence, or JSON within a string.
+        truncated: The answer was cut off at the token limit: no missing bracket is added.
+        takes_none: The tool has no arguments, so that nothing is lost if they are left out.
+    """
+    mended = _mended(_as_text(given), truncated)
+    if takes_none and _object(mended.text) is None:
+        return Mended("{}", mended.fault or f"arguments for a tool without any: {given!r:.80}")
+    return mended
+
+
+def mend_calls(
+    calls: Sequence[FunctionCall],
+    *,
+    without_arguments: Collection[str] = (),
+    used_ids: Collection[str] = (),
+    truncated: bool = False,
+) -> tuple[list[FunctionCall], list[str]]:
+    """The calls with usable arguments and an id of their own each, and what was wrong.
+
+    Args:
+        calls: As they came.
+        without_arguments: Names of tools that take none.
+        used_ids: Ids of earlier calls in the dialogue.
+        truncated: The answer was cut off at the token limit.
+    """
+    taken = set(used_ids)
+    mended: list[FunctionCall] = []
+    faults: list[str] = []
+    for call in calls:
+        arguments = mend_arguments(
+            call.arguments, truncated=truncated, takes_none=call.name in without_arguments
+        )
+        call_id = _free_id(call.id, taken)
+        taken.add(call_id)
+        if arguments.fault:
+            faults.append(f"{call.name}: {arguments.fault}")
+        if call_id != call.id:
+            faults.append(f"{call.name}: call id {call.id!r} was empty or taken")
+        mended.append(FunctionCall(id=call_id, name=call.name or "", arguments=arguments.text))
+    return mended, faults
+
+
+def _as_text(given: object) -> str:
+    if given is None:
+        return ""
+    if isinstance(given, str):
+        return given
+    try:
+        return json.dumps(given, ensure_ascii=False)
+    except (TypeError, ValueError, RecursionError):
+        return repr(given)
+
+
+def _mended(text: str, truncated: bool) -> Mended:
+    if not text.strip():
+        return Mended("{}", "no arguments were given" if text else None)
+    try:
+        value: Any = json.loads(text)
+    except json.JSONDecodeError:
+        return _from_broken(text, truncated)
+    except (ValueError, RecursionError) as error:
+        return _unusable(text, f"JSON that cannot be read ({type(error).__name__})")
+    if isinstance(value, dict):
+        return Mended(text)
+    if value is None:
+        return Mended("{}", "null instead of a JSON object")
+    if isinstance(value, str) and _object(value) is not None:
+        return Mended(value, "a JSON object within a string")
+    return _unusable(text, f"a JSON {_KINDS[type(value)]}")
+
+
+_KINDS: Mapping[type, str] = {
+    list: "list",
+    str: "string",
+    bool: "truth value",
+    int: "number",
+    float: "number",
+}
+
+
+def _from_broken(text: str, truncated: bool) -> Mended:
+    """The one object in the text, or the text as it is."""
+    start = text.find("{")
+    if start < 0 or text.startswith(_UNUSABLE):
+        return Mended(text, "no JSON")
+    inner = _unfenced(text)
+    found = _alone(inner)
+    if found is not None:
+        return Mended(found, "a JSON object among other text")
+    body = inner[inner.find("{") :].rstrip()
+    closed = None if truncated else _closed(body)
+    if closed is not None:
+        return Mended(closed, "a JSON object without its last bracket")
+    repaired = _repaired(body)
+    if repaired is not None:
+        return Mended(repaired, "a JSON object with faults of form")
+    return Mended(text, "no JSON, or cut off")
+
+
+def _unfenced(text: str) -> str:
+    stripped = text.strip()
+    fence = _FENCE.match(stripped)
+    return text if fence is None else stripped[fence.end() :].removesuffix("```").strip()
+
+
+def _alone(text: str) -> str | None:
+    """The object that begins with the first brace, if no other begins behind it."""
+    start = text.find("{")
+    try:
+        value, end = json.JSONDecoder().raw_decode(text, start)
+    except (ValueError, RecursionError):
+        return None
+    return text[start:end] if isinstance(value, dict) and "{" not in text[end:] else None
+
+
+def _closed(body: str) -> str | None:
+    """The object with the braces that are missing at its end, if its last value is whole."""
+    depth, in_string, _ = _nesting(body)
+    if in_string or not 0 < depth <= _MAX_DEPTH or not _CLOSED.search(body):
+        return None
+    closed = body + "}" * depth
+    return closed if _object(closed) is not None else None
+
+
+def _nesting(body: str) -> tuple[int, bool, int]:
+    """How many brackets are open at the end, whether a string is, and how often none was."""
+    depth, in_string, escaped, closings = 0, False, False, 0
+    for character in body:
+        if escaped:
+            escaped = False
+        elif character == "\\" and in_string:
+            escaped = True
+        elif character == '"':
+            in_string = not in_string
+        elif not in_string:
+            depth += (character in "{[") - (character in "}]")
+            closings += character in "}]" and depth == 0
+    return depth, in_string, closings
+
+
+def _repaired(body: str) -> str | None:
+    """What `json-repair` makes of one object that is all there."""
+    if not body.endswith("}") or _nesting(body) != (0, False, 1):
+        return None
+    value = repaired_object(body)
+    return json.dumps(value, ensure_ascii=False) if value else None
+
+
+def _object(text: str) -> dict[str, Any] | None:
+    try:
+        value: Any = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else None
+
+
+def _unusable(text: str, what: str) -> Mended:
+    shown = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+    return Mended(f"{_UNUSABLE} a JSON object is needed, not {what}: {shown}", what)
+
+
+def _free_id(given: object, taken: Collection[str]) -> str:
+    stem = given if isinstance(given, str) and given.strip() else "call"
+    if stem is given and stem not in taken:
+        return stem
+    number = 1
+    while f"{stem}-{number}" in taken:
+        number += 1
+    return f"{stem}-{number}"
+
+
+# ---- Mending a model's answer in text or tool calls ----
+
+
+ToolChoice = Tool | Literal["auto", "required", "none"]
+"""Which tool an answer is to call."""
+_EMPTY = "The answer was empty."
+_CALLED = "The answer called a tool, and none can be called here."
+
+
+def fault_of(result: CreateResult, *, may_call: bool) -> str | None:
+    """What is wrong with an answer as a whole, if asking again may help; else None.
+
+    Args:
+        result: The answer.
+        may_call: Whether tools were offered.
+    """
+    content = result.content
+    if result.finish_reason == "content_filter":
+        return None
+    if not content or (isinstance(content, str) and not content.strip()):
+        return _EMPTY
+    return None if isinstance(content, str) or may_call else _CALLED
+
+
+def with_pieces(
+    result: CreateResult, pieces: Sequence[str]
+) -> tuple[CreateResult, tuple[str, ...]]:
+    """A stream's result with its text, and what was wrong.
+
+    AutoGen's Ollama client loses the text of a stream of one piece, and its completion tokens.
+    """
+    text = "".join(pieces)
+    if result.content or not text.strip() or text.lstrip().startswith("<think>"):
+        return result, ()
+    usage = RequestUsage(
+        prompt_tokens=result.usage.prompt_tokens,
+        completion_tokens=result.usage.completion_tokens or estimate_tokens(text),
+    )
+    mended = result.model_copy(update={"content": text, "usage": usage})
+    return mended, ("the stream's result lacked its text",)
+
+
+def mend_answer(
+    result: CreateResult,
+    *,
+    tools: Sequence[Tool | ToolSchema],
+    tool_choice: ToolChoice,
+    dialogue: Sequence[LLMMessage],
+) -> tuple[CreateResult, list[str]]:
+    """The answer as an agent can rely on it, and what was wrong with it.
+
+    Args:
+        result: The answer as it came.
+        tools: What was offered.
+        tool_choice: With `none`, calls are left out.
+        dialogue: What was sent; no call gets an id from there.
+    """
+    content: str | list[FunctionCall] = result.content or ""
+    faults: list[str] = []
+    if isinstance(content, str):
+        return result.model_copy(update={"content": content}), faults
+    if tool_choice == "none":
+        return result.model_copy(update={"content": result.thought or "", "thought": None}), faults
+    content, mended = mend_calls(
+        content,
+        without_arguments=_without_arguments(tools),
+        used_ids=call_ids(dialogue),
+        truncated=result.finish_reason == "length",
+    )
+    return result.model_copy(update={"content": content}), [*faults, *mended]
+
+
+def _schema(tool: Tool | ToolSchema) -> ToolSchema:
+    return tool.schema if isinstance(tool, Tool) else tool
+
+
+def _without_arguments(tools: Sequence[Tool | ToolSchema]) -> set[str]:
+    """Names of the tools that can be given nothing."""
+    names: set[str] = set()
+    for schema in map(_schema, tools):
+        parameters: Mapping[str, Any] = schema.get("parameters") or {}
+        if not parameters.get("properties") and not parameters.get("additionalProperties"):
+            names.add(schema["name"])
+    return names

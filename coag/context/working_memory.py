@@ -1,0 +1,630 @@
+"""Working memory: a frozen value that percepts and outcomes change, and nothing else."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Iterable
+from datetime import datetime
+from typing import Any
+
+from pydantic import Field
+
+from coag.errors import PhaseViolation, StateError
+from coag.memory import CONCLUSION, MEMORY_ACTIONS
+from coag.schema import (
+    EvaluationOutcome,
+    ExecutionOutcome,
+    ExecutionStatus,
+    Outcome,
+    Percept,
+    PerceptKind,
+    Phase,
+    ProposalOutcome,
+    ReasoningOutcome,
+    RetrievalOutcome,
+    SelectionOutcome,
+    TokenUsage,
+    TraceRecord,
+    Trust,
+    UnsettledAction,
+    Value,
+    diff_patch,
+    merge_patch,
+    one_line,
+    phase_after,
+)
+
+from .budgets import Limits
+
+# ---- What was said before the dialogue that working memory keeps: in short, by rules ----
+
+
+DIALOGUE = "dialogue"
+"""The name by which all that was said before is asked for."""
+CHARACTERS = 1_600
+"""Characters of the notes that are kept, and of a summary that a model wrote."""
+_NOTE = 200
+"""Characters of one note."""
+_SENTENCES = 40
+"""Sentences of one message that are looked at."""
+_END = re.compile(r"(?<=[.!?])\s+|\n+")
+_OWN = re.compile(r"\b(?:i|i'm|i've|i'd|my|mine|me|we|we're|our|us)\b", re.IGNORECASE)
+_LASTING = re.compile(
+    r"\b(?:always|never|must|only|allerg\w*|prefer\w*|remember|call me|name|named|born|live|lives|"
+    r"need|needs|want|wants|deadline|budget|vegan|vegetarian|hate|love|cannot|can't|don't|agreed|"
+    r"decided|password|address|because)\b",
+    re.IGNORECASE,
+)
+_EXACT = re.compile(r"\d|\b[A-Z][a-z]+ [A-Z][a-z]+")
+
+
+class Remark(Value):
+    """One sentence of an earlier message that is worth keeping."""
+
+    number: int
+    """Which message it is from, counted from the first."""
+    speaker: str
+    text: str
+    weight: int
+    """How likely it matters later; the least likely go first."""
+
+
+class Earlier(Value):
+    """What left the dialogue: how much, and what of it is kept in short."""
+
+    messages: int = 0
+    untrusted: bool = False
+    """True if somebody untrusted said some of it."""
+    summary: str = ""
+    """What a model made of the older part, where one was asked."""
+    summarized: int = 0
+    """Messages that the summary covers, the oldest ones."""
+    remarks: tuple[Remark, ...] = ()
+    """What rules kept of the rest."""
+
+    def lines(self) -> tuple[str, ...]:
+        """The summary, then the remarks in the order in which they were made."""
+        told = tuple(f"{one.speaker}: {one.text}" for one in self.remarks)
+        return (self.summary, *told) if self.summary else told
+
+    def with_message(
+        self, speaker: str, text: str, trust: Trust, *, own: bool, characters: int = CHARACTERS
+    ) -> Earlier:
+        """With one more message that has left.
+
+        Args:
+            speaker: Who said it.
+            text: What was said.
+            trust: How far whoever said it is trusted.
+            own: Whether the agent itself did.
+            characters: Characters that the remarks may have, with their speakers.
+        """
+        number = self.messages + 1
+        found = tuple(_remarks(number, speaker, text, own=own))
+        room = min(characters, CHARACTERS) - len(self.summary) // 2
+        kept = _worthiest((*self.remarks, *found), room)
+        untrusted = self.untrusted or trust is Trust.UNTRUSTED
+        return self.model_copy(update={"messages": number, "untrusted": untrusted, "remarks": kept})
+
+    def summed_up(self, summary: str, messages: int) -> Earlier:
+        """With a model's summary of so many messages in the place of the remarks on them."""
+        rest = tuple(one for one in self.remarks if one.number > messages)
+        changes = {"summary": summary[:CHARACTERS], "summarized": messages, "remarks": rest}
+        return self.model_copy(update=changes)
+
+
+def _remarks(number: int, speaker: str, text: str, *, own: bool) -> Iterable[Remark]:
+    """The sentences of a message that may matter; of the agent's own ones the first."""
+    sentences = [part.strip() for part in _END.split(text[:20_000]) if part.strip()]
+    for place, sentence in enumerate(sentences[: 1 if own else _SENTENCES]):
+        weight = _weight(sentence, own=own) + (1 if place == 0 else 0)
+        if weight:
+            yield Remark(
+                number=number, speaker=speaker, text=one_line(sentence, _NOTE), weight=weight
+            )
+
+
+def _weight(sentence: str, *, own: bool) -> int:
+    if own:
+        return 0
+    asks = sentence.endswith("?")
+    return (
+        (0 if asks else 2 * bool(_OWN.search(sentence)))
+        + 2 * bool(_LASTING.search(sentence))
+        + bool(_EXACT.search(sentence))
+    )
+
+
+def _worthiest(remarks: tuple[Remark, ...], characters: int) -> tuple[Remark, ...]:
+    """The remarks that matter most, the newer of two alike, in so many characters."""
+    kept: list[Remark] = []
+    for remark in sorted(remarks, key=lambda one: (-one.weight, -one.number)):
+        characters -= len(remark.text) + len(remark.speaker) + 3
+        if characters < 0:
+            break
+        kept.append(remark)
+    return tuple(sorted(kept, key=lambda one: one.number))
+
+
+# ---- Working memory: everything the agent holds about one activity now, as a value ----
+
+
+DIALOGUE_KEPT = 200
+"""Messages kept in working memory, as far as `Limits.dialogue` allows; of older ones what
+`Earlier` keeps."""
+DEEDS_KEPT = 50
+"""Executed actions kept in working memory, as far as `Limits.results` allows."""
+PERCEPTS_KEPT = 64
+"""Percepts kept for one cycle."""
+REJECTIONS_KEPT = 3
+"""Cycles whose rejections are kept while nothing is done in the environment."""
+DEED_TEXT = 300
+"""Characters of a result that stay where there is no room for the whole."""
+TAINT_SOURCES = 50
+"""Names of sources of untrusted text that are kept, and as many ids of records; the newest."""
+TAINT_TEXT = 4_000
+"""Characters of untrusted texts that are kept in all; the newest, each cut to a quarter of it."""
+
+
+class Utterance(Value):
+    """One message of the dialogue, somebody else's or the agent's own."""
+
+    source: str
+    own: bool
+    """True for what the agent itself answered."""
+    trust: Trust
+    content: str
+    at: datetime
+    begins_turn: bool = False
+    """True for the first message of a turn."""
+    images: tuple[str, ...] = ()
+    """Hashes of the images that came with it; the context keeps the images themselves."""
+    shown_untrusted: bool = False
+    """True for what the agent said after untrusted text was shown to it."""
+
+
+class Deed(Value):
+    """An action that was executed in an earlier cycle, as the agent remembers it for now."""
+
+    cycle: int
+    action: str
+    arguments: dict[str, Any]
+    status: ExecutionStatus
+    internal: bool
+    result: str
+
+
+class Rejection(Value):
+    """A candidate of the previous cycle that did not survive, and what it died of."""
+
+    cycle: int
+    action: str
+    raw_arguments: str
+    constraint: str
+    reason: str
+
+
+class Taint(Value):
+    """The untrusted text that an activity was shown; what is concluded since is untrusted too."""
+
+    sources: tuple[str, ...] = ()
+    """Tools, senders, sensors, modules and records' origins that it came from."""
+    records: tuple[str, ...] = ()
+    """Ids of the untrusted records that were recalled."""
+    texts: tuple[str, ...] = ()
+    """The newest of it, the agent's own answers since among it."""
+
+    def with_shown(
+        self, sources: Iterable[str] = (), *, records: Iterable[str] = (), text: str = ""
+    ) -> Taint:
+        """With more of it; itself where that is nothing new."""
+        named = tuple(dict.fromkeys((*self.sources, *sources)))[-TAINT_SOURCES:]
+        recalled = tuple(dict.fromkeys((*self.records, *records)))[-TAINT_SOURCES:]
+        texts = self.texts
+        new = text.strip()[: TAINT_TEXT // 4]
+        if new and new not in texts:
+            texts = (*texts, new)
+            while sum(map(len, texts)) > TAINT_TEXT:
+                texts = texts[1:]
+        after = Taint(sources=named, records=recalled, texts=texts)
+        return self if after == self else after
+
+
+def is_untrusted(percept: Percept) -> bool:
+    """Whether a percept brings text from outside that nobody vouches for.
+
+    An impasse does not: it is the cycle's own word on what the agent proposed.
+    """
+    return percept.trust is Trust.UNTRUSTED and percept.kind is not PerceptKind.IMPASSE
+
+
+class Spent(Value):
+    """What has been spent on the goal."""
+
+    usage: TokenUsage = TokenUsage()
+    seconds: float = 0.0
+    """From the end of Retrieval to the end of Execution, of every cycle."""
+
+
+_TAINTING = (Phase.RETRIEVAL, Phase.EXECUTION)
+
+
+class CognitiveState(Value):
+    """The trace of the current cycle: one field per phase, None until it has been committed."""
+
+    retrieval: RetrievalOutcome | None = None
+    reasoning: ReasoningOutcome | None = None
+    proposal: ProposalOutcome | None = None
+    evaluation: EvaluationOutcome | None = None
+    selection: SelectionOutcome | None = None
+    execution: ExecutionOutcome | None = None
+
+
+class WorkingMemory(Value):
+    """Everything the agent holds about one activity now (CoALA §4.1; CoAG A.1).
+
+    A frozen value: `perceive` and `commit` give the next one. It dumps to JSON and loads to an
+    equal value, and a run's working memory is rebuilt from its trace by applying the same two
+    functions to the recorded percepts and outcomes.
+    """
+
+    activity: str
+    goal: str = ""
+    goal_trust: Trust = Trust.USER
+    """Trust of whoever set the goal."""
+    goal_open: bool = False
+    """False before the first message and after an answer; the next message sets a new goal."""
+    cycle: int = 0
+    phase: Phase | None = None
+    """The phase committed last; None before the first cycle."""
+    perceptual_state: dict[str, Any] = Field(default_factory=dict)
+    """The picture of the environment as JSON without nulls; only percepts change it."""
+    stale: str | None = None
+    """Why the perceptual state is out of date: the domain's hook could not read a percept. None
+    while it is not. No later percept mends it; a reset does, or another state that is loaded."""
+    cognitive_state: CognitiveState = CognitiveState()
+    spent: Spent = Spent()
+    """What the current goal has cost so far."""
+    dialogue: tuple[Utterance, ...] = ()
+    percepts: tuple[Percept, ...] = ()
+    """What has arrived since the last action; the current cycle deliberates on it."""
+    deeds: tuple[Deed, ...] = ()
+    rejections: tuple[Rejection, ...] = ()
+    """What Evaluation rejected in the previous cycle, and in the two before it if nothing has been
+    done in the environment since."""
+    queued: tuple[Percept, ...] = ()
+    """Percepts that an execution brought and that are yet to be perceived."""
+    unsettled: tuple[UnsettledAction, ...] = ()
+    """External actions whose outcome is not known; each stays until a percept settles it."""
+    goal_id: str = ""
+    """Tells this goal from every other, the same words at another time included."""
+    tainted_by: Taint | None = None
+    """The untrusted text that was shown since the activity began; None if there was none."""
+    memory_scope: str = ""
+    """Whom the agent serves, where the domain tells people apart; empty if nobody is known."""
+    earlier: Earlier | None = None
+    """What was said before the dialogue that is kept; None while all of it is."""
+    limits: Limits = Limits()
+    """How much is kept."""
+
+    @property
+    def in_cycle(self) -> bool:
+        """True between the first and the last phase of a cycle."""
+        return self.phase is not None and self.phase is not Phase.EXECUTION
+
+    def said_by_user(self) -> tuple[str, ...]:
+        """What the user said, as far as it is kept: the goal first, if it is his."""
+        goal = (self.goal,) if self.goal and self.goal_trust is Trust.USER else ()
+        said = (one.content for one in self.dialogue if one.trust is Trust.USER and not one.own)
+        return tuple(dict.fromkeys((*goal, *said)))
+
+    def perceive(self, percept: Percept) -> WorkingMemory:
+        """The working memory after `percept`, whose `state_patch` must be set.
+
+        Raises:
+            StateError: The percept carries no state change yet; give it to the context.
+        """
+        if percept.state_patch is None:
+            raise StateError(
+                f"Percept {percept.id!r} has no state_patch. Give it to CoagContext.perceive, "
+                "which asks the domain's hook what it changes."
+            )
+        brought = any(waiting.id == percept.id for waiting in self.queued)
+        return self._served(percept.memory_scope, keep_asked=brought)._taking(percept)
+
+    def of_another(self, percept: Percept) -> bool:
+        """Whether a percept tells what became of an action done for somebody else."""
+        scopes = {one.memory_scope for one in self.unsettled if one.intent_id == percept.caused_by}
+        settled = percept.kind is PerceptKind.SETTLED
+        return settled and bool(scopes) and scopes.isdisjoint(("", self.memory_scope))
+
+    def _taking(self, percept: Percept) -> WorkingMemory:
+        arrived = () if self.of_another(percept) else (percept,)
+        changes: dict[str, Any] = {
+            "percepts": (*self.percepts, *arrived)[-PERCEPTS_KEPT:],
+            "queued": tuple(waiting for waiting in self.queued if waiting.id != percept.id),
+        }
+        if percept.kind is PerceptKind.UNKNOWN_OUTCOME or percept.settles:
+            changes["unsettled"] = self._unsettled_after(percept)
+        if is_untrusted(percept):
+            changes["tainted_by"] = (self.tainted_by or Taint()).with_shown(
+                [percept.source], text=percept.content
+            )
+        if percept.hook_problem is not None:
+            changes["stale"] = self.stale or percept.hook_problem
+        if percept.state_patch:
+            changes["perceptual_state"] = merge_patch(self.perceptual_state, percept.state_patch)
+        if percept.kind is PerceptKind.MESSAGE:
+            own = percept.trust is Trust.DEVELOPER  # what the agent said in an earlier life
+            if own:
+                changes["goal_open"] = False
+            said = Utterance(
+                source=percept.source,
+                own=own,
+                trust=percept.trust,
+                content=percept.content,
+                at=percept.at,
+                begins_turn=percept.begins_turn,
+                images=tuple(percept.images),
+            )
+            changes |= _saying(self, said)
+            percept = percept.model_copy(update={"images": {}})
+            changes["percepts"] = (*self.percepts, percept)[-PERCEPTS_KEPT:]
+        if percept.sets_goal:
+            changes |= {"goal": percept.content, "goal_trust": percept.trust, "goal_open": True}
+            changes["goal_id"] = _goal_id(percept)
+            changes["spent"] = Spent()
+        return self.model_copy(update=changes)
+
+    def _served(self, scope: str | None, *, keep_asked: bool) -> WorkingMemory:
+        """As it is for another person: without what was said, found and done for the last one.
+
+        Actions of unknown outcome stay, or they could be done twice; so does who was untrusted.
+
+        Args:
+            scope: Whom the agent serves from now on; None for the same as before.
+            keep_asked: Whether what this turn was asked stays: where an action brings the change,
+                it is how the next person came.
+        """
+        if scope is None or scope == self.memory_scope:
+            return self
+        if not self.memory_scope:  # nobody was known: whoever spoke is the one who is known now
+            return self.model_copy(update={"memory_scope": scope})
+        kept = keep_asked and self.goal_open
+        begun = [n for n, one in enumerate(self.dialogue) if one.begins_turn or one.own]
+        first = begun[-1] + self.dialogue[begun[-1]].own if begun else 0
+        asked = self.dialogue[first:] if kept else ()
+        goal = self.goal
+        if asked and goal not in {one.content for one in asked}:  # of a turn that broke off before
+            goal = asked[0].content
+        return self.model_copy(
+            update={
+                "memory_scope": scope,
+                "dialogue": asked,
+                "goal": goal if kept else "",
+                "goal_open": kept,
+                "percepts": (),
+                "deeds": (),
+                "earlier": None,
+                "rejections": (),
+                "tainted_by": self.tainted_by and Taint(sources=self.tainted_by.sources),
+                "cognitive_state": self.cognitive_state if self.in_cycle else CognitiveState(),
+            }
+        )
+
+    def _unsettled_after(self, percept: Percept) -> tuple[UnsettledAction, ...]:
+        unsettled = tuple(one for one in self.unsettled if one.intent_id not in percept.settles)
+        if percept.kind is not PerceptKind.UNKNOWN_OUTCOME:
+            return unsettled
+        begun = UnsettledAction(
+            intent_id=percept.caused_by or percept.id,
+            action=percept.source,
+            arguments=percept.arguments or {},
+            cycle=self.cycle,
+            memory_scope=self.memory_scope,
+        )
+        return (*(one for one in unsettled if one.intent_id != begun.intent_id), begun)
+
+    def commit(self, outcome: Outcome) -> WorkingMemory:
+        """The working memory after a phase's outcome.
+
+        Raises:
+            PhaseViolation: The outcome's phase or cycle is not the one that must come next.
+        """
+        expected = phase_after(self.phase)
+        cycle = self.cycle + 1 if expected is Phase.RETRIEVAL else self.cycle
+        if outcome.phase is not expected or outcome.cycle != cycle:
+            raise PhaseViolation(
+                f"{outcome.phase} of cycle {outcome.cycle} cannot be committed: "
+                f"{expected} of cycle {cycle} must come next."
+            )
+        if isinstance(outcome, RetrievalOutcome):
+            served = self._served(outcome.memory_scope, keep_asked=True)
+            if served is not self:
+                return served.commit(outcome)
+            cognitive = CognitiveState(retrieval=outcome)
+        else:
+            cognitive = self.cognitive_state.model_copy(update={outcome.phase.value: outcome})
+        changes: dict[str, Any] = {
+            "cycle": cycle,
+            "phase": outcome.phase,
+            "cognitive_state": cognitive,
+            "spent": self._spent_with(outcome),
+            "tainted_by": self._tainted_by(outcome),
+            "earlier": self._summed_up(outcome),
+        }
+        if isinstance(outcome, ExecutionOutcome):
+            changes |= self._after_execution(outcome)
+        return self.model_copy(update=changes)
+
+    def _summed_up(self, outcome: Outcome) -> Earlier | None:
+        if self.earlier is None or not isinstance(outcome, RetrievalOutcome) or not outcome.summary:
+            return self.earlier
+        return self.earlier.summed_up(outcome.summary, outcome.summarized)
+
+    def _tainted_by(self, outcome: Outcome) -> Taint | None:
+        """The taint after what a phase was shown, or what an action of its own brought.
+
+        The actions of memory tell what the agent wrote itself; those of modules may tell anything.
+        """
+        if outcome.phase not in _TAINTING and not outcome.untrusted_from:
+            return self.tainted_by
+        taint = self.tainted_by or Taint()
+        if outcome.untrusted_from:
+            taint = taint.with_shown(outcome.untrusted_from)
+        if isinstance(outcome, RetrievalOutcome):
+            for hit in outcome.records:
+                record, origin = hit.record, hit.record.provenance
+                if origin.trust is Trust.UNTRUSTED:
+                    told = () if origin.source_kind == CONCLUSION else (origin.source,)
+                    taint = taint.with_shown(
+                        (*told, *origin.shown), records=[record.id], text=record.text
+                    )
+        if isinstance(outcome, ExecutionOutcome):
+            for done in outcome.executed:
+                own = done.action in MEMORY_ACTIONS or done.result == outcome.response
+                if done.internal and done.result and not own:
+                    taint = taint.with_shown([done.action], text=done.result)
+            if outcome.response is not None and taint != Taint():
+                taint = taint.with_shown(text=outcome.response)
+        return None if taint == Taint() else taint
+
+    def _spent_with(self, outcome: Outcome) -> Spent:
+        seconds = 0.0
+        begun = self.cognitive_state.retrieval
+        if isinstance(outcome, ExecutionOutcome) and begun is not None:
+            seconds = max(0.0, (outcome.at - begun.at).total_seconds())
+        if not seconds and outcome.usage.nothing:
+            return self.spent
+        usage = self.spent.usage + outcome.usage
+        return Spent(usage=usage, seconds=self.spent.seconds + seconds)
+
+    def _after_execution(self, outcome: ExecutionOutcome) -> dict[str, Any]:
+        changes: dict[str, Any] = {
+            "percepts": (),
+            "queued": (*self.queued, *outcome.queued),
+            "rejections": self._rejections(acted=any(not one.internal for one in outcome.executed)),
+        }
+        deeds = tuple(
+            Deed(
+                cycle=outcome.cycle,
+                action=done.action,
+                arguments=done.arguments or {},
+                status=done.status,
+                internal=done.internal,
+                result=done.result,
+            )
+            for done in outcome.executed
+        )
+        changes["deeds"] = _within((*self.deeds, *deeds)[-DEEDS_KEPT:], self.limits.results)
+        if outcome.response is not None:
+            answer = Utterance(
+                source="self",
+                own=True,
+                trust=Trust.DEVELOPER,
+                content=outcome.response,
+                at=outcome.at,
+                shown_untrusted=self.tainted_by is not None,
+            )
+            changes |= _saying(self, answer)
+            changes["goal_open"] = False
+        return changes
+
+    def _rejections(self, *, acted: bool) -> tuple[Rejection, ...]:
+        new = _rejected_now(self)
+        again = {(gone.action, gone.raw_arguments) for gone in new}
+        kept = [
+            gone
+            for gone in self.rejections
+            if gone.cycle > self.cycle - REJECTIONS_KEPT
+            and (gone.action, gone.raw_arguments) not in again
+        ]
+        return new if acted else (*kept, *new)
+
+    def to_json(self) -> dict[str, Any]:
+        """This working memory as JSON; `WorkingMemory.model_validate` loads it back."""
+        return self.model_dump(mode="json", exclude_none=True)
+
+    def diff(self, later: WorkingMemory) -> dict[str, Any]:
+        """What changed until `later`, as a JSON merge patch over `to_json`."""
+        return diff_patch(self.to_json(), later.to_json())
+
+
+def _rejected_now(memory: WorkingMemory) -> tuple[Rejection, ...]:
+    proposal, evaluation = memory.cognitive_state.proposal, memory.cognitive_state.evaluation
+    if proposal is None or evaluation is None:
+        return ()
+    candidates = {candidate.id: candidate for candidate in proposal.candidates}
+    return tuple(
+        Rejection(
+            cycle=memory.cycle,
+            action=candidates[judged.candidate_id].action,
+            raw_arguments=candidates[judged.candidate_id].raw_arguments,
+            constraint=judged.died_of.constraint,
+            reason=judged.died_of.reason,
+        )
+        for judged in evaluation.evaluations
+        if judged.died_of is not None
+    )
+
+
+def _saying(memory: WorkingMemory, said: Utterance) -> dict[str, Any]:
+    """The dialogue with one more message, and what becomes of the oldest ones."""
+    dialogue = (*memory.dialogue, said)
+    size, first = sum(len(one.content) for one in dialogue), 0
+    while first < len(dialogue) - 1 and (
+        size > memory.limits.dialogue or len(dialogue) - first > DIALOGUE_KEPT
+    ):
+        size -= len(dialogue[first].content)
+        first += 1
+    if not first:
+        return {"dialogue": dialogue}
+    earlier = memory.earlier or Earlier()
+    for one in dialogue[:first]:
+        speaker = "you" if one.own else one.source
+        earlier = earlier.with_message(
+            speaker, one.content, one.trust, own=one.own, characters=memory.limits.prompt // 3
+        )
+    return {"dialogue": dialogue[first:], "earlier": earlier}
+
+
+def _within(deeds: tuple[Deed, ...], characters: int) -> tuple[Deed, ...]:
+    """The deeds with the results of the older ones cut, so that all have so many characters."""
+    if sum(len(deed.result) for deed in deeds) <= characters:
+        return deeds
+    kept: list[Deed] = []
+    for number, deed in enumerate(reversed(deeds)):
+        characters -= len(deed.result)
+        if characters < 0 and number and len(deed.result) > DEED_TEXT:
+            note = f"[the rest of {len(deed.result):,} characters is not kept]"
+            cut = f"{deed.result[:DEED_TEXT]}\n{note}"
+            kept.append(deed.model_copy(update={"result": cut}))
+        else:
+            kept.append(deed)
+    return tuple(reversed(kept))
+
+
+def _goal_id(percept: Percept) -> str:
+    """From what is in the trace alone, so that a resumed or replayed goal is the same one."""
+    text = f"{percept.at.isoformat()} {percept.id} {percept.source} {percept.content}"
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:32]
+
+
+_APPLY: dict[str, Callable[[WorkingMemory, Any], WorkingMemory]] = {
+    "percept": WorkingMemory.perceive,
+    "outcome": WorkingMemory.commit,
+}
+
+
+def rebuild(start: WorkingMemory, records: Iterable[TraceRecord]) -> WorkingMemory:
+    """The working memory that `start` becomes by a trace's percepts and outcomes, in order.
+
+    Needs no domain code: what a percept changes is written in it.
+    """
+    memory = start
+    for record in records:
+        apply = _APPLY.get(record.record)
+        if apply is not None:
+            memory = apply(memory, record)
+    return memory

@@ -1,0 +1,797 @@
+"""Actions that need a yes: who is asked, for what exactly, and how long it holds."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import inspect
+import json
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from copy import deepcopy
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from fnmatch import fnmatchcase
+from typing import Annotated, Any, Literal, Protocol, Self, cast
+
+from pydantic import AfterValidator, Field, model_validator
+
+from coag.context import WorkingMemory
+from coag.schema import (
+    Candidate,
+    Clock,
+    CountingIds,
+    IdSource,
+    SystemClock,
+    Value,
+    Verdict,
+    well_formed,
+)
+
+from .actions import RESPOND
+from .timeouts import LateError, SelfCancelledError, in_thread, outcome_of, told, within
+
+
+class NotJsonError(ValueError):
+    """A value is not JSON, or would come back from JSON as another one."""
+
+
+def canonical_json(value: object) -> str:
+    """The one JSON text of a value: keys sorted, no blanks, ASCII.
+
+    Raises:
+        NotJsonError: The value has no JSON text from which the same value comes back.
+    """
+    try:
+        text = json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+        same = json.loads(text) == value
+    except (TypeError, ValueError, RecursionError) as error:
+        raise NotJsonError(f"{type(error).__name__}: {error}") from error
+    if not same:
+        raise NotJsonError("there are tuples in it, or keys that are no text")
+    return text
+
+
+def json_copy(value: Mapping[str, Any]) -> dict[str, Any]:
+    """A copy of a JSON object, which nobody else holds.
+
+    Raises:
+        NotJsonError: It is no JSON object.
+    """
+    return json.loads(canonical_json(dict(value)))
+
+
+def digest_of(value: object) -> str:
+    """SHA-256 over the canonical JSON of a value, in hexadecimal.
+
+    Raises:
+        NotJsonError: The value is not JSON.
+    """
+    return hashlib.sha256(canonical_json(value).encode("ascii")).hexdigest()
+
+
+def memory_version(memory: WorkingMemory) -> str:
+    """A hash of what an action is decided upon; equal as long as nothing of it has changed.
+
+    In it: the activity and its goal with the trust of whoever set it, the perceptual state, the
+    names of the constraints in force, and what was said (by whom, without when). An approval
+    given upon one picture of the environment must not carry over to another, nor past a word
+    that came in between.
+
+    Not in it: the time, the cycle's number, ids, what the model thought, and the log of past
+    deeds. They change with every step, so that nothing would ever be found unchanged, and what
+    a deed has changed stands in the perceptual state.
+    """
+    retrieval = memory.cognitive_state.retrieval
+    return digest_of(
+        {
+            "activity": memory.activity,
+            "goal": memory.goal,
+            "goal_trust": memory.goal_trust.value,
+            "perceptual_state": memory.perceptual_state,
+            "constraints": list(retrieval.constraints) if retrieval else [],
+            "dialogue": [[said.source, said.trust.value, said.content] for said in memory.dialogue],
+        }
+    )
+
+
+class ApprovalAnswer(Value):
+    """What an approver says to one request; `ApprovalRequest.grant` and `.deny` make it."""
+
+    digest: str
+    """Digest of the request that was answered."""
+    granted: bool
+    by: str = ""
+    """Who answered; empty where nobody did and the request is denied for that."""
+    reason: str = ""
+    """Why; of a denial, the agent is told so."""
+
+
+class Approval(Value):
+    """An answer from when it was given until it expires."""
+
+    digest: str
+    """Digest of the request that was answered."""
+    granted: bool
+    by: str
+    """Who answered."""
+    reason: str
+    at: datetime
+    """When the answer came."""
+    expires_at: datetime
+    """From then on it holds no longer."""
+
+
+class ApprovalRequest(Value):
+    """An action that is not to run before somebody has agreed to it."""
+
+    id: str
+    agent: str
+    """Name of the agent, or of the workbench, that wants to act."""
+    cycle: int
+    state: dict[str, Any] = Field(default_factory=dict[str, Any])
+    """The perceptual state as the rules read it, as JSON; empty where there is none."""
+    projection: dict[str, Any] | None = None
+    """The state that the domain's forward model predicts; None where it predicts none."""
+    goal: str
+    """What the agent pursues, in the words of whoever set it: data, not markup."""
+    action: str
+    arguments: dict[str, Any]
+    wish: str = ""
+    """Why the model wants it, in the model's own words: data, not markup."""
+    expected_effect: str = ""
+    """What the model expects of it, in its own words."""
+    risk: str
+    """Risk class of the action by the policy."""
+    reason: str
+    """Why the policy has it asked about."""
+    memory_version: str
+    """Version of working memory that the action was decided upon; see `memory_version`."""
+    policy: str
+    """Name and version of the policy: `NAME@VERSION`."""
+    policy_digest: str
+    """Digest of the policy's rules."""
+    asked_at: datetime
+    expires_at: datetime
+    """Nobody waits for an answer beyond this time."""
+    approval_seconds: float
+    """How long an approval holds, counted from the answer."""
+    attempt: int = 1
+    """Counts how often this action has been asked about, from 1; see `changed`."""
+    changed: str = ""
+    """What became of the approval before, where this action is asked about again."""
+
+    @property
+    def digest(self) -> str:
+        """The hash that an approval is bound to: who, action, arguments, memory and policy."""
+        return digest_of(
+            {
+                "agent": self.agent,
+                "action": self.action,
+                "arguments": self.arguments,
+                "memory_version": self.memory_version,
+                "policy": self.policy,
+                "policy_digest": self.policy_digest,
+            }
+        )
+
+    def grant(self, by: str, reason: str = "") -> ApprovalAnswer:
+        """The answer that lets exactly this happen."""
+        return ApprovalAnswer(digest=self.digest, granted=True, by=by, reason=reason)
+
+    def deny(self, by: str, reason: str = "") -> ApprovalAnswer:
+        """The answer that forbids it; the agent is told the reason."""
+        return ApprovalAnswer(digest=self.digest, granted=False, by=by, reason=reason)
+
+    def stamp(self, answer: ApprovalAnswer, now: datetime) -> Approval:
+        """The answer with the time of its arrival and of its end."""
+        lifetime = timedelta(seconds=self.approval_seconds)
+        return Approval(**answer.model_dump(), at=now, expires_at=now + lifetime)
+
+    def difference(self, later: ApprovalRequest) -> tuple[str, ...]:
+        """Names of the bound parts that are others in `later`."""
+        bound = ("agent", "action", "arguments", "memory_version", "policy", "policy_digest")
+        mine, others = self.model_dump(mode="json"), later.model_dump(mode="json")
+        return tuple(
+            name for name in bound if canonical_json(mine[name]) != canonical_json(others[name])
+        )
+
+
+class Approver(Protocol):
+    """Decides on requests, mostly by asking a person. It may take its time.
+
+    A plain function, `async` or not, that answers True or False is one, too; one that is not
+    `async` is called in a thread of its own.
+    """
+
+    async def __call__(self, request: ApprovalRequest, /) -> ApprovalAnswer | bool:
+        """The answer. Whatever else comes of it, an error included, is a denial."""
+        ...
+
+
+ApproveFunction = (
+    Callable[[ApprovalRequest], Awaitable[ApprovalAnswer | bool]]
+    | Callable[[ApprovalRequest], ApprovalAnswer | bool]
+)
+"""An `Approver`, or a plain function from a request to an answer or to True or False."""
+
+
+def still_holds(approval: Approval, request: ApprovalRequest, now: datetime) -> bool:
+    """Whether an approval lets `request` happen now: granted, for exactly this, not expired."""
+    return approval.granted and approval.digest == request.digest and now < approval.expires_at
+
+
+# ---- Which actions a person decides about, and on what terms ----
+
+
+ApprovalRule = Callable[[str, Mapping[str, Any]], bool | str]
+"""`(action, arguments) -> needs approval`; a text that is not empty says yes and why."""
+UNCLASSIFIED = "unclassified"
+"""Risk class of an action that no pattern of `risk` matches."""
+
+
+def _names(tools: Sequence[Any]) -> tuple[str, ...]:
+    return tuple(_name_of(tool) for tool in tools)
+
+
+def _name_of(tool: object) -> str:
+    for name in (tool, getattr(tool, "name", None), getattr(tool, "__name__", None)):
+        if isinstance(name, str) and name:
+            return name
+    raise ValueError(
+        f"tools takes tools, functions or names of actions, not {tool!r}, which has no name."
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalNeed:
+    """Why an action needs approval."""
+
+    risk: str
+    """Its risk class."""
+    reason: str
+    """The rules of the policy that it meets, in words."""
+
+
+class ApprovalPolicy(Value):
+    """Which actions need approval, how long one is waited for, and how long it holds.
+
+    An action needs approval if any of `actions`, `tools`, `when` or `require` says so.
+
+    Example:
+        `ApprovalPolicy(risk={"delete_*": "high", "read_*": "low"}, require={"high"})`
+
+    Raises:
+        ValueError: Nothing would ever need approval, or a term is of the wrong kind.
+    """
+
+    name: str = "approval"
+    version: str = "1"
+    """Yours to count up: where a rule in `when` is changed, its name alone does not tell."""
+    actions: Annotated[Sequence[str], AfterValidator(tuple)] = ()
+    """Patterns of names, as of files: `delete_*`, `*`. Case matters."""
+    tools: Annotated[Sequence[Any], AfterValidator(_names)] = ()
+    """Tools, functions or exact names; kept as names."""
+    when: Annotated[Sequence[ApprovalRule], AfterValidator(tuple)] = ()
+    """Rules that look at the arguments; one that raises is taken to say yes."""
+    risk: Mapping[str, str] = Field(default_factory=dict[str, str])
+    """Risk class by pattern of names; the first pattern that matches counts."""
+    require: Annotated[AbstractSet[str], AfterValidator(frozenset)] = frozenset({"high"})
+    """Risk classes that need approval; `unclassified` stands for what no pattern matches."""
+    exempt: Annotated[Sequence[str], AfterValidator(tuple)] = (RESPOND.name,)
+    """Patterns of names that are never asked about, whatever else says so."""
+    approval_seconds: float = Field(default=300.0, gt=0, le=31_536_000)
+    """How long an approval holds, counted from the answer."""
+    wait_seconds: float = Field(default=300.0, gt=0, le=31_536_000)
+    """How long an answer is waited for; then the action is denied."""
+    reuse: bool = False
+    """Whether an answer, yes or no, holds for an identical request until it expires.
+    Otherwise each is for one run only."""
+    asks: int = Field(default=3, ge=1)
+    """How often one action is asked about where something changes in between; then it is
+    denied."""
+
+    @model_validator(mode="after")
+    def _asks_about_something(self) -> Self:
+        classes = {*self.risk.values(), UNCLASSIFIED}
+        if not (self.actions or self.tools or self.when or classes & self.require):
+            raise ValueError(
+                f"By policy {self.name!r} nothing needs approval: give actions, tools, when, or "
+                f"risk classes of which require ({', '.join(sorted(self.require)) or 'empty'}) "
+                "names one."
+            )
+        return self
+
+    @classmethod
+    def everything(cls) -> ApprovalPolicy:
+        """The policy by which every action except `respond` needs approval."""
+        return cls(name="everything", actions=("*",))
+
+    @property
+    def label(self) -> str:
+        """`NAME@VERSION`."""
+        return f"{self.name}@{self.version}"
+
+    def digest(self) -> str:
+        """A hash of the whole policy; rules in `when` count by their import name."""
+        plain = self.model_dump(mode="json", exclude={"when", "require"})
+        rules = [_import_name(rule) for rule in self.when]
+        return digest_of({**plain, "when": rules, "require": sorted(self.require)})
+
+    def risk_of(self, action: str) -> str:
+        """The risk class of an action."""
+        classes = (named for pattern, named in self.risk.items() if fnmatchcase(action, pattern))
+        return next(classes, UNCLASSIFIED)
+
+    def exempts(self, action: str) -> bool:
+        """Whether nobody is ever asked about the action."""
+        return any(fnmatchcase(action, pattern) for pattern in self.exempt)
+
+    def need(self, action: str, arguments: Mapping[str, Any]) -> ApprovalNeed | None:
+        """Why the action needs approval, or None if it does not."""
+        if self.exempts(action):
+            return None
+        risk = self.risk_of(action)
+        reasons = [f"it matches {p!r}" for p in self.actions if fnmatchcase(action, p)]
+        if action in self.tools:
+            reasons.append("the tool is listed")
+        if risk in self.require:
+            reasons.append(f"its risk is {risk}")
+        reasons += [said for rule in self.when if (said := _said(rule, action, arguments))]
+        return ApprovalNeed(risk, "; ".join(reasons)) if reasons else None
+
+
+def _said(rule: ApprovalRule, action: str, arguments: Mapping[str, Any]) -> str:
+    name = getattr(rule, "__name__", None) or type(rule).__name__
+    try:
+        answer = rule(action, deepcopy(dict(arguments)))
+        asks = bool(answer)
+    except Exception as error:  # a rule is user code; what it cannot judge, a person does
+        return f"the rule {name} raised {told(error)}"
+    if not asks:
+        return ""
+    return answer if isinstance(answer, str) else f"the rule {name} says so"
+
+
+def _import_name(rule: ApprovalRule) -> str:
+    kind = type(rule)
+    return f"{getattr(rule, '__module__', kind.__module__)}:" + str(
+        getattr(rule, "__qualname__", kind.__qualname__)
+    )
+
+
+# ---- Who asks for approval, and what the trace is told of it ----
+
+
+What = Literal["asked", "granted", "denied", "reused", "expired", "changed", "withdrawn"]
+
+
+Seen = tuple[dict[str, Any], dict[str, Any] | None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApprovalOccasion:
+    """Who wants to act, and upon what."""
+
+    agent: str
+    """Name of the agent or workbench; an approval is for this one only."""
+    goal: str = ""
+    cycle: int = 0
+    memory_version: Callable[[], str]
+    """The version of working memory now; asked again after every wait. See `memory_version`."""
+    seen: Callable[[Candidate], Seen] = lambda candidate: ({}, None)
+    """The perceptual state now, and the one that the forward model predicts for a candidate."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApprovalEvent:
+    """One thing that happened to a request, for the trace."""
+
+    what: What
+    """`asked`; `granted` and `denied` by an answer; `reused`, an earlier answer still holds;
+    `expired` and `changed`, so it is asked about again; `withdrawn`, the waiter was cancelled."""
+    text: str
+    """A sentence about it."""
+    request: ApprovalRequest
+    approval: Approval | None = None
+    """The answer that it is about, if there is one."""
+
+    def details(self) -> dict[str, Any]:
+        """What a note about it says besides the text; the arguments stand in the proposal."""
+        details: dict[str, Any] = {
+            "what": self.what,
+            "request": self.request.id,
+            "digest": self.request.digest,
+            "action": self.request.action,
+            "risk": self.request.risk,
+            "policy": self.request.policy,
+            "attempt": self.request.attempt,
+        }
+        if self.approval is not None:
+            details["by"] = self.approval.by
+            details["expires_at"] = self.approval.expires_at.isoformat()
+        return details
+
+
+Tell = Callable[[ApprovalEvent], None]
+
+
+def event_of(
+    what: What, text: str, request: ApprovalRequest, approval: Approval | None = None
+) -> ApprovalEvent:
+    """What happened to a request, as a sentence about its action."""
+    return ApprovalEvent(
+        what=what, text=f"{request.action}: {text}", request=request, approval=approval
+    )
+
+
+# ---- What approval is wanted for, what came of asking, and the verdict in the end ----
+
+
+APPROVAL = "approval"
+"""The constraint's name in verdicts, and the word that notes are about."""
+REASON = 500
+"""Characters of a reason that are kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """Whether an action may run, and whether that still holds."""
+
+    verdict: Verdict
+    lapse: Callable[[], str]
+    """Tells why a verdict that allows does not hold any more; empty as long as it does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What somebody is to approve."""
+
+    candidate: Candidate
+    arguments: Mapping[str, Any]
+    occasion: ApprovalOccasion
+    tell: Tell
+
+    def bound(self, request: ApprovalRequest, policy: ApprovalPolicy) -> ApprovalRequest:
+        """The request with the parts that an approval is bound to, as they are now."""
+        given = self.candidate.model_copy(update={"arguments": dict(self.arguments)})
+        state, projection = self.occasion.seen(given)
+        return request.model_copy(
+            update={
+                "state": state,
+                "projection": projection,
+                "action": self.candidate.action,
+                "arguments": json_copy(self.arguments),
+                "memory_version": self.occasion.memory_version(),
+                "policy": policy.label,
+                "policy_digest": policy.digest(),
+            }
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """What came of one look at one action."""
+
+    policy: ApprovalPolicy
+    """The policy that it was looked at by."""
+    request: ApprovalRequest | None = None
+    """What was asked; None where nobody had to be, or could be, asked."""
+    approval: Approval | None = None
+    problem: str = ""
+    """Why nobody could be asked."""
+
+
+async def at_once(looks: Sequence[Coroutine[Any, Any, Settled]]) -> list[Settled]:
+    """What all of them bring; where one raises, the others are withdrawn and its error stays."""
+    tasks = [asyncio.create_task(look) for look in looks]
+    try:
+        return await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
+
+
+def verdict_of(settled: Settled | None, tell: Tell, asks: int, lapse: str) -> Verdict:
+    """The verdict in the end; None where no answer held until then."""
+    if settled is None:
+        return _verdict(False, f"it was asked about {asks} times, and each time: {lapse}")
+    request, approval = settled.request, settled.approval
+    if request is None or approval is None:
+        return _verdict(not settled.problem, settled.problem)
+    if not approval.granted:
+        return _verdict(False, denial(approval))
+    tell(event_of("granted", f"{approval.by} approved it", request, approval))
+    return _verdict(True, f"{approval.by} approved it. {approval.reason}".strip())
+
+
+def denial(approval: Approval) -> str:
+    """Why an action that had to be approved is not run."""
+    if not approval.by:
+        return approval.reason
+    return f"{approval.by} denied it: {approval.reason or 'no reason was given'}"
+
+
+def _verdict(allowed: bool, reason: str) -> Verdict:
+    told = well_formed(reason)
+    kept = told if len(told) <= REASON else f"{told[: REASON - 1]}…"
+    return Verdict(allowed=allowed, constraint=APPROVAL, reason=kept)
+
+
+# ---- Asking an approver, so that nothing but a plain yes is a yes ----
+
+
+_SHOWN = 80
+"""Characters of an answer that is none, and that are shown."""
+
+
+def approver_name(approver: object) -> str:
+    """How denials and traces call the approver: its `name`, its `__name__`, or its type."""
+    own = getattr(approver, "name", None) or getattr(approver, "__name__", None)
+    return own if isinstance(own, str) else type(approver).__name__
+
+
+async def answer_of(
+    approver: ApproveFunction, request: ApprovalRequest, seconds: float
+) -> ApprovalAnswer:
+    """The approver's answer within `seconds`; whatever goes wrong is a denial by nobody.
+
+    Only that this task is cancelled, or the process is to end, passes through.
+    """
+    name = approver_name(approver)
+    shown = request.model_copy(deep=True)  # what the approver does to it, it does to its own
+    try:
+        given = await within(seconds, lambda: _called(approver, shown))
+    except LateError:
+        return request.deny("", f"nobody answered within {seconds:g} s")
+    except SelfCancelledError:
+        return request.deny("", f"the approver {name} was cancelled by itself")
+    except Exception as error:  # an approver is user code; without its yes nothing may run
+        return request.deny("", f"the approver {name} raised {told(error)}")
+    return _understood(given, request, name)
+
+
+async def _called(approver: ApproveFunction, request: ApprovalRequest) -> object:
+    call: Any = approver
+    if inspect.iscoroutinefunction(call) or inspect.iscoroutinefunction(type(call).__call__):
+        return await call(request)
+    given: object = await outcome_of(in_thread(lambda: call(request), "coag-approver"))
+    return await cast("Any", given) if inspect.isawaitable(given) else given
+
+
+def _understood(given: object, request: ApprovalRequest, name: str) -> ApprovalAnswer:
+    if isinstance(given, bool):
+        return request.grant(name) if given else request.deny(name)
+    if not isinstance(given, ApprovalAnswer):
+        return request.deny(
+            "",
+            f"the approver {name} returned {_shown(given)} instead of True, False or "
+            "request.grant(...) or request.deny(...)",
+        )
+    if given.digest != request.digest:
+        return request.deny("", f"the approver {name} answered another request")
+    return given
+
+
+def _shown(value: object) -> str:
+    """A plain value as it is, anything else by its type: its `repr` could do anything."""
+    plain = value is None or type(value) in (str, int, float)
+    return repr(value)[:_SHOWN] if plain else f"a {type(value).__name__}"
+
+
+# ---- Human approval: asked for right before an action runs, bound to exactly what was asked ----
+
+
+KEPT = 256
+"""Answers that are kept for reuse; the oldest is dropped first."""
+
+
+def _nobody(told: ApprovalEvent) -> None:
+    """Tells nobody."""
+
+
+class Approvals:
+    """Has actions approved before they run.
+
+    An approval is bound to agent, action, arguments, version of working memory and policy. If
+    any of them has changed by the time the answer is there, or the approval has expired, the
+    action is asked about again, `policy.asks` times at most; then it is denied. Requests that
+    wait at the same time know nothing of each other. Nothing is kept beyond this object: an
+    agent that is resumed asks again.
+
+    Args:
+        approver: Whom to ask.
+        policy: What to ask about; every action except `respond` if left out.
+        clock: Tells when an approval expires.
+        ids: Gives the ids of requests.
+    """
+
+    def __init__(
+        self,
+        approver: ApproveFunction,
+        policy: ApprovalPolicy | None = None,
+        *,
+        clock: Clock | None = None,
+        ids: IdSource | None = None,
+    ) -> None:
+        self._approver = approver
+        self._policy = policy or ApprovalPolicy.everything()
+        self._clock: Clock = clock or SystemClock()
+        self._ids: IdSource = ids or CountingIds()
+        self._answers: OrderedDict[str, Approval] = OrderedDict()
+
+    @property
+    def policy(self) -> ApprovalPolicy:
+        """The policy in force. Another one is in force at once: what waits is asked anew."""
+        return self._policy
+
+    @policy.setter
+    def policy(self, policy: ApprovalPolicy) -> None:
+        self._policy = policy
+        self._answers.clear()
+
+    def need(self, action: str, arguments: Mapping[str, Any]) -> ApprovalNeed | None:
+        """Why the action needs approval now, or None if it may run without."""
+        return self._policy.need(action, arguments)
+
+    def may_ask_about(self, action: str) -> bool:
+        """Whether there are arguments with which somebody may be asked about the action."""
+        return not self._policy.exempts(action)
+
+    async def verdict(
+        self,
+        candidate: Candidate,
+        arguments: Mapping[str, Any],
+        occasion: ApprovalOccasion,
+        tell: Tell = _nobody,
+    ) -> Verdict:
+        """Whether one action may run now with these arguments; see `verdicts`."""
+        return (await self.verdicts([(candidate, arguments)], occasion, tell))[0]
+
+    async def verdicts(
+        self,
+        wanted: Sequence[tuple[Candidate, Mapping[str, Any]]],
+        occasion: ApprovalOccasion,
+        tell: Tell = _nobody,
+    ) -> tuple[Verdict, ...]:
+        """Whether actions that are to run together may run now; see `decisions`."""
+        return tuple(each.verdict for each in await self.decisions(wanted, occasion, tell))
+
+    async def decisions(
+        self,
+        wanted: Sequence[tuple[Candidate, Mapping[str, Any]]],
+        occasion: ApprovalOccasion,
+        tell: Tell = _nobody,
+    ) -> tuple[Decision, ...]:
+        """Whether actions that are to run together may run now; waits for the approver.
+
+        They are asked about at once, and each on its own. Where nobody denied it, the verdict
+        stands for the moment of the return: nothing is awaited between that and the last look
+        at whether every approval still holds. Who waited has to ask the constraints again: the
+        state may be another one by now. Whoever waits for anything else before one runs asks
+        its decision whether it still holds.
+
+        Args:
+            wanted: Each action, with the reason and the effect that the model gives, and what
+                it will be run with; these arguments are read anew after every wait.
+            occasion: Who wants it, and upon which working memory.
+            tell: Is told of everything that happens to the requests.
+        """
+        wishes = [Wish(candidate, given, occasion, tell) for candidate, given in wanted]
+        settled: list[Settled | None] = [None for _ in wishes]
+        lapses, asks = ["" for _ in wishes], self._policy.asks
+        for attempt in range(1, asks + 1):
+            waiting = [n for n, entry in enumerate(settled) if entry is None]
+            looks = [self._settle(wishes[n], attempt, lapses[n]) for n in waiting]
+            for n, entry in zip(waiting, await at_once(looks), strict=True):
+                settled[n] = entry
+            for n, entry in enumerate(settled):
+                lapse = self._lapse(entry, wishes[n]) if entry else ""
+                settled[n], lapses[n] = (None, lapse) if lapse else (entry, "")
+            if None not in settled:
+                break
+        return tuple(
+            Decision(verdict_of(entry, tell, asks, lapses[n]), self._lapse_of(entry, wishes[n]))
+            for n, entry in enumerate(settled)
+        )
+
+    async def _settle(self, wish: Wish, attempt: int, lapse: str) -> Settled:
+        """One look at one action: no need, or an answer given before or now."""
+        policy = self._policy
+        need = policy.need(wish.candidate.action, wish.arguments)
+        if need is None:
+            return Settled(policy)
+        try:
+            request = self._request(wish, policy, need)
+        except NotJsonError as error:
+            return Settled(policy, problem=f"nobody can be asked about its arguments: {error}")
+        request = request.model_copy(update={"attempt": attempt, "changed": lapse})
+        approval = self._kept(request, wish.tell)
+        if approval is None:
+            approval = await self._asked(request, policy, wish.tell)
+        return Settled(policy, request, approval)
+
+    def _request(self, wish: Wish, policy: ApprovalPolicy, need: ApprovalNeed) -> ApprovalRequest:
+        now = self._clock.now()
+        request = ApprovalRequest(
+            id=self._ids(APPROVAL),
+            agent=wish.occasion.agent,
+            cycle=wish.occasion.cycle,
+            goal=wish.occasion.goal,
+            action=wish.candidate.action,
+            arguments={},
+            wish=wish.candidate.reason,
+            expected_effect=wish.candidate.expected_effect,
+            risk=need.risk,
+            reason=need.reason,
+            memory_version="",
+            policy="",
+            policy_digest="",
+            asked_at=now,
+            expires_at=now + timedelta(seconds=policy.wait_seconds),
+            approval_seconds=policy.approval_seconds,
+        )
+        return wish.bound(request, policy)
+
+    def _kept(self, request: ApprovalRequest, tell: Tell) -> Approval | None:
+        """An earlier answer to the identical request; one that has expired is dropped."""
+        approval = self._answers.get(request.digest)
+        if approval is None:
+            return None
+        if self._clock.now() >= approval.expires_at:
+            del self._answers[request.digest]
+            tell(event_of("expired", "the answer given before has expired", request, approval))
+            return None
+        tell(event_of("reused", "it was answered before", request, approval))
+        return approval
+
+    async def _asked(
+        self, request: ApprovalRequest, policy: ApprovalPolicy, tell: Tell
+    ) -> Approval:
+        """The approver's answer, and for reuse where the policy wants that and somebody gave it."""
+        tell(event_of("asked", f"approval is needed: {request.reason}", request))
+        try:
+            answer = await answer_of(self._approver, request, policy.wait_seconds)
+        except asyncio.CancelledError:
+            tell(event_of("withdrawn", "whoever waited for the answer was cancelled", request))
+            raise
+        approval = request.stamp(answer, self._clock.now())
+        if policy.reuse and approval.by and policy is self._policy:
+            self._answers[request.digest] = approval
+            while len(self._answers) > KEPT:
+                self._answers.popitem(last=False)
+        if not approval.granted:
+            tell(event_of("denied", denial(approval), request, approval))
+        return approval
+
+    def _lapse_of(self, settled: Settled | None, wish: Wish) -> Callable[[], str]:
+        return lambda: self._lapse(settled, wish) if settled else ""
+
+    def _lapse(self, settled: Settled, wish: Wish) -> str:
+        """Why what was settled does not hold for what would happen now; empty if it does."""
+        request, approval = settled.request, settled.approval
+        if request is None or approval is None:
+            return "the policy changed" if self._policy != settled.policy else ""
+        if not approval.granted:
+            return ""
+        if parts := self._changed(request, settled.policy, wish):
+            what, text = "changed", f"this changed before it could run: {', '.join(parts)}"
+        elif still_holds(approval, request, self._clock.now()):
+            return ""
+        else:
+            what, text = "expired", "the approval expired before it could run"
+        wish.tell(event_of(what, text, request, approval))
+        return text
+
+    def _changed(
+        self, request: ApprovalRequest, policy: ApprovalPolicy, wish: Wish
+    ) -> tuple[str, ...]:
+        """Names of the bound parts that are others now."""
+        try:
+            parts = request.difference(wish.bound(request, self._policy))
+        except NotJsonError:
+            return ("arguments",)
+        return parts or (() if self._policy == policy else ("policy",))

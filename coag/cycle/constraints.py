@@ -1,0 +1,630 @@
+"""Hard rules: how they are called, collected, and written for single actions."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import inspect
+import os
+import time
+from asyncio import CancelledError
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from copy import deepcopy
+from dataclasses import dataclass, field
+from datetime import datetime
+from queue import Empty, SimpleQueue
+from threading import Thread, get_ident
+from typing import Any, TypeVar, cast
+
+from coag.context import WorkingMemory, own_copy
+from coag.errors import ConfigurationError, UnknownNameError
+from coag.schema import ActionSpec, Candidate, Constraint, ConstraintSource, Verdict, well_formed
+
+from .arguments import IDEMPOTENCY_KEY
+from .only_trusted import BoundRule, JudgedBy
+
+# ---- What can be a constraint at all, and how long a rule may take ----
+#
+# Rules run in the event loop's own thread, as all of a cycle does, so that what they read is not
+# changed meanwhile. While one runs, nothing else does: no time-out, no cancellation. So a thread
+# watches the clock, and raises an exception in a rule that is late.
+
+
+ResultT = TypeVar("ResultT")
+RULE_SECONDS = 2.0
+"""Time that a rule, or a domain's projection, may take unless another is set."""
+_TICK = 0.25
+"""Seconds between two looks at the clock."""
+_STEPS = 3
+"""Rounds of a loop, each of which raises what is on its way."""
+_IDLE = 20
+"""Looks after which the thread sleeps, if there was nothing to watch."""
+
+
+class TooSlowError(Exception):
+    """A rule took longer than it may."""
+
+
+class _Stopped(BaseException):
+    """Raised in a rule that is late. It is no `Exception`, so that no handler there takes it."""
+
+
+@dataclass(slots=True, eq=False)
+class _Watched:
+    thread: int
+    deadline: float
+    stopped: bool = False
+    watchers: set[int] = field(default_factory=set[int])
+    """Threads that are about to raise in it."""
+
+
+class _Watch:
+    """Raises `_Stopped` in calls that are late, from a thread that runs while there are any.
+
+    An exception may come anywhere in the watched thread, also between the acquiring of a lock and
+    the code that would release it. So that thread takes no lock here: what both threads share are
+    sets and a queue, each step of which is one step of the interpreter.
+    """
+
+    def __init__(self) -> None:
+        self._calls: set[_Watched] = set()
+        self._thread: Thread | None = None
+        self._asleep = False
+        self._wake: SimpleQueue[None] = SimpleQueue()
+
+    def add(self, call: _Watched) -> None:
+        if self._thread is None:  # two that come at once may start one each, which does no harm
+            self._thread = Thread(target=self._look, name="coag-rules", daemon=True)
+            self._thread.start()
+        self._calls.add(call)
+        if self._asleep:
+            self._wake.put(None)
+
+    def remove(self, call: _Watched) -> None:
+        """Nothing is raised for the call from here on, nor still on its way.
+
+        What is on its way is raised here. It is not taken back: CPython 3.11 then goes on looking
+        for it, and never gets past the beginning of a function that is traced, as by coverage or
+        a debugger.
+        """
+        self._calls.discard(call)
+        while call.watchers:
+            time.sleep(0)
+        if call.stopped:
+            for _ in range(_STEPS):
+                pass
+
+    def _look(self) -> None:
+        me, idle = get_ident(), 0
+        while True:
+            with suppress(Empty):
+                self._wake.get(timeout=_TICK)
+            idle = 0 if self._calls else idle + 1
+            if idle >= _IDLE:
+                idle = 0
+                self._sleep()
+            now = time.monotonic()
+            for call in tuple(self._calls):
+                if now > call.deadline:  # again at each look: a rule may catch everything
+                    call.watchers.add(me)
+                    if call in self._calls:  # who removes it now waits until it is raised
+                        call.stopped = True
+                        _raise_in(call.thread, _Stopped)
+                    call.watchers.discard(me)
+
+    def _sleep(self) -> None:
+        """Waits until there is a call again."""
+        self._asleep = True
+        if not self._calls:  # one that was added before this line saw nobody asleep
+            self._wake.get()
+        self._asleep = False
+
+
+_WATCH = _Watch()
+if hasattr(os, "register_at_fork"):  # threads do not live on in the child
+    os.register_at_fork(after_in_child=_WATCH.__init__)
+
+
+def _raise_in(thread: int, error: type[BaseException]) -> None:
+    """Raises an exception at a thread's next step."""
+    raised = ctypes.py_object(error)
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), raised)
+
+
+def limited(call: Callable[[], ResultT], seconds: float | None) -> ResultT:
+    """What the call gives.
+
+    Raises:
+        TooSlowError: It took longer than `seconds`. One that runs Python code on and on is
+            stopped; one that waits in a library or the operating system comes back by itself.
+    """
+    if seconds is None:
+        return call()
+    begun = time.monotonic()
+    watched = _Watched(get_ident(), begun + seconds)
+    late, found = False, list[ResultT]()
+    try:
+        try:
+            _WATCH.add(watched)
+            found.append(call())
+        finally:
+            _WATCH.remove(watched)
+    except _Stopped:
+        late = True
+    while late:
+        try:
+            _WATCH.remove(watched)
+            break
+        except _Stopped:
+            continue
+    took = time.monotonic() - begun
+    if late and not watched.stopped:  # it was meant for a call around this one
+        raise _Stopped
+    if late or took > seconds:
+        raise TooSlowError(f"it took {took:.1f} s; it may take {seconds:g} s, and must not wait")
+    return found[0]
+
+
+def check_rule(rule: object) -> None:
+    """Refuses what cannot be called as a constraint is: it would forbid every action.
+
+    Raises:
+        ConfigurationError: It is no function of three arguments, nor an object that is called so.
+    """
+    if isinstance(rule, type) or not callable(rule):
+        raise _no_constraint(rule)
+    try:
+        inspect.signature(rule).bind(None, None, None)
+    except TypeError as error:
+        raise _no_constraint(rule) from error
+    except ValueError:  # a function that Python cannot look into; whoever calls it will see
+        pass
+
+
+def _no_constraint(rule: object) -> ConfigurationError:
+    return ConfigurationError(
+        f"{_shown(rule)} is no constraint. Write a function (candidate, state, projection) that "
+        "returns Verdict.allow() or Verdict.forbid(reason), or an object that is called so."
+    )
+
+
+def _shown(value: object) -> str:
+    name = getattr(value, "__qualname__", None)
+    return repr(value)[:80] if name is None else repr(name)
+
+
+# ---- `@rule`: a constraint on one action, written as a small function of what it needs ----
+
+
+GIVEN = ("state", "after", "candidate", "arguments", "now")
+"""Parameters of a rule's function that are no arguments of the action."""
+_NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+Predicate = Callable[[Any], bool]
+"""Says of a state whether it is as it has to be."""
+
+
+class ActionRule:
+    """What `rule` makes: a constraint that judges its own actions and allows all others."""
+
+    def __init__(
+        self,
+        function: Callable[..., str | None],
+        actions: tuple[str, ...],
+        name: str,
+        *,
+        where: Predicate | None,
+        after: Predicate | None,
+        reason: str,
+        fresh: bool,
+    ) -> None:
+        functools.update_wrapper(self, function)
+        del self.__dict__["__wrapped__"]  # it is called as a constraint, not as the function
+        self.name = name
+        self.actions = actions
+        self._function = function
+        self._wanted = dict(inspect.signature(function).parameters)
+        self._where, self._after, self._reason, self._fresh = where, after, reason, fresh
+        self._known: JudgedBy | None = None
+        self._time: datetime | None = None
+
+    def check_arguments(self, actions: Mapping[str, Mapping[str, Any]]) -> None:
+        """Checks that its actions take what it asks for, as far as they are known.
+
+        Args:
+            actions: JSON Schemas of the arguments, by the action's name.
+
+        Raises:
+            ConfigurationError: One does not; every call of it would be forbidden.
+        """
+        asked = [name for name, one in self._wanted.items() if one.default is one.empty]
+        for action in (one for one in self.actions if one in actions):
+            schema = actions[action]
+            known = {*schema.get("properties", {}), *GIVEN, IDEMPOTENCY_KEY}
+            missing = [name for name in asked if name not in known]
+            if missing and schema.get("additionalProperties", False) is False:
+                raise ConfigurationError(
+                    f"Rule {self.name!r} asks for {missing[0]!r}, which {action!r} does not take; "
+                    f"it takes: {', '.join(schema.get('properties', {})) or 'nothing'}."
+                )
+
+    def for_test(self, now: datetime) -> Constraint:
+        """The rule as in an agent at this time, of whose action only the arguments are known."""
+        bound = object.__new__(type(self))
+        bound.__dict__.update(self.__dict__)
+        bound._time = now
+        return bound
+
+    def within(self, known: JudgedBy) -> Constraint:
+        """The rule for this moment: it knows the action's schema and the time of the cycle."""
+        bound = object.__new__(type(self))
+        bound.__dict__.update(self.__dict__)
+        bound._known = known
+        return bound
+
+    def __call__(self, candidate: Candidate, state: Any, projection: Any | None) -> Verdict:
+        """The verdict on a candidate, whose arguments are complete and valid."""
+        if candidate.action not in self.actions:
+            return Verdict.allow()
+        if self._fresh and candidate.unsettled:
+            open_ones = ", ".join(one.action for one in candidate.unsettled)
+            return Verdict.forbid(f"it is not known whether {open_ones} had its effect")
+        if self._where is not None and self._where(state) is not True:
+            return Verdict.forbid(self._reason)
+        if projection is None and (self._after is not None or "after" in self._wanted):
+            return Verdict.forbid("what it leads to is not known yet")
+        if self._after is not None and self._after(projection) is not True:
+            return Verdict.forbid(self._reason)
+        return self._answer(candidate, state, projection)
+
+    def _answer(self, candidate: Candidate, state: Any, projection: Any | None) -> Verdict:
+        arguments = dict(candidate.arguments or {})
+        given: dict[str, Any] = {
+            "state": state,
+            "after": projection,
+            "candidate": candidate,
+            "arguments": arguments,
+        }
+        for name, parameter in self._wanted.items():
+            if name == "now":
+                given[name] = self._now()
+                if given[name] is None:
+                    return Verdict.forbid("the time of this cycle is not known")
+            elif name not in GIVEN and name in arguments:
+                given[name] = arguments[name]
+            elif name not in GIVEN and parameter.default is inspect.Parameter.empty:
+                if not self._has(name):
+                    reason = f"the rule asks for {name!r}, which is no argument of the action"
+                    return Verdict.forbid(reason)
+                given[name] = None
+        said = self._function(**{name: given[name] for name in self._wanted if name in given})
+        if said is None:
+            return Verdict.allow()
+        if isinstance(said, str) and said:  # pyright: ignore[reportUnnecessaryIsInstance] - user code
+            return Verdict.forbid(said)
+        return Verdict.forbid(
+            f"the rule returned {said!r:.80}; return None to allow, or a reason to forbid"
+        )
+
+    def _now(self) -> datetime | None:
+        if self._time is not None:
+            return self._time
+        retrieval = self._known.memory.cognitive_state.retrieval if self._known else None
+        return None if retrieval is None else retrieval.at
+
+    def _has(self, name: str) -> bool:
+        """Whether the action takes such an argument, as far as that is known."""
+        if self._time is not None:
+            return True
+        return self._known is not None and name in self._known.spec.parameters.get("properties", {})
+
+
+def _allow() -> None:
+    """Has nothing to say beyond `where` and `after`."""
+
+
+def rule(
+    *actions: str,
+    name: str | None = None,
+    where: Predicate | None = None,
+    after: Predicate | None = None,
+    reason: str = "",
+    fresh: bool = False,
+) -> Any:
+    """Makes a constraint of a small function; other actions than those named it lets pass.
+
+    The function gets by name what it asks for: the action's arguments, which are complete and
+    valid; `state`; `after`, the state that the action is predicted to lead to (it forbids where
+    that is not known); `now`, when the cycle began; `candidate`; `arguments`, all of them. It
+    returns None to allow, or the reason to forbid. Anything else, and raising, forbids.
+
+    Example:
+        ```python
+        @rule("issue_refund")
+        def at_most_what_was_paid(amount, state):
+            if amount > state.paid:
+                return f"only {state.paid} was paid"
+
+        never_overdrawn = rule(
+            "pay", name="never_overdrawn", after=lambda state: state.balance >= 0,
+            reason="it would overdraw the account",
+        )
+        ```
+
+    Args:
+        actions: The actions that it judges.
+        name: How logs call it; the function's name if left out.
+        where: What must be true of the state now.
+        after: What must be true of the predicted state.
+        reason: Why it forbids where one of them is not.
+        fresh: Forbid while it is not known what became of an earlier action.
+
+    Raises:
+        ConfigurationError: No action is named, a reason or name is missing, or the function takes
+            what a rule cannot be given.
+    """
+    if not actions or not all(isinstance(one, str) and one for one in actions):  # pyright: ignore[reportUnnecessaryIsInstance] - user code
+        raise ConfigurationError(
+            f'rule{actions!r} names no action: write @rule("issue_refund") above the function.'
+        )
+    if (where or after) and not reason:
+        raise ConfigurationError(
+            "rule(where=, after=) needs reason=: what is shown when it forbids."
+        )
+
+    def make(function: Callable[..., str | None]) -> ActionRule:
+        _check(function)
+        own = name or getattr(function, "__name__", "")
+        return ActionRule(
+            function, actions, own, where=where, after=after, reason=reason, fresh=fresh
+        )
+
+    return _Either(make) if name and (where or after or fresh) else make
+
+
+class _Either(ActionRule):
+    """A named rule with predicates: a constraint as it is, or a decorator of a function."""
+
+    def __init__(self, make: Callable[[Callable[..., str | None]], ActionRule]) -> None:
+        self.__dict__.update(make(_allow).__dict__)
+        self._make = make
+
+    def __call__(self, *given: Any) -> Any:
+        """Judges, or makes the rule of a function."""
+        if len(given) == 1 and callable(given[0]):
+            return self._make(cast("Callable[..., str | None]", given[0]))
+        return super().__call__(*given)
+
+
+def _check(function: object) -> None:
+    if not callable(function) or inspect.iscoroutinefunction(function):
+        raise ConfigurationError(f"{function!r:.80} is no rule: write a plain function.")
+    odd = [
+        one.name
+        for one in inspect.signature(function).parameters.values()
+        if one.kind not in _NAMED
+    ]
+    if odd:
+        raise ConfigurationError(
+            f"The rule {getattr(function, '__name__', function)!r} takes {', '.join(odd)}: name "
+            "the arguments that it needs, or ask for `arguments`."
+        )
+
+
+# ---- Constraints in force: named, pinned per cycle, asked in order, failing closed ----
+
+
+REASON = 500
+"""Characters of a constraint's reason that are kept."""
+NAME = 100
+"""Characters of a constraint's name that are kept."""
+UNCHANGED_ARGUMENTS = Verdict(
+    allowed=False,
+    constraint="arguments_unchanged",
+    reason="a rule or the projection changed the arguments that it was to judge",
+)
+"""Nobody may change what the others are to judge."""
+
+
+@dataclass(frozen=True, slots=True)
+class NamedConstraint:
+    """A constraint and the name by which logs and errors call it."""
+
+    name: str
+    judge: Constraint
+
+    def within(self, known: JudgedBy | None) -> NamedConstraint:
+        """The constraint as it judges by what was said, where it asks for that."""
+        if known is None or not isinstance(self.judge, BoundRule):
+            return self
+        return NamedConstraint(self.name, self.judge.within(known))
+
+    def verdict(
+        self,
+        candidate: Candidate,
+        state: Any,
+        projection: Any | None,
+        seconds: float | None = RULE_SECONDS,
+    ) -> Verdict:
+        """The constraint's verdict under its name. One that raises, or is late, forbids."""
+        try:
+            verdict = limited(lambda: self.judge(candidate, state, projection), seconds)
+        except TooSlowError as error:
+            verdict = Verdict.forbid(f"the rule itself was too slow: {error}")
+        except (Exception, CancelledError) as error:  # what cannot be applied lets nothing through
+            verdict = Verdict.forbid(
+                f"the rule itself raised {type(error).__name__}: {_text_of(str, error)}"
+            )
+        if not isinstance(verdict, Verdict):  # pyright: ignore[reportUnnecessaryIsInstance] - user code
+            if inspect.iscoroutine(verdict):
+                verdict.close()  # it is never awaited, and need not warn of that as well
+            verdict = Verdict.forbid(
+                f"the rule returned {_text_of(repr, verdict)} instead of a Verdict; "
+                "return Verdict.allow() or Verdict.forbid(reason) from a plain function"
+            )
+        reason = _capped(well_formed(verdict.reason), REASON)
+        return verdict.model_copy(update={"constraint": self.name, "reason": reason})
+
+
+def _text_of(how: Callable[[object], str], value: object) -> str:
+    """`str` or `repr` of what a rule gave, cut; a note where that raises, too."""
+    try:
+        return _capped(how(value), REASON // 2)
+    except Exception:  # a rule's own classes may raise anything
+        return f"a {type(value).__name__} that cannot be shown"
+
+
+def _capped(text: str, limit: int) -> str:
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"
+
+
+def named(constraint: Constraint, name: str | None = None) -> NamedConstraint:
+    """The constraint under `name`, its own `name`, or its `__name__`."""
+    own = name or getattr(constraint, "name", None) or getattr(constraint, "__name__", None)
+    name = well_formed(" ".join(str(own or type(constraint).__name__).split()))
+    return NamedConstraint(_capped(name, NAME), constraint)
+
+
+def _is_async(constraint: Constraint) -> bool:
+    """Whether calling it gives no verdict, but something to await."""
+    calls = (constraint, getattr(constraint, "__call__", None))  # noqa: B004 - it is looked into
+    return any(
+        inspect.iscoroutinefunction(call) or inspect.isasyncgenfunction(call) for call in calls
+    )
+
+
+def _copies(state: Any) -> Iterator[Any]:
+    """One copy after another of a state; the state itself where nothing can be done to it.
+
+    Whether that is so is found out once.
+    """
+    first = own_copy(state)
+    yield first
+    while first is state:
+        yield state
+    while True:
+        yield own_copy(state)
+
+
+class ConstraintSet:
+    """The agent's constraints. A change takes effect from the next cycle (invariant 7).
+
+    Args:
+        constraints: In force from the start, asked in this order.
+        sources: Contexts and modules that bring constraints of their own; asked each cycle.
+        seconds: Time that a rule may take; None for any.
+        developer: Gives the developer's texts, whose values `only_trusted` lets pass.
+    """
+
+    def __init__(
+        self,
+        constraints: Iterable[Constraint] = (),
+        sources: Sequence[ConstraintSource] = (),
+        *,
+        seconds: float | None = RULE_SECONDS,
+        developer: Callable[[], Sequence[str]] = tuple,
+    ) -> None:
+        self.seconds = seconds
+        self._own: list[NamedConstraint] = []
+        self._sources = tuple(sources)
+        self._developer = developer
+        self._left_out: set[str] = set()
+        self._pinned: tuple[NamedConstraint, ...] = ()
+        for constraint in constraints:
+            self.add(constraint)
+
+    def add(self, constraint: Constraint, *, name: str | None = None) -> str:
+        """Puts a constraint in force from the next cycle and returns its name.
+
+        Raises:
+            ConfigurationError: It cannot be called as a constraint is, it is `async`, or another
+                one has that name.
+        """
+        check_rule(constraint)
+        new = named(constraint, name)
+        if _is_async(constraint):
+            raise ConfigurationError(
+                f"The constraint {new.name!r} is async, and rules are plain functions: write "
+                "`def` instead of `async def`, and judge by the state that the context keeps."
+            )
+        if new.name in self.names():
+            raise ConfigurationError(
+                f"A constraint named {new.name!r} is in force already; give this one a name."
+            )
+        self._own.append(new)
+        return new.name
+
+    def remove(self, name: str) -> None:
+        """Takes a constraint out of force from the next cycle.
+
+        Raises:
+            UnknownNameError: There is no such constraint here.
+        """
+        if name not in self.names():
+            raise UnknownNameError("constraint", name, self.names())
+        self._own = [constraint for constraint in self._own if constraint.name != name]
+
+    def leave_out(self, name: str) -> None:
+        """Takes a constraint out of force from the next cycle on for good, whoever brings it."""
+        self._left_out.add(name)
+
+    def names(self) -> tuple[str, ...]:
+        """Names of the constraints added here; those of sources are not among them."""
+        return tuple(constraint.name for constraint in self._own)
+
+    def own(self) -> tuple[NamedConstraint, ...]:
+        """The constraints that were given or added, in order; what sources bring is not in it."""
+        return tuple(self._own)
+
+    def without_action(self, actions: Container[str]) -> Iterator[tuple[str, str]]:
+        """The rules in force that judge an action which is none of these, and its name."""
+        for one in self._pinned:
+            judged = one.judge.actions if isinstance(one.judge, ActionRule) else ()
+            yield from ((one.name, action) for action in judged if action not in actions)
+
+    def pin(self) -> tuple[str, ...]:
+        """Fixes what is in force for this cycle and returns the names in order."""
+        brought = [named(rule) for source in self._sources for rule in source.constraints()]
+        known = (*self._own, *brought)
+        self._pinned = tuple(rule for rule in known if rule.name not in self._left_out)
+        return tuple(constraint.name for constraint in self._pinned)
+
+    @property
+    def pinned(self) -> tuple[str, ...]:
+        """Names of what is in force in this cycle, in order."""
+        return tuple(constraint.name for constraint in self._pinned)
+
+    def judge(
+        self,
+        candidate: Candidate,
+        state: Any,
+        projection: Any | None,
+        memory: WorkingMemory | None = None,
+        spec: ActionSpec | None = None,
+    ) -> tuple[Verdict, ...]:
+        """Verdicts of the pinned constraints in order, up to the first that forbids.
+
+        Each judges copies of its own: what one changes in the state or in the projection, the
+        next does not see. One that changes the arguments forbids.
+
+        Args:
+            candidate: What is judged, its arguments valid.
+            state: The typed perceptual state.
+            projection: The predicted one, or None.
+            memory: What `only_trusted` judges by; without it, that forbids.
+            spec: What the action is, as for `memory`.
+        """
+        known: JudgedBy | None = None
+        if memory is not None and spec is not None:
+            known = JudgedBy(memory, spec, self._developer)
+        verdicts: list[Verdict] = []
+        states, projections = _copies(state), _copies(projection)
+        for constraint in self._pinned:
+            own = candidate.model_copy(update={"arguments": deepcopy(candidate.arguments)})
+            rule = constraint.within(known)
+            verdicts.append(rule.verdict(own, next(states), next(projections), self.seconds))
+            if own.arguments != candidate.arguments:
+                verdicts.append(UNCHANGED_ARGUMENTS)
+            if not verdicts[-1].allowed:
+                break
+        return tuple(verdicts)

@@ -1,0 +1,257 @@
+"""The six phases in order, once, each committed and written down."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
+from datetime import datetime
+from typing import Any
+
+from coag.errors import StateError
+from coag.schema import (
+    PHASES,
+    ActionsListed,
+    EvaluationOutcome,
+    ExecutionOutcome,
+    ExecutionStatus,
+    LazySink,
+    Outcome,
+    Percept,
+    Phase,
+    ProposalOutcome,
+    ReasoningOutcome,
+    RetrievalOutcome,
+    SelectionOutcome,
+    Snapshot,
+    SnapshotReason,
+)
+
+from .deps import AnyContext, Deps, GuardDeps
+from .evaluation import evaluate
+from .execution import ActionBrokenOff, execute
+from .proposal import propose
+from .reasoning import reason
+from .retrieval import retrieve
+from .selection import select
+from .timeouts import LateError, SelfCancelledError, told, within
+
+# ---- The state of the whole mind, written into the trace where a run can be taken up again ----
+
+
+ENVIRONMENT_SECONDS = 10.0
+"""Time that an environment has to tell its state."""
+
+
+def write_snapshot(context: AnyContext, deps: Deps, reason: SnapshotReason) -> None:
+    """Writes down a state that nothing recorded before led to, with all texts.
+
+    A run begins with it: what modules cannot tell of themselves is noted behind it.
+    """
+    problems: list[tuple[str, str]] = []
+    modules = deps.modules.save_state(lambda name, problem: problems.append((name, problem)))
+    _write(_of_now(context, deps, reason, modules), deps)
+    for name, problem in problems:
+        deps.modules.report(name, problem)
+
+
+async def write_cycle_snapshot(context: AnyContext, deps: Deps) -> None:
+    """Writes down the state that a cycle begins with; texts and states only if they are new."""
+    environment = await _environment(context, deps)
+    modules = deps.modules.save_state()
+    _write(_of_now(context, deps, SnapshotReason.CYCLE, modules, environment), deps)
+
+
+async def list_actions(context: AnyContext, deps: Deps) -> None:
+    """Says in the trace which external actions there are, if that has changed."""
+    specs = await deps.actions.specs()
+    external = tuple(spec for spec in specs.values() if not spec.internal)
+    if not deps.actions.closing and deps.told.new_actions(external):
+        cycle = context.working_memory.cycle
+        deps.trace.write(ActionsListed(at=deps.clock.now(), cycle=cycle, specs=external))
+        for rule, action in deps.constraints.without_action(specs):
+            text = f"Rule {rule!r} judges {action!r}, and there is no such action now"
+            deps.note(context, "rule", f"{text}. There are: {', '.join(specs)}."[:1_000])
+
+
+def _write(make: Callable[[], Snapshot], deps: Deps) -> None:
+    if isinstance(deps.trace, LazySink):
+        deps.trace.write_later(make)
+    else:
+        deps.trace.write(make())
+
+
+def _of_now(
+    context: AnyContext,
+    deps: Deps,
+    reason: SnapshotReason,
+    modules: dict[str, Any],
+    environment: Any = None,
+) -> Callable[[], Snapshot]:
+    """Makes the snapshot of now, whenever it is called: working memory stays what it is."""
+    memory = context.working_memory
+    versions = dict(deps.procedures.pin())
+    procedures: dict[str, Any] = {"versions": versions}
+    if deps.told.new_procedures(versions) or reason is not SnapshotReason.CYCLE:
+        procedures["state"] = deps.procedures.save_state()
+    at, ids, random = deps.clock.now(), deps.ids.save(), deps.told.new_random(deps.random)
+    detector = deps.detector.save_state()
+    return lambda: Snapshot(
+        at=at,
+        cycle=memory.cycle,
+        reason=reason,
+        working_memory=memory.to_json(),
+        procedures=procedures,
+        modules=modules,
+        detector=detector,
+        ids=ids,
+        random=random,
+        environment=environment,
+    )
+
+
+async def _environment(context: AnyContext, deps: Deps) -> Any:
+    """The environment's state, if it tells one and it has changed."""
+    if deps.environment is None:
+        return None
+    try:
+        state = await within(ENVIRONMENT_SECONDS, deps.environment.snapshot)
+    except LateError:
+        problem = f"it gave no answer within {ENVIRONMENT_SECONDS:g} s"
+    except SelfCancelledError:
+        problem = "it cancelled itself"
+    except Exception as error:  # whatever somebody's environment raises; the turn goes on
+        problem = told(error)
+    else:
+        return state if deps.told.new_environment(state) else None
+    text = f"The environment's state is not in the trace, so no fork can restore it: {problem}."
+    deps.note(context, "environment", text)
+    return None
+
+
+# ---- One cycle: the six phases in order, each committing one outcome. No back edges ----
+
+
+PhaseFunction = Callable[[AnyContext, Deps], Awaitable[Outcome]]
+
+RUN: Mapping[Phase, PhaseFunction] = {
+    Phase.RETRIEVAL: retrieve,
+    Phase.REASONING: reason,
+    Phase.PROPOSAL: propose,
+    Phase.EVALUATION: evaluate,
+    Phase.SELECTION: select,
+    Phase.EXECUTION: execute,
+}
+"""What each phase does."""
+
+
+async def perceive(percepts: Iterable[Percept], context: AnyContext, deps: GuardDeps) -> None:
+    """Takes in percepts, each its own record, and tells the modules.
+
+    Raises:
+        StateError: A hook of the domain could not read a percept. All of them are taken in and
+            recorded; but the constraints would judge by a state that is out of date, so nothing
+            acts any more until it is reset.
+    """
+    problems: list[str] = []
+    for percept in percepts:
+        perceived = context.foresee_percept(percept)
+        deps.trace.write(perceived)  # what cannot be written is not perceived
+        leaves = context.leaves_person(perceived)
+        of_another = context.working_memory.of_another(perceived)
+        context.perceive(perceived)
+        if leaves:
+            deps.modules.reset_state()
+        deps.detector.perceive(perceived)
+        if perceived.hook_problem is not None:
+            deps.note(context, "hook", perceived.hook_problem)
+            problems.append(perceived.hook_problem)
+        if not of_another:
+            await deps.modules.observe(perceived)
+    if problems:
+        raise StateError(
+            f"{' '.join(problems)} The perceptual state is out of date: until it is reset, "
+            "nothing acts. Let the hook take every return of its tools, failed ones too."
+        )
+
+
+async def run_cycle(context: AnyContext, deps: Deps) -> AsyncGenerator[Outcome]:
+    """Runs one cycle, or what is left of a begun one, and yields each committed outcome."""
+    memory = context.working_memory
+    if not memory.in_cycle:
+        await write_cycle_snapshot(context, deps)
+    done = PHASES.index(memory.phase) + 1 if memory.in_cycle and memory.phase else 0
+    try:
+        for phase in PHASES[done:]:
+            deps.actions.enter(phase)
+            if phase is Phase.PROPOSAL:
+                await _list_actions(context, deps)
+            outcome = _with_sources(await RUN[phase](context, deps), context, deps)
+            await commit(outcome, context, deps)
+            yield outcome
+    except ActionBrokenOff as stopped:
+        await commit(_with_sources(stopped.outcome, context, deps), context, deps)
+        raise stopped.by from stopped
+    finally:
+        deps.actions.enter(None)
+
+
+def _with_sources(outcome: Outcome, context: AnyContext, deps: Deps) -> Outcome:
+    """The outcome with whose untrusted text its prompt showed that no percept or record tells."""
+    taint = context.working_memory.tainted_by
+    known = set[str]() if taint is None else set(taint.sources)
+    shown = {*deps.modules.untrusted, *context.strangers_shown()} - known
+    deps.modules.untrusted.clear()
+    return outcome.model_copy(update={"untrusted_from": tuple(sorted(shown))}) if shown else outcome
+
+
+async def _list_actions(context: AnyContext, deps: Deps) -> None:
+    """Says in the trace which actions there are, and which cannot be offered now, and why."""
+    await list_actions(context, deps)
+    for problem in deps.actions.problems:
+        deps.note(context, "actions", problem)
+
+
+async def commit(outcome: Outcome, context: AnyContext, deps: Deps) -> None:
+    """Writes an outcome down, commits it and tells the modules.
+
+    What cannot be written is not committed: the trace would no longer be the state.
+    """
+    context.foresee(outcome)
+    deps.trace.write(outcome)
+    deps.trace.flush()
+    leaves = context.leaves_person(outcome)
+    context.commit(outcome)
+    if leaves:
+        deps.modules.reset_state()
+    await deps.modules.observe(outcome)
+
+
+async def close_cycle(
+    context: AnyContext, deps: Deps, reason: str, queued: tuple[Percept, ...] = ()
+) -> None:
+    """Ends a begun cycle without acting, so that a cycle always has six outcomes.
+
+    Used when a turn is cancelled or breaks off, and when a run is resumed whose intent has no
+    receipt: `queued` then tells the agent what is not known.
+    """
+    while context.working_memory.in_cycle:
+        memory = context.working_memory
+        phase = PHASES[PHASES.index(memory.phase) + 1] if memory.phase else Phase.RETRIEVAL
+        make = _EMPTY[phase]
+        outcome = make(memory.cycle, deps.clock.now(), reason)
+        if isinstance(outcome, ExecutionOutcome):
+            outcome = outcome.model_copy(update={"queued": queued})
+        await commit(outcome, context, deps)
+
+
+_EMPTY: Mapping[Phase, Callable[[int, datetime, str], Outcome]] = {
+    Phase.RETRIEVAL: lambda cycle, at, why: RetrievalOutcome(cycle=cycle, at=at, query=""),
+    Phase.REASONING: lambda cycle, at, why: ReasoningOutcome(cycle=cycle, at=at, situation=why),
+    Phase.PROPOSAL: lambda cycle, at, why: ProposalOutcome(
+        cycle=cycle, at=at, proposed_by="nobody"
+    ),
+    Phase.EVALUATION: lambda cycle, at, why: EvaluationOutcome(cycle=cycle, at=at),
+    Phase.SELECTION: lambda cycle, at, why: SelectionOutcome(cycle=cycle, at=at, reason=why),
+    Phase.EXECUTION: lambda cycle, at, why: ExecutionOutcome(
+        cycle=cycle, at=at, status=ExecutionStatus.NONE, result=why
+    ),
+}

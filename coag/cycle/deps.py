@@ -1,0 +1,358 @@
+"""Everything a phase may touch besides working memory, and how it asks the model."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Generic, Protocol, TypeVar
+
+from pydantic import BaseModel
+
+from coag.context import CoagContext, PhaseMaterial, is_untrusted
+from coag.memory import LongTermMemory, ProceduralMemory, is_seed
+from coag.schema import (
+    ActionCall,
+    ActionResult,
+    ActionSpec,
+    Clock,
+    CountingIds,
+    Environment,
+    Evaluation,
+    Note,
+    Phase,
+    Prompt,
+    RecalledRecord,
+    Reconciliation,
+    Situation,
+    TokenUsage,
+    TraceSink,
+    Trust,
+    UnsettledAction,
+    content_id,
+    random_state,
+)
+
+from .actions import GuardedActions
+from .approval import Approvals
+from .arguments import ReadyArguments
+from .constraints import ConstraintSet
+from .detector import ProgressDetector
+from .modules import ModuleSeam
+from .settings import CycleSettings, Part
+
+# ---- What a trace was told already, so that only what has changed is written again ----
+
+
+@dataclass(slots=True)
+class _Last:
+    """What was told last; nothing yet of what is empty."""
+
+    procedures: dict[str, int] | None = None
+    random: object = None
+    environment: str = ""
+    """Hash of the environment's state, which may be large."""
+    actions: tuple[ActionSpec, ...] | None = None
+
+
+class Told:
+    """Remembers what the snapshots of one trace hold."""
+
+    def __init__(self) -> None:
+        self._last = _Last()
+
+    def begin(self) -> None:
+        """Another trace begins: everything is told anew."""
+        self._last = _Last()
+
+    def new_procedures(self, versions: Mapping[str, int]) -> bool:
+        """Whether the texts of these versions are not in the trace yet."""
+        known, self._last.procedures = self._last.procedures, dict(versions)
+        return known != self._last.procedures
+
+    def new_random(self, source: random.Random) -> Any:
+        """The random source's state as JSON, if it has changed; else None."""
+        state = source.getstate()
+        known, self._last.random = self._last.random, state
+        return None if known == state else random_state(source)
+
+    def new_environment(self, state: Any) -> bool:
+        """Whether this state differs from the one that was told last."""
+        known, self._last.environment = self._last.environment, _hash(state)
+        return known != self._last.environment
+
+    def new_actions(self, specs: Sequence[ActionSpec]) -> bool:
+        """Whether these differ from those that were told last."""
+        if self._last.actions == tuple(specs):
+            return False
+        # Schemas are dictionaries that their owner may change in place.
+        self._last.actions = deepcopy(tuple(specs))
+        return True
+
+
+def _hash(value: Any) -> str:
+    return content_id(json.dumps(value, sort_keys=True, default=str))
+
+
+AnyContext = CoagContext[Any]
+AskReconciliation = Callable[[UnsettledAction], Awaitable[Reconciliation]]
+"""Finds out what became of an action of unknown outcome."""
+
+
+class ActionDoor(Protocol):
+    """The actions by name, and the one way to run them."""
+
+    async def specs(self) -> Mapping[str, ActionSpec]:
+        """The actions that exist now."""
+        ...
+
+    def complete(self, spec: ActionSpec, arguments: dict[str, Any]) -> dict[str, Any]:
+        """The arguments exactly as the action will get them; a ValueError says why it won't."""
+        ...
+
+    async def execute(self, call: ActionCall) -> ActionResult:
+        """Runs one action. A failing action gives a result that says so; it does not raise."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GuardDeps:
+    """What judging, approving, running and recording an action may call."""
+
+    actions: ActionDoor
+    trace: TraceSink
+    clock: Clock
+    ids: CountingIds
+    approvals: Approvals | None = None
+    """Asked right before an action runs that its policy wants approved."""
+    agent: str = ""
+    """The agent's name, for whoever approves."""
+    constraints: ConstraintSet = field(default_factory=ConstraintSet)
+    """Those that are pinned judge; who runs actions pins them."""
+    ready: ReadyArguments = field(default_factory=ReadyArguments)
+    modules: ModuleSeam = field(default_factory=ModuleSeam)
+    detector: ProgressDetector = field(default_factory=ProgressDetector)
+    reconcilers: tuple[AskReconciliation, ...] = ()
+    """Asked in turn what became of an action of unknown outcome, until one knows."""
+    announce: Callable[[Sequence[ActionCall]], None] = lambda calls: None
+    """Is told of the external actions that are about to run, their intents written."""
+    run: Callable[[], str] = lambda: ""
+    """The run's id, which makes the ids of intents unique beyond this run."""
+
+    def note(self, context: AnyContext, about: str, text: str, **details: Any) -> None:
+        """Writes a note to the trace: nothing falls back silently."""
+        self.trace.write(
+            Note(
+                at=self.clock.now(),
+                cycle=context.working_memory.cycle,
+                about=about,
+                text=text,
+                details=details,
+            )
+        )
+
+
+def decided_at(context: AnyContext, deps: GuardDeps) -> datetime:
+    """The time by which this cycle decides: when it began, so that a replay decides alike."""
+    retrieval = context.working_memory.cognitive_state.retrieval
+    return deps.clock.now() if retrieval is None else retrieval.at
+
+
+# ---- Everything a phase may touch besides working memory, in one value ----
+
+
+AnswerT = TypeVar("AnswerT", bound=BaseModel)
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Asked(Generic[T]):
+    """What came of asking the model."""
+
+    value: T | None
+    """The answer; None if it stayed unusable."""
+    usage: TokenUsage
+    problem: str = ""
+    """Why there is no value."""
+
+
+class AskModel(Protocol):
+    """Asks the model for an answer of a type; unusable answers are given back, not raised."""
+
+    async def __call__(
+        self, prompt: Prompt, answer: type[AnswerT], /, *, phase: Phase, cycle: int
+    ) -> Asked[AnswerT]:
+        """Raises `ModelCallError` if the model cannot be asked at all."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offered:
+    """What came of offering the model the actions as tools."""
+
+    calls: tuple[tuple[str, str], ...] = ()
+    """Name and arguments of each call, as the model wrote them."""
+    ids: tuple[str, ...] = ()
+    """The model's own ids of the calls, in their order."""
+    text: str = ""
+    """The answer in text, where nothing was called."""
+    thought: str = ""
+    usage: TokenUsage = field(default_factory=TokenUsage)
+    remarks: tuple[str, ...] = ()
+    """What had to be repaired or was dropped."""
+
+
+class OfferActions(Protocol):
+    """Offers the model actions as tools; it calls some or answers in text. Nothing is run."""
+
+    async def __call__(
+        self,
+        prompt: Prompt,
+        actions: Sequence[ActionSpec],
+        /,
+        *,
+        phase: Phase,
+        cycle: int,
+        live: bool,
+    ) -> Offered:
+        """Asks; a text may be shown while it is written only if it is `live`.
+
+        Raises:
+            ModelCallError: The model cannot be asked at all.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deps(GuardDeps):
+    """What a phase may call: `async (context, deps) -> Outcome`."""
+
+    ask: AskModel
+    offer: OfferActions | None = None
+    """Needed for `proposal="native"`."""
+    answer_type: type[BaseModel] | None = None
+    """The form that the answer of a turn must have; None for a text."""
+    actions: GuardedActions
+    procedures: ProceduralMemory
+    memory: LongTermMemory | None = None
+    settings: CycleSettings = field(default_factory=CycleSettings)
+    random: random.Random = field(default_factory=random.Random)
+    system_message: str = ""
+    environment: Environment | None = None
+    """Tells its state for the trace's snapshots; phases never look at it."""
+    told: Told = field(default_factory=Told)
+
+
+def situation(context: AnyContext, phase: Phase) -> Situation:
+    """What modules are told."""
+    memory = context.working_memory
+    retrieval = memory.cognitive_state.retrieval
+    return Situation(
+        activity=memory.activity,
+        goal=memory.goal,
+        cycle=max(memory.cycle, 1),
+        phase=phase,
+        query=retrieval.query if retrieval else "",
+    )
+
+
+async def prompt_for(
+    phase: Phase,
+    context: AnyContext,
+    deps: Deps,
+    *,
+    form: str,
+    procedure: str | None = None,
+    evaluations: tuple[Evaluation, ...] = (),
+    offered: Sequence[ActionSpec] | None = None,
+) -> Prompt:
+    """The prompt of a phase: its pinned procedure, the form of the answer, what it needs.
+
+    Actions that are `offered` as tools are not described once more in the text.
+    """
+    retrieval = context.working_memory.cognitive_state.retrieval
+    name = procedure or phase.value
+    pinned = retrieval.procedures.get(name) if retrieval else None
+    budget = context.budgets.module
+    chooses = (phase is Phase.PROPOSAL or procedure is not None) and offered is None
+    specs: tuple[ActionSpec, ...] = ()
+    if chooses or _growing(context):
+        specs = tuple((await deps.actions.specs()).values())
+    procedure_text = deps.procedures.render(name, context.procedure_values(), version=pinned)
+    if offered is not None and not offered and is_seed(name, procedure_text):
+        procedure_text = ""  # how to use tools says nothing to a model that is offered none
+    material = PhaseMaterial(
+        instructions={phase: procedure_text},
+        forms={phase: form},
+        system_message=deps.system_message,
+        actions=specs,
+        description=context.describe(),
+        evaluations=evaluations,
+        modules=await deps.modules.contribute(phase, situation(context, phase), budget),
+        offered=offered or (),
+        chat=offered is not None,
+    )
+    return context.build_prompt(phase, material)
+
+
+async def ask_phase(
+    phase: Phase,
+    answer: type[AnswerT],
+    context: AnyContext,
+    deps: Deps,
+    *,
+    form: str,
+    procedure: str | None = None,
+    evaluations: tuple[Evaluation, ...] = (),
+) -> Asked[AnswerT]:
+    """What the model answers to the prompt of a phase; see `prompt_for`."""
+    prompt = await prompt_for(
+        phase, context, deps, form=form, procedure=procedure, evaluations=evaluations
+    )
+    return await deps.ask(prompt, answer, phase=phase, cycle=context.working_memory.cycle)
+
+
+def _growing(context: AnyContext) -> bool:
+    return context.rendering == "growing"
+
+
+def untrusted_texts(context: AnyContext) -> tuple[str, ...]:
+    """Every untrusted text of the activity that is still held; the gate judges by it.
+
+    Percepts and recalled records, the results of earlier external actions, others' untrusted
+    words in the dialogue, the goal if somebody untrusted set it, and what is kept of earlier ones
+    (`WorkingMemory.tainted_by`).
+    """
+    memory = context.working_memory
+    retrieval = memory.cognitive_state.retrieval
+    hits: tuple[RecalledRecord, ...] = retrieval.records if retrieval else ()
+    texts = (
+        *(p.content for p in memory.percepts if is_untrusted(p)),
+        *(h.record.text for h in hits if h.record.provenance.trust is Trust.UNTRUSTED),
+        *(deed.result for deed in memory.deeds if not deed.internal),
+        *(said.content for said in memory.dialogue if said.trust is Trust.UNTRUSTED),
+        *((memory.goal,) if memory.goal_trust is Trust.UNTRUSTED else ()),
+        *(() if memory.tainted_by is None else memory.tainted_by.texts),
+    )
+    return tuple(dict.fromkeys(text for text in texts if text))
+
+
+_TOLD: Mapping[Part, str] = {
+    "retrieval": "nothing is recalled",
+    "reasoning": "the model is not asked how things stand",
+    "evaluation": "the model scores nothing and is shown no predictions",
+    "rewriting": "the agent cannot change its standing rules",
+}
+
+
+def leaves_out(part: Part, context: AnyContext, deps: Deps) -> bool:
+    """Whether the settings leave a part out; if so, the trace is told."""
+    if part not in deps.settings.without:
+        return False
+    deps.note(
+        context, "left_out", f"Left out by the settings: {part}, so {_TOLD[part]}.", part=part
+    )
+    return True

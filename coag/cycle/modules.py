@@ -1,0 +1,226 @@
+"""The seam: cognitive modules observe and contribute, and never break a turn."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from coag.errors import CoagError, StateError
+from coag.schema import (
+    ActionCall,
+    ActionResult,
+    ActionSource,
+    ActionSpec,
+    Candidate,
+    CognitiveModule,
+    Constraint,
+    ConstraintSource,
+    Outcome,
+    Percept,
+    Phase,
+    Resettable,
+    Section,
+    Situation,
+    Trust,
+    Verdict,
+)
+
+from .timeouts import LateError, SelfCancelledError, told, within
+
+ResultT = TypeVar("ResultT")
+
+PROBLEM = 500
+"""Characters of what a module raised that are kept."""
+
+
+class ModuleSeam:
+    """Calls the modules within their time and keeps what goes wrong away from the turn.
+
+    It stands for those among them that bring actions or constraints, too: an `ActionSource` and
+    a `ConstraintSource`.
+
+    Args:
+        modules: In the order in which their sections stand in prompts.
+        seconds: Time that each has to observe or to contribute.
+        action_seconds: Time that one of their actions may take; what takes longer may have had
+            its effect, and is told so.
+        on_problem: Is told, with the module's name, what went wrong (the trace notes it).
+    """
+
+    def __init__(
+        self,
+        modules: Sequence[CognitiveModule] = (),
+        *,
+        seconds: float = 2.0,
+        action_seconds: float = 60.0,
+        on_problem: Callable[[str, str], None] = lambda name, problem: None,
+    ) -> None:
+        self.modules = tuple(modules)
+        self._seconds = seconds
+        self._action_seconds = action_seconds
+        self._on_problem = on_problem
+        self.failed: set[str] = set()
+        """Names of the modules that raised or were late in this turn."""
+        self.untrusted: set[str] = set()
+        """Names of the modules that gave untrusted text for a prompt since the last outcome."""
+
+    async def observe(self, event: Percept | Outcome) -> None:
+        """Tells every module of what was perceived or committed."""
+        for module in self.modules:
+            await self._guard(module.name, "observe", lambda m=module: m.observe(event))
+
+    async def contribute(
+        self, phase: Phase, situation: Situation, budget: int
+    ) -> tuple[Section, ...]:
+        """The modules' sections for a phase; one that fails is left out."""
+        sections: list[Section] = []
+        for module in self.modules:
+            section = await self._guard(
+                module.name,
+                "contribute",
+                lambda m=module: m.contribute(phase, situation, budget),
+            )
+            if isinstance(section, Section):
+                if section.trust is Trust.UNTRUSTED:
+                    self.untrusted.add(module.name)
+                limit = min(section.budget, budget)
+                sections.append(section.model_copy(update={"budget": limit}))
+            elif section is not None:
+                problem = f"contribute gave a {type(section).__name__} instead of a Section"
+                self.report(module.name, problem)
+        return tuple(sections)
+
+    async def _guard(
+        self, name: str, what: str, call: Callable[[], Awaitable[ResultT]]
+    ) -> ResultT | None:
+        try:
+            return await within(self._seconds, call)
+        except LateError:
+            self.report(name, f"{what} took longer than {self._seconds:g} s")
+        except SelfCancelledError:
+            self.report(name, f"{what} was cancelled by itself")
+        except Exception as error:  # the seam: a module may raise anything, a turn goes on
+            self.report(name, f"{what} raised {told(error)[:PROBLEM]}")
+        return None
+
+    def action_specs(self) -> Sequence[ActionSpec]:
+        """The actions that modules bring; those of a module that fails are left out."""
+        return [spec for _, specs in self._offers() for spec in specs]
+
+    async def run_action(self, call: ActionCall) -> ActionResult:
+        """Runs a module's action; what it raises is in the result."""
+        for module, specs in self._offers():
+            if any(spec.name == call.action for spec in specs):
+                return await self._run(module, call)
+        return ActionResult(content=f"No module offers {call.action!r} any more.", is_error=True)
+
+    async def _run(self, source: ActionSource, call: ActionCall) -> ActionResult:
+        try:
+            return await within(
+                self._action_seconds, lambda: source.run_action(call.model_copy(deep=True))
+            )
+        except CoagError:
+            raise
+        except LateError:
+            late = f"gave no answer within {self._action_seconds:g} s; it may have acted."
+            return ActionResult(
+                content=f"{call.action} {late}", is_error=True, outcome_unknown=True
+            )
+        except SelfCancelledError:
+            text = f"{call.action} was cancelled by itself."
+            return ActionResult(content=text, is_error=True)
+        except Exception as error:  # the seam: see `_guard`
+            text = f"{call.action} raised {told(error)[:PROBLEM]}"
+            return ActionResult(content=text, is_error=True)
+
+    def _offers(self) -> list[tuple[ActionSource, Sequence[ActionSpec]]]:
+        offers: list[tuple[ActionSource, Sequence[ActionSpec]]] = []
+        for module in self.modules:
+            if isinstance(module, ActionSource):
+                try:
+                    offers.append((module, tuple(module.action_specs())))
+                except Exception as error:  # the seam: see `_guard`
+                    self.report(module.name, f"action_specs raised {told(error)[:PROBLEM]}")
+        return offers
+
+    def constraints(self) -> Sequence[Constraint]:
+        """The constraints that modules bring; where one cannot tell its own, all is forbidden."""
+        found: list[Constraint] = []
+        for module in self.modules:
+            if isinstance(module, ConstraintSource):
+                try:
+                    found += module.constraints()
+                except Exception as error:  # the seam: see `_guard`
+                    self.report(module.name, f"constraints raised {told(error)[:PROBLEM]}")
+                    found.append(_Closed(f"{module.name}_constraints", told(error)[:PROBLEM]))
+        return found
+
+    def report(self, name: str, problem: str) -> None:
+        """Notes that a module failed in this turn, and what went wrong."""
+        self.failed.add(name)
+        self._on_problem(name, problem)
+
+    def save_state(self, report: Callable[[str, str], None] | None = None) -> dict[str, Any]:
+        """Every module's state by name; one that cannot give its state is left out.
+
+        Args:
+            report: Is told, with the module's name, what went wrong, in the place of `report`.
+        """
+        report = report or self.report
+        states: dict[str, Any] = {}
+        for module in self.modules:
+            try:
+                states[module.name] = dict(module.save_state())
+            except Exception as error:  # the seam: see `_guard`
+                report(module.name, f"save_state raised {told(error)[:PROBLEM]}")
+        return states
+
+    def load_state(self, states: Mapping[str, Any]) -> None:
+        """Gives the modules their saved states; those that have none begin anew, where they can.
+
+        Raises:
+            StateError: A module does not take its state up; names it.
+        """
+        self.reset_state([one for one in self.modules if one.name not in states])
+        for module in self.modules:
+            if module.name in states:
+                try:
+                    module.load_state(states[module.name])
+                except Exception as error:  # the seam: see `_guard`
+                    raise StateError(
+                        f"Module {module.name!r} does not take its state up: load_state raised "
+                        f"{told(error)[:PROBLEM]}"
+                    ) from error
+
+    def reset_state(self, modules: Iterable[CognitiveModule] | None = None) -> None:
+        """Has the modules that can be reset forget; the others go on as they are.
+
+        Args:
+            modules: Which; None for all.
+
+        Raises:
+            StateError: Some could not; the others have forgotten. Names the first.
+        """
+        problems: list[str] = []
+        for module in self.modules if modules is None else modules:
+            if isinstance(module, Resettable):
+                try:
+                    module.reset_state()
+                except Exception as error:  # the seam: see `_guard`
+                    problems.append(
+                        f"Module {module.name!r} has not forgotten: reset_state raised "
+                        f"{told(error)[:PROBLEM]}"
+                    )
+        if problems:
+            raise StateError(problems[0])
+
+
+class _Closed:
+    """Stands for constraints that cannot be told: nothing may pass."""
+
+    def __init__(self, name: str, problem: str) -> None:
+        self.name = name
+        self._problem = problem
+
+    def __call__(self, candidate: Candidate, state: Any, projection: Any | None, /) -> Verdict:
+        return Verdict.forbid(f"the constraints in force are not known: {self._problem}")

@@ -1,0 +1,294 @@
+"""`only_trusted`: values that reach a tool stand in what the user or the developer wrote.
+
+A whitelist: a value that stands in no trusted text is forbidden, whether a mail named it or the
+model made it up. So nothing has to be found out of how an attacker spells what he wants.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import lru_cache
+from typing import Any, Protocol, cast, runtime_checkable
+
+from coag.context import WorkingMemory, is_untrusted
+from coag.errors import ConfigurationError
+from coag.memory import is_trusted
+from coag.schema import ActionSpec, Candidate, Constraint, ExecutionStatus, PerceptKind, Verdict
+
+_SHOWN = 80
+"""Characters of a value that a verdict names."""
+_DEEPEST = 20
+"""Levels of lists and objects that are looked into; what is deeper is forbidden."""
+_INNER = r"\w@+\-/\\=&%#~$"
+"""Signs that are part of an address, a path or an id, not its end."""
+_BEFORE = re.compile(rf"[{_INNER}.]")
+_AFTER = re.compile(rf"[{_INNER}]|[.:?!][{_INNER}]")
+_NUMBER = re.compile(r"(?<![\w.,-])-?\d+(?:[.,]\d+)*(?![\w-])(?![.,]\d)")
+_CODE = re.compile(r"(?=\D*\d\D*\d)[^\W_]{8,64}")
+"""An account or an order number, which people write in groups."""
+_LINK = re.compile(
+    r"(?:[a-z][a-z0-9+.-]{0,20}://|https?:)[^\s<>\"'\])}|]+"
+    r"|(?<![\w/\\])[/\\]{2}\w[^\s<>\"'\])}|]*"
+    r"|[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,9}"
+    r"|(?:[\w-]{1,63}\.){1,9}[a-z]{2,24}/[^\s<>\"'\])}|]+"
+    r"|www\.[^\s<>\"'\])}|]+"
+)
+"""An address within a text: of a page, with or without its scheme, or of a mailbox; parts are
+bounded, so that looking for them takes time in proportion to the text."""
+_UNSEEN = frozenset({"Cf", "Cc", "Mn", "Me", "Cn", "Co"})
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedBy:
+    """What a rule may know besides the candidate, the state and the projection."""
+
+    memory: WorkingMemory
+    spec: ActionSpec
+    developer: Callable[[], Sequence[str]]
+    """Gives the developer's texts: the system message and the procedures."""
+
+
+@runtime_checkable
+class BoundRule(Protocol):
+    """A constraint that judges by what was said; by itself, it forbids."""
+
+    def within(self, known: JudgedBy) -> Constraint:
+        """The rule for this moment."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class OnlyTrusted:
+    """See `only_trusted`."""
+
+    action: str
+    arguments: tuple[str, ...]
+    sources: tuple[str, ...] = ()
+    allow: tuple[str, ...] = ()
+    links: bool = False
+
+    @property
+    def name(self) -> str:
+        """How logs call the rule, e.g. `only_trusted_send_mail_to`."""
+        return "_".join(("only_trusted", self.action, *self.arguments))
+
+    def __call__(self, candidate: Candidate, state: Any, projection: Any | None, /) -> Verdict:
+        """Allows other actions; of its own it cannot tell what is trusted, and forbids."""
+        if candidate.action != self.action:
+            return Verdict.allow()
+        return Verdict.forbid("nothing tells this rule what was said: give it to an agent")
+
+    def within(self, known: JudgedBy) -> Constraint:
+        """The rule as it judges in this moment."""
+
+        def judge(candidate: Candidate, state: Any, projection: Any | None, /) -> Verdict:
+            if candidate.action != self.action:
+                return Verdict.allow()
+            return self._verdict(candidate.arguments or {}, known)
+
+        return judge
+
+    def _verdict(self, arguments: Mapping[str, Any], known: JudgedBy) -> Verdict:
+        schemas = cast("Mapping[str, Any]", known.spec.parameters.get("properties") or {})
+        trusted = list(self._trusted(known))
+        for name in self.arguments:
+            if name not in schemas:
+                has = ", ".join(schemas) or "none"
+                return Verdict.forbid(
+                    f"{self.action} has no argument {name!r} for this rule to judge; it has: {has}"
+                )
+            own = _declared(schemas[name])
+            for value in self._values(arguments.get(name), _field_names(known.spec.parameters)):
+                if value in own or _stands_in_one(value, trusted):
+                    continue
+                return Verdict.forbid(
+                    f"{name} {_shown(value)} stands in nothing that the user or the developer "
+                    f"wrote{_came_from(value, known.memory)}: ask the user to name it"
+                )
+        return Verdict.allow()
+
+    def _values(self, argument: Any, fields: frozenset[str]) -> Iterator[Any]:
+        """What of an argument must be trusted."""
+        for value in _leaves(argument, fields):
+            if not self.links:
+                yield value
+            elif isinstance(value, str):
+                yield from (link.rstrip(".,;:!?*_~") for link in _LINK.findall(_plain(value)))
+
+    def _trusted(self, known: JudgedBy) -> Iterator[str]:
+        """The texts whose values may be used."""
+        memory = known.memory
+        yield from self.allow
+        yield from memory.said_by_user()
+        retrieval = memory.cognitive_state.retrieval
+        for hit in retrieval.records if retrieval else ():
+            if is_trusted(hit.record):
+                yield hit.record.text
+        yield from known.developer()
+        for percept in memory.percepts:
+            returned = percept.kind is PerceptKind.TOOL_RETURN and not percept.is_error
+            if returned and percept.source in self.sources:
+                yield percept.content
+        for deed in memory.deeds:
+            ran = not deed.internal and deed.status is ExecutionStatus.DONE
+            if ran and deed.action in self.sources:
+                yield deed.result
+
+
+def only_trusted(
+    action: str,
+    *arguments: str,
+    sources: Iterable[str] = (),
+    allow: Iterable[str] = (),
+    links: bool = False,
+) -> OnlyTrusted:
+    """A constraint: these arguments of an action hold nothing that only untrusted text brought.
+
+    Every text and number in them has to stand, as a whole, in what the user said in this activity,
+    in the system message or a procedure, in a recalled record that nobody untrusted had a part in,
+    in `allow`, or in what a tool of `sources` returned; or it is a default or a choice in the
+    tool's schema. Upper and lower case, width of letters and white space do not count. All else is
+    forbidden: what a mail, a page or another agent named, what was put together of parts, and
+    what the model made up. It does not tell whether the user wants the value used.
+
+    Args:
+        action: The action's name, e.g. `send_mail`.
+        arguments: Which of its arguments, e.g. `to`. In lists and objects every value counts.
+        sources: Tools that are trusted to name values, e.g. `contacts`: their newest returns
+            count, as far as working memory holds them.
+        allow: Values that are always allowed.
+        links: Judges not the whole value but the addresses of pages and mailboxes in it. For free
+            texts, such as the agent's answer: `only_trusted("respond", "text", links=True)`.
+
+    Raises:
+        ConfigurationError: No argument is named, or texts are given where names are meant.
+    """
+    if not arguments or not all(arguments) or not action:
+        raise ConfigurationError(
+            "only_trusted takes an action and at least one of its arguments, e.g. "
+            f"only_trusted('send_mail', 'to'), not {(action, *arguments)!r}."
+        )
+    for name, given in (("sources", sources), ("allow", allow)):
+        if isinstance(given, str):
+            raise ConfigurationError(f"only_trusted: {name} takes a list of texts, not {given!r}.")
+    return OnlyTrusted(action, arguments, tuple(sources), tuple(allow), links)
+
+
+@lru_cache(maxsize=128)
+def _plain(text: str) -> str:
+    """The text in one case, form and width, its white space single, without unseen signs."""
+    folded = unicodedata.normalize("NFKC", text).casefold()
+    seen = "".join(" " if one.isspace() else one for one in folded if one.isspace() or _seen(one))
+    return " ".join(seen.split())
+
+
+def _seen(sign: str) -> bool:
+    return unicodedata.category(sign) not in _UNSEEN
+
+
+def _field_names(schema: Any, depth: int = 0) -> frozenset[str]:
+    """What a schema calls the fields of objects: the developer's words."""
+    if depth > _DEEPEST or not isinstance(schema, Mapping | list):
+        return frozenset()
+    if isinstance(schema, list):
+        inside, fields = cast("Sequence[Any]", schema), None
+    else:
+        part = cast("Mapping[str, Any]", schema)
+        inside, fields = list(part.values()), part.get("properties")
+    named = frozenset(cast("Mapping[str, Any]", fields) if isinstance(fields, Mapping) else ())
+    return named.union(*(_field_names(one, depth + 1) for one in inside))
+
+
+def _leaves(value: Any, fields: frozenset[str] = frozenset(), depth: int = 0) -> Iterator[Any]:
+    """Every text and number in an argument; truth values and nothing at all name nothing.
+
+    A key of an object is one as well, where it is no name of a field.
+    """
+    if value is None or isinstance(value, bool) or value in ("", [], {}):
+        return
+    if depth < _DEEPEST and isinstance(value, Mapping):
+        for key, one in cast("Mapping[str, Any]", value).items():
+            yield from () if key in fields else (key,)
+            yield from _leaves(one, fields, depth + 1)
+    elif depth < _DEEPEST and isinstance(value, list | tuple):
+        for one in cast("Sequence[Any]", value):
+            yield from _leaves(one, fields, depth + 1)
+    else:
+        yield value
+
+
+def _declared(schema: Any) -> list[Any]:
+    """What the developer of a tool wrote into the schema of an argument."""
+    if not isinstance(schema, Mapping):
+        return []
+    told = cast("Mapping[str, Any]", schema)
+    choices = told.get("enum")
+    declared = list(cast("list[Any]", choices)) if isinstance(choices, list) else []
+    declared += [told[key] for key in ("const", "default") if key in told]
+    return [leaf for one in declared for leaf in _leaves(one)]
+
+
+def _stands_in_one(value: Any, trusted: Iterable[str]) -> bool:
+    if isinstance(value, int | float | Decimal):
+        number = Decimal(str(value))
+        return any(number in _numbers(_plain(text)) for text in trusted)
+    if not isinstance(value, str) or not all(one.isspace() or _seen(one) for one in value):
+        return False
+    plain = _plain(value)
+    return bool(plain) and any(_stands_in(plain, _plain(text)) for text in trusted)
+
+
+def _stands_in(value: str, text: str) -> bool:
+    """Whether a value stands in a text by itself, not as a part of a longer one."""
+    pattern = " ?".join(value) if _CODE.fullmatch(value) else re.escape(value)
+    return any(
+        not _BEFORE.match(text[max(found.start() - 1, 0) : found.start()])
+        and not _AFTER.match(text[found.end() : found.end() + 2])
+        for found in re.finditer(pattern, text)
+    )
+
+
+def _numbers(text: str) -> Iterator[Decimal]:
+    for found in _NUMBER.findall(text):
+        number = _number(found)
+        if number is not None:
+            yield number
+
+
+def _number(written: str) -> Decimal | None:
+    """A number as people write it: 1,500 and 1,500.50 and 1.500,50, but 1.500 is one and a half.
+
+    None where that cannot be told.
+    """
+    last = max(written.rfind("."), written.rfind(","))
+    groups = re.split("[.,]", written)
+    thirds = all(len(group) == 3 for group in groups[1:])
+    marks = {one for one in written if one in ".,"}
+    if len(marks) == 2 and written.count(written[last]) == 1:
+        return Decimal(re.sub("[.,]", "", written[:last]) + "." + written[last + 1 :])
+    if len(groups) == 1 or (thirds and (marks == {","} or (marks == {"."} and len(groups) > 2))):
+        return Decimal("".join(groups))
+    return Decimal(".".join(groups)) if len(groups) == 2 else None
+
+
+def _came_from(value: Any, memory: WorkingMemory) -> str:
+    """Who named the value, where working memory still tells."""
+    plain = _plain(str(value))
+    named = [
+        *(
+            one.source
+            for one in memory.percepts
+            if is_untrusted(one) and plain in _plain(one.content)
+        ),
+        *(one.action for one in memory.deeds if not one.internal and plain in _plain(one.result)),
+    ]
+    return f", only in text from {named[-1]}" if named else ""
+
+
+def _shown(value: Any) -> str:
+    shown = ascii(value) if isinstance(value, str) and not value.isprintable() else repr(value)
+    return shown if len(shown) <= _SHOWN else f"{shown[: _SHOWN - 1]}…"

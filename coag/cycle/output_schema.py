@@ -1,0 +1,700 @@
+"""Which form of an answer a phase asks the model for."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
+from enum import Enum
+from functools import cache, lru_cache
+from itertools import product
+from typing import Annotated, Any, Literal, TypeVar, cast, get_args, get_origin
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    Field,
+    ValidationError,
+    WithJsonSchema,
+    create_model,
+    model_validator,
+)
+from pydantic.fields import FieldInfo
+from pydantic.json_schema import SkipJsonSchema
+
+from coag.schema import (
+    ActionSpec,
+    Candidate,
+    GoalStatus,
+    Phase,
+    Prompt,
+    PromptMessage,
+    TokenUsage,
+    Verdict,
+)
+
+from .actions import RESPOND
+from .arguments import ARGUMENTS
+from .checks import check
+from .deps import AnyContext, Asked, Deps, prompt_for
+
+# ---- What the model is asked for in each phase: small, bounded forms, reasoning first ----
+
+
+MAX_CANDIDATES = 4
+BRIEF_CANDIDATES = 3
+_RESPOND = "respond"
+
+
+def _cut_text(limit: int) -> BeforeValidator:
+    return BeforeValidator(lambda value: value[:limit] if isinstance(value, str) else value)
+
+
+def _cut_list(limit: int) -> BeforeValidator:
+    return BeforeValidator(
+        lambda value: cast("list[Any]", value)[:limit] if isinstance(value, list) else value
+    )
+
+
+def _as_json_text(value: Any) -> Any:
+    """Models that were asked for JSON in a string sometimes give the object itself."""
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, dict) else value
+
+
+Sentence = Annotated[str, Field(max_length=240), _cut_text(240)]
+Paragraph = Annotated[str, Field(max_length=800), _cut_text(800)]
+Remark = Annotated[str, Field(max_length=80), _cut_text(80)]
+Phrase = Annotated[str, Field(max_length=40), _cut_text(40)]
+ArgumentsText = Annotated[str, Field(max_length=4_000), BeforeValidator(_as_json_text)]
+Score = Annotated[float, Field(ge=0.0, le=1.0)]
+ItemT = TypeVar("ItemT")
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """How a field is shown in the form of an answer, where its schema is not that of its type."""
+
+    form: str
+
+
+Listed = Annotated[Sequence[ItemT], Field(max_length=MAX_CANDIDATES), _cut_list(MAX_CANDIDATES)]
+_BriefList = Annotated[
+    Sequence[ItemT],
+    Field(
+        max_length=MAX_CANDIDATES,
+        json_schema_extra={"minItems": BRIEF_CANDIDATES, "maxItems": BRIEF_CANDIDATES},
+    ),
+    _cut_list(MAX_CANDIDATES),
+]
+"""So many are asked for, that there is a choice; fewer, or one more, are taken all the same."""
+
+
+class SummaryAnswer(BaseModel, frozen=True):
+    """What a model makes of the older part of a dialogue."""
+
+    summary: Annotated[str, Field(max_length=1_600), _cut_text(1_600)]
+
+
+class ReasoningAnswer(BaseModel, frozen=True):
+    """How the model sees the situation."""
+
+    situation: Paragraph
+    risks: Annotated[list[Sentence], Field(max_length=4), _cut_list(4)] = Field(
+        default_factory=list[str]
+    )
+    goal_status: GoalStatus = GoalStatus.OPEN
+
+
+class CandidateAnswer(BaseModel, frozen=True):
+    """One proposed action. `arguments` is a JSON object written as a string."""
+
+    reason: Sentence = ""
+    action: str = Field(max_length=64)
+    arguments: ArgumentsText = "{}"
+    expected_effect: Sentence = ""
+
+    def as_candidate(self, candidate_id: str) -> Candidate:
+        """The candidate that this answer proposes; an answer in plain text is taken as its text."""
+        plain = self.action == _RESPOND and not self.arguments.lstrip().startswith("{")
+        told = json.dumps({"text": self.arguments}, ensure_ascii=False)
+        return Candidate(
+            id=candidate_id,
+            action=self.action,
+            raw_arguments=told if plain and self.arguments.strip() else self.arguments,
+            reason=self.reason,
+            expected_effect=self.expected_effect,
+        )
+
+
+class ProposalAnswer(BaseModel, frozen=True):
+    """One to four actions, the most promising first."""
+
+    candidates: Listed[CandidateAnswer]
+
+
+class JudgementAnswer(BaseModel, frozen=True):
+    """What the model thinks of one numbered candidate."""
+
+    candidate: int
+    reason: Sentence = ""
+    score: Score
+
+
+class EvaluationAnswer(BaseModel, frozen=True):
+    """One judgement per candidate."""
+
+    evaluations: Listed[JudgementAnswer]
+
+
+class SelectionAnswer(BaseModel, frozen=True):
+    """The number of the chosen candidate."""
+
+    reason: Sentence = ""
+    choice: int
+
+
+class ScoredCandidateAnswer(CandidateAnswer, frozen=True):
+    """A proposed action with the model's own score."""
+
+    score: Score = 0.5
+
+    def as_candidate(self, candidate_id: str) -> Candidate:
+        """The candidate with its draft score."""
+        proposed = super().as_candidate(candidate_id)
+        return proposed.model_copy(update={"draft_score": self.score})
+
+
+class DeliberationAnswer(BaseModel, frozen=True):
+    """Reasoning, candidates and scores in one answer (`depth="compact"`)."""
+
+    situation: Paragraph
+    risks: Annotated[list[Sentence], Field(max_length=4), _cut_list(4)] = Field(
+        default_factory=list[str]
+    )
+    goal_status: GoalStatus = GoalStatus.OPEN
+    candidates: Listed[ScoredCandidateAnswer]
+
+
+class BriefReasoningAnswer(ReasoningAnswer, frozen=True):
+    """How the model sees the situation, in a sentence."""
+
+    situation: Remark
+    risks: SkipJsonSchema[list[Sentence]] = Field(default_factory=list[str])
+    goal_status: SkipJsonSchema[GoalStatus] = GoalStatus.OPEN
+
+
+class BriefCandidateAnswer(CandidateAnswer, frozen=True):
+    """One proposed action, without a word."""
+
+    reason: SkipJsonSchema[Sentence] = ""
+    expected_effect: SkipJsonSchema[Sentence] = ""
+
+
+class BriefProposalAnswer(ProposalAnswer, frozen=True):
+    """Three actions, the most promising first."""
+
+    candidates: _BriefList[BriefCandidateAnswer]
+
+
+class BriefJudgementAnswer(JudgementAnswer, frozen=True):
+    """What one numbered candidate is worth, without a word."""
+
+    reason: SkipJsonSchema[Sentence] = ""
+
+
+class BriefEvaluationAnswer(EvaluationAnswer, frozen=True):
+    """One score per candidate."""
+
+    evaluations: Listed[BriefJudgementAnswer]
+
+
+class BriefSelectionAnswer(SelectionAnswer, frozen=True):
+    """The number of the chosen candidate, with a short reason."""
+
+    reason: Phrase = ""
+
+
+class BriefScoredCandidateAnswer(ScoredCandidateAnswer, frozen=True):
+    """A proposed action and the model's own score."""
+
+    reason: SkipJsonSchema[Sentence] = ""
+    expected_effect: SkipJsonSchema[Sentence] = ""
+
+
+class BriefDeliberationAnswer(DeliberationAnswer, frozen=True):
+    """A sentence on the situation, and three scored candidates."""
+
+    situation: Remark
+    risks: SkipJsonSchema[list[Sentence]] = Field(default_factory=list[str])
+    goal_status: SkipJsonSchema[GoalStatus] = GoalStatus.OPEN
+    candidates: _BriefList[BriefScoredCandidateAnswer]
+
+
+FormT = TypeVar("FormT", ProposalAnswer, DeliberationAnswer)
+
+
+def candidates_of(answer: type[ProposalAnswer] | type[DeliberationAnswer]) -> type[CandidateAnswer]:
+    """The form of each candidate in an answer."""
+    listed: Any = answer.model_fields["candidates"].annotation
+    return get_args(listed)[0]
+
+
+def with_candidates(answer: type[FormT], candidate: type[CandidateAnswer]) -> type[FormT]:
+    """The same form with another one of its candidates."""
+    brief = candidates_of(answer) in (BriefCandidateAnswer, BriefScoredCandidateAnswer)
+    items: Any = _BriefList[candidate] if brief else Listed[candidate]
+    return create_model(answer.__name__, __base__=answer, candidates=(items, ...))
+
+
+@cache
+def form_of(answer: type[BaseModel]) -> str:
+    """One line that shows a model the form of its answer."""
+    return f"Answer with one JSON object of this form: {_example(answer)}"
+
+
+def _example(model: type[BaseModel]) -> str:
+    asked = model.model_json_schema()["properties"]
+    fields = (
+        f'"{name}": {_shown(field) or _placeholder(name, field.annotation)}'
+        for name, field in model.model_fields.items()
+        if name in asked
+    )
+    return "{" + ", ".join(fields) + "}"
+
+
+def _shown(field: FieldInfo) -> str:
+    """What a field says of its own form; empty where its type says it all."""
+    return next((each.form for each in field.metadata if isinstance(each, Shown)), "")
+
+
+def _placeholder(name: str, annotation: Any) -> str:
+    if name == "arguments":
+        return '"the arguments as a JSON object, or {}"'
+    if name == "action":
+        return '"the name of one available action"'
+    origin = get_origin(annotation)
+    if origin in (list, Sequence):
+        return f"[{_placeholder('', get_args(annotation)[0])}]"
+    if origin is Annotated:
+        return _placeholder(name, get_args(annotation)[0])
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return _example(annotation)
+    if isinstance(annotation, type) and issubclass(annotation, Enum):
+        return '"' + "|".join(str(member.value) for member in annotation) + '"'
+    if annotation is int:
+        return "1"
+    return "0.5" if annotation is float else '"..."'
+
+
+SPOKEN = json.dumps({"text": "..."})
+"""Arguments by which an answer is judged before it is written."""
+MOST_CALLS = 12
+"""Calls of one action that are written out; one that has more is listed by its name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Calls:
+    """The calls that an answer may name."""
+
+    names: tuple[str, ...]
+    """What may stand for an action: `move direction=east`, or the name of an action whose
+    arguments cannot be counted."""
+    written: tuple[tuple[str, str, str], ...]
+    """For each call that is written out: how, the action, and its arguments as JSON."""
+
+    def judged(self) -> list[tuple[str, str]]:
+        """The calls that can be judged before they are made, as action and arguments.
+
+        An answer in words counts as one, whatever its words.
+        """
+        whole = [(name, given) for shown, name, given in self.written if shown in self.names]
+        return [*whole, *((name, SPOKEN) for name in self.names if name == _RESPOND)]
+
+    def without(self, rejected: Set[tuple[str, str]]) -> Calls:
+        """These calls but for rejected ones (action and arguments); all, if fewer than two stay."""
+        gone = {shown for shown, name, given in self.written if (name, given) in rejected}
+        gone |= {name for name in self.names if (name, SPOKEN) in rejected}
+        left = tuple(name for name in self.names if name not in gone)
+        return Calls(left, self.written) if len(left) > 1 else self
+
+
+def calls_of(specs: Sequence[ActionSpec]) -> Calls:
+    """Every call of the actions whose arguments can be counted, and the names of the others."""
+    names: list[str] = []
+    written: list[tuple[str, str, str]] = []
+    for spec in specs:
+        choices = _choices(spec)
+        if choices is None:
+            names.append(spec.name)
+            continue
+        for values in product(*choices.values()):
+            given = dict(zip(choices, values, strict=True))
+            shown = " ".join([spec.name, *(f"{key}={_argument_text(given[key])}" for key in given)])
+            names.append(shown)
+            written.append((shown, spec.name, json.dumps(given, ensure_ascii=False)))
+    return Calls(tuple(names), tuple(written))
+
+
+def _choices(spec: ActionSpec) -> dict[str, list[Any]] | None:
+    """For each argument the values that it may have; None where they cannot be counted."""
+    properties = cast("Mapping[str, Any]", spec.parameters.get("properties") or {})
+    choices = {name: _values(schema) for name, schema in properties.items()}
+    count = 1
+    for values in choices.values():
+        count *= len(values)
+    return choices if 0 < count <= MOST_CALLS else None
+
+
+def _values(schema: Any) -> list[Any]:
+    if not isinstance(schema, Mapping):
+        return []
+    told = cast("Mapping[str, Any]", schema)
+    if "const" in told:
+        return [told["const"]]
+    listed: Any = told.get("enum")
+    if isinstance(listed, list):
+        return cast("list[Any]", listed)
+    return [True, False] if told.get("type") == "boolean" else []
+
+
+def _argument_text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+@lru_cache(maxsize=256)
+def with_enumerated_actions(answer: type[FormT], names: tuple[str, ...]) -> type[FormT]:
+    """The same form with `action` limited to the given names."""
+    base = candidates_of(answer)
+    action: Any = Literal[names]
+    return with_candidates(answer, create_model(base.__name__, __base__=base, action=(action, ...)))
+
+
+@lru_cache(maxsize=256)
+def with_enumerated_calls(answer: type[FormT], calls: Calls) -> type[FormT]:
+    """The same form with `action` listing whole calls.
+
+    The list stands in the schema alone. What is written otherwise, by a server that enforces
+    nothing, is taken as it is, and judged in Evaluation.
+    """
+    return with_candidates(answer, naming_calls(answer, calls))
+
+
+def naming_calls(answer: type[FormT], calls: Calls) -> type[CandidateAnswer]:
+    """The form of a candidate in an answer, with `action` listing whole calls."""
+    base = candidates_of(answer)
+    table = {shown: (name, given) for shown, name, given in calls.written}
+
+    def unfold(value: Any) -> Any:
+        if not isinstance(value, dict):
+            return value
+        told = cast("dict[str, Any]", value)
+        found = table.get(str(told.get("action")))
+        if found is None or told["action"] == found[0]:
+            return told
+        return {**told, "action": found[0], "arguments": found[1]}
+
+    listed = {"type": "string", "enum": list(calls.names)}
+    action: Any = Annotated[str, WithJsonSchema(listed)]
+    return create_model(
+        base.__name__,
+        __base__=base,
+        __validators__={"unfold": cast("Any", model_validator(mode="before")(unfold))},
+        action=(action, ...),
+    )
+
+
+# ---- Candidates as a ranking of calls, and numbered scores, for servers that enforce schemas ----
+#
+# Asked for a list of candidates, a small model writes one and the same call three times. In a
+# ranking the schema lists, for each call that may come first, only others for the places after
+# it. The order takes the place of scores, as where language models rank a list of passages (Sun
+# et al. 2023, RankGPT).
+
+
+PLACES = ("best", "second", "third")
+"""What is asked for, the most promising first."""
+DRAFTS = (0.8, 0.6, 0.4)
+"""Draft scores by place, where a ranking has to do without numbers."""
+_ARGUMENTS = 160
+"""Characters of arguments that a ranking has room for."""
+_WAYS = 30
+"""Beginnings of a ranking that a schema spells out; of more, the third may repeat the second."""
+
+
+@lru_cache(maxsize=256)
+def with_ranked_calls(answer: type[FormT], calls: Calls) -> type[FormT]:
+    """The same form with `candidates` as a ranking of the calls that may be named.
+
+    What comes as a list all the same, from a server that enforces nothing, is taken as one.
+
+    Args:
+        answer: A form of Proposal, or of a whole deliberation.
+        calls: What may be named; see `can_be_ranked`.
+    """
+    item = naming_calls(answer, calls)
+    listed: Any = Annotated[
+        Listed[item],
+        BeforeValidator(_in_order),
+        WithJsonSchema({"anyOf": list(_rankings(calls))}),
+        Shown('{"best": "...", "second": "...", "third": "..."}'),
+    ]
+    return create_model(answer.__name__, __base__=answer, candidates=(listed, ...))
+
+
+@lru_cache(maxsize=64)
+def with_numbered_scores(answer: type[EvaluationAnswer], count: int) -> type[EvaluationAnswer]:
+    """The same form with `evaluations` as a score under each candidate's number, none left out.
+
+    Asked for a list of judgements, a small model judges the first candidate and ends.
+
+    Args:
+        answer: A form of Evaluation.
+        count: How many candidates there are to judge; 1 or more.
+    """
+    numbers = [str(number) for number in range(1, count + 1)]
+    shown = ", ".join(f'"{number}": score' for number in numbers)
+    listed: Any = Annotated[
+        Listed[JudgementAnswer],
+        BeforeValidator(_judgements),
+        WithJsonSchema(_object({number: {"type": "number"} for number in numbers})),
+        Shown(f"{{{shown}}}"),
+    ]
+    return create_model(answer.__name__, __base__=answer, evaluations=(listed, ...))
+
+
+def _judgements(value: Any) -> Any:
+    """Numbered scores as a list of judgements; anything else as it is."""
+    if not isinstance(value, dict):
+        return value
+    scores = cast("dict[str, Any]", value)
+    return [{"candidate": number, "score": score} for number, score in scores.items()]
+
+
+def can_be_ranked(calls: Calls) -> bool:
+    """Whether there is a choice of whole calls, and one that a schema can list."""
+    return len(_whole(calls)) >= 2 and len(calls.names) <= MOST_CALLS
+
+
+def _whole(calls: Calls) -> list[str]:
+    """The calls that are written out with their arguments; the others are names of actions."""
+    written = {shown for shown, _, _ in calls.written}
+    return [name for name in calls.names if name in written]
+
+
+def _in_order(value: Any) -> Any:
+    """A ranking as a list of candidates with draft scores; anything else as it is."""
+    if not isinstance(value, dict):
+        return value
+    ranking = cast("dict[str, Any]", value)
+    listed = [
+        {"action": ranking[place], "score": score}
+        for place, score in zip(PLACES, DRAFTS, strict=True)
+        if place in ranking
+    ]
+    if listed and "arguments" in ranking:
+        listed[0]["arguments"] = ranking["arguments"]
+    return listed
+
+
+def _rankings(calls: Calls) -> Iterator[dict[str, Any]]:
+    """A schema for each call that may be best and, where they are not too many, each second one."""
+    whole = _whole(calls)
+    for first in calls.names:
+        others = [name for name in whole if name != first]
+        few = len(calls.names) * len(others) <= _WAYS
+        seconds = [[name] for name in others] if few else [others]
+        for second in seconds or [[]]:
+            third = [name for name in others if second != [name]]
+            yield _ranking(first, second, third, free=first not in whole)
+
+
+def _ranking(
+    best: str, second: Sequence[str], third: Sequence[str], *, free: bool
+) -> dict[str, Any]:
+    """The schema of a ranking; a place for which no call is left is not asked for.
+
+    An action whose arguments are free stands in the first place alone, with them beside it.
+    """
+    slots: dict[str, Any] = {"best": {"type": "string", "enum": [best]}}
+    if free:
+        slots["arguments"] = {"type": "string", "maxLength": _ARGUMENTS}
+    for place, names in (("second", second), ("third", third)):
+        if names:
+            slots[place] = {"type": "string", "enum": list(names)}
+    return _object(slots)
+
+
+def _object(properties: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+# ---- Which form of an answer a phase asks for, by the settings ----
+
+
+_TOLD = 2_000
+"""Characters of a note on what is not offered."""
+OFFER = "offer"
+"""Id of a candidate that nobody proposed: a call that is judged before it is offered."""
+NOT_OFFERED = "not_offered"
+"""What a note on calls that are forbidden now is about."""
+
+
+def reasoning_form(deps: Deps) -> type[ReasoningAnswer]:
+    """How Reasoning is asked."""
+    return BriefReasoningAnswer if deps.settings.answers == "brief" else ReasoningAnswer
+
+
+def evaluation_form(deps: Deps, count: int) -> type[EvaluationAnswer]:
+    """How Evaluation is asked about so many candidates."""
+    if deps.settings.answers == "brief":
+        return with_numbered_scores(BriefEvaluationAnswer, count)
+    return EvaluationAnswer
+
+
+def selection_form(deps: Deps) -> type[SelectionAnswer]:
+    """How Selection is asked."""
+    return BriefSelectionAnswer if deps.settings.answers == "brief" else SelectionAnswer
+
+
+async def proposal_form(context: AnyContext, deps: Deps) -> type[ProposalAnswer]:
+    """How Proposal is asked."""
+    brief = deps.settings.answers == "brief"
+    return await _limited(BriefProposalAnswer if brief else ProposalAnswer, context, deps)
+
+
+async def deliberation_form(context: AnyContext, deps: Deps) -> type[DeliberationAnswer]:
+    """How reasoning, candidates and scores are asked in one."""
+    brief = deps.settings.answers == "brief"
+    return await _limited(BriefDeliberationAnswer if brief else DeliberationAnswer, context, deps)
+
+
+async def _limited(answer: type[FormT], context: AnyContext, deps: Deps) -> type[FormT]:
+    """The form with the actions that may be written, as the settings want them enumerated."""
+    if not deps.settings.enumerate_actions:
+        return answer
+    specs = await deps.actions.specs()
+    if deps.settings.enumerate_actions is True:
+        return with_enumerated_actions(answer, tuple(specs))
+    every = calls_of(tuple(specs.values()))
+    calls = every.without(_rejected(context))
+    if deps.settings.enumerate_actions == "allowed":
+        calls = _allowed(calls, specs, context, deps)
+    if deps.settings.answers == "brief" and can_be_ranked(every):
+        return with_ranked_calls(answer, calls)
+    return with_enumerated_calls(answer, calls)
+
+
+def _allowed(
+    calls: Calls, specs: Mapping[str, ActionSpec], context: AnyContext, deps: Deps
+) -> Calls:
+    """The calls that nothing in force forbids now; the trace is told of the others."""
+    dead: dict[tuple[str, str], Verdict] = {}
+    for action, arguments in calls.judged():
+        candidate = Candidate(id=OFFER, action=action, raw_arguments=arguments)
+        died_of = check(candidate, specs, context, deps).died_of
+        if died_of is not None and died_of.constraint != ARGUMENTS:
+            dead[action, arguments] = died_of
+    left = calls.without(dead.keys())
+    if dead:
+        _tell(dead, context, deps, offered=left is calls)
+    return left
+
+
+def _tell(
+    dead: Mapping[tuple[str, str], Verdict], context: AnyContext, deps: Deps, *, offered: bool
+) -> None:
+    """Notes which calls are forbidden now; the details hold what a replay needs to say so again."""
+    told = [
+        f"{action} {arguments}: {verdict.constraint}: {verdict.reason}"
+        for (action, arguments), verdict in dead.items()
+    ]
+    found = [
+        {
+            "action": action,
+            "arguments": arguments,
+            "constraint": verdict.constraint,
+            "reason": verdict.reason,
+        }
+        for (action, arguments), verdict in dead.items()
+    ]
+    how = "Forbidden now, but offered, for lack of others" if offered else "Not offered now"
+    deps.note(context, NOT_OFFERED, f"{how}: {'; '.join(told)}"[:_TOLD], forbidden=found)
+
+
+def _rejected(context: AnyContext) -> set[tuple[str, str]]:
+    """Calls that were rejected since the last action in the environment.
+
+    Nothing has been done since, so that they would be rejected once more.
+    """
+    memory = context.working_memory
+    acted = max((deed.cycle for deed in memory.deeds if not deed.internal), default=0)
+    return {(gone.action, gone.raw_arguments) for gone in memory.rejections if gone.cycle > acted}
+
+
+# ---- Giving the answer of a turn the form that was asked for (`output_content_type`) ----
+
+
+FORM = "Give that answer once more, complete, in the form that is asked for."
+
+
+async def form_text(
+    text: str, prompt: Prompt, phase: Phase, context: AnyContext, deps: Deps
+) -> Asked[str]:
+    """A text as arguments of `respond`: as it is, or in the form of the turn's answer.
+
+    A text that has the form already is taken; any other one the model is asked to give again.
+    """
+    if deps.answer_type is None:
+        return Asked(json.dumps({"text": text}, ensure_ascii=False), TokenUsage())
+    if (formed := _formed(text, deps)) is not None:
+        return Asked(formed, TokenUsage())
+    said = PromptMessage(role="assistant", content=text)
+    again = (*prompt, said, PromptMessage(role="user", content=FORM))
+    cycle = context.working_memory.cycle
+    asked = await deps.ask(again, deps.answer_type, phase=phase, cycle=cycle)
+    if asked.value is None:
+        problem = f"The answer did not come in the form of {deps.answer_type.__name__}."
+        return Asked(None, asked.usage, f"{problem} {asked.problem}")
+    return Asked(asked.value.model_dump_json(), asked.usage)
+
+
+async def form_answers(
+    candidates: Sequence[Candidate],
+    phase: Phase,
+    context: AnyContext,
+    deps: Deps,
+    *,
+    procedure: str | None = None,
+) -> tuple[tuple[Candidate, ...], TokenUsage]:
+    """The candidates, those that answer in the form of the turn's answer.
+
+    One that cannot be brought into it stays as it is, and dies of its arguments in Evaluation.
+    """
+    if deps.answer_type is None:
+        return tuple(candidates), TokenUsage()
+    usage, ready = TokenUsage(), list[Candidate]()
+    for candidate in candidates:
+        if candidate.action != RESPOND.name or _formed(candidate.raw_arguments, deps):
+            ready.append(candidate)
+            continue
+        prompt = await prompt_for(phase, context, deps, form="", procedure=procedure)
+        asked = await form_text(candidate.raw_arguments, prompt, phase, context, deps)
+        usage += asked.usage
+        arguments = asked.value or candidate.raw_arguments
+        ready.append(candidate.model_copy(update={"raw_arguments": arguments}))
+    return tuple(ready), usage
+
+
+def _formed(text: str, deps: Deps) -> str | None:
+    """The text, if it is JSON of the answer's form."""
+    if deps.answer_type is None:
+        return text
+    try:
+        return deps.answer_type.model_validate_json(text).model_dump_json()
+    except (ValidationError, ValueError):
+        return None

@@ -1,0 +1,96 @@
+"""Reasoning: the model's understanding of the situation; nothing is proposed for execution."""
+
+from __future__ import annotations
+
+from coag.schema import Candidate, Phase, ReasoningOutcome
+
+from .deps import AnyContext, Asked, Deps, ask_phase, leaves_out
+from .native import propose_natively
+from .output_schema import (
+    DeliberationAnswer,
+    ReasoningAnswer,
+    deliberation_form,
+    form_answers,
+    form_of,
+    reasoning_form,
+)
+
+UNUSABLE = "The model gave no usable answer:"
+
+
+async def reason(context: AnyContext, deps: Deps) -> ReasoningOutcome:
+    """Asks the model how things stand; with `depth="compact"` also for scored candidates.
+
+    Where the settings leave reasoning out, the outcome is empty.
+    """
+    if leaves_out("reasoning", context, deps):
+        cycle = context.working_memory.cycle
+        return ReasoningOutcome(cycle=cycle, at=deps.clock.now(), situation="")
+    if deps.settings.depth == "compact" and deps.settings.proposal == "native":
+        return await _offer(context, deps)
+    if deps.settings.depth == "compact":
+        return await _deliberate(context, deps)
+    answer = reasoning_form(deps)
+    asked = await ask_phase(Phase.REASONING, answer, context, deps, form=form_of(answer))
+    return _outcome(context, deps, asked, ())
+
+
+async def _offer(context: AnyContext, deps: Deps) -> ReasoningOutcome:
+    """Compact and native: the one call is the one that offers the tools."""
+    proposed = await propose_natively(Phase.REASONING, context, deps)
+    if proposed.problem:
+        deps.note(context, "fallback", proposed.problem, phase="reasoning")
+    return ReasoningOutcome(
+        cycle=context.working_memory.cycle,
+        at=deps.clock.now(),
+        usage=proposed.usage,
+        situation=proposed.problem,
+        thought=proposed.thought,
+        drafts=proposed.candidates,
+    )
+
+
+async def _deliberate(context: AnyContext, deps: Deps) -> ReasoningOutcome:
+    answer = await deliberation_form(context, deps)
+    asked = await ask_phase(
+        Phase.REASONING,
+        answer,
+        context,
+        deps,
+        form=form_of(answer),
+        procedure="deliberation",
+    )
+    drafts, usage = await form_answers(
+        [
+            draft.as_candidate(deps.ids("candidate"))
+            for draft in (asked.value.candidates if asked.value else ())
+        ],
+        Phase.REASONING,
+        context,
+        deps,
+        procedure="deliberation",
+    )
+    outcome = _outcome(context, deps, asked, drafts)
+    return outcome.model_copy(update={"usage": outcome.usage + usage})
+
+
+def _outcome(
+    context: AnyContext,
+    deps: Deps,
+    asked: Asked[ReasoningAnswer] | Asked[DeliberationAnswer],
+    drafts: tuple[Candidate, ...],
+) -> ReasoningOutcome:
+    at, cycle = deps.clock.now(), context.working_memory.cycle
+    if asked.value is None:
+        situation = f"{UNUSABLE} {asked.problem}"
+        deps.note(context, "fallback", situation, phase="reasoning")
+        return ReasoningOutcome(cycle=cycle, at=at, usage=asked.usage, situation=situation)
+    return ReasoningOutcome(
+        cycle=cycle,
+        at=at,
+        usage=asked.usage,
+        situation=asked.value.situation,
+        risks=tuple(asked.value.risks),
+        goal_status=asked.value.goal_status,
+        drafts=drafts,
+    )

@@ -1,0 +1,81 @@
+"""Retrieval: what long-term memory holds on the situation; pins what holds for the cycle."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from coag.context import DATA_RULE, fitting, render_section
+from coag.memory import Recall
+from coag.schema import PerceptKind, Phase, PromptMessage, RetrievalOutcome, TokenUsage
+
+from .deps import AnyContext, Deps, leaves_out
+from .output_schema import SummaryAnswer, form_of
+
+DIALOGUE_K = 3
+"""Pieces of what was said before the dialogue that is kept, recalled beside the records."""
+
+
+async def retrieve(context: AnyContext, deps: Deps) -> RetrievalOutcome:
+    """Recalls records for the context's query, as far as the prompt has room for them.
+
+    Pins procedures and constraints.
+
+    A memory that fails costs the recall, not the turn: the trace notes it. Where the settings
+    leave retrieval out, memory is not asked.
+    """
+    await context.refresh_dialogue()
+    left_out = leaves_out("retrieval", context, deps)
+    query = context.retrieval_query()
+    usage, summary, summarized = await _summarized(context, deps)
+    where = context.episodic_filter()
+    scope = context.memory_scope()
+    recall = Recall()
+    if deps.memory is not None and query and deps.settings.recall_k and not left_out:
+        memory = context.memory_for_now(deps.memory)
+        found = await context.retrieve_ltms(memory, k=deps.settings.recall_k)
+        known = {*(one.record.id for one in found.records), *found.left_out}
+        said = await context.recall_dialogue(k=DIALOGUE_K)
+        said = [one for one in said if one.record.id not in known]  # a replay's memory tells all
+        room = context.budgets.recall_room(context.working_memory.limits)
+        recall = fitting(replace(found, records=(*found.records, *said)), room)
+        for problem in recall.problems:
+            deps.note(context, "memory", problem, phase=Phase.RETRIEVAL.value)
+    return RetrievalOutcome(
+        cycle=context.working_memory.cycle + 1,
+        at=deps.clock.now(),
+        usage=usage,
+        summary=summary,
+        summarized=summarized,
+        query=query,
+        filter=where,
+        memory_scope=scope,
+        records=tuple(recall.records),
+        left_out=recall.left_out,
+        procedures=dict(deps.procedures.pin()),
+        constraints=deps.constraints.pin(),
+    )
+
+
+async def _summarized(context: AnyContext, deps: Deps) -> tuple[TokenUsage, str, int]:
+    """The model's summary of what has left the dialogue, and of how many messages it is.
+
+    Asked for once a turn at most. An answer that cannot be used leaves what the rules kept.
+    """
+    memory = context.working_memory
+    heard = any(one.kind is PerceptKind.MESSAGE for one in memory.percepts)
+    due = context.to_summarize() if deps.settings.summarize and heard else None
+    if due is None:
+        return TokenUsage(), "", 0
+    section, covered = due
+    told = deps.procedures.render("summary", context.procedure_values())
+    system = f"{told}\n\n{form_of(SummaryAnswer)}\n\n{DATA_RULE}"
+    prompt = (
+        PromptMessage(role="system", content=system),
+        PromptMessage(role="user", content=render_section(section), sections=(section,)),
+    )
+    asked = await deps.ask(prompt, SummaryAnswer, phase=Phase.RETRIEVAL, cycle=memory.cycle + 1)
+    if asked.value is None or not asked.value.summary.strip():
+        problem = asked.problem or "The summary was empty."
+        deps.note(context, "fallback", problem, phase=Phase.RETRIEVAL.value)
+        return asked.usage, "", 0
+    return asked.usage, asked.value.summary.strip(), covered

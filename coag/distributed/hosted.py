@@ -1,0 +1,572 @@
+"""An agent on a worker: its turns, begun once and followed from afar."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import uuid
+from collections import OrderedDict, deque
+from collections.abc import AsyncGenerator, Callable
+from typing import Any
+
+from autogen_agentchat.base import Response
+from autogen_core import CancellationToken
+
+from coag.agent import CoagAgent
+from coag.errors import CoagError
+
+from .places import (
+    JOURNAL,
+    AgentFactory,
+    AgentPlace,
+    Begun,
+    Ended,
+    Journal,
+    Opened,
+    OpenedAgent,
+    Unsettled,
+    open_agent,
+    run_names,
+)
+from .wire import (
+    Answer,
+    Begin,
+    Cancel,
+    Close,
+    Describe,
+    Described,
+    Done,
+    Failed,
+    FailureKind,
+    Follow,
+    Item,
+    Limits,
+    LoadState,
+    Message,
+    MessageCodec,
+    Operation,
+    Pause,
+    Progress,
+    RemoteFailure,
+    Request,
+    Reset,
+    Resume,
+    Saved,
+    SaveState,
+    Working,
+)
+
+# ---- One turn of a hosted agent: it runs here, and is asked after from elsewhere ----
+
+
+TurnStream = AsyncGenerator[Message | Response, None]
+"""What `ChatAgent.on_messages_stream` gives."""
+
+_ENVELOPE = 1_024
+"""Bytes of an answer around its items."""
+
+
+def failure_of(error: BaseException) -> RemoteFailure:
+    """What of an exception crosses the wire: its type's name and its text."""
+    kind = "cancelled" if isinstance(error, asyncio.CancelledError) else "raised"
+    problem = str(error) or "(no message)"
+    return RemoteFailure(kind=kind, problem=problem[:10_000], error_type=type(error).__name__)
+
+
+class HostedTurn:
+    """Runs a turn and keeps what it brings until the client has it.
+
+    Args:
+        turn: The turn's id.
+        epoch: Names this process's numbering of items.
+        codec: Turns messages into JSON.
+        limits: Bounds.
+        on_end: Told the turn once, when it has ended and before anybody learns of it.
+    """
+
+    def __init__(
+        self,
+        turn: str,
+        epoch: str,
+        codec: MessageCodec,
+        limits: Limits,
+        on_end: Callable[[HostedTurn], None],
+    ) -> None:
+        self.id = turn
+        self.ended = False
+        self.failure: RemoteFailure | None = None
+        self.response: Item | None = None
+        self._epoch = epoch
+        self._codec = codec
+        self._limits = limits
+        self._on_end = on_end
+        self._items: deque[tuple[Item, int]] = deque()
+        self._first = 0
+        self._numbers: dict[str, int] = {}
+        self._changed = asyncio.Event()
+        self._room = asyncio.Event()
+        self._token = CancellationToken()
+        self._task: asyncio.Task[None] | None = None
+        self._lease: asyncio.TimerHandle | None = None
+        self._why = ""
+
+    @property
+    def running(self) -> bool:
+        """True from its beginning to its end."""
+        return self._task is not None and not self.ended
+
+    def begin(self, stream: Callable[[CancellationToken], TurnStream]) -> None:
+        """Lets the turn run; what it brings is had from `progress`."""
+        self._renew_lease()
+        self._task = asyncio.create_task(self._run(stream))
+
+    def end(self, *, response: Item | None = None, failure: RemoteFailure | None = None) -> None:
+        """Ends a turn that did not run here, with what is known of it."""
+        self.response, self.failure, self.ended = response, failure, True
+        if response is not None:
+            self._items.append((response, _size(response)))
+
+    async def progress(self, epoch: str, after: int) -> Progress | Failed:
+        """What it brought after that many items; waits a moment where there is nothing new.
+
+        A failure is told when there is nothing else left to tell.
+        """
+        self._renew_lease()
+        if epoch == self._epoch:
+            self._drop_until(after)
+        if not self.ended and not self._items:
+            await self._wait_for_change()
+        if self.failure is not None and not self._items:
+            return Failed(failure=self.failure)
+        return Progress(epoch=self._epoch, first=self._first, items=self._fitting())
+
+    async def cancel(self, why: str) -> None:
+        """Cancels the turn and returns when it has ended.
+
+        The agent is asked by its token; one that does not listen is cancelled as a task.
+        """
+        task = self._task
+        if task is None or self.ended:
+            return
+        self._why = self._why or why
+        self._token.cancel()
+        _, still = await asyncio.wait([task], timeout=self._limits.cancel / 2)
+        if still:
+            task.cancel()
+            await asyncio.wait([task], timeout=self._limits.cancel / 2)
+
+    async def _run(self, stream: Callable[[CancellationToken], TurnStream]) -> None:
+        try:
+            await self._take_all(stream(self._token))
+            if self.response is None and self.failure is None:
+                told = "The agent's stream ended without a response."
+                self.failure = RemoteFailure(kind="raised", problem=told, error_type="TypeError")
+        except (
+            Exception,
+            asyncio.CancelledError,
+        ) as error:  # the outermost guard: the client must learn of it
+            self.failure = self._failure_of(error)
+        finally:
+            self._end_running()
+
+    def _failure_of(self, error: BaseException) -> RemoteFailure:
+        if self._why and isinstance(error, asyncio.CancelledError):
+            return RemoteFailure(kind="cancelled", problem=self._why)
+        return failure_of(error)
+
+    async def _take_all(self, stream: TurnStream) -> None:
+        try:
+            async for brought in stream:
+                item = self._item(brought)
+                size = _size(item)
+                if size > self._limits.max_bytes - _ENVELOPE:
+                    self.failure = self._too_large(item, size)
+                    return
+                self._add(item, size)
+                if item.response:
+                    self.response = item
+                    return
+                await self._wait_for_room()
+        finally:
+            await stream.aclose()
+
+    def _item(self, brought: Message | Response) -> Item:
+        if not isinstance(brought, Response):
+            self._numbers[brought.id] = self._first + len(self._items)
+            return Item(message=self._codec.dump(brought))
+        inner: tuple[int | dict[str, Any], ...] | None = None
+        if brought.inner_messages is not None:
+            inner = tuple(
+                self._numbers[message.id]
+                if message.id in self._numbers
+                else self._codec.dump(message)
+                for message in brought.inner_messages
+            )
+        return Item(message=self._codec.dump(brought.chat_message), response=True, inner=inner)
+
+    def _too_large(self, item: Item, size: int) -> RemoteFailure:
+        return RemoteFailure(
+            kind="too_large",
+            problem=(
+                f"A {item.message['type']} of the turn takes {size} bytes; a message may take "
+                f"{self._limits.max_bytes}. Let the agent answer with less or with a reference, "
+                "or give host, workers and clients Limits(max_bytes=...)."
+            ),
+        )
+
+    def _add(self, item: Item, size: int) -> None:
+        self._items.append((item, size))
+        self._changed.set()
+
+    def _fitting(self) -> tuple[Item, ...]:
+        """As many of the items as one answer holds; one at least."""
+        fitting: list[Item] = []
+        left = self._limits.max_bytes - _ENVELOPE
+        for item, size in self._items:
+            left -= size
+            if fitting and left < 0:
+                break
+            fitting.append(item)
+        return tuple(fitting)
+
+    def _drop_until(self, number: int) -> None:
+        """Forgets items that the client has, but not the response: it may be asked for again."""
+        while self._items and self._first < number and self._items[0][0] is not self.response:
+            self._items.popleft()
+            self._first += 1
+        if len(self._items) < self._limits.items:
+            self._room.set()
+
+    async def _wait_for_room(self) -> None:
+        while len(self._items) >= self._limits.items:
+            self._room.clear()
+            await self._room.wait()
+
+    async def _wait_for_change(self) -> None:
+        self._changed.clear()
+        try:
+            async with asyncio.timeout(self._limits.poll):
+                await self._changed.wait()
+        except TimeoutError:
+            return
+
+    def _renew_lease(self) -> None:
+        if self._lease is not None:
+            self._lease.cancel()
+        if not self.ended:
+            loop = asyncio.get_running_loop()
+            self._lease = loop.call_later(self._limits.lease, self._abandon)
+
+    def _abandon(self) -> None:
+        self._why = f"Nobody had asked after the turn for {self._limits.lease:g} s."
+        self._token.cancel()
+        if self._task is not None:  # it is asked first, and ended where it does not listen
+            loop = asyncio.get_running_loop()
+            self._lease = loop.call_later(self._limits.cancel, self._task.cancel)
+
+    def _end_running(self) -> None:
+        if self._lease is not None:
+            self._lease.cancel()
+        self._numbers.clear()
+        self.ended = True
+        try:
+            self._on_end(self)
+        except CoagError as error:  # an answer that could not be kept is not given
+            self.failure = failure_of(error)
+            self._items.clear()
+        self._changed.set()
+
+
+def _size(item: Item) -> int:
+    """Bytes that an item takes within an envelope: JSON within JSON, so quotes count double."""
+    text = json.dumps(item.model_dump())
+    return len(text) + text.count('"') + text.count("\\") + 1
+
+
+class TurnBook:
+    """Finds turns by id, so that one which is sent again is not run again.
+
+    Args:
+        limits: How many are kept.
+    """
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._turns: OrderedDict[str, HostedTurn] = OrderedDict()
+        self._forgotten: OrderedDict[str, None] = OrderedDict()
+
+    @property
+    def running(self) -> HostedTurn | None:
+        """The turn that the agent is in."""
+        return next((turn for turn in reversed(self._turns.values()) if turn.running), None)
+
+    def add(self, turn: HostedTurn) -> None:
+        """Takes in a turn; of the oldest ones that have ended only the ids stay."""
+        self._turns[turn.id] = turn
+        over = len(self._turns) - self._limits.turns_kept
+        for old in [turn for turn in self._turns.values() if not turn.running][: max(0, over)]:
+            if old is not turn:
+                del self._turns[old.id]
+                self._forgotten[old.id] = None
+        while len(self._forgotten) > self._limits.ids_kept:
+            self._forgotten.popitem(last=False)
+
+    def find(self, turn: str) -> HostedTurn | None:
+        """The turn with its result, where it is kept."""
+        return self._turns.get(turn)
+
+    def why_unknown(self, turn: str) -> RemoteFailure | None:
+        """Why a turn that is over cannot be given again; None for one never heard of."""
+        if turn not in self._forgotten:
+            return None
+        problem = (
+            f"The turn is over; the results of the last {self._limits.turns_kept} turns are kept, "
+            "and it is an older one. It is not run again."
+        )
+        return RemoteFailure(kind="forgotten", problem=problem)
+
+
+# ---- One hosted agent: what clients may ask of it, and its turns ----
+
+
+_OPERATIONS_KEPT = 100
+_REPLACED = (
+    "Another agent has taken its place and knows nothing of the dialogue so far: the worker was "
+    "restarted, or the agent closed. Reset the remote agent, or load a saved state, to go on."
+)
+
+
+class HostedAgent:
+    """An agent on this worker, with its turns.
+
+    Args:
+        opened: The agent in its place.
+        place: Where that is.
+        codec: Turns messages into JSON.
+        limits: Bounds.
+        journal: Where turns are written down; None without logs.
+    """
+
+    def __init__(
+        self,
+        opened: OpenedAgent,
+        place: AgentPlace,
+        codec: MessageCodec,
+        limits: Limits,
+        journal: Journal | None,
+    ) -> None:
+        self.closed = False
+        self._agent = opened.agent
+        self._instance = opened.instance
+        self._place = place
+        self._codec = codec.extended(opened.agent.produced_message_types)
+        self._limits = limits
+        self._journal = journal
+        self._epoch = uuid.uuid4().hex
+        self._turns = TurnBook(limits)
+        self._operations: OrderedDict[str, asyncio.Task[Answer]] = OrderedDict()
+        if journal is not None:
+            self._take_over(opened, journal)
+
+    @classmethod
+    async def open(
+        cls, factory: AgentFactory, place: AgentPlace, codec: MessageCodec, limits: Limits
+    ) -> HostedAgent:
+        """Makes the agent of a place, or takes it up where its worker left it.
+
+        Raises:
+            CoagError: Neither can be done.
+        """
+        journal = None
+        if place.logs is not None:
+            journal = Journal(place.logs.parent / JOURNAL, kept=limits.turns_kept)
+        try:
+            opened = await open_agent(factory, place, journal)
+            return cls(opened, place, codec, limits, journal)
+        except BaseException:
+            if journal is not None:
+                journal.close()
+            raise
+
+    async def answer(self, id: str, request: Request) -> Answer:
+        """Answers a request within `Limits.poll`, if only that it is being worked on."""
+        match request:
+            case Describe():
+                return self._describe()
+            case Begin():
+                return await self._begin(request)
+            case Follow():
+                return await self._follow(request)
+            case _:
+                return await self._operate(id, request)
+
+    async def close(self, why: str) -> None:
+        """Cancels what runs and closes the agent. Its journal stays, for a later worker."""
+        self.closed = True
+        if (turn := self._turns.running) is not None:
+            await turn.cancel(why)
+        running = [task for task in self._operations.values() if task is not asyncio.current_task()]
+        for task in running:
+            task.cancel()
+        if running:
+            await asyncio.wait(running)
+        await self._agent.close()
+        if self._journal is not None:
+            self._journal.close()
+
+    # ---- turns ----
+
+    async def _begin(self, request: Begin) -> Answer:
+        turn = self._turns.find(request.turn)
+        if turn is None:
+            refused = self._why_not(request)
+            if refused is not None:
+                return Failed(failure=refused)
+            messages = [self._codec.load_chat(message) for message in request.messages]
+            if self._journal is not None:
+                before = self._agent.turn if isinstance(self._agent, CoagAgent) else None
+                self._journal.write(Begun(turn=request.turn, turns_before=before))
+            turn = self._run(
+                request.turn, lambda token: self._agent.on_messages_stream(messages, token)
+            )
+        return await turn.progress("", 0)
+
+    def _why_not(self, request: Begin) -> RemoteFailure | None:
+        forgotten = self._turns.why_unknown(request.turn)
+        if forgotten is not None:
+            return forgotten
+        if request.instance != self._instance or self.closed:
+            return _failure("replaced", _REPLACED)
+        if self._turns.running is not None:
+            return _failure("busy", "It is in a turn already; one agent takes one at a time.")
+        return None
+
+    async def _follow(self, request: Follow) -> Answer:
+        turn = self._turns.find(request.turn)
+        if turn is not None:
+            return await turn.progress(request.epoch, request.after)
+        told = "The worker does not know the turn: it was replaced, and the agent kept no logs. "
+        told += "What the turn did until then is unknown; it is not repeated."
+        return Failed(failure=self._turns.why_unknown(request.turn) or _failure("lost", told))
+
+    def _run(self, id: str, stream: Callable[[CancellationToken], TurnStream]) -> HostedTurn:
+        turn = HostedTurn(id, self._epoch, self._codec, self._limits, self._note_end)
+        turn.begin(stream)
+        self._turns.add(turn)
+        return turn
+
+    def _ended(
+        self, id: str, *, response: Item | None = None, failure: RemoteFailure | None = None
+    ) -> HostedTurn:
+        """A turn that is over without having run here."""
+        turn = HostedTurn(id, self._epoch, self._codec, self._limits, self._note_end)
+        turn.end(response=response, failure=failure)
+        self._turns.add(turn)
+        return turn
+
+    def _note_end(self, turn: HostedTurn) -> None:
+        if self._journal is None:
+            return
+        response = turn.response
+        if response is not None:  # its events went with the worker that brought them
+            response = response.model_copy(update={"inner": None})
+        self._journal.write(Ended(turn=turn.id, response=response, failure=turn.failure))
+
+    def _take_over(self, opened: OpenedAgent, journal: Journal) -> None:
+        """Knows the turns that a forerunner took, and settles the one it was in."""
+        for line in journal.ended.values():
+            self._ended(line.turn, response=line.response, failure=line.failure)
+        if opened.turn is None:
+            return
+        if opened.lost is not None:
+            self._note_end(self._ended(opened.turn, failure=_failure("lost", opened.lost)))
+        elif opened.answer is not None:
+            item = Item(message=self._codec.dump(opened.answer), response=True)
+            self._note_end(self._ended(opened.turn, response=item))
+        else:
+            self._run(opened.turn, lambda token: self._agent.on_messages_stream([], token))
+
+    # ---- the rest of a chat agent ----
+
+    def _describe(self) -> Described:
+        return Described(
+            name=self._agent.name,
+            description=self._agent.description,
+            produces=tuple(kind.__name__ for kind in self._agent.produced_message_types),
+            instance=self._instance,
+        )
+
+    async def _operate(self, id: str, request: Operation) -> Answer:
+        """Does it once, however often it is asked for under this id."""
+        task = self._operations.get(id)
+        if task is None:
+            task = self._operations[id] = asyncio.create_task(self._guarded(request))
+            done = [old for old, other in self._operations.items() if other.done()]
+            for old in done[: max(0, len(self._operations) - _OPERATIONS_KEPT)]:
+                del self._operations[old]
+        done_now, _ = await asyncio.wait([task], timeout=self._limits.poll)
+        return task.result() if done_now and not task.cancelled() else Working()
+
+    async def _guarded(self, request: Operation) -> Answer:
+        try:
+            return await self._do(request)
+        except Exception as error:  # the outermost guard: the client must learn of it
+            return Failed(failure=failure_of(error))
+
+    async def _do(self, request: Operation) -> Answer:
+        match request:
+            case Cancel():
+                await self._cancel(request.turn)
+            case Reset():
+                await self._reset()
+            case Pause():
+                await self._agent.on_pause(CancellationToken())
+            case Resume():
+                await self._agent.on_resume(CancellationToken())
+            case SaveState():
+                return await self._save_state(request)
+            case LoadState():
+                return await self._load_state(request)
+            case Close():
+                await self._close_on_request(request)
+        return Done(instance=self._instance)
+
+    async def _save_state(self, request: SaveState) -> Answer:
+        if request.instance != self._instance:
+            return Failed(failure=_failure("replaced", _REPLACED))
+        return Saved(state=dict(await self._agent.save_state()))
+
+    async def _load_state(self, request: LoadState) -> Answer:
+        if self._turns.running is not None:
+            return Failed(failure=_failure("busy", "It is in a turn. Cancel it first."))
+        await self._agent.load_state(request.state)
+        self._note_unsettled()
+        return Done(instance=self._instance)
+
+    async def _close_on_request(self, request: Close) -> None:
+        if request.instance == self._instance and not self.closed:
+            self._note_unsettled()
+            await self.close("The agent was closed.")
+
+    async def _cancel(self, id: str) -> None:
+        turn = self._turns.find(id)
+        if turn is not None:
+            await turn.cancel("It was cancelled where it was asked for.")
+        elif self._turns.why_unknown(id) is None:  # it may arrive yet
+            self._note_end(self._ended(id, failure=_failure("cancelled", "Before it began.")))
+
+    async def _reset(self) -> None:
+        if (turn := self._turns.running) is not None:
+            await turn.cancel("The agent was reset.")
+        await self._agent.on_reset(CancellationToken())
+        if self._journal is not None:
+            runs = run_names(self._place.logs)
+            self._journal.write(Opened(instance=self._instance, past_runs=runs))
+
+    def _note_unsettled(self) -> None:
+        if self._journal is not None:
+            self._journal.write(Unsettled())
+
+
+def _failure(kind: FailureKind, problem: str) -> RemoteFailure:
+    return RemoteFailure(kind=kind, problem=problem)

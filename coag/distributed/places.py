@@ -1,0 +1,409 @@
+"""Where a hosted agent lives, and what its journal tells after a crash."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import json
+import os
+import sys
+import uuid
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from typing import IO, Annotated, Any, Literal, cast
+from urllib.parse import quote
+
+from autogen_agentchat.base import ChatAgent
+from autogen_agentchat.messages import TextMessage
+from pydantic import Field, TypeAdapter
+
+from coag.agent import CoagAgent
+from coag.errors import ConfigurationError, TraceError
+from coag.schema import TurnEnd, Value
+from coag.tracing import Recipe, RunFolder, read_run
+
+from .wire import Item, RemoteFailure
+
+# ---- What a worker writes down about an agent's turns, so that its replacement repeats none ----
+#
+# One line per event, flushed before what it tells of goes on. It survives the death of the
+# process, not a power loss. It holds the answers of the last turns, word for word.
+
+
+JOURNAL = "turns.jsonl"
+
+
+class Opened(Value):
+    """An agent took the place, fresh or reset; the dialogue begins."""
+
+    line: Literal["opened"] = "opened"
+    v: Literal[1] = 1
+    instance: str
+    past_runs: tuple[str, ...] = ()
+    """Run folders that belong to what was before."""
+    acted: bool = False
+    """True once a turn was begun, so that there is a run to go on with."""
+
+
+class Begun(Value):
+    """A turn begins."""
+
+    line: Literal["begun"] = "begun"
+    turn: str
+    turns_before: int | None = None
+    """How many turns the agent had begun before, where it counts them."""
+
+
+class Ended(Value):
+    """A turn ended."""
+
+    line: Literal["ended"] = "ended"
+    turn: str
+    response: Item | None = None
+    failure: RemoteFailure | None = None
+
+
+class Unsettled(Value):
+    """The agent's state is one that no run tells of: it was loaded, or the agent closed."""
+
+    line: Literal["unsettled"] = "unsettled"
+
+
+Line = Annotated[Opened | Begun | Ended | Unsettled, Field(discriminator="line")]
+_LINES: TypeAdapter[Line] = TypeAdapter(Line)
+
+
+class Journal:
+    """The journal of one hosted agent; reads what is there, then appends.
+
+    Args:
+        path: The file; made with its folder if it is missing.
+        kept: Ended turns whose result is kept.
+
+    Raises:
+        TraceError: It cannot be read or written.
+    """
+
+    def __init__(self, path: Path, *, kept: int) -> None:
+        self.opened: Opened | None = None
+        self.begun: Begun | None = None
+        """The turn that was going on."""
+        self.settled = True
+        """False where no run tells the state that the agent was in."""
+        self.ended: OrderedDict[str, Ended] = OrderedDict()
+        self._path = path
+        self._kept = kept
+        self._lines = 0
+        self._file: IO[str] | None = None
+        self._read()
+        self._compact()
+
+    def write(self, line: Line) -> None:
+        """Appends a line; when this returns, it survives the death of the process.
+
+        Raises:
+            TraceError: It cannot be written.
+        """
+        self._take(line)
+        if self._lines >= 4 * self._kept + 10:
+            self._compact()
+            return
+        self._lines += 1
+        self._append(line)
+
+    def close(self) -> None:
+        """Lets go of the file."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def _append(self, line: Line) -> None:
+        try:
+            if self._file is None:
+                self._file = self._path.open("a", encoding="ascii")
+            self._file.write(_text(line))
+            self._file.flush()
+        except OSError as error:
+            raise TraceError(self._path, f"cannot be written: {error.strerror}") from error
+
+    def _read(self) -> None:
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            lines = self._path.read_bytes().splitlines(keepends=True)
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise TraceError(self._path, f"cannot be read: {error.strerror}") from error
+        for number, text in enumerate(lines, 1):
+            if not text.endswith(b"\n"):
+                return  # what was being written when the process died; nothing followed from it
+            try:
+                self._take(_LINES.validate_python(json.loads(text)))
+            except ValueError as error:
+                raise TraceError(
+                    self._path, f"line {number} is damaged. Move the file away to begin anew."
+                ) from error
+
+    def _take(self, line: Line) -> None:
+        match line:
+            case Opened():
+                self.opened, self.begun = line, None
+                self.settled = True
+            case Begun():
+                self.begun, self.settled = line, True
+                if self.opened is not None:
+                    self.opened = self.opened.model_copy(update={"acted": True})
+            case Ended():
+                if self.begun is not None and self.begun.turn == line.turn:
+                    self.begun = None
+                self.ended[line.turn] = line
+                while len(self.ended) > self._kept:
+                    self.ended.popitem(last=False)
+            case Unsettled():
+                self.settled = False
+
+    def _compact(self) -> None:
+        """Writes anew what is still needed, in one step."""
+        self.close()
+        kept = self._needed()
+        draft = self._path.with_suffix(".tmp")
+        try:
+            with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+                file.writelines(_text(line) for line in kept)
+            os.replace(draft, self._path)
+        except OSError as error:
+            raise TraceError(self._path, f"cannot be written: {error.strerror}") from error
+        self._lines = len(kept)
+
+    def _needed(self) -> list[Line]:
+        kept: list[Line] = [*self.ended.values()]
+        if self.opened is not None:
+            kept.append(self.opened)
+        if self.begun is not None:
+            kept.append(self.begun)
+        if not self.settled:
+            kept.append(Unsettled())
+        return kept
+
+
+def _text(line: Line) -> str:
+    return json.dumps(line.model_dump()) + "\n"
+
+
+# ---- Where an agent is hosted, and what makes it there ----
+
+
+_LONGEST_NAME = 120
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentPlace:
+    """The place that a factory makes an agent for."""
+
+    type: str
+    """The agent type under which it is served."""
+    key: str
+    """Which agent of this type; each key has one of its own."""
+    logs: Path | None = None
+    """Folder for the agent's run folders; None where the worker keeps no logs."""
+    options: Mapping[str, str] = field(default_factory=dict[str, str])
+    """What the worker was started with: `--option NAME=VALUE`."""
+    factory: str | None = None
+    """The factory as `module:function`; None where it cannot be imported by name."""
+
+    @property
+    def recipe(self) -> Recipe | None:
+        """What `CoagAgent(recipe=...)` takes, so that a replacement can go on with its run."""
+        if self.factory is None:
+            return None
+        arguments = {
+            "agent": self.factory,
+            "type": self.type,
+            "key": self.key,
+            "logs": None if self.logs is None else str(self.logs),
+            "options": dict(self.options),
+        }
+        return Recipe(factory="coag.distributed:build_again", arguments=arguments)
+
+
+AgentFactory = Callable[[AgentPlace], ChatAgent | Awaitable[ChatAgent]]
+"""Makes the agent of a place."""
+
+
+async def build_again(
+    *, agent: str, type: str, key: str, logs: str | None, options: Mapping[str, str]
+) -> ChatAgent:
+    """Makes the agent of a place again, by name: what recipes of hosted agents call.
+
+    Raises:
+        ConfigurationError: The factory cannot be imported, or makes no agent.
+    """
+    place = AgentPlace(
+        type=type, key=key, logs=(logs and Path(logs)) or None, options=options, factory=agent
+    )
+    return await make_agent(load_factory(agent), place)
+
+
+async def make_agent(factory: AgentFactory, place: AgentPlace) -> ChatAgent:
+    """Calls a factory.
+
+    Raises:
+        ConfigurationError: It makes no agent.
+    """
+    made: Any = factory(place)
+    if inspect.isawaitable(made):
+        made = await made
+    if not isinstance(made, ChatAgent):
+        raise ConfigurationError(
+            f"The factory of agent type {place.type!r} made {made!r}, which is no ChatAgent."
+        )
+    return made
+
+
+def load_factory(name: str) -> AgentFactory:
+    """The factory called `module:function`.
+
+    Raises:
+        ConfigurationError: There is none.
+    """
+    module, colon, function = name.partition(":")
+    if not (module and colon and function):
+        raise ConfigurationError(f"A factory is named MODULE:FUNCTION, not {name!r}.")
+    try:
+        found: Any = getattr(import_module(module), function)
+    except (ImportError, AttributeError) as error:
+        raise ConfigurationError(
+            f"The factory {name!r} cannot be imported: {error}. It must be importable where the "
+            "worker runs: install its package, or start the worker beside it."
+        ) from error
+    if not callable(found):
+        raise ConfigurationError(f"{name!r} is {found!r}, which cannot be called.")
+    return cast(AgentFactory, found)
+
+
+def name_of(factory: AgentFactory) -> str | None:
+    """The factory as `module:function`, where another process can import it so."""
+    module = getattr(factory, "__module__", "__main__")
+    name = getattr(factory, "__qualname__", "")
+    if module == "__main__" or getattr(sys.modules.get(module), name, None) is not factory:
+        return None
+    return f"{module}:{name}"
+
+
+def folder_of(logs: Path, type: str, key: str) -> Path:
+    """The folder of one hosted agent; different keys never share one."""
+    return logs / _file_name(type) / _file_name(key)
+
+
+def _file_name(text: str) -> str:
+    """A text as one name in a file system, that no other text has."""
+    name = quote(text, safe=" ").replace(".", "%2E")
+    if len(name) <= _LONGEST_NAME:
+        return name
+    return name[:_LONGEST_NAME] + "-" + hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+# ---- How a place gets its agent: a new one, or the one whose worker died, from its run ----
+
+
+_LOST = (
+    "The worker was replaced in the middle of the turn, and the agent kept no run to go on with "
+    "(`logs` and `recipe` of a CoagAgent). What it did until then is unknown; it is not repeated."
+)
+_NEVER_BEGUN = (
+    "The worker was replaced before the agent had begun the turn; nothing of it was done. "
+    "Send the messages again."
+)
+_ANSWER_GONE = (
+    "The worker was replaced after the agent had ended the turn and before its answer was kept. "
+    "What it did stands, and it remembers it."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenedAgent:
+    """An agent in its place, and what became of the turn that its forerunner was in."""
+
+    agent: ChatAgent
+    instance: str
+    """Stays the same where the dialogue goes on."""
+    turn: str | None = None
+    """The turn that the forerunner was in. This agent goes on with it, unless:"""
+    answer: TextMessage | None = None
+    """The turn had ended already, with this answer."""
+    lost: str | None = None
+    """It can neither go on nor be answered, for this reason."""
+
+
+async def open_agent(
+    factory: AgentFactory, place: AgentPlace, journal: Journal | None
+) -> OpenedAgent:
+    """The agent for a place.
+
+    Raises:
+        CoagError: It can be neither made nor taken up.
+    """
+    if journal is None:
+        return OpenedAgent(agent=await make_agent(factory, place), instance=_new_instance())
+    run = _run_to_go_on_with(place, journal)
+    if run is not None:
+        package = factory.__module__.partition(".")[0]
+        return _after_resuming(await CoagAgent.resume(run, trust=[package]), journal)
+    agent = await make_agent(factory, place)
+    begun, opened = journal.begun, journal.opened
+    if opened is not None and journal.settled and not opened.acted:
+        return OpenedAgent(agent=agent, instance=opened.instance)
+    instance = _new_instance()
+    journal.write(Opened(instance=instance, past_runs=run_names(place.logs)))
+    turn = begun and begun.turn
+    return OpenedAgent(agent=agent, instance=instance, turn=turn, lost=_LOST if begun else None)
+
+
+def run_names(logs: Path | None) -> tuple[str, ...]:
+    """Names of the run folders in a folder."""
+    if logs is None or not logs.is_dir():
+        return ()
+    return tuple(sorted(path.name for path in logs.iterdir() if RunFolder(path).exists))
+
+
+def _run_to_go_on_with(place: AgentPlace, journal: Journal) -> Path | None:
+    """The one run that holds the dialogue so far and can be built again."""
+    opened = journal.opened
+    if place.logs is None or opened is None or not (journal.settled and opened.acted):
+        return None
+    runs = [name for name in run_names(place.logs) if name not in opened.past_runs]
+    if len(runs) != 1 or read_run(place.logs / runs[0]).recipe is None:
+        return None
+    return place.logs / runs[0]
+
+
+def _after_resuming(agent: CoagAgent, journal: Journal) -> OpenedAgent:
+    if journal.opened is None:
+        raise AssertionError("Only a journal with a dialogue leads to a run.")
+    instance, begun = journal.opened.instance, journal.begun
+    if begun is None:
+        return OpenedAgent(agent=agent, instance=instance)
+    answer = None if agent.in_turn else _answer_in_trace(agent, begun)
+    lost = None
+    if not agent.in_turn and answer is None:
+        lost = _NEVER_BEGUN if begun.turns_before == agent.turn else _ANSWER_GONE
+    return OpenedAgent(agent=agent, instance=instance, turn=begun.turn, answer=answer, lost=lost)
+
+
+def _answer_in_trace(agent: CoagAgent, begun: Begun) -> TextMessage | None:
+    if begun.turns_before is None or TextMessage not in agent.produced_message_types:
+        return None
+    for record in reversed(agent.trace):
+        if isinstance(record, TurnEnd) and record.turn == begun.turns_before + 1:
+            if record.reason != "respond":
+                return None
+            metadata = {"ended_by": record.reason, "taken_from": "trace"}
+            return TextMessage(content=record.response, source=agent.name, metadata=metadata)
+    return None
+
+
+def _new_instance() -> str:
+    return uuid.uuid4().hex

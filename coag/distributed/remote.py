@@ -1,0 +1,501 @@
+"""A remote agent as a chat agent of any team."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import AsyncGenerator, Coroutine, Mapping, Sequence
+from contextlib import aclosing
+from typing import Any, Protocol, TypeVar
+
+from autogen_agentchat.agents import BaseChatAgent
+from autogen_agentchat.base import Response
+from autogen_agentchat.messages import BaseAgentEvent, BaseChatMessage, TextMessage
+from autogen_core import (
+    AgentId,
+    AgentRuntime,
+    CancellationToken,
+    MessageContext,
+    RoutedAgent,
+    TopicId,
+    event,
+    try_get_known_serializers_for_type,
+)
+
+from coag.errors import ConfigurationError, RemoteAgentError
+
+from .service import TOPIC
+from .wire import (
+    Answer,
+    Begin,
+    Cancel,
+    Close,
+    CoagAnswer,
+    CoagRequest,
+    Describe,
+    Described,
+    Done,
+    Failed,
+    Follow,
+    Item,
+    Limits,
+    LoadState,
+    Message,
+    MessageCodec,
+    Pause,
+    Progress,
+    RemoteFailure,
+    Request,
+    Reset,
+    Resume,
+    Saved,
+    SaveState,
+    VersionError,
+    Working,
+    body_of,
+    read_answer,
+    size_of,
+)
+
+# ---- A turn that runs elsewhere, as its client sees it ----
+
+
+T = TypeVar("T")
+MessageT = TypeVar("MessageT", bound=Message)
+
+
+class Asking(Protocol):
+    """The way to remote agents; see `Connection`."""
+
+    @property
+    def limits(self) -> Limits:
+        """Bounds of waiting."""
+        ...
+
+    async def ask(self, target: AgentId, request: Request) -> Answer:
+        """The answer to a request; raises `RemoteAgentError` where there is none."""
+        ...
+
+    async def tell(self, target: AgentId, request: Request) -> None:
+        """Sends a request whose answer nobody waits for."""
+        ...
+
+
+async def cancellable(coroutine: Coroutine[Any, Any, T], token: CancellationToken) -> T:
+    """Awaits in a way that the token can cancel."""
+    task = asyncio.ensure_future(coroutine)
+    token.link_future(task)
+    return await task
+
+
+class RemoteTurn:
+    """Follows one turn to its end.
+
+    Args:
+        target: The remote agent.
+        asking: The way to it.
+        codec: Turns JSON into messages.
+        names: What the agent is called there and here.
+    """
+
+    def __init__(
+        self, target: AgentId, asking: Asking, codec: MessageCodec, names: tuple[str, str]
+    ) -> None:
+        self._target = target
+        self._asking = asking
+        self._codec = codec
+        self._names = names
+        self._epoch = ""
+        self._count = 0
+        self._received: list[Message] = []
+
+    async def follow(
+        self, begin: Begin, token: CancellationToken
+    ) -> AsyncGenerator[Message | Response, None]:
+        """Begins the turn and yields what it brings, the response last.
+
+        Raises:
+            RemoteAgentError: The turn failed, or the worker gives no sign of life.
+        """
+        request: Begin | Follow = begin
+        while True:
+            answer = await cancellable(self._asking.ask(self._target, request), token)
+            if not isinstance(answer, Progress):
+                raise AssertionError(f"A turn is answered with progress, not {answer!r}.")
+            for item in self._new(answer):
+                brought = self._read(item)
+                yield brought
+                if isinstance(brought, Response):
+                    return
+            request = Follow(turn=begin.turn, epoch=self._epoch, after=self._count)
+
+    def _new(self, progress: Progress) -> list[Item]:
+        """The items that were not received before; counts them."""
+        if progress.epoch != self._epoch:
+            self._epoch, self._count = progress.epoch, 0
+            self._received.clear()
+        old = max(0, self._count - progress.first)
+        self._count = max(self._count, progress.first + len(progress.items))
+        return list(progress.items[old:])
+
+    def _read(self, item: Item) -> Message | Response:
+        if not item.response:
+            event = self._named(self._codec.load(item.message))
+            self._received.append(event)
+            return event
+        inner = None
+        if item.inner is not None:
+            inner = [self._inner(one) for one in item.inner]
+        said = self._named(self._codec.load_chat(item.message))
+        return Response(chat_message=said, inner_messages=inner)
+
+    def _inner(self, one: int | dict[str, Any]) -> Message:
+        return self._received[one] if isinstance(one, int) else self._named(self._codec.load(one))
+
+    def _named(self, message: MessageT) -> MessageT:
+        """The message, said by whom the agent is here."""
+        there, here = self._names
+        if message.source != there or there == here:
+            return message
+        return message.model_copy(update={"source": here})
+
+
+# ---- `RemoteChatAgent`: an agent on another worker, as if it were here ----
+
+
+class RemoteChatAgent(BaseChatAgent):
+    """An agent that is served on a worker; joins any AgentChat team as a local one does.
+
+    Events, answers, errors, cancellation and state pass both ways. `Connection.agent` makes one
+    that knows what the agent says of itself; made by hand, nothing is asked before its first use.
+
+    Args:
+        name: What the agent is called here; messages that bear its name there bear this one.
+        connection: The way to it.
+        type: The agent type under which it is served.
+        key: Which agent of this type. Clients that use the same key talk with the same agent.
+        description: What it can do, for teams.
+        produced_message_types: Types of its answers.
+        message_types: Types beyond AgentChat's own, of what it is given and gives.
+    """
+
+    component_provider_override = "coag.distributed.RemoteChatAgent"
+
+    def __init__(
+        self,
+        name: str,
+        connection: Asking,
+        *,
+        type: str,
+        key: str = "default",
+        description: str = "An agent on another worker.",
+        produced_message_types: Sequence[type[BaseChatMessage]] = (TextMessage,),
+        message_types: Sequence[type[Message]] = (),
+    ) -> None:
+        super().__init__(name, description)
+        self._target = AgentId(type, key)
+        self._asking = connection
+        self._codec = MessageCodec(message_types)
+        self._produced = tuple(produced_message_types)
+        self._there: Described | None = None
+        """What was last told of the agent; its instance is the one whose dialogue goes on."""
+
+    @property
+    def produced_message_types(self) -> Sequence[type[BaseChatMessage]]:
+        """Types of the remote agent's answers."""
+        return self._produced
+
+    # ---- turns ----
+
+    async def on_messages(
+        self, messages: Sequence[BaseChatMessage], cancellation_token: CancellationToken
+    ) -> Response:
+        """The remote agent's answer.
+
+        Raises:
+            RemoteAgentError: It failed, or could not be reached.
+        """
+        async with aclosing(self.on_messages_stream(messages, cancellation_token)) as stream:
+            async for item in stream:
+                if isinstance(item, Response):
+                    return item
+        raise AssertionError("A turn ends with a response or an error.")
+
+    async def on_messages_stream(
+        self, messages: Sequence[BaseChatMessage], cancellation_token: CancellationToken
+    ) -> AsyncGenerator[BaseAgentEvent | BaseChatMessage | Response, None]:
+        """The same, with the remote agent's events as they come.
+
+        Cancelling, and leaving the stream before its end, cancels the turn where it runs.
+        """
+        if cancellation_token.is_cancelled():
+            raise asyncio.CancelledError("The turn was cancelled before it began.")
+        there = await cancellable(self._known(), cancellation_token)
+        begin = Begin(
+            turn=uuid.uuid4().hex,
+            instance=there.instance,
+            messages=tuple(self._codec.dump(message) for message in messages),
+        )
+        names = (there.name, self.name)
+        turn = RemoteTurn(self._target, self._asking, self._codec, names)
+        over = False
+        try:
+            async with aclosing(turn.follow(begin, cancellation_token)) as items:
+                async for item in items:
+                    over = isinstance(item, Response)
+                    yield item
+        except RemoteAgentError as error:
+            over = True
+            if error.kind == "unreachable":  # it may be at work all the same
+                await self._asking.tell(self._target, Cancel(turn=begin.turn))
+            raise
+        finally:
+            if not over:
+                await self._cancel(begin.turn)
+
+    async def _cancel(self, turn: str) -> None:
+        """Cancels a turn and waits a while for its end.
+
+        Where the worker cannot be told, its lease ends the turn.
+        """
+        try:
+            async with asyncio.timeout(self._asking.limits.cancel):
+                await self._asking.ask(self._target, Cancel(turn=turn))
+        except (TimeoutError, RemoteAgentError):
+            return
+
+    # ---- life ----
+
+    async def on_reset(self, cancellation_token: CancellationToken) -> None:
+        """Resets the remote agent; one that has taken another's place is accepted so."""
+        await cancellable(self._do(Reset()), cancellation_token)
+
+    async def on_pause(self, cancellation_token: CancellationToken) -> None:
+        """Pauses the remote agent."""
+        await cancellable(self._do(Pause()), cancellation_token)
+
+    async def on_resume(self, cancellation_token: CancellationToken) -> None:
+        """Lets the remote agent go on."""
+        await cancellable(self._do(Resume()), cancellation_token)
+
+    async def save_state(self) -> Mapping[str, Any]:
+        """The remote agent's own state, as it would be saved locally."""
+        there = await self._known()
+        answer = await self._asking.ask(self._target, SaveState(instance=there.instance))
+        if not isinstance(answer, Saved):
+            raise AssertionError(f"A state was asked for, not {answer!r}.")
+        return answer.state
+
+    async def load_state(self, state: Mapping[str, Any]) -> None:
+        """Gives the remote agent a state, saved there or locally."""
+        await self._do(LoadState(state=dict(state)))
+
+    async def close(self) -> None:
+        """Closes the remote agent, if it was ever used from here; its place can be taken anew."""
+        there, self._there = self._there, None
+        if there is not None:
+            await self._asking.ask(self._target, Close(instance=there.instance))
+
+    async def _known(self) -> Described:
+        if self._there is None:
+            answer = await self._asking.ask(self._target, Describe())
+            if not isinstance(answer, Described):
+                raise AssertionError(f"A description was asked for, not {answer!r}.")
+            self._there = answer
+        return self._there
+
+    async def _do(self, request: Request) -> None:
+        there = await self._known()
+        answer = await self._asking.ask(self._target, request)
+        if isinstance(answer, Done) and isinstance(request, Reset | LoadState):
+            self._there = there.model_copy(update={"instance": answer.instance})
+
+
+# ---- A client's way to remote agents: asks, asks again, and gives up in time ----
+
+
+_Waiting = dict[str, "asyncio.Future[CoagAnswer]"]
+
+
+class Mailbox(RoutedAgent):
+    """Where answers arrive.
+
+    Args:
+        waiting: Who waits for an answer, by the request's id.
+    """
+
+    def __init__(self, waiting: _Waiting) -> None:
+        super().__init__("Takes answers of remote agents.")
+        self._waiting = waiting
+
+    @event
+    async def take(self, message: CoagAnswer, ctx: MessageContext) -> None:
+        """Hands an answer on; one that comes twice or too late is dropped."""
+        del ctx
+        future = self._waiting.get(message.id)
+        if future is not None and not future.done():
+            future.set_result(message)
+
+
+class Connection:
+    """The way from this process to agents on workers; see `connect` and `open_connection`.
+
+    Args:
+        runtime: A started runtime.
+        mailbox: The agent type under which answers arrive.
+        waiting: Who waits for an answer.
+        limits: Bounds.
+    """
+
+    def __init__(
+        self, runtime: AgentRuntime, mailbox: str, waiting: _Waiting, limits: Limits
+    ) -> None:
+        self._runtime = runtime
+        self._mailbox = mailbox
+        self._waiting = waiting
+        self._limits = limits
+        self._closed = False
+
+    @property
+    def limits(self) -> Limits:
+        """Bounds of what travels and of waiting."""
+        return self._limits
+
+    async def agent(
+        self,
+        type: str,
+        *,
+        key: str = "default",
+        name: str | None = None,
+        description: str | None = None,
+        message_types: Sequence[type[Message]] = (),
+    ) -> RemoteChatAgent:
+        """The agent that is served under a type, as a local one.
+
+        Args:
+            type: The agent type.
+            key: Which agent of this type; the worker makes one for each key.
+            name: What to call it here; None for its own name.
+            description: What it can do; None for its own words.
+            message_types: Types of message beyond AgentChat's own.
+
+        Raises:
+            RemoteAgentError: No worker that serves it can be reached.
+            ConfigurationError: It answers with a type of message that is not known here.
+        """
+        there = await self.ask(AgentId(type, key), Describe())
+        if not isinstance(there, Described):
+            raise AssertionError(f"A description was asked for, not {there!r}.")
+        return RemoteChatAgent(
+            name or there.name,
+            self,
+            type=type,
+            key=key,
+            description=description or there.description,
+            produced_message_types=MessageCodec(message_types).chat_types(there.produces),
+            message_types=message_types,
+        )
+
+    async def ask(self, target: AgentId, request: Request) -> Answer:
+        """The answer to a request; asks on while the worker is at work on it.
+
+        Raises:
+            RemoteAgentError: The answer is a failure, or there is none in time.
+            ConfigurationError: The connection is closed, or the request is no JSON.
+        """
+        envelope = self._envelope(target, request)
+        while True:
+            told = await self._exchange(target, envelope)
+            answer = _read(told)
+            if isinstance(answer, Failed):
+                failure = answer.failure
+                raise RemoteAgentError(
+                    agent=str(target),
+                    worker=told.worker,
+                    kind=failure.kind,
+                    problem=failure.problem,
+                    error_type=failure.error_type,
+                )
+            if not isinstance(answer, Working):
+                return answer
+
+    async def tell(self, target: AgentId, request: Request) -> None:
+        """Sends a request whose answer nobody waits for."""
+        await self._send(target, self._envelope(target, request))
+
+    async def wait_until_lost(self) -> None:
+        """Returns when messages to oneself, by way of the host, have not come back in time."""
+        me = AgentId(self._mailbox, "default")
+        while True:
+            ping = CoagAnswer(id=uuid.uuid4().hex, worker="", body="{}")
+            try:
+                await self._exchange(me, ping)
+            except RemoteAgentError:
+                return
+            await asyncio.sleep(self._limits.resend)
+
+    async def close(self) -> None:
+        """Lets nobody wait any longer."""
+        self._closed = True
+        for future in self._waiting.values():
+            if not future.done():
+                future.cancel()
+
+    def _envelope(self, target: AgentId, request: Request) -> CoagRequest:
+        envelope = CoagRequest(id=uuid.uuid4().hex, reply_to=self._mailbox, body=body_of(request))
+        if (size := size_of(envelope)) > self._limits.max_bytes:
+            raise RemoteAgentError(
+                agent=str(target),
+                worker="",
+                kind="too_large",
+                problem=(
+                    f"the request takes {size} bytes; a message may take {self._limits.max_bytes}. "
+                    "It was not sent. Give the agent less at once, or host, workers and clients "
+                    "Limits(max_bytes=...)."
+                ),
+            )
+        return envelope
+
+    async def _exchange(self, target: AgentId, envelope: CoagRequest | CoagAnswer) -> CoagAnswer:
+        """Sends until an answer is there, and not longer than patience lasts."""
+        future = self._waiting[envelope.id] = asyncio.get_running_loop().create_future()
+        try:
+            async with asyncio.timeout(self._limits.patience):
+                while True:
+                    await self._send(target, envelope)
+                    done, _ = await asyncio.wait([future], timeout=self._limits.resend)
+                    if done:
+                        return future.result()
+        except TimeoutError as error:
+            problem = (
+                f"no sign of life for {self._limits.patience:g} s. Is there a worker that serves "
+                f"{target.type!r} at this host? It may have died; what it did until then stands."
+            )
+            raise RemoteAgentError(
+                agent=str(target), worker="", kind="unreachable", problem=problem
+            ) from error
+        finally:
+            self._waiting.pop(envelope.id, None)
+
+    async def _send(self, target: AgentId, envelope: CoagRequest | CoagAnswer) -> None:
+        if self._closed:
+            raise ConfigurationError(
+                f"The connection is closed; remote agent {str(target)!r} cannot be used any more."
+            )
+        await self._runtime.publish_message(envelope, TopicId(f"{target.type}:{TOPIC}", target.key))
+
+
+async def open_connection(runtime: AgentRuntime, *, limits: Limits | None = None) -> Connection:
+    """Makes a started runtime a way to the agents that are served on it; close it in the end."""
+    waiting: _Waiting = {}
+    mailbox = f"coag_mailbox_{uuid.uuid4().hex}"
+    runtime.add_message_serializer(try_get_known_serializers_for_type(CoagRequest))
+    await Mailbox.register(runtime, mailbox, lambda: Mailbox(waiting))
+    return Connection(runtime, mailbox, waiting, limits or Limits())
+
+
+def _read(told: CoagAnswer) -> Answer:
+    try:
+        return read_answer(told)
+    except VersionError as error:
+        return Failed(failure=RemoteFailure(kind="version", problem=str(error)))

@@ -1,0 +1,212 @@
+"""The agents of one type on a worker, and the `RoutedAgent`s through which they are reached."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from autogen_core import (
+    AgentRuntime,
+    MessageContext,
+    RoutedAgent,
+    TopicId,
+    event,
+    try_get_known_serializers_for_type,
+)
+
+from coag.errors import CoagError
+
+from .hosted import HostedAgent, failure_of
+from .places import AgentFactory, AgentPlace, folder_of, load_factory, name_of
+from .wire import (
+    Answer,
+    CoagAnswer,
+    CoagRequest,
+    Failed,
+    Limits,
+    Message,
+    MessageCodec,
+    RemoteFailure,
+    Request,
+    VersionError,
+    Working,
+    body_of,
+    read_request,
+    size_of,
+)
+
+TOPIC = "coag"
+"""Stands behind the agent type in the topics that requests and answers are published to.
+
+Events are used rather than AutoGen's requests: its gRPC host keeps requests of all clients by a
+number that each client counts for itself, so answers go astray where two clients ask one worker;
+and an error answer is never received.
+"""
+
+
+class AgentService:
+    """The agents of one type: made when first asked for, one per key.
+
+    Args:
+        place: The place of every agent, but for its key and folder.
+        factory: Makes them.
+        codec: Turns messages into JSON.
+        limits: Bounds.
+        worker: What this worker is called in errors.
+    """
+
+    def __init__(
+        self,
+        place: AgentPlace,
+        factory: AgentFactory,
+        codec: MessageCodec,
+        limits: Limits,
+        worker: str,
+    ) -> None:
+        self.worker = worker
+        self._place = place
+        self._factory = factory
+        self._codec = codec
+        self._limits = limits
+        self._opening: dict[str, asyncio.Task[HostedAgent]] = {}
+        self._closed = False
+
+    async def answer(self, key: str, envelope: CoagRequest) -> CoagAnswer:
+        """Answers a request to the agent of a key; what goes wrong is an answer too."""
+        try:
+            answer = await self._answer(key, envelope.id, read_request(envelope))
+        except VersionError as error:
+            answer = Failed(failure=RemoteFailure(kind="version", problem=str(error)))
+        except Exception as error:  # the outermost guard: the client must learn of it
+            answer = Failed(failure=failure_of(error))
+        try:
+            body = body_of(answer)
+        except CoagError as error:
+            body = body_of(Failed(failure=failure_of(error)))
+        told = CoagAnswer(id=envelope.id, worker=self.worker, body=body)
+        if (size := size_of(told)) <= self._limits.max_bytes:
+            return told
+        problem = f"The answer takes {size} bytes; a message may take {self._limits.max_bytes}."
+        failed = Failed(failure=RemoteFailure(kind="too_large", problem=problem))
+        return told.model_copy(update={"body": body_of(failed)})
+
+    async def close(self) -> None:
+        """Cancels what runs and closes every agent."""
+        self._closed = True
+        opening = list(self._opening.values())
+        self._opening.clear()
+        for task in opening:
+            if not task.done():
+                task.cancel()
+        if opening:
+            await asyncio.wait(opening)
+        for task in opening:
+            if not task.cancelled() and task.exception() is None:
+                await task.result().close("The worker is shutting down.")
+
+    async def _answer(self, key: str, id: str, request: Request) -> Answer:
+        if self._closed:
+            return _refused("The worker is shutting down.")
+        hosted = await self._hosted(key)
+        return hosted if isinstance(hosted, Working | Failed) else await hosted.answer(id, request)
+
+    async def _hosted(self, key: str) -> HostedAgent | Working | Failed:
+        """The agent of a key; `Working` while it is being made."""
+        task = self._opening.get(key)
+        if task is None or _is_over(task):
+            self._opening.pop(key, None)
+            if len(self._opening) >= self._limits.agents:
+                return _refused(
+                    f"The worker serves {self._limits.agents} agents of this type already, as "
+                    "many as its limits allow. Close remote agents that are no longer used."
+                )
+            task = self._opening[key] = asyncio.create_task(self._open(key))
+        done, _ = await asyncio.wait([task], timeout=self._limits.poll)
+        if done and task.cancelled():
+            return _refused("Its making was cancelled.")
+        return task.result() if done else Working()
+
+    async def _open(self, key: str) -> HostedAgent:
+        logs = self._place.logs
+        if logs is not None:
+            logs = folder_of(logs, self._place.type, key) / "runs"
+        place = replace(self._place, key=key, logs=logs)
+        return await HostedAgent.open(self._factory, place, self._codec, self._limits)
+
+
+class ChatAgentHost(RoutedAgent):
+    """Hands what arrives for one (type, key) on a runtime to the chat agent behind it.
+
+    Args:
+        service: Whose agents they are.
+    """
+
+    def __init__(self, service: AgentService) -> None:
+        super().__init__("Hosts a chat agent.")
+        self._service = service
+
+    @event
+    async def take(self, message: CoagRequest, ctx: MessageContext) -> None:
+        """Answers a request."""
+        del ctx
+        answer = await self._service.answer(self.id.key, message)
+        await self.publish_message(answer, TopicId(f"{message.reply_to}:{TOPIC}", "default"))
+
+
+async def serve_agent(
+    runtime: AgentRuntime,
+    type: str,
+    factory: AgentFactory | str,
+    *,
+    message_types: Sequence[type[Message]] = (),
+    logs: Path | str | None = None,
+    options: Mapping[str, str] | None = None,
+    limits: Limits | None = None,
+) -> AgentService:
+    """Serves chat agents of one type on a runtime; close what is returned in the end.
+
+    Args:
+        runtime: A started `GrpcWorkerAgentRuntime`, or any other runtime of AutoGen.
+        type: The agent type under which they are reached; one worker serves a type.
+        factory: Makes the agent of a place, one per key; or its name, `module:function`.
+        message_types: Types of message beyond AgentChat's own.
+        logs: Folder for what survives a worker's death: journals of turns, runs of CoagAgents.
+        options: Given to the factory in `AgentPlace.options`.
+        limits: Bounds; clients need the same `max_bytes`.
+
+    Raises:
+        ConfigurationError: The factory's name leads nowhere.
+    """
+    named = isinstance(factory, str)
+    make = load_factory(factory) if isinstance(factory, str) else factory
+    place = AgentPlace(
+        type=type,
+        key="",
+        logs=_absolute(logs),
+        options=dict(options or {}),
+        factory=str(factory) if named else name_of(make),
+    )
+    worker = f"{socket.gethostname()}:{os.getpid()}"
+    service = AgentService(place, make, MessageCodec(message_types), limits or Limits(), worker)
+    runtime.add_message_serializer(try_get_known_serializers_for_type(CoagAnswer))
+    await ChatAgentHost.register(runtime, type, lambda: ChatAgentHost(service))
+    return service
+
+
+def _absolute(logs: Path | str | None) -> Path | None:
+    return None if logs is None else Path(logs).absolute()
+
+
+def _is_over(opening: asyncio.Task[HostedAgent]) -> bool:
+    """True where no agent is there or coming, so that one has to be made."""
+    if not opening.done():
+        return False
+    return opening.cancelled() or opening.exception() is not None or opening.result().closed
+
+
+def _refused(problem: str) -> Failed:
+    return Failed(failure=RemoteFailure(kind="refused", problem=problem))

@@ -1,0 +1,442 @@
+"""What goes over the wire: limits, message types, requests and answers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from importlib import import_module
+from typing import Annotated, Any, Literal, Self
+
+from autogen_agentchat.messages import (
+    BaseAgentEvent,
+    BaseChatMessage,
+    CodeExecutionEvent,
+    CodeGenerationEvent,
+    HandoffMessage,
+    MemoryQueryEvent,
+    ModelClientStreamingChunkEvent,
+    MultiModalMessage,
+    SelectorEvent,
+    SelectSpeakerEvent,
+    StopMessage,
+    StructuredMessage,
+    TextMessage,
+    ThoughtEvent,
+    ToolCallExecutionEvent,
+    ToolCallRequestEvent,
+    ToolCallSummaryMessage,
+    UserInputRequestedEvent,
+)
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, model_validator
+
+from coag.errors import ConfigurationError
+from coag.schema import Value
+
+# ---- What is bounded between a client and a worker, and where the bounds are ----
+
+
+GRPC_MARGIN = 64 * 1024
+"""Bytes that gRPC's own limit is above ours: addresses and headers of a message."""
+
+
+class Limits(Value):
+    """Bounds of what travels, of waiting, and of what is kept. Times are seconds."""
+
+    max_bytes: int = Field(default=4 * 1024 * 1024 - GRPC_MARGIN, ge=1_024)
+    """Size of one message as it travels. Host, workers and clients must have the same."""
+    patience: float = Field(default=15.0, gt=0)
+    """How long a client waits for any sign of life before the call ends in an error."""
+    resend: float = Field(default=5.0, gt=0)
+    """How long a client waits before it sends a request again; the worker knows it by its id."""
+    poll: float = Field(default=2.0, gt=0)
+    """How long a worker lets a request wait before it answers that it is still at work."""
+    cancel: float = Field(default=5.0, gt=0)
+    """How long a client waits for a cancelled turn to end; after half of it, an agent that does
+    not listen to its token is cancelled as a task."""
+    lease: float = Field(default=60.0, gt=0)
+    """A turn that nobody has asked after for so long is cancelled: its client is gone."""
+    items: int = Field(default=1_000, ge=1)
+    """Events of a turn that wait for the client; the agent pauses until it has taken some."""
+    turns_kept: int = Field(default=20, ge=1)
+    """Ended turns whose result is kept, per agent, to be given again."""
+    ids_kept: int = Field(default=10_000, ge=1)
+    """Ended turns that are at least known by id, so that none runs twice."""
+    agents: int = Field(default=100, ge=1)
+    """Agents of one type on a worker, one per key."""
+
+    @model_validator(mode="after")
+    def _waits_fit(self) -> Self:
+        if not self.poll < self.resend <= self.patience:
+            raise ValueError(
+                f"poll ({self.poll}) must be below resend ({self.resend}), and resend not above "
+                f"patience ({self.patience}): else a worker at work is taken for a dead one."
+            )
+        return self
+
+
+# ---- AgentChat's messages as JSON and back, by the name of their type ----
+
+
+Message = BaseAgentEvent | BaseChatMessage
+"""Anything that an agent yields or is given."""
+
+_STOCK: tuple[type[Message], ...] = (
+    TextMessage,
+    MultiModalMessage,
+    StopMessage,
+    ToolCallSummaryMessage,
+    HandoffMessage,
+    ToolCallRequestEvent,
+    ToolCallExecutionEvent,
+    MemoryQueryEvent,
+    UserInputRequestedEvent,
+    ModelClientStreamingChunkEvent,
+    ThoughtEvent,
+    SelectSpeakerEvent,
+    SelectorEvent,
+    CodeGenerationEvent,
+    CodeExecutionEvent,
+)
+
+
+def load_message_type(name: str) -> type[Message]:
+    """The type of message called `module:name`; for a content model, `StructuredMessage` of it.
+
+    Raises:
+        ConfigurationError: There is none.
+    """
+    module, _, attribute = name.partition(":")
+    try:
+        found: Any = getattr(import_module(module), attribute)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise ConfigurationError(
+            f"The message type {name!r} (MODULE:NAME) cannot be imported: {error}."
+        ) from error
+    if isinstance(found, type) and issubclass(found, BaseAgentEvent | BaseChatMessage):
+        return found
+    if isinstance(found, type) and issubclass(found, BaseModel):
+        return StructuredMessage[found]
+    raise ConfigurationError(
+        f"{name!r} is {found!r}: neither a type of message nor a pydantic model for its content."
+    )
+
+
+class MessageCodec:
+    """Turns messages into JSON and back.
+
+    Args:
+        types: Types beyond AgentChat's own: `StructuredMessage[T]`, or classes of yours.
+    """
+
+    def __init__(self, types: Sequence[type[Message]] = ()) -> None:
+        self._types: Mapping[str, type[Message]] = {
+            kind.__name__: kind for kind in (*_STOCK, *types)
+        }
+
+    def extended(self, types: Sequence[type[Message]]) -> MessageCodec:
+        """One that knows these types too."""
+        return MessageCodec([*self._types.values(), *types])
+
+    def dump(self, message: Message) -> dict[str, Any]:
+        """A message as JSON, with the name of its type.
+
+        Raises:
+            ConfigurationError: Its type is not known here.
+        """
+        name = type(message).__name__
+        self._known(name)
+        return {"type": name, "message": dict(message.dump())}
+
+    def load(self, dumped: Mapping[str, Any]) -> Message:
+        """The message.
+
+        Raises:
+            ConfigurationError: Its type is not known here.
+            ValueError: It is no such message.
+        """
+        return self._known(str(dumped["type"])).load(dumped["message"])
+
+    def load_chat(self, dumped: Mapping[str, Any]) -> BaseChatMessage:
+        """The message, which must be one that agents send each other.
+
+        Raises:
+            ConfigurationError: Its type is not known here.
+            ValueError: It is an event, or no such message.
+        """
+        message = self.load(dumped)
+        if not isinstance(message, BaseChatMessage):
+            raise ValueError(f"{type(message).__name__} is an event, not a chat message.")
+        return message
+
+    def chat_types(self, names: Iterable[str]) -> tuple[type[BaseChatMessage], ...]:
+        """The types of chat message with these names.
+
+        Raises:
+            ConfigurationError: One is not known here.
+        """
+        known = [self._known(name) for name in names]
+        return tuple(kind for kind in known if issubclass(kind, BaseChatMessage))
+
+    def _known(self, name: str) -> type[Message]:
+        kind = self._types.get(name)
+        if kind is None:
+            raise ConfigurationError(
+                f"Messages of type {name!r} are not known here. Give message_types=[{name}] "
+                "both where the agent is served and where it is used."
+            )
+        return kind
+
+
+# ---- What travels between a client and a worker ----
+#
+# An envelope is the same in every version of the protocol; its body is read only after its
+# version was looked at. Bodies are JSON in ASCII, so that any text survives, lone surrogates
+# included.
+
+
+PROTOCOL = 1
+"""Version of the bodies. One that differs is answered with an error that names both."""
+
+FailureKind = Literal[
+    "raised", "replaced", "lost", "forgotten", "busy", "cancelled", "too_large", "version",
+    "refused",
+]  # fmt: skip
+"""See `coag.errors.RemoteAgentError`."""
+
+
+class _Envelope(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    v: int = PROTOCOL
+    """Version of the body."""
+    id: str
+    """Names the request. The same id sent again is the same request."""
+    body: str
+    """One of the bodies below, as JSON."""
+
+
+class CoagRequest(_Envelope):
+    """From a client to an agent's host."""
+
+    reply_to: str
+    """Agent type of the client's mailbox."""
+
+
+class CoagAnswer(_Envelope):
+    """From an agent's host to a client's mailbox."""
+
+    worker: str
+    """Which worker answers."""
+
+
+class Item(Value):
+    """Something that a turn brought: an event, or the response that ends it."""
+
+    message: dict[str, Any]
+    """The message; see `MessageCodec`."""
+    response: bool = False
+    """True for the response."""
+    inner: tuple[int | dict[str, Any], ...] | None = None
+    """Inner messages of the response: the turn's event of that number, or one never sent."""
+
+
+class RemoteFailure(Value):
+    """Why there is no result."""
+
+    kind: FailureKind
+    problem: str
+    error_type: str = ""
+    """Name of the type that was raised."""
+
+
+class Describe(Value):
+    """Asks who is there."""
+
+    op: Literal["describe"] = "describe"
+
+
+class Begin(Value):
+    """Begins a turn, unless it is known already; answered like `Follow`."""
+
+    op: Literal["begin"] = "begin"
+    turn: str
+    """Id of the turn, chosen by the client."""
+    instance: str
+    """The agent that is meant, so that one which has taken its place does not take the turn."""
+    messages: tuple[dict[str, Any], ...]
+
+
+class Follow(Value):
+    """Asks what a turn has brought since."""
+
+    op: Literal["follow"] = "follow"
+    turn: str
+    epoch: str
+    """The epoch of the last progress that was received."""
+    after: int
+    """How many items of that epoch were received; those need not be kept any longer."""
+
+
+class Cancel(Value):
+    """Cancels a turn; answered when it has ended."""
+
+    op: Literal["cancel"] = "cancel"
+    turn: str
+
+
+class Reset(Value):
+    """Resets the agent."""
+
+    op: Literal["reset"] = "reset"
+
+
+class Pause(Value):
+    """Pauses the agent, also within a turn."""
+
+    op: Literal["pause"] = "pause"
+
+
+class Resume(Value):
+    """Lets the agent go on."""
+
+    op: Literal["resume"] = "resume"
+
+
+class SaveState(Value):
+    """Asks for the agent's state."""
+
+    op: Literal["save_state"] = "save_state"
+    instance: str
+
+
+class LoadState(Value):
+    """Gives the agent a state."""
+
+    op: Literal["load_state"] = "load_state"
+    state: dict[str, Any]
+
+
+class Close(Value):
+    """Closes the agent; the next request makes a new one."""
+
+    op: Literal["close"] = "close"
+    instance: str
+
+
+Operation = Reset | Pause | Resume | SaveState | LoadState | Close | Cancel
+Request = Annotated[Describe | Begin | Follow | Operation, Field(discriminator="op")]
+
+
+class Described(Value):
+    """Who is there."""
+
+    answer: Literal["described"] = "described"
+    name: str
+    description: str
+    produces: tuple[str, ...]
+    """Names of the types of message that the agent may answer with."""
+    instance: str
+    """Changes when another agent takes the place, one that knows nothing of the dialogue."""
+
+
+class Progress(Value):
+    """What a turn has brought. A response is its last item; one that failed ends in `Failed`."""
+
+    answer: Literal["progress"] = "progress"
+    epoch: str
+    """Changes where the turn was taken up by another worker; numbering begins anew."""
+    first: int
+    """Number of the first item below, counted from 0."""
+    items: tuple[Item, ...]
+    """Empty where the turn goes on and has brought nothing new."""
+
+
+class Working(Value):
+    """The request was received and is being worked on; ask again under the same id."""
+
+    answer: Literal["working"] = "working"
+
+
+class Done(Value):
+    """It is done."""
+
+    answer: Literal["done"] = "done"
+    instance: str
+
+
+class Saved(Value):
+    """The agent's state."""
+
+    answer: Literal["saved"] = "saved"
+    state: dict[str, Any]
+
+
+class Failed(Value):
+    """It could not be done."""
+
+    answer: Literal["failed"] = "failed"
+    failure: RemoteFailure
+
+
+Answer = Annotated[
+    Described | Progress | Working | Done | Saved | Failed, Field(discriminator="answer")
+]
+
+_REQUESTS: TypeAdapter[Request] = TypeAdapter(Request)
+_ANSWERS: TypeAdapter[Answer] = TypeAdapter(Answer)
+
+
+class VersionError(ValueError):
+    """A body of another version of the protocol."""
+
+    def __init__(self, version: int) -> None:
+        super().__init__(
+            f"The other side speaks version {version} of the protocol, this one {PROTOCOL}. "
+            "Install the same version of coag on clients and workers."
+        )
+
+
+def read_request(envelope: CoagRequest) -> Request:
+    """The body of a request.
+
+    Raises:
+        VersionError: It is of another version.
+        ValueError: It is none.
+    """
+    return _REQUESTS.validate_python(_body(envelope))
+
+
+def read_answer(envelope: CoagAnswer) -> Answer:
+    """The body of an answer.
+
+    Raises:
+        VersionError: It is of another version.
+        ValueError: It is none.
+    """
+    return _ANSWERS.validate_python(_body(envelope))
+
+
+def body_of(value: Value) -> str:
+    """A body as it travels.
+
+    Raises:
+        ConfigurationError: It holds something that is no JSON, e.g. in an agent's state.
+    """
+    try:
+        return json.dumps(value.model_dump())
+    except (TypeError, ValueError) as error:
+        raise ConfigurationError(
+            f"A {type(value).__name__} holds what JSON cannot: {error}. States and metadata of "
+            "agents that work remotely must be JSON."
+        ) from error
+
+
+def size_of(envelope: CoagRequest | CoagAnswer) -> int:
+    """Bytes of an envelope as it travels."""
+    return len(envelope.model_dump_json())
+
+
+def _body(envelope: _Envelope) -> Any:
+    if envelope.v != PROTOCOL:
+        raise VersionError(envelope.v)
+    return json.loads(envelope.body)

@@ -1,0 +1,176 @@
+"""What an examination finds, and how much it may ask."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Literal
+
+from coag.schema import Rung, TokenUsage, Value
+
+# ---- What an examination finds, and what it concludes ----
+
+
+class Probe(StrEnum):
+    """One question about a model server; see `docs/doctor.md` for how each is asked."""
+
+    LISTED = "listed"
+    """Is the server there, and does it list the model?"""
+    ANSWER = "answer"
+    """Does a plain question without a system message get an answer?"""
+    SYSTEM = "system"
+    """Does a system message reach the model?"""
+    SYSTEMS = "systems"
+    """Do several, scattered system messages?"""
+    STREAM = "stream"
+    """Does an answer come in pieces?"""
+    STREAM_USAGE = "stream_usage"
+    """Are tokens counted in a stream?"""
+    LIMIT = "limit"
+    """Does a completion end at its token limit?"""
+    SCHEMA = "schema"
+    """Does the server enforce a JSON schema against what the prompt asks for?"""
+    JSON_MODE = "json_mode"
+    """Does the server enforce JSON?"""
+    TYPED = "typed"
+    """Does a typed answer come by the ladder, as agents ask for it?"""
+    TOOLS = "tools"
+    """Do tool calls come back as tool calls?"""
+    PARALLEL = "parallel"
+    """Do several tool calls come in one answer?"""
+    REQUIRED = "required"
+    """Is `tool_choice="required"` honoured?"""
+    NONE = "none"
+    """Is `tool_choice="none"` honoured?"""
+    TOOLS_WITH_SCHEMA = "tools_with_schema"
+    """May tools and a schema stand in one request?"""
+    CONTEXT = "context"
+    """Does the beginning of a long prompt reach the model?"""
+    CACHE = "cache"
+    """Are cached tokens told for a prompt that was sent twice?"""
+    SPEED = "speed"
+    """How many tokens a second?"""
+
+
+class Found(StrEnum):
+    """A finding in one word."""
+
+    YES = "yes"
+    NO = "no"
+    ENFORCED = "enforced"
+    """The server holds the model to it."""
+    IGNORED = "ignored"
+    """The server answers as if it had not been asked for."""
+    REFUSED = "refused"
+    """The server or the client says that it cannot."""
+    AS_TEXT = "as_text"
+    """Tool calls come as text."""
+    INVALID = "invalid"
+    """Tool calls come, but their arguments do not fit."""
+    CUT = "cut"
+    """The server counted fewer tokens than were sent, and said nothing."""
+    FAILED = "failed"
+    """An error came instead of an answer."""
+    LATE = "late"
+    """No answer came in time, which may be as slow a server as one that hangs."""
+    UNCLEAR = "unclear"
+    """The answer does not tell."""
+    SKIPPED = "skipped"
+    """Not asked, because of an earlier finding."""
+
+
+class Grade(StrEnum):
+    """What a finding means for agents."""
+
+    GOOD = "good"
+    POOR = "poor"
+    """Agents work, with less; there is a way around it."""
+    BAD = "bad"
+    """Agents cannot work with this."""
+    UNKNOWN = "unknown"
+
+
+class Finding(Value):
+    """What one probe found."""
+
+    probe: Probe
+    found: Found
+    grade: Grade
+    text: str
+    """One sentence on what was seen; may quote the server."""
+    advice: str = ""
+    """What to do; empty if there is nothing to do."""
+    figures: Mapping[str, float] = {}
+    """Numbers that were measured, by name; units are in the names (`..._seconds`)."""
+    seconds: float = 0.0
+    """How long the requests for it took; findings of one request share it."""
+
+
+class Recommendation(Value):
+    """What follows from the findings."""
+
+    rung: Rung
+    """The strictest rung of the ladder that holds."""
+    proposal: Literal["native", "json"]
+    """For `CoagAgent(proposal=...)`."""
+    parallel: bool
+    """True if batches of tool calls come, each call with an id of its own."""
+    model_info: Mapping[str, bool | str]
+    """For the client's `model_info`: what it should claim."""
+    context_tokens: int
+    """The longest prompt that was seen to arrive whole, in the server's tokens; 0 if none was."""
+
+
+class Report(Value):
+    """An examination."""
+
+    model: str
+    usable: bool
+    """True if an agent can work with this model: it answers, and a typed answer came."""
+    findings: tuple[Finding, ...]
+    """In the order of the probes."""
+    claimed: Mapping[str, Any]
+    """The client's `model_info` as it is now."""
+    recommendation: Recommendation
+    usage: TokenUsage
+    """What the examination itself used."""
+
+    def finding(self, probe: Probe) -> Finding:
+        """What a probe found.
+
+        Raises:
+            KeyError: The report is none of `examine`: it lacks the probe.
+        """
+        for finding in self.findings:
+            if finding.probe is probe:
+                return finding
+        raise KeyError(f"The report has no finding of the probe {probe.value!r}.")
+
+
+# ---- How much an examination may take ----
+
+
+_SMALLEST_CONTEXT = 256
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """The bounds of an examination."""
+
+    context: int = 4_096
+    """Longest prompt that is tried, in tokens as we estimate them; at least 256."""
+    max_tokens: int = 256
+    """Longest completion, in tokens. Models that think first may need more."""
+    seconds: float = 60.0
+    """Seconds until one request is given up."""
+
+    def __post_init__(self) -> None:
+        if self.context < _SMALLEST_CONTEXT:
+            raise ValueError(
+                f"context must be at least {_SMALLEST_CONTEXT} tokens, not {self.context!r}."
+            )
+        if self.max_tokens < 1:
+            raise ValueError(f"max_tokens must be at least 1, not {self.max_tokens!r}.")
+        if self.seconds <= 0:
+            raise ValueError(f"seconds must be more than 0, not {self.seconds!r}.")

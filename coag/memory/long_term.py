@@ -1,0 +1,316 @@
+"""Episodic and semantic memory of one agent, over a store of records."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from copy import copy
+from typing import Any
+
+from coag.errors import RecordStoreError
+from coag.schema import Clock, Event, Fact, MemoryKind, Provenance, Record, Scalar, SystemClock
+from coag.store import DEFAULT_RANKING, InMemoryStore, Ranking, RecordStore, Search
+
+from .procedural import ProceduralMemory
+from .recall import Recaller, RecallSource, found, in_each
+from .records import Scopes, StoredRecords, lock_of, scopes_in
+from .retraction import Revocation, chain_of, forgotten, revoked
+from .statements import Recall, Remembered, ToRemember, record_of
+from .writing import Writer, broken_off, together, written_singly, written_together
+
+
+class LongTermMemory:
+    """What one agent remembers: events and facts, superseded but never overwritten.
+
+    Args:
+        store: Where the records rest; closed by `close`.
+        scope: Whose memory this is, or `Scopes` if it also reads or writes those of others, e.g.
+            a team's. Records of scopes that are not named are neither seen nor touched.
+        clock: Tells when a record was made.
+        sources: Further memories that recall asks.
+        source_timeout: Seconds after which a further memory is left out.
+        ranking: What counts when records are recalled; None for the similarity of meaning alone.
+    """
+
+    def __init__(
+        self,
+        store: RecordStore,
+        *,
+        scope: str | Scopes,
+        clock: Clock | None = None,
+        sources: Sequence[RecallSource] = (),
+        source_timeout: float = 10.0,
+        ranking: Ranking | None = DEFAULT_RANKING,
+    ) -> None:
+        self.store = store
+        self.scopes = scope if isinstance(scope, Scopes) else Scopes(own=scope)
+        self.scope = self.scopes.own
+        self.clock: Clock = clock or SystemClock()
+        self.sources = tuple(sources)
+        self.source_timeout = source_timeout
+        self.ranking = ranking
+        self._writer = Writer(StoredRecords(store), self.scopes.readable)
+        self._writing = lock_of(store)
+        """Held while something is looked up and then written, by every memory over this place."""
+
+    def within(self, scope: str) -> LongTermMemory:
+        """The same memory for one person: it writes that scope alone, and reads its own too.
+
+        What this memory itself reads and writes is shared: everybody's agent reads it.
+
+        Args:
+            scope: The person's, see `user_scope`.
+
+        Raises:
+            ConfigurationError: If this memory reads a person's scope by itself.
+        """
+        one = copy(self)
+        one.scopes = self.scopes.narrowed(scope)
+        one.scope = one.scopes.own
+        one._writer = Writer(StoredRecords(one.store), one.scopes.readable)
+        return one
+
+    async def reaching_all(self) -> LongTermMemory:
+        """The same memory, reading and writing what is everybody's; for its owner, never an agent.
+
+        Raises:
+            RecordStoreError: If the store cannot be reached.
+        """
+        one = copy(self)
+        one.scopes = Scopes(own=self.scope, writes=await scopes_in(self.store))
+        one._writer = Writer(StoredRecords(one.store), one.scopes.readable)
+        return one
+
+    def shared(self) -> LongTermMemory:
+        """The same memory while it is not known whom it serves: what is everybody's.
+
+        Raises:
+            ConfigurationError: If this memory reads a person's scope by itself.
+        """
+        self.scopes.check_shared()
+        return self
+
+    async def remember(  # noqa: PLR0913 - what there is to say of a record
+        self,
+        kind: MemoryKind,
+        text: str,
+        *,
+        provenance: Provenance,
+        type: str = "note",
+        metadata: Mapping[str, Scalar] | None = None,
+        sensed: bool = False,
+        supersedes: str | None = None,
+        event: Event | None = None,
+        fact: Fact | None = None,
+        derived_from: Sequence[str] = (),
+        scope: str | None = None,
+    ) -> Remembered:
+        """Stores a text; once this returns, it is kept.
+
+        A known text stays as it was first remembered and has one more origin; so has one that
+        says the same in all but form, or the same value of the same fact. The very same word, as
+        of an action that was interrupted and is repeated, counts as new.
+
+        A fact takes the place of those on the same subject and attribute that say another value
+        and are trusted no more; it stands beside those trusted more, each naming the other.
+
+        Args:
+            kind: Episodic for what happened, semantic for what holds.
+            text: What to remember.
+            provenance: Where it comes from.
+            type: The domain's own sort of record; a filter can ask for it.
+            metadata: Values that a filter can ask for.
+            sensed: Whether code read the metadata off a perceptual state; see `binding_metadata`.
+            event: What happened, and its place in its episode.
+            fact: What is so, and of what.
+            supersedes: Id of the record whose place this one takes; a text becomes current again
+                by superseding the one that had superseded it.
+            derived_from: Ids of the records from which this was concluded: it is trusted no more
+                than the least trusted of them, and revoked with each.
+            scope: Whose memory it becomes; None for the own scope, else one of `scopes.writes`.
+
+        Raises:
+            ValueError: If the text is empty, too long or shows nothing, the metadata cannot be
+                kept, a record to derive from is not there, or the scope may not be written.
+            RecordStoreError: If the store cannot be reached or refuses.
+        """
+        given = ToRemember(
+            kind=kind,
+            text=text,
+            provenance=provenance,
+            type=type,
+            metadata=metadata or {},
+            sensed=sensed,
+            supersedes=supersedes,
+            event=event,
+            fact=fact,
+            derived_from=derived_from,
+        )
+        target = self.scopes.to_write(scope)
+        async with self._writing:
+            record = record_of(given, target, self.clock)
+            return await self._writer.write(record, given)
+
+    async def remember_all(
+        self,
+        texts: Iterable[ToRemember],
+        *,
+        scope: str | None = None,
+        batch: int = 500,
+        near_duplicates: bool = False,
+    ) -> AsyncGenerator[tuple[Remembered, ...]]:
+        """Stores many texts, by the rules of `remember`, many at a time.
+
+        What became of each comes in their order, a batch at a time, once that is stored. No more
+        than a batch is held in memory. After a failure go on with the texts from the first one of
+        which nothing was told: what is there already stays as it is.
+
+        Args:
+            texts: What to remember; taken one batch after the other.
+            scope: As for `remember`.
+            batch: How many are written together, at most; two facts on one matter never are.
+            near_duplicates: Whether to look for what says the same in all but form. That asks
+                the store once for each text, and is as slow as remembering them one by one.
+
+        Raises:
+            ValueError: As for `remember`; of its batch nothing is written then, unless near
+                duplicates are looked for. Or `batch` is below 1.
+            RecordStoreError: If the store cannot be reached or refuses; says how many texts were
+                written before. Of the batch a part may be.
+        """
+        if batch < 1:
+            raise ValueError(f"batch must be at least 1, not {batch!r}.")
+        target, done = self.scopes.to_write(scope), 0
+        told = ((record_of(given, target, self.clock), given) for given in texts)
+        writing = written_singly if near_duplicates else written_together
+        for some in together(told, batch):
+            async with self._writing:
+                try:
+                    written = await writing(self.store, some, self.scopes)
+                except RecordStoreError as error:
+                    raise broken_off(done, len(some), error) from error
+            done += len(some)
+            yield written
+
+    async def recall(
+        self,
+        query: str,
+        *,
+        kind: MemoryKind | None = None,
+        k: int = 5,
+        where: Mapping[str, Any] | None = None,
+        episodic_where: Mapping[str, Any] | None = None,
+        min_score: float | None = None,
+    ) -> Recall:
+        """The k records most similar to a query, from every memory; an empty query gives none.
+
+        Behind a record that another one contradicts comes that other one, besides the k. What
+        does not hold yet, or no longer, does not come.
+
+        Args:
+            query: What to look for.
+            kind: Only this memory; None for both.
+            k: At most so many records in all.
+            where: A filter, see `coag.store.parse_where`; further sources are not filtered.
+            episodic_where: A filter for episodic memory only, besides `where`.
+            min_score: Less similar records are left out; None for the embedder's minimum.
+
+        Raises:
+            ValueError: If a filter is malformed or a number out of range.
+        """
+        search = Search(
+            text=query,
+            kind=kind or MemoryKind.SEMANTIC,
+            k=k,
+            scopes=self.scopes.readable,
+            where=where,
+            min_score=min_score,
+            ranking=self.ranking,
+        )
+        filtered = where is not None or episodic_where is not None
+        if not filtered and not self.sources and _is_empty(self.store):
+            return Recall()  # as most agents' memory in RAM in every turn
+        asking = Recaller(
+            store=self.store,
+            scopes=self.scopes.readable,
+            sources=self.sources,
+            source_timeout=self.source_timeout,
+            clock=self.clock,
+        )
+        kinds = tuple(MemoryKind) if kind is None else (kind,)
+        return await asking.recall(in_each(search, kinds, episodic_where))
+
+    async def find(self, kind: MemoryKind, name: str) -> Record | None:
+        """The record with an id or its short form that may be read here, or None."""
+        return await found(self.store, self.scopes.readable, kind, name)
+
+    async def history(self, name: str) -> tuple[Record, ...]:
+        """What stood in a record's place before and since, oldest first; see also `held_when`.
+
+        Args:
+            name: Id or unique short id (its first 8 digits or more) of any record of the chain.
+
+        Raises:
+            ValueError: If it can be no id, or is the beginning of none or of several.
+            RecordStoreError: If the store cannot be reached.
+        """
+        return await chain_of(self.store, self.scopes.readable, name)
+
+    async def revoke(
+        self, name: str, reason: str, *, procedures: ProceduralMemory | None = None
+    ) -> Revocation:
+        """Takes back a record and everything that was concluded from it.
+
+        They are removed from every index; what they superseded holds again; records that they
+        contradicted name them no longer; rules that rest on them are rolled back. Repeated after
+        it was interrupted, it completes. It reaches as far as this memory may write: what others
+        concluded from the record they take back by revoking it themselves.
+
+        Args:
+            name: Id or unique short id of the record; a whole id of one that is gone is no error.
+            reason: Why, in one sentence.
+            procedures: The memory of procedures that rest on these records, if there is one.
+
+        Raises:
+            ValueError: If the reason is empty, the name is no id, or the record's scope may not
+                be written.
+            RecordStoreError: If the store or the file of procedures cannot be reached.
+        """
+        scopes, at = self.scopes.writable, self.clock.now()
+        async with self._writing:
+            return await revoked(self.store, scopes, name, reason, at=at, procedures=procedures)
+
+    async def forget_record(self, name: str) -> bool:
+        """Removes one record for good, whatever was concluded from it; says whether it was there.
+
+        What it superseded is then superseded by what superseded it, or holds again.
+
+        Raises:
+            ValueError: If the name is no id, or the record's scope may not be written.
+            RecordStoreError: If the store cannot be reached.
+        """
+        async with self._writing:
+            return await forgotten(self.store, self.scopes.writable, name)
+
+    async def close(self) -> None:
+        """Closes the store."""
+        await self.store.close()
+
+    async def forget(self, scope: str | None = None) -> int:
+        """Removes every record of a scope for good, and says how many there were.
+
+        For whoever owns what is remembered; an agent itself supersedes and never deletes.
+
+        Args:
+            scope: None for the own scope, or one of `scopes.writes`.
+
+        Raises:
+            ValueError: If the scope may not be written.
+            RecordStoreError: The store cannot be reached.
+        """
+        async with self._writing:
+            return await self.store.forget(self.scopes.to_write(scope))
+
+
+def _is_empty(store: RecordStore) -> bool:
+    """Whether nothing can be found in a store, as far as that is known without asking it."""
+    return isinstance(store, InMemoryStore) and store.empty

@@ -1,0 +1,295 @@
+"""Prompts and answers as AutoGen's messages, and as they are recorded."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, cast
+
+from autogen_core import FunctionCall, Image
+from autogen_core.models import (
+    AssistantMessage,
+    CreateResult,
+    FunctionExecutionResultMessage,
+    LLMMessage,
+    RequestUsage,
+    SystemMessage,
+    UserMessage,
+)
+
+from coag.schema import Prompt, PromptMessage, estimate_tokens
+
+from .scripted import message_text
+
+# ---- Prompts as AutoGen messages ----
+
+
+_SHORT = 2_000
+"""Characters of a message that is made only once."""
+
+
+def one_system_message(prompt: Prompt) -> Prompt:
+    """The prompt with its system messages merged into one at the front.
+
+    Several or scattered system messages make some clients raise and some servers drop all but
+    the last.
+    """
+    roles = [message.role for message in prompt]
+    if "system" not in roles[1:]:
+        return tuple(prompt)
+    system = [message.content for message in prompt if message.role == "system"]
+    rest = tuple(message for message in prompt if message.role != "system")
+    return (PromptMessage(role="system", content="\n\n".join(system)), *rest)
+
+
+def with_addition(prompt: Prompt, text: str) -> Prompt:
+    """The prompt with a text at its end: in the last message if the user says it, else after.
+
+    Some chat templates refuse two user messages in a row.
+    """
+    if prompt and prompt[-1].role == "user":
+        last = prompt[-1].model_copy(update={"content": f"{prompt[-1].content}\n\n{text}"})
+        return (*prompt[:-1], last)
+    return (*prompt, PromptMessage(role="user", content=text))
+
+
+def to_autogen(prompt: Prompt, *, vision: bool = False) -> list[LLMMessage]:
+    """The prompt in AutoGen's message types; images only for a model that sees them."""
+    return [_to_autogen(message, vision) for message in prompt]
+
+
+def as_sent(prompt: Prompt) -> tuple[dict[str, Any], ...]:
+    """The prompt as it stands in the record of a call."""
+    return tuple(_as_sent(message) for message in prompt)
+
+
+def _as_sent(message: PromptMessage) -> dict[str, Any]:
+    """Images are told by number; what they were stands in the percept that brought them."""
+    if message.images:
+        images = len(message.images)
+        return {"role": message.role, "content": message.content, "images": images}
+    make = _sent_once if len(message.content) <= _SHORT else _sent
+    return make(message.role, message.content)
+
+
+def _sent(role: str, content: str) -> dict[str, Any]:
+    return {"role": role, "content": content}
+
+
+def _to_autogen(message: PromptMessage, vision: bool) -> LLMMessage:
+    if vision and message.images:
+        seen = [Image.from_uri(image) for image in message.images]
+        return UserMessage(content=[message.content, *seen], source="user")
+    make = _made_once if len(message.content) <= _SHORT else _made
+    return make(message.role, message.content)
+
+
+def _made(role: str, content: str) -> LLMMessage:
+    if role == "system":
+        return SystemMessage(content=content)
+    if role == "assistant":
+        return AssistantMessage(content=content, source="assistant")
+    return UserMessage(content=content, source="user")
+
+
+# The messages of a long dialogue are sent again in every turn.
+_made_once = lru_cache(maxsize=2_000)(_made)
+_sent_once = lru_cache(maxsize=2_000)(_sent)
+
+
+# ---- Dialogues in AutoGen's messages: going on with one, and writing one down ----
+
+
+def continued(dialogue: Sequence[LLMMessage], added: Sequence[LLMMessage]) -> list[LLMMessage]:
+    """The dialogue with messages at its end; two texts of the user in a row become one message.
+
+    Some chat templates refuse two user messages in a row.
+    """
+    if not dialogue or not added:
+        return [*dialogue, *added]
+    last, first = dialogue[-1], added[0]
+    if not isinstance(last, UserMessage) or not isinstance(first, UserMessage):
+        return [*dialogue, *added]
+    if isinstance(last.content, str) and isinstance(first.content, str):
+        text: str | list[str | Image] = f"{last.content}\n\n{first.content}"
+    else:
+        text = [*_parts(last), *_parts(first)]
+    return [*dialogue[:-1], last.model_copy(update={"content": text}), *added[1:]]
+
+
+def merged_system(messages: Sequence[LLMMessage]) -> list[LLMMessage]:
+    """The messages with all system messages as one, at the front.
+
+    Clients whose `model_info` lacks `multiple_system_messages` raise for scattered ones, and
+    some servers read only the last.
+    """
+    system = [message.content for message in messages if isinstance(message, SystemMessage)]
+    rest: list[LLMMessage] = [each for each in messages if not isinstance(each, SystemMessage)]
+    return [SystemMessage(content="\n\n".join(system)), *rest] if system else rest
+
+
+def sent_messages(messages: Sequence[LLMMessage]) -> tuple[dict[str, Any], ...]:
+    """The messages as they stand in the record of a call; of images there is a hash."""
+    return tuple(_sent_message(message) for message in messages)
+
+
+def sent_call(call: FunctionCall) -> dict[str, Any]:
+    """A tool call as it stands in the record of a call."""
+    return {
+        "id": storable(call.id or ""),
+        "name": storable(call.name or ""),
+        "arguments": storable(call.arguments or ""),
+    }
+
+
+def storable(value: object) -> str:
+    """The value as text, with lone surrogates replaced: they can be in no UTF-8 file."""
+    return str(value).encode("utf-8", "replace").decode("utf-8")
+
+
+def _parts(message: UserMessage) -> list[str | Image]:
+    return [message.content] if isinstance(message.content, str) else list(message.content)
+
+
+def _sent_message(message: LLMMessage) -> dict[str, Any]:
+    match message:
+        case SystemMessage():
+            return {"role": "system", "content": storable(message.content)}
+        case UserMessage():
+            return _said(message)
+        case AssistantMessage():
+            return _answered(message)
+        case FunctionExecutionResultMessage():
+            return _brought_back(message)
+
+
+def _said(message: UserMessage) -> dict[str, Any]:
+    sent = {
+        "role": "user",
+        "content": storable(message_text(message)),
+        "source": storable(message.source),
+    }
+    if isinstance(message.content, str):
+        return sent
+    parts = [len(part) if isinstance(part, str) else _hash(part) for part in message.content]
+    return {**sent, "parts": parts}
+
+
+def _answered(message: AssistantMessage) -> dict[str, Any]:
+    told = {"role": "assistant", "source": storable(message.source)}
+    if not isinstance(message.content, str):
+        calls = [sent_call(call) for call in message.content]
+        return {**told, "content": storable(message.thought or ""), "tool_calls": calls}
+    thought = {} if message.thought is None else {"thought": storable(message.thought)}
+    return {**told, "content": storable(message.content), **thought}
+
+
+def _brought_back(message: FunctionExecutionResultMessage) -> dict[str, Any]:
+    results = [
+        {
+            "id": storable(result.call_id),
+            "name": storable(result.name),
+            "is_error": result.is_error,
+            "characters": len(result.content),
+        }
+        for result in message.content
+    ]
+    return {"role": "tool", "content": storable(message_text(message)), "results": results}
+
+
+def _hash(image: Image) -> str:
+    """Tells images apart by their pixels: writing one as PNG would take far longer."""
+    pixels = image.image
+    digest = hashlib.sha256(pixels.tobytes()).hexdigest()[:32]
+    return f"{pixels.width}x{pixels.height} {digest}"
+
+
+# ---- What a client brought, looked at before it is used: nobody holds clients to their types ----
+
+
+_SHOWN = 80
+"""Characters of a wrong value that are told."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Brought:
+    """A result whose fields are what their types say."""
+
+    content: str | tuple[FunctionCall, ...] = ""
+    thought: str = ""
+    finish_reason: str | None = None
+    usage: RequestUsage
+    usage_estimated: bool = False
+    """True if the client told no numbers that can be, so that these are estimated."""
+    fault: str = ""
+    """Why the result cannot be read, for the log and the model; its content is empty then."""
+
+
+def brought(result: object, sent: Sequence[Mapping[str, Any]]) -> Brought:
+    """The result as it can be used: bad numbers of usage estimated, anything else bad told.
+
+    Args:
+        result: What the client gave back.
+        sent: The messages that it answers, as they are recorded.
+    """
+    if not isinstance(result, CreateResult):
+        fault = _told("The client brought no result but", result)
+        return Brought(usage=_estimate(sent, ""), usage_estimated=True, fault=fault)
+    # Made without validation, a result may lack any field.
+    content: Any = getattr(result, "content", None)
+    thought: Any = getattr(result, "thought", None)
+    finish: Any = getattr(result, "finish_reason", None)
+    usage: Any = getattr(result, "usage", None)
+    fault = _fault(content, thought)
+    estimated = not _believable(usage)
+    return Brought(
+        content="" if fault else _content(content),
+        thought="" if fault else storable(thought or ""),
+        finish_reason=None if finish is None else storable(finish),
+        usage=_estimate(sent, content) if estimated else usage,
+        usage_estimated=estimated,
+        fault=fault,
+    )
+
+
+def _content(content: Any) -> str | tuple[FunctionCall, ...]:
+    """Text that can be stored, or calls; None, which careless clients bring, is an empty text."""
+    if content is None or isinstance(content, str):
+        return storable(content or "")
+    return tuple(cast("Sequence[FunctionCall]", content))
+
+
+def _fault(content: Any, thought: Any) -> str:
+    if thought is not None and not isinstance(thought, str):
+        return _told("The client brought as the model's thought no text but", thought)
+    if content is None or isinstance(content, str):
+        return ""
+    if not isinstance(content, list | tuple):
+        return _told("The client brought as its answer neither a text nor calls but", content)
+    for call in cast("Sequence[object]", content):
+        if not isinstance(call, FunctionCall):
+            return _told("Among the tool calls of the answer was", call)
+        name = cast("object", call.name)
+        if not isinstance(name, str):
+            return _told("A tool call of the answer names as its tool", name)
+    return ""
+
+
+def _told(said: str, value: object) -> str:
+    shown = storable(repr(value))
+    return f"{said} {shown if len(shown) <= _SHOWN else shown[:_SHOWN] + '…'}."
+
+
+def _believable(usage: object) -> bool:
+    if not isinstance(usage, RequestUsage):
+        return False
+    numbers = cast("tuple[object, ...]", (usage.prompt_tokens, usage.completion_tokens))
+    return all(isinstance(number, int) and number >= 0 for number in numbers)
+
+
+def _estimate(sent: Sequence[Mapping[str, Any]], content: object) -> RequestUsage:
+    said = sum(estimate_tokens(str(message.get("content", ""))) for message in sent)
+    written = content if isinstance(content, str) else "" if content is None else repr(content)
+    return RequestUsage(prompt_tokens=said, completion_tokens=estimate_tokens(written))

@@ -1,0 +1,515 @@
+"""Model clients: made from a spec, and what is known of each."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import sys
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Protocol, TypeAlias, cast, runtime_checkable
+from urllib.parse import urlsplit, urlunsplit
+
+from autogen_core.models import ChatCompletionClient, ModelFamily, ModelInfo
+from pydantic import BaseModel, ValidationError
+
+from coag.errors import ConfigurationError, MissingCredentialError, UnknownNameError
+from coag.schema import Rung
+
+from .response_format import response_format
+from .scripted import ScriptedModel
+
+#
+# Clients are recognised by the names of their classes, so that no provider's package is imported.
+NUM_PREDICT = "options.num_predict"
+"""Ollama's name for the completion limit: an entry of its `options`."""
+COMPLETION_TOKENS = "max_completion_tokens"
+"""OpenAI's own name for it; its reasoning models refuse the older one."""
+MAX_TOKENS = "max_tokens"
+"""The name that OpenAI-compatible servers and Anthropic know."""
+OPENAI_FAMILY = "openai"
+"""Our family for names at OpenAI that AutoGen 0.7.5 does not know yet."""
+
+_OPENAI_LIKE = "BaseOpenAIChatCompletionClient"
+_OLLAMA_LIKE = "BaseOllamaChatCompletionClient"
+_ANTHROPIC_LIKE = "BaseAnthropicChatCompletionClient"
+
+
+@runtime_checkable
+class WrapsClient(Protocol):
+    """A client around another one, to which requests go in the end."""
+
+    @property
+    def wrapped(self) -> ChatCompletionClient:
+        """The client within."""
+        ...
+
+
+def innermost(client: ChatCompletionClient) -> ChatCompletionClient:
+    """The client that speaks to the server, whatever is wrapped around it."""
+    while (within := _wrapped(client)) is not None:
+        client = within
+    return client
+
+
+def _wrapped(client: ChatCompletionClient) -> ChatCompletionClient | None:
+    """What a `WrapsClient` wraps. Every call asks, and checking a protocol would be slow."""
+    found = getattr(client, "wrapped", None)  # a mock has whatever it is asked for
+    return found if isinstance(found, ChatCompletionClient) else None
+
+
+def rungs_of(client: ChatCompletionClient) -> tuple[Rung, ...]:
+    """The rungs that the client says it can do, from the strictest; the prompt is always one."""
+    info = client.model_info
+    rungs: list[Rung] = []
+    if info.get("structured_output", False):
+        rungs.append(Rung.JSON_SCHEMA)
+    if info.get("json_output", False):
+        rungs.append(Rung.JSON_MODE)
+    return (*rungs, Rung.PROMPT)
+
+
+def form_arguments(
+    client: ChatCompletionClient, rung: Rung, output_type: type[BaseModel]
+) -> tuple[bool | type[BaseModel] | None, dict[str, Any]]:
+    """The `json_output` and the extra arguments that ask this client for the rung's form.
+
+    OpenAI-like clients get the schema as a `response_format`: with `json_output=Model` they
+    raise on a bad answer and lose its text and its usage.
+    """
+    if rung is Rung.JSON_MODE:
+        return True, {}
+    if rung is not Rung.JSON_SCHEMA:
+        return None, {}
+    if is_openai_like(client) or isinstance(innermost(client), ScriptedModel):
+        return None, {"response_format": response_format(output_type)}
+    return output_type, {}
+
+
+def is_openai_like(client: ChatCompletionClient) -> bool:
+    """True for AutoGen's OpenAI client and those that are built on it."""
+    return _is(client, _OPENAI_LIKE)
+
+
+def is_ollama_like(client: ChatCompletionClient) -> bool:
+    """True for AutoGen's Ollama client and those that are built on it."""
+    return _is(client, _OLLAMA_LIKE)
+
+
+def limit_name_of(client: ChatCompletionClient) -> str | None:
+    """The client's name for the completion limit; None if its kind is not known."""
+    if is_openai_like(client):
+        family = client.model_info["family"]
+        own = family == OPENAI_FAMILY or ModelFamily.is_openai(family)
+        return COMPLETION_TOKENS if own else MAX_TOKENS
+    if is_ollama_like(client):
+        return NUM_PREDICT
+    if _is(client, _ANTHROPIC_LIKE) or isinstance(innermost(client), ScriptedModel):
+        return MAX_TOKENS
+    return None
+
+
+def limit_arguments(
+    client: ChatCompletionClient, name: str | None, max_tokens: int | None
+) -> dict[str, Any]:
+    """The extra arguments that limit a completion; none without a limit or a name for it."""
+    if max_tokens is None or name is None:
+        return {}
+    outer, _, inner = name.partition(".")
+    if not inner:
+        return {outer: max_tokens}
+    return {outer: {**_standing_options(client, outer), inner: max_tokens}}
+
+
+def has_own_limit(client: ChatCompletionClient) -> bool:
+    """Whether the client was made with a limit of its completions."""
+    outer, _, inner = (limit_name_of(client) or "").partition(".")
+    told = config_of(innermost(client))
+    return (inner in _standing_options(client, outer)) if inner else told.get(outer) is not None
+
+
+def model_name_of(client: ChatCompletionClient) -> str:
+    """What the model is called: by the client's own component, else by the client's class."""
+    client = innermost(client)
+    if isinstance(client, ScriptedModel):
+        return client.name
+    name = config_of(client).get("model")
+    return name if isinstance(name, str) else type(client).__name__
+
+
+def _standing_options(client: ChatCompletionClient, name: str) -> dict[str, Any]:
+    """What the client was made with under this name: a call's argument would replace it whole."""
+    options = config_of(innermost(client)).get(name)
+    return dict(cast("Mapping[str, Any]", options)) if isinstance(options, Mapping) else {}
+
+
+def config_of(client: ChatCompletionClient) -> Mapping[str, Any]:
+    """What the client's component says it was made with; empty if it is no such component."""
+    try:
+        return client.dump_component().config
+    except (NotImplementedError, AttributeError, TypeError, ValueError, ConfigurationError):
+        return {}
+
+
+def _is(client: ChatCompletionClient, class_name: str) -> bool:
+    return any(base.__name__ == class_name for base in type(innermost(client)).__mro__)
+
+
+_OPENAI_URL = "https://api.openai.com/v1"
+_NO_KEY = "none"
+"""Sent to servers that need no key: the client insists on one."""
+
+
+def open_openai(name: str) -> ChatCompletionClient:
+    """A model at OpenAI, or at OPENAI_BASE_URL."""
+    try:
+        from autogen_ext.models.openai import OpenAIChatCompletionClient
+    except ImportError as error:
+        raise _missing_extra("openai", error) from error
+    key = _key("OpenAI", "OPENAI_API_KEY")
+    url = os.environ.get("OPENAI_BASE_URL") or _OPENAI_URL
+    try:
+        return OpenAIChatCompletionClient(model=name, api_key=key, base_url=url)
+    except ValueError:
+        # AutoGen asks for a description of models that are newer than it is.
+        info = _capable(OPENAI_FAMILY)
+        return OpenAIChatCompletionClient(model=name, api_key=key, base_url=url, model_info=info)
+
+
+def open_url(url: str, name: str) -> ChatCompletionClient:
+    """A model on any server that speaks OpenAI's API; OPENAI_API_KEY is sent if it is set."""
+    try:
+        from autogen_ext.models.openai import OpenAIChatCompletionClient
+    except ImportError as error:
+        raise _missing_extra("openai", error) from error
+    # AutoGen remarks in every call that a local server names its model otherwise than we do.
+    warnings.filterwarnings("ignore", message="Resolved model mismatch", category=UserWarning)
+    return OpenAIChatCompletionClient(
+        model=name,
+        base_url=url,
+        api_key=os.environ.get("OPENAI_API_KEY") or _NO_KEY,
+        model_info=_capable(ModelFamily.UNKNOWN),
+    )
+
+
+def open_ollama(name: str) -> ChatCompletionClient:
+    """A model of the Ollama server at OLLAMA_HOST, by default the one on this machine."""
+    try:
+        from autogen_ext.models.ollama import OllamaChatCompletionClient
+    except ImportError as error:
+        raise _missing_extra("ollama", error) from error
+    try:
+        return OllamaChatCompletionClient(model=name)
+    except ValueError:
+        info = _capable(ModelFamily.UNKNOWN)
+        return OllamaChatCompletionClient(model=name, model_info=info)
+
+
+def open_anthropic(name: str) -> ChatCompletionClient:
+    """A model at Anthropic."""
+    try:
+        from autogen_ext.models.anthropic import AnthropicChatCompletionClient
+    except ImportError as error:
+        raise _missing_extra("anthropic", error) from error
+    key = _key("Anthropic", "ANTHROPIC_API_KEY")
+    info = _capable(ModelFamily.UNKNOWN)
+    info["structured_output"] = False
+    try:
+        return AnthropicChatCompletionClient(model=name, api_key=key)
+    except ValueError:
+        return AnthropicChatCompletionClient(model=name, api_key=key, model_info=info)
+
+
+def open_file(path: Path) -> ChatCompletionClient:
+    """The client that an AutoGen component file describes; it imports what the file names."""
+    described = _read_component(path)
+    provider = described.get("provider")
+    try:
+        return ChatCompletionClient.load_component(described)
+    except ImportError as error:
+        raise ConfigurationError(
+            f"{path}: provider {provider!r} cannot be imported ({error}). For AutoGen's own "
+            "clients install the extra, e.g. pip install 'coag[openai]'."
+        ) from error
+    except ValidationError as error:
+        # Only the places are told: the values may hold a key.
+        places = ", ".join(".".join(map(str, detail["loc"])) for detail in error.errors())
+        raise ConfigurationError(
+            f"{path}: not a valid component of {provider!r}; wrong at: {places}."
+        ) from None
+    except (TypeError, ValueError, AttributeError, KeyError) as error:
+        raise ConfigurationError(
+            f"{path}: provider {provider!r} is no chat completion client ({error})."
+        ) from error
+
+
+def _read_component(path: Path) -> dict[str, Any]:
+    try:
+        described: object = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise ConfigurationError(f"{path}: there is no such component file.") from error
+    except OSError as error:
+        raise ConfigurationError(f"{path}: cannot be read ({error.strerror}).") from error
+    except ValueError as error:
+        raise ConfigurationError(f"{path}: no valid JSON ({error}).") from error
+    if not isinstance(described, dict) or "provider" not in described:
+        raise ConfigurationError(
+            f"{path}: no AutoGen component; it must be an object with `provider` and `config`, "
+            "as `client.dump_component().model_dump_json()` writes it."
+        )
+    return cast("dict[str, Any]", described)
+
+
+def _capable(family: str) -> ModelInfo:
+    """The abilities assumed of a model that AutoGen does not know; the ladder finds out."""
+    return ModelInfo(
+        vision=False,
+        function_calling=True,
+        json_output=True,
+        family=family,
+        structured_output=True,
+        multiple_system_messages=False,
+    )
+
+
+def _key(provider: str, variable: str) -> str:
+    key = os.environ.get(variable)
+    if not key:
+        raise MissingCredentialError(provider, variable)
+    return key
+
+
+def _missing_extra(extra: str, error: ImportError) -> ConfigurationError:
+    return ConfigurationError(
+        f"This model needs a package that is not installed or does not fit ({error}); "
+        f"install the extra: pip install 'coag[{extra}]' "
+        f"(in a checkout: pip install -e '.[{extra}]')."
+    )
+
+
+# ---- How much a model reads and writes at once: as its client, its name or its server tells ----
+
+
+CONTEXT_WINDOW = "context_window"
+"""The key of a `model_info` that tells the window; ours, AutoGen has none."""
+SECONDS = 2.0
+"""How long a server may take to tell its window."""
+OLLAMA = 4_096
+"""Ollama's own `num_ctx`; it cuts longer prompts without a word."""
+_OPENAI = "api.openai.com"
+_TOLD_AS = ("max_model_len", "max_context_length", "context_length", "context_window", "n_ctx")
+"""What servers call it in their list of models: vLLM, LM Studio, OpenRouter, others."""
+
+
+def window_of(client: ChatCompletionClient) -> int | None:
+    """Tokens of the model's window as far as they are known without asking anybody.
+
+    In this order: `model_info["context_window"]`, Ollama's `num_ctx`, AutoGen's own table of
+    the models that it knows.
+    """
+    inner = innermost(client)
+    told = cast("Mapping[str, Any]", client.model_info).get(CONTEXT_WINDOW)
+    if _is_size(told):
+        return cast("int", told)
+    config = config_of(inner)
+    options = config.get("options")
+    if isinstance(options, Mapping) and _is_size(size := cast("Any", options).get("num_ctx")):
+        return cast("int", size)
+    if is_ollama_like(inner):
+        return OLLAMA
+    return _in_table(inner, config.get("model"))
+
+
+def with_window(client: ChatCompletionClient, window: int) -> ChatCompletionClient:
+    """The client, whose `model_info` tells its window from now on."""
+    cast("dict[str, Any]", client.model_info)[CONTEXT_WINDOW] = window
+    return client
+
+
+def can_be_asked(client: ChatCompletionClient) -> bool:
+    """Whether its server may tell the window: one that speaks OpenAI's API and is not OpenAI's."""
+    return is_openai_like(client) and _OPENAI not in str(_api(client).base_url)
+
+
+async def asked_window(client: ChatCompletionClient) -> int | None:
+    """Tokens of the window as the server tells them; None where it does not, or not in time.
+
+    Asks for the list of models, and llama.cpp's server for its properties.
+    """
+    try:
+        async with asyncio.timeout(SECONDS):
+            return await _listed(client) or await _of_llama_cpp(client)
+    # Whatever the server or its client raise: asking is a courtesy, and the turn will tell.
+    except Exception:
+        return None
+
+
+async def _listed(client: ChatCompletionClient) -> int | None:
+    name = config_of(innermost(client)).get("model")
+    api = _api(client).with_options(max_retries=0)
+    models = [one.model_dump() async for one in api.models.list()]
+    mine = [one for one in models if one.get("id") == name] or models[: len(models) == 1]
+    sizes = [one.get(key) for one in mine for key in _TOLD_AS]
+    return next((size for size in sizes if _is_size(size)), None)
+
+
+async def _of_llama_cpp(client: ChatCompletionClient) -> int | None:
+    api = _api(client)
+    root = str(api.base_url).rstrip("/").removesuffix("/v1")
+    told: Any = await api.with_options(base_url=root, max_retries=0).get("/props", cast_to=object)
+    size: object = told["default_generation_settings"]["n_ctx"]
+    return cast("int", size) if _is_size(size) else None
+
+
+def _api(client: ChatCompletionClient) -> Any:
+    """What speaks to the server in AutoGen's OpenAI client."""
+    return cast("Any", innermost(client))._client
+
+
+def _in_table(client: ChatCompletionClient, name: object) -> int | None:
+    """What AutoGen's table of the client's own package says of a model; it has one for each."""
+    for kind in type(client).__mro__:
+        module = sys.modules.get(f"{kind.__module__.rpartition('.')[0]}._model_info")
+        limit_of = getattr(module, "get_token_limit", None)
+        if limit_of is not None and isinstance(name, str):
+            try:
+                size: object = limit_of(name)
+            except (KeyError, ValueError):  # a model that is newer than AutoGen
+                return None
+            return cast("int", size) if _is_size(size) else None
+    return None
+
+
+def _is_size(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value > 0
+
+
+# ---- Naming a model in one word, as on a command line ----
+
+
+SchemeFactory: TypeAlias = Callable[[str], ChatCompletionClient]
+"""Makes a client from what stands after the colon of a spec."""
+
+_SCHEMES: Mapping[str, tuple[SchemeFactory, str]] = {
+    "openai": (open_openai, COMPLETION_TOKENS),
+    "ollama": (open_ollama, NUM_PREDICT),
+    "anthropic": (open_anthropic, MAX_TOKENS),
+}
+
+_WINDOW = re.compile(r"(.+)\?window=(\d{1,9})")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelSpec:
+    """A model as it was named; nothing is opened yet. Printing it shows no secrets."""
+
+    public: str
+    """The spec as it may stand in a log: without user, password and query of a URL."""
+    scheme: str
+    """`openai`, `ollama`, `anthropic`, `url`, `file`, or a scheme of the caller's."""
+    name: str
+    """The model's name; for a file its path."""
+    limit_name: str | None
+    """The client's name for the completion limit; None where only the client can tell."""
+    factory: Callable[[], ChatCompletionClient] = field(repr=False, compare=False)
+    """Makes the client."""
+
+    @classmethod
+    def parse(cls, text: str, *, schemes: Mapping[str, SchemeFactory] | None = None) -> ModelSpec:
+        """Reads a spec; `schemes` are further `SCHEME:NAME` forms.
+
+        Any spec may end with `?window=TOKENS`: how much the model reads and writes at once.
+
+        Raises:
+            UnknownNameError: No form fits; the message lists all.
+            ConfigurationError: The form is known but incomplete.
+        """
+        if (sized := _WINDOW.fullmatch(text)) is not None:
+            return _with_window(cls.parse(sized[1], schemes=schemes), int(sized[2]))
+        own = schemes or {}
+        if "://" in text:
+            return _from_url(text, own)
+        scheme, colon, name = text.partition(":")
+        if colon and (scheme in own or scheme in _SCHEMES):
+            return _from_scheme(scheme, name, own)
+        if text.endswith(".json"):
+            path = Path(text)
+            return cls(
+                public=text,
+                scheme="file",
+                name=text,
+                limit_name=None,
+                factory=lambda: open_file(path),
+            )
+        raise UnknownNameError("form of model spec", text, _forms(own))
+
+    def open(self) -> ChatCompletionClient:
+        """Makes the client; nothing is sent yet.
+
+        Raises:
+            MissingCredentialError: The provider's key is not in the environment.
+            ConfigurationError: A package is missing, or the component file is not usable.
+        """
+        return self.factory()
+
+
+def _with_window(spec: ModelSpec, window: int) -> ModelSpec:
+    if window < 1:
+        raise ConfigurationError(f"Model spec {spec.public!r}: window={window} is no size.")
+    return replace(
+        spec,
+        public=f"{spec.public}?window={window}",
+        factory=lambda: with_window(spec.factory(), window),
+    )
+
+
+def open_model(
+    spec: str, *, schemes: Mapping[str, SchemeFactory] | None = None
+) -> ChatCompletionClient:
+    """The client for a model spec; see `ModelSpec.parse` and `ModelSpec.open`."""
+    return ModelSpec.parse(spec, schemes=schemes).open()
+
+
+def _from_scheme(scheme: str, name: str, own: Mapping[str, SchemeFactory]) -> ModelSpec:
+    if not name:
+        raise ConfigurationError(f"Model spec '{scheme}:' lacks a name: {scheme}:NAME.")
+    if scheme in own:
+        factory, limit_name = own[scheme], None
+    else:
+        factory, limit_name = _SCHEMES[scheme]
+    return ModelSpec(
+        public=f"{scheme}:{name}",
+        scheme=scheme,
+        name=name,
+        limit_name=limit_name,
+        factory=lambda: factory(name),
+    )
+
+
+def _from_url(text: str, own: Mapping[str, SchemeFactory]) -> ModelSpec:
+    parts = urlsplit(text)
+    host = parts.netloc.rpartition("@")[2]
+    public = urlunsplit((parts.scheme, host, parts.path, "", parts.fragment))
+    if parts.scheme not in ("http", "https") or not host:
+        raise UnknownNameError("form of model spec", public, _forms(own))
+    if not parts.fragment:
+        raise ConfigurationError(
+            f"Model spec {public!r} lacks the model's name: write {public}#NAME."
+        )
+    url = urlunsplit((parts.scheme, parts.netloc, parts.path, parts.query, ""))
+    return ModelSpec(
+        public=public,
+        scheme="url",
+        name=parts.fragment,
+        limit_name=MAX_TOKENS,
+        factory=lambda: open_url(url, parts.fragment),
+    )
+
+
+def _forms(own: Mapping[str, SchemeFactory]) -> tuple[str, ...]:
+    named = {f"{scheme}:NAME" for scheme in (*_SCHEMES, *own)}
+    return (*named, "URL#NAME (any OpenAI-compatible server)", "FILE.json (an AutoGen component)")

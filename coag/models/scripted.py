@@ -1,0 +1,400 @@
+"""A model that is a script: it answers what code says, and counts what it is asked."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import json
+import re
+from collections import deque
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Literal, Self, TypeAlias, cast
+
+from autogen_core import CancellationToken, Component, ComponentModel, FunctionCall
+from autogen_core.models import (
+    ChatCompletionClient,
+    CreateResult,
+    FunctionExecutionResultMessage,
+    LLMMessage,
+    ModelInfo,
+    RequestUsage,
+    SystemMessage,
+    UserMessage,
+)
+from autogen_core.tools import Tool, ToolSchema
+from pydantic import BaseModel, JsonValue, PlainSerializer, PlainValidator, TypeAdapter
+
+from coag.errors import ConfigurationError
+from coag.schema import Imported, estimate_tokens, provider_name
+
+# ---- What a scripted model is asked, and what it may answer ----
+
+
+ScriptedReply: TypeAlias = str | BaseModel | Mapping[str, Any] | Sequence[FunctionCall]
+"""What a script may answer: text; a value or a mapping, sent as JSON; tool calls; or all of it
+as a `CreateResult` (which is a `BaseModel`)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScriptedRequest:
+    """What a scripted model was asked."""
+
+    messages: tuple[LLMMessage, ...]
+    tools: tuple[ToolSchema, ...] = ()
+    tool_choice: str = "auto"
+    """`auto`, `required`, `none`, or the name of the tool to call."""
+    json_output: bool = False
+    """True if the answer must be JSON, with or without a schema."""
+    schema: Mapping[str, Any] | None = None
+    """The JSON Schema of the answer, where one was asked for."""
+    schema_name: str | None = None
+    """The schema's name: that of the answer's type."""
+    extra: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """All further arguments of the call, e.g. `max_tokens`."""
+    number: int = 1
+    """1 for the first request to this model."""
+
+    @property
+    def text(self) -> str:
+        """The text of all messages, tool results included, one after the other."""
+        return "\n".join(message_text(message) for message in self.messages)
+
+    @property
+    def system_text(self) -> str:
+        """The text of the system messages."""
+        return "\n".join(m.content for m in self.messages if isinstance(m, SystemMessage))
+
+    @property
+    def last_user_text(self) -> str:
+        """The text of the last message that the user said; empty if there is none."""
+        said = [message_text(m) for m in self.messages if isinstance(m, UserMessage)]
+        return said[-1] if said else ""
+
+
+Script: TypeAlias = Callable[[ScriptedRequest], ScriptedReply | Awaitable[ScriptedReply]]
+"""A scripted model's behaviour; plain or async. What it raises, the client raises."""
+
+
+def message_text(message: LLMMessage) -> str:
+    """The text of one message; tool calls and results as text, images left out."""
+    if isinstance(message, FunctionExecutionResultMessage):
+        return "\n".join(result.content for result in message.content)
+    if isinstance(message.content, str):
+        return message.content
+    parts = [
+        part if isinstance(part, str) else f"{part.name}({part.arguments})"
+        for part in message.content
+        if isinstance(part, str | FunctionCall)
+    ]
+    return "\n".join(parts)
+
+
+def as_result(reply: ScriptedReply, request: ScriptedRequest) -> CreateResult:
+    """The reply as AutoGen's clients give it, with estimated usage."""
+    if isinstance(reply, CreateResult):
+        return reply
+    content: str | list[FunctionCall]
+    if isinstance(reply, str):
+        content, written = reply, reply
+    elif isinstance(reply, BaseModel):
+        content = written = reply.model_dump_json()
+    elif isinstance(reply, Mapping):
+        content = written = json.dumps(reply, ensure_ascii=False)
+    else:
+        content = list(reply)
+        written = "".join(call.name + call.arguments for call in content)
+    usage = RequestUsage(
+        prompt_tokens=prompt_tokens(request.messages, request.tools),
+        completion_tokens=estimate_tokens(written),
+    )
+    finish = "stop" if isinstance(content, str) else "function_calls"
+    return CreateResult(finish_reason=finish, content=content, usage=usage, cached=False)
+
+
+def prompt_tokens(messages: Sequence[LLMMessage], tools: Sequence[ToolSchema]) -> int:
+    """About how many tokens messages and tools are."""
+    said = sum(estimate_tokens(message_text(message)) for message in messages)
+    return said + sum(estimate_tokens(json.dumps(tool)) for tool in tools)
+
+
+def tool_schema(tool: Tool | ToolSchema) -> ToolSchema:
+    """The tool's description as models see it."""
+    return tool.schema if isinstance(tool, Tool) else tool
+
+
+def wanted_schema(
+    json_output: bool | type[BaseModel] | None, extra: Mapping[str, Any]
+) -> tuple[Mapping[str, Any] | None, str | None]:
+    """The schema that was asked for and its name, whichever way it was asked for."""
+    if isinstance(json_output, type):
+        return json_output.model_json_schema(), json_output.__name__
+    form = cast("Mapping[str, Any]", extra.get("response_format") or {})
+    if form.get("type") != "json_schema":
+        return None, None
+    described = cast("Mapping[str, Any]", form["json_schema"])
+    return described["schema"], described.get("name")
+
+
+def wants_json(json_output: bool | type[BaseModel] | None, extra: Mapping[str, Any]) -> bool:
+    """True if JSON of any form was asked for."""
+    form = cast("Mapping[str, Any]", extra.get("response_format") or {})
+    return json_output is True or form.get("type") == "json_object"
+
+
+# ---- A model that is a function of the request: for tests, for demos, for docs ----
+
+
+_CONTEXT_TOKENS = 128_000
+"""The context size that a scripted model claims."""
+_KEPT_REQUESTS = 1_000
+
+_DEFAULT_INFO = ModelInfo(
+    vision=False,
+    function_calling=True,
+    json_output=True,
+    family="scripted",
+    structured_output=True,
+    multiple_system_messages=False,
+)
+
+
+class ScriptedModelConfig(BaseModel):
+    """The declarative form of a scripted model."""
+
+    script: Imported
+    """The function that answers."""
+    name: str = "scripted"
+    """What the model is called in records."""
+    model_info: ModelInfo | None = None
+    """What it claims to be able to do; None for all but vision."""
+
+
+class ScriptedModel(ChatCompletionClient, Component[ScriptedModelConfig]):
+    """A `ChatCompletionClient` over a function of the request; no network, no tokenizer.
+
+    It refuses what its `model_info` says it cannot do with a `ValueError`, as AutoGen's own
+    clients do. Usage is estimated (`coag.schema.estimate_tokens`). Token limits are passed on
+    in `ScriptedRequest.extra` and not enforced. Its component names the script by import, so
+    that one with a script of a module can be dumped.
+
+    Args:
+        script: Answers each request.
+        name: What the model is called in records.
+        model_info: What it claims to be able to do; by default all but vision.
+    """
+
+    component_type = "model"
+    component_config_schema = ScriptedModelConfig
+    component_provider_override = "coag.models.ScriptedModel"
+
+    def __init__(
+        self, script: Script, *, name: str = "scripted", model_info: ModelInfo | None = None
+    ) -> None:
+        self.name = name
+        self.requests: deque[ScriptedRequest] = deque(maxlen=_KEPT_REQUESTS)
+        self.calls = 0
+        self._script = script
+        self._info = _DEFAULT_INFO if model_info is None else model_info
+        self._usage = RequestUsage(prompt_tokens=0, completion_tokens=0)
+
+    async def create(
+        self,
+        messages: Sequence[LLMMessage],
+        *,
+        tools: Sequence[Tool | ToolSchema] = (),
+        tool_choice: Tool | Literal["auto", "required", "none"] = "auto",
+        json_output: bool | type[BaseModel] | None = None,
+        extra_create_args: Mapping[str, Any] | None = None,
+        cancellation_token: CancellationToken | None = None,
+    ) -> CreateResult:
+        """Asks the script."""
+        schema, schema_name = wanted_schema(json_output, extra_create_args or {})
+        request = ScriptedRequest(
+            messages=tuple(messages),
+            tools=tuple(tool_schema(tool) for tool in tools),
+            tool_choice=tool_choice if isinstance(tool_choice, str) else tool_choice.name,
+            json_output=schema is not None or wants_json(json_output, extra_create_args or {}),
+            schema=schema,
+            schema_name=schema_name,
+            extra=dict(extra_create_args or {}),
+            number=self.calls + 1,
+        )
+        self._refuse_what_it_cannot(request)
+        self.calls += 1
+        self.requests.append(request)
+        result = as_result(await self._reply(request, cancellation_token), request)
+        self._usage = RequestUsage(
+            prompt_tokens=self._usage.prompt_tokens + result.usage.prompt_tokens,
+            completion_tokens=self._usage.completion_tokens + result.usage.completion_tokens,
+        )
+        return result
+
+    async def create_stream(
+        self,
+        messages: Sequence[LLMMessage],
+        *,
+        tools: Sequence[Tool | ToolSchema] = (),
+        tool_choice: Tool | Literal["auto", "required", "none"] = "auto",
+        json_output: bool | type[BaseModel] | None = None,
+        extra_create_args: Mapping[str, Any] | None = None,
+        cancellation_token: CancellationToken | None = None,
+    ) -> AsyncGenerator[str | CreateResult, None]:
+        """Asks the script; yields a text word by word, then the result."""
+        result = await self.create(
+            messages,
+            tools=tools,
+            tool_choice=tool_choice,
+            json_output=json_output,
+            extra_create_args=extra_create_args,
+            cancellation_token=cancellation_token,
+        )
+        if isinstance(result.content, str):
+            for chunk in re.findall(r"\S+\s*|\s+", result.content):
+                yield chunk
+        yield result
+
+    async def close(self) -> None:
+        """Nothing is held."""
+
+    def actual_usage(self) -> RequestUsage:
+        """Estimated tokens of all calls."""
+        return self._usage
+
+    def total_usage(self) -> RequestUsage:
+        """Estimated tokens of all calls; nothing is cached, so the same as `actual_usage`."""
+        return self._usage
+
+    def count_tokens(
+        self, messages: Sequence[LLMMessage], *, tools: Sequence[Tool | ToolSchema] = ()
+    ) -> int:
+        """About how many tokens messages and tools are."""
+        schemas = tuple(tool_schema(tool) for tool in tools)
+        return prompt_tokens(messages, schemas)
+
+    def remaining_tokens(
+        self, messages: Sequence[LLMMessage], *, tools: Sequence[Tool | ToolSchema] = ()
+    ) -> int:
+        """What is left of a context of 128,000 tokens."""
+        return _CONTEXT_TOKENS - self.count_tokens(messages, tools=tools)
+
+    @property
+    def capabilities(self) -> ModelInfo:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """The same as `model_info`: AutoGen's deprecated name, whose type it deprecated too."""
+        return self._info
+
+    @property
+    def model_info(self) -> ModelInfo:
+        """What the model claims to be able to do."""
+        return self._info
+
+    def dump_component(self) -> ComponentModel:
+        """The component of this very class.
+
+        Raises:
+            ConfigurationError: The script cannot be imported.
+        """
+        dumped = super().dump_component()
+        return dumped.model_copy(update={"provider": provider_name(type(self))})
+
+    def _to_config(self) -> ScriptedModelConfig:
+        try:
+            script = Imported.of(self._script)
+        except ConfigurationError as error:
+            raise ConfigurationError(f"Scripted model {self.name!r}: {error}") from error
+        info = None if self._info is _DEFAULT_INFO else self._info
+        return ScriptedModelConfig(script=script, name=self.name, model_info=info)
+
+    @classmethod
+    def _from_config(cls, config: ScriptedModelConfig) -> Self:
+        return cls(config.script.get(), name=config.name, model_info=config.model_info)
+
+    async def _reply(
+        self, request: ScriptedRequest, token: CancellationToken | None
+    ) -> ScriptedReply:
+        reply = self._script(request)
+        if not inspect.isawaitable(reply):
+            return reply
+        future = asyncio.ensure_future(reply)
+        if token is not None:
+            token.link_future(future)
+        return await future
+
+    def _refuse_what_it_cannot(self, request: ScriptedRequest) -> None:
+        wanted = {
+            "function_calling": bool(request.tools),
+            "structured_output": request.schema is not None,
+            "json_output": request.json_output and request.schema is None,
+        }
+        for ability, needed in wanted.items():
+            if needed and not self._info.get(ability):
+                raise ValueError(f"Scripted model {self.name!r} does not support {ability}.")
+
+
+# ---- Scripted answers: a script that gives them in order ----
+
+
+_Writable: TypeAlias = str | list[FunctionCall] | dict[str, JsonValue]
+"""The answers that JSON can give back."""
+_WRITABLE = TypeAdapter[list[_Writable]](list[_Writable])
+
+
+def _written(answers: list[ScriptedReply | Exception]) -> Any:
+    for number, answer in enumerate(answers, 1):
+        if not isinstance(answer, str | list | dict):
+            raise ValueError(
+                f"answer {number} is a {type(answer).__name__}, and only texts, JSON objects and "
+                "tool calls can be written down; give the model a function of a module instead"
+            )
+    return _WRITABLE.dump_python(cast("list[_Writable]", answers), mode="json")
+
+
+@dataclass(slots=True)
+class ScriptedAnswers:
+    """A script that gives its answers in order, and raises an exception that is among them.
+
+    It can be written down in a component where its answers are texts, JSON objects and tool
+    calls. How many it has given is state: a loaded one begins with the first.
+    """
+
+    answers: Annotated[
+        list[ScriptedReply | Exception],
+        PlainValidator(_WRITABLE.validate_python),
+        PlainSerializer(_written),  # after the validator, which would take its place
+    ]
+    """What it answers, in order."""
+    given: int = field(default=0, init=False)
+    """How many answers were given."""
+
+    def __call__(self, request: ScriptedRequest) -> ScriptedReply:
+        """The next answer.
+
+        Raises:
+            RuntimeError: There is none left; says what was asked.
+        """
+        if self.given == len(self.answers):
+            asked = request.schema_name or "text"
+            raise RuntimeError(
+                f"All {len(self.answers)} scripted answers are used up; asked for {asked} "
+                f"with {request.last_user_text[-200:]!r}."
+            )
+        reply = self.answers[self.given]
+        self.given += 1
+        if isinstance(reply, Exception):
+            raise reply
+        return reply
+
+
+def scripted_answers(answers: Iterable[ScriptedReply | Exception]) -> ScriptedAnswers:
+    """A script that gives these answers in order; an exception among them is raised.
+
+    The script raises `RuntimeError` when there is no answer left, and says what was asked.
+    """
+    return ScriptedAnswers([_plain(answer) for answer in answers])
+
+
+def _plain(answer: ScriptedReply | Exception) -> ScriptedReply | Exception:
+    """The answer in the form that it is also loaded in; a value is the JSON that is sent."""
+    if isinstance(answer, BaseModel) and not isinstance(answer, CreateResult):
+        return answer.model_dump_json()
+    return list(answer) if isinstance(answer, tuple) else answer

@@ -1,0 +1,362 @@
+"""What is changed in a fork."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Mapping
+from copy import deepcopy
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any, Self, cast
+
+from pydantic import BaseModel, Field, JsonValue, ValidationError
+
+from coag.agent import Mind
+from coag.context import WorkingMemory, dump_state
+from coag.errors import ConfigurationError, StateError, UnknownNameError
+from coag.memory import PendingRewrite, parse_procedure
+from coag.models import ModelSpec
+from coag.schema import RetrievalOutcome, Value
+
+# ---- What a fork does otherwise than the run it comes from ----
+
+
+_FENCE, _YAML_FENCE = "+++", "---"
+"""The line before and after front matter, and that of other programs' files."""
+
+
+class Changes(Value):
+    """The changes of a fork; none of them by default."""
+
+    model: str | None = None
+    """A model spec that takes the place of the run's model, in every phase."""
+    without_records: tuple[str, ...] = ()
+    """Ids, or short ids, of records of long-term memory that are as if never written."""
+    without_constraints: tuple[str, ...] = ()
+    """Names of constraints that are not in force, whoever brings them."""
+    procedures: dict[str, str] = Field(default_factory=dict)
+    """New texts of procedures, by name."""
+    settings: dict[str, JsonValue] = Field(default_factory=dict)
+    """Values by their path in the perceptual state, e.g. `battery`, or in working memory, e.g.
+    `goal` or `perceptual_state.battery`; None takes away what may be absent."""
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        model: str | None = None,
+        without_records: Iterable[str] = (),
+        without_constraints: Iterable[str] = (),
+        procedures: Iterable[str] = (),
+        settings: Iterable[str] = (),
+    ) -> Self:
+        """Reads changes as they are written on a command line.
+
+        Args:
+            model: A model spec.
+            without_records: Ids or short ids.
+            without_constraints: Names.
+            procedures: `NAME=FILE`, a procedure's text with or without front matter.
+            settings: `PATH=VALUE`, the value as JSON.
+
+        Raises:
+            ConfigurationError: One of them is not of its form, or a file cannot be read.
+        """
+        return cls(
+            model=model,
+            without_records=tuple(without_records),
+            without_constraints=tuple(without_constraints),
+            procedures=dict(_procedure(text) for text in procedures),
+            settings=dict(_setting(text) for text in settings),
+        )
+
+    def inheriting(self, listed: Iterable[str]) -> Self:
+        """These changes on top of a parent's, which its recipe does not know of.
+
+        What a parent was to do without records, procedures and values is in its memory and its
+        state already; its model and its constraints are made by the recipe.
+
+        Args:
+            listed: The parent's changes, as `listed` gave them.
+
+        Raises:
+            ConfigurationError: The parent's model is a component file, which names code; such a
+                one is loaded only if it is given again.
+        """
+        told = [text.partition(" ")[::2] for text in listed]
+        models = [value for option, value in told if option == "--model"]
+        if self.model is None and models and models[0].endswith(".json"):
+            raise ConfigurationError(
+                f"The run went on with the model of the component file {models[0]!r}, which is not "
+                f"loaded unasked: add --model {models[0]} if you trust it."
+            )
+        rules = [value for option, value in told if option == "--without-constraint"]
+        return self.model_copy(
+            update={
+                "model": self.model or next(iter(models), None),
+                "without_constraints": tuple(dict.fromkeys([*rules, *self.without_constraints])),
+            }
+        )
+
+    def listed(self) -> tuple[str, ...]:
+        """Each change as it is written on the command line; texts of procedures are left out."""
+        model = () if self.model is None else (f"--model {_public(self.model)}",)
+        return (
+            *model,
+            *(f"--without-record {name}" for name in self.without_records),
+            *(f"--without-constraint {name}" for name in self.without_constraints),
+            *(f"--procedure {name}" for name in self.procedures),
+            *(f"--set {path}={json.dumps(value)}" for path, value in self.settings.items()),
+        )
+
+
+def _public(spec: str) -> str:
+    """A model spec as it may stand in a log; one that a factory reads is shown as it is."""
+    try:
+        return ModelSpec.parse(spec).public
+    except ConfigurationError:
+        return spec
+
+
+def _procedure(text: str) -> tuple[str, str]:
+    name, equals, file = text.partition("=")
+    if not (name and equals and file):
+        raise ConfigurationError(f"{text!r} names no procedure and file: write NAME=FILE.")
+    try:
+        source = Path(file).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"Procedure {name!r} cannot be read: {error}") from error
+    if not source.strip():
+        raise ConfigurationError(f"{file!r} is empty, and procedure {name!r} needs a text.")
+    procedure = parse_procedure(name, source)
+    _check_fences(procedure.text, file)
+    return name, procedure.text
+
+
+def _check_fences(text: str, file: str) -> None:
+    """Front matter that is not read as such would be told to the model.
+
+    Raises:
+        ConfigurationError: The text holds what was meant as front matter.
+    """
+    lines = [line.strip() for line in text.splitlines()]
+    meant = [line for line in lines if line == _FENCE]
+    meant += [lines[0]] if lines[0].startswith(_FENCE) or lines[0] == _YAML_FENCE else []
+    if meant:
+        raise ConfigurationError(
+            f"{file!r} has a line {meant[0]!r} in its text: front matter is TOML between two lines "
+            f"{_FENCE!r}, of which the first is the file's first line. Mend it, or leave it out."
+        )
+
+
+def _setting(text: str) -> tuple[str, JsonValue]:
+    path, equals, value = text.partition("=")
+    if not (path and equals):
+        raise ConfigurationError(f"{text!r} sets nothing: write PATH=VALUE, e.g. battery=30.")
+    try:
+        parsed: Any = json.loads(value)
+    except (ValueError, RecursionError) as error:
+        raise ConfigurationError(
+            f"The value of {path!r} is no JSON: {value!r}. A text needs quotes: "
+            f"--set '{path}=\"...\"'."
+        ) from error
+    return path, parsed
+
+
+# ---- Setting values in a working memory by their paths ----
+
+
+_FIXED = ("cycle", "phase", "activity", "queued")
+"""What the boundary itself decides."""
+_STATE = "perceptual_state"
+
+
+def with_settings(
+    memory: WorkingMemory, schema: type[BaseModel], settings: Mapping[str, Any]
+) -> WorkingMemory:
+    """The working memory with these values at these paths.
+
+    Args:
+        memory: The working memory.
+        schema: What its perceptual state must fit.
+        settings: Values (JSON) by path; a path's parts are names and numbers of list items,
+            between dots. It begins in working memory or, with a name of the schema, in the
+            perceptual state.
+
+    Raises:
+        StateError: There is no such place, it is the boundary's own, or the value does not fit.
+    """
+    for path, value in settings.items():
+        memory = _with(memory, schema, path, value)
+    return memory
+
+
+def _with(memory: WorkingMemory, schema: type[BaseModel], path: str, value: Any) -> WorkingMemory:
+    parts = path.split(".")
+    if parts[0] not in WorkingMemory.model_fields:
+        parts = [_STATE, *parts]
+    if parts[0] in _FIXED:
+        raise StateError(f"{path!r} cannot be set: the boundary decides it.")
+    held = memory.to_json()
+    if parts[0] == _STATE:
+        held[_STATE] = _state(held.get(_STATE, {}), schema, parts[1:], path, value)
+    else:
+        _put(held, parts, path, value)
+    try:
+        return WorkingMemory.model_validate(held)
+    except ValidationError as error:
+        raise _unfit(path, value, "working memory", error) from error
+
+
+def _state(
+    held: dict[str, Any], schema: type[BaseModel], parts: list[str], path: str, value: Any
+) -> dict[str, Any]:
+    name = schema.__name__
+    open_ended = schema.model_config.get("extra") == "allow"
+    if parts and parts[0] not in schema.model_fields and not open_ended:
+        raise StateError(
+            f"There is no {path!r} to set. {name} has: {', '.join(schema.model_fields)}; working "
+            f"memory has: {', '.join(n for n in WorkingMemory.model_fields if n not in _FIXED)}."
+        )
+    try:
+        changed = dump_state(schema.model_validate(held))
+        if not parts:
+            changed = value
+        else:
+            _put(changed, parts, path, value)
+        after = dump_state(schema.model_validate(changed))
+    except ValidationError as error:
+        raise _unfit(path, value, name, error) from error
+    if value is not None and parts and not _there(after, parts):
+        raise StateError(f"{name} keeps nothing at {path!r}.")
+    return after
+
+
+def _put(held: dict[str, Any], parts: list[str], path: str, value: Any) -> None:
+    """Puts a value at a place of JSON; the place before it must be there."""
+    place: Any = held
+    for part in parts[:-1]:
+        place = _at(place, part, path)
+    last = parts[-1]
+    if isinstance(place, dict):
+        cast("dict[str, Any]", place)[last] = deepcopy(value)
+    else:
+        _at(place, last, path)
+        place[int(last)] = deepcopy(value)
+
+
+def _at(place: Any, part: str, path: str) -> Any:
+    if isinstance(place, dict) and part in place:
+        return cast("dict[str, Any]", place)[part]
+    if isinstance(place, list):
+        items = cast("list[Any]", place)
+        if part.isdecimal() and int(part) < len(items):
+            return items[int(part)]
+        raise StateError(f"{path!r} leads nowhere: {part!r} is no item of {len(items)}, from 0.")
+    raise StateError(f"{path!r} leads nowhere: there is no {part!r} now.")
+
+
+def _there(held: Any, parts: list[str]) -> bool:
+    try:
+        for part in parts:
+            held = _at(held, part, "")
+    except StateError:
+        return False
+    return True
+
+
+def _unfit(path: str, value: Any, what: str, error: ValidationError) -> StateError:
+    first = error.errors(include_url=False)[0]
+    where = ".".join(str(part) for part in first["loc"])
+    return StateError(f"{path!r} cannot be {value!r}: {what}: {where}: {first['msg']}.")
+
+
+# ---- Making a fork's changes in a mind that stands at the boundary ----
+
+
+AUTHOR = "developer"
+REASON = "A fork was to go on with this text."
+
+
+def change_mind(
+    mind: Mind, changes: Changes, *, gone: Collection[str], promised: Collection[str], at: datetime
+) -> None:
+    """Makes the changes; the mind stands at the boundary and has not begun its run.
+
+    Args:
+        mind: The fork's mind.
+        changes: What to change.
+        gone: Ids of the records that are not recalled any more.
+        promised: Constraints that were in force in the boundary's cycle.
+        at: When the past ended; the time since then does not count as spent.
+
+    Raises:
+        UnknownNameError: There is no such constraint or procedure.
+        ConfigurationError: A constraint that was in force would be missing.
+        ProcedureRejected: The gate refuses a text.
+        StateError: A value cannot be set.
+    """
+    deps, context = mind.deps, mind.context
+    pinned = _leave_out(mind, changes.without_constraints, promised)
+    missing = [
+        name for name in promised if name not in pinned and name not in changes.without_constraints
+    ]
+    if missing:
+        raise ConfigurationError(
+            f"{', '.join(map(repr, missing))} was in force there, and the run's recipe does not "
+            "make it. Let the recipe's factory make it, or leave it out: --without-constraint "
+            f"{missing[0]}."
+        )
+    versions = {name: _rewritten(mind, name, text) for name, text in changes.procedures.items()}
+    memory = context.working_memory
+    if gone or memory.in_cycle:
+        waited = deps.clock.now() - at
+        memory = _with_retrieval(memory, gone, changes.without_constraints, versions, waited)
+    if changes.settings:
+        schema = context.perceptual_state_schema
+        memory = with_settings(memory, schema, changes.settings)
+    if memory is not context.working_memory:
+        context.restore(memory)
+
+
+def _leave_out(mind: Mind, names: Collection[str], promised: Collection[str]) -> tuple[str, ...]:
+    rules = mind.deps.constraints
+    known = {*rules.pin(), *promised}
+    for name in names:
+        if name not in known:
+            raise UnknownNameError("constraint", name, known)
+        rules.leave_out(name)
+    return rules.pin()
+
+
+def _rewritten(mind: Mind, name: str, text: str) -> int:
+    """The version that a developer's text became."""
+    procedures = mind.deps.procedures
+    made = procedures.rewrite(name, text, author=AUTHOR, reason=REASON)
+    if isinstance(made, PendingRewrite):
+        made = procedures.approve(made.id, by=AUTHOR)
+    return made.version
+
+
+def _with_retrieval(
+    memory: WorkingMemory,
+    gone: Collection[str],
+    constraints: Collection[str],
+    versions: Mapping[str, int],
+    waited: timedelta,
+) -> WorkingMemory:
+    """The working memory with the cycle's Retrieval as the changes make it."""
+    cognitive = memory.cognitive_state
+    was = cognitive.retrieval
+    if was is None:
+        return memory
+    update: dict[str, object] = {
+        "records": tuple(hit for hit in was.records if hit.record.id not in gone)
+    }
+    if memory.in_cycle:
+        update["constraints"] = tuple(name for name in was.constraints if name not in constraints)
+        update["procedures"] = {**was.procedures, **versions}
+        update["at"] = was.at + max(waited, timedelta())
+    retrieval: RetrievalOutcome = was.model_copy(update=update)
+    changed = cognitive.model_copy(update={"retrieval": retrieval})
+    return memory.model_copy(update={"cognitive_state": changed})

@@ -1,0 +1,473 @@
+"""The past of a fork: its records, and long-term memory as it was."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+from collections.abc import AsyncGenerator, Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from pydantic import ValidationError
+
+from coag.agent import Remains, taking_up
+from coag.context import WorkingMemory, rebuild
+from coag.errors import ConfigurationError, RecordStoreError, TraceError, UnknownNameError
+from coag.memory import LongTermMemory, RecallSource, settled
+from coag.schema import (
+    Entry,
+    MemoryKind,
+    Note,
+    Outcome,
+    Percept,
+    PerceptKind,
+    RecalledRecord,
+    Record,
+    RetrievalOutcome,
+    Snapshot,
+    TraceRecord,
+    Trust,
+    TurnEnd,
+    TurnStart,
+    Written,
+)
+from coag.store import SHORT_ID_LENGTH, ChromaStore, InMemoryStore, RecordStore, Search
+from coag.tracing import REDACTED, Redactor, RunFolder, RunInfo, read_run, read_trace
+
+from .boundary import Boundary, CycleStory, Stories
+
+# ---- What a run was at one of its boundaries, and what of its later life is known ----
+
+
+_GENERATIONS = 100
+"""Forks of forks of forks that are followed back; a trace may be hostile."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Past:
+    """A run up to a boundary."""
+
+    run: RunFolder
+    info: RunInfo
+    boundary: Boundary
+    seq: int
+    """Number of the first record that is not part of it."""
+    remains: Remains = field(default_factory=Remains)
+    """What the run's agent is taken up from."""
+    at: datetime | None = None
+    """When its last record was made."""
+    recalled: dict[str, RecalledRecord] = field(default_factory=dict[str, RecalledRecord])
+    """What was recalled so far, by the record's id."""
+    knows_environment: bool = False
+    """True if `remains.environment` is the environment's state as the cycle began."""
+
+    def take(self, record: TraceRecord) -> None:
+        """Takes in the next record of the past."""
+        self.remains.take(record)
+        match record:
+            case RetrievalOutcome():
+                self.at = record.at
+                self.recalled |= {hit.record.id: hit for hit in record.records}
+            case Note(about="environment"):
+                self.knows_environment, self.remains.environment = False, None
+            case Snapshot():
+                self.at = record.at
+                self.knows_environment = self.remains.environment is not None
+            case _:
+                self.at = record.at
+
+    def take_over(self, before: Past) -> None:
+        """Begins as a fork, in the turn and in the environment of the run it was forked from."""
+        old, own = before.remains, self.remains
+        own.turn, own.turn_open, own.outcomes = old.turn, old.turn_open, list(old.outcomes)
+        own.environment, self.knows_environment = old.environment, before.knows_environment
+
+    @property
+    def working_memory(self) -> WorkingMemory:
+        """The working memory as it was there."""
+        if self.remains.snapshot is None:
+            raise AssertionError("A boundary comes after a snapshot.")
+        return rebuild(memory_of(self.remains.snapshot), self.remains.since)
+
+
+@dataclass(slots=True, kw_only=True)
+class Later:
+    """What the run did from the boundary on."""
+
+    inputs: list[list[Percept]] = field(default_factory=list[list[Percept]])
+    """The messages of each later turn."""
+    sensed: int = 0
+    """Percepts that came on their own, not as messages."""
+    written: list[Written] = field(default_factory=list[Written])
+    recalled: dict[str, RecalledRecord] = field(default_factory=dict[str, RecalledRecord])
+    """What its cycles recalled, by the record's id."""
+    retrieved: tuple[RecalledRecord, ...] = ()
+    """What the boundary's Retrieval recalled, where it came later."""
+    constraints: tuple[str, ...] | None = None
+    """Those in force in the boundary's cycle, where its Retrieval came later."""
+    stories: Stories
+    """Its cycles, from the boundary's on."""
+    environment: object = None
+    """The last state of the environment that the trace knows."""
+
+    @property
+    def cycles(self) -> tuple[CycleStory, ...]:
+        """What became of each cycle."""
+        return self.stories.told()
+
+    def take(self, record: TraceRecord) -> None:
+        """Takes in the next record after the boundary."""
+        self.stories.take(record)
+        match record:
+            case Written():
+                self.written.append(record)
+            case TurnStart():
+                self.inputs.append([])
+            case Percept() if record.caused_by is None:
+                self._input(record)
+            case RetrievalOutcome():
+                self.recalled |= {hit.record.id: hit for hit in record.records}
+                if self.constraints is None:
+                    self.constraints, self.retrieved = record.constraints, record.records
+            case Snapshot() if record.environment is not None:
+                self.environment = record.environment
+            case _:
+                pass
+
+    def _input(self, percept: Percept) -> None:
+        said = percept.kind is PerceptKind.MESSAGE and percept.trust is not Trust.DEVELOPER
+        if said and self.inputs:
+            self.inputs[-1].append(percept)
+        self.sensed += percept.kind in (PerceptKind.PROPERTY_CHANGE, PerceptKind.SIGNAL)
+
+
+def read_past(run: RunFolder, boundary: Boundary) -> tuple[Past, Later]:
+    """What the run was at the boundary, and what it did from there on; nothing is written.
+
+    Raises:
+        ConfigurationError: It is a plain agent's run, has no such boundary, or the trace does not
+            keep a secret that the cycle held.
+        TraceError: The run cannot be read.
+    """
+    info = read_run(run.path)
+    if info.kind != "coag":
+        raise ConfigurationError(
+            f"Run {info.id!r} is a plain agent's: it has no phases to go back to. `coag log` shows "
+            "what it did."
+        )
+    seq = boundary.seq_in(_entries(run), info)
+    past = Past(run=run, info=info, boundary=boundary, seq=seq)
+    inherit(past)
+    later = Later(stories=Stories(first=boundary.cycle))
+    for entry in _entries(run):
+        if entry.seq < seq:
+            past.take(entry.body)
+            later.stories.take(entry.body)
+            later.environment = past.remains.environment
+        else:
+            later.take(entry.body)
+    _check(past)
+    return past, later
+
+
+def inherit(past: Past, generations: int = _GENERATIONS) -> None:
+    """What a fork's own trace does not tell of how it began: its turn, its environment."""
+    parent = past.info.parent
+    if parent is None or not generations:
+        return
+    folder = RunFolder((past.run.path.parent / parent.path).resolve())
+    boundary = Boundary(cycle=parent.cycle, phase=parent.phase)
+    if not folder.exists:
+        past.remains.turn, past.remains.turn_open = _first_turn(past.run), True
+        return
+    before = Past(run=folder, info=read_run(folder.path), boundary=boundary, seq=parent.seq)
+    inherit(before, generations - 1)
+    for entry in _entries(folder):
+        if entry.seq >= parent.seq:
+            break
+        before.take(entry.body)
+    past.take_over(before)
+
+
+def _first_turn(run: RunFolder) -> int:
+    """The turn that a fork began in, going by the first one that its trace names."""
+    for entry in _entries(run):
+        if isinstance(entry.body, TurnEnd):
+            return entry.body.turn
+        if isinstance(entry.body, TurnStart):
+            return entry.body.turn - 1
+    return 1
+
+
+def _check(past: Past) -> None:
+    memory = past.working_memory
+    if memory.in_cycle and REDACTED in str(memory.to_json()):
+        raise ConfigurationError(
+            f"Cycle {past.boundary.cycle} of run {past.info.id!r} held a secret that the trace "
+            f"does not keep: fork it at its retrieval ({past.boundary.cycle}.retrieval)."
+        )
+
+
+def _entries(run: RunFolder) -> Iterator[Entry]:
+    """The lines of a trace; of one that a crash cut off, those that are whole."""
+    return read_trace(run.trace_path, lambda problem: None)
+
+
+def memory_of(snapshot: Snapshot) -> WorkingMemory:
+    """The working memory that a snapshot holds.
+
+    Raises:
+        ConfigurationError: It holds none that can be read.
+    """
+    try:
+        return WorkingMemory.model_validate(snapshot.working_memory)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise ConfigurationError(
+            f"The working memory in the trace's snapshot of cycle {snapshot.cycle} cannot be read: "
+            f"{where}: {first['msg']}."
+        ) from error
+
+
+def outcomes_of(memory: WorkingMemory) -> Iterator[Outcome]:
+    """The outcomes of the cycle that a working memory stands in the middle of."""
+    if memory.in_cycle:
+        for name in type(memory.cognitive_state).model_fields:
+            outcome = getattr(memory.cognitive_state, name)
+            if outcome is not None:
+                yield outcome
+
+
+# ---- The long-term memory of a fork: what its parent's held at the boundary, in RAM ----
+#
+# The parent's own memory is only read: a folder is copied first, since a database writes to its
+# files even when it is asked. What a fork began with is kept in its run's folder, so that it can
+# be forked in its turn.
+
+
+_ALL = 1_000_000_000
+_NAMED = 10
+"""Records that an error names."""
+
+
+class _Without:
+    """A further source of recall that leaves some records out."""
+
+    def __init__(self, source: RecallSource, left_out: frozenset[str]) -> None:
+        self.name = source.name
+        self._source = source
+        self._left_out = left_out
+
+    async def recall(self, query: str, k: int) -> Sequence[RecalledRecord]:
+        """What the source finds besides those."""
+        found = await self._source.recall(query, k + len(self._left_out))
+        return [hit for hit in found if hit.record.id not in self._left_out][:k]
+
+
+async def records_at(memory: LongTermMemory, past: Past, later: Later) -> dict[str, Record]:
+    """What the run's memory held at the boundary, by id.
+
+    Args:
+        memory: The memory that the run's recipe makes.
+        past: The run up to the boundary.
+        later: The run from there on.
+
+    Raises:
+        RecordStoreError: The memory cannot be read.
+    """
+    before = [line for line in past.remains.written if line.what == "record"]
+    if past.info.parent is not None:
+        kept = {record.id: record for record in past.run.remembered()}
+        return with_written(kept, before)
+    async with _readable(memory.store) as store:
+        held = await _all(store, memory.scopes.readable)
+    after = [line for line in later.written if line.what == "record"]
+    held = without_later(held, before, after, past.at, past.info.id)
+    shown = _shown(past, later, {line.id for line in (*before, *after)})
+    return with_written({**shown, **held}, [line for line in before if line.id not in held])
+
+
+def _shown(past: Past, later: Later, written: Container[str]) -> dict[str, Record]:
+    """What the trace shows to have been in memory before the run: it was recalled."""
+    hits = {**later.recalled, **past.recalled}.values()
+    return {
+        hit.record.id: hit.record
+        for hit in hits
+        if hit.record.id not in written
+        and hit.record.provenance.source_kind != "memory"  # of a further source of recall
+        and (past.at is None or hit.record.created_at <= past.at)
+    }
+
+
+def without_later(
+    held: Mapping[str, Record],
+    before: Sequence[Written],
+    after: Sequence[Written],
+    at: datetime | None,
+    run: str,
+) -> dict[str, Record]:
+    """The records as they were at a moment: what came later is gone, what it replaced holds.
+
+    Args:
+        held: The records as they are now.
+        before: What the run wrote up to the moment.
+        after: What it wrote since.
+        at: The moment.
+        run: The run's id.
+    """
+    old = {line.id for line in before}
+    new = {line.id: line for line in after if line.id not in old}
+    kept = {
+        name: record
+        for name, record in held.items()
+        if not (at is not None and record.created_at > at)
+        and not (name in new and _made_by(record, run, at))
+    }
+    undone = {_superseded(line) for line in after} - {_superseded(line) for line in before}
+    revived = {line.id for line in after if _superseded(line) in undone and line.id in kept}
+    former = {record.supersedes: name for name, record in kept.items() if record.supersedes}
+    for name, record in kept.items():
+        by = record.superseded_by
+        if by is not None and (by not in kept or (name in undone and by in revived)):
+            kept[name] = record.model_copy(update={"superseded_by": None})
+    for name in revived:
+        kept[name] = kept[name].model_copy(update={"superseded_by": former.get(name)})
+    return kept
+
+
+def with_written(held: Mapping[str, Record], lines: Iterable[Written]) -> dict[str, Record]:
+    """The records after these lines of a trace, in order.
+
+    Raises:
+        TraceError: A line holds no record.
+    """
+    records = dict(held)
+    for line in lines:
+        with taking_up(line, "content"):
+            record = Record.model_validate(line.content)
+        old = records.get(record.supersedes or "")
+        others = [records[one] for one in record.lineage.contradicts if one in records]
+        for changed in settled(record, [] if old is None else [old], others):
+            records[changed.id] = changed
+        records[record.id] = record.model_copy(update={"superseded_by": None})
+    return records
+
+
+def without_records(held: Mapping[str, Record], names: Iterable[str]) -> dict[str, Record]:
+    """The records as if these had never been written: what they superseded holds again."""
+    gone = set(names)
+    return {
+        name: record.model_copy(update={"superseded_by": None})
+        if record.superseded_by in gone
+        else record
+        for name, record in held.items()
+        if name not in gone
+    }
+
+
+def record_named(name: str, known: Mapping[str, Record]) -> str:
+    """The id of the record that an id or a short id means.
+
+    Raises:
+        UnknownNameError: There was none at the boundary; lists the newest there were.
+        ConfigurationError: It is too short, or several begin with it.
+    """
+    found = [record_id for record_id in known if record_id.startswith(name)]
+    if len(found) == 1 and len(name) >= SHORT_ID_LENGTH:
+        return found[0]
+    if found:
+        raise ConfigurationError(
+            f"{name!r} is no id of a record, nor a short one: give {SHORT_ID_LENGTH} characters or "
+            f"more of: {', '.join(sorted(found)[:_NAMED])}."
+        )
+    newest = sorted(known.values(), key=lambda record: record.created_at)[-_NAMED:]
+    raise UnknownNameError("record at the boundary", name, (record.id for record in newest))
+
+
+async def own_memory(
+    memory: LongTermMemory, records: Iterable[Record], left_out: Iterable[str]
+) -> LongTermMemory:
+    """A memory in RAM with these records, recalled as the given one recalls."""
+    store = InMemoryStore(getattr(memory.store, "embedder", None))
+    await store.add(list(records))
+    gone = frozenset(left_out)
+    return LongTermMemory(
+        store,
+        scope=memory.scopes,
+        clock=memory.clock,
+        sources=[_Without(source, gone) for source in memory.sources] if gone else memory.sources,
+        source_timeout=memory.source_timeout,
+        ranking=memory.ranking,
+    )
+
+
+def keep(run: RunFolder, records: Iterable[Record]) -> None:
+    """Writes down what a fork's memory began with.
+
+    Raises:
+        TraceError: It cannot be written.
+    """
+    redactor = Redactor.from_environment()
+    path = run.remembered_path
+    text = "".join(redactor.clean(record.model_dump_json()) + "\n" for record in records)
+    try:
+        with open(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600), "w", encoding="utf-8") as file:
+            file.write(text)
+    except OSError as error:
+        raise TraceError(path, f"cannot be written: {error.strerror}") from error
+
+
+def _made_by(record: Record, run: str, at: datetime | None) -> bool:
+    return record.provenance.run == run or (at is not None and record.created_at >= at)
+
+
+def _superseded(line: Written) -> str | None:
+    return line.content.get("supersedes")
+
+
+async def _all(store: RecordStore, scopes: Sequence[str]) -> dict[str, Record]:
+    found: dict[str, Record] = {}
+    for kind in MemoryKind:
+        search = Search(text=None, kind=kind, k=_ALL, scopes=tuple(scopes), include_superseded=True)
+        found |= {hit.record.id: hit.record for hit in await store.search(search)}
+    return found
+
+
+@asynccontextmanager
+async def _readable(store: RecordStore) -> AsyncGenerator[RecordStore]:
+    """The store, or a copy of it where reading would write; a folder that is not there is empty."""
+    location = store.given_location if isinstance(store, ChromaStore) else None
+    if not isinstance(store, ChromaStore) or "://" in str(location):
+        yield store
+        return
+    with TemporaryDirectory(prefix="coag-fork-") as where:
+        copied = Path(where) / "memory"
+        if not await asyncio.to_thread(_copied, Path(store.given_location), copied):
+            yield InMemoryStore(store.embedder)
+            return
+        copy = ChromaStore(copied, store.embedder, collection=store.collection)
+        try:
+            yield copy
+        finally:
+            await copy.close()
+
+
+def _copied(folder: Path, to: Path) -> bool:
+    """Copies a folder, if it is there.
+
+    Raises:
+        RecordStoreError: It cannot be read.
+    """
+    folder = folder.expanduser()
+    if not folder.is_dir():
+        return False
+    try:
+        shutil.copytree(folder, to)
+    except (OSError, shutil.Error) as error:
+        raise RecordStoreError(f"The memory in {str(folder)!r} cannot be read: {error}") from error
+    return True

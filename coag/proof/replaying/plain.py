@@ -1,0 +1,322 @@
+"""The replay of a stock agent's run."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Any, Protocol, cast
+
+from coag.agent import build_again
+from coag.compat import Recorder, ReplayingClient, ReplayingWorkbench, stock_run
+from coag.errors import CoagError, ResumeError, TraceError
+from coag.schema import (
+    ActionsListed,
+    Intent,
+    ModelCall,
+    Note,
+    Percept,
+    Receipt,
+    ReceiptStatus,
+    TraceRecord,
+    TurnEnd,
+    TurnStart,
+)
+from coag.tracing import Rebuild, RunFolder, RunInfo
+
+from .sink import CheckingSink, ReplayStopped, TapeClock
+
+# ---- What a plain run's recipe makes, as something that can be driven turn by turn ----
+
+
+_WRITTEN_BY_DOUBLES = ("model_call", "actions")
+"""Records that are written by what is put around a model client and around tools."""
+
+
+def driven(
+    made: object,
+    run: RunFolder,
+    recorder: Recorder,
+    records: Callable[[], Iterable[TraceRecord]],
+) -> Any:
+    """What the recipe's function made, as a `PlainRun`; any chat agent of AutoGen becomes one.
+
+    Raises:
+        ResumeError: It is neither, or the run was written down without turns.
+    """
+    if callable(getattr(made, "say", None)) and callable(getattr(made, "repeat", None)):
+        return made
+    agent = stock_run(made, recorder, records)
+    if agent is None:
+        raise ResumeError(
+            f"The recipe of {run.path} makes a {type(made).__name__}. Its function of a client, a "
+            "workbench and a recorder must make a chat agent of AutoGen, or something with the "
+            "methods say(text) and repeat(about, text)."
+        )
+    if not any(isinstance(record, TurnStart) for record in records()):
+        raise ResumeError(
+            f"{run.path} was written down without turns, so its agent cannot be driven. Make it a "
+            "RecordedAgent when you record; or drive your program yourself with "
+            "ReplayingClient(run) and ReplayingWorkbench(run)."
+        )
+    return agent
+
+
+def check_written(
+    sink: CheckingSink, run: RunFolder, records: Callable[[], Iterable[TraceRecord]]
+) -> None:
+    """Refuses an agent that does not write all down, with which nothing can be compared.
+
+    Raises:
+        ResumeError: The replay left the tape before its first model call came or as it was due,
+            where a client or a workbench would have written.
+    """
+    found = sink.parting
+    if found is None or found.difference.field != "record":
+        return
+    first = next((n for n, one in enumerate(records()) if isinstance(one, ModelCall)), -1)
+    if found.seq <= first and found.kind in _WRITTEN_BY_DOUBLES:
+        raise ResumeError(
+            f"The agent that the recipe of {run.path} makes does not write down what it asks its "
+            "model, or which tools it lists. "
+            "The function must make it over RecordingClient(client, recorder) and "
+            "RecordingWorkbench(workbench, recorder), as when it was recorded."
+        )
+
+
+# ---- Running a plain agent's run again: turn by turn, with what it was told ----
+
+
+class PlainRun(Protocol):
+    """A plain agent that can be driven turn by turn, as a recipe's factory gives it."""
+
+    async def say(self, text: str) -> object:
+        """Takes a turn."""
+        ...
+
+    async def repeat(self, about: str, text: str) -> bool:
+        """Does once more what a note between turns tells; False if it cannot."""
+        ...
+
+
+_PATIENCE = 50
+"""Rounds of the event loop in which what a cancellation broke off may begin."""
+PlainBuilder = Callable[[ReplayingClient, ReplayingWorkbench, Recorder], object]
+"""What a recipe's factory gives for the replay of a plain run: it builds the agent over doubles
+of its model and its tools, and over a recorder to which it writes. The agent is a `PlainRun`, or
+any chat agent of AutoGen."""
+
+
+class PlainSink(CheckingSink):
+    """Compares the records of a plain agent.
+
+    A recorded error comes again as a `ModelCallError` that tells of it, and counts as the same.
+    A tool that was cancelled comes again as an error, and is cancelled then.
+    """
+
+    cancels_at: int | None = None
+    """Number of the first record after the turn was cancelled; None if it was not."""
+    _begun: frozenset[str] = frozenset()
+    """Ids of the intents of the turn that goes on."""
+
+    @property
+    def cancels(self) -> bool:
+        """Whether the turn was cancelled right here."""
+        return self.cancels_at is not None and self.tape.position >= self.cancels_at
+
+    def settle(self) -> None:
+        """Passes by what did not come from the agent, and tools that ended after their turn."""
+        super().settle()
+        while isinstance(head := self.tape.head, Receipt) and self._is_late(head):
+            self.pass_by(f"A tool that had been left alone ended after its turn: {head.intent_id}")
+
+    def _is_late(self, receipt: Receipt) -> bool:
+        return receipt.intent_id not in self._begun
+
+    def accept(self) -> TraceRecord:
+        """Takes the tape's next record, which is as it should be."""
+        head = self.tape.head
+        if isinstance(head, Intent):
+            self._begun |= {head.id}
+        elif isinstance(head, TurnStart | TurnEnd):
+            self._begun = frozenset()
+        return super().accept()
+
+    def write(self, record: TraceRecord) -> None:
+        """Compares a record with the tape's next one."""
+        self.settle()
+        head = self.tape.head
+        match record, head:
+            case Receipt(), _ if self._is_late(record):
+                return
+            case ModelCall(), ModelCall(error=str(was)) if _tells(record.error, was, record.model):
+                record = record.model_copy(update={"error": was})
+            case TurnEnd(), TurnEnd(response=was) if record.response.endswith(_reason(was)):
+                record = record.model_copy(update={"response": was})
+            case Receipt(intent_id=name), Receipt(
+                intent_id=its_name, status=ReceiptStatus.CANCELLED
+            ) if name == its_name and record.status is not ReceiptStatus.CANCELLED:
+                super().write(head)
+                raise asyncio.CancelledError
+            case _ if self.cancels and type(record) is not type(head):
+                raise asyncio.CancelledError
+            case _:
+                pass
+        super().write(record)
+
+
+async def replay_plain(
+    run: RunFolder,
+    info: RunInfo,
+    sink: PlainSink,
+    records: Callable[[], Iterator[TraceRecord]],
+    trust: Iterable[str],
+) -> None:
+    """Replays a plain run as far as the tape goes, or to where the replay differs.
+
+    Raises:
+        ResumeError: Its recipe makes no `PlainBuilder`.
+    """
+    build = await build_again(run, Rebuild(purpose="replay"), trust)
+    if not callable(build):
+        raise ResumeError(
+            f"The recipe of {run.path} makes a {type(build).__name__}. For the replay of a plain "
+            "run it must give a function of a client, a workbench and a recorder."
+        )
+    first = next((record for record in records() if isinstance(record, ModelCall)), None)
+    if first is None:
+        sink.remark("No model was asked, so there is nothing to replay.")
+        return
+    recorder = Recorder(
+        agent=info.agent,
+        model=info.model or first.model,
+        seed=info.seed,
+        clock=TapeClock(sink.tape, sink.settle),
+        trace=sink,
+    )
+    listed = (r for r in records() if isinstance(r, ActionsListed) and r.specs)
+    tools = ReplayingWorkbench(run, tools=() if next(listed, None) is None else None)
+    made = cast("PlainBuilder", build)(ReplayingClient(run), tools, recorder)
+    agent = driven(made, run, recorder, records)
+    while not sink.stopped and (head := _next(sink)) is not None:
+        if isinstance(head, TurnStart) and _said(sink) is None:
+            sink.pass_by("A turn that broke off before its model was asked.")
+            recorder.turn = head.turn
+        else:
+            await _step(agent, head, sink)
+    check_written(sink, run, records)
+
+
+def _next(sink: PlainSink) -> TraceRecord | None:
+    """What comes next, without what nobody waits for any more."""
+    sink.settle()
+    return sink.tape.head
+
+
+async def _step(agent: PlainRun, head: TraceRecord, sink: PlainSink) -> None:
+    """Does what comes next on the tape; what stopped it is in the sink, or on the tape."""
+    before = sink.tape.position
+    try:
+        await _do(agent, head, sink)
+    except (ReplayStopped, asyncio.CancelledError):
+        _leave_if_cancelled()
+    except TraceError:
+        if not sink.stopped:
+            raise
+    except CoagError:
+        if sink.tape.position == before:
+            raise
+
+
+def _leave_if_cancelled() -> None:
+    """Passes it on where the replay itself was cancelled, whatever the agent made of that."""
+    task = asyncio.current_task()
+    if task is not None and task.cancelling():
+        raise asyncio.CancelledError
+
+
+async def _do(agent: PlainRun, head: TraceRecord, sink: PlainSink) -> None:
+    """Takes a turn, or repeats what was noted between turns."""
+    match head:
+        case TurnStart():
+            await _say(agent, _said(sink) or "", sink)
+        case Note() if await agent.repeat(head.about, head.text):
+            pass
+        case Note() | Percept() | TurnEnd():
+            sink.pass_by(f"Not of a turn: {_told(head)}")
+        case _:
+            sink.part("record", head.record, "nothing: no turn goes on")
+
+
+async def _say(agent: PlainRun, text: str, sink: PlainSink) -> None:
+    """Lets the agent take a turn, up to where the original one was cancelled."""
+    before = _cancelled_before(tuple(sink.tape.in_turn()))
+    sink.cancels_at = None if before is None else sink.tape.position + before
+    turn, loop = asyncio.ensure_future(_taken(agent, text)), asyncio.get_running_loop()
+
+    def cancel_after(rounds: int) -> None:
+        if rounds and not turn.done():
+            loop.call_soon(cancel_after, rounds - 1)
+        elif not turn.done():
+            turn.cancel()
+
+    def on_taken(record: TraceRecord) -> None:
+        del record
+        if sink.cancels:
+            loop.call_soon(cancel_after, _PATIENCE)
+
+    sink.on_taken = on_taken
+    await turn
+
+
+async def _taken(agent: PlainRun, text: str) -> None:
+    await agent.say(text)
+
+
+def _cancelled_before(records: Sequence[TraceRecord]) -> int | None:
+    """Which of the records of a turn is the first after it was cancelled; None if it was not.
+
+    Also None where the cancellation broke off a request to the model, which comes again.
+    """
+    left = list(records)
+    if left and isinstance(left[-1], TurnEnd) and left[-1].reason == "cancelled":
+        left.pop()
+    while left and isinstance(end := left[-1], Receipt) and end.status is ReceiptStatus.CANCELLED:
+        left.pop()
+    if len(left) == len(records):
+        return None
+    broke_off = left and isinstance(left[-1], ModelCall) and left[-1].error == "cancelled"
+    return None if broke_off else len(left)
+
+
+def _said(sink: CheckingSink) -> str | None:
+    """What the agent was told in the turn: a percept, or the last word of its first request."""
+    heard = next((r for r in islice(sink.tape.in_turn(), 1, 2) if isinstance(r, Percept)), None)
+    if heard is not None:
+        return heard.content
+    calls = (record for record in sink.tape.in_turn() if isinstance(record, ModelCall))
+    first = next(calls, None)
+    if first is None:
+        return None
+    said: list[Any] = [m["content"] for m in first.messages if m["role"] == "user"]
+    return str(said[-1]) if said else ""
+
+
+def _told(head: Note | Percept | TurnEnd) -> str:
+    match head:
+        case Note():
+            return head.text
+        case Percept():
+            return head.content
+        case TurnEnd():
+            return f"the end of turn {head.turn}: {head.reason}"
+
+
+def _tells(now: str | None, was: str, model: str) -> bool:
+    """Whether an error in a replay tells of the recorded one."""
+    return now is not None and f"Model {model!r} could not be asked: {was}" in now
+
+
+def _reason(response: str) -> str:
+    """What an error's sentence says, after the model's name."""
+    return response.partition("could not be asked: ")[2] or response

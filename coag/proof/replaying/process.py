@@ -1,0 +1,407 @@
+"""The agent's process in a replay."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import replace
+from typing import Any
+
+from coag.agent import CoagAgent, Doubles, Mind, Remains, staged, take_up, taking_up
+from coag.context import WorkingMemory
+from coag.cycle import TurnResult, close_cycle, perceive, run_turn, write_snapshot
+from coag.memory import revoke_again
+from coag.schema import (
+    UNPERCEIVED,
+    ActionCall,
+    ActionSource,
+    ActionSpace,
+    ActionSpec,
+    ExecutionOutcome,
+    ExecutionStatus,
+    ModelCall,
+    Note,
+    Outcome,
+    Percept,
+    PerceptKind,
+    Phase,
+    Receipt,
+    ReceiptStatus,
+    Reconciliation,
+    Record,
+    Snapshot,
+    SnapshotReason,
+    TraceRecord,
+    TurnEnd,
+    UnsettledAction,
+    Written,
+    set_random,
+)
+from coag.store import HashEmbedder, open_store
+
+from .doubles import (
+    CANCELLED,
+    TapeActions,
+    TapeAnswers,
+    TapeApprover,
+    TapeMemory,
+    TapeRules,
+    TapeSource,
+)
+from .sink import CheckingSink, Stage, TapeClock
+
+# ---- A turn of a replay, and where the original turn was cancelled ----
+
+
+class Cancellation:
+    """Cancels a turn of the replay where the original one was cancelled.
+
+    What was broken off by it, a model call or an action, cancels itself.
+
+    Args:
+        sink: Compares what is written.
+    """
+
+    def __init__(self, sink: CheckingSink) -> None:
+        self._sink = sink
+        self._at: int | None = None
+        self._task: asyncio.Task[None] | None = None
+
+    async def run(self, turn: AsyncGenerator[Outcome | TurnResult]) -> None:
+        """Runs a turn to its end, or to where it was cancelled."""
+        tape = self._sink.tape
+        before = cancelled_before(tuple(tape.in_turn()))
+        self._at = None if before is None else tape.position + before
+        self._task = asyncio.create_task(self._read(turn))
+        self.note()
+        try:
+            await self._task
+        finally:
+            self._at = self._task = None
+
+    def note(self) -> None:
+        """A record was found alike: cancels if it was the last one before the cancellation."""
+        if self._is_due():
+            asyncio.get_running_loop().call_soon(self._cancel)
+
+    def _is_due(self) -> bool:
+        return self._at is not None and self._sink.tape.position >= self._at
+
+    def _cancel(self) -> None:
+        if self._is_due() and self._task is not None:
+            self._at = None
+            self._task.cancel()
+
+    async def _read(self, turn: AsyncGenerator[Outcome | TurnResult]) -> None:
+        async with aclosing(turn):
+            async for _ in turn:
+                if self._is_due():
+                    self._at = None
+                    return
+
+
+def cancelled_before(records: Sequence[TraceRecord]) -> int | None:
+    """Which of the records of a turn is the first after it was cancelled; None if it was not.
+
+    Also None where the cancellation broke off a model call or an action, which tell of it.
+    """
+    if not records or not isinstance(end := records[-1], TurnEnd) or end.reason != "cancelled":
+        return None
+    first = len(records) - 1
+    while first and _closes(records[first - 1], end.response):
+        first -= 1
+    if first and any(map(_broke_off, records[max(0, first - 1) : first])):
+        return None
+    execution = next((r for r in records[first:] if isinstance(r, ExecutionOutcome)), None)
+    if execution is not None and any(e.result.startswith(CANCELLED) for e in execution.executed):
+        return None
+    return first
+
+
+def _closes(record: TraceRecord, reason: str) -> bool:
+    """Whether a record may come after the cancellation."""
+    match record:
+        case Percept():
+            return True
+        case Note():
+            return record.about in ("module", "hook") or record.details.get("what") == "withdrawn"
+        case ExecutionOutcome():
+            idle = record.status is ExecutionStatus.NONE and record.result == reason
+            return idle or any(e.result.startswith(CANCELLED) for e in record.executed)
+        case _:
+            return record.record == "outcome" and _is_empty(record, reason)
+
+
+def _is_empty(outcome: Outcome, reason: str) -> bool:
+    match outcome.phase.value:
+        case "reasoning":
+            return getattr(outcome, "situation", None) == reason
+        case "selection":
+            return getattr(outcome, "reason", None) == reason
+        case "proposal":
+            return getattr(outcome, "proposed_by", None) == "nobody"
+        case "evaluation":
+            return not getattr(outcome, "evaluations", None)
+        case _:
+            return not getattr(outcome, "query", None)
+
+
+def _broke_off(record: TraceRecord) -> bool:
+    """Whether a record tells of something that the cancellation broke off."""
+    if isinstance(record, ModelCall):
+        return record.error == "cancelled"
+    return isinstance(record, Receipt) and record.status is ReceiptStatus.CANCELLED
+
+
+def queued_ids(percepts: Iterable[Percept]) -> set[str]:
+    """Ids of percepts."""
+    return {percept.id for percept in percepts}
+
+
+_NUMBER = re.compile(r"([a-z]+)-(\d{6,})$")
+IMAGES_KEPT = 4
+"""Images of a dialogue that a context shows; a snapshot names them, and does not hold them."""
+_LEFT = "The cycle that selected this was left in the middle."
+
+
+class Process:
+    """The mind of a run behind doubles.
+
+    Args:
+        agent: The agent as its recipe builds it; it is used up.
+        run: The run's id.
+        sink: Compares what is written.
+        memory: The memory of the replay.
+        listed: The external actions that were listed last.
+        later: Whether another process was there before.
+        configuration: What the run's `run.json` says of its agent.
+        left_out: Names of constraints that a fork goes on without.
+    """
+
+    def __init__(
+        self,
+        agent: CoagAgent,
+        run: str,
+        sink: CheckingSink,
+        *,
+        memory: TapeMemory,
+        listed: list[ActionSpec],
+        later: bool,
+        configuration: Mapping[str, Any],
+        left_out: Sequence[str] = (),
+    ) -> None:
+        self._sink = sink
+        self._listed = listed
+        self._answered_by_tape = False
+        self.stage = memory.stage = Stage(sink, self._hear, self._queued)
+        clock = TapeClock(sink.tape, sink.settle)
+        self._memory = memory
+        memory.clock = clock
+        mind = staged(
+            agent,
+            Doubles(
+                run=run,
+                clock=clock,
+                trace=sink,
+                answers=TapeAnswers(self.stage),
+                memory=memory,
+                approve=TapeApprover(self.stage, clock.once),
+                external=self._actions,
+                around=self._around,
+                reconcile=self._reconcile,
+                proposal=configuration.get("settings", {}).get("proposal"),
+                # Runs of older versions do not say: they always offered actions of memory.
+                remembering=bool(configuration.get("remembering", True)),
+                rewriting=bool(configuration.get("rewriting", True)),
+            ),
+        )
+        rules = TapeRules(mind.deps.constraints, sink, from_outside=later, left_out=left_out)
+        self._rules = rules
+        self.mind: Mind = replace(mind, deps=replace(mind.deps, constraints=rules))
+        self.cancellation = Cancellation(sink)
+        sink.on_taken = self._on_taken
+
+    # ---- doubles ----
+
+    def _actions(self, own: ActionSpace) -> ActionSpace:
+        return TapeActions(self.stage, own, self._count, self._listed)
+
+    def _around(self, source: ActionSource) -> ActionSource:
+        return TapeSource(source, self.stage, self._memory, self._on_answered)
+
+    async def _reconcile(self, action: UnsettledAction) -> Reconciliation:
+        """Nobody is asked: what was found out then is on the tape, as a percept."""
+        del action
+        await self.stage.pause()
+        return "unknown"
+
+    def _on_answered(self, call: ActionCall, percepts: Iterable[Percept]) -> None:
+        """A module did not act, so its state is not what it became."""
+        self._count(percepts)
+        self._answered_by_tape = True
+        self._sink.remark(
+            f"What {call.action} of a module did in cycle {self._sink.cycle}, and the states of "
+            "modules after it."
+        )
+
+    def _count(self, percepts: Iterable[Percept]) -> None:
+        """Keeps the counters of ids in step with what came from outside."""
+        for percept in percepts:
+            if found := _NUMBER.fullmatch(percept.id):
+                self.mind.deps.ids.load({found[1]: int(found[2])})
+
+    def _queued(self) -> set[str]:
+        return queued_ids(self.mind.context.working_memory.queued)
+
+    async def _hear(self, percept: Percept) -> None:
+        """Takes in a percept that came from outside."""
+        self._count([percept])
+        await perceive([bare(percept)], self.mind.context, self.mind.deps)
+
+    # ---- what came from outside between records ----
+
+    def _on_taken(self, record: TraceRecord) -> None:
+        self.cancellation.note()
+        self._sink.settle()
+        head = self._sink.tape.head
+        if isinstance(head, Snapshot) and head.reason is SnapshotReason.CYCLE:
+            self.before_cycle(head)
+
+    def before_cycle(self, snapshot: Snapshot) -> None:
+        """Takes over changes from outside that the cycle's snapshot shows."""
+        deps = self.mind.deps
+        if self._answered_by_tape:
+            self._answered_by_tape = False
+            with taking_up(snapshot, "modules"):
+                deps.modules.load_state(snapshot.modules)
+        mine, state = deps.procedures.pin(), snapshot.procedures.get("state")
+        now: dict[str, int] = snapshot.procedures.get("versions", {})
+        with taking_up(snapshot, "procedures"):
+            newer = [name for name, version in now.items() if version > mine.get(name, version)]
+            if state is None or not newer:
+                return
+            deps.procedures.load_state(state)
+        for name in newer:
+            author = deps.procedures.get(name).author
+            self._sink.remark(
+                f"{name}@{now[name]} was written from outside, by {author}, before cycle "
+                f"{snapshot.cycle + 1}."
+            )
+
+    # ---- what the process does ----
+
+    async def begin(self, snapshot: Snapshot, remembered: Iterable[Record] = ()) -> None:
+        """Starts with the state that the run began with, and with a fork's memory."""
+        await self._memory.keep(remembered)
+        self._restore(snapshot)
+        self.mind.deps.told.begin()
+        if snapshot.reason is SnapshotReason.FORKED:
+            memory = self.mind.context.working_memory
+            self._rules.go_on(memory.cognitive_state.retrieval if memory.in_cycle else None)
+        write_snapshot(self.mind.context, self.mind.deps, snapshot.reason)
+
+    def load(self, snapshot: Snapshot) -> None:
+        """Takes over a state that was loaded."""
+        self._restore(snapshot)
+        self._sink.remark("A saved state that was loaded: it is what the trace tells of it.")
+        write_snapshot(self.mind.context, self.mind.deps, snapshot.reason)
+
+    async def take_over(self, remains: Remains) -> None:
+        """Goes on where another process had stood."""
+        await take_up(self.mind, remains)
+
+    @property
+    def has_selected(self) -> bool:
+        """Whether it stands right before an Execution."""
+        memory = self.mind.context.working_memory
+        return memory.in_cycle and memory.phase is Phase.SELECTION
+
+    async def stop(self, number: int, why: str) -> None:
+        """Ends the cycle and its turn before an Execution that a fork does not run."""
+        context, deps = self.mind.context, self.mind.deps
+        await close_cycle(context, deps, why)
+        cycle = context.working_memory.cycle
+        at = deps.clock.now()
+        deps.trace.write(TurnEnd(at=at, turn=number, cycle=cycle, reason="cancelled", response=why))
+
+    async def perceive(self, percept: Percept) -> None:
+        """Takes in what came between turns."""
+        await self._hear(percept)
+
+    async def take_back(self, line: Written) -> None:
+        """Revokes what the owner revoked between turns; procedures follow by the next snapshot."""
+        if line.what == "revoked":
+            with taking_up(line, "content"):
+                await revoke_again(self._memory, line)
+
+    async def turn(self, number: int, begun: Sequence[Outcome] | None) -> None:
+        """Runs a turn, or what is left of one."""
+        self._note_running()
+        turn = run_turn(
+            self._arriving(), self.mind.context, self.mind.deps, turn=number, begun=begun
+        )
+        await self.cancellation.run(turn)
+
+    def _arriving(self) -> Iterator[Percept]:
+        """The percepts of the turn that are next on the tape, one when it is asked for."""
+        while True:
+            self._sink.settle()
+            head = self._sink.tape.head
+            if not isinstance(head, Percept) or not self.stage.is_input(head):
+                return
+            self._count([head])
+            yield bare(head)
+
+    def _note_running(self) -> None:
+        """What a loaded state was saved in the middle of; no snapshot tells it."""
+        if not self.mind.context.working_memory.in_cycle:
+            return
+        outcome = self._sink.tape.execution()
+        for percept in outcome.queued if outcome is not None else ():
+            if percept.content.startswith(_LEFT) and percept.caused_by is not None:
+                call = ActionCall(
+                    id=percept.caused_by,
+                    action=percept.source,
+                    arguments=percept.arguments or {},
+                )
+                self.mind.deps.actions.running[call.id] = call
+
+    def _restore(self, snapshot: Snapshot) -> None:
+        deps, context = self.mind.deps, self.mind.context
+        with taking_up(snapshot, "working_memory"):
+            memory = WorkingMemory.model_validate(snapshot.working_memory)
+            context.restore(memory)
+        if snapshot.reason is not SnapshotReason.FORKED:
+            named = (name for said in memory.dialogue for name in said.images)
+            context.images.load(dict.fromkeys(list(dict.fromkeys(named))[-IMAGES_KEPT:], "data:"))
+        if (state := snapshot.procedures.get("state")) is not None:
+            with taking_up(snapshot, "procedures"):
+                deps.procedures.load_state(state)
+        with taking_up(snapshot, "modules"):
+            deps.modules.load_state(snapshot.modules)
+        with taking_up(snapshot, "detector"):
+            deps.detector.load_state(snapshot.detector)
+        deps.ids.load(snapshot.ids)
+        if snapshot.random is not None:
+            with taking_up(snapshot, "random"):
+                set_random(deps.random, snapshot.random)
+
+
+def bare(percept: Percept) -> Percept:
+    """A percept as it came, without what perceiving it adds."""
+    hooked = percept.kind in (
+        PerceptKind.TOOL_RETURN,
+        PerceptKind.PROPERTY_CHANGE,
+        PerceptKind.SIGNAL,
+        PerceptKind.UNKNOWN_OUTCOME,
+        PerceptKind.SETTLED,
+    )
+    patch = percept.state_patch if not hooked and percept.state_patch else None
+    return percept.model_copy(update={**UNPERCEIVED, "state_patch": patch})
+
+
+def empty_memory(agent: CoagAgent) -> TapeMemory:
+    """A memory in RAM that knows nothing yet."""
+    return TapeMemory(open_store(None, embedder=HashEmbedder(8)), scope=agent.name)

@@ -1,0 +1,345 @@
+"""Whether a run is as it was written: seals, anchors and pages."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from pydantic_core import from_json
+
+from coag.errors import TraceError
+from coag.schema import Receipt, ReceiptStatus, TraceRecord
+from coag.tracing import (
+    PhasePages,
+    PlainPages,
+    RunFolder,
+    RunInfo,
+    TraceLine,
+    Witness,
+    closing_hash,
+    file_hash,
+    info_fields,
+    page_text,
+    seal_problems,
+    witness_problems,
+)
+
+from .book import Book, Rule, shown
+
+# ---- Whether a run's files are those that were sealed ----
+
+
+_UNSEALED = "run.json and the pages are not sealed in this run: an older version of coag wrote it."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Anchors:
+    """What a run is held against that does not lie in its folder."""
+
+    head: str | None = None
+    key: str | Path | None = None
+    witness: Path | None = None
+
+
+@dataclass(slots=True)
+class Told:
+    """What was read of a trace, as far as seals need it."""
+
+    records: int
+    head: str
+    bound: bool
+    """Whether its first line follows from `run.json`."""
+    chained: bool
+    """Whether all its lines are of the version that has hashes."""
+
+
+def check_info(folder: RunFolder, info: RunInfo, told: Told, book: Book) -> None:
+    """Holds `run.json` against what was sealed when the run began and ended."""
+    for path in (folder.info_path, folder.trace_path, folder.remembered_path):
+        if path.is_symlink():
+            book.violate(Rule.SEAL, f"{path.name} is a link to somewhere else.")
+    if repeated := _repeated(folder.info_path):
+        book.violate(Rule.SEAL, f"run.json has the field {shown(repeated)} more than once.")
+    seal = info.seal
+    if seal is None or not seal.closing:
+        _check_unclosed(info, told, book)
+        return
+    if not _ends_whole(folder.trace_path):
+        book.violate(Rule.SEAL, "The trace does not end with a newline, as a sealed one does.")
+    try:
+        remembered = file_hash(folder.remembered_path)
+    except OSError as error:
+        book.violate(Rule.SEAL, f"remembered.jsonl cannot be read: {error.strerror}.")
+        return
+    fields = info_fields(folder.info_path) or {}
+    if closing_hash(fields, seal.records, seal.hash, remembered) != seal.closing:
+        book.violate(
+            Rule.SEAL,
+            "What was sealed at the run's end has changed: what run.json says (agent, model, "
+            "seed, settings, times, result), its seal, or remembered.jsonl.",
+        )
+
+
+def _check_unclosed(info: RunInfo, told: Told, book: Book) -> None:
+    if told.bound and info.ended_at is not None and info.seal is not None:
+        book.violate(Rule.SEAL, "The run has ended, and the seal of its run.json was taken away.")
+    elif told.bound and info.ended_at is None and info.result is not None:
+        book.violate(Rule.SEAL, "run.json has a result, and the run has not ended.")
+    elif told.records and told.chained and not told.bound:
+        book.remark(_UNSEALED)
+
+
+def check_anchors(
+    folder: RunFolder, info: RunInfo, told: Told, anchors: Anchors, book: Book, heads: Heads
+) -> None:
+    """Holds a run against a noted hash, a signature and a witness, where they are given.
+
+    Raises:
+        ConfigurationError: The public key is none.
+        TraceError: The witness file cannot be read, or is none.
+    """
+    closing = info.seal.closing if info.seal else ""
+    if anchors.head is not None and anchors.head not in {told.head, closing} - {""}:
+        book.violate(
+            Rule.SEAL,
+            f"The run was to end with the hash {shown(anchors.head)}; it ends with "
+            f"{shown(closing or told.head)}.",
+        )
+    elif anchors.head is not None and closing and anchors.head == told.head:
+        book.remark("The noted hash is that of the last line: it does not cover run.json.")
+    if folder.path.resolve().name != info.id:
+        text = f"The folder is named {shown(folder.path.resolve().name)}, the run {shown(info.id)}"
+        if heads.wanted or anchors.key is not None:
+            book.violate(Rule.SEAL, f"{text}: another run may have taken its place.")
+        else:
+            book.remark(f"{text}.")
+    try:
+        for problem in seal_problems(folder.path, anchors.key):
+            book.violate(Rule.SEAL, problem)
+        wrong, remarks = heads.problems(folder.path)
+    except TraceError as error:
+        book.violate(Rule.SEAL, f"{error}.")
+        return
+    for problem in wrong:
+        book.violate(Rule.SEAL, problem)
+    for remark in remarks:
+        book.remark(remark)
+
+
+class Heads:
+    """The places of a trace that a witness saw, and what stands there now.
+
+    Raises:
+        TraceError: The witness file cannot be read, or is none.
+    """
+
+    def __init__(self, witness: Path | None, run: str) -> None:
+        self.wanted = witness is not None
+        self._entries = (
+            [] if witness is None else [one for one in Witness(witness).entries() if one.run == run]
+        )
+        self._places = {one.records for one in self._entries}
+        self._found: dict[int, str] = {0: ""}
+
+    def take(self, records: int, head: str) -> None:
+        """So many records end with this hash."""
+        if records in self._places:
+            self._found[records] = head
+
+    def problems(self, run: Path) -> tuple[list[str], list[str]]:
+        """Violations and remarks."""
+        if not self.wanted:
+            return [], []
+        if not self._entries:
+            return [f"The run {run.name!r} is not witnessed: the file has no entry of it."], []
+        return witness_problems(run, self._entries, self._found)
+
+
+def _ends_whole(trace: Path) -> bool:
+    if not trace.is_file() or trace.stat().st_size == 0:
+        return True
+    with trace.open("rb") as file:
+        file.seek(-1, 2)
+        return file.read() == b"\n"
+
+
+def _repeated(path: Path) -> str | None:
+    """A field that a JSON file has more than once in one object."""
+    found: list[str] = []
+
+    def look(pairs: Iterable[tuple[str, Any]]) -> Mapping[str, Any]:
+        seen: dict[str, Any] = {}
+        for name, value in pairs:
+            if name in seen:
+                found.append(name)
+            seen[name] = value
+        return seen
+
+    try:
+        json.loads(path.read_bytes(), object_pairs_hook=look)
+    except (OSError, ValueError, RecursionError):
+        return None
+    return found[0] if found else None
+
+
+# ---- Whether the pages for reading are those that the trace gives ----
+
+
+_LONGEST = 1 << 28
+"""Bytes of a page that are read at most."""
+
+
+class PageCheck:
+    """Makes each page again out of the trace's records, and compares it with its file.
+
+    A page that is missing or cut off is no violation where a process may have been killed before
+    it was made, or where a note says that pages could not be made.
+
+    Args:
+        folder: The run's folder.
+        info: What `run.json` says.
+        book: Takes what is found.
+    """
+
+    def __init__(self, folder: RunFolder, info: RunInfo, book: Book) -> None:
+        self._folder = folder.cycles_path
+        self._book = book
+        self._pages = PhasePages(self) if info.kind == "coag" else PlainPages(self)
+        self._plain = info.kind != "coag"
+        self._ended = info.ended_at is not None
+        self._counts: Counter[int] = Counter()
+        self._expected: set[str] = set()
+        self._wrong: dict[str, str] = {}
+        """Pages that are not as they should be, with what is wrong."""
+        self._missing: set[str] = set()
+        self._resumed = False
+        """Whether another process went on since the last page."""
+        self._gaps = not self._ended
+        """Whether pages may be missing."""
+        self._settled: set[int] = set()
+        """Cycles of a plain run to which a later process gave receipts."""
+        self._last = 0
+
+    def take(self, line: TraceLine) -> None:
+        """The next record."""
+        record = line.entry and line.entry.body
+        if record is None or not line.body:
+            self._gaps = True
+            return
+        self._look(record)
+        try:
+            self._pages.add(record, line.body.decode())
+        except (ValueError, KeyError):
+            self._gaps = True  # a record that cannot be read is told of already
+
+    def _look(self, record: TraceRecord) -> None:
+        if record.record == "note" and record.about in ("resume", "repair", "pages"):
+            self._gaps = self._resumed = True
+        elif isinstance(record, Receipt) and record.status is ReceiptStatus.UNKNOWN:
+            self._gaps = self._resumed = True
+            if self._plain:
+                self._settled.add(record.cycle)
+
+    def count(self, cycle: int) -> int:
+        """How many pages the cycle must have by now."""
+        return self._counts[cycle]
+
+    def write(self, cycle: int, name: str, page: dict[str, Any]) -> None:
+        """Compares a page with its file."""
+        resumed, self._resumed = self._resumed, False
+        self._counts[cycle] += 1
+        self._last = max(self._last, cycle)
+        place = f"{cycle:04d}/{name}"
+        self._expected.add(place)
+        self._wrong.pop(place, None)
+        self._missing.discard(place)
+        path = self._folder / place
+        if path.is_symlink() or path.parent.is_symlink():
+            self._wrong[place] = "is a link to somewhere else"
+            return
+        try:
+            with path.open("rb") as file:
+                there = file.read(_LONGEST)
+        except OSError:
+            self._missing.add(place)
+            return
+        if there != page_text(page) and not (resumed and _is_later_part(there, page)):
+            whole = _parsed(there) is not None
+            if whole or not self._ended:
+                self._wrong[place] = "is not what the trace gives"
+            if not whole:
+                self._wrong.pop(place, None)
+                self._missing.add(place)
+
+    def end(self) -> None:
+        """The trace ends here: tells of all pages."""
+        if not self._folder.exists() and not self._expected:
+            return
+        if self._folder.is_symlink():
+            self._book.violate(Rule.PAGE, "The folder of pages is a link to somewhere else.")
+        for place, what in sorted(self._wrong.items()):
+            if not self._is_settled(place):
+                self._book.violate(Rule.PAGE, f"The page cycles/{place} {what}.")
+        missing = [place for place in sorted(self._missing) if not self._is_settled(place)]
+        if missing and self._gaps:
+            self._book.remark(
+                f"{len(missing)} pages are missing or cut off, as where a process was killed, "
+                f"from cycles/{missing[0]} on."
+            )
+        elif missing:
+            for place in missing:
+                self._book.violate(Rule.PAGE, f"The page cycles/{place} is missing or no JSON.")
+        for place in sorted(self._found() - self._expected):
+            if not self._is_settled(place) and not self._may_come(place):
+                self._book.violate(
+                    Rule.PAGE, f"The page cycles/{place} is there, and the trace gives none."
+                )
+
+    def _found(self) -> set[str]:
+        return {
+            Path(place, name).relative_to(self._folder).as_posix()
+            for place, folders, names in os.walk(self._folder)
+            for name in [*names, *(one for one in folders if Path(place, one).is_symlink())]
+            if not name.startswith(".")
+        }
+
+    def _may_come(self, place: str) -> bool:
+        """Whether the page may be of records that were written since the trace was read."""
+        cycle = place.partition("/")[0]
+        return not self._ended and cycle.isdigit() and int(cycle) >= self._last
+
+    def _is_settled(self, place: str) -> bool:
+        cycle = place.partition("/")[0]
+        return cycle.isdigit() and int(cycle) in self._settled
+
+
+def _parsed(text: bytes) -> dict[str, Any] | None:
+    try:
+        found: object = from_json(text)
+    except ValueError:
+        return None
+    return cast("dict[str, Any]", found) if isinstance(found, dict) else None
+
+
+def _is_later_part(text: bytes, page: dict[str, Any]) -> bool:
+    """Whether the page shows only what was recorded since another process went on."""
+    there = _parsed(text)
+    if there is None or not there.keys() <= page.keys() or page_text(there) != text:
+        return False
+    return all(
+        there.get(name, [] if isinstance(held, list) else None) == held
+        or (isinstance(held, list) and _ends_with(cast("list[Any]", held), there.get(name, [])))
+        for name, held in page.items()
+    )
+
+
+def _ends_with(whole: list[Any], part: object) -> bool:
+    if not isinstance(part, list):
+        return False
+    last = cast("list[Any]", part)
+    return not last or whole[-len(last) :] == last

@@ -1,0 +1,220 @@
+"""Records: units of long-term memory."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from enum import StrEnum
+
+from pydantic import Field
+
+from .percepts import Trust
+from .values import Moment, Value, content_id
+
+Scalar = str | int | float | bool
+"""What metadata may hold: values that every store can filter on."""
+
+
+class MemoryKind(StrEnum):
+    """Which long-term memory a record belongs to (CoALA §4.1)."""
+
+    EPISODIC = "episodic"
+    """What happened: events, with their time and place."""
+    SEMANTIC = "semantic"
+    """What holds: facts and generalisations."""
+
+
+class Provenance(Value):
+    """Where a record comes from."""
+
+    run: str
+    activity: str
+    cycle: int
+    source: str
+    """Who or what the content was learned from: the agent's name, a tool, a sender."""
+    source_kind: str
+    """`agent` for the agent's own conclusion, otherwise the kind of percept it rests on."""
+    trust: Trust
+    shown: tuple[str, ...] = ()
+    """For a conclusion: the tools, senders and sensors whose untrusted text its activity had been
+    shown. Taking back one source's word takes back what was concluded from it."""
+
+
+class Event(Value):
+    """What happened, and where it stands among what else happened (episodic memory)."""
+
+    at: Moment | None = None
+    """When it happened; None for when the record was made."""
+    episode: str = ""
+    """The stretch of experience it is part of, e.g. a run's activity or a conversation's session;
+    records of one episode are each other's neighbours."""
+    order: int | None = None
+    """Place within the episode, counting by one; None for the order of arrival."""
+    situation: str = ""
+    action: str = ""
+    outcome: str = ""
+    place: str = ""
+    """Where, in the domain's own words."""
+
+
+class Fact(Value):
+    """What is so, said so that a later word on the same thing can be told (semantic memory)."""
+
+    subject: str = Field(min_length=1)
+    """What it is about."""
+    attribute: str = ""
+    """Which of its properties; two facts on one subject and attribute are about the same."""
+    value: str = ""
+    """What is said of it; another value at the same time is a contradiction."""
+    valid_from: Moment | None = None
+    """Since when it holds; None for as long as is known."""
+    valid_until: Moment | None = None
+    """When it ceased to hold; None while it holds."""
+    confidence: float = Field(default=1.0, ge=0.0, le=1.0)
+
+
+class Mood(Value):
+    """How things stood with the agent when it remembered."""
+
+    valence: float = Field(ge=-1.0, le=1.0)
+    """From bad to good."""
+    arousal: float = Field(ge=0.0, le=1.0)
+    """From calm to excited."""
+
+
+class Dynamics(Value):
+    """What the dynamics of memory read and write; ranking reads the importance only."""
+
+    strength: float = Field(default=1.0, ge=0.0, allow_inf_nan=False)
+    """How well it is retained; 1 as it was encoded."""
+    importance: float = Field(default=0.5, ge=0.0, le=1.0)
+    accesses: int = Field(default=0, ge=0)
+    """How often it was recalled and used."""
+    accessed_at: Moment | None = None
+    """When last."""
+    mood: Mood | None = None
+
+
+class Stretch(Value):
+    """A time in which a fact held."""
+
+    since: Moment
+    until: Moment | None = None
+    """When it ceased, where that was told; None for until another value held."""
+
+
+class Lineage(Value):
+    """What a record has to do with others, by their ids."""
+
+    derived_from: tuple[str, ...] = ()
+    """What it was concluded from; revoking one of these revokes it."""
+    contradicts: tuple[str, ...] = ()
+    """Records that hold at the same time and say otherwise."""
+    also_from: tuple[Provenance, ...] = ()
+    """Further origins of the same text, oldest first."""
+    earlier: tuple[Stretch, ...] = ()
+    """When its fact held before the time that the fact tells of, oldest first: a value returned in
+    the same words."""
+
+
+class Record(Value):
+    """One unit of long-term memory; superseded, never overwritten."""
+
+    id: str
+    kind: MemoryKind
+    text: str = Field(min_length=1)
+    scope: str
+    """Whose memory it is; equal text in another scope is another record."""
+    created_at: Moment
+    provenance: Provenance
+    type: str = "note"
+    """The domain's own sort of record, e.g. `obstacle`; a filter can ask for it."""
+    metadata: dict[str, Scalar] = Field(default_factory=dict)
+    sensed: bool = False
+    """Whether the agent's own code read the metadata off its perceptual state. Only such metadata,
+    and those of trusted records, may decide what a hard rule forbids."""
+    supersedes: str | None = None
+    superseded_by: str | None = None
+    event: Event | None = None
+    fact: Fact | None = None
+    dynamics: Dynamics = Dynamics()
+    lineage: Lineage = Lineage()
+
+    @property
+    def happened_at(self) -> datetime:
+        """When what it tells happened, as far as is known."""
+        at = None if self.event is None else self.event.at
+        return self.created_at if at is None else at
+
+
+def record_id(kind: MemoryKind, scope: str, text: str, about: Fact | None = None) -> str:
+    """The id of a record: the same text in the same scope is the same record.
+
+    Args:
+        kind: Which memory it belongs to.
+        scope: Whose memory it is.
+        text: What it says.
+        about: Its fact, where the same text is remembered of another matter already ("It is shut"
+            of the door, and of the window).
+    """
+    matter = () if about is None else (folded(about.subject), folded(about.attribute))
+    return content_id(kind, scope, " ".join(text.split()), *matter)
+
+
+def is_own_id(record: Record) -> bool:
+    """Whether a record has one of the ids that its contents give it."""
+    own = (record.kind, record.scope, record.text)
+    return record.id in (record_id(*own), record_id(*own, record.fact))
+
+
+def folded(text: str) -> str:
+    """The form of a subject or an attribute in which small differences of writing are gone.
+
+    Upper and lower case are one, and so is all white space, which is cut off at the ends.
+    """
+    return " ".join(text.casefold().split())
+
+
+_LEAST_TOLD = 0.005
+"""A part of a score that adds less is not told."""
+
+
+class ScoreParts(Value):
+    """Why a record came: what each part adds to its score.
+
+    The parts add up to the score, before that is clamped to 0..1.
+    """
+
+    dense: float = 0.0
+    """Similarity of meaning: the cosine of the vectors, weighed."""
+    lexical: float = 0.0
+    """Share of the query's words, the rare ones counting most, weighed."""
+    neighbours: float = 0.0
+    """What stands before and after it in its episode."""
+    episode: float = 0.0
+    """How well its episode as a whole answers the query."""
+    source: float = 0.0
+    """It stems from the one whom the query names."""
+    form: float = 0.0
+    """It says much, or asks instead of telling."""
+    recency: float = 0.0
+    importance: float = 0.0
+    trust: float = 0.0
+
+    def told(self) -> str:
+        """The parts in a line, the weightiest first, e.g. `lexical +0.41, dense +0.20`.
+
+        Those that add less than 0.005 are left out.
+        """
+        parts = [(name, part) for name, part in self if abs(part) >= _LEAST_TOLD]
+        parts.sort(key=lambda one: -abs(one[1]))
+        return ", ".join(f"{name} {part:+.2f}" for name, part in parts)
+
+
+class RecalledRecord(Value):
+    """A record that a query brought back."""
+
+    record: Record
+    score: float = Field(ge=0.0, le=1.0)
+    """How well it answers the query, 0..1; the cosine alone where nothing else was asked for."""
+    why: ScoreParts | None = None
+    """The parts of the score; None if it is a cosine alone."""

@@ -1,0 +1,278 @@
+"""What every value of `coag` is made from: frozen models, moments, phases, ids, clocks."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import random
+import secrets
+import time
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from typing import Annotated, Any, Protocol, cast
+
+from pydantic import AfterValidator, BaseModel, ConfigDict
+
+from coag.errors import StateError
+
+# ---- The base of all nouns: frozen, strict about unknown fields ----
+
+
+class Value(BaseModel):
+    """A frozen value. Two with equal fields are equal; unknown fields are refused."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+
+# ---- Points in time that can always be compared ----
+
+
+def _placed(moment: datetime) -> datetime:
+    """The same moment with a zone: one that has none is taken for UTC."""
+    offset = moment.utcoffset()
+    if offset is None:
+        return moment.replace(tzinfo=UTC)
+    if offset:
+        try:
+            moment.astimezone(UTC)
+        except OverflowError as error:
+            raise ValueError("is no time that UTC can tell") from error
+    return moment
+
+
+Moment = Annotated[datetime, AfterValidator(_placed)]
+"""A point in time with a zone; without one it is read as UTC, so that any two can be compared."""
+
+
+# ---- The six phases of a cycle ----
+
+
+class Phase(StrEnum):
+    """A step of the deliberative cycle (CoALA §4.6; CoAG §2)."""
+
+    RETRIEVAL = "retrieval"
+    REASONING = "reasoning"
+    PROPOSAL = "proposal"
+    EVALUATION = "evaluation"
+    SELECTION = "selection"
+    EXECUTION = "execution"
+
+
+PHASES: tuple[Phase, ...] = tuple(Phase)
+"""All phases, in the one order in which they may run."""
+
+
+def phase_after(phase: Phase | None) -> Phase:
+    """The phase that must follow `phase`; Retrieval after Execution and at the very start."""
+    if phase is None or phase is Phase.EXECUTION:
+        return Phase.RETRIEVAL
+    return PHASES[PHASES.index(phase) + 1]
+
+
+# ---- Names for things: readable, sortable where order matters, unique across runs ----
+
+
+IdSource = Callable[[str], str]
+"""Gives a fresh id for a kind of thing: `ids("percept") -> "percept-000012"`."""
+
+
+class CountingIds:
+    """Ids that count up per kind; the same calls give the same ids, so runs can be replayed.
+
+    Args:
+        prefix: Stands before every id, e.g. a run's id, where ids must be unique across runs.
+        counts: Where to go on counting (see `save`).
+    """
+
+    def __init__(self, prefix: str = "", counts: dict[str, int] | None = None) -> None:
+        self._prefix = prefix
+        self._counts = dict(counts or {})
+
+    def __call__(self, kind: str) -> str:
+        """The next id of this kind."""
+        count = self._counts.get(kind, 0) + 1
+        self._counts[kind] = count
+        return f"{self._prefix}{kind}-{count:06d}"
+
+    def save(self) -> dict[str, int]:
+        """The counts so far, to go on from."""
+        return dict(self._counts)
+
+    def load(self, counts: dict[str, int]) -> None:
+        """Goes on from saved counts, never back behind those already used."""
+        for kind, count in counts.items():
+            self._counts[kind] = max(count, self._counts.get(kind, 0))
+
+
+def new_run_id(now: datetime, name: str) -> str:
+    """A run's id: sortable by time, readable, unique: `20261121-221300-assistant-3f9a2c`."""
+    safe = "".join(c if c.isalnum() or c in "-_" else "-" for c in name)[:40]
+    return f"{now:%Y%m%d-%H%M%S}-{safe}-{secrets.token_hex(3)}"
+
+
+def content_id(*parts: str) -> str:
+    """An id that depends on the parts only: equal parts, equal id (SHA-256, 128 bits kept)."""
+    digest = hashlib.sha256("\x1f".join(parts).encode("utf-8", "surrogatepass"))
+    return digest.hexdigest()[:32]
+
+
+# ---- Time as something that is given, so that a run can be repeated ----
+
+
+class Clock(Protocol):
+    """Tells the time of day and measures durations."""
+
+    def now(self) -> datetime:
+        """The time of day, in UTC and aware of it."""
+        ...
+
+    def monotonic(self) -> float:
+        """Seconds since an arbitrary point; only differences mean something."""
+        ...
+
+
+class SystemClock:
+    """The machine's clock."""
+
+    def now(self) -> datetime:
+        """The time of day, in UTC."""
+        return datetime.now(UTC)
+
+    def monotonic(self) -> float:
+        """Seconds of the machine's monotonic clock."""
+        return time.monotonic()
+
+
+class SteppingClock:
+    """A clock for tests and replays: starts where it is told and moves one step per look."""
+
+    def __init__(
+        self,
+        start: datetime = datetime(2026, 1, 1, tzinfo=UTC),
+        step: timedelta = timedelta(milliseconds=1),
+    ) -> None:
+        self._now = start
+        self._step = step
+        self._start = start
+
+    def now(self) -> datetime:
+        """The current instant; the next look is one step later."""
+        current = self._now
+        self._now = current + self._step
+        return current
+
+    def monotonic(self) -> float:
+        """Seconds since the start, moving one step per look."""
+        return (self.now() - self._start).total_seconds()
+
+
+# ---- The state of a random source as JSON ----
+
+
+_SHOWN = 80
+"""Characters of a wrong state that an error shows."""
+
+
+def random_state(source: random.Random) -> list[Any]:
+    """What a random source will give from now on, for `set_random`."""
+    version, internal, gauss = source.getstate()
+    return [version, list(internal), gauss]
+
+
+def set_random(source: random.Random, state: object) -> None:
+    """Puts a random source into a state that `random_state` gave; else it stays as it is.
+
+    Raises:
+        StateError: It is no such state.
+    """
+    try:
+        version, internal, gauss = cast("Sequence[Any]", state)
+        if not (gauss is None or isinstance(gauss, float)):
+            raise TypeError(f"its last value is {str(gauss)[:_SHOWN]!r}, neither null nor a number")
+        source.setstate((version, tuple(internal), gauss))
+    except (TypeError, ValueError, OverflowError) as error:
+        raise StateError(
+            f"This is no state of a random source: {error} (got {repr(state)[:_SHOWN]}). Give one "
+            "that was saved, or null."
+        ) from error
+
+
+# ---- Ending a task that may not want to end ----
+
+
+GRACE_SECONDS = 0.1
+"""Time that a cancelled task has to clean up before it is left behind."""
+_LEFT_BEHIND: set[asyncio.Task[Any]] = set()
+"""Tasks that were cancelled and go on; asyncio itself keeps weak references only."""
+
+_AT_ONCE = 32
+
+
+async def end_task(task: asyncio.Task[Any]) -> None:
+    """Cancels a task and waits for its end; one that swallows that is left behind."""
+    _LEFT_BEHIND.add(task)
+    task.add_done_callback(_forget)
+    task.cancel()
+    await asyncio.wait({task}, timeout=GRACE_SECONDS)
+
+
+def _forget(task: asyncio.Task[Any]) -> None:
+    _LEFT_BEHIND.discard(task)
+    if not task.cancelled():
+        task.exception()  # retrieved, so that asyncio does not complain of it
+
+
+async def let_others_run(number: int) -> None:
+    """Lets other tasks run after every 32nd piece of a stream.
+
+    A stream that never waits could otherwise neither be cancelled nor be late.
+    """
+    if number % _AT_ONCE == 0:
+        await asyncio.sleep(0)
+
+
+# ---- JSON merge patches (RFC 7396): how a change of state is written down ----
+
+
+def merge_patch(target: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
+    """`target` changed by `patch`: a null removes a key, an object merges, all else replaces."""
+    result = dict(target)
+    for key, value in patch.items():
+        if value is None:
+            result.pop(key, None)
+        elif isinstance(value, Mapping):
+            old = result.get(key)
+            empty: Mapping[str, Any] = {}
+            base = cast("Mapping[str, Any]", old) if isinstance(old, Mapping) else empty
+            result[key] = merge_patch(base, cast("Mapping[str, Any]", value))
+        else:
+            result[key] = value
+    return result
+
+
+def diff_patch(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
+    """The smallest patch for which `merge_patch(before, patch) == after`.
+
+    Nulls cannot be values in a merge patch: `after` must hold none outside lists.
+    """
+    patch: dict[str, Any] = {key: None for key in before if key not in after}
+    for key, value in after.items():
+        if key in before and _same(before[key], value):
+            continue
+        old = before.get(key)
+        if isinstance(value, Mapping) and isinstance(old, Mapping):
+            patch[key] = diff_patch(
+                cast("Mapping[str, Any]", old), cast("Mapping[str, Any]", value)
+            )
+        else:
+            patch[key] = value
+    return patch
+
+
+def _same(left: Any, right: Any) -> bool:
+    """Equal as JSON: unlike in Python, true is not 1."""
+    if type(left) is type(right) and isinstance(left, str | int):
+        return left == right
+    return left is right or json.dumps(left, sort_keys=True) == json.dumps(right, sort_keys=True)

@@ -1,0 +1,485 @@
+"""Spans of a run, from its records."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from importlib.metadata import version
+
+from opentelemetry.context import Context
+from opentelemetry.metrics import MeterProvider
+from opentelemetry.trace import (
+    Span,
+    SpanKind,
+    Status,
+    StatusCode,
+    Tracer,
+    TracerProvider,
+    get_current_span,
+    get_tracer_provider,
+    set_span_in_context,
+)
+
+from coag.schema import (
+    EvaluationOutcome,
+    ExecutionOutcome,
+    Intent,
+    ModelCall,
+    Note,
+    Outcome,
+    Percept,
+    Phase,
+    Receipt,
+    ReceiptStatus,
+    SelectionOutcome,
+    TraceRecord,
+    TurnEnd,
+    TurnStart,
+    Written,
+)
+
+from . import names
+from .span_values import (
+    Attributes,
+    Content,
+    Decisions,
+    Meters,
+    Subject,
+    count,
+    duration,
+    later,
+    model_name,
+    name,
+    nanoseconds,
+    present,
+)
+
+# ---- The open spans of a run: run, turn, cycle, phase, one within the other ----
+
+
+@dataclass(slots=True)
+class Open:
+    """A span that has begun."""
+
+    span: Span
+    start: int
+    """When it began, in nanoseconds since 1970."""
+    number: int = 0
+    """Of a turn or a cycle: which one."""
+    phase: Phase | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class Tree:
+    """The spans that are open now, and how they are opened and closed.
+
+    Nobody says when a cycle or a phase begins: it begins where the one before ended, `edge`.
+    """
+
+    tracer: Tracer
+    meters: Meters | None
+    subject: Subject
+    surrounded: bool
+    """True if a turn belongs to the span that its caller is in, where there is one."""
+    now: int = 0
+    """The latest time that was seen."""
+    edge: int = 0
+    """When what goes on now began."""
+    run: Open | None = None
+    turn: Open | None = None
+    cycle: Open | None = None
+    phase: Open | None = None
+    actions: dict[str, Open] = field(default_factory=dict[str, Open])
+    """External actions that were begun, by the id of their intent."""
+
+    @property
+    def inner(self) -> Open | None:
+        """The innermost open span."""
+        return self.phase or self.cycle or self.turn or self.run
+
+    def see(self, at: int) -> None:
+        """Notes that it is this late."""
+        self.now = max(self.now, at)
+
+    def child(
+        self, label: str, parent: Open | None, start: int, attributes: Attributes, *, client: bool
+    ) -> Open:
+        """Begins a span within another."""
+        context = Context() if parent is None else set_span_in_context(parent.span, Context())
+        return self._begin(label, context, start, attributes, client=client)
+
+    def open_turn(self, number: int) -> Open:
+        """Begins a turn within the caller's span, or else within the run's."""
+        self.close_turn()
+        context = self._surroundings()
+        if context is None:
+            context = set_span_in_context(self._open_run().span, Context())
+        attributes = present(
+            {
+                names.OPERATION: names.INVOKE_AGENT,
+                names.PROVIDER: self.subject.provider,
+                names.AGENT_NAME: name(self.subject.agent),
+                names.CONVERSATION_ID: name(self.subject.run) or None,
+                names.RUN_ID: name(self.subject.run) or None,
+                names.TURN: count(number) or None,
+            }
+        )
+        label = f"{names.INVOKE_AGENT} {name(self.subject.agent)}"
+        self.turn = self._begin(label, context, self.now, attributes, client=False)
+        self.turn.number, self.edge = number, self.now
+        return self.turn
+
+    def in_turn(self) -> Open:
+        """The turn; one that a resumed run goes on with begins where it is taken up."""
+        return self.turn or self.open_turn(0)
+
+    def in_cycle(self, number: int) -> Open:
+        """This cycle, begun if it is another than the one before."""
+        if self.cycle is None or self.cycle.number != number:
+            self.close_cycle()
+            turn = self.in_turn()
+            attributes: Attributes = {
+                names.SPAN_KIND: names.CHAIN,
+                names.CYCLE: count(number),
+            }
+            label = f"cycle {count(number)}"
+            self.cycle = self.child(label, turn, self.edge, attributes, client=False)
+            self.cycle.number = number
+        return self.cycle
+
+    def in_phase(self, number: int, phase: Phase) -> Open:
+        """This phase of this cycle, begun if it is another than the one before."""
+        cycle = self.in_cycle(number)
+        if self.phase is None or self.phase.phase is not phase:
+            self.close_phase()
+            attributes: Attributes = {
+                names.SPAN_KIND: names.CHAIN,
+                names.CYCLE: count(number),
+                names.PHASE: phase.value,
+            }
+            self.phase = self.child(phase.value, cycle, self.edge, attributes, client=False)
+            self.phase.phase = phase
+        return self.phase
+
+    def close_phase(self, *, finished: bool = False) -> None:
+        """Ends the phase, if one is open; `finished` if its outcome was committed."""
+        if self.phase is None or self.phase.phase is None:
+            return
+        attributes: Attributes = {names.PHASE: self.phase.phase.value}
+        self._end(self.phase, finished, names.PHASE_DURATION, attributes)
+        self.phase, self.edge = None, self.now
+
+    def close_cycle(self, *, finished: bool = False) -> None:
+        """Ends the cycle, if one is open, and the phase in it."""
+        self.close_phase()
+        if self.cycle is not None:
+            self._end(self.cycle, finished, names.CYCLE_DURATION, {})
+            self.cycle, self.edge = None, self.now
+
+    def close_turn(self, reason: str | None = None, error_type: str | None = None) -> None:
+        """Ends the turn, if one is open, and all in it.
+
+        Args:
+            reason: How it ended; None where that is not known.
+            error_type: Class of what broke it off.
+        """
+        for action in self.actions.values():
+            self.end(action, finished=False)
+        self.actions.clear()
+        self.close_cycle()
+        if self.turn is None:
+            return
+        attributes: Attributes = {}
+        if reason is not None:
+            attributes[names.TURN_REASON] = name(reason)
+            self.turn.span.set_attribute(names.TURN_REASON, name(reason))
+        if reason == "error":
+            failed(self.turn.span, name(error_type) if error_type else names.OTHER)
+        self._end(self.turn, reason is not None, names.TURN_DURATION, attributes)
+        self.turn = None
+
+    def close(self) -> None:
+        """Ends all that is open."""
+        self.close_turn()
+        if self.run is not None:
+            self.end(self.run, finished=True)
+            self.run = None
+
+    def end(self, opened: Open, *, finished: bool, at: int | None = None) -> int:
+        """Ends a span, not before it began; how long it was, in nanoseconds."""
+        if not finished:
+            opened.span.set_attribute(names.UNFINISHED, True)
+        end = max(self.now if at is None else at, opened.start)
+        opened.span.end(end)
+        return end - opened.start
+
+    def _end(self, opened: Open, finished: bool, metric: str, attributes: Attributes) -> None:
+        took = self.end(opened, finished=finished)
+        if finished and self.meters is not None:
+            self.meters.took(metric, took, self.of_agent(attributes))
+
+    def of_agent(self, attributes: Attributes) -> Attributes:
+        """The attributes of a metric of ours, with whose it is."""
+        return {names.AGENT_NAME: name(self.subject.agent), **attributes}
+
+    def _open_run(self) -> Open:
+        """The span of the run, where nothing else holds its turns together."""
+        if self.run is None:
+            attributes = present(
+                {
+                    names.SPAN_KIND: names.CHAIN,
+                    names.AGENT_NAME: name(self.subject.agent),
+                    names.CONVERSATION_ID: name(self.subject.run) or None,
+                    names.RUN_ID: name(self.subject.run) or None,
+                    names.RUN_KIND: self.subject.kind,
+                    names.RUN_PARENT: self.subject.parent,
+                }
+            )
+            label = f"run {name(self.subject.agent)}"
+            self.run = self._begin(label, Context(), self.now, attributes, client=False)
+        return self.run
+
+    def _surroundings(self) -> Context | None:
+        """Where the caller stands, if it is in a span of its own."""
+        span = get_current_span() if self.surrounded else None
+        if span is None or not span.get_span_context().is_valid:
+            return None
+        return set_span_in_context(span)
+
+    def _begin(
+        self, label: str, context: Context, start: int, attributes: Attributes, *, client: bool
+    ) -> Open:
+        kind = SpanKind.CLIENT if client else SpanKind.INTERNAL
+        span = self.tracer.start_span(
+            label, context=context, kind=kind, attributes=attributes, start_time=start
+        )
+        return Open(span, start)
+
+
+def failed(span: Span, error_type: str) -> None:
+    """Says on a span that what it stands for failed; with which words, is content."""
+    span.set_attribute(names.ERROR_TYPE, error_type)
+    span.set_status(Status(StatusCode.ERROR))
+
+
+# ---- From the records of a trace to spans and metrics, one record at a time ----
+
+
+class Teller:
+    """Makes spans, and where asked metrics, from the records of one agent's runs.
+
+    Args:
+        subject: Whose runs they are.
+        tracer_provider: Where spans go; None for the global one.
+        meters: What is measured with; None to measure nothing.
+        content: Makes texts fit to be sent; None to send no texts.
+        surrounded: Whether turns belong to the span that their caller is in.
+    """
+
+    def __init__(
+        self,
+        subject: Subject,
+        *,
+        tracer_provider: TracerProvider | None,
+        meters: Meters | None,
+        content: Content | None,
+        surrounded: bool,
+    ) -> None:
+        tracer = (tracer_provider or get_tracer_provider()).get_tracer("coag", version("coag"))
+        self._tree = Tree(tracer=tracer, meters=meters, subject=subject, surrounded=surrounded)
+        self._meters = meters
+        self._content = content
+        self._decisions = Decisions(content)
+
+    def begin_run(self, run: str) -> None:
+        """The records that follow are of this run; what is open of another one is ended."""
+        if run != self._tree.subject.run:
+            self._tree.close()
+            self._tree.subject = replace(self._tree.subject, run=run)
+
+    def close(self) -> None:
+        """Ends all spans that are open."""
+        self._tree.close()
+
+    def take(self, record: TraceRecord) -> None:
+        """Tells of one record."""
+        self._tree.see(nanoseconds(record.at))
+        match record:
+            case TurnStart():
+                self._tree.open_turn(record.turn)
+            case TurnEnd():
+                self._end_turn(record)
+            case ModelCall():
+                self._model_call(record)
+            case Intent():
+                self._intent(record)
+            case Receipt():
+                self._receipt(record)
+            case Percept() | Note() | Written():
+                self._happened(record)
+            case _:
+                if record.record == "outcome":
+                    self._outcome(record)
+
+    def _end_turn(self, end: TurnEnd) -> None:
+        turn = self._tree.turn
+        if turn is not None and self._content is not None:
+            turn.span.set_attribute(names.OUTPUT_MESSAGES, self._content.said(end.response))
+        self._tree.close_turn(end.reason, end.error_type)
+
+    def _outcome(self, outcome: Outcome) -> None:
+        tree = self._tree
+        span = tree.in_phase(outcome.cycle, outcome.phase).span
+        span.set_attributes(self._decisions.attributes(outcome))
+        at = nanoseconds(outcome.at)
+        for event in self._decisions.events(outcome):
+            span.add_event(event.name, event.attributes, at)
+        self._count(outcome)
+        tree.close_phase(finished=True)
+        if isinstance(outcome, ExecutionOutcome):
+            tree.close_cycle(finished=True)
+
+    def _count(self, outcome: Outcome) -> None:
+        """Counts what was vetoed, and impasses."""
+        if self._meters is None:
+            return
+        match outcome:
+            case EvaluationOutcome():
+                for verdict in (one.died_of for one in outcome.evaluations):
+                    if verdict is not None:
+                        told: Attributes = {names.CONSTRAINT: name(verdict.constraint)}
+                        self._meters.add(names.VETOES, self._tree.of_agent(told))
+            case SelectionOutcome(impasse=True):
+                self._meters.add(names.IMPASSES, self._tree.of_agent({}))
+            case _:
+                return
+
+    def _model_call(self, call: ModelCall) -> None:
+        tree, start = self._tree, nanoseconds(call.at)
+        deliberates = call.phase is not None and call.cycle > 0
+        parent = tree.in_phase(call.cycle, call.phase) if deliberates and call.phase else None
+        parent = parent or tree.cycle or tree.in_turn()
+        shared = present(
+            {
+                names.OPERATION: names.CHAT,
+                names.PROVIDER: tree.subject.provider,
+                names.REQUEST_MODEL: name(model_name(call.model)),
+                names.ERROR_TYPE: error_type(call),
+            }
+        )
+        label = f"{names.CHAT} {name(model_name(call.model))}"
+        opened = tree.child(label, parent, start, shared | _of_call(call), client=True)
+        if self._content is not None:
+            opened.span.set_attribute(names.INPUT_MESSAGES, self._content.sent(call))
+            opened.span.set_attribute(names.OUTPUT_MESSAGES, self._content.answered(call))
+        if call.error is not None:
+            failed(opened.span, error_type(call) or names.OTHER)
+        end = later(start, duration(call.seconds))
+        tree.see(end)
+        took = tree.end(opened, finished=True, at=end)
+        if self._meters is not None:
+            self._meters.took(names.OPERATION_DURATION, took, shared)
+            self._meters.used(call, shared)
+
+    def _intent(self, intent: Intent) -> None:
+        tree = self._tree
+        decided = intent.candidate_id is not None and intent.cycle > 0
+        parent = tree.in_phase(intent.cycle, Phase.EXECUTION) if decided else tree.in_turn()
+        attributes = present(
+            {
+                names.OPERATION: names.EXECUTE_TOOL,
+                names.TOOL_NAME: name(intent.action),
+                names.TOOL_TYPE: "function",
+                names.TOOL_CALL_ID: name(intent.id),
+                names.AGENT_NAME: name(tree.subject.agent),
+                names.ACTION_INTERNAL: True if intent.internal else None,
+                names.TOOL_ARGUMENTS: self._content and self._content.json(intent.arguments),
+            }
+        )
+        label = f"{names.EXECUTE_TOOL} {name(intent.action)}"
+        start = nanoseconds(intent.at)
+        opened = tree.child(label, parent, start, attributes, client=False)
+        before = tree.actions.pop(intent.id, None)
+        if before is not None:
+            tree.end(before, finished=False)
+        tree.actions[intent.id] = opened
+
+    def _receipt(self, receipt: Receipt) -> None:
+        opened = self._tree.actions.pop(receipt.intent_id, None)
+        if opened is None:
+            return
+        told: Attributes = {names.ACTION_STATUS: receipt.status.value}
+        opened.span.set_attributes(told)
+        if self._content is not None:
+            opened.span.set_attribute(names.TOOL_RESULT, self._content.text(receipt.content))
+        if receipt.status is not ReceiptStatus.DONE:
+            failed(opened.span, receipt.status.value)
+        took = self._tree.end(opened, finished=True, at=nanoseconds(receipt.at))
+        if self._meters is not None:
+            self._meters.took(names.ACTION_DURATION, took, self._tree.of_agent(told))
+
+    def _happened(self, record: Percept | Note | Written) -> None:
+        """An event on the span that is open; between turns there is none to tell it on."""
+        opened = self._tree.inner
+        if isinstance(record, Note) and self._meters is not None:
+            about: Attributes = {names.NOTE_ABOUT: name(record.about)}
+            self._meters.add(names.NOTES, self._tree.of_agent(about))
+        if opened is None:
+            return
+        label, attributes, text = _event_of(record)
+        if self._content is not None:
+            attributes[names.CONTENT] = self._content.text(text)
+        opened.span.add_event(label, attributes, nanoseconds(record.at))
+
+
+def error_type(call: ModelCall) -> str | None:
+    """Of what sort an error was; None where there was none."""
+    if call.error is None:
+        return None
+    if call.given is not None and call.given.fault:
+        return name(call.given.fault)
+    if call.error_type:
+        return name(call.error_type)
+    return "unusable_answer" if call.raw or call.tool_calls else names.OTHER
+
+
+def _of_call(call: ModelCall) -> Attributes:
+    """What only the span of a call tells, not its metrics."""
+    usage = call.usage
+    return present(
+        {
+            names.INPUT_TOKENS: count(usage.prompt_tokens),
+            names.OUTPUT_TOKENS: count(usage.completion_tokens),
+            names.CACHED_TOKENS: count(usage.cached_tokens) or None,
+            names.USAGE_ESTIMATED: True if call.usage_estimated else None,
+            names.COST: usage.cost or None,
+            names.FINISH_REASONS: [name(call.finish_reason)] if call.finish_reason else None,
+            names.OUTPUT_TYPE: "json" if call.expected else "text",
+            names.CALL_ID: name(call.id),
+            names.CALL_ATTEMPT: count(call.attempt),
+            names.CALL_RUNG: call.rung.value,
+            names.CALL_EXPECTED: name(call.expected) if call.expected else None,
+            names.CALL_REPAIRED: True if call.repaired else None,
+        }
+    )
+
+
+def _event_of(record: Percept | Note | Written) -> tuple[str, Attributes, str]:
+    """Name, attributes and words of an event."""
+    match record:
+        case Percept():
+            told: Attributes = {
+                names.PERCEPT_KIND: record.kind.value,
+                names.PERCEPT_TRUST: record.trust.value,
+            }
+            told |= {names.PERCEPT_ERROR: True} if record.is_error else {}
+            return names.PERCEPT_EVENT, told, record.content
+        case Note():
+            return names.NOTE_EVENT, {names.NOTE_ABOUT: name(record.about)}, record.text
+        case Written():
+            told = {names.WRITTEN_WHAT: record.what, names.WRITTEN_ID: name(record.id)}
+            return names.WRITTEN_EVENT, told, ""
+
+
+def meters_for(provider: MeterProvider | None) -> Meters:
+    """The instruments of this version of the package; None for the global provider."""
+    return Meters(provider, version("coag"))

@@ -1,0 +1,291 @@
+"""Files of a run: private, regular, replaced as a whole, written line by line."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import stat
+import sys
+from collections.abc import Iterator
+from hashlib import sha256
+from io import FileIO
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+from typing import IO, BinaryIO
+
+from coag.errors import TraceError
+
+# ---- Files and folders that nobody but their owner reads: a run holds what was said and done ----
+
+
+FOLDER = 0o700
+"""The mode of a run's folder, where the system has modes."""
+
+
+def private(path: str, flags: int) -> int:
+    """Opens a file; one that is made now is its owner's alone. For `open(..., opener=private)`."""
+    return os.open(path, flags, 0o600)
+
+
+# ---- Reading only what is a file: nothing that would be waited for, or that never ends ----
+
+
+_NO_WAITING = getattr(os, "O_NONBLOCK", 0)
+"""A pipe is opened at once, whether somebody writes to it or not; a file is read as always."""
+
+
+def regular(path: str, flags: int) -> int:
+    """Opens a regular file. For `open(..., opener=regular)`.
+
+    Raises:
+        OSError: It is a pipe, a socket or a device, or it cannot be opened.
+    """
+    file = os.open(path, flags | _NO_WAITING)
+    mode = os.fstat(file).st_mode
+    if stat.S_ISREG(mode) or stat.S_ISDIR(mode):  # `open` itself tells of a folder
+        return file
+    os.close(file)
+    raise OSError(errno.EINVAL, "it is not a regular file")
+
+
+# ---- Whether a trace that is read on is still the file that was read so far ----
+
+
+class SameFile:
+    """Remembers the file that was opened first, and tells whether another took its place."""
+
+    def __init__(self) -> None:
+        self._known: tuple[int, int] | None = None
+        """Device and number of the file."""
+
+    def problem(self, file: BinaryIO, read: int) -> str:
+        """What happened to the file, for after its name; empty where it can be read on.
+
+        Args:
+            file: As it was opened now; where it stands is changed.
+            read: How many bytes were read before, up to the end of a line.
+        """
+        if self.is_other(file):
+            return "was replaced by another file while it was read"
+        if file.seek(0, os.SEEK_END) < read:
+            return "was cut while it was read"
+        if read:
+            file.seek(read - 1)
+            if file.read(1) != b"\n":
+                return "was written anew while it was read"
+        return ""
+
+    def is_other(self, file: BinaryIO) -> bool:
+        """True if this is not the file that was opened first."""
+        found = os.fstat(file.fileno())
+        now = (found.st_dev, found.st_ino)
+        self._known = self._known or now
+        return now != self._known
+
+
+# ---- Files that several processes may want, and files that are written whole or not at all ----
+
+
+def replace_file(output: Path, text: str) -> int:
+    """Bytes written; the file takes the place of an older one in one step.
+
+    It is its owner's alone, as the logs are.
+
+    Raises:
+        OSError: It cannot be written; an older one is as it was.
+    """
+    data = text.encode("utf-8", "replace")
+    with NamedTemporaryFile(
+        dir=output.parent, prefix=f".{output.name}.", delete=False
+    ) as temporary:
+        path = Path(temporary.name)
+        try:
+            temporary.write(data)
+            temporary.close()
+            os.replace(path, output)
+        except OSError:
+            path.unlink(missing_ok=True)
+            raise
+    return len(data)
+
+
+if sys.platform == "win32":  # pragma: no cover - the branch of another system
+    import msvcrt
+
+    def try_lock(lock: IO[bytes]) -> bool:
+        """Takes an open file for this process, until it is closed; False if another has it."""
+        lock.seek(0)
+        try:
+            msvcrt.locking(lock.fileno(), msvcrt.LK_NBLCK, 1)
+        except OSError:
+            return False
+        return True
+
+else:
+    import fcntl
+
+    def try_lock(lock: IO[bytes]) -> bool:
+        """Takes an open file for this process, until it is closed; False if another has it."""
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
+
+# ---- The file under a trace: lines are appended whole or not at all, by one writer at a time ----
+
+
+if sys.platform != "win32":
+    import fcntl
+
+_BLOCK = 1 << 16
+
+
+class LineFile:
+    """An append-only file of lines, held open by this process alone.
+
+    Raises:
+        TraceError: If the file cannot be opened for writing, or another writer holds it.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._place = path.absolute()
+        try:
+            self._file = FileIO(path, "ab+", opener=private)
+        except OSError as error:
+            raise TraceError(path, f"cannot be opened for writing: {_reason(error)}") from error
+        try:
+            self._lock()
+            self._regular = stat.S_ISREG(os.fstat(self._file.fileno()).st_mode)
+        except BaseException:
+            self._file.close()
+            raise
+
+    def append(self, lines: bytes) -> None:
+        """Hands lines to the operating system, all of them or none.
+
+        Raises:
+            TraceError: If they cannot be written, e.g. because the disk is full.
+        """
+        before = self.size
+        rest = memoryview(lines)
+        try:
+            while rest:
+                rest = rest[self._file.write(rest) :]
+        except OSError as error:
+            # The reader copes with a torn last line, should the cut fail as well.
+            with contextlib.suppress(OSError):
+                self._file.truncate(before)
+            raise TraceError(self._path, f"cannot be written to: {_reason(error)}") from error
+
+    def check_in_place(self, least: int) -> None:
+        """Makes sure that what was appended can be found again.
+
+        Args:
+            least: Bytes that the file must have.
+
+        Raises:
+            TraceError: If the file was removed, replaced or cut since it was opened.
+        """
+        if not self._regular:
+            return
+        mine = os.fstat(self._file.fileno())
+        try:
+            there = self._place.stat()
+        except OSError as error:
+            raise TraceError(
+                self._path, f"was taken away while the run goes on: {_reason(error)}"
+            ) from error
+        if not os.path.samestat(mine, there):
+            raise TraceError(self._path, "was replaced by another file while the run goes on")
+        if mine.st_size < least:
+            problem = f"was cut to {mine.st_size} of {least} bytes while the run goes on"
+            raise TraceError(self._path, problem)
+
+    @property
+    def size(self) -> int:
+        """Bytes in the file; 0 for a device."""
+        return os.fstat(self._file.fileno()).st_size if self._regular else 0
+
+    def backwards(self) -> Iterator[bytes]:
+        """First what stands behind the last newline (often nothing), then the lines, last first.
+
+        Lines come without their newline. Reads in blocks, so that a long trace is cheap to open.
+        """
+        yield from backwards(self._file, self.size)
+
+    def sha256(self) -> str:
+        """SHA-256 of all that is in the file, in hex."""
+        hashed = sha256()
+        self._file.seek(0)
+        while block := self._file.read(_BLOCK):
+            hashed.update(block)
+        return hashed.hexdigest()
+
+    def cut_tail(self, length: int, keep_in: Path) -> None:
+        """Moves the last `length` bytes to another file.
+
+        Raises:
+            TraceError: If that file cannot be written; nothing is cut then.
+        """
+        start = self.size - length
+        self._file.seek(start)
+        tail = _read(self._file, length)
+        try:
+            with open(keep_in, "ab", opener=private) as kept:
+                kept.write(tail)
+            self._file.truncate(start)
+        except OSError as error:
+            raise TraceError(
+                self._path, f"its torn last line cannot be cut off: {_reason(error)}"
+            ) from error
+
+    def close(self) -> None:
+        """Lets go of the file."""
+        self._file.close()
+
+    def _lock(self) -> None:
+        if sys.platform == "win32":
+            return
+        try:
+            fcntl.flock(self._file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            problem = "another writer holds it: the run still goes on. Stop that one first."
+            raise TraceError(self._path, problem) from None
+
+
+def backwards(file: FileIO, size: int) -> Iterator[bytes]:
+    """First what stands behind the last newline (often nothing), then the lines, last first.
+
+    Lines come without their newline. Reads in blocks, so that a long file is cheap.
+
+    Args:
+        file: Open for reading.
+        size: Bytes from the beginning of which the last is the first to be read.
+    """
+    position, block = size, _BLOCK
+    rest = b""
+    while position > 0:
+        start = max(0, position - block)
+        file.seek(start)
+        rest, *whole = (_read(file, position - start) + rest).split(b"\n")
+        yield from reversed(whole)
+        position = start
+        if not whole:  # so that a very long line is not copied for every block of it
+            block *= 2
+    yield rest
+
+
+def _read(file: FileIO, length: int) -> bytes:
+    parts: list[bytes] = []
+    while length > 0 and (part := file.read(length)):
+        parts.append(part)
+        length -= len(part)
+    return b"".join(parts)
+
+
+def _reason(error: OSError) -> str:
+    return error.strerror or type(error).__name__

@@ -1,0 +1,441 @@
+"""All runs at the terminal, as rows and in detail."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.text import Text
+
+from coag.schema import Clock, SystemClock, one_line
+from coag.tracing import RunFolder
+
+from .phase_console import amount, count, duration, money
+from .watch import CandidateStatus, RunState, RunStatus, RunView, RunWatch, short
+
+# ---- The table of runs: which columns there are, and what stands in them ----
+
+
+_WIDE = 120
+"""Columns of a terminal from which the wide table is shown."""
+_WIDEST = 160
+"""Those from which runs are named, too."""
+_STYLES = {
+    RunState.RUNNING: "green",
+    RunState.WAITING: "yellow",
+    RunState.ACTING: "cyan",
+    RunState.BROKE_OFF: "bold red",
+    RunState.UNREADABLE: "bold red",
+    RunState.ENDED: "dim",
+    RunState.READING: "dim",
+    RunState.IDLE: "dim",
+}
+
+
+def style_of(state: RunState) -> str:
+    """The colour of a state, which never tells what its word does not."""
+    return _STYLES[state]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """A column of the table."""
+
+    title: str
+    width: int
+    """Characters; what is longer is cut."""
+    cell: Callable[[RunView], str]
+    right: bool = False
+    """True for numbers."""
+
+    def text(self, view: RunView) -> Text:
+        """The run's cell, exactly as long as the column is wide, with a space behind."""
+        style = style_of(view.state) if self.cell is _state else ""
+        return self._fitted(self.cell(view), style)
+
+    def head(self) -> Text:
+        """The column's title, as long as its cells."""
+        return self._fitted(self.title, "bold")
+
+    def _fitted(self, words: str, style: str) -> Text:
+        text = Text(words, style=style, no_wrap=True, end="")
+        text.truncate(self.width, overflow="ellipsis")
+        text.align("right" if self.right else "left", self.width)
+        return text.append(" ")
+
+
+def columns(width: int) -> tuple[Column, ...]:
+    """The columns for a terminal of this width; the last ones take what is left.
+
+    Args:
+        width: Characters a line.
+    """
+    if width < _WIDE:
+        left = width - _taken(_NARROW)
+        return (*_NARROW, Column(title="decision", width=max(9, left - 1), cell=_decision))
+    fixed = (*_ALL, _RUN) if width >= _WIDEST else _ALL
+    left = width - _taken(fixed) - 2
+    decision = Column(title="decision", width=left // 2, cell=_decision)
+    return (*fixed, decision, Column(title="vetoes", width=left - left // 2, cell=vetoes))
+
+
+def vetoes(view: RunView) -> str:
+    """How many candidates each constraint ended, the busiest first; `-` for none."""
+    named = sorted(view.status.vetoes.items(), key=lambda pair: -pair[1])
+    return ", ".join(f"{number} {name}" for name, number in named) or "-"
+
+
+def _taken(fixed: Sequence[Column]) -> int:
+    return sum(column.width + 1 for column in fixed)
+
+
+def _state(view: RunView) -> str:
+    return view.state.value
+
+
+def _phase(view: RunView) -> str:
+    if view.over:
+        return view.status.ended_by if view.state is RunState.ENDED else "-"
+    return view.status.phase or "-"
+
+
+def _for(view: RunView) -> str:
+    return "" if view.seconds is None else duration(view.seconds)
+
+
+def _decision(view: RunView) -> str:
+    decision = view.status.decision
+    if decision is None:
+        return view.problem or "-"
+    return f"{decision.action} by {decision.decided_by}"
+
+
+_STATE = Column(title="state", width=10, cell=_state)
+_PHASE = Column(title="phase", width=10, cell=_phase)
+_FOR = Column(title="for", width=6, right=True, cell=_for)
+_CYCLE = Column(title="cyc", width=4, right=True, cell=lambda view: amount(view.status.cycle))
+_VETOED = Column(title="vet", width=3, right=True, cell=lambda view: amount(view.status.vetoed))
+_IMPASSES = Column(title="imp", width=3, right=True, cell=lambda view: amount(view.status.impasses))
+_RUN = Column(title="run", width=28, cell=lambda view: view.name)
+_NARROW = (
+    _STATE,
+    Column(title="agent", width=11, cell=lambda view: view.agent),
+    _PHASE,
+    _FOR,
+    _CYCLE,
+    Column(title="tokens", width=6, right=True, cell=lambda view: amount(view.status.usage.tokens)),
+    _VETOED,
+    _IMPASSES,
+)
+_ALL = (
+    _STATE,
+    Column(title="agent", width=14, cell=lambda view: view.agent),
+    _PHASE,
+    _FOR,
+    _CYCLE,
+    Column(
+        title="prompt",
+        width=6,
+        right=True,
+        cell=lambda view: amount(view.status.usage.prompt_tokens),
+    ),
+    Column(
+        title="cached",
+        width=6,
+        right=True,
+        cell=lambda view: amount(view.status.usage.cached_tokens),
+    ),
+    Column(
+        title="compl",
+        width=6,
+        right=True,
+        cell=lambda view: amount(view.status.usage.completion_tokens),
+    ),
+    Column(title="calls", width=5, right=True, cell=lambda view: amount(view.status.calls)),
+    Column(title="cost", width=7, right=True, cell=lambda view: money(view.status.usage.cost)),
+    _IMPASSES,
+)
+
+
+# ---- All runs that are watched ----
+
+
+_MOST = 50
+"""Runs watched at once, the ones that something was written of last."""
+_SLICE = 200
+"""Lines read of one run before the next has its turn."""
+_LOOK = 1.0
+"""Seconds between two looks for new runs."""
+_LOCKS = Path("/proc/locks")
+
+
+class Board:
+    """Follows several runs in slices of time, so that whoever shows them never waits.
+
+    Args:
+        find: Gives the runs there are; it is asked again from time to time.
+        clock: Tells how long a phase has been going on, and reading.
+        held: Gives the inodes of the files on which somebody holds a lock; None where that cannot
+            be known. It tells a run that goes on from one whose process is gone.
+    """
+
+    def __init__(
+        self,
+        find: Callable[[], Sequence[RunFolder]],
+        *,
+        clock: Clock | None = None,
+        held: Callable[[], frozenset[int] | None] | None = None,
+    ) -> None:
+        self._find = find
+        self._clock = clock or SystemClock()
+        self._held = held or held_files
+        self._watches: dict[Path, RunWatch] = {}
+        self._looked: float | None = None
+        self.older = 0
+        """How many runs there are that are not watched, because others are newer."""
+
+    def advance(self, seconds: float) -> bool:
+        """Looks for new runs and reads on, for about so long; true if there may be more to read.
+
+        Args:
+            seconds: How long; at least one slice of each run is read.
+        """
+        until = self._clock.monotonic() + seconds
+        self._look()
+        waiting = list(self._watches.values())
+        while waiting:
+            waiting = [watch for watch in waiting if watch.advance(_SLICE)]
+            if self._clock.monotonic() >= until:
+                break
+        return bool(waiting)
+
+    def views(self) -> list[RunView]:
+        """All watched runs as they stand, those that began last first."""
+        now, held = self._clock.now(), self._held()
+        views = [watch.view(now, held) for watch in self._watches.values()]
+        return sorted(views, key=_order, reverse=True)
+
+    def _look(self) -> None:
+        now = self._clock.monotonic()
+        if self._looked is not None and now - self._looked < _LOOK:
+            return
+        self._looked = now
+        found = list(self._find())
+        if len(found) > _MOST:
+            found.sort(key=_written, reverse=True)
+        self.older = max(0, len(found) - _MOST)
+        old = self._watches
+        kept = {run.path: run for run in found[:_MOST]}
+        self._watches = {path: old.get(path) or RunWatch(run) for path, run in kept.items()}
+
+
+def held_files() -> frozenset[int] | None:
+    """Inodes of the files that any process of this machine holds a lock on; None if unknown."""
+    try:
+        lines = _LOCKS.read_text(encoding="ascii").splitlines()
+    except (OSError, UnicodeError):
+        return None
+    named = [word for line in lines for word in line.split() if word.count(":") == 2]
+    inodes = (word.rpartition(":")[2] for word in named)
+    return frozenset(int(inode) for inode in inodes if inode.isdecimal())
+
+
+def _order(view: RunView) -> tuple[str, str]:
+    started = "" if view.info is None else view.info.started_at.isoformat()
+    return (started, view.name)
+
+
+def _written(run: RunFolder) -> float:
+    """When something was written of it last."""
+    times = [0.0]
+    for path in (run.info_path, run.trace_path):
+        try:
+            times.append(path.stat().st_mtime)
+        except OSError:
+            continue
+    return max(times)
+
+
+# ---- One run in full, as far as its latest cycle tells ----
+
+
+LABEL = 12
+"""Characters that a label has room for."""
+_STATES = {
+    RunState.READING: "its trace is being read",
+    RunState.RUNNING: "running",
+    RunState.WAITING: "waiting for the model",
+    RunState.ACTING: "an action goes on",
+    RunState.IDLE: "waiting for the next turn",
+    RunState.ENDED: "ended",
+    RunState.BROKE_OFF: "broke off: it has not ended, and its process is gone",
+    RunState.UNREADABLE: "its log cannot be read",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DetailRow:
+    """One thing about a run."""
+
+    label: str
+    """What it is; empty where it goes on with the thing before."""
+    text: Text
+
+    @property
+    def plain(self) -> str:
+        """The row as one line of plain text."""
+        return f"{self.label:<{LABEL}}{self.text.plain}".rstrip()
+
+
+def head(view: RunView) -> Text:
+    """Which run it is: agent, id, model."""
+    text = Text(view.agent, style="bold")
+    text.append(f"  {view.name}", style="not bold dim")
+    model = "" if view.info is None else short(view.info.model, 30)
+    return text.append(f"  {model}", style="not bold dim")
+
+
+def detail(view: RunView) -> Iterator[DetailRow]:
+    """The run's latest situation, candidates, result and notes.
+
+    Args:
+        view: The run.
+    """
+    if view.problem:
+        yield _row("problem", view.problem, "red")
+    if view.state is RunState.UNREADABLE:
+        return
+    status = view.status
+    yield _row("now", _now(view), style_of(view.state).replace("dim", ""))
+    if status.situation:
+        yield _row("situation", status.situation)
+    yield from _rows("risks", status.risks)
+    yield from _candidates(status)
+    yield from _outcome(status)
+    yield _row("vetoes", vetoes(view))
+    yield _row("impasses", str(status.impasses))
+    yield _row("used", _used(status))
+    yield from _rows("notes", tuple(reversed(status.notes)), "yellow")
+    if status.goal:
+        yield _row("goal", status.goal)
+
+
+def _now(view: RunView) -> str:
+    status = view.status
+    told = [_STATES[view.state]]
+    if view.state is RunState.ACTING:
+        told = [f"acting: {status.acting}"]
+    elif status.phase and not view.over:
+        told.append(f"{status.phase} of cycle {status.cycle}")
+    elif status.ended_by:
+        told.append(f"the last turn by {status.ended_by}, after cycle {status.cycle}")
+    if view.seconds is not None:
+        told.append(f"for {duration(view.seconds)}")
+    return ", ".join(told)
+
+
+def _candidates(status: RunStatus) -> Iterator[DetailRow]:
+    current = status.proposed_in == status.cycle
+    label = "candidates" if current else f"in cycle {status.proposed_in}"
+    for number, candidate in enumerate(status.candidates):
+        yield DetailRow(label="" if number else label, text=_candidate(candidate))
+    if status.left_out:
+        yield _row("", f"and {status.left_out:,} more")
+
+
+def _candidate(candidate: CandidateStatus) -> Text:
+    score = "" if candidate.score is None else f" {candidate.score:.2f}"
+    if candidate.survived is None:
+        verdict, style = "proposed", ""
+    elif not candidate.survived:
+        verdict, style = f"rejected by {candidate.died_of}", "red"
+    else:
+        verdict, style = f"{'chosen' if candidate.chosen else 'survived'}{score}", "green"
+    text = Text().append(verdict, style=style).append("  ")
+    text.append(candidate.action, style="bold").append(f" {candidate.arguments}")
+    return text.append(f"  {candidate.reason}", style="dim" if candidate.survived else "")
+
+
+def _outcome(status: RunStatus) -> Iterator[DetailRow]:
+    if status.decision is not None:
+        reason = f": {status.decision.reason}" if status.decision.reason else ""
+        yield _row("decision", f"{status.decision.action}, by {status.decision.decided_by}{reason}")
+    if status.result:
+        yield _row("result", status.result)
+    if status.response:
+        yield _row("answer", status.response, "bold")
+
+
+def _used(status: RunStatus) -> str:
+    usage = status.usage
+    cost = f", cost {money(usage.cost)}" if usage.cost else ""
+    return (
+        f"{usage.prompt_tokens:,} prompt tokens ({usage.cached_tokens:,} cached), "
+        f"{usage.completion_tokens:,} completion tokens, "
+        f"{count(status.calls, 'model call')}{cost}"
+    )
+
+
+def _rows(label: str, texts: Sequence[str], style: str = "") -> Iterator[DetailRow]:
+    for number, text in enumerate(texts):
+        yield _row("" if number else label, text, style)
+
+
+def _row(label: str, text: str, style: str = "") -> DetailRow:
+    return DetailRow(label=label, text=Text(text, style=style))
+
+
+# ---- The view as plain text, once ----
+
+
+def snapshot(board: Board, place: Path, *, width: int) -> Iterator[str]:
+    """The table of runs as lines and, of an only run, its details.
+
+    Args:
+        board: The runs; read up to their ends.
+        place: Where they lie, as the user named it.
+        width: Characters a line of the table.
+    """
+    while board.advance(1.0):
+        pass
+    views = board.views()
+    yield f"{place_of(place)}: {summary(views, board.older)}"
+    if not views:
+        yield from nothing_yet(place)
+        return
+    shown = columns(width)
+    yield _line([column.head() for column in shown])
+    for view in views:
+        yield _line([column.text(view) for column in shown])
+    for view in views:
+        if len(views) == 1:
+            yield ""
+            yield head(view).plain
+            yield from (row.plain for row in detail(view))
+        elif view.problem:
+            yield f"{view.name}: {view.problem}"
+
+
+def summary(views: list[RunView], older: int) -> str:
+    """How many runs there are, and how many of them go on."""
+    over = sum(view.over for view in views)
+    told = f"{count(len(views), 'run')}, {len(views) - over} going on"
+    return f"{told}, {older:,} older ones not shown" if older else told
+
+
+def nothing_yet(place: Path) -> Iterator[str]:
+    """What to do where there is no run."""
+    yield f"There are no runs in {place_of(place)} yet. A run is made by an agent with logs, e.g.:"
+    yield f"  coag chat --model SPEC --logs {place_of(place)}"
+    yield f'  CoagAgent("assistant", model_client=client, logs="{place_of(place)}")'
+    yield "It is shown here as soon as it begins."
+
+
+def place_of(place: Path) -> str:
+    """Where the runs lie, harmless to a terminal."""
+    return one_line(str(place))
+
+
+def _line(cells: list[Text]) -> str:
+    return "".join(cell.plain for cell in cells).rstrip()

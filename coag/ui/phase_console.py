@@ -1,0 +1,535 @@
+"""`PhaseConsole`: a turn at the terminal, phase by phase."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from typing import Any, TextIO, TypeVar, cast
+
+from autogen_agentchat.base import Response, TaskResult
+from autogen_agentchat.messages import (
+    BaseAgentEvent,
+    BaseChatMessage,
+    MemoryQueryEvent,
+    ModelClientStreamingChunkEvent,
+    TextMessage,
+    ThoughtEvent,
+    ToolCallExecutionEvent,
+    ToolCallRequestEvent,
+    UserInputRequestedEvent,
+)
+from autogen_agentchat.ui import UserInputManager
+from pydantic_core import from_json
+from rich.console import Console
+from rich.live import Live
+from rich.spinner import Spinner
+from rich.table import Table
+from rich.text import Text
+
+from coag.agent import PHASE_LISTENER
+from coag.schema import PHASES, Phase, TokenUsage, cleaned, one_line, phase_after, well_formed
+
+# ---- Numbers as a narrow column takes them ----
+
+
+_MINUTE = 60
+_HOUR = 3_600
+_DAY = 86_400
+_THOUSAND = 1_000
+_FULL = 10_000
+_MILLION = 1_000_000
+
+
+def duration(seconds: float) -> str:
+    """A length of time in at most six characters: `4 s`, `12 m`, `3.5 h`, `20 d`."""
+    if seconds < _MINUTE:
+        return f"{int(seconds)} s"
+    if seconds < _HOUR:
+        return f"{int(seconds // _MINUTE)} m"
+    return f"{seconds / _HOUR:.1f} h" if seconds < _DAY else f"{int(seconds // _DAY)} d"
+
+
+def amount(number: int) -> str:
+    """A count in at most six characters: `812`, `9,120`, `91.2k`, `1.4M`."""
+    if number < _FULL:
+        return f"{number:,}"
+    unit, sign = (_THOUSAND, "k") if number < _MILLION else (_MILLION, "M")
+    if number < 100 * unit:
+        return f"{number // (unit // 10) / 10:.1f}{sign}"
+    return f"{number // unit}{sign}"
+
+
+def money(cost: float) -> str:
+    """A cost; `-` for none, as where no price is known."""
+    if cost <= 0:
+        return "-"
+    return f"{cost:.4f}" if cost < 1 else f"{cost:,.2f}"
+
+
+def count(number: int, what: str) -> str:
+    """`1 call`, `2 calls`."""
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+# ---- A line that shows that something goes on ----
+
+
+_REFRESH = 8
+"""Times a second that the line is drawn."""
+
+
+class Progress:
+    """A spinner, what goes on, and for how long; nothing where the output is no terminal.
+
+    It is drawn by a thread of its own, so that it moves while everything else waits.
+
+    Args:
+        console: Where it is shown; what is printed there appears above it.
+        timer: Seconds that only grow.
+    """
+
+    def __init__(self, console: Console, timer: Callable[[], float] = time.monotonic) -> None:
+        self._console = console
+        self._timer = timer
+        self._live: Live | None = None
+        self._what = ""
+        self._since = timer()
+        self._unicode = console.encoding.startswith("utf")
+        self._spinner = Spinner("dots" if self._unicode else "line")
+
+    def show(self, what: str) -> None:
+        """Something begins.
+
+        Args:
+            what: What it is, in a few harmless words.
+        """
+        self._what, self._since = what, self._timer()
+        if self._live is not None:
+            self._live.refresh()
+        elif self._console.is_terminal and not self._console.is_dumb_terminal:
+            self._live = Live(
+                console=self._console,
+                transient=True,
+                refresh_per_second=_REFRESH,
+                get_renderable=self.line,
+            )
+            self._live.start()
+
+    def hide(self) -> None:
+        """Takes the line away, so that something else may write."""
+        live, self._live = self._live, None
+        if live is not None:
+            live.stop()
+
+    def line(self) -> Table:
+        """The line as it is now."""
+        told = f"{self._what}, {duration(self._timer() - self._since)}"
+        line = Table.grid(padding=(0, 1))
+        line.add_column(no_wrap=True)
+        line.add_column(no_wrap=True, overflow="ellipsis")
+        line.add_row(self._spinner, Text(told, style="dim"))
+        return line
+
+
+# ---- What a stream of AutoGen's messages and events lets be seen, as lines ----
+
+
+_TEXT = 300
+"""Characters shown of what a phase, a tool or a model says."""
+_ANSWER = 20_000
+"""Characters shown of what an agent says."""
+_READ = 8
+"""So many times the characters that are shown are looked at."""
+_NAMES = frozenset(phase.value for phase in PHASES)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """One thing that is shown."""
+
+    label: str = ""
+    """The phase, or what it is; empty for what belongs to the line before."""
+    text: str
+    style: str = ""
+    """Its colour, which never tells what the words do not."""
+    aside: str = ""
+    """Shown dimmed behind the text."""
+    heading: bool = False
+    """True for a line of its own, above what follows."""
+    whole: bool = False
+    """True for a text of several lines, shown from the margin on."""
+
+
+@dataclass(slots=True, kw_only=True)
+class _Seen:
+    """What was seen last of an agent that deliberates."""
+
+    cycle: str = ""
+    candidates: dict[str, str] = field(default_factory=dict[str, str])
+    """What each proposed candidate would do, by its id."""
+    calls: dict[str, str] = field(default_factory=dict[str, str])
+    """What the model calls the tool call that each candidate is, by the candidate's id."""
+    rejected: set[str] = field(default_factory=set[str])
+
+
+class StreamLines:
+    """Turns what comes in a stream into lines; no text in them can steer a terminal.
+
+    Phases are told by the metadata of an agent's `ThoughtEvent`s; what stock agents send is
+    shown, too.
+    """
+
+    def __init__(self) -> None:
+        self._seen: dict[str, _Seen] = {}
+
+    def of(self, item: BaseAgentEvent | BaseChatMessage) -> Iterator[Line]:
+        """The lines of one item; none for what was shown already."""
+        match item:
+            case ThoughtEvent() if phase_of(item):
+                yield from self._phase(item)
+            case ThoughtEvent():
+                yield Line(label="thought", text=brief(item.content), style="dim")
+            case MemoryQueryEvent():
+                for memory in item.content:
+                    yield Line(text=f"remembered: {brief(str(memory.content))}", style="dim")
+            case ToolCallRequestEvent():
+                rejected = self._of(item.source).rejected
+                for call in item.content:
+                    if call.id not in rejected:
+                        text = f"{brief(call.name)} {brief(call.arguments)}"
+                        yield Line(label="action", text=text, style="bold")
+            case ToolCallExecutionEvent():
+                yield from self._results(item)
+            case BaseChatMessage():
+                yield Line(text=brief(item.source), heading=True)
+                yield Line(text=said(item), whole=True)
+            case _:
+                yield Line(label="event", text=f"{item.source}: {brief(item.to_text())}")
+
+    def _of(self, source: str) -> _Seen:
+        return self._seen.setdefault(source, _Seen())
+
+    def _results(self, event: ToolCallExecutionEvent) -> Iterator[Line]:
+        rejected = self._of(event.source).rejected
+        for result in event.content:
+            if result.call_id in rejected:
+                continue
+            what, style = ("failed", "red") if result.is_error else ("returned", "green")
+            yield Line(label="result", text=f"{what}: {brief(result.content)}", style=style)
+
+    def _phase(self, event: ThoughtEvent) -> Iterator[Line]:
+        seen, phase = self._of(event.source), phase_of(event)
+        cycle = brief(event.metadata.get("cycle", ""))
+        if cycle != seen.cycle or phase == PHASES[0].value:
+            seen.cycle = cycle
+            yield Line(text=f"{brief(event.source)}, cycle {cycle}", heading=True)
+        sentence = brief(event.content).removeprefix(f"{phase.capitalize()}: ")
+        used = event.models_usage
+        aside = (
+            "" if used is None else f"{used.prompt_tokens:,} + {used.completion_tokens:,} tokens"
+        )
+        told = event.metadata.get("detail", "")
+        if phase == "evaluation":
+            sentence = sentence.partition(";")[0].rstrip(".") + "."
+        yield Line(label=phase, text=sentence, aside=aside, style="bold")
+        match phase:
+            case "proposal":
+                yield from _proposed(seen, told)
+            case "evaluation":
+                yield from _judged(seen, told)
+            case _ if told:
+                what = "query: " if phase == "retrieval" else ""
+                yield Line(text=f"{what}{brief(told)}", style="dim" if what else "")
+            case _:
+                pass
+
+
+def phase_of(item: object) -> str:
+    """The phase that an event tells of; empty if it tells of none."""
+    if not isinstance(item, ThoughtEvent):
+        return ""
+    phase = item.metadata.get("phase", "")
+    return phase if phase in _NAMES else ""
+
+
+def brief(text: str) -> str:
+    """The beginning of a foreign text on one line."""
+    return one_line(well_formed(text[: _READ * _TEXT]), _TEXT)
+
+
+def said(message: BaseChatMessage) -> str:
+    """What an agent says, harmless, and cut where it fills the screen."""
+    text = message.to_text()
+    shown = cleaned(well_formed(text[:_ANSWER]))
+    return shown if len(text) <= _ANSWER else f"{shown} [… {len(text) - _ANSWER:,} more]"
+
+
+def _proposed(seen: _Seen, told: str) -> Iterator[Line]:
+    items, cut = _listed(told)
+    seen.candidates, seen.calls = {}, {}
+    for item in items:
+        does = f"{brief(_text(item, 'action'))} {brief(_text(item, 'raw_arguments'))}"
+        seen.candidates[_text(item, "id")] = does
+        seen.calls[_text(item, "id")] = _text(item, "call_id")
+        reason = brief(_text(item, "reason"))
+        yield Line(text=does, aside=reason)
+    if cut:
+        yield Line(text="… and more than is told here", style="dim")
+
+
+def _judged(seen: _Seen, told: str) -> Iterator[Line]:
+    items, cut = _listed(told)
+    seen.rejected = set()
+    for item in items:
+        identity = _text(item, "candidate_id")
+        does = seen.candidates.get(identity) or brief(identity)
+        fatal = _fatal(item.get("verdicts"))
+        if fatal is None:
+            score = item.get("score")
+            scored = f" ({score:.2f})" if isinstance(score, int | float) else ""
+            reason = brief(_text(item, "reason"))
+            yield Line(text=f"survived{scored}: {does}", aside=reason, style="green")
+            continue
+        seen.rejected |= {identity, seen.calls.get(identity) or identity}
+        yield Line(text=f"rejected: {does}", style="red")
+        why = f"{brief(_text(fatal, 'constraint'))}: {brief(_text(fatal, 'reason'))}"
+        yield Line(text=f"  by {why}", style="red")
+    if cut:
+        yield Line(text="… and more than is told here", style="dim")
+
+
+def _listed(told: str) -> tuple[Sequence[Mapping[str, Any]], bool]:
+    """The objects of a list in JSON that may be cut, but for the cut one; and whether it is cut."""
+    cut = False
+    try:
+        found = from_json(told)
+    except ValueError:
+        cut = True
+        try:
+            found = from_json(told, allow_partial=True)
+        except ValueError:
+            found = []
+    items = cast("list[Any]", found) if isinstance(found, list) else []
+    if cut:
+        items = items[:-1]
+    return [cast("dict[str, Any]", item) for item in items if isinstance(item, dict)], cut
+
+
+def _fatal(verdicts: object) -> Mapping[str, Any] | None:
+    """The verdict that forbids, if there is one."""
+    listed = cast("list[Any]", verdicts) if isinstance(verdicts, list) else []
+    for verdict in listed:
+        if isinstance(verdict, dict):
+            one = cast("dict[str, Any]", verdict)
+            if one.get("allowed") is not True:
+                return one
+    return None
+
+
+def _text(item: Mapping[str, Any], name: str) -> str:
+    value = item.get(name, "")
+    return value if isinstance(value, str) else ""
+
+
+# ---- The console that shows agents think ----
+
+
+T = TypeVar("T", bound=TaskResult | Response)
+_LABEL = 12
+"""Columns of a label."""
+_NARROW = 60
+"""Columns of a terminal below which texts follow their labels."""
+
+
+async def PhaseConsole(
+    stream: AsyncGenerator[BaseAgentEvent | BaseChatMessage | T, None],
+    *,
+    output: TextIO | None = None,
+    output_stats: bool = True,
+    messages: bool = True,
+    user_input_manager: UserInputManager | None = None,
+) -> T:
+    """Shows a stream as it comes, phase by phase, and gives its result.
+
+    It takes the place of AutoGen's `Console`: `await PhaseConsole(agent.run_stream(task="..."))`.
+    Of a `CoagAgent` it shows each cycle: what was recalled, understood, proposed, judged (with
+    the reason of every rejection), selected and done, and the tokens. It hears of the phases
+    itself: the stream need not hold them. Agents of a team whose runtime was started elsewhere
+    must show them (`events="phases"`). Messages, tool calls and
+    streamed text of stock agents in the same team are shown, too. At a terminal a last line tells
+    which phase goes on and for how long.
+
+    No text of a model, a tool or a person can steer the terminal: escapes and control characters
+    are taken out, markup is shown as it is written, and long texts are cut.
+
+    Args:
+        stream: What `run_stream` of an agent or a team gives, or `on_messages_stream`.
+        output: Where to write; None for standard output. Colours are used at terminals only, and
+            not where `NO_COLOR` is set.
+        output_stats: Show at the end what was used, and why it ended.
+        messages: Show what agents and users say; False leaves the deliberation alone.
+        user_input_manager: Is told when a `UserProxyAgent` waits for input, as by `Console`.
+
+    Returns:
+        The `TaskResult` or `Response` that the stream ended with.
+
+    Raises:
+        ValueError: If the stream gave neither.
+    """
+    view = _View(output or sys.stdout, messages=messages)
+    result: T | None = None
+    listening = PHASE_LISTENER.set(view.hear)
+    try:
+        view.progress.show("working")
+        async with aclosing(stream) as items:
+            async for item in items:
+                if isinstance(item, UserInputRequestedEvent):
+                    view.wait_for_user()
+                    _tell(user_input_manager, item)
+                elif isinstance(item, TaskResult | Response):
+                    result = item
+                    view.end(item, output_stats=output_stats)
+                else:
+                    view.take(item)
+    finally:
+        PHASE_LISTENER.reset(listening)
+        view.progress.hide()
+    if result is None:
+        raise ValueError("The stream gave no TaskResult and no Response; it gave no result.")
+    return result
+
+
+def _tell(manager: UserInputManager | None, event: UserInputRequestedEvent) -> None:
+    """Tells whoever asks the user that the screen is free."""
+    if manager is not None:
+        # Told before it is asked, as of an agent without a team, it only takes note of the
+        # request and would wait for ever: it is told once more.
+        manager.notify_event_received(event.request_id)
+        manager.notify_event_received(event.request_id)
+
+
+class _View:
+    """What is shown, and what it adds up to."""
+
+    def __init__(self, output: TextIO, *, messages: bool) -> None:
+        self.console = Console(file=output, highlight=False, markup=False, emoji=False)
+        self.progress = Progress(self.console)
+        self._messages = messages
+        self._lines = StreamLines()
+        self._begun = time.monotonic()
+        self._usage = TokenUsage()
+        self._streamed: list[str] = []
+
+    def take(self, item: BaseAgentEvent | BaseChatMessage) -> None:
+        """Shows one item of the stream."""
+        if isinstance(item, ModelClientStreamingChunkEvent):
+            self._write(item)
+            return
+        written = self._end_of_writing()
+        self._show(item, written)
+        self.progress.show(_next(item))
+
+    def hear(self, phase: ThoughtEvent) -> None:
+        """Shows a phase that the stream does not hold; a message of it tells the usage."""
+        self._end_of_writing()
+        for line in self._lines.of(phase):
+            self._print(line)
+        self.progress.show(_next(phase))
+
+    def wait_for_user(self) -> None:
+        """Makes way for what a person types."""
+        self._end_of_writing()
+        self.progress.hide()
+
+    def end(self, result: TaskResult | Response, *, output_stats: bool) -> None:
+        """Shows how it ended."""
+        written = self._end_of_writing()
+        self.progress.hide()
+        if isinstance(result, Response):
+            self._show(result.chat_message, written)
+        if output_stats:
+            reason = result.stop_reason if isinstance(result, TaskResult) else None
+            self._print(Line(label="total", text=self._total(reason), style="dim"))
+
+    def _show(self, item: BaseAgentEvent | BaseChatMessage, written: str | None) -> None:
+        """Shows an item, unless its text was just written piece by piece."""
+        used = item.models_usage
+        if used is not None:
+            self._usage += TokenUsage(
+                prompt_tokens=used.prompt_tokens, completion_tokens=used.completion_tokens
+            )
+        known = isinstance(item, TextMessage) and written == item.content
+        if known or (isinstance(item, BaseChatMessage) and not self._messages):
+            return
+        for line in self._lines.of(item):
+            self._print(line)
+
+    def _total(self, reason: str | None) -> str:
+        seconds = time.monotonic() - self._begun
+        tokens = f"{self._usage.prompt_tokens:,} + {self._usage.completion_tokens:,} tokens"
+        return f"{tokens}, {seconds:.1f} s{f', ended: {brief(reason)}' if reason else ''}"
+
+    def _write(self, chunk: ModelClientStreamingChunkEvent) -> None:
+        """A piece of a text that is just being written, where the last one ended."""
+        if self._messages:
+            self.progress.hide()
+            if not self._streamed:
+                self._print(Line(text=brief(chunk.source), heading=True))
+            piece = Text(self._writable(cleaned(chunk.content)), end="")
+            self.console.print(piece, soft_wrap=True, end="")
+            self.console.file.flush()
+        self._streamed.append(chunk.content)
+
+    def _end_of_writing(self) -> str | None:
+        """The text that was just written, which others come after; None if there was none."""
+        if not self._streamed:
+            return None
+        written = "".join(self._streamed)
+        self._streamed.clear()
+        if self._messages:
+            self.console.print()
+        return written
+
+    def _print(self, line: Line) -> None:
+        text = Text(self._writable(line.text), style=line.style)
+        if line.aside:
+            text.append(f"  {self._writable(line.aside)}", style="not bold dim")
+        terminal = self.console.is_terminal
+        if line.heading:
+            self.console.print()
+            text.stylize("bold underline")
+        if line.heading or line.whole:
+            self.console.print(text, soft_wrap=not terminal)
+        elif terminal:
+            self.console.print(self._beside(line.label, text))
+        else:
+            label = Text(f"  {line.label:<{_LABEL}}")
+            self.console.print(label.append_text(text), soft_wrap=True)
+
+    def _beside(self, label: str, text: Text) -> Table:
+        """The text beside its label, with its further lines under its first one."""
+        grid = Table.grid()
+        if self.console.width < _NARROW:
+            grid.add_column(width=2 if label else 4)
+            grid.add_row("", Text(f"{label}: " if label else "", style="dim").append_text(text))
+            return grid
+        grid.add_column(width=_LABEL + 2, style="dim")
+        grid.add_column(overflow="fold")
+        grid.add_row(Text(f"  {label}"), text)
+        return grid
+
+    def _writable(self, text: str) -> str:
+        """The text with `?` for what the output's encoding does not have."""
+        encoding = self.console.encoding
+        return well_formed(text).encode(encoding, "replace").decode(encoding, "replace")
+
+
+def _next(item: BaseAgentEvent | BaseChatMessage) -> str:
+    """What goes on after an item, as far as it tells."""
+    if isinstance(item, ToolCallRequestEvent):
+        return brief(f"{item.source}: {', '.join(call.name for call in item.content)}")
+    phase = phase_of(item)
+    return f"{brief(item.source)}: {phase_after(Phase(phase))}" if phase else "working"
