@@ -16,24 +16,6 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from ._adapter import Adapter
-from ._domain import new_state
-from ._engine import AwarenessEngine
-from ._loading import load_state
-from ._observation import (
-    GoalChange,
-    Observation,
-    ObservedAttention,
-    ObservedEntity,
-    ObservedEvent,
-    ObservedFailure,
-    ObservedGoal,
-    ObservedRelationship,
-    Spent,
-)
-from ._resolving import NameResolver
-from ._settings import EngineSettings
-from ._updating import updated
 from .adapters import CodingAdapter, CompositeAdapter, ConversationAdapter, DomainAdapter
 from .dynamics import (
     Archive,
@@ -47,7 +29,22 @@ from .dynamics import (
     SharedEngine,
     SharedWorld,
 )
+from .engine import Adapter, AwarenessEngine, new_state
 from .module import Awareness, AwarenessSettings, PerceptAdapter, ToolAdapter, heard_by
+from .observation import (
+    GoalChange,
+    Observation,
+    ObservedAttention,
+    ObservedEntity,
+    ObservedEvent,
+    ObservedFailure,
+    ObservedGoal,
+    ObservedRelationship,
+    Spent,
+    load_state,
+)
+from .resolving import NameResolver
+from .settings import EngineSettings
 from .state import (
     STATE_VERSION,
     STICKY,
@@ -79,6 +76,7 @@ from .state import (
     WaitsFor,
     WorldModel,
 )
+from .updating import updated
 
 if TYPE_CHECKING:
     from .perception import ModelPerception, Perception, RulePerception

@@ -6,6 +6,7 @@ import ctypes
 import functools
 import inspect
 import os
+import sys
 import time
 from asyncio import CancelledError
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
@@ -59,6 +60,10 @@ class _Watched:
     """Threads that are about to raise in it."""
 
 
+_TRACERS = frozenset({"coverage", "debugpy", "pydevd", "_pydevd_bundle"})
+"""Packages in which a thread is not interrupted."""
+
+
 class _Watch:
     """Raises `_Stopped` in calls that are late, from a thread that runs while there are any.
 
@@ -106,7 +111,8 @@ class _Watch:
                 self._sleep()
             now = time.monotonic()
             for call in tuple(self._calls):
-                if now > call.deadline:  # again at each look: a rule may catch everything
+                # Again at each look: a rule may catch everything.
+                if now > call.deadline and not _is_traced_now(call.thread):
                     call.watchers.add(me)
                     if call in self._calls:  # who removes it now waits until it is raised
                         call.stopped = True
@@ -124,6 +130,16 @@ class _Watch:
 _WATCH = _Watch()
 if hasattr(os, "register_at_fork"):  # threads do not live on in the child
     os.register_at_fork(after_in_child=_WATCH.__init__)
+
+
+def _is_traced_now(thread: int) -> bool:
+    """Whether a thread is in a tracer, as of coverage or a debugger, which any line may enter.
+
+    Tracers take locks of their own, which an exception there would leave taken for ever.
+    """
+    frame = sys._current_frames().get(thread)  # pyright: ignore[reportPrivateUsage] - documented
+    module = "" if frame is None else str(frame.f_globals.get("__name__", ""))
+    return module.partition(".")[0] in _TRACERS
 
 
 def _raise_in(thread: int, error: type[BaseException]) -> None:

@@ -7,13 +7,11 @@ scope. Both take an analysis, hand-written or made by a model; `ConversationAnal
 `CodingAnalysis` are its schemas. `CompositeAdapter` makes several domains one.
 """
 
-from ._analysis import Analysis, StatedGoal
-from ._blocks import Place, standard_blocks
-from ._coding import CodingAdapter
-from ._coding_analysis import CodingAnalysis, CodingEdge, CodingEdgeType, RaisedError
-from ._composite import CompositeAdapter
-from ._conversation import ConversationAdapter
-from ._conversation_analysis import (
+from .analysis import Analysis, StatedGoal
+from .coding import CodingAdapter, CodingAnalysis, CodingEdge, CodingEdgeType, RaisedError
+from .composite import CompositeAdapter
+from .conversation import (
+    ConversationAdapter,
     ConversationAnalysis,
     ConversationEdge,
     ConversationEdgeType,
@@ -21,7 +19,7 @@ from ._conversation_analysis import (
     MentionedEntity,
     Sentiment,
 )
-from ._domain_adapter import DomainAdapter
+from .domain_adapter import DomainAdapter, Place, standard_blocks
 
 __all__ = [
     "DomainAdapter",

@@ -8,8 +8,7 @@ settings, but for the archive, which waits for a store. `moved_on` is one step o
 `DynamicEngine` an engine that takes it. All is off unless it is switched on.
 """
 
-from ._activation import base_level, effective_priorities
-from ._archive import (
+from .archive import (
     ApartArchive,
     Archive,
     ArchivedEntity,
@@ -18,17 +17,37 @@ from ._archive import (
     FoundBy,
     FoundItem,
     ItemKind,
+    RecordArchive,
     archived,
+    recalled,
+    with_entity,
+    with_goal,
 )
-from ._criteria import Criteria, criteria_of
-from ._decay import Decayed, Left, decayed, weighed
-from ._engine import DynamicEngine, moved_on
-from ._goal_decay import DecayedGoals, decayed_goals
-from ._learning import expected_rate, goal_type, learned, learned_priority, weighed_goals
-from ._projection import project, with_projection, with_warnings
-from ._record_archive import RecordArchive
-from ._returning import recalled, with_entity, with_goal
-from ._settings import (
+from .decay import (
+    Decayed,
+    DecayedGoals,
+    DecayedWorld,
+    Left,
+    base_level,
+    decayed,
+    decayed_goals,
+    decayed_world,
+    effective_priorities,
+    weighed,
+)
+from .engine import DynamicEngine, moved_on
+from .learning import expected_rate, goal_type, learned, learned_priority, weighed_goals
+from .projection import (
+    Criteria,
+    Trend,
+    criteria_of,
+    project,
+    trends,
+    with_projection,
+    with_readings,
+    with_warnings,
+)
+from .settings import (
     Ahead,
     DecaySettings,
     DynamicsSettings,
@@ -36,10 +55,14 @@ from ._settings import (
     ProjectionSettings,
     ReturnSettings,
 )
-from ._shared_engine import SharedEngine
-from ._shared_world import SharedVersion, SharedWorld, SharedWorldError, joined, shared_update
-from ._trend import Trend, trends, with_readings
-from ._world_decay import DecayedWorld, decayed_world
+from .shared import (
+    SharedEngine,
+    SharedVersion,
+    SharedWorld,
+    SharedWorldError,
+    joined,
+    shared_update,
+)
 
 __all__ = [
     "DynamicEngine",

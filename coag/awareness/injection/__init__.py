@@ -12,10 +12,14 @@ beginning of that order: a larger budget never drops what a smaller one showed. 
 whole or not at all. What comes from outside stays on its own line and cannot close the block.
 """
 
-from ._blocks import InjectionBlock, InjectionItem
-from ._escaping import as_item
-from ._merging import merge_blocks
-from ._rendering import LONG_ITEM, render_injection
+from .blocks import (
+    LONG_ITEM,
+    InjectionBlock,
+    InjectionItem,
+    as_item,
+    merge_blocks,
+    render_injection,
+)
 
 __all__ = [
     "InjectionBlock",

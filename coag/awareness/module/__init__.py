@@ -8,12 +8,9 @@ situation stands in the prompts of Reasoning, Proposal and Evaluation as data; `
 constraint.
 """
 
-from ._awareness import Awareness
-from ._can_i_rule import CanIRule
-from ._percept_adapter import PerceptAdapter
-from ._reading import Raw, Reader, fields_of, heard_by
-from ._settings import AGENT_DYNAMICS, AwarenessSettings
-from ._tool_adapter import ToolAdapter
+from .awareness import Awareness, CanIRule, Raw, Reader, fields_of, heard_by
+from .settings import AGENT_DYNAMICS, AwarenessSettings
+from .tool_adapter import PerceptAdapter, ToolAdapter
 
 __all__ = [
     "Awareness",

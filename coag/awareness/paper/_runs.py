@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from coag.awareness._engine import AwarenessEngine
 from coag.awareness.adapters import Analysis, DomainAdapter
+from coag.awareness.engine import AwarenessEngine
 from coag.awareness.state import AwarenessState
 from coag.schema import SteppingClock
 

@@ -9,14 +9,24 @@ per turn (table 10), in the final state (table 11), and in what was noticed on t
 `python -m coag.awareness.perception agreement` prints this.
 """
 
-from ._agreement import Comparison, Noticed, StateFigures, TurnAgreement, agreement, compare
-from ._courses import Course, given_course, perceived_course
-from ._dialogues import Dialogue, load_dialogues
-from ._kept import KeptPerception
-from ._model import ModelPerception, PerceptionSettings
-from ._protocol import Domain, Perception
-from ._rules import RulePerception
-from ._tables import comparison_table
+from .agreement import (
+    Comparison,
+    Course,
+    Dialogue,
+    Noticed,
+    StateFigures,
+    TurnAgreement,
+    agreement,
+    compare,
+    comparison_table,
+    given_course,
+    load_dialogues,
+    perceived_course,
+)
+from .kept import KeptPerception
+from .model import ModelPerception, PerceptionSettings
+from .protocol import Domain, Perception
+from .rules import RulePerception
 
 __all__ = [
     "Perception",

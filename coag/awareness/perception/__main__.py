@@ -2,6 +2,6 @@
 
 import sys
 
-from coag.awareness.perception._command import main
+from coag.awareness.perception.agreement import main
 
 sys.exit(main(sys.argv[1:]))

@@ -6,15 +6,19 @@ and methods that give a changed one; nothing is changed in place. Whatever is du
 to an equal value.
 """
 
-from ._attention import Attention, AttentionItem, AttentionType, ScanPattern, attention_id
-from ._experience import Reading, Tally, TallyOf
-from ._goal import Goal, GoalOutcomes, GoalSource, GoalStatus, goal_id
-from ._goal_draft import GoalDraft
-from ._goal_graph import GoalGraph, WaitsFor
-from ._protocol import CollaborationMode, InteractionProtocol
-from ._self_model import CanI, FailureNote, Need, Resource, SelfModel
-from ._state import STATE_VERSION, AwarenessState
-from ._texts import (
+from .goals import (
+    Goal,
+    GoalDraft,
+    GoalGraph,
+    GoalOutcomes,
+    GoalSource,
+    GoalStatus,
+    WaitsFor,
+    goal_id,
+)
+from .self_model import CanI, FailureNote, Need, Reading, Resource, SelfModel, Tally, TallyOf
+from .state import STATE_VERSION, AwarenessState
+from .texts import (
     NOT_BLANK,
     Amount,
     Finite,
@@ -30,8 +34,25 @@ from ._texts import (
     distinct,
     folded,
 )
-from ._trajectory import STICKY, Trajectory, Transition, TransitionType
-from ._world import Belief, Entity, Merge, MergeReason, Relationship, WorldModel
+from .world import (
+    STICKY,
+    Attention,
+    AttentionItem,
+    AttentionType,
+    Belief,
+    CollaborationMode,
+    Entity,
+    InteractionProtocol,
+    Merge,
+    MergeReason,
+    Relationship,
+    ScanPattern,
+    Trajectory,
+    Transition,
+    TransitionType,
+    WorldModel,
+    attention_id,
+)
 
 __all__ = [
     "AwarenessState",

@@ -9,13 +9,11 @@ States rest in memory, in a folder of JSON files, in a SQLite file or in Postgre
 `coag[postgres]`, imported when one is opened).
 """
 
-from ._changing import change_stored
-from ._errors import StaleStateError, StateStoreError
-from ._folder import FolderStateStore
-from ._in_memory import InMemoryStateStore
-from ._postgres import PostgresStateStore
-from ._protocol import StateStore, StoredState
-from ._sqlite import SqliteStateStore
+from .folder import FolderStateStore
+from .in_memory import InMemoryStateStore
+from .postgres import PostgresStateStore
+from .protocol import StaleStateError, StateStore, StateStoreError, StoredState, change_stored
+from .sqlite import SqliteStateStore
 
 __all__ = [
     "StateStore",

@@ -6,14 +6,11 @@ itself. Foreign text in it is cleaned and short. Colours are the page's: `curren
 custom properties in `PROPERTIES`. matplotlib is imported here and nowhere else.
 """
 
-from ._belief import belief_svg
-from ._beliefs import belief_svgs
-from ._cost import cost_svg
-from ._course import course_svg
-from ._goals import goals_svg
-from ._ink import PROPERTIES
-from ._svg import Cleaning, plain_elements
-from ._why import why_svg
+from .canvas import PROPERTIES, Cleaning, plain_elements
+from .charts import belief_svg, belief_svgs, cost_svg
+from .course import course_svg
+from .goals import goals_svg
+from .why import why_svg
 
 __all__ = [
     "belief_svg",

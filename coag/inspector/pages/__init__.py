@@ -7,11 +7,11 @@ works without the scripts. Where a page leads to is asked of `Addresses`: the we
 within one file.
 """
 
-from ._addresses import Addresses, Place, ReportAddresses, Target, WebAddresses
-from ._environment import prepare
-from ._pages import Fragments, Pages
-from ._report import report_page
-from ._static import MEDIA_TYPES, SCRIPTS, STYLE, static_text
+from .addresses import Addresses, Place, ReportAddresses, Target, WebAddresses
+from .environment import prepare
+from .pages import Fragments, Pages
+from .report import report_page
+from .static_files import MEDIA_TYPES, SCRIPTS, STYLE, static_text
 
 __all__ = [
     "Pages",

@@ -7,13 +7,18 @@ needs, and one cycle whole. Logs may be damaged, hostile, of newer versions or g
 be read is told in place, and what can is shown.
 """
 
-from ._changes import changes
-from ._clip import call_in_a_line, clip, in_a_line, told_in_a_line, value_in_a_line
-from ._library import Library
-from ._listing import Filters
-from ._open_run import Kin, OpenRun
-from ._parts import message_text, parts_of
-from ._shelf import LOG_FAULTS
+from .library import Library
+from .open_run import Kin, OpenRun
+from .rows import changes, message_text, parts_of
+from .runs import (
+    LOG_FAULTS,
+    Filters,
+    call_in_a_line,
+    clip,
+    in_a_line,
+    told_in_a_line,
+    value_in_a_line,
+)
 
 __all__ = [
     "Library",

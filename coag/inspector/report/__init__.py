@@ -1,5 +1,5 @@
 """Runs as one HTML file that opens anywhere: the inspector's pages, one after the other."""
 
-from ._report import Written, write_report
+from .report import Written, write_report
 
 __all__ = ["write_report", "Written"]

@@ -4,16 +4,14 @@ Everything is read by an index of the trace, a piece at a time, and what it cost
 checks, which must read all of it, run in a process of their own.
 """
 
-from ._awareness import NOT_AWARE, AwarenessTrack, is_aware
-from ._belief import belief
-from ._checks import Checks, check_now
-from ._compare import Side, compare
-from ._diffs import diff
-from ._found import phase_of
-from ._memory import MemoryScan, memory_page
-from ._placing import Placed
-from ._procedures import procedures
-from ._why import graph_of, why_graph
+from .awareness import NOT_AWARE, AwarenessTrack, is_aware
+from .beliefs import belief
+from .checks import Checks, check_now
+from .child import phase_of
+from .compare import Side, compare
+from .memory import MemoryScan, Placed, memory_page
+from .procedures import diff, procedures
+from .why import graph_of, why_graph
 
 __all__ = [
     "belief",

@@ -1,5 +1,5 @@
 """`python -m coag.inspector.tracks`: the checks of one run, as `Checks` starts them."""
 
-from ._child import main
+from .child import main
 
 main()

@@ -3,7 +3,7 @@
 Everything in them comes out of logs, so every text is untrusted.
 """
 
-from ._awareness import (
+from .awareness import (
     AttentionView,
     AwarenessView,
     Course,
@@ -20,25 +20,48 @@ from ._awareness import (
     StateChange,
     TransitionView,
 )
-from ._beliefs import Belief, BeliefPoint, BeliefTrack, ListChange, ListTrack
-from ._changes import Change, DiffLine, ProcedureHistory, ProcedureStep
-from ._comparison import ComparedCycle, Comparison
-from ._cycles import (
+from .beliefs import (
+    Belief,
+    BeliefPoint,
+    BeliefTrack,
+    Edge,
+    ListChange,
+    ListTrack,
+    MemoryPage,
+    Node,
+    NodeSort,
+    RecallRow,
+    RecordRow,
+    RecordView,
+    WhyGraph,
+)
+from .runs import (
     CallView,
     CandidateView,
+    Change,
+    ComparedCycle,
+    Comparison,
     CycleRow,
     CycleView,
+    DiffLine,
+    Finding,
+    Findings,
+    FindingSort,
     MessageView,
     PartKind,
     PhaseView,
+    ProcedureHistory,
+    ProcedureStep,
+    Progress,
     PromptPart,
     Rejected,
+    RunCard,
+    RunList,
+    RunState,
+    RunView,
+    TaskOutcome,
+    Trouble,
 )
-from ._findings import Finding, Findings, FindingSort, Progress
-from ._graph import Edge, Node, NodeSort, WhyGraph
-from ._memory import MemoryPage, RecallRow, RecordRow
-from ._records import RecordView
-from ._runs import RunCard, RunList, RunState, RunView, TaskOutcome, Trouble
 
 __all__ = [
     "AttentionView",

@@ -4,8 +4,8 @@ It reads logs and changes nothing. On a loopback address it answers only who nam
 it shows can load nothing from elsewhere.
 """
 
-from ._app import create_app
-from ._desk import Desk
-from ._serve import Inspector, serve_inspector
+from .app import create_app
+from .desk import Desk
+from .serve import Inspector, serve_inspector
 
 __all__ = ["create_app", "Desk", "Inspector", "serve_inspector"]

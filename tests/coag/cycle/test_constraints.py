@@ -330,6 +330,28 @@ def test_calls_that_end_just_as_they_are_stopped_leave_nothing_behind(
     assert limited(lambda: "sound", 60) == "sound"
 
 
+def test_a_rule_is_not_interrupted_within_a_tracer() -> None:
+    tracer: dict[str, Any] = {"__name__": "coverage.collector", "time": time, "marks": []}
+    code = """
+def lock_data():
+    marks.append("taken")
+    until = time.monotonic() + 0.3
+    while time.monotonic() < until:
+        pass
+    marks.append("released")
+"""
+    exec(compile(code, "collector.py", "exec"), tracer)
+
+    def rule(candidate: Candidate, state: Any, projection: Any | None) -> Verdict:
+        tracer["lock_data"]()
+        return on_and_on(candidate, state, projection)
+
+    rules = ConstraintSet([rule], seconds=0.05)
+    rules.pin()
+    assert "too slow" in rules.judge(CANDIDATE, None, None)[0].reason
+    assert tracer["marks"] == ["taken", "released"]
+
+
 TRACED = """
 import sys, time
 from coag.cycle import _rules as rules

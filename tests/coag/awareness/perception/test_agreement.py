@@ -21,7 +21,7 @@ from coag.awareness.perception import (
     load_dialogues,
     perceived_course,
 )
-from coag.awareness.perception._command import main
+from coag.awareness.perception.agreement import main
 from coag.errors import ConfigurationError
 from coag.models import Asker, ScriptedModel, ScriptedReply, scripted_answers
 

@@ -246,7 +246,7 @@ async def test_an_empty_answer_is_an_analysis_that_says_nothing(domain: Domain) 
 
 
 def test_the_forms_of_answers_are_strict_and_bounded() -> None:
-    from coag.awareness.perception import _answers
+    from coag.awareness.perception import model as _answers
 
     for form in (_answers.ConversationClosingAnswer, _answers.CodingClosingAnswer):
         schema = json.dumps(strict_schema(form))

@@ -59,7 +59,7 @@ async def test_one_who_holds_the_key_for_too_long_is_an_error(
 ) -> None:
     import psycopg
 
-    monkeypatch.setattr("coag.awareness.stores._postgres.PATIENCE", 1.0)
+    monkeypatch.setattr("coag.awareness.stores.postgres.PATIENCE", 1.0)
     store = PostgresStateStore(postgres, table="held")
     await store.save("alice", STATE)
     with psycopg.connect(postgres) as other:

@@ -7,8 +7,7 @@ from dataclasses import replace
 
 from kits import views as kit
 
-from coag.inspector.pages import Pages, WebAddresses
-from coag.inspector.pages import _visible as visible
+from coag.inspector.pages import Pages, WebAddresses, visible
 from coag.inspector.views import RunCard
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coag.inspector.pages import _wording as wording
+from coag.inspector.pages import wording
 
 NUMBERS = st.one_of(st.floats(), st.integers(), st.just(10**400), st.just(-(10**400)))
 ENDS = [

@@ -13,8 +13,7 @@ import pytest
 
 from coag.errors import ConfigurationError, TraceError, UnknownNameError
 from coag.inspector.reading import Filters, Library
-from coag.inspector.reading._card import card_of
-from coag.inspector.reading._tally import Tally
+from coag.inspector.reading.runs import Tally, card_of
 from coag.inspector.views import RunCard, RunState, TaskOutcome
 from coag.schema import Percept, PerceptKind, Phase, SteppingClock, TraceRecord, Trust
 from coag.tracing import Parent, Recipe, RunFolder
@@ -442,7 +441,7 @@ def test_a_run_whose_card_cannot_be_made_hides_no_other(
             raise OverflowError("date value out of range")
         return card_of(key, folder, cast("Any", info), *rest)
 
-    monkeypatch.setattr("coag.inspector.reading._shelf.card_of", card)
+    monkeypatch.setattr("coag.inspector.reading.runs.card_of", card)
     good, odd = library.cards()
 
     assert good.trouble is None

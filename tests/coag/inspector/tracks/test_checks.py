@@ -15,8 +15,7 @@ from kits.tracked import cycles_of, plain_turn, written_run
 
 from coag.errors import TraceError
 from coag.inspector.tracks import Checks
-from coag.inspector.tracks._child import order, run
-from coag.inspector.tracks._found import as_json, cause_of, check, finding_of
+from coag.inspector.tracks.child import as_json, cause_of, check, finding_of, order, run
 from coag.inspector.views import Finding, Findings, FindingSort, Progress
 from coag.proof import Cause, Diagnosis, Domain, Evidence
 from coag.schema import Phase

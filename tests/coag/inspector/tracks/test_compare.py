@@ -11,7 +11,7 @@ from kits.hostile import hostile_run
 from kits.tracked import AT, card_of, cycles_of, index_of, plain_turn, thought, written_run
 
 from coag.inspector.tracks import Side, compare
-from coag.inspector.tracks._alike import first_difference
+from coag.inspector.tracks.compare import first_difference
 from coag.inspector.views import CycleRow
 from coag.schema import Phase, Snapshot, SnapshotReason, TokenUsage, TraceRecord
 from coag.tracing import Parent, RunFolder, read_run

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coag.inspector.tracks._fields import fields_of, paired
+from coag.inspector.tracks.beliefs import fields_of, paired
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from coag.inspector.tracks._lists import list_tracks, lists_of
+from coag.inspector.tracks.beliefs import list_tracks, lists_of
 from coag.inspector.views import ListChange, ListTrack
 
 

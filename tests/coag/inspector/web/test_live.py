@@ -8,7 +8,9 @@ import httpx
 import pytest
 from kits.hostile import hostile_run
 
-from coag.inspector.web import Inspector, _live, _shared
+from coag.inspector.web import Inspector
+from coag.inspector.web import app as _live
+from coag.inspector.web import app as _shared
 from coag.schema import RetrievalOutcome, SteppingClock, TraceRecord
 from coag.tracing import Redactor, RunFolder, RunInfo, open_trace
 

@@ -1,0 +1,277 @@
+"""Several adapters as one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import cast
+
+from coag.awareness.injection import InjectionBlock, merge_blocks
+from coag.awareness.observation import Observation, ObservedEntity, ObservedEvent, ObservedFailure
+from coag.awareness.state import (
+    AwarenessState,
+    CollaborationMode,
+    Entity,
+    InteractionProtocol,
+    Names,
+    Plain,
+    ScanPattern,
+    TransitionType,
+    distinct,
+)
+from coag.errors import ConfigurationError, ObservationError
+
+from .domain_adapter import DomainAdapter, PerEntity
+
+_TYPE = "type"
+
+
+class Namespace:
+    """The names of a domain's types and of what it notes on entities: `coding:file`.
+
+    An entity's type is that of the domain that saw it first. What each domain takes it for stands
+    in the entity's state as `coding:type`, beside what the domain notes there.
+    """
+
+    def __init__(self, domain: str) -> None:
+        self._domain = domain
+        self._prefix = f"{domain}:"
+        self._views = PerEntity(self._inward)
+
+    def outward(self, name: str) -> str:
+        """A name of the domain as it stands in the shared state."""
+        return f"{self._prefix}{name}"
+
+    def observed(self, observation: Observation) -> Observation:
+        """What the domain observed, as it goes into the shared state."""
+        return observation.model_copy(
+            update={
+                "entities": tuple(map(self._entity_outward, observation.entities)),
+                "relationships": tuple(
+                    edge.model_copy(update={"type": self.outward(edge.type)})
+                    for edge in observation.relationships
+                ),
+            }
+        )
+
+    def view(self, state: AwarenessState) -> AwarenessState:
+        """The state as the domain alone would have it; goals, attention and the rest are common."""
+        views = self._views(state.world.entities)
+        world = state.world.model_copy(
+            update={
+                "entities": tuple(one for one in views if one is not None),
+                "relationships": tuple(
+                    edge.model_copy(update={"type": edge.type.removeprefix(self._prefix)})
+                    for edge in state.world.relationships
+                    if edge.type.startswith(self._prefix)
+                ),
+            }
+        )
+        return state.model_copy(update={"domain": self._domain, "world": world})
+
+    def _entity_outward(self, seen: ObservedEntity) -> ObservedEntity:
+        state: dict[str, Plain] = {self.outward(key): value for key, value in seen.state.items()}
+        state[self.outward(_TYPE)] = seen.type
+        return seen.model_copy(update={"type": self.outward(seen.type), "state": state})
+
+    def _inward(self, entity: Entity) -> Entity | None:
+        """The entity as the domain noted it; None if it never did."""
+        type = entity.state.get(self.outward(_TYPE))
+        if not isinstance(type, str):
+            return None
+        state = {
+            key.removeprefix(self._prefix): value
+            for key, value in entity.state.items()
+            if key.startswith(self._prefix) and key != self.outward(_TYPE)
+        }
+        return entity.model_copy(update={"type": type, "state": state})
+
+
+# ---- What several domains observed in one step, as one observation ----
+
+
+_BY_WEIGHT = (
+    TransitionType.FAILURE,
+    TransitionType.REVERSAL,
+    TransitionType.DISCOVERY,
+    TransitionType.PIVOT,
+    TransitionType.BRANCH,
+    TransitionType.EXTERNAL_EVENT,
+    TransitionType.PROGRESS,
+)
+"""Of several events in one step the one with most consequence gives the type."""
+
+
+def merged_observation(found: Mapping[str, Observation]) -> Observation:
+    """All that was observed. A step has one event and one failure: several are told in one.
+
+    Args:
+        found: What each domain observed, by its name.
+    """
+    seen = tuple(found.values())
+    return Observation(
+        entities=tuple(entity for one in seen for entity in one.entities),
+        relationships=tuple(edge for one in seen for edge in one.relationships),
+        goals=tuple(goal for one in seen for goal in one.goals),
+        goal_changes=tuple(change for one in seen for change in one.goal_changes),
+        attention_items=tuple(item for one in seen for item in one.attention_items),
+        assumptions=distinct(text for one in seen for text in one.assumptions),
+        unknowns=distinct(text for one in seen for text in one.unknowns),
+        resolved=distinct(text for one in seen for text in one.resolved),
+        event=_one_event({name: one.event for name, one in found.items() if one.event}),
+        resources=tuple(resource for one in seen for resource in one.resources),
+        spent=tuple(spent for one in seen for spent in one.spent),
+        failure=_one_failure([one.failure for one in seen if one.failure]),
+    )
+
+
+def _one_event(events: Mapping[str, ObservedEvent]) -> ObservedEvent | None:
+    if not events:
+        return None
+    ordered = sorted(events, key=lambda name: _BY_WEIGHT.index(events[name].type))
+    first = events[ordered[0]]
+    if len(ordered) == 1:
+        return first
+    return ObservedEvent(
+        type=first.type,
+        description="; ".join(f"{name}: {events[name].description}" for name in ordered),
+        detail={
+            f"{name}:{key}": value for name in ordered for key, value in events[name].detail.items()
+        },
+    )
+
+
+def _one_failure(failures: Sequence[ObservedFailure]) -> ObservedFailure | None:
+    if len(failures) < 2:
+        return failures[0] if failures else None
+    return ObservedFailure(
+        action="; ".join(one.action for one in failures),
+        reason="; ".join(one.reason for one in failures if one.reason),
+        lesson="; ".join(one.lesson for one in failures if one.lesson),
+    )
+
+
+# ---- Several domains on one state, which the paper leaves open (SAGEN §7.6, §8) ----
+
+
+_BY_STRICTNESS = (
+    CollaborationMode.AUTONOMOUS,
+    CollaborationMode.COLLABORATIVE,
+    CollaborationMode.SUPERVISED,
+    CollaborationMode.ADVISORY,
+)
+
+
+class CompositeAdapter(DomainAdapter):
+    """Several domains as one: one state, one set of goals, one attention, one budget.
+
+    `parse_observation` takes what each domain takes under its name: `{"coding": {...},
+    "conversation": {...}}`. Types become `coding:file`. A thing that two domains know is one
+    entity; each domain sees of it what it noted itself. The budget of an injection is shared by
+    urgency: goals, attention and trajectory are common, and what the domains show besides
+    competes for its place by how urgent and how fresh it is.
+
+    Args:
+        parts: The domains, at least two, each with another name. What they show is their
+            `domain_blocks`; a `format_for_injection` of their own is not used.
+
+    Raises:
+        ConfigurationError: There are fewer than two, two have the same name, or one has `:` in it.
+    """
+
+    def __init__(self, parts: Sequence[DomainAdapter]) -> None:
+        names = [part.domain_name for part in parts]
+        if len(parts) < 2 or len(set(names)) < len(names) or any(":" in name for name in names):
+            raise ConfigurationError(
+                "A CompositeAdapter takes two adapters or more, with domain names that differ "
+                f"and have no ':' in them, not {names!r}."
+            )
+        self._parts = {part.domain_name: (part, Namespace(part.domain_name)) for part in parts}
+
+    @property
+    def domain_name(self) -> str:
+        """The domains' names, as `coding+conversation`."""
+        return "+".join(self._parts)
+
+    def define_entity_types(self) -> tuple[str, ...]:
+        """Those of all domains as `coding:file`; any, if one of them takes any."""
+        return _all_or_any(
+            tuple(map(space.outward, part.define_entity_types()))
+            for part, space in self._parts.values()
+        )
+
+    def define_relationship_types(self) -> tuple[str, ...]:
+        """Those of all domains as `coding:imports`; any, if one of them takes any."""
+        return _all_or_any(
+            tuple(map(space.outward, part.define_relationship_types()))
+            for part, space in self._parts.values()
+        )
+
+    def define_scan_patterns(self) -> tuple[ScanPattern, ...]:
+        """Those of all domains, named as `coding: scope creep`."""
+        return tuple(
+            ScanPattern(name=f"{name}: {pattern.name}", description=pattern.description)
+            for name, (part, _) in self._parts.items()
+            for pattern in part.define_scan_patterns()
+        )
+
+    def define_protocol_defaults(self) -> InteractionProtocol:
+        """All rules of all domains, and the strictest mode: advisory, supervised, collaborative."""
+        given = [part.define_protocol_defaults() for part, _ in self._parts.values()]
+        return InteractionProtocol(
+            style="; ".join(distinct(one.style for one in given if one.style)),
+            output_format="; ".join(
+                distinct(one.output_format for one in given if one.output_format)
+            ),
+            escalation=_every([one.escalation for one in given]),
+            mode=max((one.mode for one in given), key=_BY_STRICTNESS.index),
+            hard_constraints=_every([one.hard_constraints for one in given]),
+        )
+
+    def parse_observation(self, raw: Mapping[str, object], state: AwarenessState) -> Observation:
+        """What each domain makes of its part of the input, as one observation.
+
+        Raises:
+            ObservationError: A domain is unknown, or its part breaks that domain's schema.
+        """
+        for name in raw:
+            if name not in self._parts:
+                raise ObservationError(
+                    str(name), f"there is no such domain; known are {', '.join(self._parts)}."
+                )
+        found: dict[str, Observation] = {}
+        for name, (part, space) in self._parts.items():
+            if name in raw:
+                given = _mapping(name, raw[name])
+                try:
+                    seen = part.parse_observation(given, space.view(state))
+                except ObservationError as error:
+                    path = ".".join(filter(None, (name, error.path)))
+                    raise ObservationError(path, error.problem) from error
+                found[name] = space.observed(seen)
+        return merged_observation(found)
+
+    def domain_blocks(self, state: AwarenessState) -> tuple[InjectionBlock, ...]:
+        """What each domain shows of its own view of the state."""
+        return merge_blocks(
+            block
+            for part, space in self._parts.values()
+            for block in part.domain_blocks(space.view(state))
+        )
+
+
+def _all_or_any(declared: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
+    """All declared types; none, which stands for any, where one declares none."""
+    every = tuple(declared)
+    return tuple(type for types in every for type in types) if all(every) else ()
+
+
+def _every(given: Iterable[Names]) -> Names:
+    return distinct(rule for rules in given for rule in rules)
+
+
+def _mapping(name: str, given: object) -> Mapping[str, object]:
+    if not isinstance(given, Mapping):
+        raise ObservationError(
+            name, f"must be a mapping, what the domain takes, not {type(given).__name__}."
+        )
+    return cast("Mapping[str, object]", given)

@@ -1,0 +1,183 @@
+"""What of a state stands in a prompt, by weight and within a budget."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from coag.schema import BYTES_PER_TOKEN, cleaned, well_formed, without_tags
+
+# ---- What an adapter gives to be shown: blocks of items ----
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InjectionItem:
+    """One thing to be shown, whole or not at all."""
+
+    text: str
+    """The line; text from outside may be part of it."""
+    urgency: float = 0.5
+    """How much it matters within its module, from 0 to 1; what is more urgent is chosen first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InjectionBlock:
+    """A heading with the items of one module, in the order in which they are to be read."""
+
+    heading: str
+    """The heading, without a colon."""
+    priority: int
+    """The place of the module: lower is chosen and shown first. Equals share by urgency."""
+    items: tuple[InjectionItem, ...]
+    """What may be shown."""
+    first: int = 5
+    """So many items, the most urgent, are chosen before any block's further ones are."""
+    inline: bool = False
+    """Whether the items stand behind the heading, between commas, instead of on lines."""
+    more: int = 0
+    """How many further items there are that were not even given; told as left out."""
+
+
+# ---- Foreign text in a block: on one line, without anything that reads as a delimiter ----
+
+
+_GAP = r"[^\w\x21-\x7e]*"
+"""Blanks, what a reader does not see, and whatever else is neither ASCII nor a letter or digit."""
+_DELIMITER = re.compile(rf"<(?={_GAP}(?:/|sagen|data))", re.IGNORECASE)
+
+
+def as_item(text: str) -> str:
+    r"""The text as an item: one line, without control characters, unable to open or close a block.
+
+    Nothing is cut. `<` before `/`, `sagen` or `data` becomes `<\`, a lone surrogate `?`.
+    """
+    if text.isascii() and text.isprintable() and not {"<", "&"} & set(text) and "  " not in text:
+        return text.strip()  # nearly every text, and many times faster
+    line = " ".join(cleaned(" ".join(well_formed(text).split())).split())
+    return without_tags(_DELIMITER.sub(r"<\\", line))
+
+
+def as_inline(text: str) -> str:
+    """The text as one of several between commas: quoted where it has a comma or a quote itself."""
+    line = as_item(text)
+    if "," not in line and '"' not in line:
+        return line
+    return '"' + line.replace('"', "'") + '"'
+
+
+# ---- Blocks of several adapters as those of one ----
+
+
+def merge_blocks(blocks: Iterable[InjectionBlock]) -> tuple[InjectionBlock, ...]:
+    """The blocks, those with the same heading made one; the same item is shown once.
+
+    An item that several give has the highest urgency that one of them gives it. The first
+    block of a heading decides whether it is inline; the priority is the lowest number.
+    """
+    merged: dict[str, InjectionBlock] = {}
+    for block in blocks:
+        known = merged.get(block.heading)
+        merged[block.heading] = block if known is None else _joined(known, block)
+    return tuple(merged.values())
+
+
+def _joined(one: InjectionBlock, other: InjectionBlock) -> InjectionBlock:
+    items: dict[str, InjectionItem] = {}
+    for item in (*one.items, *other.items):
+        known = items.get(item.text, item)
+        items[item.text] = item if item.urgency > known.urgency else known
+    return replace(
+        one,
+        priority=min(one.priority, other.priority),
+        items=tuple(items.values()),
+        first=max(one.first, other.first),
+        more=max(one.more, other.more),
+    )
+
+
+# ---- Choosing what fits, and writing it ----
+
+
+LONG_ITEM = 100
+"""Tokens; an item of more comes after all others, so that it does not keep them out."""
+
+_OPENING, _CLOSING = "<sagen>\n", "</sagen>"
+_INDENT, _COMMA = "  ", ", "
+_FIRST, _FURTHER, _LONG = range(3)
+
+
+def render_injection(blocks: Sequence[InjectionBlock], budget: int) -> str:
+    """The blocks as text for a prompt, the most that fits; empty where nothing does.
+
+    Chosen first are each block's most urgent items (`InjectionBlock.first`), by the blocks'
+    priority and then by urgency; then the others likewise; then what is longer than `LONG_ITEM`.
+    The first item that does not fit ends it. How many are left out is told where that fits.
+
+    Args:
+        blocks: What may be shown, in any order.
+        budget: Tokens for the whole text, tags and headings included, as `estimate_tokens` counts.
+
+    Raises:
+        ValueError: If the budget is negative.
+    """
+    if budget < 0:
+        raise ValueError(f"A budget is 0 tokens or more, not {budget!r}. Give 0 to inject nothing.")
+    room = budget * BYTES_PER_TOKEN - len(_OPENING) - len(_CLOSING)
+    placed = sorted(blocks, key=lambda block: block.priority)
+    shown, room = _chosen(placed, room)
+    if not shown:
+        return ""
+    body = "\n".join(_written(placed[at], shown[at]) for at in sorted(shown))
+    given = sum(len(block.items) + block.more for block in placed)
+    left_out = given - sum(map(len, shown.values()))
+    note = f"[{left_out} more left out]\n" if left_out else ""
+    return f"{_OPENING}{body}{note if len(note) <= room else ''}{_CLOSING}"
+
+
+def _chosen(blocks: Sequence[InjectionBlock], room: int) -> tuple[dict[int, dict[int, str]], int]:
+    """The texts that are shown, by block and place, and the bytes that are left."""
+    shown: dict[int, dict[int, str]] = {}
+    for at, place in _in_order(blocks):
+        block = blocks[at]
+        text = (as_inline if block.inline else as_item)(block.items[place].text)
+        if not text:
+            continue  # nothing but characters that are not shown
+        cost = len(text.encode()) + len(_COMMA if block.inline else f"{_INDENT}\n")
+        if at not in shown:
+            cost += _opening_cost(block) + (1 if shown else 0)
+        if cost > room:
+            break
+        room -= cost
+        shown.setdefault(at, {})[place] = text
+    return shown, room
+
+
+def _opening_cost(block: InjectionBlock) -> int:
+    """Bytes of a heading with colon and line break; an inline one has a comma less than items."""
+    return len(as_item(block.heading).encode()) + (1 if block.inline else 2)
+
+
+def _in_order(blocks: Sequence[InjectionBlock]) -> Iterator[tuple[int, int]]:
+    """Where each item stands, in the order in which they are chosen, whatever the budget."""
+    keys: list[tuple[int, int, float, int, int]] = []
+    for at, block in enumerate(blocks):
+        urgent = sorted(enumerate(block.items), key=lambda found: -found[1].urgency)
+        for rank, (place, item) in enumerate(urgent):
+            turn = _turn(item, rank, block.first)
+            keys.append((turn, block.priority, -item.urgency, at, place))
+    return ((at, place) for *_, at, place in sorted(keys))
+
+
+def _turn(item: InjectionItem, rank: int, first: int) -> int:
+    if len(item.text) > LONG_ITEM * BYTES_PER_TOKEN:
+        return _LONG
+    return _FIRST if rank < first else _FURTHER
+
+
+def _written(block: InjectionBlock, texts: dict[int, str]) -> str:
+    heading = as_item(block.heading)
+    in_place = [texts[place] for place in sorted(texts)]
+    if block.inline:
+        return f"{heading}: {_COMMA.join(in_place)}\n"
+    return f"{heading}:\n" + "".join(f"{_INDENT}{text}\n" for text in in_place)
