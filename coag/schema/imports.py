@@ -278,12 +278,21 @@ def check_provider(provider: str) -> None:
 
 
 def _homes(module: str) -> Iterator[str]:
-    """Where to look: the nearest public packages first if the module is a private one."""
+    """Where to look: the nearest public packages first if the module is a private one.
+
+    So is every module within a package of ours: its face says what is public.
+    """
     parts = module.split(".")
     public = next((n for n, part in enumerate(parts) if part.startswith("_")), len(parts))
+    if public == len(parts) > 2 and parts[0] in _OWN_PACKAGES and not _is_package(module):
+        public -= 1
     for end in range(public, 0, -1) if public < len(parts) else ():
         yield ".".join(parts[:end])
     yield module
+
+
+def _is_package(module: str) -> bool:
+    return hasattr(sys.modules.get(module), "__path__")
 
 
 def _found(module: str, path: str) -> object:

@@ -80,7 +80,7 @@ import asyncio, sys
 from kits.remembered import remembered
 from coag.schema import MemoryKind
 from coag.store import ChromaStore, HashEmbedder, Ranking, Search
-from coag.store import _kept_lexicon
+from coag.store import chroma_store as _kept_lexicon
 _kept_lexicon._LOOK_AGAIN = 0.0  # ask for news at every recall
 WORDS_ONLY = Ranking(dense=0.0, lexical=1.0)
 

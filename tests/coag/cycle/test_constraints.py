@@ -354,7 +354,7 @@ def lock_data():
 
 TRACED = """
 import sys, time
-from coag.cycle import _rules as rules
+from coag.cycle import constraints as rules
 
 rules._TICK, late = 0.0005, 0
 
