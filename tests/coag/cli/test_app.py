@@ -55,7 +55,7 @@ def test_declaring_the_commands_imports_nothing_heavy() -> None:
 
 
 def test_looking_at_records_imports_no_more_than_their_store() -> None:
-    code = "import sys, coag.cli.memory._looking; print(*sys.modules)"
+    code = "import sys, coag.cli.memory.looking; print(*sys.modules)"
     run = [sys.executable, "-c", code]
     loaded = subprocess.run(run, cwd=ROOT, check=True, capture_output=True, text=True).stdout
     assert not {"coag.memory", "coag.tracing", "autogen_core", "chromadb"} & set(loaded.split())
@@ -103,7 +103,7 @@ def test_a_standard_output_that_is_full_is_told_with_an_exit_code(
 
 def test_what_fails_elsewhere_is_not_taken_for_a_full_output() -> None:
     code = (
-        "from coag.cli._unread import unread_output\n"
+        "from coag.cli.command import unread_output\n"
         "with unread_output(): raise OSError(28, 'No space left on device')"
     )
     run = [sys.executable, "-c", code]
