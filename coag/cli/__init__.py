@@ -5,7 +5,7 @@ that is imported when the command is run. What the user got wrong is said in one
 standard error with exit code 2; a traceback is a fault of ours.
 """
 
-from ._app import app, main
-from ._command import as_typed, coag_command
+from .app import app, main
+from .command import as_typed, coag_command
 
 __all__ = ["app", "main", "coag_command", "as_typed"]

@@ -4,6 +4,6 @@ Commands are declared in `_app`, quick to import; what they do is in modules tha
 one is run. What records say is untrusted: characters that do not show are written out.
 """
 
-from ._app import app
+from .app import app
 
 __all__ = ["app"]

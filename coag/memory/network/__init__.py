@@ -16,10 +16,18 @@ memory", Journal of Verbal Learning and Verbal Behavior 22).
 with them. `AssociativeStore` puts one beside any `RecordStore` and lets recall follow it.
 """
 
-from ._entities import entities_of, entity_named
-from ._network import DEFAULT_LIMITS, Neighbour, NetworkLimits, SemanticNetwork
-from ._spreading import Activation, Links, spread
-from ._store import Associating, Association, AssociativeStore
+from .network import (
+    DEFAULT_LIMITS,
+    Activation,
+    Links,
+    Neighbour,
+    NetworkLimits,
+    SemanticNetwork,
+    entities_of,
+    entity_named,
+    spread,
+)
+from .store import Associating, Association, AssociativeStore
 
 __all__ = [
     "SemanticNetwork",

@@ -7,14 +7,11 @@ does: another text is another record in the old one's place, with that person as
 `examine_memory` tells what there is, and whether records, links and the index of words agree.
 """
 
-from ._correcting import Correction, amended, corrected
-from ._export import Exported, export_lines, export_records, header_of
-from ._health import Finding, Health, IndexHealth, examine_memory
-from ._import import OnConflict, check_import, import_records
-from ._lineage import Family, family_of, resting_on
-from ._lines import FORMAT, Header
-from ._mending import mend_chains
-from ._outcome import Imported, Refused, TransferError
+from .correcting import Correction, Family, amended, corrected, family_of, mend_chains, resting_on
+from .export import Exported, export_lines, export_records, header_of
+from .health import Finding, Health, IndexHealth, examine_memory
+from .importing import OnConflict, check_import, import_records
+from .lines import FORMAT, Header, Imported, Refused, TransferError
 
 __all__ = [
     "export_records",

@@ -6,10 +6,18 @@ source, its fields. It can be thrown away at any time and made anew from the rec
 written is journalled, so that an interrupted write is found and mended at the next opening.
 """
 
-from ._entries import Entry, Leaf, leaf_of, same_entry, shelf_of
-from ._errors import LexiconError
-from ._lexicon import LexicalHit, Lexicon, throw_away
-from ._words import indexed_text, query_words, without_names
+from .lexicon import LexicalHit, Lexicon, throw_away
+from .rows import (
+    Entry,
+    Leaf,
+    LexiconError,
+    indexed_text,
+    leaf_of,
+    query_words,
+    same_entry,
+    shelf_of,
+    without_names,
+)
 
 __all__ = [
     "Lexicon",

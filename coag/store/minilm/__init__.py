@@ -6,6 +6,6 @@ memory that onnxruntime runs in whole numbers. The vocabulary is that of BERT (`
 Apache License 2.0, The Google AI Language Team Authors).
 """
 
-from ._embedder import MiniLmEmbedder
+from .embedder import MiniLmEmbedder
 
 __all__ = ["MiniLmEmbedder"]

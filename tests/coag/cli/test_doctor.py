@@ -12,7 +12,7 @@ import pytest
 from kits.fake_server import FakeServer, openai_text
 from kits.model_servers import rewriting, sound, without
 
-from coag.cli._doctor import _code  # pyright: ignore[reportPrivateUsage] - what it advises to write
+from coag.cli.doctor import _code  # pyright: ignore[reportPrivateUsage] - what it advises to write
 from coag.doctor import Installation, Recommendation, Report, check_versions
 from coag.schema import Rung, TokenUsage
 
@@ -168,7 +168,7 @@ def old_openai(monkeypatch: pytest.MonkeyPatch) -> str:
     here = Installation.here()
     facts = replace(here, versions={**here.versions, "openai": "0.1"})
     report = check_versions(facts)
-    monkeypatch.setattr("coag.cli._doctor.check_versions", lambda: report)
+    monkeypatch.setattr("coag.cli.doctor.check_versions", lambda: report)
     return next(check.bounds for check in report.packages if check.name == "openai")
 
 

@@ -13,7 +13,7 @@ from typing import IO, Any
 import pytest
 
 import coag
-from coag.cli import _follow
+from coag.cli import log as _follow
 from coag.schema import Note, SteppingClock
 from coag.tracing import Redactor, RunFolder, open_trace
 

@@ -13,7 +13,7 @@ from typing import Protocol
 import pytest
 from kits.foragers import foraged
 
-from coag.cli._results import result_beside
+from coag.cli.runs import result_beside
 from coag.tracing import RunFolder
 
 

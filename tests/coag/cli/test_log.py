@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from autogen_core.tools import FunctionTool
 
-from coag.cli._log import show_run
+from coag.cli.log import show_run
 from coag.compat import ConstrainedWorkbench
 from coag.schema import (
     ENTRY,
@@ -392,7 +392,7 @@ def test_whoever_breaks_off_a_list_that_does_not_follow_leaves_it(
         yield from islice(read_trace(path), 1)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("coag.cli._log.read_trace", broken_off)
+    monkeypatch.setattr("coag.cli.log.read_trace", broken_off)
     with pytest.raises(KeyboardInterrupt):
         show_run(
             str(coag_run.path), Path("logs"), cycle=None, phase=None, as_json=False, follow=False

@@ -15,7 +15,7 @@ from kits.brains import brain, respond
 from kits.remembered import remembered
 
 from coag import CoagAgent, LongTermMemory
-from coag.cli._lines import RunLines
+from coag.cli.log import RunLines
 from coag.context import AssistantState, Budgets, CoagContext
 from coag.schema import MemoryKind, RecalledRecord, RetrievalOutcome, ScoreParts
 from coag.store import HashEmbedder, InMemoryStore

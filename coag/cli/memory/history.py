@@ -1,0 +1,281 @@
+"""Commands that tell how a record came to be, and how a memory is."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict
+from datetime import datetime
+from pathlib import Path
+
+from rich.table import Table
+from rich.text import Text
+
+from coag.memory import held_when
+from coag.memory.transfer import Family, Health, examine_memory, family_of, mend_chains
+from coag.schema import MemoryKind, Record
+from coag.store import DEFAULT_RANKING, ReembedUnfinished, Search, short_id, unfinished_reembedding
+from coag.store.lexicon import throw_away
+
+from .log import Done, done_to, lowered_by, note
+from .looking import marks_of, origin_line, write_json
+from .place import (
+    DIM,
+    NothingFoundError,
+    Place,
+    day,
+    line,
+    minute,
+    opened,
+    run,
+    screen,
+    tell,
+    the_record,
+)
+
+# ---- `coag memory history` ----
+
+
+_VERBS = {
+    "edited": "edited",
+    "forgot": "forgotten",
+    "revoked": "revoked",
+    "imported": "imported",
+    "forgot_scope": "forgotten with its scope",
+    "reembedded": "re-embedded",
+    "mended": "mended",
+}
+
+
+def show_history(place: Place, name: str, *, scope: str | None, as_json: bool) -> None:
+    """Prints what a record has to do with others, and what people did to it.
+
+    Raises:
+        CoagError: The memory cannot be read, or the name is not one record's.
+    """
+
+    async def found() -> Family:
+        async with opened(place) as store:
+            try:
+                record = await the_record(store, name, scope)
+            except NothingFoundError as error:
+                done = done_to(place, name)
+                if not done:
+                    raise
+                told = [str(error), *(f"  {_deed(one, name)}" for one in done)]
+                raise NothingFoundError("\n".join(told)) from error
+            return await family_of(store, record)
+
+    family = run(found())
+    done = done_to(place, family.record.id)
+    if as_json:
+        write_json([json.dumps(_as_json(family, done), ensure_ascii=False)])
+        return
+    console = screen()
+    for text in _lines(family, done):
+        console.print(text, soft_wrap=True)
+
+
+def _lines(family: Family, done: list[Done]) -> Iterator[Text]:
+    own = family.record.id
+    yield _head("in its place, oldest first")
+    for held in held_when(family.chain):
+        times = (held.since, held.until)
+        yield _row(held.record, times, current=held.record.id == own)
+    yield from _part("concluded from", map(_row, family.sources))
+    for name in family.lost:
+        yield Text(f"  {short_id(name)} (it is gone)", style="yellow")
+    yield from _part("concluded from it", map(_row, family.derived))
+    yield from _part("says otherwise", map(_row, family.contradicts))
+    yield from _part("where it comes from", (_item(origin_line(one)) for one in family.origins))
+    yield from _part("changed by hand", (_item(_deed(one, own)) for one in done))
+
+
+def _row(
+    record: Record,
+    times: tuple[datetime | None, datetime | None] | None = None,
+    *,
+    current: bool = False,
+) -> Text:
+    """A record in a line, with when it held, if that is told."""
+    mark = marks_of(record)
+    text = Text(">" if current else " ", style="bold").append(" ")
+    text.append(f"{short_id(record.id)} {day(record.created_at)} ", style="cyan")
+    text.append(f"{mark} " if mark else "", style="yellow")
+    text.append(line(record.text))
+    fact = record.fact
+    if times is None and fact is not None:
+        times = (fact.valid_from, fact.valid_until)
+    if times is not None and any(times):
+        since = minute(times[0]) if times[0] else "…"
+        until = minute(times[1]) if times[1] else "now"
+        text.append(f" ({since} to {until})", style=DIM)
+    return text
+
+
+def _deed(done: Done, name: str) -> str:
+    reason = f": {done.reason}" if done.reason else ""
+    gone = any(one.startswith(name) for one in done.records)
+    verb = _VERBS[done.action]
+    if done.action == "mended":
+        verb = "made to hold again"
+    elif any(one.startswith(name) for one in lowered_by(done)):
+        verb = f"what {done.details.get('source')} said of it was taken back"
+    elif not gone:
+        verb = "restored by a revocation"
+    return line(f"{verb} {minute(done.at)} by {done.by}{reason}".rstrip("."))
+
+
+def _part(title: str, lines: Iterable[Text]) -> Iterator[Text]:
+    """A part with its lines, if it has any."""
+    rows = list(lines)
+    if rows:
+        yield _head(title)
+        yield from rows
+
+
+def _head(title: str) -> Text:
+    return Text(title, style="bold")
+
+
+def _item(text: str) -> Text:
+    return Text(f"  {line(text)}")
+
+
+def _moment(moment: datetime | None) -> str | None:
+    return None if moment is None else moment.isoformat()
+
+
+def _as_json(family: Family, done: list[Done]) -> dict[str, object]:
+    def dumped(records: Iterable[Record]) -> list[object]:
+        return [record.model_dump(mode="json") for record in records]
+
+    return {
+        "record": family.record.model_dump(mode="json"),
+        "chain": dumped(family.chain),
+        "held": [
+            {"id": one.record.id, "since": _moment(one.since), "until": _moment(one.until)}
+            for one in held_when(family.chain)
+        ],
+        "derived_from": dumped(family.sources),
+        "gone": list(family.lost),
+        "derived": dumped(family.derived),
+        "contradicts": dumped(family.contradicts),
+        "origins": [origin.model_dump(mode="json") for origin in family.origins],
+        "done": [one.model_dump(mode="json") for one in done],
+    }
+
+
+# ---- `coag memory stats`: how a memory is ----
+
+
+_SOUND, _UNSOUND = 0, 1
+_MOST_ROWS = 10
+
+
+def show_stats(place: Place, *, mend: bool, as_json: bool) -> int:
+    """Prints a table of how a memory is, and a verdict; gives the exit code.
+
+    Raises:
+        CoagError: The memory cannot be read.
+    """
+    health = run(_examined(place))
+    if mend and health.index is not None and not health.index.sound:
+        throw_away(Path(health.index.file))
+        run(_recalled_once(place))
+        tell("The index of words was made anew.", DIM)
+        health = run(_examined(place))
+    if mend and not health.healthy:
+        restored = run(_chains_mended(place))
+        if restored:
+            note(place, "mended", by="person", records=restored)
+            tell(f"{len(restored)} record(s) hold again.", DIM)
+            health = run(_examined(place))
+    begun = run(unfinished_reembedding(place.store))
+    if as_json:
+        told = {
+            "healthy": health.healthy,
+            "verdict": health.verdict,
+            "reembedding": None if begun is None else {**asdict(begun), "notice": _notice(begun)},
+        }
+        write_json([json.dumps({**health.model_dump(mode="json"), **told}, ensure_ascii=False)])
+    else:
+        _print(health)
+        if begun is not None:
+            tell(_notice(begun), "yellow")
+    return _SOUND if health.healthy else _UNSOUND
+
+
+async def _examined(place: Place) -> Health:
+    async with opened(place) as store:
+        return await examine_memory(store)
+
+
+def _notice(begun: ReembedUnfinished) -> str:
+    """What to say of a re-embedding that was begun and is not done."""
+    name = line(begun.embedder, 100)
+    return (
+        f"A re-embedding is half way: {begun.done:,} of {begun.records:,} record(s) have vectors "
+        f"of {name}. `coag memory reembed --to {name}` goes on, `coag memory reembed --abandon` "
+        "gives it up."
+    )
+
+
+async def _chains_mended(place: Place) -> tuple[str, ...]:
+    async with opened(place) as store:
+        return await mend_chains(store)
+
+
+async def _recalled_once(place: Place) -> None:
+    """The first recall makes an index that is missing."""
+    async with opened(place) as store:
+        search = Search(text="anything", kind=MemoryKind.EPISODIC, ranking=DEFAULT_RANKING)
+        await store.search(search)
+
+
+def _print(health: Health) -> None:
+    console = screen()
+    table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
+    table.add_column(style=DIM, no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, value in _rows(health):
+        table.add_row(name, Text(value))
+    console.print(table)
+    for finding in health.findings:
+        mark, style = ("BAD  ", "bold red") if finding.level == "bad" else ("look ", "yellow")
+        text = Text(mark, style=style).append(line(finding.text, 600), "default")
+        console.print(text, soft_wrap=True)
+    console.print(Text(health.verdict, style="green" if health.healthy else "bold red"))
+
+
+def _rows(health: Health) -> Iterator[tuple[str, str]]:
+    yield "records", f"{health.episodic + health.semantic:,}"
+    yield "  episodic", f"{health.episodic:,}"
+    yield "  semantic", f"{health.semantic:,}"
+    yield "superseded", f"{health.superseded:,}"
+    for title, counts in (
+        ("scopes", {name: sum(kinds.values()) for name, kinds in health.scopes.items()}),
+        ("types", health.types),
+        ("trust", health.trust),
+    ):
+        yield title, _counted(counts)
+    yield "contradictions", f"{health.contradictions:,} open"
+    yield "duplicates", f"{health.duplicates:,}"
+    if health.oldest is not None and health.newest is not None:
+        yield "oldest, newest", f"{minute(health.oldest)}, {minute(health.newest)}"
+    if health.embedder is not None:
+        yield "embedder", f"{health.embedder}, {health.dimension} numbers"
+    if health.size is not None:
+        yield "on disk", f"{health.size / 1_000_000:,.1f} MB"
+    index = health.index
+    if index is not None:
+        state = "in line" if index.sound else "NOT in line"
+        yield "index of words", f"{state}: {index.records:,} records, {index.pending} pending"
+
+
+def _counted(counts: dict[str, int]) -> str:
+    found = [(name, count) for name, count in counts.items() if count]
+    shown = [f"{line(name, 40)} {count:,}" for name, count in found[:_MOST_ROWS]]
+    if len(found) > _MOST_ROWS:
+        shown.append(f"… and {len(found) - _MOST_ROWS} more")
+    return ", ".join(shown) or "none"

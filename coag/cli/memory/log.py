@@ -1,0 +1,120 @@
+"""What people did to a memory, in a file beside it: one JSON object a line, only ever appended.
+
+Traces belong to runs, and a person's change to none; so it is written here. It names records by
+their ids and never repeats what they say, so that what is forgotten is forgotten here, too.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any, Literal, cast
+
+from pydantic import Field, ValidationError
+
+from coag.errors import RecordStoreError
+from coag.schema import Moment, SystemClock, Value
+
+from .place import Place
+
+LOG_FILE = "memory-log.jsonl"
+
+Action = Literal["edited", "forgot", "forgot_scope", "revoked", "imported", "reembedded", "mended"]
+
+
+class Done(Value):
+    """Something that a person did to a memory."""
+
+    at: Moment
+    action: Action
+    by: str
+    """Who, as they said."""
+    records: tuple[str, ...] = ()
+    """Ids of the records that it was done to; the one that was named comes first."""
+    reason: str = ""
+    details: dict[str, Any] = Field(default_factory=dict)
+    """What else there is to tell, by the sort of action."""
+
+
+def note(
+    place: Place,
+    action: Action,
+    *,
+    by: str,
+    records: tuple[str, ...] = (),
+    reason: str = "",
+    details: Mapping[str, Any] | None = None,
+) -> bool:
+    """Appends what was done to the memory's log; False at a server, which has none.
+
+    Raises:
+        RecordStoreError: If it cannot be written; what was done stays done.
+    """
+    if place.folder is None:
+        return False
+    done = Done(
+        at=SystemClock().now(),
+        action=action,
+        by=by,
+        records=records,
+        reason=reason,
+        details=dict(details or {}),
+    )
+    path = place.folder / LOG_FILE
+    try:
+        with open(path, "ab", opener=_owners) as file:
+            file.write((done.model_dump_json() + "\n").encode())
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        raise RecordStoreError(
+            f"It is done, but could not be noted in {str(path)!r}: {error.strerror or error}."
+        ) from error
+    return True
+
+
+def done_to(place: Place, name: str) -> list[Done]:
+    """What people did to a record, oldest first; lines that are damaged are passed over.
+
+    Args:
+        place: Whose log to look into.
+        name: The record's id or the beginning of it.
+
+    Raises:
+        RecordStoreError: If the log cannot be read.
+    """
+    if place.folder is None:
+        return []
+    path, found = place.folder / LOG_FILE, list[Done]()
+    try:
+        lines = path.read_bytes().splitlines() if path.is_file() else []
+    except OSError as error:
+        raise RecordStoreError(f"{str(path)!r} cannot be read: {error.strerror}.") from error
+    for line in lines:
+        try:
+            done = Done.model_validate_json(line)
+        except ValidationError:
+            continue
+        if any(one.startswith(name) for one in (*done.records, *_touched(done))):
+            found.append(done)
+    return found
+
+
+def lowered_by(done: Done) -> list[str]:
+    """Ids of the records that a revocation left without the word of one of their sources."""
+    return _ids(done, "lowered")
+
+
+def _touched(done: Done) -> list[str]:
+    """Ids of the records that stayed and that a revocation made hold again or trusted less."""
+    return [*_ids(done, "restored"), *lowered_by(done)]
+
+
+def _ids(done: Done, detail: str) -> list[str]:
+    told = done.details.get(detail)
+    names = cast("list[Any]", told) if isinstance(told, list) else []
+    return [one for one in names if isinstance(one, str)]
+
+
+def _owners(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)

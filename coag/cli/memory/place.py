@@ -1,0 +1,393 @@
+"""What commands on memories have in common: the place, its records, questions."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+import time
+import unicodedata
+from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.text import Text
+
+from coag.errors import ConfigurationError, EmbedderMismatchError
+from coag.schema import MemoryKind, RecalledRecord, Record
+from coag.store import (
+    DEFAULT_RANKING,
+    LTM_FOLDER,
+    RECORDS_FILE,
+    SHORT_ID_LENGTH,
+    RecordStore,
+    Search,
+    StoreConfig,
+    WordLlamaEmbedder,
+    embedder_of,
+    holds_records,
+    parse_where,
+    plan_reembedding,
+    ranked,
+    short_id,
+)
+
+# ---- Texts of records for a terminal: what does not show is written out ----
+
+
+_JOINERS = "\u200c\u200d"
+"""Invisible, and part of how Persian and emoji are written."""
+_UNSHOWN = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
+DIM = "bright_black"
+
+
+def visible(text: str) -> str:
+    """A foreign text in which no character steers a terminal, turns the writing or hides."""
+    if text.isprintable():
+        return text
+    return "".join(map(_shown, text))
+
+
+def line(text: str, limit: int = 300) -> str:
+    """The beginning of a foreign text on one line."""
+    whole = " ".join(visible(text).split())
+    return whole if len(whole) <= limit else f"{whole[:limit]} [… {len(whole) - limit} more]"
+
+
+def day(moment: datetime) -> str:
+    """A date, for tables."""
+    return f"{moment:%Y-%m-%d}"
+
+
+def minute(moment: datetime) -> str:
+    """A point in time."""
+    return f"{moment:%Y-%m-%d %H:%M}{'Z' if not moment.utcoffset() else f'{moment:%z}'}"
+
+
+def screen(*, errors: bool = False) -> Console:
+    """Where a command prints; nothing in a text is markup."""
+    return Console(stderr=errors, highlight=False, markup=False, emoji=False)
+
+
+def cell(text: str, style: str = "", limit: int = 300) -> Text:
+    """One cell of a table, cut by the table where it is too long."""
+    return Text(line(text, limit), style=style, no_wrap=True, overflow="ellipsis")
+
+
+def _shown(sign: str) -> str:
+    if sign in "\n\t" or sign in _JOINERS:
+        return sign
+    hidden = unicodedata.category(sign) in _UNSHOWN or 0xE0100 <= ord(sign) <= 0xE01EF
+    return f"<U+{ord(sign):04X}>" if hidden else sign
+
+
+# ---- Where a memory is, and how it is opened for a command ----
+
+
+_T = TypeVar("_T")
+
+_NOTHING = 1
+"""Exit code where nothing was found."""
+
+
+class NothingFoundError(Exception):
+    """There is no such record; the message says so to a person."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where a memory is."""
+
+    store: Path | str
+    """The folder or the address of its records."""
+    folder: Path | None
+    """The folder beside them, with procedures and the memory's log; None at a server."""
+    embedder: str | None
+    """Name of the embedder that it was made with, as a person gave it; None to find that out."""
+
+    @property
+    def shown(self) -> str:
+        """Where the records are, for a person."""
+        return str(self.store)
+
+
+def place_of(memory: str | None, embedder: str | None, *, make: bool = False) -> Place:
+    """The place that options name.
+
+    Args:
+        memory: A folder or a URL.
+        embedder: Name of an embedder; None for the default one.
+        make: Whether it need not be there yet.
+
+    Raises:
+        ConfigurationError: If none is named, or there is no memory.
+    """
+    if not memory or not memory.strip():
+        raise ConfigurationError(
+            "Which memory? Give --memory FOLDER, what the agent was given as memory=, or a Chroma "
+            "server's http://HOST:PORT; or set COAG_MEMORY."
+        )
+    if "://" in memory:
+        return Place(store=memory, folder=None, embedder=embedder)
+    folder = Path(memory).expanduser()
+    inner = folder / LTM_FOLDER
+    if holds_records(folder) and holds_records(inner):
+        raise ConfigurationError(
+            f"There are two memories: one in {str(folder)!r} itself and one in {str(inner)!r}. "
+            f"Name {str(inner)!r} for that one; move the other one's files into a folder of their "
+            "own to read it."
+        )
+    if holds_records(folder):  # the records' own folder
+        beside = folder.parent if folder.name == LTM_FOLDER else folder
+        return Place(store=folder, folder=beside, embedder=embedder)
+    if not make and not holds_records(inner):
+        raise ConfigurationError(
+            f"There is no memory in {str(folder)!r}. Neither {str(inner)!r}, where an agent that "
+            f"was given memory= has it, nor {str(folder)!r} itself has a {RECORDS_FILE}."
+        )
+    return Place(store=inner, folder=folder, embedder=embedder)
+
+
+@asynccontextmanager
+async def opened(place: Place) -> AsyncGenerator[RecordStore]:
+    """The records of a place, while a command works with them.
+
+    Raises:
+        ConfigurationError: If another embedder made them, or there is no such embedder.
+        RecordStoreError: If they cannot be reached.
+    """
+    store = await _opened(place)
+    try:
+        yield store
+    finally:
+        await store.close()
+
+
+async def _opened(place: Place) -> RecordStore:
+    """The store with the embedder that it was made with, if that is one of coag's."""
+    name = place.embedder or WordLlamaEmbedder.name
+    store = StoreConfig(location=str(place.store), embedder=name).open()
+    try:
+        await store.count(MemoryKind.EPISODIC)
+    except EmbedderMismatchError as error:
+        await store.close()
+        made_with = await _made_with(place, error)
+        return StoreConfig(location=str(place.store), embedder=made_with).open()
+    except BaseException:
+        await store.close()
+        raise
+    return store
+
+
+async def _made_with(place: Place, error: EmbedderMismatchError) -> str:
+    """Name of the one embedder whose vectors a place holds; the error if it is not to be had."""
+    if place.embedder is not None:
+        raise error
+    plan = await plan_reembedding(place.store, embedder_of(WordLlamaEmbedder.name))
+    if len(plan.made_with) != 1:
+        raise error
+    return plan.made_with[0]
+
+
+def run(work: Coroutine[object, object, _T]) -> _T:
+    """Does a command's work; where nothing was found, says so and leaves with exit code 1."""
+    try:
+        return asyncio.run(work)
+    except NothingFoundError as error:
+        for one in str(error).splitlines():
+            indent = " " * (len(one) - len(one.lstrip(" ")))
+            typer.echo(indent + line(one, 600), err=True)
+        raise typer.Exit(_NOTHING) from error
+
+
+_DECLINED = 1
+_SECONDS = 5.0
+"""Between two lines of progress where there is no terminal."""
+
+
+def tell(text: str, style: str = "") -> None:
+    """A line for a person, beside what a program reads."""
+    screen(errors=True).print(Text(text, style=style), soft_wrap=True)
+
+
+def check_can_ask(*, yes: bool) -> None:
+    """Refuses where nobody can be asked.
+
+    Raises:
+        ConfigurationError: If there is no terminal, and no yes was given.
+    """
+    if not yes and not sys.stdin.isatty():
+        raise ConfigurationError(
+            "This changes the memory and asks first, but there is no terminal to ask at; nothing "
+            "was changed. Add --yes to do it without being asked."
+        )
+
+
+def ask(question: str, *, yes: bool) -> None:
+    """Goes on only after a yes; else leaves with exit code 1.
+
+    Raises:
+        ConfigurationError: If nobody can be asked.
+    """
+    check_can_ask(yes=yes)
+    if not yes and not typer.confirm(question, err=True):
+        tell("Nothing was changed.")
+        raise typer.Exit(_DECLINED)
+
+
+@contextmanager
+def shown_progress(what: str, total: int | None) -> Generator[Callable[[int], None]]:
+    """Something to tell how far it is; a line now and then without a terminal."""
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )
+    console = screen(errors=True)
+    with Progress(
+        *columns, console=console, transient=True, disable=not console.is_terminal
+    ) as bar:
+        task = bar.add_task(what, total=total)
+        last = time.monotonic()
+
+        def show(done: int) -> None:
+            nonlocal last
+            bar.update(task, completed=done)
+            if not console.is_terminal and time.monotonic() - last >= _SECONDS:
+                last = time.monotonic()
+                tell(f"{what}: {done:,}" + ("" if total is None else f" of {total:,}"))
+
+        yield show
+
+
+# ---- Which records a person means ----
+
+
+_MANY = 20
+"""Records of one short id that are told apart."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chosen:
+    """Filters as options give them."""
+
+    scopes: tuple[str, ...] | None
+    kinds: tuple[MemoryKind, ...]
+    superseded: bool
+    where: Mapping[str, Any]
+    limit: int
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        scope: str | None,
+        kind: str | None,
+        type_: str | None,
+        source: str | None,
+        trust: str | None,
+        superseded: bool,
+        where: str | None,
+        limit: int,
+    ) -> Chosen:
+        """The filters that options stand for.
+
+        Raises:
+            ConfigurationError: If `where` is no filter.
+        """
+        fields = {"type": type_, "source": source, "trust": trust}
+        parts: list[Mapping[str, Any]] = [
+            {name: str(value)} for name, value in fields.items() if value is not None
+        ]
+        if where is not None:
+            parts.append(_filter(where))
+        return cls(
+            scopes=None if scope is None else (scope,),
+            kinds=tuple(MemoryKind) if kind is None else (MemoryKind(kind),),
+            superseded=superseded,
+            where={"$and": parts} if len(parts) > 1 else (parts[0] if parts else {}),
+            limit=limit,
+        )
+
+    async def found(
+        self, store: RecordStore, text: str | None, *, k: int, min_score: float | None = None
+    ) -> list[RecalledRecord]:
+        """The best of them for a text, or for None the newest."""
+        hits: list[RecalledRecord] = []
+        for kind in self.kinds:
+            search = Search(
+                text=text,
+                kind=kind,
+                k=k,
+                scopes=self.scopes,
+                where=self.where or None,
+                min_score=min_score,
+                include_superseded=self.superseded,
+                ranking=None if text is None else DEFAULT_RANKING,
+            )
+            hits += await store.search(search)
+        return ranked(hits, k)
+
+
+async def the_record(store: RecordStore, name: str, scope: str | None) -> Record:
+    """The record that a person means by an id or the beginning of one.
+
+    Raises:
+        NothingFoundError: If there is none.
+        ConfigurationError: If the name is too short, or several records are meant.
+    """
+    if len(name) < SHORT_ID_LENGTH:
+        raise ConfigurationError(
+            f"{name!r} is too short for an id; give at least its first {SHORT_ID_LENGTH} "
+            "characters, as `coag memory ls` shows them."
+        )
+    found: list[Record] = []
+    for kind in MemoryKind:
+        search = Search(
+            text=None,
+            kind=kind,
+            k=_MANY,
+            scopes=None if scope is None else (scope,),
+            where={"short_id": short_id(name)},
+            include_superseded=True,
+        )
+        hits = await store.search(search)
+        found += [hit.record for hit in hits if hit.record.id.startswith(name)]
+    if not found:
+        within = "" if scope is None else f" in scope {scope!r}"
+        raise NothingFoundError(f"There is no record {name!r}{within}.")
+    if len(found) > 1:
+        named = ", ".join(f"{one.id} (scope {one.scope!r})" for one in found)
+        raise ConfigurationError(f"{name!r} begins the ids of several records: {named}.")
+    return found[0]
+
+
+async def no_scope(store: RecordStore, name: str) -> str | None:
+    """What to say if no record is of a scope, with those that there are; None if some is."""
+    known: set[str] = set()
+    async for records in store.scan():
+        known.update(record.scope for record in records)
+    if name in known:
+        return None
+    shown = ", ".join(map(repr, sorted(known)[:_MANY]))
+    more = f" and {len(known) - _MANY} more" if len(known) > _MANY else ""
+    return f"There is no scope {name!r}. There are: {shown}{more}."
+
+
+def _filter(where: str) -> Mapping[str, Any]:
+    try:
+        parsed: object = json.loads(where)
+        parse_where(cast("Mapping[str, Any]", parsed))
+    except ValueError as error:
+        raise ConfigurationError(
+            f"--where {where!r} is no filter: {str(error).rstrip('.')}. It is JSON such as "
+            '{"type": "obstacle", "x": {"$gte": 1}}.'
+        ) from error
+    return cast("Mapping[str, Any]", parsed)

@@ -1,0 +1,286 @@
+"""Which runs a command means, and what it knows of their domain."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import Any, cast
+
+from rich.console import Console
+from rich.text import Text
+
+from coag.errors import ConfigurationError, TraceError, UnknownNameError
+from coag.proof import Domain
+from coag.schema import Imported, cleaned, escaped_json, one_line
+from coag.tracing import (
+    ProblemKind,
+    RunFolder,
+    TraceProblem,
+    find_run,
+    first_asked,
+    list_runs,
+    read_run,
+    read_trace,
+)
+
+from .command import as_typed, coag_command
+
+# ---- The domain that a person names for a command ----
+
+
+def domain_of(name: str | None) -> Domain | None:
+    """The domain under an import name.
+
+    Raises:
+        ConfigurationError: There is none.
+    """
+    if name is None:
+        return None
+    if ":" not in name:
+        raise ConfigurationError(
+            f"--domain takes an import name, module:Class, not {name!r}; "
+            "e.g. case_study.faults:VacuumDomain."
+        )
+    found: object = Imported(name=name).get()
+    if isinstance(found, type) and issubclass(found, Domain):
+        return found()
+    if not isinstance(found, Domain):
+        raise ConfigurationError(f"{name!r} is no coag.proof.Domain.")
+    return found
+
+
+# ---- What actions brought back, in a few words that two runs can be compared by ----
+
+
+_LONGEST = 160
+"""Characters of a result that are shown."""
+
+
+def result_beside(result: str, *others: str) -> str:
+    """A result, cleaned and cut, beside others that it is compared with.
+
+    Of a JSON object, the fields in which it differs from the first of the others that is one and
+    differs; where there is none, its end, as the beginning is mostly alike. What stands behind an
+    object is left out. Of a text the beginning.
+
+    Args:
+        result: What came back.
+        others: What came back elsewhere: in the other run, in the cycle before.
+    """
+    ours = None if len(result) <= _LONGEST else _object(result)
+    if ours is None:
+        return one_line(result, _LONGEST)
+    for theirs in filter(None, map(_object, others)):
+        different = [
+            f"{name}: {value}" for name, value in ours.items() if theirs.get(name) != value
+        ]
+        if different:
+            return one_line(", ".join(different), _LONGEST)
+    line = one_line(", ".join(f"{name}: {value}" for name, value in ours.items()), len(result) * 2)
+    cut = len(line) - _LONGEST
+    return line if cut <= 0 else f"[{cut} more …] {line[-_LONGEST:]}"
+
+
+def _object(text: str) -> dict[str, str] | None:
+    """The fields of the JSON object that a text begins with, each as JSON; None without one."""
+    try:
+        parsed, _ = json.JSONDecoder().raw_decode(text.lstrip())
+    except (ValueError, RecursionError):
+        return None
+    return _fields(cast("dict[str, Any]", parsed)) if isinstance(parsed, dict) else None
+
+
+def _fields(parsed: dict[str, Any]) -> dict[str, str]:
+    """The fields, those of objects within by their own; no deeper than that."""
+    found: dict[str, str] = {}
+    for name, value in parsed.items():
+        if isinstance(value, dict):
+            within = cast("dict[str, Any]", value)
+            found |= {f"{name}.{key}": _json(one) for key, one in within.items()}
+        else:
+            found[name] = _json(value)
+    return found
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+# ---- Which runs there are, and which one a person means ----
+
+
+_NAMED = 10
+"""How many runs an error names at most."""
+_CHANGED = 2
+"""Changed lines after which no more are looked for."""
+_LONGEST_MODEL = 25
+"""Characters of a model's name; with an id of ours, all but what was asked keeps within 80."""
+_SHORTEST_GOAL = 24
+"""Characters of what was asked that are shown at least, however narrow the terminal is."""
+
+
+def show_runs(logs: Path, *, as_json: bool) -> None:
+    """Prints which runs there are, oldest first, under the folders that they lie in.
+
+    Args:
+        logs: The folder of all runs.
+        as_json: Print each run's `run.json` on a line, instead of a list.
+
+    Raises:
+        ConfigurationError: If there is no such folder.
+        TraceError: With `as_json`, if a run's `run.json` cannot be read.
+    """
+    runs = list(list_runs(logs))
+    if as_json:
+        for folder in runs:
+            sys.stdout.write(escaped_json(read_run(folder.path).model_dump_json()) + "\n")
+        return
+    console = Console(highlight=False, markup=False, emoji=False)
+    if not runs:
+        console.print(Text(f"There are no runs in {cleaned(str(logs))} yet."))
+        return
+    for line in _listing(runs, logs, console.width):
+        console.print(line, soft_wrap=True)
+
+
+def runs_below(name: str, logs: Path) -> Path | None:
+    """The folder of this name that holds runs and is none itself, if there is one.
+
+    Args:
+        name: A path, or the name of a folder in `logs`.
+        logs: The folder of all runs.
+    """
+    for folder in (Path(name), logs / name):
+        is_folder = bool(name) and folder.is_dir() and not RunFolder(folder).exists
+        if is_folder and next(list_runs(folder), None) is not None:
+            return folder
+    return None
+
+
+def found_run(name: str, logs: Path) -> RunFolder:
+    """The run that a person means, as `coag.tracing.find_run` finds it.
+
+    Where `latest` is a fork, says so on standard error: it may not be the run that is meant.
+
+    Raises:
+        UnknownNameError: If no run is meant.
+        ConfigurationError: If several are meant (tells where each lies), or there is no folder
+            of logs.
+        TraceError: For `latest`, if a run's `run.json` is damaged.
+    """
+    try:
+        found = find_run(name, logs)
+        if name == "latest":
+            _tell_fork(found)
+        return found
+    except UnknownNameError:
+        raise
+    except ConfigurationError as error:
+        if not logs.is_dir():
+            raise
+        several = [run.path for run in list_runs(logs) if run.path.name.startswith(name)]
+        if not several:
+            raise
+        named = [str(path.relative_to(logs)) for path in several[-_NAMED:]]
+        if len(several) > _NAMED:
+            named.append(f"… and {len(several) - _NAMED} others")
+        raise ConfigurationError(
+            f"Several runs in {str(logs)!r} begin with {name!r}: {', '.join(named)}. "
+            "Give more of the name, or the run's folder."
+        ) from error
+
+
+def _tell_fork(folder: RunFolder) -> None:
+    parent = read_run(folder.path).parent
+    if parent is not None:
+        told = f"latest is {folder.path.name}, a fork of {parent.run} at {parent.cycle}."
+        _warn(f"{told}{parent.phase}.")
+
+
+def warn_if_changed(folder: RunFolder) -> None:
+    """Says on standard error, in one line, that a trace was changed, or that it is torn.
+
+    Raises:
+        TraceError: If the trace cannot be read.
+    """
+    damage = Damage(folder)
+    for _ in read_trace(folder.trace_path, damage.take):
+        if damage.is_certain:
+            break
+    damage.warn()
+
+
+class Damage:
+    """What is wrong with a trace and can be borne, as it is found while it is read.
+
+    Args:
+        folder: The run.
+    """
+
+    def __init__(self, folder: RunFolder) -> None:
+        self._folder = folder
+        self._changed: list[TraceProblem] = []
+        self._torn: TraceProblem | None = None
+
+    def take(self, problem: TraceProblem) -> None:
+        """For `read_trace`."""
+        if problem.kind is ProblemKind.TRUNCATED:
+            self._torn = problem
+        elif not self.is_certain:
+            self._changed.append(problem)
+
+    @property
+    def is_certain(self) -> bool:
+        """True if what further lines hold does not change what is said."""
+        return len(self._changed) == _CHANGED
+
+    def warn(self) -> None:
+        """Says on standard error, in one line, that the trace was changed, or that it is torn."""
+        if self._changed:
+            first = f"line {self._changed[0].line}"
+            one = f"{first} does not fit its hash"
+            several = f"{first} and others do not fit their hashes"
+            _warn(
+                f"The trace was changed: {several if self.is_certain else one}. "
+                f"All about that: {coag_command()} verify {as_typed(self._folder.path)}"
+            )
+        elif self._torn is not None:
+            _warn(f"{self._torn.text}: the run was killed, or still goes on.")
+
+
+def _warn(text: str) -> None:
+    Console(stderr=True, highlight=False).print(
+        Text(one_line(text, 1_000), style="yellow"), soft_wrap=True
+    )
+
+
+def _listing(runs: Sequence[RunFolder], logs: Path, width: int) -> Iterator[Text]:
+    widest = max(len(cleaned(run.path.name)) for run in runs)
+    yield Text(f"  {'run':<{widest}} kind  started     state model, asked", style="bright_black")
+    for parent, group in groupby(runs, key=lambda run: run.path.parent):
+        if parent != logs:
+            yield Text(cleaned(str(parent.relative_to(logs))), style="bold")
+        for run in group:
+            yield _row(run, widest, width)
+
+
+def _row(folder: RunFolder, widest: int, width: int) -> Text:
+    """A run in one line; its id is for copying and never cut. What it was asked is."""
+    name = f"  {cleaned(folder.path.name):<{widest}} "
+    try:
+        info = read_run(folder.path)
+    except TraceError as error:
+        return Text(name + one_line(str(error)), style="red")
+    model = one_line(info.model, _LONGEST_MODEL * 10)
+    if len(model) > _LONGEST_MODEL:
+        model = model[: _LONGEST_MODEL - 1] + "…"
+    line = Text(f"{name}{info.kind:<5} {info.started_at:%m-%d %H:%M} ")
+    line.append("open  " if info.ended_at is None else "ended ", "" if info.ended_at else "yellow")
+    line.append(model)
+    room = max(width - line.cell_len - 2, _SHORTEST_GOAL)
+    goal = one_line(first_asked(folder), 10 * room)
+    shown = goal if len(goal) <= room else f"{goal[: room - 1]}…"
+    return line.append(f"  {shown}", "bright_black") if shown else line

@@ -1,0 +1,232 @@
+"""Correcting a memory by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from coag.memory import LongTermMemory, derived_levels, holding_again
+from coag.schema import Fact, Provenance, Record, Scalar
+from coag.store import RecordStore, check_metadata
+
+# ---- What a record has to do with others, looked up for a person ----
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Family:
+    """A record among those that it has to do with."""
+
+    record: Record
+    chain: tuple[Record, ...]
+    """What stood in its place before and since, oldest first, with the record itself."""
+    sources: tuple[Record, ...]
+    """What it was concluded from, as far as it is there."""
+    lost: tuple[str, ...]
+    """Ids of what it was concluded from and is gone."""
+    derived: tuple[Record, ...]
+    """What was concluded from it, directly."""
+    contradicts: tuple[Record, ...]
+    """What says otherwise."""
+    origins: tuple[Provenance, ...]
+    """Where its text came from, the first one first."""
+
+
+async def family_of(store: RecordStore, record: Record) -> Family:
+    """A record among those that it has to do with; reads the whole store once.
+
+    Raises:
+        RecordStoreError: If the store cannot be reached.
+    """
+    lineage = record.lineage
+    sources = await store.get(list(lineage.derived_from))
+    there = {source.id for source in sources}
+    derived: list[Record] = []
+    async for records in store.scan():
+        derived += [one for one in records if record.id in one.lineage.derived_from]
+    chain = await LongTermMemory(store, scope=record.scope).history(record.id)
+    return Family(
+        record=record,
+        chain=chain,
+        sources=tuple(sources),
+        lost=tuple(name for name in lineage.derived_from if name not in there),
+        derived=tuple(derived),
+        contradicts=tuple(await store.get(list(lineage.contradicts))),
+        origins=(record.provenance, *lineage.also_from),
+    )
+
+
+async def resting_on(
+    store: RecordStore, name: str, *, scopes: Sequence[str] | None = None
+) -> tuple[Record, ...]:
+    """All that was concluded from a record and from what was: what goes if it is revoked.
+
+    Reads the whole store once, and keeps the links of what was concluded from something.
+
+    Args:
+        store: Where they rest.
+        name: Id of the record; it is not part of the answer.
+        scopes: Whose records; None for everyone's.
+
+    Raises:
+        RecordStoreError: If the store cannot be reached.
+    """
+    sources: dict[str, tuple[str, ...]] = {}
+    async for records in store.scan(scopes=scopes):
+        concluded = (record for record in records if record.lineage.derived_from)
+        sources.update({record.id: record.lineage.derived_from for record in concluded})
+    _, *levels = derived_levels(name, sources)
+    return tuple(await store.get([one for level in levels for one in level]))
+
+
+# ---- Making hold again what is superseded by something that is gone ----
+
+
+_BATCH = 500
+
+
+async def mend_chains(store: RecordStore) -> tuple[str, ...]:
+    """Makes every record hold again that is superseded by one that is gone; gives their ids.
+
+    The end of such a record's fact goes, too, since what set it is gone.
+
+    Raises:
+        RecordStoreError: If the store cannot be reached or written.
+    """
+    by: dict[str, str] = {}
+    there: set[str] = set()
+    async for records in store.scan(batch=_BATCH):
+        there.update(record.id for record in records)
+        by.update({one.id: one.superseded_by for one in records if one.superseded_by is not None})
+    hidden = [name for name, other in by.items() if other not in there]
+    for start in range(0, len(hidden), _BATCH):
+        found = await store.get(hidden[start : start + _BATCH])
+        current = [record.model_copy(update={"superseded_by": None}) for record in found]
+        await store.update([holding_again(record) for record in current])
+    return tuple(hidden)
+
+
+# ---- Changing a record as a person does who knows better ----
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Correction:
+    """What is to be changed of a record; None leaves it as it is."""
+
+    text: str | None = None
+    """Another text: another record, which takes the place of this one."""
+    type: str | None = None
+    metadata: Mapping[str, Scalar] = field(default_factory=dict[str, Scalar])
+    """Values to set; the others stay."""
+    without: Sequence[str] = ()
+    """Keys of metadata to take away."""
+    importance: float | None = None
+    """From 0 to 1."""
+    value: str | None = None
+    """What the fact says."""
+    until: datetime | None = None
+    """When the fact ceased to hold."""
+    holds: bool = False
+    """Whether the fact is to have no end."""
+    no_fact: bool = False
+    """Whether the fact in parts goes; the text stays."""
+
+    @property
+    def is_empty(self) -> bool:
+        """True if nothing is to be changed."""
+        return self == Correction()
+
+
+def amended(record: Record, correction: Correction) -> Record:
+    """The record with everything changed but its text.
+
+    Raises:
+        ValueError: If it has no fact to be changed, or a value cannot be kept.
+    """
+    without = set(correction.without)
+    unknown = sorted(without - record.metadata.keys())
+    if unknown:
+        known = ", ".join(sorted(record.metadata)) or "none"
+        raise ValueError(f"The record has no metadata {unknown[0]!r} to take away. Known: {known}.")
+    metadata = {k: v for k, v in record.metadata.items() if k not in without}
+    metadata.update(correction.metadata)
+    check_metadata(correction.metadata)
+    if correction.type is not None and not correction.type.strip():
+        raise ValueError("The type is empty; every record has one, `note` if nothing else.")
+    dynamics = record.dynamics
+    if correction.importance is not None:
+        if not 0.0 <= correction.importance <= 1.0:
+            raise ValueError(f"The importance must be from 0 to 1, not {correction.importance!r}.")
+        dynamics = dynamics.model_copy(update={"importance": correction.importance})
+    return record.model_copy(
+        update={
+            "type": record.type if correction.type is None else correction.type.strip(),
+            "metadata": metadata,
+            "dynamics": dynamics,
+            "fact": _fact(record.fact, correction),
+        }
+    )
+
+
+async def corrected(
+    memory: LongTermMemory, record: Record, correction: Correction, *, by: Provenance
+) -> Record:
+    """Changes a record; gives it as it is stored, or the one that took its place.
+
+    A text never changes: another one is another record, whose origin is the person alone. It is
+    not concluded from what the old one was, so that revoking that does not take it back. The rest
+    is written over and keeps its origins.
+
+    Args:
+        memory: Where the record rests; it writes the record's scope.
+        record: The record as it is stored.
+        correction: What is to be changed.
+        by: Whose word it is, e.g. `said_by_person("eve")`.
+
+    Raises:
+        ValueError: If something cannot be kept.
+        RecordStoreError: If the record was superseded before, or the store refuses.
+    """
+    wanted = amended(record, correction)
+    if correction.text is None or correction.text == record.text:
+        return (await memory.store.update([wanted]))[0]
+    told = await memory.remember(
+        record.kind,
+        correction.text,
+        provenance=by,
+        type=wanted.type,
+        metadata=wanted.metadata,
+        supersedes=record.id,
+        event=wanted.event,
+        fact=wanted.fact,
+        scope=record.scope,
+    )
+    importance = {"importance": wanted.dynamics.importance}
+    as_wanted = told.record.model_copy(
+        update={
+            "type": wanted.type,
+            "metadata": wanted.metadata,
+            "dynamics": told.record.dynamics.model_copy(update=importance),
+        }
+    )
+    if as_wanted != told.record:
+        return (await memory.store.update([as_wanted]))[0]
+    return told.record
+
+
+def _fact(fact: Fact | None, correction: Correction) -> Fact | None:
+    if correction.no_fact:
+        return None
+    changes: dict[str, object] = {}
+    if correction.value is not None:
+        changes["value"] = correction.value
+    if correction.until is not None or correction.holds:
+        changes["valid_until"] = None if correction.holds else correction.until
+    if not changes:
+        return fact
+    if fact is None:
+        raise ValueError(
+            "The record holds no fact in parts (subject, attribute, value), so that it has neither "
+            "a value nor an end to change. Change its text."
+        )
+    return Fact.model_validate({**fact.model_dump(), **changes})

@@ -1,0 +1,374 @@
+"""How a memory is: figures, and what is wrong in it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
+from hashlib import blake2b
+from pathlib import Path
+from typing import Literal
+
+from coag.errors import RecordStoreError
+from coag.memory import in_force
+from coag.schema import Clock, Fact, MemoryKind, Record, SystemClock, Trust, Value, is_own_id
+from coag.store import ChromaStore, InMemoryStore, RecordStore, Search, folded, short_id
+from coag.store.lexicon import Lexicon, LexiconError
+
+# ---- Counting what there is in a memory, record by record. Pure ----
+
+
+_Said = tuple[str, str, tuple[str, ...]]
+"""Id, folded value and what it names as saying otherwise."""
+
+
+def digest_of(record: Record) -> bytes:
+    """A short form of everything that a record says."""
+    return blake2b(record.model_dump_json().encode(), digest_size=12).digest()
+
+
+class Tally:
+    """What was counted so far; of every record its id is kept, of few more.
+
+    Args:
+        at: Now; what does not hold then contradicts nothing.
+    """
+
+    def __init__(self, at: datetime) -> None:
+        self._at = at
+        self.ids: dict[str, bytes] = {}
+        """Of every record a digest of all it says."""
+        self.kinds: Counter[MemoryKind] = Counter()
+        self.scopes: Counter[tuple[str, MemoryKind]] = Counter()
+        self.types: Counter[str] = Counter()
+        self.trust: Counter[Trust] = Counter()
+        self.superseded: dict[str, str] = {}
+        """By what, by id."""
+        self.duplicates = 0
+        self.foreign_ids: list[str] = []
+        """Records whose id is not that of their kind, scope and text."""
+        self.oldest: datetime | None = None
+        self.newest: datetime | None = None
+        self._texts: set[bytes] = set()
+        self._contradicts: dict[str, tuple[str, ...]] = {}
+        self._not_now: set[str] = set()
+        """What nothing superseded and does not hold yet, or no longer."""
+        self._derived: dict[str, tuple[str, ...]] = {}
+        self._facts: dict[tuple[str, str, str], list[_Said]] = {}
+
+    def take(self, records: Iterable[Record]) -> None:
+        """Counts these, too."""
+        for record in records:
+            self._take(record)
+
+    def _take(self, record: Record) -> None:
+        self.ids[record.id] = digest_of(record)
+        self.kinds[record.kind] += 1
+        self.scopes[record.scope, record.kind] += 1
+        self.types[record.type] += 1
+        self.trust[record.provenance.trust] += 1
+        made = record.created_at
+        self.oldest = made if self.oldest is None else min(self.oldest, made)
+        self.newest = made if self.newest is None else max(self.newest, made)
+        if not is_own_id(record):
+            self.foreign_ids.append(record.id)
+        if record.lineage.derived_from:
+            self._derived[record.id] = record.lineage.derived_from
+        if record.lineage.contradicts:
+            self._contradicts[record.id] = record.lineage.contradicts
+        if record.superseded_by is not None:
+            self.superseded[record.id] = record.superseded_by
+        else:
+            self._take_current(record)
+
+    def _take_current(self, record: Record) -> None:
+        said = "\x1f".join((record.kind, record.scope, folded(record.text)))
+        text = blake2b(said.encode("utf-8", "surrogatepass"), digest_size=12).digest()
+        self.duplicates += text in self._texts
+        self._texts.add(text)
+        fact = record.fact
+        if not in_force(record, self._at):
+            self._not_now.add(record.id)
+        elif fact is not None and record.kind is MemoryKind.SEMANTIC and _comparable(fact):
+            matter = (record.scope, folded(fact.subject), folded(fact.attribute))
+            one = (record.id, folded(fact.value), record.lineage.contradicts)
+            self._facts.setdefault(matter, []).append(one)
+
+    def contradictions(self) -> int:
+        """Pairs that say otherwise and both hold now."""
+        over = self.superseded.keys() | self._not_now
+        pairs = {
+            frozenset((one, other))
+            for one, others in self._contradicts.items()
+            for other in others
+            if other in self.ids and not {one, other} & over
+        }
+        return len(pairs)
+
+    def unmarked(self) -> int:
+        """Matters on which facts hold now that differ and do not name each other."""
+        return sum(map(_differ_unnamed, self._facts.values()))
+
+    def hidden(self) -> list[str]:
+        """Records that are superseded by one that is not there, so that neither is recalled."""
+        return [one for one, by in self.superseded.items() if by not in self.ids]
+
+    def orphans(self) -> int:
+        """Records that were concluded from something that is gone."""
+        found = (any(n not in self.ids for n in names) for names in self._derived.values())
+        return sum(found)
+
+
+def _comparable(fact: Fact) -> bool:
+    return bool(folded(fact.attribute))
+
+
+def _differ_unnamed(said: list[_Said]) -> bool:
+    first = said[0]
+    return any(
+        one[1] != first[1] and one[0] not in first[2] and first[0] not in one[2] for one in said[1:]
+    )
+
+
+# ---- How a memory is: what it holds, and whether its parts agree ----
+
+
+_AT_ONCE = 1000
+_NAMED = 3
+
+
+class IndexHealth(Value):
+    """How the index of words of a folder agrees with its records."""
+
+    file: str
+    records: int = 0
+    """How many it knows."""
+    missing: int = 0
+    """Records that it does not know: they are not found by their words."""
+    stale: int = 0
+    """Records that it knows as they were: recall would show what does not hold."""
+    extra: int = 0
+    """Records that it knows and that are gone."""
+    pending: int = 0
+    """Records whose writing was broken off; they are looked at again at the next opening."""
+    problem: str = ""
+    """Why it cannot be read; empty if it can."""
+
+    @property
+    def sound(self) -> bool:
+        """Whether it agrees with the records."""
+        return not (self.missing or self.stale or self.extra or self.pending or self.problem)
+
+
+class Finding(Value):
+    """Something about a memory that a person should know."""
+
+    level: Literal["look", "bad"]
+    """`bad` is damage; what is to be looked at may well be as it should."""
+    text: str
+    """One sentence, with what to do."""
+
+
+class Health(Value):
+    """How a memory is."""
+
+    episodic: int
+    semantic: int
+    superseded: int
+    scopes: dict[str, dict[str, int]]
+    """Records by scope and kind."""
+    types: dict[str, int]
+    """Records by type, the most frequent first."""
+    trust: dict[str, int]
+    """Records by trust."""
+    contradictions: int
+    """Pairs of records that say otherwise and both hold now."""
+    duplicates: int
+    """Records beyond the first that hold with the same text but for case and white space."""
+    oldest: datetime | None
+    newest: datetime | None
+    embedder: str | None
+    dimension: int | None
+    size: int | None
+    """Bytes on disk; None for what is elsewhere."""
+    index: IndexHealth | None
+    """None where the index of words is not a file: at a server, and in RAM."""
+    findings: tuple[Finding, ...]
+
+    @property
+    def healthy(self) -> bool:
+        """Whether nothing is damaged."""
+        return all(one.level != "bad" for one in self.findings)
+
+    @property
+    def verdict(self) -> str:
+        """One line."""
+        bad = sum(one.level == "bad" for one in self.findings)
+        look = len(self.findings) - bad
+        if bad:
+            return f"not healthy: {bad} thing(s) to mend, {look} to look at"
+        return f"healthy, {look} thing(s) to look at" if look else "healthy"
+
+
+async def examine_memory(store: RecordStore, *, clock: Clock | None = None) -> Health:
+    """Reads everything once and tells how it is; changes nothing.
+
+    The ids of all records are held in memory, and little more.
+
+    Args:
+        store: Not yet used for recall or writing: that would mend its index of words first.
+        clock: Tells what holds now; None for the machine's.
+
+    Raises:
+        RecordStoreError: If the store cannot be reached.
+    """
+    tally = Tally((clock or SystemClock()).now())
+    probes: dict[MemoryKind, Record] = {}
+    async for records in store.scan():
+        tally.take(records)
+        for record in records:
+            if record.kind not in probes and record.superseded_by is None:
+                probes[record.kind] = record
+    counts = {kind: await store.count(kind) for kind in MemoryKind}
+    words = store.words_file if isinstance(store, ChromaStore) else None
+    index = None if words is None else await asyncio.to_thread(examine_index, words, tally.ids)
+    unfound = [kind for kind, probe in probes.items() if not await _is_found(store, probe)]
+    findings = (
+        *_of_records(tally, counts, unfound),
+        *(_of_index(index) if index is not None else ()),
+        *_to_look_at(tally),
+    )
+    embedder = store.embedder if isinstance(store, ChromaStore | InMemoryStore) else None
+    return Health(
+        episodic=tally.kinds[MemoryKind.EPISODIC],
+        semantic=tally.kinds[MemoryKind.SEMANTIC],
+        superseded=len(tally.superseded),
+        scopes=_by_scope(tally),
+        types=dict(tally.types.most_common()),
+        trust={one.value: tally.trust[one] for one in Trust},
+        contradictions=tally.contradictions(),
+        duplicates=tally.duplicates,
+        oldest=tally.oldest,
+        newest=tally.newest,
+        embedder=None if embedder is None else embedder.name,
+        dimension=None if embedder is None else embedder.dimension,
+        size=None if words is None else await asyncio.to_thread(_size_of, words.parent),
+        index=index,
+        findings=findings,
+    )
+
+
+def examine_index(file: Path, ids: Mapping[str, bytes]) -> IndexHealth:
+    """How an index of words agrees with these records, of which it has digests; it blocks."""
+    if not file.is_file():
+        problem = "There is no such file." if ids else ""
+        return IndexHealth(file=str(file), missing=len(ids), problem=problem)
+    try:
+        lexicon = Lexicon(file)
+    except LexiconError as error:
+        return IndexHealth(file=str(file), problem=str(error))
+    try:
+        wanted, missing, stale = list(ids), 0, 0
+        for start in range(0, len(wanted), _AT_ONCE):
+            some = wanted[start : start + _AT_ONCE]
+            kept = lexicon.kept(some)
+            missing += len(some) - len(kept)
+            stale += sum(ids[one] != _kept_digest(*said) for one, said in kept.items())
+        return IndexHealth(
+            file=str(file),
+            records=lexicon.count(),
+            missing=missing,
+            stale=stale,
+            extra=len(lexicon.other_than(ids.keys())),
+            pending=len(lexicon.pending()),
+        )
+    except LexiconError as error:
+        return IndexHealth(file=str(file), problem=str(error))
+    finally:
+        lexicon.close()
+
+
+def _kept_digest(text: str, rest: str) -> bytes | None:
+    """The digest of a record as the index keeps it; None if it is none any more."""
+    try:
+        return digest_of(Record.model_validate({**json.loads(rest), "text": text}))
+    except ValueError:
+        return None
+
+
+async def _is_found(store: RecordStore, probe: Record) -> bool:
+    """Whether the search by meaning finds a record by its own text."""
+    search = Search(text=probe.text, kind=probe.kind, k=50, min_score=0.0)
+    try:
+        hits = await store.search(search)
+    except RecordStoreError:
+        return False
+    return bool(hits)
+
+
+def _of_records(
+    tally: Tally, counts: dict[MemoryKind, int], unfound: list[MemoryKind]
+) -> Iterator[Finding]:
+    for kind, count in counts.items():
+        if count != tally.kinds[kind]:
+            text = f"The store counts {count} {kind} records and gives {tally.kinds[kind]}."
+            yield Finding(level="bad", text=f"{text} Was it written to just now? Look again.")
+    for kind in unfound:
+        text = f"The search by meaning finds no {kind} record by its own text: its index is broken."
+        yield Finding(level="bad", text=f"{text} Export the records and import them elsewhere.")
+    if tally.foreign_ids:
+        text = f"{len(tally.foreign_ids)} record(s) have an id that is not that of their text"
+        yield Finding(level="bad", text=f"{text}: {_named(tally.foreign_ids)}.")
+    hidden = tally.hidden()
+    if hidden:
+        text = f"{len(hidden)} record(s) are superseded by records that are gone: {_named(hidden)}."
+        yield Finding(
+            level="bad", text=f"{text} Neither is recalled; `stats --mend` makes them hold again."
+        )
+
+
+def _of_index(index: IndexHealth) -> Iterator[Finding]:
+    if index.sound:
+        return
+    if index.problem:
+        said = index.problem
+    else:
+        parts = (
+            (index.missing, "record(s) are not in it"),
+            (index.stale, "stand in it as they were"),
+            (index.extra, "in it are gone"),
+            (index.pending, "were being written when it broke off"),
+        )
+        said = ", ".join(f"{count} {text}" for count, text in parts if count) + "."
+    yield Finding(level="bad", text=f"The index of words: {said} `stats --mend` makes it anew.")
+
+
+def _to_look_at(tally: Tally) -> Iterator[Finding]:
+    found = (
+        (tally.contradictions(), "pair(s) of records contradict each other; `history` shows both"),
+        (tally.unmarked(), "matter(s) have several values, none of which names the others"),
+        (tally.duplicates, "record(s) repeat another one but for case and white space"),
+        (tally.trust[Trust.UNTRUSTED], "record(s) are untrusted; `ls --trust untrusted`"),
+        (tally.orphans(), "record(s) were concluded from something that is gone"),
+    )
+    for count, text in found:
+        if count:
+            yield Finding(level="look", text=f"{count} {text}.")
+
+
+def _by_scope(tally: Tally) -> dict[str, dict[str, int]]:
+    found: dict[str, dict[str, int]] = {}
+    for (scope, kind), count in sorted(tally.scopes.items()):
+        found.setdefault(scope, {})[kind.value] = count
+    return found
+
+
+def _named(ids: list[str]) -> str:
+    more = f" and {len(ids) - _NAMED} more" if len(ids) > _NAMED else ""
+    return ", ".join(map(short_id, ids[:_NAMED])) + more
+
+
+def _size_of(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
