@@ -55,6 +55,14 @@ from .pages import PageFiles, PhasePages, PlainPages, page_text
 from .reader import KeptLines, TraceTail, cycle_of, entry_of, read_trace
 from .run import Parent, Rebuild, Recipe, RunInfo, RunKind, Seal, installed_versions
 from .schemas import log_schemas
+from .summary import (
+    ActionSummary,
+    CandidateSummary,
+    CycleSummary,
+    split_cycles,
+    summarize_cycle,
+    summarize_cycles,
+)
 from .tables import Column, Row, TableName
 from .trace import Trace
 from .writer import TraceWriter
@@ -87,6 +95,12 @@ __all__ = [
     "TraceLine",
     "read_lines",
     "TraceTail",
+    "CycleSummary",
+    "CandidateSummary",
+    "ActionSummary",
+    "split_cycles",
+    "summarize_cycle",
+    "summarize_cycles",
     "TraceIndex",
     "Stretch",
     "RecordKind",

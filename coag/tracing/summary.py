@@ -1,0 +1,440 @@
+"""The summary of one cycle: what was known, considered, decided and done.
+
+Every view of a cycle (the log, the consoles, the inspector, spans, explanations, forks) is built on
+this value, so that they all read a trace in the same way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, TypeVar, cast
+
+from coag.schema import (
+    Candidate,
+    DecidedBy,
+    Entry,
+    Evaluation,
+    EvaluationOutcome,
+    ExecutionOutcome,
+    Intent,
+    ModelCall,
+    Note,
+    Outcome,
+    Percept,
+    Phase,
+    ProposalOutcome,
+    ReasoningOutcome,
+    Receipt,
+    ReceiptStatus,
+    RetrievalOutcome,
+    SelectionOutcome,
+    Snapshot,
+    SnapshotReason,
+    TokenUsage,
+    TraceRecord,
+    TurnEnd,
+    TurnStart,
+    Verdict,
+    Written,
+    merge_patch,
+)
+
+_OutcomeT = TypeVar("_OutcomeT")
+_TURN_STATUS = {"error": "failed", "cancelled": "cancelled"}
+"""The status of a turn in which nothing was called, by the reason of its end; otherwise `done`."""
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateSummary:
+    """A candidate, what was found out about it, and whether it was selected."""
+
+    candidate: Candidate
+    evaluation: Evaluation | None = None
+    """None if it was not evaluated."""
+    chosen: bool = False
+
+    @property
+    def survived(self) -> bool | None:
+        """Whether every constraint allowed it; None if it was not evaluated."""
+        return None if self.evaluation is None else self.evaluation.survived
+
+    @property
+    def rejected_by(self) -> Verdict | None:
+        """The verdict that forbade it; None for a survivor, and if it was not evaluated."""
+        return None if self.evaluation is None else self.evaluation.died_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ActionSummary:
+    """An action that was executed, or at least begun."""
+
+    action: str
+    arguments: dict[str, Any] | None
+    status: str | None
+    """How it ended (`done`, `failed`, `refused`, `unknown`, `cancelled`); None if that is not in
+    the trace."""
+    result: str = ""
+    internal: bool = False
+    candidate_id: str | None = None
+    intent_id: str | None = None
+    """Id of its intent; None for one that needs none."""
+    seconds: float | None = None
+    """How long it ran; None where there is no receipt."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CycleSummary:
+    """One cycle, or one turn of a plain agent, as its records show it. See `summarize_cycle`."""
+
+    cycle: int
+    """Number of the cycle; of a plain run the turn."""
+    goal: str = ""
+    """The goal when the cycle began; empty where the records do not say."""
+    state: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """The perceptual state when the cycle began."""
+    began: datetime | None = None
+    """Time of the first record."""
+    ended: datetime | None = None
+    """Time of the last record."""
+    outcomes: Mapping[Phase, Outcome] = field(default_factory=dict[Phase, Outcome])
+    """The outcome of each phase that was finished; of a repeated phase the last."""
+    candidates: tuple[CandidateSummary, ...] = ()
+    actions: tuple[ActionSummary, ...] = ()
+    """What Execution dealt with; without its outcome, the actions that were begun."""
+    calls: tuple[ModelCall, ...] = ()
+    """Requests to models."""
+    effects: tuple[tuple[Intent, Receipt | None], ...] = ()
+    """External actions that were begun, each with its receipt if there is one."""
+    percepts: tuple[Percept, ...] = ()
+    """What arrived before the first phase."""
+    returned: tuple[Percept, ...] = ()
+    """What arrived afterwards: what the actions returned, and changes of the environment."""
+    written: tuple[Written, ...] = ()
+    notes: tuple[Note, ...] = ()
+    turn_end: TurnEnd | None = None
+    """The end of the turn, if this was its last cycle."""
+
+    @property
+    def retrieval(self) -> RetrievalOutcome | None:
+        """The outcome of Retrieval."""
+        return _of_type(self.outcomes.get(Phase.RETRIEVAL), RetrievalOutcome)
+
+    @property
+    def reasoning(self) -> ReasoningOutcome | None:
+        """The outcome of Reasoning."""
+        return _of_type(self.outcomes.get(Phase.REASONING), ReasoningOutcome)
+
+    @property
+    def proposal(self) -> ProposalOutcome | None:
+        """The outcome of Proposal."""
+        return _of_type(self.outcomes.get(Phase.PROPOSAL), ProposalOutcome)
+
+    @property
+    def evaluation(self) -> EvaluationOutcome | None:
+        """The outcome of Evaluation."""
+        return _of_type(self.outcomes.get(Phase.EVALUATION), EvaluationOutcome)
+
+    @property
+    def selection(self) -> SelectionOutcome | None:
+        """The outcome of Selection."""
+        return _of_type(self.outcomes.get(Phase.SELECTION), SelectionOutcome)
+
+    @property
+    def execution(self) -> ExecutionOutcome | None:
+        """The outcome of Execution."""
+        return _of_type(self.outcomes.get(Phase.EXECUTION), ExecutionOutcome)
+
+    @property
+    def recalled(self) -> int:
+        """How many records of long-term memory were recalled."""
+        return len(self.retrieval.records) if self.retrieval else 0
+
+    @property
+    def situation(self) -> str:
+        """How Reasoning understood the situation."""
+        return self.reasoning.situation if self.reasoning else ""
+
+    @property
+    def rejected(self) -> tuple[CandidateSummary, ...]:
+        """The candidates that a constraint or a check forbade."""
+        return tuple(one for one in self.candidates if one.rejected_by is not None)
+
+    @property
+    def chosen(self) -> tuple[CandidateSummary, ...]:
+        """The selected candidates, in the order of the selection; empty for an impasse."""
+        names = self.selection.chosen if self.selection else ()
+        by_id = {one.candidate.id: one for one in self.candidates}
+        return tuple(by_id[name] for name in names if name in by_id)
+
+    @property
+    def impasse(self) -> bool:
+        """True if Selection was reached and no candidate had survived."""
+        return self.selection is not None and self.selection.impasse
+
+    @property
+    def decided_by(self) -> DecidedBy | None:
+        """Who selected; None for an impasse, and before Selection."""
+        return self.selection.decided_by if self.selection else None
+
+    @property
+    def reason(self) -> str:
+        """Why that was selected."""
+        return self.selection.reason if self.selection else ""
+
+    @property
+    def status(self) -> str | None:
+        """How the cycle ended; None if nothing says so.
+
+        Of a turn without phases: `failed` if any of its actions did not succeed, `done` otherwise;
+        where it called nothing, by the reason of its end.
+        """
+        if self.execution is not None:
+            return self.execution.status.value
+        receipts = [receipt for _, receipt in self.effects if receipt is not None]
+        if receipts:
+            succeeded = all(receipt.status is ReceiptStatus.DONE for receipt in receipts)
+            return "done" if succeeded else "failed"
+        return None if self.turn_end is None else _TURN_STATUS.get(self.turn_end.reason, "done")
+
+    @property
+    def result(self) -> str:
+        """The answer of the turn if Execution gave one, otherwise what the action returned."""
+        if self.execution is None:
+            return ""
+        answer = self.execution.response
+        return self.execution.result if answer is None else answer
+
+    @property
+    def usage(self) -> TokenUsage:
+        """Tokens that the phases used; of a turn without phases those of its model calls."""
+        used = self.outcomes.values() or self.calls
+        return sum((one.usage for one in used), TokenUsage())
+
+    @property
+    def seconds(self) -> float | None:
+        """Seconds from the first to the last record; None without records."""
+        if self.began is None or self.ended is None:
+            return None
+        return (self.ended - self.began).total_seconds()
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """What did not go as it should, in the order of the trace: the notes as sentences."""
+        return tuple(f"{note.about}: {note.text}" for note in self.notes)
+
+
+def summarize_cycle(
+    records: Iterable[TraceRecord],
+    *,
+    cycle: int | None = None,
+    goal: str = "",
+    state: Mapping[str, Any] | None = None,
+    inherited: Iterable[Outcome] = (),
+) -> CycleSummary:
+    """The summary of a cycle, or of a plain agent's turn, from its records.
+
+    Any part of the records may be given: what is not among them is missing in the summary.
+
+    Args:
+        records: The records of one cycle, in the order of the trace.
+        cycle: Its number; None takes the highest that its records name.
+        goal: The goal at the first record, used if no snapshot among the records has it.
+        state: The perceptual state at the first record, likewise.
+        inherited: Outcomes of the same cycle that are not among the records; of a fork, those
+            that its parent had committed.
+    """
+    parts = _Parts(goal=goal, state=state or {})
+    parts.outcomes.update({outcome.phase: outcome for outcome in inherited})
+    for record in records:
+        parts.take(record)
+    return CycleSummary(
+        cycle=parts.cycle if cycle is None else cycle,
+        goal=parts.goal,
+        state=parts.state,
+        began=parts.began,
+        ended=parts.ended,
+        outcomes=parts.outcomes,
+        candidates=_candidates(parts.outcomes),
+        actions=_actions(parts),
+        calls=tuple(parts.calls),
+        effects=tuple((one, parts.receipts.get(one.id)) for one in parts.intents),
+        percepts=tuple(parts.percepts),
+        returned=tuple(parts.returned),
+        written=tuple(parts.written),
+        notes=tuple(parts.notes),
+        turn_end=parts.turn_end,
+    )
+
+
+def split_cycles(entries: Iterable[Entry]) -> Iterator[tuple[int, list[Entry]]]:
+    """The records of a trace, cycle by cycle, of a plain run turn by turn.
+
+    A cycle begins with the start of its turn or its snapshot, where neither was written with the
+    first record that names it: so what an action returned is in the cycle that ran it. What names
+    no cycle is added to the next one, at the end of the trace to the last. `TraceIndex` divides a
+    trace in the same way.
+    """
+    cycle, group, acted = 0, list[Entry](), False
+    done: tuple[int, list[Entry]] | None = None
+    for entry in entries:
+        record = entry.body
+        begins = isinstance(record, TurnStart) or (
+            isinstance(record, Snapshot) and record.reason is SnapshotReason.CYCLE
+        )
+        named = _named_cycle(record)
+        if (begins and acted) or (cycle and named > cycle):
+            if cycle and done and done[0] != cycle:
+                yield done
+                done = None
+            if cycle:
+                done = (cycle, [*done[1], *group]) if done else (cycle, group)
+                group = []
+            cycle, acted = 0, False
+        group.append(entry)
+        acted = acted or not (begins or isinstance(record, Percept))
+        cycle = max(cycle, named)
+    if done and (not cycle or done[0] == cycle):
+        yield done[0], [*done[1], *group]
+        return
+    if done:
+        yield done
+    if cycle:
+        yield cycle, group
+
+
+def summarize_cycles(entries: Iterable[Entry]) -> Iterator[CycleSummary]:
+    """The summary of every cycle of a trace, in order; one is held at a time."""
+    goal, state = "", dict[str, Any]()
+    for cycle, group in split_cycles(entries):
+        records = [entry.body for entry in group]
+        yield summarize_cycle(records, cycle=cycle, goal=goal, state=state)
+        for record in records:
+            goal, state = _situation_after(record, goal, state)
+
+
+def _of_type(outcome: Outcome | None, kind: type[_OutcomeT]) -> _OutcomeT | None:
+    return outcome if isinstance(outcome, kind) else None
+
+
+def _named_cycle(record: TraceRecord) -> int:
+    """The cycle that a record shows to be at work; 0 if it stands between two cycles."""
+    if isinstance(record, Percept | TurnStart | TurnEnd | Snapshot):
+        return 0
+    return 0 if record.record == "actions" else max(record.cycle, 0)
+
+
+def _situation_after(
+    record: TraceRecord, goal: str, state: dict[str, Any]
+) -> tuple[str, dict[str, Any]]:
+    """Goal and perceptual state after a record."""
+    if isinstance(record, Snapshot):
+        held = record.working_memory.get("perceptual_state")
+        state = cast("dict[str, Any]", held) if isinstance(held, dict) else {}
+        known = record.working_memory.get("goal")
+        return known if isinstance(known, str) else "", state
+    if isinstance(record, Percept):
+        goal = record.content if record.sets_goal else goal
+        state = merge_patch(state, record.state_patch) if record.state_patch else state
+    return goal, state
+
+
+class _Parts:
+    """The records of a cycle, sorted by what they are."""
+
+    def __init__(self, goal: str, state: Mapping[str, Any]) -> None:
+        self.cycle = 0
+        self.goal = goal
+        self.state = dict(state)
+        self.began: datetime | None = None
+        self.ended: datetime | None = None
+        self.outcomes: dict[Phase, Outcome] = {}
+        self.calls: list[ModelCall] = []
+        self.intents: list[Intent] = []
+        self.receipts: dict[str, Receipt] = {}
+        self.percepts: list[Percept] = []
+        self.returned: list[Percept] = []
+        self.written: list[Written] = []
+        self.notes: list[Note] = []
+        self.turn_end: TurnEnd | None = None
+        self._acted = False
+
+    def take(self, record: TraceRecord) -> None:
+        """Adds the next record."""
+        self.began, self.ended = self.began or record.at, record.at
+        if not self._acted:
+            self.goal, self.state = _situation_after(record, self.goal, self.state)
+        self.cycle = max(self.cycle, _named_cycle(record))
+        match record:
+            case Percept():
+                (self.returned if self._acted else self.percepts).append(record)
+                return
+            case Note():
+                self.notes.append(record)
+                return
+            case TurnEnd():
+                self.turn_end = record
+                return
+            case ModelCall():
+                self.calls.append(record)
+            case Intent():
+                self.intents.append(record)
+            case Receipt():
+                self.receipts[record.intent_id] = record
+            case Written():
+                self.written.append(record)
+            case _ if record.record == "outcome":
+                self.outcomes[record.phase] = record
+            case _:
+                return
+        self._acted = True
+
+
+def _candidates(outcomes: Mapping[Phase, Outcome]) -> tuple[CandidateSummary, ...]:
+    proposal, evaluation = outcomes.get(Phase.PROPOSAL), outcomes.get(Phase.EVALUATION)
+    selection = outcomes.get(Phase.SELECTION)
+    if not isinstance(proposal, ProposalOutcome):
+        return ()
+    judged = evaluation.evaluations if isinstance(evaluation, EvaluationOutcome) else ()
+    by_id = {one.candidate_id: one for one in judged}
+    chosen = selection.chosen if isinstance(selection, SelectionOutcome) else ()
+    return tuple(
+        CandidateSummary(one, by_id.get(one.id), one.id in chosen) for one in proposal.candidates
+    )
+
+
+def _actions(parts: _Parts) -> tuple[ActionSummary, ...]:
+    execution = parts.outcomes.get(Phase.EXECUTION)
+    if isinstance(execution, ExecutionOutcome):
+        return tuple(
+            ActionSummary(
+                action=one.action,
+                arguments=one.arguments,
+                status=one.status.value,
+                result=one.result,
+                internal=one.internal,
+                candidate_id=one.candidate_id,
+                intent_id=one.intent_id,
+                seconds=_seconds(parts.receipts.get(one.intent_id or "")),
+            )
+            for one in execution.executed
+        )
+    return tuple(_begun(one, parts.receipts.get(one.id)) for one in parts.intents)
+
+
+def _begun(intent: Intent, receipt: Receipt | None) -> ActionSummary:
+    return ActionSummary(
+        action=intent.action,
+        arguments=intent.arguments,
+        status=None if receipt is None else receipt.status.value,
+        result="" if receipt is None else receipt.content,
+        internal=intent.internal,
+        candidate_id=intent.candidate_id,
+        intent_id=intent.id,
+        seconds=_seconds(receipt),
+    )
+
+
+def _seconds(receipt: Receipt | None) -> float | None:
+    return None if receipt is None else receipt.seconds
