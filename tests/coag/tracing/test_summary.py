@@ -62,7 +62,8 @@ def test_of_a_cycle_that_broke_off_there_is_what_was_begun(
     records = cycle_records(1)
     broken = records[: next(i for i, one in enumerate(records) if isinstance(one, Receipt))]
     summary = summarize_cycle(broken)
-    assert summary.execution is None and summary.status is None
+    assert summary.execution is None
+    assert summary.status is None
     assert [(one.action, one.status) for one in summary.actions] == [("clean", None)]
 
 
@@ -85,7 +86,8 @@ def test_of_a_plain_agents_turn_there_are_its_calls_actions_and_answer(
     ]
     assert summary.effects[0][1] == failed
     assert (summary.status, summary.problems, summary.outcomes) == ("failed", ("bound: cut",), {})
-    assert summary.turn_end is not None and summary.turn_end.response == "Sorry."
+    assert summary.turn_end is not None
+    assert summary.turn_end.response == "Sorry."
 
 
 def test_goal_and_state_are_those_of_the_cycles_beginning(
