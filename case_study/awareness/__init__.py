@@ -10,7 +10,7 @@ it says it, the same for every text; `ModelReader` asks a language model. `cover
 
 from ._coverage import BUDGET, Coverage, OnAnswer, Scored, Size, cover
 from ._exams import PAPER, Exam, Item, Key, exams_in, exams_named
-from ._kept import AnswerFile, KeptAnswer
+from ._kept import AnswerFile, CachedPerception, KeptAnswer
 from ._measuring import DATA, CoverageRequest, measured
 from ._memories import AWARENESS, BASELINES, Kind, Memory, memories_of
 from ._model_reader import ModelReader, reading_prompt
@@ -21,6 +21,14 @@ from ._reader import Claim, Reader
 from ._rule_reader import RuleReader
 from ._scoring import Mark, Score, score
 from ._words import content_words, says
+from .dialogues import (
+    CONVERSATION,
+    Dialogue,
+    DialogueRun,
+    load_dialogues,
+    run_analyses,
+    run_perception,
+)
 
 __all__ = [
     "QUESTIONS",
@@ -46,6 +54,13 @@ __all__ = [
     "reading_prompt",
     "AnswerFile",
     "KeptAnswer",
+    "CachedPerception",
+    "CONVERSATION",
+    "Dialogue",
+    "DialogueRun",
+    "load_dialogues",
+    "run_analyses",
+    "run_perception",
     "score",
     "Score",
     "Mark",

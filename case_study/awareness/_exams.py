@@ -9,12 +9,11 @@ from typing import Annotated
 from pydantic import Field, TypeAdapter, ValidationError
 
 from coag.awareness.adapters import ConversationAnalysis
-from coag.awareness.paper import CONVERSATION
-from coag.awareness.perception import Dialogue, load_dialogues
 from coag.errors import ConfigurationError, UnknownNameError
 from coag.schema import Value, one_line
 
 from ._questions import QUESTIONS, Form, Question, questions_named
+from .dialogues import CONVERSATION, Dialogue, load_dialogues
 
 PAPER = "the paper's four turns"
 """What the paper's own dialogue is called in the file of questions."""

@@ -9,19 +9,14 @@ from pathlib import Path
 
 from pydantic import Field
 
-from coag.awareness.perception import (
-    KeptPerception,
-    ModelPerception,
-    Perception,
-    PerceptionSettings,
-)
+from coag.awareness.perception import ModelPerception, Perception, PerceptionSettings
 from coag.errors import ConfigurationError
 from coag.models import Asker, AskSettings, ModelSpec
 from coag.schema import Value
 
 from ._coverage import BUDGET, OnAnswer, cover
 from ._exams import exams_in, exams_named
-from ._kept import AnswerFile
+from ._kept import AnswerFile, CachedPerception
 from ._model_reader import ModelReader
 from ._page import coverage_page
 from ._questions import questions_named
@@ -131,7 +126,7 @@ async def _perception(request: CoverageRequest) -> AsyncGenerator[Perception | N
     request.readings.parent.mkdir(parents=True, exist_ok=True)
     client = spec.open()
     try:
-        yield KeptPerception(
+        yield CachedPerception(
             ModelPerception(Asker(client, limit_name=spec.limit_name), settings=settings),
             request.readings,
             f"{request.model} {settings.model_dump_json()}",

@@ -6,16 +6,11 @@ from collections.abc import Mapping, Sequence
 from enum import StrEnum
 
 from coag.awareness.adapters import ConversationAdapter
-from coag.awareness.perception import (
-    Course,
-    Perception,
-    RulePerception,
-    given_course,
-    perceived_course,
-)
+from coag.awareness.perception import Perception, RulePerception
 from coag.schema import Value, estimate_tokens
 
 from ._exams import Exam
+from .dialogues import DialogueRun, run_analyses, run_perception
 
 
 class Kind(StrEnum):
@@ -78,9 +73,9 @@ async def memories_of(
         Memory(kind=Kind.BUFFER, text="\n".join(lines)),
         Memory(kind=Kind.CUT, text="\n".join(_newest(lines, budget))),
         Memory(kind=Kind.SUMMARY, text=exam.key.summary),
-        _injection(Kind.BY_HAND, given_course("by hand", exam.turns), budget),
+        _injection(Kind.BY_HAND, run_analyses("by hand", exam.turns), budget),
         *[
-            _injection(kind, await perceived_course(kind, perception, exam.messages), budget)
+            _injection(kind, await run_perception(kind, perception, exam.messages), budget)
             for kind, perception in seen.items()
         ],
     )
@@ -106,6 +101,6 @@ def _newest(lines: Sequence[str], budget: int) -> list[str]:
     return kept
 
 
-def _injection(kind: Kind, course: Course, budget: int) -> Memory:
-    text = ConversationAdapter().format_for_injection(course.state, budget)
-    return Memory(kind=kind, text=text, faults=course.faults)
+def _injection(kind: Kind, run: DialogueRun, budget: int) -> Memory:
+    text = ConversationAdapter().format_for_injection(run.state, budget)
+    return Memory(kind=kind, text=text, faults=run.errors)

@@ -2,6 +2,8 @@ from collections.abc import Mapping
 
 import pytest
 
+from benchmarks.awareness.paper import CODING, states_of
+from case_study.awareness import CONVERSATION
 from coag.awareness import (
     AwarenessEngine,
     AwarenessState,
@@ -17,7 +19,6 @@ from coag.awareness.adapters import (
     ConversationAdapter,
     DomainAdapter,
 )
-from coag.awareness.paper import CODING, CONVERSATION, states_of
 from coag.errors import ConfigurationError, ObservationError
 from coag.schema import SteppingClock, estimate_tokens
 

@@ -8,9 +8,10 @@ from datetime import UTC, datetime
 
 import pytest
 
+from benchmarks.awareness.paper import CODING
+from case_study.awareness import CONVERSATION
 from coag.awareness import AwarenessEngine, AwarenessState, Entity, Goal, GoalGraph, WorldModel
 from coag.awareness.adapters import CodingAdapter, ConversationAdapter, ConversationAnalysis
-from coag.awareness.paper import CODING, CONVERSATION
 from coag.awareness.perception import Domain, ModelPerception, PerceptionSettings
 from coag.errors import ModelAnswerError, ModelCallError
 from coag.models import (

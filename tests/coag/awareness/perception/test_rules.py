@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks.awareness.paper import CODING
+from case_study.awareness import CONVERSATION
 from coag.awareness import AwarenessEngine, AwarenessState
 from coag.awareness.adapters import CodingAdapter, ConversationAdapter
-from coag.awareness.paper import CODING, CONVERSATION
 from coag.awareness.perception import Domain, RulePerception
 
 TALK, CODE = RulePerception(), RulePerception(Domain.CODING)

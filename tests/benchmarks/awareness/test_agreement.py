@@ -7,21 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from coag.awareness.adapters import ConversationAnalysis
-from coag.awareness.paper import CONVERSATION
-from coag.awareness.perception import (
+from benchmarks.awareness.agreement import agreement, compare, comparison_table, main
+from case_study.awareness import (
+    CONVERSATION,
     Dialogue,
-    ModelPerception,
-    PerceptionSettings,
-    RulePerception,
-    agreement,
-    compare,
-    comparison_table,
-    given_course,
     load_dialogues,
-    perceived_course,
+    run_analyses,
+    run_perception,
 )
-from coag.awareness.perception.agreement import main
+from coag.awareness.adapters import ConversationAnalysis
+from coag.awareness.perception import ModelPerception, PerceptionSettings, RulePerception
 from coag.errors import ConfigurationError
 from coag.models import Asker, ScriptedModel, ScriptedReply, scripted_answers
 
@@ -81,8 +76,8 @@ async def test_a_model_that_reads_as_we_do_makes_the_same_state() -> None:
     seeing = model(*map(as_answer, CONVERSATION))
     compared = compare(
         "talk",
-        await perceived_course("model", seeing, MESSAGES),
-        given_course("by hand", CONVERSATION),
+        await run_perception("model", seeing, MESSAGES),
+        run_analyses("by hand", CONVERSATION),
     )
     assert compared.overall == 1.0
     assert compared.one_state == compared.other_state
@@ -96,24 +91,24 @@ async def test_a_model_that_reads_as_we_do_makes_the_same_state() -> None:
 async def test_a_turn_without_a_usable_answer_agrees_in_nothing_and_leaves_the_state() -> None:
     first, second, *rest = map(as_answer, CONVERSATION)
     seeing = model(first, "no", "no", *rest)
-    course = await perceived_course("model", seeing, MESSAGES)
-    compared = compare("talk", course, given_course("by hand", CONVERSATION))
+    course = await run_perception("model", seeing, MESSAGES)
+    compared = compare("talk", course, run_analyses("by hand", CONVERSATION))
     assert course.state.step == 3
     assert [turn.score for turn in compared.turns] == [1.0, 0.0, 1.0, 1.0]
-    assert compared.faults[0].startswith("turn 2: ")
+    assert compared.errors[0].startswith("turn 2: ")
     assert "Nothing usable:" in comparison_table(compared)
     assert second["topics"] == ["cooking", "pasta carbonara"]
 
 
 async def test_the_rules_notice_what_the_paper_checks() -> None:
-    course = await perceived_course("rules", RulePerception(), MESSAGES)
-    compared = compare("talk", course, given_course("by hand", CONVERSATION))
+    course = await run_perception("rules", RulePerception(), MESSAGES)
+    compared = compare("talk", course, run_analyses("by hand", CONVERSATION))
     assert all(set(one.other) <= set(one.one) for one in compared.noticed)
     assert comparison_table(compared).splitlines()[0] == "talk: rules beside by hand"
 
 
 def test_courses_of_different_lengths_are_refused() -> None:
-    one, other = given_course("a", CONVERSATION), given_course("b", CONVERSATION[:2])
+    one, other = run_analyses("a", CONVERSATION), run_analyses("b", CONVERSATION[:2])
     with pytest.raises(ValueError, match="the same turns, not 4 and 2"):
         compare("talk", one, other)
 

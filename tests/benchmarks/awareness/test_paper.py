@@ -4,11 +4,8 @@ import sys
 
 import pytest
 
-from coag.awareness import AwarenessState, GoalStatus, TransitionType
-from coag.awareness.adapters import Analysis, CodingAdapter, ConversationAdapter
-from coag.awareness.paper import (
+from benchmarks.awareness.paper import (
     CODING,
-    CONVERSATION,
     CONVERSATION_RESTORED,
     checkpointed,
     coding_table,
@@ -16,6 +13,9 @@ from coag.awareness.paper import (
     restored_table,
     states_of,
 )
+from case_study.awareness import CONVERSATION
+from coag.awareness import AwarenessState, GoalStatus, TransitionType
+from coag.awareness.adapters import Analysis, CodingAdapter, ConversationAdapter
 
 
 def test_table_3_comes_out_as_the_paper_has_it() -> None:
@@ -134,7 +134,7 @@ def test_errors_stand_before_attention_and_the_project_as_in_table_4() -> None:
 
 def test_the_command_prints_the_tables_and_says_that_they_agree() -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "coag.awareness.paper"],
+        [sys.executable, "-m", "benchmarks.awareness.paper"],
         capture_output=True,
         text=True,
         check=False,

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from case_study.awareness import CachedPerception
 from coag.awareness import ConversationAdapter, new_state
-from coag.awareness.perception import KeptPerception, RulePerception
+from coag.awareness.perception import RulePerception
 from coag.awareness.state import AwarenessState
 from coag.errors import ConfigurationError, ModelAnswerError
 from coag.schema import SteppingClock
@@ -39,9 +40,9 @@ async def test_what_was_read_is_not_asked_again_by_another_process(
     tmp_path: Path, state: AwarenessState
 ) -> None:
     file = tmp_path / "readings.jsonl"
-    first = await KeptPerception(Counting(), file, "one").perceive(TEXT, state)
+    first = await CachedPerception(Counting(), file, "one").perceive(TEXT, state)
     later = Counting()
-    assert await KeptPerception(later, file, "one").perceive(TEXT, state) == first
+    assert await CachedPerception(later, file, "one").perceive(TEXT, state) == first
     assert later.asked == []
 
 
@@ -49,8 +50,8 @@ async def test_another_reader_or_another_state_is_asked(
     tmp_path: Path, state: AwarenessState
 ) -> None:
     file, counting = tmp_path / "readings.jsonl", Counting()
-    await KeptPerception(counting, file, "one").perceive(TEXT, state)
-    other = KeptPerception(counting, file, "another")
+    await CachedPerception(counting, file, "one").perceive(TEXT, state)
+    other = CachedPerception(counting, file, "another")
     await other.perceive(TEXT, state)
     await other.perceive(f"{TEXT} Now.", state)
     assert len(counting.asked) == 3
@@ -64,7 +65,7 @@ async def test_a_reading_that_failed_fails_alike_without_being_asked_again(
     said: list[str] = []
     for _ in range(2):
         with pytest.raises(ModelAnswerError, match="no JSON") as caught:
-            await KeptPerception(counting, file, "one").perceive(TEXT, state)
+            await CachedPerception(counting, file, "one").perceive(TEXT, state)
         said.append(str(caught.value))
     assert counting.asked == [TEXT]
     assert said[0] == said[1]
@@ -74,14 +75,14 @@ async def test_a_line_that_was_cut_off_is_read_again(
     tmp_path: Path, state: AwarenessState, caplog: pytest.LogCaptureFixture
 ) -> None:
     file = tmp_path / "readings.jsonl"
-    await KeptPerception(Counting(), file, "one").perceive(TEXT, state)
+    await CachedPerception(Counting(), file, "one").perceive(TEXT, state)
     file.write_bytes(file.read_bytes()[:-9])
     counting = Counting()
-    await KeptPerception(counting, file, "one").perceive(TEXT, state)
+    await CachedPerception(counting, file, "one").perceive(TEXT, state)
     assert counting.asked == [TEXT]
     assert "was cut off" in caplog.text
     later = Counting()
-    await KeptPerception(later, file, "one").perceive(TEXT, state)
+    await CachedPerception(later, file, "one").perceive(TEXT, state)
     assert later.asked == []
 
 
@@ -90,7 +91,7 @@ def test_a_file_of_something_else_is_refused_and_left_as_it_is(tmp_path: Path, t
     file = tmp_path / "notes.txt"
     file.write_bytes(held := text.encode(errors="surrogateescape"))
     with pytest.raises(ConfigurationError, match=r"holds no readings.*Give another file"):
-        KeptPerception(Counting(), file, "one")
+        CachedPerception(Counting(), file, "one")
     assert file.read_bytes() == held
 
 
@@ -98,12 +99,12 @@ async def test_texts_with_any_line_separators_are_read_again(
     tmp_path: Path, state: AwarenessState
 ) -> None:
     file, text = tmp_path / "readings.jsonl", "I want to learn\u2028Python.\x85Now."
-    await KeptPerception(Counting(), file, "one").perceive(text, state)
+    await CachedPerception(Counting(), file, "one").perceive(text, state)
     later = Counting()
-    await KeptPerception(later, file, "one").perceive(text, state)
+    await CachedPerception(later, file, "one").perceive(text, state)
     assert later.asked == []
 
 
 def test_what_cannot_be_read_is_told(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="Readings cannot be read"):
-        KeptPerception(Counting(), tmp_path, "one")
+        CachedPerception(Counting(), tmp_path, "one")

@@ -1,4 +1,10 @@
-"""How far a perception agrees with people, over dialogues."""
+"""How far a perception agrees with people and with others (SAGEN §6.6, tables 10 and 11).
+
+    python -m benchmarks.awareness.agreement agreement [--model SPEC] [--dialogues FILE]
+
+compares readings of the paper's talk, and of further dialogues, per turn (table 10), in the final
+state (table 11), and in what was noticed on the way.
+"""
 
 from __future__ import annotations
 
@@ -6,150 +12,38 @@ import argparse
 import asyncio
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
 
-from pydantic import Field, TypeAdapter, ValidationError, model_validator
-
-from coag.awareness.adapters import ConversationAdapter, ConversationAnalysis
-from coag.awareness.engine import AwarenessEngine
-from coag.awareness.observation import Observation, where_wrong
-from coag.awareness.paper import CONVERSATION
-from coag.awareness.state import AttentionType, AwarenessState, Said, Share, TransitionType, folded
-from coag.errors import AwarenessError, CoagError, ConfigurationError, ModelAnswerError
+from case_study.awareness import (
+    CONVERSATION,
+    CachedPerception,
+    Dialogue,
+    DialogueRun,
+    load_dialogues,
+    run_analyses,
+    run_perception,
+)
+from coag.awareness import (
+    AttentionType,
+    AwarenessState,
+    ConversationAdapter,
+    Observation,
+    TransitionType,
+)
+from coag.awareness.adapters import ConversationAnalysis
+from coag.awareness.perception import (
+    ModelPerception,
+    Perception,
+    PerceptionSettings,
+    RulePerception,
+)
+from coag.awareness.state import Share, folded
+from coag.errors import CoagError
 from coag.models import Asker, ModelSpec
-from coag.schema import SteppingClock, Value, estimate_tokens, one_line
+from coag.schema import Value, estimate_tokens
 
-from .kept import KeptPerception
-from .model import ModelPerception, PerceptionSettings
-from .protocol import Perception
-from .rules import RulePerception
-
-# ---- What becomes of a dialogue when one perception reads it: analyses, observations, states ----
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Course:
-    """A dialogue as it was read, turn by turn."""
-
-    label: str
-    """Who read it, e.g. `rules`."""
-    analyses: tuple[ConversationAnalysis | None, ...]
-    """None for a turn that gave nothing usable."""
-    observations: tuple[Observation | None, ...]
-    faults: tuple[str, ...]
-    """What went wrong, a sentence for each turn without an analysis."""
-    state: AwarenessState
-    """At the end."""
-
-
-async def perceived_course(label: str, perception: Perception, messages: Sequence[str]) -> Course:
-    """The course of a dialogue whose messages a perception reads, each on the state so far.
-
-    A turn that it gives nothing usable for leaves the state as it was.
-
-    Raises:
-        ModelCallError: A model could not be asked.
-    """
-    reader = _Reader(label)
-    for message in messages:
-        try:
-            raw = await perception.perceive(message, reader.engine.state)
-            reader.read(ConversationAnalysis.parse(raw))
-        except (ModelAnswerError, AwarenessError) as error:
-            reader.fail(str(error))
-    return reader.course()
-
-
-def given_course(label: str, turns: Sequence[ConversationAnalysis]) -> Course:
-    """The course of a dialogue that was analysed by hand.
-
-    Raises:
-        AwarenessError: An analysis names what does not exist.
-    """
-    reader = _Reader(label)
-    for turn in turns:
-        reader.read(turn)
-    return reader.course()
-
-
-class _Reader:
-    """An engine, and what it was given."""
-
-    def __init__(self, label: str) -> None:
-        self.engine = AwarenessEngine(ConversationAdapter(), clock=SteppingClock())
-        self._label = label
-        self._analyses: list[ConversationAnalysis | None] = []
-        self._observations: list[Observation | None] = []
-        self._faults: list[str] = []
-
-    def read(self, analysis: ConversationAnalysis) -> None:
-        observation = self.engine.observe(analysis.model_dump())
-        self.engine.update(observation)
-        self._analyses.append(analysis)
-        self._observations.append(observation)
-
-    def fail(self, fault: str) -> None:
-        self._analyses.append(None)
-        self._observations.append(None)
-        self._faults.append(f"turn {len(self._analyses)}: {one_line(fault, 200)}")
-
-    def course(self) -> Course:
-        return Course(
-            label=self._label,
-            analyses=tuple(self._analyses),
-            observations=tuple(self._observations),
-            faults=tuple(self._faults),
-            state=self.engine.state,
-        )
-
-
-# ---- Dialogues with hand-written analyses, to measure a perception on ----
-
-
-class Dialogue(Value):
-    """What one person said, turn by turn, and what each turn says by hand."""
-
-    name: Said
-    turns: tuple[ConversationAnalysis, ...] = Field(min_length=1)
-    """Each with its `message`."""
-
-    @model_validator(mode="after")
-    def _have_messages(self) -> Dialogue:
-        for number, turn in enumerate(self.turns, 1):
-            if not turn.message.strip():
-                raise ValueError(f"turn {number} of {self.name!r} has no message")
-        return self
-
-    @property
-    def messages(self) -> tuple[str, ...]:
-        """What was said."""
-        return tuple(turn.message for turn in self.turns)
-
-
-_DIALOGUES = TypeAdapter(tuple[Dialogue, ...])
-
-
-def load_dialogues(path: Path) -> tuple[Dialogue, ...]:
-    """The dialogues of a JSON file: a list of `{"name": ..., "turns": [{"message": ...}, ...]}`.
-
-    Raises:
-        ConfigurationError: It cannot be read, or is something else.
-    """
-    try:
-        return _DIALOGUES.validate_json(path.read_bytes())
-    except OSError as error:
-        raise ConfigurationError(f"Dialogues cannot be read from {str(path)!r}: {error}") from error
-    except ValidationError as error:
-        place, problem = where_wrong(error)
-        raise ConfigurationError(
-            f"{str(path)!r} holds no dialogues: wrong at {place or 'its beginning'}: {problem} "
-            'Write a list of {"name": NAME, "turns": [{"message": TEXT, ...}, ...]}.'
-        ) from error
-
-
-# ---- How far two readings of a dialogue agree (SAGEN §6.6, tables 10 and 11) ----
+# ---- How far two readings of a dialogue agree ----
 
 
 BUDGET = 300
@@ -226,7 +120,7 @@ class Comparison(Value):
     """Pivots, callbacks and bad moods."""
     one_state: StateFigures
     other_state: StateFigures
-    faults: tuple[str, ...] = ()
+    errors: tuple[str, ...] = ()
     """Turns for which one of the two gave nothing usable; they agree in nothing."""
 
     @property
@@ -247,15 +141,15 @@ def agreement(one: Mapping[str, object], other: Mapping[str, object]) -> TurnAgr
     return _agreement(ConversationAnalysis.parse(one), ConversationAnalysis.parse(other))
 
 
-def compare(name: str, one: Course, other: Course) -> Comparison:
-    """Compares two courses of one dialogue.
+def compare(name: str, one: DialogueRun, other: DialogueRun) -> Comparison:
+    """Compares two runs of one dialogue.
 
     Raises:
         ValueError: They differ in their number of turns.
     """
     if len(one.analyses) != len(other.analyses) or not one.analyses:
         raise ValueError(
-            f"Two courses of one dialogue have the same turns, not {len(one.analyses)} and "
+            f"Two runs of one dialogue have the same turns, not {len(one.analyses)} and "
             f"{len(other.analyses)}."
         )
     pairs = zip(one.analyses, other.analyses, strict=True)
@@ -270,7 +164,7 @@ def compare(name: str, one: Course, other: Course) -> Comparison:
         ),
         one_state=StateFigures.of(one.state),
         other_state=StateFigures.of(other.state),
-        faults=(*one.faults, *other.faults),
+        errors=(*one.errors, *other.errors),
     )
 
 
@@ -292,8 +186,8 @@ def _overlap(one: Iterable[str], other: Iterable[str]) -> float:
     return len(mine & yours) / longer if longer else 1.0
 
 
-def _turns(course: Course, notices: Callable[[Observation], bool]) -> tuple[int, ...]:
-    seen: Sequence[Observation | None] = course.observations
+def _turns(run: DialogueRun, notices: Callable[[Observation], bool]) -> tuple[int, ...]:
+    seen: Sequence[Observation | None] = run.observations
     return tuple(turn for turn, what in enumerate(seen, 1) if what and notices(what))
 
 
@@ -328,8 +222,8 @@ def comparison_table(comparison: Comparison) -> str:
     title = f"{comparison.name}: {comparison.one} beside {comparison.other}"
     parts = [title, "=" * len(title), _per_turn(comparison), "", _noticed(comparison), ""]
     parts.append(_final(comparison))
-    if comparison.faults:
-        parts += ["", "Nothing usable:", *(f"  {fault}" for fault in comparison.faults)]
+    if comparison.errors:
+        parts += ["", "Nothing usable:", *(f"  {error}" for error in comparison.errors)]
     return "\n".join(parts) + "\n"
 
 
@@ -390,7 +284,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m coag.awareness.perception")
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.awareness.agreement")
     commands = parser.add_subparsers(required=True)
     measured = commands.add_parser(
         "agreement",
@@ -447,15 +341,15 @@ async def _report(
         Asker(client, limit_name=model.limit_name), settings=settings
     )
     if keep is not None:
-        asking = KeptPerception(asking, keep, f"{spec} {settings.model_dump_json()}")
-    perceptions["model"] = _Told(asking, sum(len(one.turns) for one in dialogues))
+        asking = CachedPerception(asking, keep, f"{spec} {settings.model_dump_json()}")
+    perceptions["model"] = _WithProgress(asking, sum(len(one.turns) for one in dialogues))
     try:
         return _tables([await _compared(one, perceptions) for one in dialogues])
     finally:
         await client.close()
 
 
-class _Told:
+class _WithProgress:
     """A perception that tells, on standard error, how far it is."""
 
     def __init__(self, perception: Perception, turns: int) -> None:
@@ -473,10 +367,10 @@ async def _compared(
     dialogue: Dialogue, perceptions: Mapping[str, Perception]
 ) -> tuple[Comparison, ...]:
     """Each perception beside the analyses by hand, then the perceptions beside each other."""
-    courses = [given_course(_BY_HAND, dialogue.turns)]
+    runs = [run_analyses(_BY_HAND, dialogue.turns)]
     for label, perception in perceptions.items():
-        courses.append(await perceived_course(label, perception, dialogue.messages))
-    return tuple(compare(dialogue.name, other, one) for one, other in combinations(courses, 2))
+        runs.append(await run_perception(label, perception, dialogue.messages))
+    return tuple(compare(dialogue.name, other, one) for one, other in combinations(runs, 2))
 
 
 def _tables(compared: Sequence[tuple[Comparison, ...]]) -> str:
@@ -489,3 +383,7 @@ def _tables(compared: Sequence[tuple[Comparison, ...]]) -> str:
         ]
         parts.append("\n".join(lines) + "\n")
     return "\n".join(parts)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,190 @@
+"""Dialogues with hand-written analyses, and what the engine makes of them, turn by turn."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import Field, TypeAdapter, ValidationError, model_validator
+
+from coag.awareness import AwarenessEngine, AwarenessState, ConversationAdapter, Observation
+from coag.awareness.adapters import (
+    ConversationAnalysis,
+    ConversationEntityType,
+    MentionedEntity,
+    Sentiment,
+    StatedGoal,
+)
+from coag.awareness.perception import Perception
+from coag.awareness.state import Said
+from coag.errors import AwarenessError, ConfigurationError, ModelAnswerError
+from coag.schema import SteppingClock, Value, one_line
+
+# ---- The paper's talk of four turns ----
+
+_SCRAPER = "I want to learn Python and build a web scraper. Can you help me learn Python?"
+_CARBONARA = "By the way, how do you make pasta carbonara?"
+_LIBRARY = "Oh wait, going back to Python - what library for scraping?"
+_ERRORS = "BeautifulSoup is not working! Errors everywhere!"
+
+_BEGINNING = ConversationAnalysis(
+    message=_SCRAPER,
+    topics=("Python", "web scraping"),
+    entities=(MentionedEntity(name="Python", type=ConversationEntityType.CONCEPT),),
+    goals=(
+        StatedGoal(description="Learn Python"),
+        StatedGoal(description="Build a web scraper"),
+    ),
+    questions=("Can you help me learn Python?",),
+)
+
+CONVERSATION = (
+    _BEGINNING,
+    ConversationAnalysis(
+        message=_CARBONARA,
+        topics=("cooking", "pasta carbonara"),
+        goals=(StatedGoal(description="Make pasta carbonara"),),
+        questions=("How do you make pasta carbonara?",),
+    ),
+    ConversationAnalysis(
+        message=_LIBRARY,
+        topics=("Python", "web scraping"),
+        questions=("What library for scraping?",),
+        references_previous=True,
+    ),
+    ConversationAnalysis(
+        message=_ERRORS,
+        topics=("web scraping", "BeautifulSoup"),
+        goals=(StatedGoal(description="Get BeautifulSoup to work"),),
+        sentiment=Sentiment.FRUSTRATED,
+    ),
+)
+"""The talk of section 6.1, read as sections 6.2 and 5.1 tell it (tables 5 and 14)."""
+
+
+# ---- Dialogues in a file ----
+
+
+class Dialogue(Value):
+    """What one person said, turn by turn, and what each turn says by hand."""
+
+    name: Said
+    turns: tuple[ConversationAnalysis, ...] = Field(min_length=1)
+    """Each with its `message`."""
+
+    @model_validator(mode="after")
+    def _have_messages(self) -> Dialogue:
+        for number, turn in enumerate(self.turns, 1):
+            if not turn.message.strip():
+                raise ValueError(f"turn {number} of {self.name!r} has no message")
+        return self
+
+    @property
+    def messages(self) -> tuple[str, ...]:
+        """What was said."""
+        return tuple(turn.message for turn in self.turns)
+
+
+_DIALOGUES = TypeAdapter(tuple[Dialogue, ...])
+
+
+def load_dialogues(path: Path) -> tuple[Dialogue, ...]:
+    """The dialogues of a JSON file: a list of `{"name": ..., "turns": [{"message": ...}, ...]}`.
+
+    Raises:
+        ConfigurationError: It cannot be read, or is something else.
+    """
+    try:
+        return _DIALOGUES.validate_json(path.read_bytes())
+    except OSError as error:
+        raise ConfigurationError(f"Dialogues cannot be read from {str(path)!r}: {error}") from error
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False)[0]
+        steps = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in first["loc"])
+        raise ConfigurationError(
+            f"{str(path)!r} holds no dialogues: wrong at {''.join(steps) or 'its beginning'}: "
+            f"{first['msg']}, given {one_line(repr(first['input']), 80)}. "
+            'Write a list of {"name": NAME, "turns": [{"message": TEXT, ...}, ...]}.'
+        ) from error
+
+
+# ---- Running a dialogue through the engine ----
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DialogueRun:
+    """What the engine made of a dialogue, turn by turn."""
+
+    label: str
+    """Who read it, e.g. `rules`."""
+    analyses: tuple[ConversationAnalysis | None, ...]
+    """None for a turn that gave nothing usable."""
+    observations: tuple[Observation | None, ...]
+    errors: tuple[str, ...]
+    """One sentence for each turn without an analysis."""
+    state: AwarenessState
+    """At the end."""
+
+
+async def run_perception(
+    label: str, perception: Perception, messages: Sequence[str]
+) -> DialogueRun:
+    """Runs a dialogue whose messages a perception reads, each with the state so far.
+
+    A turn without a usable analysis leaves the state as it was.
+
+    Raises:
+        ModelCallError: A model could not be asked.
+    """
+    recorder = _Recorder(label)
+    for message in messages:
+        try:
+            raw = await perception.perceive(message, recorder.engine.state)
+            recorder.read(ConversationAnalysis.parse(raw))
+        except (ModelAnswerError, AwarenessError) as error:
+            recorder.fail(str(error))
+    return recorder.run()
+
+
+def run_analyses(label: str, turns: Sequence[ConversationAnalysis]) -> DialogueRun:
+    """Runs a dialogue that was analysed by hand.
+
+    Raises:
+        AwarenessError: An analysis names what does not exist.
+    """
+    recorder = _Recorder(label)
+    for turn in turns:
+        recorder.read(turn)
+    return recorder.run()
+
+
+class _Recorder:
+    """An engine, and a record of its input."""
+
+    def __init__(self, label: str) -> None:
+        self.engine = AwarenessEngine(ConversationAdapter(), clock=SteppingClock())
+        self._label = label
+        self._analyses: list[ConversationAnalysis | None] = []
+        self._observations: list[Observation | None] = []
+        self._errors: list[str] = []
+
+    def read(self, analysis: ConversationAnalysis) -> None:
+        observation = self.engine.observe(analysis.model_dump())
+        self.engine.update(observation)
+        self._analyses.append(analysis)
+        self._observations.append(observation)
+
+    def fail(self, error: str) -> None:
+        self._analyses.append(None)
+        self._observations.append(None)
+        self._errors.append(f"turn {len(self._analyses)}: {one_line(error, 200)}")
+
+    def run(self) -> DialogueRun:
+        return DialogueRun(
+            label=self._label,
+            analyses=tuple(self._analyses),
+            observations=tuple(self._observations),
+            errors=tuple(self._errors),
+            state=self.engine.state,
+        )
