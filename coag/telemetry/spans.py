@@ -1,4 +1,4 @@
-"""Spans of a run, from its records."""
+"""`SpanBuilder`: spans and metrics of a run, from the records of its trace."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from coag.schema import (
 )
 
 from . import names
-from .span_values import (
+from .attributes import (
     Attributes,
     Content,
     Decisions,
@@ -53,11 +53,9 @@ from .span_values import (
     present,
 )
 
-# ---- The open spans of a run: run, turn, cycle, phase, one within the other ----
-
 
 @dataclass(slots=True)
-class Open:
+class OpenSpan:
     """A span that has begun."""
 
     span: Span
@@ -69,30 +67,30 @@ class Open:
 
 
 @dataclass(slots=True, kw_only=True)
-class Tree:
-    """The spans that are open now, and how they are opened and closed.
+class SpanTree:
+    """The open spans of a run: run, turn, cycle, phase, one within the other.
 
-    Nobody says when a cycle or a phase begins: it begins where the one before ended, `edge`.
+    No record says when a cycle or a phase begins: it begins where the one before ended, `edge`.
     """
 
     tracer: Tracer
     meters: Meters | None
     subject: Subject
-    surrounded: bool
+    in_caller_span: bool
     """True if a turn belongs to the span that its caller is in, where there is one."""
     now: int = 0
     """The latest time that was seen."""
     edge: int = 0
-    """When what goes on now began."""
-    run: Open | None = None
-    turn: Open | None = None
-    cycle: Open | None = None
-    phase: Open | None = None
-    actions: dict[str, Open] = field(default_factory=dict[str, Open])
+    """When the current phase or cycle began."""
+    run: OpenSpan | None = None
+    turn: OpenSpan | None = None
+    cycle: OpenSpan | None = None
+    phase: OpenSpan | None = None
+    actions: dict[str, OpenSpan] = field(default_factory=dict[str, OpenSpan])
     """External actions that were begun, by the id of their intent."""
 
     @property
-    def inner(self) -> Open | None:
+    def inner(self) -> OpenSpan | None:
         """The innermost open span."""
         return self.phase or self.cycle or self.turn or self.run
 
@@ -101,16 +99,22 @@ class Tree:
         self.now = max(self.now, at)
 
     def child(
-        self, label: str, parent: Open | None, start: int, attributes: Attributes, *, client: bool
-    ) -> Open:
+        self,
+        label: str,
+        parent: OpenSpan | None,
+        start: int,
+        attributes: Attributes,
+        *,
+        client: bool,
+    ) -> OpenSpan:
         """Begins a span within another."""
         context = Context() if parent is None else set_span_in_context(parent.span, Context())
         return self._begin(label, context, start, attributes, client=client)
 
-    def open_turn(self, number: int) -> Open:
+    def open_turn(self, number: int) -> OpenSpan:
         """Begins a turn within the caller's span, or else within the run's."""
         self.close_turn()
-        context = self._surroundings()
+        context = self._caller_context()
         if context is None:
             context = set_span_in_context(self._open_run().span, Context())
         attributes = present(
@@ -128,11 +132,11 @@ class Tree:
         self.turn.number, self.edge = number, self.now
         return self.turn
 
-    def in_turn(self) -> Open:
-        """The turn; one that a resumed run goes on with begins where it is taken up."""
+    def in_turn(self) -> OpenSpan:
+        """The open turn; that of a resumed run begins where it is resumed."""
         return self.turn or self.open_turn(0)
 
-    def in_cycle(self, number: int) -> Open:
+    def in_cycle(self, number: int) -> OpenSpan:
         """This cycle, begun if it is another than the one before."""
         if self.cycle is None or self.cycle.number != number:
             self.close_cycle()
@@ -146,7 +150,7 @@ class Tree:
             self.cycle.number = number
         return self.cycle
 
-    def in_phase(self, number: int, phase: Phase) -> Open:
+    def in_phase(self, number: int, phase: Phase) -> OpenSpan:
         """This phase of this cycle, begun if it is another than the one before."""
         cycle = self.in_cycle(number)
         if self.phase is None or self.phase.phase is not phase:
@@ -180,7 +184,7 @@ class Tree:
 
         Args:
             reason: How it ended; None where that is not known.
-            error_type: Class of what broke it off.
+            error_type: Class of the error that ended it.
         """
         for action in self.actions.values():
             self.end(action, finished=False)
@@ -193,7 +197,7 @@ class Tree:
             attributes[names.TURN_REASON] = name(reason)
             self.turn.span.set_attribute(names.TURN_REASON, name(reason))
         if reason == "error":
-            failed(self.turn.span, name(error_type) if error_type else names.OTHER)
+            mark_failed(self.turn.span, name(error_type) if error_type else names.OTHER)
         self._end(self.turn, reason is not None, names.TURN_DURATION, attributes)
         self.turn = None
 
@@ -204,7 +208,7 @@ class Tree:
             self.end(self.run, finished=True)
             self.run = None
 
-    def end(self, opened: Open, *, finished: bool, at: int | None = None) -> int:
+    def end(self, opened: OpenSpan, *, finished: bool, at: int | None = None) -> int:
         """Ends a span, not before it began; how long it was, in nanoseconds."""
         if not finished:
             opened.span.set_attribute(names.UNFINISHED, True)
@@ -212,7 +216,7 @@ class Tree:
         opened.span.end(end)
         return end - opened.start
 
-    def _end(self, opened: Open, finished: bool, metric: str, attributes: Attributes) -> None:
+    def _end(self, opened: OpenSpan, finished: bool, metric: str, attributes: Attributes) -> None:
         took = self.end(opened, finished=finished)
         if finished and self.meters is not None:
             self.meters.took(metric, took, self.of_agent(attributes))
@@ -221,8 +225,8 @@ class Tree:
         """The attributes of a metric of ours, with whose it is."""
         return {names.AGENT_NAME: name(self.subject.agent), **attributes}
 
-    def _open_run(self) -> Open:
-        """The span of the run, where nothing else holds its turns together."""
+    def _open_run(self) -> OpenSpan:
+        """The span of the run, where turns have no span of a caller."""
         if self.run is None:
             attributes = present(
                 {
@@ -238,33 +242,30 @@ class Tree:
             self.run = self._begin(label, Context(), self.now, attributes, client=False)
         return self.run
 
-    def _surroundings(self) -> Context | None:
-        """Where the caller stands, if it is in a span of its own."""
-        span = get_current_span() if self.surrounded else None
+    def _caller_context(self) -> Context | None:
+        """The caller's span, if there is one."""
+        span = get_current_span() if self.in_caller_span else None
         if span is None or not span.get_span_context().is_valid:
             return None
         return set_span_in_context(span)
 
     def _begin(
         self, label: str, context: Context, start: int, attributes: Attributes, *, client: bool
-    ) -> Open:
+    ) -> OpenSpan:
         kind = SpanKind.CLIENT if client else SpanKind.INTERNAL
         span = self.tracer.start_span(
             label, context=context, kind=kind, attributes=attributes, start_time=start
         )
-        return Open(span, start)
+        return OpenSpan(span, start)
 
 
-def failed(span: Span, error_type: str) -> None:
-    """Says on a span that what it stands for failed; with which words, is content."""
+def mark_failed(span: Span, error_type: str) -> None:
+    """Marks a span as failed; the error's text is content and not sent here."""
     span.set_attribute(names.ERROR_TYPE, error_type)
     span.set_status(Status(StatusCode.ERROR))
 
 
-# ---- From the records of a trace to spans and metrics, one record at a time ----
-
-
-class Teller:
+class SpanBuilder:
     """Makes spans, and where asked metrics, from the records of one agent's runs.
 
     Args:
@@ -272,7 +273,7 @@ class Teller:
         tracer_provider: Where spans go; None for the global one.
         meters: What is measured with; None to measure nothing.
         content: Makes texts fit to be sent; None to send no texts.
-        surrounded: Whether turns belong to the span that their caller is in.
+        in_caller_span: Whether turns belong to the span that their caller is in.
     """
 
     def __init__(
@@ -282,10 +283,12 @@ class Teller:
         tracer_provider: TracerProvider | None,
         meters: Meters | None,
         content: Content | None,
-        surrounded: bool,
+        in_caller_span: bool,
     ) -> None:
         tracer = (tracer_provider or get_tracer_provider()).get_tracer("coag", version("coag"))
-        self._tree = Tree(tracer=tracer, meters=meters, subject=subject, surrounded=surrounded)
+        self._tree = SpanTree(
+            tracer=tracer, meters=meters, subject=subject, in_caller_span=in_caller_span
+        )
         self._meters = meters
         self._content = content
         self._decisions = Decisions(content)
@@ -300,8 +303,8 @@ class Teller:
         """Ends all spans that are open."""
         self._tree.close()
 
-    def take(self, record: TraceRecord) -> None:
-        """Tells of one record."""
+    def add(self, record: TraceRecord) -> None:
+        """Adds one record."""
         self._tree.see(nanoseconds(record.at))
         match record:
             case TurnStart():
@@ -323,7 +326,7 @@ class Teller:
     def _end_turn(self, end: TurnEnd) -> None:
         turn = self._tree.turn
         if turn is not None and self._content is not None:
-            turn.span.set_attribute(names.OUTPUT_MESSAGES, self._content.said(end.response))
+            turn.span.set_attribute(names.OUTPUT_MESSAGES, self._content.response(end.response))
         self._tree.close_turn(end.reason, end.error_type)
 
     def _outcome(self, outcome: Outcome) -> None:
@@ -346,8 +349,8 @@ class Teller:
             case EvaluationOutcome():
                 for verdict in (one.died_of for one in outcome.evaluations):
                     if verdict is not None:
-                        told: Attributes = {names.CONSTRAINT: name(verdict.constraint)}
-                        self._meters.add(names.VETOES, self._tree.of_agent(told))
+                        by: Attributes = {names.CONSTRAINT: name(verdict.constraint)}
+                        self._meters.add(names.VETOES, self._tree.of_agent(by))
             case SelectionOutcome(impasse=True):
                 self._meters.add(names.IMPASSES, self._tree.of_agent({}))
             case _:
@@ -372,7 +375,7 @@ class Teller:
             opened.span.set_attribute(names.INPUT_MESSAGES, self._content.sent(call))
             opened.span.set_attribute(names.OUTPUT_MESSAGES, self._content.answered(call))
         if call.error is not None:
-            failed(opened.span, error_type(call) or names.OTHER)
+            mark_failed(opened.span, error_type(call) or names.OTHER)
         end = later(start, duration(call.seconds))
         tree.see(end)
         took = tree.end(opened, finished=True, at=end)
@@ -407,18 +410,18 @@ class Teller:
         opened = self._tree.actions.pop(receipt.intent_id, None)
         if opened is None:
             return
-        told: Attributes = {names.ACTION_STATUS: receipt.status.value}
-        opened.span.set_attributes(told)
+        status: Attributes = {names.ACTION_STATUS: receipt.status.value}
+        opened.span.set_attributes(status)
         if self._content is not None:
             opened.span.set_attribute(names.TOOL_RESULT, self._content.text(receipt.content))
         if receipt.status is not ReceiptStatus.DONE:
-            failed(opened.span, receipt.status.value)
+            mark_failed(opened.span, receipt.status.value)
         took = self._tree.end(opened, finished=True, at=nanoseconds(receipt.at))
         if self._meters is not None:
-            self._meters.took(names.ACTION_DURATION, took, self._tree.of_agent(told))
+            self._meters.took(names.ACTION_DURATION, took, self._tree.of_agent(status))
 
     def _happened(self, record: Percept | Note | Written) -> None:
-        """An event on the span that is open; between turns there is none to tell it on."""
+        """Adds an event to the open span; between turns there is none."""
         opened = self._tree.inner
         if isinstance(record, Note) and self._meters is not None:
             about: Attributes = {names.NOTE_ABOUT: name(record.about)}
@@ -432,7 +435,7 @@ class Teller:
 
 
 def error_type(call: ModelCall) -> str | None:
-    """Of what sort an error was; None where there was none."""
+    """The class of a call's error; None where there was none."""
     if call.error is None:
         return None
     if call.given is not None and call.given.fault:
@@ -443,7 +446,7 @@ def error_type(call: ModelCall) -> str | None:
 
 
 def _of_call(call: ModelCall) -> Attributes:
-    """What only the span of a call tells, not its metrics."""
+    """Attributes of the span of a call that its metrics do not have."""
     usage = call.usage
     return present(
         {
@@ -464,20 +467,20 @@ def _of_call(call: ModelCall) -> Attributes:
 
 
 def _event_of(record: Percept | Note | Written) -> tuple[str, Attributes, str]:
-    """Name, attributes and words of an event."""
+    """Name, attributes and text of an event."""
     match record:
         case Percept():
-            told: Attributes = {
+            attributes: Attributes = {
                 names.PERCEPT_KIND: record.kind.value,
                 names.PERCEPT_TRUST: record.trust.value,
             }
-            told |= {names.PERCEPT_ERROR: True} if record.is_error else {}
-            return names.PERCEPT_EVENT, told, record.content
+            attributes |= {names.PERCEPT_ERROR: True} if record.is_error else {}
+            return names.PERCEPT_EVENT, attributes, record.content
         case Note():
             return names.NOTE_EVENT, {names.NOTE_ABOUT: name(record.about)}, record.text
         case Written():
-            told = {names.WRITTEN_WHAT: record.what, names.WRITTEN_ID: name(record.id)}
-            return names.WRITTEN_EVENT, told, ""
+            attributes = {names.WRITTEN_WHAT: record.what, names.WRITTEN_ID: name(record.id)}
+            return names.WRITTEN_EVENT, attributes, ""
 
 
 def meters_for(provider: MeterProvider | None) -> Meters:

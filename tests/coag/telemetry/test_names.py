@@ -1,13 +1,17 @@
-"""Our copy of OpenTelemetry's names is theirs."""
+"""Our copy of OpenTelemetry's names is theirs; names of providers and models."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
+from autogen_ext.models.openai import OpenAIChatCompletionClient
 from opentelemetry.semconv.attributes.error_attributes import ERROR_TYPE
 
+from coag.models import ScriptedModel
 from coag.telemetry import names as _names
+from coag.telemetry import provider_of
+from coag.telemetry.attributes import model_name
 
 # No part of the package's stable names: it may be gone from a later version.
 _INCUBATING = "opentelemetry.semconv._incubating"
@@ -29,3 +33,36 @@ def test_names_that_are_not_ours_are_those_of_the_conventions() -> None:
 def test_operations_are_those_of_the_conventions() -> None:
     known = {one.value for one in gen_ai_attributes.GenAiOperationNameValues}
     assert {_names.CHAT, _names.INVOKE_AGENT, _names.EXECUTE_TOOL} <= known
+
+
+def test_a_provider_is_known_by_the_client() -> None:
+    client = OpenAIChatCompletionClient(model="gpt-4o", api_key="none")
+    assert provider_of(client=client) == "openai"
+    assert provider_of(client=ScriptedModel(lambda _: {})) == "scripted"
+
+
+@pytest.mark.parametrize(
+    ("model", "provider"),
+    [
+        ("openai:gpt-5", "openai"),
+        ("ollama:llama3:8b", "ollama"),
+        ("http://127.0.0.1:8080/v1#tiny", "_OTHER"),
+        ("gpt-5", "_OTHER"),
+        ("", "_OTHER"),
+    ],
+)
+def test_a_provider_is_known_by_what_the_user_typed(model: str, provider: str) -> None:
+    assert provider_of(model=model) == provider
+
+
+@pytest.mark.parametrize(
+    ("model", "name"),
+    [
+        ("scripted:sound", "scripted:sound"),
+        ("https://me:secret@host.example/v1#tiny", "tiny"),
+        ("https://me:secret@host.example/v1", "host.example"),
+        ("https://[broken", "_OTHER"),
+    ],
+)
+def test_a_models_name_is_sent_without_its_address(model: str, name: str) -> None:
+    assert model_name(model) == name

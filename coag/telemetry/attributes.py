@@ -1,4 +1,4 @@
-"""Attributes of spans, and the meters beside them."""
+"""Values of spans and metrics: attributes, contents, decision events, meters."""
 
 from __future__ import annotations
 
@@ -131,9 +131,9 @@ def model_name(model: str) -> str:
         return OTHER
 
 
-# ---- What was said and done, as attributes; only where somebody asked for it ----
+# ---- Contents as attributes; only with `record_content=True` ----
 #
-# The form of messages is OpenTelemetry's: a list of messages with a role and parts. Secrets are
+# The format of messages is OpenTelemetry's: a list of messages with a role and parts. Secrets are
 # taken out as a trace's writer does, and long texts are cut.
 
 
@@ -167,8 +167,8 @@ class Content:
 
     def sent(self, call: ModelCall) -> str:
         """The messages of a request; of very many the last."""
-        kept = call.messages[-_MOST_MESSAGES:]
-        return json.dumps([self._message(message) for message in kept], ensure_ascii=False)
+        last = call.messages[-_MOST_MESSAGES:]
+        return json.dumps([self._message(message) for message in last], ensure_ascii=False)
 
     def answered(self, call: ModelCall) -> str:
         """The answer to a request."""
@@ -176,8 +176,8 @@ class Content:
         parts += [self._call_part(one) for one in call.tool_calls[:_MOST_MESSAGES]]
         return self.message("assistant", parts, call.finish_reason)
 
-    def said(self, text: str) -> str:
-        """One answer of the agent."""
+    def response(self, text: str) -> str:
+        """The agent's answer of a turn."""
         return self.message("assistant", [self._text_part(text)], "stop")
 
     def message(self, role: str, parts: list[dict[str, Any]], reason: str | None) -> str:
@@ -268,17 +268,17 @@ class Meters:
             self.add(names.TOKENS_CACHED, attributes, count(usage.cached_tokens))
 
 
-# ---- What the outcome of a phase tells on its span: attributes and decision events ----
+# ---- Attributes and decision events of the outcome of a phase ----
 
 
 _MADE_UP = "action_exists"
 """The check that rejects actions that do not exist; what they are called is a model's text."""
 _MOST_EVENTS = 100
-"""Rejected candidates of a phase that are told of; all are counted."""
+"""Events of a phase that are sent; all rejected candidates are counted."""
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class PhaseEvent:
     """Something that happened in a phase."""
 
     name: str
@@ -287,14 +287,14 @@ class Event:
 
 @dataclass(slots=True)
 class Decisions:
-    """Reads outcomes; knows what was proposed in the cycle."""
+    """Reads outcomes; keeps the candidates of the cycle."""
 
     content: Content | None
-    """None where no words are to be sent."""
+    """None to send no texts."""
     candidates: Mapping[str, Candidate] = field(default_factory=dict[str, Candidate])
 
     def attributes(self, outcome: Outcome) -> Attributes:
-        """What stands on the phase's span itself."""
+        """The attributes of the phase's span."""
         match outcome:
             case RetrievalOutcome():
                 return {
@@ -302,8 +302,8 @@ class Decisions:
                     names.CONSTRAINTS: [name(one) for one in outcome.constraints[:_MOST_EVENTS]],
                 }
             case ReasoningOutcome():
-                told: Attributes = {names.GOAL_STATUS: outcome.goal_status.value}
-                return told | self._words(outcome.situation)
+                status: Attributes = {names.GOAL_STATUS: outcome.goal_status.value}
+                return status | self._content(outcome.situation)
             case ProposalOutcome():
                 self.candidates = {one.id: one for one in outcome.candidates}
                 return {
@@ -320,46 +320,43 @@ class Decisions:
             case ExecutionOutcome():
                 return {names.ACTION_STATUS: outcome.status.value}
 
-    def events(self, outcome: Outcome) -> Iterator[Event]:
-        """The decisions that an outcome is."""
+    def events(self, outcome: Outcome) -> Iterator[PhaseEvent]:
+        """The decisions in an outcome."""
         match outcome:
             case EvaluationOutcome():
                 rejected = [one for one in outcome.evaluations if not one.survived]
                 yield from (self._rejected(one) for one in rejected[:_MOST_EVENTS])
             case SelectionOutcome(impasse=True):
-                yield Event(names.IMPASSE_EVENT, self._words(outcome.reason))
+                yield PhaseEvent(names.IMPASSE_EVENT, self._content(outcome.reason))
             case SelectionOutcome():
                 yield from (self._selected(outcome, one) for one in outcome.chosen[:_MOST_EVENTS])
             case _:
                 return
 
-    def _rejected(self, evaluation: Evaluation) -> Event:
+    def _rejected(self, evaluation: Evaluation) -> PhaseEvent:
         verdict = evaluation.died_of
         constraint = verdict.constraint if verdict else ""
-        known = None if constraint == _MADE_UP and self.content is None else self._action_of
-        told: Attributes = {
+        attributes: Attributes = {
             names.CANDIDATE_ID: name(evaluation.candidate_id),
             names.CONSTRAINT: name(constraint),
         }
-        told |= {} if known is None else known(evaluation.candidate_id)
-        return Event(names.REJECTED_EVENT, told | self._words(verdict.reason if verdict else ""))
+        if constraint != _MADE_UP or self.content is not None:
+            attributes |= self._action_of(evaluation.candidate_id)
+        reason = self._content(verdict.reason if verdict else "")
+        return PhaseEvent(names.REJECTED_EVENT, attributes | reason)
 
-    def _selected(self, outcome: SelectionOutcome, chosen: str) -> Event:
-        told = present(
-            {
-                names.CANDIDATE_ID: name(chosen),
-                names.DECIDED_BY: outcome.decided_by and outcome.decided_by.value,
-            }
-        )
-        told |= self._action_of(chosen)
-        return Event(names.SELECTED_EVENT, told | self._words(outcome.reason))
+    def _selected(self, outcome: SelectionOutcome, chosen: str) -> PhaseEvent:
+        decided_by = outcome.decided_by and outcome.decided_by.value
+        attributes = present({names.CANDIDATE_ID: name(chosen), names.DECIDED_BY: decided_by})
+        attributes |= self._action_of(chosen)
+        return PhaseEvent(names.SELECTED_EVENT, attributes | self._content(outcome.reason))
 
     def _action_of(self, candidate_id: str) -> Attributes:
         candidate = self.candidates.get(candidate_id)
         return {} if candidate is None else {names.ACTION: name(candidate.action)}
 
-    def _words(self, text: str) -> Attributes:
-        """The words themselves, where they are to be sent."""
+    def _content(self, text: str) -> Attributes:
+        """The text itself, where texts are sent."""
         if self.content is None or not text:
             return {}
         return {names.CONTENT: self.content.text(text)}

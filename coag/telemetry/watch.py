@@ -1,4 +1,4 @@
-"""Spans of a run while it runs."""
+"""Spans of a live agent: a trace sink that makes spans of the records that it gets."""
 
 from __future__ import annotations
 
@@ -14,11 +14,8 @@ from coag.agent import CoagAgent
 from coag.models import innermost, model_name_of
 from coag.schema import LazySink, TraceRecord, TraceSink
 
-from .span_values import Content, Subject, provider_of
-from .spans import Teller, meters_for
-
-# ---- A trace sink that makes spans of what it is given ----
-
+from .attributes import Content, Subject, provider_of
+from .spans import SpanBuilder, meters_for
 
 _LOG = logging.getLogger(__name__)
 
@@ -26,19 +23,19 @@ _LOG = logging.getLogger(__name__)
 class SpanSink:
     """Makes spans and metrics of a run as it is recorded; a `TraceSink`.
 
-    What it is given goes on to `inner` first, so that a trace that cannot be written stops the
-    run as ever. What then goes wrong here, in somebody's span processor say, is logged once, and
-    no more spans are made; the run goes on.
+    Each record is passed to `inner` first, so that a trace that cannot be written still stops the
+    run. If making a span then fails, in somebody's span processor for example, that is logged
+    once and no more spans are made; the run continues.
 
-    A turn that is taken within a span of its caller belongs to that span; else to a span of the
-    run, which ends with `close`.
+    A turn taken within a span of its caller belongs to that span; otherwise to a span of the run,
+    which ends with `close`.
 
     Args:
         subject: Whose run it is.
-        inner: Where the records go; None where they are kept elsewhere.
+        inner: Where the records go; None where they are written elsewhere.
         tracer_provider: Where spans go; None for the global one.
         meter_provider: Where metrics go; None for the global one.
-        record_content: Send what was said, prompts, arguments and results, too; secrets are
+        record_content: Send messages, prompts, arguments and results, too; secrets are
             taken out as in logs.
     """
 
@@ -53,44 +50,44 @@ class SpanSink:
     ) -> None:
         self._inner = inner
         self._broken = False
-        self._leave: Callable[[], None] | None = None
+        self._stop_watching: Callable[[], None] | None = None
         self._run_name: Callable[[], str] | None = None
-        self._teller = Teller(
+        self._builder = SpanBuilder(
             subject,
             tracer_provider=tracer_provider,
             meters=meters_for(meter_provider),
             content=Content() if record_content else None,
-            surrounded=True,
+            in_caller_span=True,
         )
 
-    def follow(self, run_name: Callable[[], str], leave: Callable[[], None]) -> None:
-        """Learns where to ask for the current run's id, and what ends the watching."""
-        self._run_name, self._leave = run_name, leave
+    def follow(self, run_name: Callable[[], str], stop_watching: Callable[[], None]) -> None:
+        """Sets what gives the current run's id, and what ends the watching."""
+        self._run_name, self._stop_watching = run_name, stop_watching
 
     def write(self, record: TraceRecord) -> None:
-        """Passes a record on and tells of it."""
+        """Passes a record on and adds it to the spans."""
         if self._inner is not None:
             self._inner.write(record)
-        self._guarded(lambda: self._tell(record))
+        self._guarded(lambda: self._add(record))
 
     def write_later(self, make: Callable[[], TraceRecord]) -> None:
-        """Passes a record on; those that are made late, snapshots, are nothing to tell."""
+        """Passes a record on; snapshots, which are made late, give no span."""
         if isinstance(self._inner, LazySink):
             self._inner.write_later(make)
         elif self._inner is not None:
             self._inner.write(make())
 
     def flush(self) -> None:
-        """Flushes what the records are passed on to; when spans are sent, is the SDK's matter."""
+        """Flushes `inner`; when spans are sent, the SDK decides."""
         if self._inner is not None:
             self._inner.flush()
 
     def close(self) -> None:
-        """Ends all spans that are open, and watches no longer; closing twice does no harm."""
-        if self._leave is not None:
-            self._leave()
-            self._leave = None
-        self._guarded(self._teller.close)
+        """Ends all open spans and stops watching; closing twice does no harm."""
+        if self._stop_watching is not None:
+            self._stop_watching()
+            self._stop_watching = None
+        self._guarded(self._builder.close)
 
     def __enter__(self) -> Self:
         return self
@@ -103,22 +100,19 @@ class SpanSink:
     ) -> None:
         self.close()
 
-    def _tell(self, record: TraceRecord) -> None:
+    def _add(self, record: TraceRecord) -> None:
         if self._run_name is not None and record.record == "turn_start":
-            self._teller.begin_run(self._run_name())
-        self._teller.take(record)
+            self._builder.begin_run(self._run_name())
+        self._builder.add(record)
 
-    def _guarded(self, tell: Callable[[], None]) -> None:
+    def _guarded(self, step: Callable[[], None]) -> None:
         if self._broken:
             return
         try:
-            tell()
-        except Exception:  # samplers and span processors are open interfaces; the turn goes on
+            step()
+        except Exception:  # samplers and span processors are open interfaces; the turn continues
             self._broken = True
-            _LOG.exception("No more spans are made of this run, which goes on without.")
-
-
-# ---- Spans of a live agent ----
+            _LOG.exception("No more spans are made of this run; the run itself continues.")
 
 
 def watch(
@@ -134,10 +128,10 @@ def watch(
         agent: The agent. What it does and records stays as it is.
         tracer_provider: Where spans go; None for the global one.
         meter_provider: Where metrics go; None for the global one.
-        record_content: Send what was said, prompts, arguments and results, too.
+        record_content: Send messages, prompts, arguments and results, too.
 
     Returns:
-        What makes them; `close` it, or use it in `with`, so that the run's span ends.
+        The sink; `close` it, or use it in `with`, so that the run's span ends.
     """
     client = innermost(agent.arguments.model_client)
     mind = agent.mind
