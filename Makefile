@@ -54,8 +54,18 @@ $(RUN_STAMP):
 $(DEV_STAMP):
 	$(call install,requirements/dev.txt)
 
+# The site has an environment of its own: what makes it reads the source and imports none of it.
+DOCS_ENV := build/docs-env
+DOCS_STAMP := $(DOCS_ENV)/.docs-$(shell cksum < requirements/docs.txt | cut -d ' ' -f 1)
+
+$(DOCS_STAMP):
+	@python=$$($(find_python)) || exit 1; echo "Installing requirements/docs.txt..."; \
+		$$python -m venv --clear $(DOCS_ENV)
+	@$(DOCS_ENV)/bin/python -m pip install -q --require-hashes -r requirements/docs.txt
+	@touch $@
+
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test coverage test-slow test-long test-kills test-browser test-model matrix check format bench lock clean
+.PHONY: help setup demo test coverage test-slow test-long test-kills test-browser test-model matrix check format docs bench lock clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | \
@@ -104,6 +114,10 @@ check: $(READY_TO_WORK) ## Check format, lint, types and layers
 format: $(READY_TO_WORK) ## Put the code into its format
 	@$(BIN)/ruff format
 	@$(BIN)/ruff check --fix
+
+docs: $(DOCS_STAMP) ## Build the documentation site, links checked, into build/site
+	@NO_MKDOCS_2_WARNING=1 $(DOCS_ENV)/bin/mkdocs build --quiet
+	@echo "Built build/site/index.html"
 
 bench: $(READY_TO_WORK) ## Run every benchmark, one after the other
 	@set -e; for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python "$$script"; done

@@ -45,3 +45,5 @@ resolve requirements/newest.txt "The newest versions that the bounds of pyprojec
 resolve requirements/lowest.txt "Every requirement of pyproject.toml at its lower bound." \
     "${extras[@]}" --constraint build/lowest-bounds.txt \
     pyproject.toml requirements/run.in requirements/test.in
+
+resolve requirements/docs.txt "What making the documentation site needs." requirements/docs.in
