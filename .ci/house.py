@@ -13,7 +13,6 @@ import tomllib
 from collections import defaultdict
 from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter
-from pathlib import Path
 
 from measure import ROOT, imported_by, lines, modules, name_of, room_of
 

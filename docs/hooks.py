@@ -21,7 +21,9 @@ def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
         if path.is_relative_to(_ROOT / "docs"):
             return found[0]
         if not path.exists():
-            raise FileNotFoundError(f"{page.file.src_uri} links to {found['target']!r}: no such file.")
+            raise FileNotFoundError(
+                f"{page.file.src_uri} links to {found['target']!r}: no such file."
+            )
         return f"{found['text']} (`{path.relative_to(_ROOT)}`)"
 
     return _LINK.sub(replaced, markdown)
