@@ -10,10 +10,10 @@ from autogen_core.models import CreateResult, LLMMessage
 from autogen_core.tools import Tool, ToolSchema
 from pydantic import BaseModel
 
-from coag.compat import WrappingClient
+from coag.compat import WrappedClient
 
 
-class OnePieceClient(WrappingClient):
+class OnePieceClient(WrappedClient):
     """Changes whole answers, so that a stream of it is one piece; heirs define `create`."""
 
     async def create_stream(

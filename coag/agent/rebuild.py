@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, Literal, Protocol, cast
+from typing import Any, Protocol, cast
 
-from autogen_core import CancellationToken, FunctionCall
+from autogen_core import FunctionCall
 from autogen_core.models import (
-    ChatCompletionClient,
     CreateResult,
-    LLMMessage,
     ModelInfo,
     RequestUsage,
 )
-from autogen_core.tools import Tool, ToolSchema
-from pydantic import BaseModel
 
-from coag.compat import ToolRunner
+from coag.compat import ModelClient, ModelRequest, ToolRunner
 from coag.cycle import ApproveFunction, AskReconciliation, Deps
 from coag.errors import ResumeError
 from coag.memory import LongTermMemory
@@ -73,7 +69,7 @@ class AnswerSource(Protocol):
         ...
 
 
-class StandInClient(ChatCompletionClient):
+class StandInClient(ModelClient):
     """Answers, raises or is cancelled as the source says; nothing is sent anywhere.
 
     Args:
@@ -82,19 +78,11 @@ class StandInClient(ChatCompletionClient):
     """
 
     def __init__(self, source: AnswerSource, on_answer: Callable[[str], None]) -> None:
+        super().__init__()
         self._source = source
         self._on_answer = on_answer
 
-    async def create(
-        self,
-        messages: Sequence[LLMMessage],
-        *,
-        tools: Sequence[Tool | ToolSchema] = (),
-        tool_choice: Tool | Literal["auto", "required", "none"] = "auto",
-        json_output: bool | type[BaseModel] | None = None,
-        extra_create_args: Mapping[str, Any] | None = None,
-        cancellation_token: CancellationToken | None = None,
-    ) -> CreateResult:
+    async def answer(self, request: ModelRequest) -> CreateResult:
         """Gives or raises what the source says."""
         answered = await self._source.answer()
         call = answered.call
@@ -115,47 +103,6 @@ class StandInClient(ChatCompletionClient):
             thought=_thought(call) or thought or None,
             logprobs=None,
         )
-
-    async def create_stream(
-        self,
-        messages: Sequence[LLMMessage],
-        *,
-        tools: Sequence[Tool | ToolSchema] = (),
-        tool_choice: Tool | Literal["auto", "required", "none"] = "auto",
-        json_output: bool | type[BaseModel] | None = None,
-        extra_create_args: Mapping[str, Any] | None = None,
-        cancellation_token: CancellationToken | None = None,
-    ) -> AsyncGenerator[str | CreateResult, None]:
-        """The same in one piece."""
-        yield await self.create(messages, tools=tools)
-
-    async def close(self) -> None:
-        """Nothing is held."""
-
-    def actual_usage(self) -> RequestUsage:
-        """Nothing is used."""
-        return RequestUsage(prompt_tokens=0, completion_tokens=0)
-
-    def total_usage(self) -> RequestUsage:
-        """Nothing is used."""
-        return RequestUsage(prompt_tokens=0, completion_tokens=0)
-
-    def count_tokens(
-        self, messages: Sequence[LLMMessage], *, tools: Sequence[Tool | ToolSchema] = ()
-    ) -> int:
-        """Nothing is counted."""
-        return 0
-
-    def remaining_tokens(
-        self, messages: Sequence[LLMMessage], *, tools: Sequence[Tool | ToolSchema] = ()
-    ) -> int:
-        """There is no limit."""
-        return 1_000_000
-
-    @property
-    def capabilities(self) -> ModelInfo:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """The same as `model_info`: AutoGen's deprecated name, whose type it deprecated too."""
-        return self.model_info
 
     @property
     def model_info(self) -> ModelInfo:

@@ -3,14 +3,19 @@
 `ToolRunner` runs AutoGen tools and workbenches so that whatever they do ends in a result.
 `ConstrainedWorkbench` puts the guard of `CoagAgent` around any tools.
 `AutoGenMemory` is our long-term memory behind AutoGen's `Memory`.
-`SteadyClient` makes the answers of any model client reliable. `record` writes the run of any
+`ResilientClient` makes the answers of any model client reliable. `record` writes the run of any
 chat agent down as ours are: `RecordingClient` and `RecordingWorkbench` write its model and its
 tools down, and `ReplayingClient` and `ReplayingWorkbench` answer out of such a run.
 """
 
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
 from .approvers import ConsoleApprover, ScriptedAnswer, ScriptedApprover
 from .autogen_memory import AutoGenMemory
-from .clients import WrappingClient
+from .clients import ModelClient, ModelRequest, WrappedClient
 from .constrained_workbench import (
     ConstrainedWorkbench,
     ConstrainedWorkbenchConfig,
@@ -40,7 +45,7 @@ from .replaying import (
     ReplayingWorkbench,
     ReplayingWorkbenchConfig,
 )
-from .steady_client import Exchange, SteadyClient
+from .resilient_client import Exchange, ResilientClient
 from .tool_components import (
     ImportedTool,
     SourceTool,
@@ -83,7 +88,7 @@ __all__ = [
     "RuleUnderName",
     "constraint_config",
     "from_constraint_config",
-    "SteadyClient",
+    "ResilientClient",
     "Exchange",
     "mend_arguments",
     "Mended",
@@ -99,6 +104,19 @@ __all__ = [
     "ReplayingWorkbench",
     "ReplayingWorkbenchConfig",
     "status_of",
-    "WrappingClient",
+    "ModelClient",
+    "ModelRequest",
+    "WrappedClient",
     "Attempt",
 ]
+
+_RENAMED = {"SteadyClient": "ResilientClient", "WrappingClient": "WrappedClient"}
+
+
+def __getattr__(name: str) -> Any:
+    """Deprecated names, which components that were saved earlier hold, too."""
+    new = _RENAMED.get(name)
+    if new is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    warnings.warn(f"coag.compat.{name} is called {new} now.", DeprecationWarning, stacklevel=2)
+    return globals()[new]

@@ -8,7 +8,6 @@ import json
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from math import isfinite
 from typing import Any, TypeVar, cast
 
@@ -16,12 +15,11 @@ from autogen_core import FunctionCall, Image
 from autogen_core.models import (
     ChatCompletionTokenLogprob,
     CreateResult,
-    LLMMessage,
     ModelInfo,
     RequestUsage,
     TopLogprob,
 )
-from autogen_core.tools import ImageResultContent, TextResultContent, Tool, ToolResult, ToolSchema
+from autogen_core.tools import ImageResultContent, TextResultContent, ToolResult
 from pydantic import BaseModel
 
 from coag.errors import ConfigurationError, ModelCallError, ModelTimeoutError
@@ -39,7 +37,7 @@ from coag.schema import (
 )
 from coag.tracing import Redactor
 
-from .repair import ToolChoice
+from .clients import ModelRequest
 from .tool_runner import read_result
 
 # ---- Any value as JSON that can be written, read and compared ----
@@ -83,41 +81,24 @@ def canonical(value: object) -> str:
 # ---- A request to a model as a replay compares it ----
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelRequest:
-    """What a client is asked, as AutoGen's agents ask it."""
+def asked_of(request: ModelRequest, model_info: ModelInfo | None = None) -> Asked:
+    """The part of a request that stands in no other field of its record."""
+    choice, form = request.tool_choice, request.json_output
+    return Asked(
+        tools=tuple(hash_of(schema) for schema in request.schemas),
+        tool_choice=choice if isinstance(choice, str) else f"tool {choice.name}",
+        json_output=hash_of(form.model_json_schema()) if isinstance(form, type) else form,
+        arguments=plain_json(request.arguments),
+        stream=request.is_stream,
+        model_info=None if model_info is None else plain_json(model_info),
+    )
 
-    messages: Sequence[LLMMessage]
-    tools: Sequence[Tool | ToolSchema] = ()
-    tool_choice: ToolChoice = "auto"
-    json_output: bool | type[BaseModel] | None = None
-    arguments: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    stream: bool = False
 
-    @property
-    def expected(self) -> str | None:
-        """Name of the answer's type, where one is asked for."""
-        return self.json_output.__name__ if isinstance(self.json_output, type) else None
-
-    def asked(self, model_info: ModelInfo | None = None) -> Asked:
-        """The part of the request that stands in no other field of its record."""
-        choice, form = self.tool_choice, self.json_output
-        return Asked(
-            tools=tuple(hash_of(schema) for schema in self._schemas()),
-            tool_choice=choice if isinstance(choice, str) else f"tool {choice.name}",
-            json_output=hash_of(form.model_json_schema()) if isinstance(form, type) else form,
-            arguments=plain_json(self.arguments),
-            stream=self.stream,
-            model_info=None if model_info is None else plain_json(model_info),
-        )
-
-    def compared(self) -> dict[str, Any]:
-        """The request with the fields of its record."""
-        names = [schema["name"] for schema in self._schemas()]
-        return _compared(sent_messages(self.messages), names, self.expected, self.asked())
-
-    def _schemas(self) -> list[ToolSchema]:
-        return [tool.schema if isinstance(tool, Tool) else tool for tool in self.tools]
+def compared_request(request: ModelRequest) -> dict[str, Any]:
+    """A live request with the fields of its record."""
+    names = [schema["name"] for schema in request.schemas]
+    sent = sent_messages(request.messages)
+    return _compared(sent, names, request.expected, asked_of(request))
 
 
 def compared(call: ModelCall) -> dict[str, Any]:

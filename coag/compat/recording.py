@@ -29,7 +29,7 @@ from autogen_agentchat.messages import (
     ToolCallRequestEvent,
 )
 from autogen_core import CancellationToken, ComponentModel
-from autogen_core.models import ChatCompletionClient, CreateResult, LLMMessage, ModelInfo
+from autogen_core.models import ChatCompletionClient, CreateResult, ModelInfo
 from autogen_core.tools import (
     StaticStreamWorkbench,
     TextResultContent,
@@ -37,8 +37,6 @@ from autogen_core.tools import (
     ToolSchema,
     Workbench,
 )
-from autogen_core.tools import Tool as CoreTool
-from pydantic import BaseModel
 
 from coag.errors import CoagError, ConfigurationError, TraceError
 from coag.models import UnformedCall, listening, model_name_of, reason_of
@@ -54,10 +52,9 @@ from coag.schema import (
     parsed_arguments,
 )
 
-from .clients import WrappingClient
-from .exchanges import ModelRequest, given_of, given_up, returned_of, status_of, text_of
+from .clients import ModelRequest, WrappedClient
+from .exchanges import asked_of, given_of, given_up, returned_of, status_of, text_of
 from .recorder import Attempt, Recorder, in_form
-from .repair import ToolChoice
 from .tool_runner import Tool, as_tool, read_result, streams
 
 # ---- A model client that is written down ----
@@ -67,7 +64,7 @@ _ONE_CALL = TokenUsage(calls=1)
 """The usage of a request of whose tokens nothing is known."""
 
 
-class RecordingClient(WrappingClient):
+class RecordingClient(WrappedClient):
     """Passes requests and answers on as they are, and writes each request down.
 
     What is written is enough for `ReplayingClient` to give the same answers, pieces of streams
@@ -86,80 +83,30 @@ class RecordingClient(WrappingClient):
         self._model = recorder.model or model_name_of(client)
         self._told: ModelInfo | None = None
 
-    async def create(
-        self,
-        messages: Sequence[LLMMessage],
-        *,
-        tools: Sequence[CoreTool | ToolSchema] = (),
-        tool_choice: ToolChoice = "auto",
-        json_output: bool | type[BaseModel] | None = None,
-        extra_create_args: Mapping[str, Any] | None = None,
-        cancellation_token: CancellationToken | None = None,
-    ) -> CreateResult:
+    async def answer(self, request: ModelRequest) -> CreateResult:
         """Asks the client; raises what it raises.
 
         Raises:
             TraceError: The request could not be written down.
         """
-        call = self._begin(
-            ModelRequest(
-                messages=messages,
-                tools=tools,
-                tool_choice=tool_choice,
-                json_output=json_output,
-                arguments=extra_create_args or {},
-            )
-        )
+        call = self._begin(request)
         with listening() as heard, _failing(call, heard.usage):
-            result = await self._client.create(
-                messages,
-                tools=tools,
-                tool_choice=tool_choice,
-                json_output=json_output,
-                extra_create_args=extra_create_args or {},
-                cancellation_token=cancellation_token,
-            )
+            result = await request.send(self._client)
             usage = heard.usage(result.usage)
         call.answered(result, usage, given=given_of(result, None))
         return result
 
-    async def create_stream(
-        self,
-        messages: Sequence[LLMMessage],
-        *,
-        tools: Sequence[CoreTool | ToolSchema] = (),
-        tool_choice: ToolChoice = "auto",
-        json_output: bool | type[BaseModel] | None = None,
-        extra_create_args: Mapping[str, Any] | None = None,
-        cancellation_token: CancellationToken | None = None,
-    ) -> AsyncGenerator[str | CreateResult, None]:
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[str | CreateResult, None]:
         """Streams from the client; the request is written down when the result comes.
 
         Raises:
             TraceError: The request could not be written down.
         """
-        call = self._begin(
-            ModelRequest(
-                messages=messages,
-                tools=tools,
-                tool_choice=tool_choice,
-                json_output=json_output,
-                arguments=extra_create_args or {},
-                stream=True,
-            )
-        )
-        parts = self._client.create_stream(
-            messages,
-            tools=tools,
-            tool_choice=tool_choice,
-            json_output=json_output,
-            extra_create_args=extra_create_args or {},
-            cancellation_token=cancellation_token,
-        )
+        call = self._begin(request)
         result: CreateResult | None = None
         pieces: list[str] = []
         with _failing(call, lambda: _ONE_CALL, pieces):
-            try:
+            async with aclosing(request.send_stream(self._client)) as parts:
                 async for part in parts:
                     if isinstance(part, CreateResult):
                         result = part
@@ -167,8 +114,6 @@ class RecordingClient(WrappingClient):
                         pieces.append(part)
                         yield part
                         await let_others_run(len(pieces))
-            finally:
-                await parts.aclose()
         if result is None:
             reason = "the stream ended without a result"
             call.failed(reason, _ONE_CALL, given_up(None, pieces))
@@ -194,7 +139,7 @@ class RecordingClient(WrappingClient):
             model=self._model,
             context=self._recorder.context,
             expected=request.expected,
-            asked=request.asked(news),
+            asked=asked_of(request, news),
         )
 
 

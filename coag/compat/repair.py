@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 from autogen_core import FunctionCall
 from autogen_core.models import (
@@ -21,6 +21,8 @@ from autogen_core.tools import Tool, ToolSchema
 
 from coag.models import merged_system, repaired_object
 from coag.schema import estimate_tokens
+
+from .clients import ToolChoice
 
 # ---- Making a dialogue legal that an agent, a crash or a cancellation has left otherwise ----
 
@@ -311,8 +313,6 @@ def _free_id(given: object, taken: Collection[str]) -> str:
 # ---- Mending a model's answer in text or tool calls ----
 
 
-ToolChoice = Tool | Literal["auto", "required", "none"]
-"""Which tool an answer is to call."""
 _EMPTY = "The answer was empty."
 _CALLED = "The answer called a tool, and none can be called here."
 

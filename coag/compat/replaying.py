@@ -8,11 +8,9 @@ from typing import Any, Self
 
 from autogen_core import CancellationToken, Component, ComponentModel
 from autogen_core.models import (
-    ChatCompletionClient,
     CreateResult,
     LLMMessage,
     ModelInfo,
-    RequestUsage,
 )
 from autogen_core.tools import (
     StaticStreamWorkbench,
@@ -25,11 +23,10 @@ from pydantic import BaseModel
 
 from coag.errors import ConfigurationError, RecordedToolError, ReplayDivergenceError
 from coag.models import tell_usage
-from coag.schema import Intent, ModelCall, provider_name
+from coag.schema import Intent, ModelCall, TokenUsage, provider_name
 
-from .clients import estimated_tokens
-from .exchanges import ModelRequest, brought_none, error_of, pieces_of, result_of, was_cancelled
-from .repair import ToolChoice
+from .clients import ModelClient, ModelRequest
+from .exchanges import brought_none, error_of, pieces_of, result_of, was_cancelled
 from .tape import ModelTape, RecordedCall, Run, ToolTape, folder_of
 
 # ---- A model client that answers out of a recorded run ----
@@ -50,7 +47,7 @@ class ReplayingClientConfig(BaseModel):
     """What it is said to be able to do; None for what was recorded."""
 
 
-class ReplayingClient(ChatCompletionClient, Component[ReplayingClientConfig]):
+class ReplayingClient(ModelClient, Component[ReplayingClientConfig]):
     """Answers requests as a recorded client did, without any model.
 
     A request is answered by the record of an equal one: the same messages, tools with their
@@ -74,19 +71,18 @@ class ReplayingClient(ChatCompletionClient, Component[ReplayingClientConfig]):
         ConfigurationError: It holds no requests to such a model, or several models are in it.
     """
 
-    component_type = "model"
     component_config_schema = ReplayingClientConfig
     component_provider_override = "coag.compat.ReplayingClient"
 
     def __init__(
         self, run: Run, *, model: str | None = None, model_info: ModelInfo | None = None
     ) -> None:
+        super().__init__()
         self._tape = ModelTape(run, model)
         self._folder = folder_of(run)
         self._model = model
         self._given_info = model_info
         self._info = model_info or self._tape.model_info
-        self._usage = RequestUsage(prompt_tokens=0, completion_tokens=0)
 
     @property
     def unused(self) -> tuple[ModelCall, ...]:
@@ -102,16 +98,7 @@ class ReplayingClient(ChatCompletionClient, Component[ReplayingClientConfig]):
         """
         return self._tape.arguments
 
-    async def create(
-        self,
-        messages: Sequence[LLMMessage],
-        *,
-        tools: Sequence[Tool | ToolSchema] = (),
-        tool_choice: ToolChoice = "auto",
-        json_output: bool | type[BaseModel] | None = None,
-        extra_create_args: Mapping[str, Any] | None = None,
-        cancellation_token: CancellationToken | None = None,
-    ) -> CreateResult:
+    async def answer(self, request: ModelRequest) -> CreateResult:
         """Gives the recorded answer.
 
         Raises:
@@ -119,79 +106,31 @@ class ReplayingClient(ChatCompletionClient, Component[ReplayingClientConfig]):
             ModelCallError: The client raised then; the reason is the recorded one.
             CancelledError: The request was cancelled then, or is now.
         """
-        call = self._tape.take(
-            ModelRequest(
-                messages=messages,
-                tools=tools,
-                tool_choice=tool_choice,
-                json_output=json_output,
-                arguments=extra_create_args or {},
-            )
-        )
-        await _let_others_run(cancellation_token)
+        call = self._tape.take(request)
+        await _let_others_run(request.token)
         return self._ended(call)
 
-    async def create_stream(
-        self,
-        messages: Sequence[LLMMessage],
-        *,
-        tools: Sequence[Tool | ToolSchema] = (),
-        tool_choice: ToolChoice = "auto",
-        json_output: bool | type[BaseModel] | None = None,
-        extra_create_args: Mapping[str, Any] | None = None,
-        cancellation_token: CancellationToken | None = None,
-    ) -> AsyncGenerator[str | CreateResult, None]:
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[str | CreateResult, None]:
         """Gives the recorded pieces, then the recorded answer.
 
         Raises:
             ReplayDivergenceError: No such request is left on the tape.
-            ModelCallError: As `create`, after the pieces that had come.
-            CancelledError: As `create`, after the pieces that had come.
+            ModelCallError: As `answer`, after the pieces that had come.
+            CancelledError: As `answer`, after the pieces that had come.
         """
-        call = self._tape.take(
-            ModelRequest(
-                messages=messages,
-                tools=tools,
-                tool_choice=tool_choice,
-                json_output=json_output,
-                arguments=extra_create_args or {},
-                stream=True,
-            )
-        )
+        call = self._tape.take(request)
         for piece in pieces_of(call):
-            await _let_others_run(cancellation_token)
+            await _let_others_run(request.token)
             yield piece
-        await _let_others_run(cancellation_token)
+        await _let_others_run(request.token)
         if call.given is None or call.given.ended != "nothing":
             yield self._ended(call)
-
-    async def close(self) -> None:
-        """Nothing is held."""
-
-    def actual_usage(self) -> RequestUsage:
-        """The recorded usage of all answers that were given."""
-        return self._usage
-
-    def total_usage(self) -> RequestUsage:
-        """The same as `actual_usage`."""
-        return self._usage
-
-    def count_tokens(
-        self, messages: Sequence[LLMMessage], *, tools: Sequence[Tool | ToolSchema] = ()
-    ) -> int:
-        """About how many tokens messages and tools are; the recorded model may count others."""
-        return estimated_tokens(messages, tools)
 
     def remaining_tokens(
         self, messages: Sequence[LLMMessage], *, tools: Sequence[Tool | ToolSchema] = ()
     ) -> int:
         """What is left of a context of 128,000 tokens."""
         return _CONTEXT_TOKENS - self.count_tokens(messages, tools=tools)
-
-    @property
-    def capabilities(self) -> ModelInfo:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """The same as `model_info`: AutoGen's deprecated name, whose type it deprecated too."""
-        return self.model_info
 
     @property
     def model_info(self) -> ModelInfo:
@@ -237,9 +176,9 @@ class ReplayingClient(ChatCompletionClient, Component[ReplayingClientConfig]):
         if brought_none(call):
             raise error_of(call)
         result = result_of(call)
-        self._usage = RequestUsage(
-            prompt_tokens=self._usage.prompt_tokens + result.usage.prompt_tokens,
-            completion_tokens=self._usage.completion_tokens + result.usage.completion_tokens,
+        self.used += TokenUsage(
+            prompt_tokens=result.usage.prompt_tokens,
+            completion_tokens=result.usage.completion_tokens,
         )
         return result
 

@@ -16,10 +16,11 @@ from coag.errors import ConfigurationError, ReplayDivergenceError
 from coag.schema import ActionsListed, Intent, ModelCall, Note, Receipt, ReceiptStatus, TraceRecord
 from coag.tracing import Redactor, RunFolder, list_runs, read_trace
 
+from .clients import ModelRequest
 from .exchanges import (
-    ModelRequest,
     canonical,
     compared,
+    compared_request,
     hash_of,
     plain_json,
     redacted_alike,
@@ -231,7 +232,7 @@ class ModelTape:
             ReplayDivergenceError: There is none.
         """
         self._count += 1
-        now = redacted_alike(request.compared(), self._redactor)
+        now = redacted_alike(compared_request(request), self._redactor)
         for compared_by in (now, without_rest(now)):
             waiting = self._waiting.get(hash_of(compared_by))
             if waiting:

@@ -27,7 +27,7 @@ from coag.compat import (
     RecordingClient,
     RecordingWorkbench,
     ReplayingClient,
-    SteadyClient,
+    ResilientClient,
     record,
 )
 from coag.errors import ConfigurationError, TraceError
@@ -177,9 +177,9 @@ async def test_streamed_turn_is_written_down_without_its_pieces() -> None:
     assert only(agent.recorder.records, Note) == []
 
 
-async def test_each_attempt_of_a_steady_client_is_written_down_if_it_is_within() -> None:
+async def test_each_attempt_of_a_resilient_client_is_written_down_if_it_is_within() -> None:
     recorder = Recorder(agent="clerk", clock=SteppingClock())
-    client = SteadyClient(RecordingClient(model("", "Done."), recorder))
+    client = ResilientClient(RecordingClient(model("", "Done."), recorder))
     agent = RecordedAgent(AssistantAgent("clerk", client), recorder)
     await agent.run(task="go")
     assert [each.raw for each in only(recorder.records, ModelCall)] == ["", "Done."]

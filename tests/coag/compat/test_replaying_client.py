@@ -28,7 +28,7 @@ from hypothesis import strategies as st
 from PIL.Image import new as new_image
 from pydantic import BaseModel
 
-from coag.compat import Recorder, RecordingClient, ReplayingClient, SteadyClient
+from coag.compat import Recorder, RecordingClient, ReplayingClient, ResilientClient
 from coag.errors import (
     ConfigurationError,
     ModelCallError,
@@ -488,9 +488,9 @@ async def test_stream_without_a_result_ends_without_one_again() -> None:
     assert await stream_of(ReplayingClient(written(recorded))) == ["It \ud800"]
 
 
-async def test_steady_client_is_replayed_by_what_is_written_around_it() -> None:
+async def test_resilient_client_is_replayed_by_what_is_written_around_it() -> None:
     recorded = recorder()
-    steady = SteadyClient(ScriptedModel(scripted_answers(["no", '{"say": "hi"}'])))
+    steady = ResilientClient(ScriptedModel(scripted_answers(["no", '{"say": "hi"}'])))
     await ask(RecordingClient(steady, recorded), json_output=Word)
     assert await ask(ReplayingClient(written(recorded)), json_output=Word) == '{"say": "hi"}'
 

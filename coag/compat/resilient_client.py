@@ -1,4 +1,4 @@
-"""`SteadyClient`: typed answers, repaired calls and complete usage from any client."""
+"""`ResilientClient`: typed answers, repaired calls and complete usage from any client."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping, Sequence
 from contextlib import aclosing, contextmanager
 from dataclasses import dataclass, field, replace
+from itertools import count
 from typing import Any, Self, TypeVar
 
-from autogen_core import CancellationToken, Component, ComponentModel
+from autogen_core import Component, ComponentModel
 from autogen_core.models import (
     AssistantMessage,
     ChatCompletionClient,
@@ -43,10 +44,10 @@ from coag.models import (
 )
 from coag.schema import ModelCall, TokenUsage, let_others_run
 
-from .clients import TokenCounts, WrappingClient, cancellable
-from .repair import ToolChoice, fault_of, legal_dialogue, mend_answer, with_pieces
+from .clients import ModelRequest, TokenCounts, WrappedClient, cancellable, request_usage
+from .repair import fault_of, legal_dialogue, mend_answer, with_pieces
 
-# ---- One request to a `SteadyClient`, asked of the client within as often as it takes ----
+# ---- One request, sent to the client within as often as it takes ----
 
 
 ResultT = TypeVar("ResultT")
@@ -56,32 +57,29 @@ _IN_FORM = "Give that answer again in the form that is asked for."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exchange:
-    """What one request to a `SteadyClient` took."""
+    """What one request to a `ResilientClient` took."""
 
     calls: tuple[ModelCall, ...]
     """Every request to the client within, failed ones included, in order."""
     faults: tuple[str, ...] = ()
-    """What was wrong with the answers and was mended, asked for again, or passed on."""
+    """What was wrong with the answers and was repaired, asked for again, or passed on."""
 
     @property
     def usage(self) -> TokenUsage:
-        """What all of it used together, cached tokens where the server tells them."""
+        """What all of it used together, cached tokens where the server counts them."""
         return usage_of(self.calls)
 
 
 @dataclass(slots=True, kw_only=True)
-class Asking:
-    """One request on its way."""
+class _Attempts:
+    """The requests to the client within that serve one request to us."""
 
     asker: Asker
     settings: AskSettings
-    dialogue: Sequence[LLMMessage]
-    """What is sent, in legal form."""
-    tools: Sequence[Tool | ToolSchema]
-    tool_choice: ToolChoice
-    token: CancellationToken | None
-    context: CallContext
-    """Names and dates the requests to the client within, and is told of them."""
+    request: ModelRequest
+    """The request, its dialogue in legal form."""
+    on_call: Callable[[ModelCall], None]
+    """Gets each request to the client within, when it has ended."""
     calls: list[ModelCall] = field(default_factory=list[ModelCall])
     faults: list[str] = field(default_factory=list[str])
 
@@ -90,65 +88,62 @@ class Asking:
         """What it took so far."""
         return Exchange(calls=tuple(self.calls), faults=tuple(self.faults))
 
-    async def formed(self, output_type: type[BaseModel]) -> CreateResult:
+    async def structured(self, output_type: type[BaseModel]) -> CreateResult:
         """JSON of a type; or tool calls, where tools are offered and the model calls some."""
-        dialogue = self.dialogue
+        dialogue = self.request.messages
         if self._may_call:
-            first = await self.unformed()
+            first = await self.plain()
             if not isinstance(first.content, str):
                 return first
             truncated = first.finish_reason == "length"
-            found = parse_answer(first.content, output_type, truncated=truncated)
-            if isinstance(found, Parsed):
-                return first.model_copy(update={"content": found.text})
+            parsed = parse_answer(first.content, output_type, truncated=truncated)
+            if isinstance(parsed, Parsed):
+                return first.model_copy(update={"content": parsed.text})
             if first.content.strip():
-                said = AssistantMessage(content=first.content, source="assistant")
-                asked = UserMessage(content=_IN_FORM, source="user")
-                dialogue = [*self.dialogue, said, asked]
+                answered = AssistantMessage(content=first.content, source="assistant")
+                dialogue = [*dialogue, answered, UserMessage(content=_IN_FORM, source="user")]
+        context, settings = self._context, self.settings
         answer = await self.asker.ask(
-            (),
-            output_type,
-            context=self._noting,
-            settings=self.settings,
-            dialogue=dialogue,
+            (), output_type, context=context, settings=settings, dialogue=dialogue
         )
         if answer.repaired:
             self.faults.append(f"{output_type.__name__}: the JSON had to be repaired")
         return CreateResult(
             finish_reason="stop",
             content=answer.text,
-            usage=self._usage,
+            usage=request_usage(usage_of(self.calls)),
             cached=False,
             thought=answer.thought,
         )
 
-    async def unformed(self) -> CreateResult:
+    async def plain(self) -> CreateResult:
         """Text or tool calls."""
         problem: str | None = None
-        for attempt in range(1, self.settings.reasks + 2):
-            call, messages = self._begin(attempt, problem)
-            with listening() as heard, self._told(call, heard.usage):
-                result = await within(self.settings.timeout, lambda m=messages: self._create(m))
+        for attempt in count(1):
+            call, request = self._begin(attempt, problem, {})
+            with listening() as heard, self._recorded(call, heard.usage):
+                result = await within(
+                    self.settings.timeout, lambda r=request: r.send(self.asker.client)
+                )
                 usage = heard.usage(result.usage)
-            problem = self._take(call, result, usage)
+            problem = self._judge(call, result, usage)
             if problem is None or attempt > self.settings.reasks:
                 return self._final(result)
         raise AssertionError("unreachable: the last attempt returns")
 
-    async def streamed(self, extra: Mapping[str, Any]) -> AsyncGenerator[str | CreateResult]:
-        """The pieces of a text as they come, and the whole answer at last.
+    async def stream(self, extra: Mapping[str, Any]) -> AsyncGenerator[str | CreateResult]:
+        """The pieces of a text as they come, the whole answer last.
 
         Args:
             extra: Further arguments of the client's call, for streams only.
         """
         problem: str | None = None
         for attempt in range(1, self.settings.reasks + 2):
-            call, messages = self._begin(attempt, problem)
+            call, request = self._begin(attempt, problem, extra)
             pieces, bounds = list[str](), _StreamBounds(self.settings.timeout)
             result: CreateResult | None = None
-            with self._told(call, lambda: TokenUsage(calls=1)):
-                parts = self._stream(messages, extra)
-                try:
+            with self._recorded(call, lambda: TokenUsage(calls=1)):
+                async with aclosing(request.send_stream(self.asker.client)) as parts:
                     while (part := await self._next(parts)) is not None:
                         if isinstance(part, CreateResult):
                             result = part
@@ -156,54 +151,51 @@ class Asking:
                         await bounds.take(part)
                         pieces.append(part)
                         yield part
-                finally:
-                    await parts.aclose()
                 if result is None:
                     raise ModelCallError(self.asker.name, "the stream ended without a result")
-                result, lost = with_pieces(result, pieces)
-                self.faults.extend(lost)
-            problem = self._take(call, result, _usage_of(result))
+                result, faults = with_pieces(result, pieces)
+                self.faults.extend(faults)
+            problem = self._judge(call, result, _stream_usage(result))
             if problem is None or attempt > self.settings.reasks:
                 yield self._final(result)
                 return
 
     @property
     def _may_call(self) -> bool:
-        return bool(self.tools) and self.tool_choice != "none"
+        return bool(self.request.tools) and self.request.tool_choice != "none"
 
     @property
-    def _noting(self) -> CallContext:
-        return replace(self.context, on_call=self._note)
+    def _context(self) -> CallContext:
+        def note(call: ModelCall) -> None:
+            self.calls.append(call)
+            self.on_call(call)
 
-    @property
-    def _usage(self) -> RequestUsage:
-        used = usage_of(self.calls)
-        return RequestUsage(
-            prompt_tokens=used.prompt_tokens, completion_tokens=used.completion_tokens
-        )
+        return CallContext(on_call=note)
 
-    def _note(self, call: ModelCall) -> None:
-        self.calls.append(call)
-        self.context.on_call(call)
-
-    def _begin(self, attempt: int, problem: str | None) -> tuple[UnformedCall, list[LLMMessage]]:
-        """The record of a request that goes out now, and what it says."""
-        messages = list(self.dialogue)
+    def _begin(
+        self, attempt: int, problem: str | None, extra: Mapping[str, Any]
+    ) -> tuple[UnformedCall, ModelRequest]:
+        """The record of a request that is sent now, and the request."""
+        messages = list(self.request.messages)
         if problem is not None:
             again = UserMessage(content=correction(problem, None), source="user")
             messages = continued(messages, [again])
-        call = UnformedCall(
-            messages,
-            self.tools,
-            model=self.asker.name,
-            context=self._noting,
-            attempt=attempt,
+        asker, settings = self.asker, self.settings
+        limit = limit_arguments(asker.client, asker.limit_name, settings.max_tokens)
+        request = replace(
+            self.request,
+            messages=messages,
+            json_output=None,
+            arguments={**extra, **limit, **settings.extra},
         )
-        return call, messages
+        call = UnformedCall(
+            messages, request.tools, model=asker.name, context=self._context, attempt=attempt
+        )
+        return call, request
 
     @contextmanager
-    def _told(self, call: UnformedCall, usage: Callable[[], TokenUsage]) -> Generator[None]:
-        """Writes down a request that fails, and raises our error for it."""
+    def _recorded(self, call: UnformedCall, usage: Callable[[], TokenUsage]) -> Generator[None]:
+        """Records a request that fails, and raises our error for it."""
         try:
             yield
         except (asyncio.CancelledError, GeneratorExit):
@@ -213,42 +205,17 @@ class Asking:
             call.failed(error, usage())
             raise
         except Exception as error:
-            # The one broad guard: clients are an open interface, whatever one raises.
+            # The one broad guard: clients are an open interface and may raise anything.
             call.failed(error, usage())
             raise ModelCallError(self.asker.name, reason_of(error)) from error
-
-    async def _create(self, messages: Sequence[LLMMessage]) -> CreateResult:
-        return await self.asker.client.create(
-            messages,
-            tools=self.tools,
-            tool_choice=self.tool_choice,
-            extra_create_args=self._extra,
-            cancellation_token=self.token,
-        )
-
-    def _stream(
-        self, messages: Sequence[LLMMessage], extra: Mapping[str, Any]
-    ) -> AsyncGenerator[str | CreateResult, None]:
-        return self.asker.client.create_stream(
-            messages,
-            tools=self.tools,
-            tool_choice=self.tool_choice,
-            extra_create_args={**extra, **self._extra},
-            cancellation_token=self.token,
-        )
-
-    @property
-    def _extra(self) -> dict[str, Any]:
-        limit = limit_arguments(self.asker.client, self.asker.limit_name, self.settings.max_tokens)
-        return {**limit, **self.settings.extra}
 
     async def _next(self, parts: AsyncGenerator[str | CreateResult]) -> str | CreateResult | None:
         """The next part of a stream, None at its end; each within the time of a call."""
         part = await within(self.settings.timeout, lambda: anext(parts, None))
         return part
 
-    def _take(self, call: UnformedCall, result: CreateResult, usage: TokenUsage) -> str | None:
-        """Writes the answer down; gives what is wrong with it, if asking again may help."""
+    def _judge(self, call: UnformedCall, result: CreateResult, usage: TokenUsage) -> str | None:
+        """Records the answer; returns what is wrong with it, if asking again may help."""
         problem = fault_of(result, may_call=self._may_call)
         if problem is not None:
             self.faults.append(problem)
@@ -256,15 +223,15 @@ class Asking:
         return problem
 
     def _final(self, result: CreateResult) -> CreateResult:
-        """The answer as the agent gets it, and what all requests used."""
-        mended, faults = mend_answer(
+        """The answer as the agent gets it, with the usage of all requests."""
+        repaired, faults = mend_answer(
             result,
-            tools=self.tools,
-            tool_choice=self.tool_choice,
-            dialogue=self.dialogue,
+            tools=self.request.tools,
+            tool_choice=self.request.tool_choice,
+            dialogue=self.request.messages,
         )
         self.faults.extend(faults)
-        return mended.model_copy(update={"usage": self._usage})
+        return repaired.model_copy(update={"usage": request_usage(usage_of(self.calls))})
 
 
 class _StreamBounds:
@@ -312,8 +279,8 @@ async def within(seconds: float | None, call: Callable[[], Awaitable[ResultT]]) 
         raise TimeoutError(f"no answer within {seconds:g} s") from None
 
 
-def _usage_of(result: CreateResult) -> TokenUsage:
-    """A stream's usage: its clients do not tell cached tokens."""
+def _stream_usage(result: CreateResult) -> TokenUsage:
+    """A stream's usage: clients do not count its cached tokens."""
     return TokenUsage(
         prompt_tokens=result.usage.prompt_tokens,
         completion_tokens=result.usage.completion_tokens,
@@ -321,18 +288,18 @@ def _usage_of(result: CreateResult) -> TokenUsage:
     )
 
 
-# ---- A model client that any agent can rely on, around one that it cannot ----
+# ---- The client ----
 
 
-_TOLD_USAGE = {"stream_options": {"include_usage": True}}
+_STREAM_USAGE = {"stream_options": {"include_usage": True}}
 
 
 class JsonObject(RootModel[dict[str, Any]]):
     """Any JSON object: what `json_output=True` asks for."""
 
 
-class SteadyClientConfig(BaseModel):
-    """How a `SteadyClient` was made."""
+class ResilientClientConfig(BaseModel):
+    """The declarative form of a `ResilientClient`."""
 
     client: ComponentModel
     """The client within, as a component."""
@@ -346,23 +313,22 @@ class SteadyClientConfig(BaseModel):
     """The model's context size, in tokens, where the client is not to be asked for it."""
 
 
-class SteadyClient(WrappingClient, Component[SteadyClientConfig]):
+class ResilientClient(WrappedClient, Component[ResilientClientConfig]):
     """Whatever model and server are within, answers come in the form that was asked for.
 
-    `AssistantAgent("a", model_client=SteadyClient(client), output_content_type=Report)`: that is
-    all. The name says what it adds: nothing to what the model can do, but the agent no longer
-    notices how the model and its server falter.
+    Use it in place of the client:
+    `AssistantAgent("a", model_client=ResilientClient(client), output_content_type=Report)`.
 
-    - `json_output=Model` or `True` is asked for on the strictest rung that holds (see
-      `coag.models`), parsed strictly, repaired or asked for again: the content is valid JSON.
-      Tools and a schema are never sent together: with both, tools are offered first, and an
-      answer in text is asked for in its form in a second call.
+    - `json_output=Model` or `True` is asked for in the strictest output mode that the server
+      supports (see `coag.models`), parsed strictly, repaired or asked for again: the content is
+      valid JSON. Tools and a schema are never sent together: with both, tools are offered first,
+      and an answer in text is asked for in its form in a second call.
     - Answers are repaired: arguments of tool calls, empty and doubled call ids, text that a client
       loses from a stream. An empty answer is asked for again. A call in a text stays a text: the
       model may quote a file that holds it.
     - Dialogues are made legal: one system message where the client takes one only, a result
       for each call, arguments that are JSON objects.
-    - Usage counts every request, failed and repeated ones too. `last` tells of the last request,
+    - Usage counts every request, failed and repeated ones too. `last` describes the last request,
       cached tokens included.
 
     Args:
@@ -377,8 +343,8 @@ class SteadyClient(WrappingClient, Component[SteadyClientConfig]):
         ValueError: A bound is out of its range.
     """
 
-    component_config_schema = SteadyClientConfig
-    component_provider_override = "coag.compat.SteadyClient"
+    component_config_schema = ResilientClientConfig
+    component_provider_override = "coag.compat.ResilientClient"
 
     def __init__(
         self,
@@ -391,96 +357,63 @@ class SteadyClient(WrappingClient, Component[SteadyClientConfig]):
     ) -> None:
         super().__init__(client)
         self._settings = AskSettings(max_tokens=max_tokens, timeout=timeout, reasks=reasks)
-        self._config = {
-            "max_tokens": max_tokens,
-            "timeout": timeout,
-            "reasks": reasks,
-            "context_tokens": context_tokens,
-        }
+        self._timeout = timeout
+        self._context_tokens = context_tokens
         self._asker = Asker(client)
         self._tokens = TokenCounts(client, context_tokens)
-        self._stream_extra: Mapping[str, Any] = _TOLD_USAGE if is_openai_like(client) else {}
-        self._usage = TokenUsage()
-        self._context = CallContext(on_call=self._count)
+        self._stream_extra: Mapping[str, Any] = _STREAM_USAGE if is_openai_like(client) else {}
         self.last: Exchange | None = None
-        """The last request that came to an end, whatever its end."""
+        """The last request that ended, however it ended."""
 
     @property
     def usage(self) -> TokenUsage:
         """What all requests used together, with the tokens that servers took from a cache."""
-        return self._usage
+        return self.used
 
-    async def create(
-        self,
-        messages: Sequence[LLMMessage],
-        *,
-        tools: Sequence[Tool | ToolSchema] = (),
-        tool_choice: ToolChoice = "auto",
-        json_output: bool | type[BaseModel] | None = None,
-        extra_create_args: Mapping[str, Any] | None = None,
-        cancellation_token: CancellationToken | None = None,
-    ) -> CreateResult:
+    async def answer(self, request: ModelRequest) -> CreateResult:
         """Asks for an answer: text or tool calls, or JSON where `json_output` says so.
 
         Raises:
-            ModelAnswerError: There came no JSON of the wanted form, even after the error was told.
+            ModelAnswerError: No JSON of the wanted form came, not even after the error was
+                described to the model.
             ModelCallError: The client could not be asked; its error is the cause.
         """
-        asking = self._asking(messages, tools, tool_choice, extra_create_args, cancellation_token)
-        output_type = _output_type(json_output)
-        answer = asking.unformed() if output_type is None else asking.formed(output_type)
+        attempts = self._attempts(request)
+        output_type = _output_type(request)
+        answer = attempts.plain() if output_type is None else attempts.structured(output_type)
         try:
-            return await cancellable(answer, cancellation_token)
+            return await cancellable(answer, request.token)
         finally:
-            self.last = asking.exchange
+            self.last = attempts.exchange
 
-    async def create_stream(
-        self,
-        messages: Sequence[LLMMessage],
-        *,
-        tools: Sequence[Tool | ToolSchema] = (),
-        tool_choice: ToolChoice = "auto",
-        json_output: bool | type[BaseModel] | None = None,
-        extra_create_args: Mapping[str, Any] | None = None,
-        cancellation_token: CancellationToken | None = None,
-    ) -> AsyncGenerator[str | CreateResult, None]:
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[str | CreateResult, None]:
         """Passes on the pieces of a text as they come; JSON comes in one piece, once it is valid.
 
         Raises:
-            ModelAnswerError: As `create`.
-            ModelCallError: As `create`; also if the stream ends without a result.
+            ModelAnswerError: As `answer`.
+            ModelCallError: As `answer`; also if the stream ends without a result.
         """
-        if _output_type(json_output) is not None:
-            result = await self.create(
-                messages,
-                tools=tools,
-                tool_choice=tool_choice,
-                json_output=json_output,
-                extra_create_args=extra_create_args,
-                cancellation_token=cancellation_token,
-            )
+        if _output_type(request) is not None:
+            result = await self.answer(request)
             if isinstance(result.content, str):
                 yield result.content
             yield result
             return
-        asking = self._asking(messages, tools, tool_choice, extra_create_args, cancellation_token)
+        attempts = self._attempts(request)
         try:
-            async with aclosing(self._parts(asking)) as parts:
+            async with aclosing(self._parts(attempts)) as parts:
                 async for part in parts:
                     yield part
         finally:
-            self.last = asking.exchange
+            self.last = attempts.exchange
 
     def actual_usage(self) -> RequestUsage:
-        """The same as `total_usage`: an answer out of a cache counts as any other."""
+        """The same as `total_usage`: an answer from a cache counts as any other."""
         return self.total_usage()
 
     def total_usage(self) -> RequestUsage:
-        """Tokens of all requests made here, as far as the client or its server told them."""
-        return RequestUsage(
-            prompt_tokens=self._usage.prompt_tokens,
-            completion_tokens=self._usage.completion_tokens,
-        )
+        """Tokens of all requests made here, as far as the client or its server counts them."""
+        return request_usage(self.used)
 
     def count_tokens(
         self, messages: Sequence[LLMMessage], *, tools: Sequence[Tool | ToolSchema] = ()
@@ -491,7 +424,7 @@ class SteadyClient(WrappingClient, Component[SteadyClientConfig]):
     def remaining_tokens(
         self, messages: Sequence[LLMMessage], *, tools: Sequence[Tool | ToolSchema] = ()
     ) -> int:
-        """What the client has left, or an estimate: `context_tokens` less `count_tokens`.
+        """The client's number, or an estimate: `context_tokens` less `count_tokens`.
 
         Without `context_tokens` and a client that knows, a context of 8,192 tokens is assumed.
         """
@@ -499,7 +432,7 @@ class SteadyClient(WrappingClient, Component[SteadyClientConfig]):
 
     @property
     def model_info(self) -> ModelInfo:
-        """The client's, with what is made up for here: JSON, schemas, several system messages."""
+        """The client's, with what is added here: JSON, schemas, several system messages."""
         return {
             **super().model_info,
             "json_output": True,
@@ -507,50 +440,36 @@ class SteadyClient(WrappingClient, Component[SteadyClientConfig]):
             "multiple_system_messages": True,
         }
 
-    def _to_config(self) -> SteadyClientConfig:
-        return SteadyClientConfig.model_validate(
-            {**self._config, "client": self._client.dump_component()}
+    def _to_config(self) -> ResilientClientConfig:
+        return ResilientClientConfig(
+            client=self._client.dump_component(),
+            max_tokens=self._settings.max_tokens,
+            timeout=self._timeout,
+            reasks=self._settings.reasks,
+            context_tokens=self._context_tokens,
         )
 
     @classmethod
-    def _from_config(cls, config: SteadyClientConfig) -> Self:
-        return cls(
-            ChatCompletionClient.load_component(config.client),
-            max_tokens=config.max_tokens,
-            timeout=config.timeout,
-            reasks=config.reasks,
-            context_tokens=config.context_tokens,
-        )
+    def _from_config(cls, config: ResilientClientConfig) -> Self:
+        client = ChatCompletionClient.load_component(config.client)
+        return cls(client, **config.model_dump(exclude={"client"}))
 
-    def _asking(
-        self,
-        messages: Sequence[LLMMessage],
-        tools: Sequence[Tool | ToolSchema],
-        tool_choice: ToolChoice,
-        extra: Mapping[str, Any] | None,
-        token: CancellationToken | None,
-    ) -> Asking:
+    def _attempts(self, request: ModelRequest) -> _Attempts:
         one_system = not self._client.model_info.get("multiple_system_messages")
-        return Asking(
+        return _Attempts(
             asker=self._asker,
-            settings=AskSettings(
-                max_tokens=self._settings.max_tokens,
-                timeout=self._settings.timeout,
-                reasks=self._settings.reasks,
-                extra=dict(extra or {}),
+            settings=replace(self._settings, extra=dict(request.arguments)),
+            request=replace(
+                request, messages=legal_dialogue(request.messages, one_system=one_system)
             ),
-            dialogue=legal_dialogue(messages, one_system=one_system),
-            tools=tools,
-            tool_choice=tool_choice,
-            token=token,
-            context=self._context,
+            on_call=self._count,
         )
 
-    async def _parts(self, asking: Asking) -> AsyncGenerator[str | CreateResult]:
+    async def _parts(self, attempts: _Attempts) -> AsyncGenerator[str | CreateResult]:
         """The stream; once more without asking for its usage, if the server refuses that."""
         begun = False
         try:
-            async with aclosing(asking.streamed(self._stream_extra)) as parts:
+            async with aclosing(attempts.stream(self._stream_extra)) as parts:
                 async for part in parts:
                     begun = True
                     yield part
@@ -558,16 +477,16 @@ class SteadyClient(WrappingClient, Component[SteadyClientConfig]):
             if begun or not self._stream_extra or not is_refusal(error):
                 raise
             self._stream_extra = {}
-            asking.faults.append("the server refuses to tell a stream's usage")
-            async with aclosing(asking.streamed({})) as parts:
+            attempts.faults.append("the server refuses to count a stream's usage")
+            async with aclosing(attempts.stream({})) as parts:
                 async for part in parts:
                     yield part
 
     def _count(self, call: ModelCall) -> None:
-        self._usage += call.usage
+        self.used += call.usage
 
 
-def _output_type(json_output: bool | type[BaseModel] | None) -> type[BaseModel] | None:
-    if isinstance(json_output, type):
-        return json_output
-    return JsonObject if json_output else None
+def _output_type(request: ModelRequest) -> type[BaseModel] | None:
+    if isinstance(request.json_output, type):
+        return request.json_output
+    return JsonObject if request.json_output else None

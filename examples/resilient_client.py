@@ -1,7 +1,7 @@
 """A stock AssistantAgent whose model falters, made steady in one line.
 
 The scripted model does what small models and their servers do: arguments in a code fence, two
-calls with the same id, prose where JSON was asked for. Without `SteadyClient` the tool calls
+calls with the same id, prose where JSON was asked for. Without `ResilientClient` the tool calls
 fail and the prose ends the turn with an exception.
 
 With a real model: `model = open_model("http://127.0.0.1:8080/v1#qwen")`, with `open_model` from
@@ -16,7 +16,7 @@ from autogen_core import FunctionCall
 from pydantic import BaseModel
 
 from coag import ScriptedModel
-from coag.compat import SteadyClient
+from coag.compat import ResilientClient
 from coag.models import scripted_answers
 
 
@@ -47,7 +47,7 @@ model = ScriptedModel(
 
 async def main() -> None:
     """Asks for a report, and shows what had to be mended for the last answer."""
-    client = SteadyClient(model)
+    client = ResilientClient(model)
     agent = AssistantAgent("clerk", client, tools=[temperature], output_content_type=Report)
     await Console(agent.run_stream(task="Which of the two is warmer, Rome or Oslo?"))
     assert client.last is not None

@@ -33,7 +33,7 @@ from autogen_core.models import (
 from autogen_core.tools import FunctionTool
 from pydantic import BaseModel
 
-from coag.compat import SteadyClient
+from coag.compat import ResilientClient
 from coag.errors import ModelAnswerError, ModelCallError
 from coag.models import ScriptedModel, ScriptedReply, ScriptedRequest, scripted_answers
 from coag.schema import Rung
@@ -89,14 +89,14 @@ WEATHER = FunctionTool(weather, description="The weather in a city.")
     "answer", [FORM, f"```json\n{FORM}\n```", "Sure: {'title': 'sun', 'score': 0.5,}"]
 )
 async def test_content_is_valid_json_of_the_type(answer: str) -> None:
-    result = await SteadyClient(model(answer)).create(ASKED, json_output=Report)
+    result = await ResilientClient(model(answer)).create(ASKED, json_output=Report)
     assert isinstance(result.content, str)
     assert Report.model_validate_json(result.content) == Report(title="sun", score=0.5)
 
 
 async def test_unusable_answer_is_asked_for_again_and_counted() -> None:
     inner = model("no idea", FORM)
-    client = SteadyClient(inner)
+    client = ResilientClient(inner)
     result = await client.create(ASKED, json_output=Report)
     assert result.content == FORM
     assert client.last is not None
@@ -106,7 +106,7 @@ async def test_unusable_answer_is_asked_for_again_and_counted() -> None:
 
 
 async def test_answer_that_stays_unusable_is_an_error_that_keeps_it() -> None:
-    client = SteadyClient(model("no", "never"))
+    client = ResilientClient(model("no", "never"))
     with pytest.raises(ModelAnswerError) as caught:
         await client.create(ASKED, json_output=Report)
     assert caught.value.raw == "never"
@@ -115,7 +115,7 @@ async def test_answer_that_stays_unusable_is_an_error_that_keeps_it() -> None:
 
 async def test_lower_rung_is_taken_where_the_client_refuses() -> None:
     inner = model(FORM, structured_output=False)
-    client = SteadyClient(inner)
+    client = ResilientClient(inner)
     await client.create(ASKED, json_output=Report)
     assert client.last is not None
     assert client.last.calls[0].rung is Rung.JSON_MODE
@@ -125,7 +125,7 @@ async def test_lower_rung_is_taken_where_the_client_refuses() -> None:
 
 
 async def test_type_with_a_free_dictionary_is_asked_for_without_a_strict_schema() -> None:
-    client = SteadyClient(model('{"named": {"a": 1}}', FORM))
+    client = ResilientClient(model('{"named": {"a": 1}}', FORM))
     result = await client.create(ASKED, json_output=Loose)
     assert result.content == '{"named": {"a": 1}}'
     await client.create(ASKED, json_output=Report)
@@ -134,12 +134,12 @@ async def test_type_with_a_free_dictionary_is_asked_for_without_a_strict_schema(
 
 
 async def test_any_object_will_do_where_json_is_asked_for_without_a_type() -> None:
-    result = await SteadyClient(model("Well: {'a': 1}")).create(ASKED, json_output=True)
+    result = await ResilientClient(model("Well: {'a': 1}")).create(ASKED, json_output=True)
     assert result.content == '{"a": 1}'
 
 
 async def test_structured_answer_streams_in_one_valid_piece() -> None:
-    client = SteadyClient(model("no idea", FORM))
+    client = ResilientClient(model("no idea", FORM))
     parts = [part async for part in client.create_stream(ASKED, json_output=Report)]
     assert parts[0] == FORM
     assert isinstance(parts[1], CreateResult)
@@ -153,7 +153,7 @@ async def test_tools_and_schema_are_never_in_one_request() -> None:
     inner = model([call()], "It is sunny, 0.5.", FORM)
     agent = AssistantAgent(
         "a",
-        SteadyClient(inner),
+        ResilientClient(inner),
         tools=[weather],
         output_content_type=Report,
         max_tool_iterations=5,
@@ -171,7 +171,7 @@ async def test_tools_and_schema_are_never_in_one_request() -> None:
 
 async def test_text_in_the_right_form_needs_no_second_call() -> None:
     inner = model(f"Here: {FORM}")
-    result = await SteadyClient(inner).create(ASKED, tools=[WEATHER], json_output=Report)
+    result = await ResilientClient(inner).create(ASKED, tools=[WEATHER], json_output=Report)
     assert result.content == FORM
     assert inner.calls == 1
 
@@ -193,7 +193,7 @@ async def test_text_in_the_right_form_needs_no_second_call() -> None:
     ],
 )
 async def test_arguments_end_in_a_result_whatever_they_are(arguments: str, expected: str) -> None:
-    agent = AssistantAgent("a", SteadyClient(model([call(arguments)])), tools=[weather])
+    agent = AssistantAgent("a", ResilientClient(model([call(arguments)])), tools=[weather])
     async with asyncio.timeout(5):
         result = await agent.run(task="go")
     (event,) = [each for each in result.messages if isinstance(each, ToolCallExecutionEvent)]
@@ -204,7 +204,7 @@ async def test_arguments_end_in_a_result_whatever_they_are(arguments: str, expec
 async def test_handoff_goes_through_whatever_its_arguments_are(arguments: str) -> None:
     handoff = Handoff(target="bob", message="Over to bob.")
     inner = model([call(arguments, name="transfer_to_bob")])
-    agent = AssistantAgent("a", SteadyClient(inner), handoffs=[handoff])
+    agent = AssistantAgent("a", ResilientClient(inner), handoffs=[handoff])
     async with asyncio.timeout(5):
         result = await agent.run(task="go")
     message = result.messages[-1]
@@ -215,7 +215,7 @@ async def test_handoff_goes_through_whatever_its_arguments_are(arguments: str) -
 async def test_every_call_gets_an_id_of_its_own() -> None:
     inner = model([call(id=""), call(id="x"), call(id="x")])
     dialogue = [*ASKED, AssistantMessage(content=[call(id="x-1")], source="a")]
-    client = SteadyClient(inner)
+    client = ResilientClient(inner)
     result = await client.create(dialogue, tools=[WEATHER])
     ids = [each.id for each in calls_of(result.content)]
     assert ids == ["call-1", "x", "x-2"]
@@ -224,7 +224,7 @@ async def test_every_call_gets_an_id_of_its_own() -> None:
 
 
 async def test_unknown_tool_is_passed_on() -> None:
-    result = await SteadyClient(model([call(name="fly")])).create(ASKED, tools=[WEATHER])
+    result = await ResilientClient(model([call(name="fly")])).create(ASKED, tools=[WEATHER])
     assert calls_of(result.content)[0].name == "fly"
 
 
@@ -232,14 +232,14 @@ WRITTEN = '<tool_call>{"name": "weather", "arguments": {"city": "Rome"}}</tool_c
 
 
 async def test_a_call_in_text_is_a_text() -> None:
-    result = await SteadyClient(model(WRITTEN)).create(ASKED, tools=[WEATHER])
+    result = await ResilientClient(model(WRITTEN)).create(ASKED, tools=[WEATHER])
     assert result.content == WRITTEN
 
 
 @pytest.mark.parametrize("empty", ["", "  ", []])
 async def test_empty_answer_is_asked_for_again(empty: Any) -> None:
     inner = model(empty, "Sunny.")
-    client = SteadyClient(inner)
+    client = ResilientClient(inner)
     result = await client.create(ASKED)
     assert result.content == "Sunny."
     assert result.usage == inner.total_usage()
@@ -247,7 +247,7 @@ async def test_empty_answer_is_asked_for_again(empty: Any) -> None:
 
 
 async def test_answer_that_stays_empty_is_an_empty_text_and_told() -> None:
-    client = SteadyClient(model([], []))
+    client = ResilientClient(model([], []))
     agent = AssistantAgent("a", client, tools=[weather])
     result = await agent.run(task="go")
     message = result.messages[-1]
@@ -259,7 +259,7 @@ async def test_answer_that_stays_empty_is_an_empty_text_and_told() -> None:
 
 async def test_calls_where_none_can_be_made_become_text_at_last() -> None:
     inner = model([call()], [call()])
-    result = await SteadyClient(inner).create(ASKED, tool_choice="none")
+    result = await ResilientClient(inner).create(ASKED, tool_choice="none")
     assert result.content == ""
 
 
@@ -274,7 +274,7 @@ async def test_system_messages_are_one_where_the_client_takes_one() -> None:
     ]
     for info, expected in [({}, 1), ({"multiple_system_messages": True}, 2)]:
         inner = model("Sunny.", **info)
-        client = SteadyClient(inner)
+        client = ResilientClient(inner)
         await client.create(several)
         (sent,) = inner.requests
         system = [each for each in sent.messages if isinstance(each, SystemMessage)]
@@ -292,7 +292,7 @@ async def test_dialogue_that_was_broken_off_is_sent_whole() -> None:
         AssistantMessage(content=[], thought="Hm.", source="a"),
     ]
     before = [message.model_copy(deep=True) for message in broken]
-    await SteadyClient(inner).create(broken)
+    await ResilientClient(inner).create(broken)
     (sent,) = inner.requests
     called, results = sent.messages[1], sent.messages[2]
     assert isinstance(called, AssistantMessage)
@@ -308,7 +308,7 @@ async def test_dialogue_that_was_broken_off_is_sent_whole() -> None:
 
 
 async def test_text_streams_piece_by_piece_and_adds_up() -> None:
-    agent = AssistantAgent("a", SteadyClient(model("It is sunny.")), model_client_stream=True)
+    agent = AssistantAgent("a", ResilientClient(model("It is sunny.")), model_client_stream=True)
     chunks: list[str] = []
     async for item in agent.run_stream(task="go"):
         if isinstance(item, ModelClientStreamingChunkEvent):
@@ -320,7 +320,7 @@ async def test_text_streams_piece_by_piece_and_adds_up() -> None:
 async def test_streamed_calls_are_mended_too() -> None:
     agent = AssistantAgent(
         "a",
-        SteadyClient(model([call("[1]", id="")])),
+        ResilientClient(model([call("[1]", id="")])),
         tools=[weather],
         model_client_stream=True,
     )
@@ -339,7 +339,7 @@ async def test_token_cancels_a_request(output_type: type[BaseModel] | None) -> N
         await asyncio.Event().wait()
         return ""
 
-    client, token = SteadyClient(ScriptedModel(hang)), CancellationToken()
+    client, token = ResilientClient(ScriptedModel(hang)), CancellationToken()
     async with asyncio.timeout(5):
         asking = asyncio.create_task(
             client.create(ASKED, json_output=output_type, cancellation_token=token)
@@ -353,7 +353,7 @@ async def test_token_cancels_a_request(output_type: type[BaseModel] | None) -> N
 
 
 async def test_stream_that_is_left_is_told() -> None:
-    client = SteadyClient(model("It is sunny."))
+    client = ResilientClient(model("It is sunny."))
     stream = client.create_stream(ASKED)
     await anext(stream)
     await stream.aclose()
@@ -363,7 +363,7 @@ async def test_stream_that_is_left_is_told() -> None:
 
 @pytest.mark.parametrize("streamed", [True, False])
 async def test_error_is_ours_with_the_clients_as_its_cause(streamed: bool) -> None:
-    client = SteadyClient(model(ConnectionError("no route")))
+    client = ResilientClient(model(ConnectionError("no route")))
     asking = anext(client.create_stream(ASKED)) if streamed else client.create(ASKED)
     with pytest.raises(ModelCallError, match="no route") as caught:
         await asking
@@ -377,7 +377,7 @@ async def test_late_answer_is_given_up() -> None:
         return ""
 
     with pytest.raises(ModelCallError, match=r"no answer within 0\.01 s"):
-        await SteadyClient(ScriptedModel(hang), timeout=0.01).create(ASKED)
+        await ResilientClient(ScriptedModel(hang), timeout=0.01).create(ASKED)
 
 
 class Endless(ScriptedModel):
@@ -388,7 +388,7 @@ class Endless(ScriptedModel):
 
 
 async def test_stream_without_a_result_is_an_error_and_told() -> None:
-    client = SteadyClient(Endless(scripted_answers([])))
+    client = ResilientClient(Endless(scripted_answers([])))
     stream = client.create_stream(ASKED)
     assert await anext(stream) == "It is"
     with pytest.raises(ModelCallError, match="without a result"):
@@ -424,14 +424,14 @@ class Talkative(ScriptedModel):
 async def test_a_stream_that_never_ends_is_an_error(
     client: type[ScriptedModel], timeout: float, why: str
 ) -> None:
-    steady = SteadyClient(client(scripted_answers([])), timeout=timeout)
+    steady = ResilientClient(client(scripted_answers([])), timeout=timeout)
     with pytest.raises(ModelCallError, match=why):
         async for _ in steady.create_stream(ASKED):
             pass
 
 
 async def test_a_stream_that_never_waits_can_be_cancelled() -> None:
-    steady = SteadyClient(Silent(scripted_answers([])))
+    steady = ResilientClient(Silent(scripted_answers([])))
 
     async def read() -> None:
         async for _ in steady.create_stream(ASKED):
@@ -452,7 +452,7 @@ async def test_answer_that_a_filter_withheld_is_not_asked_for_again() -> None:
         cached=False,
     )
     inner = model(withheld)
-    result = await SteadyClient(inner).create(ASKED)
+    result = await ResilientClient(inner).create(ASKED)
     assert (result.finish_reason, inner.calls) == ("content_filter", 1)
 
 
@@ -471,7 +471,7 @@ class Countless(ScriptedModel):
 def test_tokens_are_estimated_where_the_client_cannot_count(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    client = SteadyClient(Countless(scripted_answers([])))
+    client = ResilientClient(Countless(scripted_answers([])))
     with caplog.at_level(logging.WARNING):
         count = client.count_tokens(ASKED, tools=[WEATHER])
         assert client.remaining_tokens(ASKED, tools=[WEATHER]) == 8_192 - count
@@ -479,16 +479,16 @@ def test_tokens_are_estimated_where_the_client_cannot_count(
     assert [record.getMessage() for record in caplog.records] == [
         "Countless cannot count tokens (ConnectionError): they are estimated from now on."
     ]
-    assert SteadyClient(model()).remaining_tokens(ASKED) == model().remaining_tokens(ASKED)
+    assert ResilientClient(model()).remaining_tokens(ASKED) == model().remaining_tokens(ASKED)
 
 
 def test_client_is_not_asked_to_count_where_the_context_size_is_told() -> None:
-    client = SteadyClient(Countless(scripted_answers([])), context_tokens=100)
+    client = ResilientClient(Countless(scripted_answers([])), context_tokens=100)
     assert client.remaining_tokens(ASKED) == 100 - client.count_tokens(ASKED)
 
 
 def test_what_is_made_up_for_is_what_the_model_can_do() -> None:
-    client = SteadyClient(model(structured_output=False, json_output=False))
+    client = ResilientClient(model(structured_output=False, json_output=False))
     assert client.model_info["structured_output"]
     assert client.model_info["json_output"]
     assert client.capabilities == client.model_info
@@ -496,7 +496,7 @@ def test_what_is_made_up_for_is_what_the_model_can_do() -> None:
 
 async def test_limit_and_extra_arguments_reach_the_client() -> None:
     inner = model("Sunny.", FORM)
-    client = SteadyClient(inner, max_tokens=50)
+    client = ResilientClient(inner, max_tokens=50)
     await client.create(ASKED, extra_create_args={"temperature": 0})
     await client.create(ASKED, json_output=Report, extra_create_args={"temperature": 0})
     for sent in inner.requests:
@@ -511,5 +511,5 @@ async def test_usage_of_a_result_is_never_less_than_what_was_told() -> None:
         cached=False,
         thought="Look up.",
     )
-    result = await SteadyClient(model(told)).create(ASKED)
+    result = await ResilientClient(model(told)).create(ASKED)
     assert (result.usage, result.thought) == (told.usage, "Look up.")

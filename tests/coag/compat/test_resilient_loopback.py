@@ -24,7 +24,7 @@ from pydantic import BaseModel
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from coag.compat import SteadyClient
+from coag.compat import ResilientClient
 from coag.models import Asker
 from coag.schema import PromptMessage
 
@@ -114,7 +114,7 @@ async def test_schema_is_enforced_by_the_server_and_cached_tokens_are_kept(
     served: FakeServer, bare: ChatCompletionClient
 ) -> None:
     served.behave = openai_text(GOOD, cached=64)
-    client = SteadyClient(bare)
+    client = ResilientClient(bare)
     result = await client.create(ASKED, json_output=Word)
     assert result.content == GOOD
     (sent,) = served.seen
@@ -133,7 +133,7 @@ async def test_bad_answer_is_counted_that_the_bare_client_loses(
         return JSONResponse(openai_body({"content": next(bodies)}))
 
     served.behave = behave
-    result = await SteadyClient(bare).create(ASKED, json_output=Word)
+    result = await ResilientClient(bare).create(ASKED, json_output=Word)
     assert result.content == GOOD
     assert result.usage == RequestUsage(prompt_tokens=200, completion_tokens=20)
 
@@ -142,7 +142,7 @@ async def test_calls_with_one_id_and_broken_arguments_come_out_whole(
     served: FakeServer, bare: ChatCompletionClient
 ) -> None:
     served.behave = answer_with_calls
-    result = await SteadyClient(bare).create(ASKED, tools=[NOD])
+    result = await ResilientClient(bare).create(ASKED, tools=[NOD])
     assert not isinstance(result.content, str)
     assert [(each.id, json.loads(each.arguments)) for each in result.content] == [
         ("1", {"deep": 1}),
@@ -156,14 +156,14 @@ async def test_scattered_system_messages_reach_the_server_as_one(
     messages = [SystemMessage(content="A."), *ASKED, SystemMessage(content="B.")]
     with pytest.raises(ValueError, match="system messages"):
         await bare.create(messages)
-    await SteadyClient(bare).create(messages)
+    await ResilientClient(bare).create(messages)
     (sent,) = served.seen
     assert [each["role"] for each in sent["messages"]] == ["system", "user"]
 
 
 async def test_streams_usage_is_asked_for(served: FakeServer, bare: ChatCompletionClient) -> None:
     served.behave = stream
-    pieces, result = await streamed(SteadyClient(bare))
+    pieces, result = await streamed(ResilientClient(bare))
     assert pieces == ["Hel", "lo."]
     assert result.content == "Hello."
     assert result.usage == RequestUsage(prompt_tokens=9, completion_tokens=2)
@@ -173,7 +173,7 @@ async def test_stream_goes_on_without_usage_where_the_server_refuses_to_tell(
     served: FakeServer, bare: ChatCompletionClient
 ) -> None:
     served.behave = refuse_stream_options
-    client = SteadyClient(bare)
+    client = ResilientClient(bare)
     for _ in range(2):
         _, result = await streamed(client)
         assert result.content == "Hello."
@@ -192,7 +192,7 @@ async def test_text_is_kept_that_ollamas_client_loses(served: FakeServer) -> Non
 
     served.behave = one_piece
     inner = OllamaChatCompletionClient(model="tiny", host=served.url, model_info=INFO)
-    pieces, result = await streamed(SteadyClient(inner))
+    pieces, result = await streamed(ResilientClient(inner))
     assert pieces == ["Hello there."]
     assert result.content == "Hello there."
     assert result.usage.completion_tokens > 0
@@ -204,11 +204,11 @@ async def refuse_forms(body: dict[str, Any], request: Request) -> Response:
     return await openai_text(GOOD)(body, request)
 
 
-async def test_ladder_of_whoever_asks_a_steady_client_still_leads_down(
+async def test_ladder_of_whoever_asks_a_resilient_client_still_leads_down(
     served: FakeServer, bare: ChatCompletionClient
 ) -> None:
     served.behave = refuse_forms
-    asker = Asker(SteadyClient(bare))
+    asker = Asker(ResilientClient(bare))
     prompt = (PromptMessage(role="user", content="Say hi."),)
     answer = await asker.ask(prompt, Word)
     assert answer.value == Word(say="hi")
@@ -217,15 +217,23 @@ async def test_ladder_of_whoever_asks_a_steady_client_still_leads_down(
 
 async def test_component_comes_back_with_the_client_within(bare: ChatCompletionClient) -> None:
     for client in (
-        SteadyClient(bare),
-        SteadyClient(bare, max_tokens=9, timeout=5.0, reasks=0, context_tokens=100),
+        ResilientClient(bare),
+        ResilientClient(bare, max_tokens=9, timeout=5.0, reasks=0, context_tokens=100),
     ):
         dumped = client.dump_component()
         text = dumped.model_dump_json()
-        assert dumped.provider == "coag.compat.SteadyClient"
+        assert dumped.provider == "coag.compat.ResilientClient"
         assert "sk-local-secret" not in text
         assert '"model":"tiny"' in text
         loaded = ChatCompletionClient.load_component(json.loads(text))
-        assert isinstance(loaded, SteadyClient)
+        assert isinstance(loaded, ResilientClient)
         assert loaded.dump_component().model_dump_json() == text
         await loaded.close()
+
+
+async def test_component_saved_under_the_former_name_still_loads(bare: ChatCompletionClient) -> None:
+    dumped = ResilientClient(bare).dump_component()
+    former = dumped.model_copy(update={"provider": "coag.compat.SteadyClient"})
+    with pytest.warns(DeprecationWarning, match="ResilientClient"):
+        loaded = ChatCompletionClient.load_component(former)
+    assert isinstance(loaded, ResilientClient)
