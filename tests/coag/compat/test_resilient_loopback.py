@@ -231,7 +231,9 @@ async def test_component_comes_back_with_the_client_within(bare: ChatCompletionC
         await loaded.close()
 
 
-async def test_component_saved_under_the_former_name_still_loads(bare: ChatCompletionClient) -> None:
+async def test_component_saved_under_the_former_name_still_loads(
+    bare: ChatCompletionClient,
+) -> None:
     dumped = ResilientClient(bare).dump_component()
     former = dumped.model_copy(update={"provider": "coag.compat.SteadyClient"})
     with pytest.warns(DeprecationWarning, match="ResilientClient"):
