@@ -1,19 +1,18 @@
-"""Faces for the terminal: a console for streams, and a live view of runs.
+"""Views at the terminal: a console for streams, and a live view of runs.
 
-Who wants to know why an agent acts as it does should see it think, while it thinks.
 `PhaseConsole` shows a stream of AutoGen's events phase by phase, where its `Console` shows
-messages. `Board` follows the traces of many runs, of whatever process, and keeps how each stands;
-`snapshot` tells that as text, and `coag.ui.top` shows it live (it alone needs textual, and so is
+messages. `Board` follows the traces of many runs, of any process, and keeps how each stands;
+`snapshot` gives that as text, and `coag.ui.top` shows it live (it alone needs textual, and so is
 imported by its own name).
 
 All that is shown here was written by models, tools and strangers: it passes through
-`coag.schema.cleaned`, is never read as markup, and is short however long it is. Colour never
-tells what the words do not.
+`coag.schema.cleaned`, is never read as markup, and is short however long it is. Colour never says
+what the words do not.
 """
 
 from .board import Board, held_files, snapshot
 from .phase_console import PhaseConsole
-from .watch import CandidateStatus, Decision, RunState, RunStatus, RunView
+from .watch import RunState, RunStatus, RunView
 
 __all__ = [
     "PhaseConsole",
@@ -23,6 +22,4 @@ __all__ = [
     "RunState",
     "RunView",
     "RunStatus",
-    "CandidateStatus",
-    "Decision",
 ]

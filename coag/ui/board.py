@@ -1,4 +1,4 @@
-"""All runs at the terminal, as rows and in detail."""
+"""`Board`: many runs at the terminal, as a table and each in detail."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from pathlib import Path
 from rich.text import Text
 
 from coag.schema import Clock, SystemClock, one_line
-from coag.tracing import RunFolder
+from coag.tracing import CandidateSummary, RunFolder
 
-from .phase_console import amount, count, duration, money
-from .watch import CandidateStatus, RunState, RunStatus, RunView, RunWatch, short
+from .numbers import amount, count, duration, money
+from .watch import RunState, RunStatus, RunView, RunWatch, short
 
-# ---- The table of runs: which columns there are, and what stands in them ----
+# ---- The columns of the table ----
 
 
 _WIDE = 120
@@ -34,12 +34,12 @@ _STYLES = {
 
 
 def style_of(state: RunState) -> str:
-    """The colour of a state, which never tells what its word does not."""
+    """The colour of a state; its word says the same."""
     return _STYLES[state]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Column:
+class BoardColumn:
     """A column of the table."""
 
     title: str
@@ -65,28 +65,28 @@ class Column:
         return text.append(" ")
 
 
-def columns(width: int) -> tuple[Column, ...]:
-    """The columns for a terminal of this width; the last ones take what is left.
+def columns(width: int) -> tuple[BoardColumn, ...]:
+    """The columns for a terminal of this width; the last ones take the remaining room.
 
     Args:
         width: Characters a line.
     """
     if width < _WIDE:
-        left = width - _taken(_NARROW)
-        return (*_NARROW, Column(title="decision", width=max(9, left - 1), cell=_decision))
+        room = width - _taken(_NARROW)
+        return (*_NARROW, BoardColumn(title="decision", width=max(9, room - 1), cell=_decision))
     fixed = (*_ALL, _RUN) if width >= _WIDEST else _ALL
-    left = width - _taken(fixed) - 2
-    decision = Column(title="decision", width=left // 2, cell=_decision)
-    return (*fixed, decision, Column(title="vetoes", width=left - left // 2, cell=vetoes))
+    room = width - _taken(fixed) - 2
+    decision = BoardColumn(title="decision", width=room // 2, cell=_decision)
+    return (*fixed, decision, BoardColumn(title="vetoes", width=room - room // 2, cell=vetoes))
 
 
 def vetoes(view: RunView) -> str:
-    """How many candidates each constraint ended, the busiest first; `-` for none."""
+    """How many candidates each constraint rejected, the most first; `-` for none."""
     named = sorted(view.status.vetoes.items(), key=lambda pair: -pair[1])
     return ", ".join(f"{number} {name}" for name, number in named) or "-"
 
 
-def _taken(fixed: Sequence[Column]) -> int:
+def _taken(fixed: Sequence[BoardColumn]) -> int:
     return sum(column.width + 1 for column in fixed)
 
 
@@ -105,60 +105,50 @@ def _for(view: RunView) -> str:
 
 
 def _decision(view: RunView) -> str:
-    decision = view.status.decision
-    if decision is None:
-        return view.problem or "-"
-    return f"{decision.action} by {decision.decided_by}"
+    status = view.status
+    return f"{status.decision} by {status.decided_by}" if status.decision else view.problem or "-"
 
 
-_STATE = Column(title="state", width=10, cell=_state)
-_PHASE = Column(title="phase", width=10, cell=_phase)
-_FOR = Column(title="for", width=6, right=True, cell=_for)
-_CYCLE = Column(title="cyc", width=4, right=True, cell=lambda view: amount(view.status.cycle))
-_VETOED = Column(title="vet", width=3, right=True, cell=lambda view: amount(view.status.vetoed))
-_IMPASSES = Column(title="imp", width=3, right=True, cell=lambda view: amount(view.status.impasses))
-_RUN = Column(title="run", width=28, cell=lambda view: view.name)
+def _text(title: str, width: int, cell: Callable[[RunView], str]) -> BoardColumn:
+    return BoardColumn(title=title, width=width, cell=cell)
+
+
+def _count(title: str, width: int, number: Callable[[RunStatus], int]) -> BoardColumn:
+    return BoardColumn(
+        title=title, width=width, right=True, cell=lambda view: amount(number(view.status))
+    )
+
+
+_FOR = BoardColumn(title="for", width=6, right=True, cell=_for)
+_CYCLE = _count("cyc", 4, lambda status: status.cycle)
+_IMPASSES = _count("imp", 3, lambda status: status.impasses)
 _NARROW = (
-    _STATE,
-    Column(title="agent", width=11, cell=lambda view: view.agent),
-    _PHASE,
+    _text("state", 10, _state),
+    _text("agent", 11, lambda view: view.agent),
+    _text("phase", 10, _phase),
     _FOR,
     _CYCLE,
-    Column(title="tokens", width=6, right=True, cell=lambda view: amount(view.status.usage.tokens)),
-    _VETOED,
+    _count("tokens", 6, lambda status: status.usage.tokens),
+    _count("vet", 3, lambda status: status.vetoed),
     _IMPASSES,
 )
 _ALL = (
-    _STATE,
-    Column(title="agent", width=14, cell=lambda view: view.agent),
-    _PHASE,
+    _text("state", 10, _state),
+    _text("agent", 14, lambda view: view.agent),
+    _text("phase", 10, _phase),
     _FOR,
     _CYCLE,
-    Column(
-        title="prompt",
-        width=6,
-        right=True,
-        cell=lambda view: amount(view.status.usage.prompt_tokens),
-    ),
-    Column(
-        title="cached",
-        width=6,
-        right=True,
-        cell=lambda view: amount(view.status.usage.cached_tokens),
-    ),
-    Column(
-        title="compl",
-        width=6,
-        right=True,
-        cell=lambda view: amount(view.status.usage.completion_tokens),
-    ),
-    Column(title="calls", width=5, right=True, cell=lambda view: amount(view.status.calls)),
-    Column(title="cost", width=7, right=True, cell=lambda view: money(view.status.usage.cost)),
+    _count("prompt", 6, lambda status: status.usage.prompt_tokens),
+    _count("cached", 6, lambda status: status.usage.cached_tokens),
+    _count("compl", 6, lambda status: status.usage.completion_tokens),
+    _count("calls", 5, lambda status: status.calls),
+    BoardColumn(title="cost", width=7, right=True, cell=lambda view: money(view.status.usage.cost)),
     _IMPASSES,
 )
+_RUN = _text("run", 28, lambda view: view.name)
 
 
-# ---- All runs that are watched ----
+# ---- Following the runs ----
 
 
 _MOST = 50
@@ -171,13 +161,13 @@ _LOCKS = Path("/proc/locks")
 
 
 class Board:
-    """Follows several runs in slices of time, so that whoever shows them never waits.
+    """Follows several runs in slices of time, so that a screen never waits for them.
 
     Args:
         find: Gives the runs there are; it is asked again from time to time.
-        clock: Tells how long a phase has been going on, and reading.
-        held: Gives the inodes of the files on which somebody holds a lock; None where that cannot
-            be known. It tells a run that goes on from one whose process is gone.
+        clock: Measures how long phases and reading take.
+        held: Gives the inodes of the files on which some process holds a lock; None where that
+            cannot be known. A run that has not ended and is not held was interrupted.
     """
 
     def __init__(
@@ -196,7 +186,7 @@ class Board:
         """How many runs there are that are not watched, because others are newer."""
 
     def advance(self, seconds: float) -> bool:
-        """Looks for new runs and reads on, for about so long; true if there may be more to read.
+        """Looks for new runs and reads for about so long; true if there may be more to read.
 
         Args:
             seconds: How long; at least one slice of each run is read.
@@ -221,13 +211,12 @@ class Board:
         if self._looked is not None and now - self._looked < _LOOK:
             return
         self._looked = now
-        found = list(self._find())
-        if len(found) > _MOST:
-            found.sort(key=_written, reverse=True)
-        self.older = max(0, len(found) - _MOST)
+        runs = list(self._find())
+        if len(runs) > _MOST:
+            runs.sort(key=_written, reverse=True)
+        self.older = max(0, len(runs) - _MOST)
         old = self._watches
-        kept = {run.path: run for run in found[:_MOST]}
-        self._watches = {path: old.get(path) or RunWatch(run) for path, run in kept.items()}
+        self._watches = {run.path: old.get(run.path) or RunWatch(run) for run in runs[:_MOST]}
 
 
 def held_files() -> frozenset[int] | None:
@@ -257,11 +246,12 @@ def _written(run: RunFolder) -> float:
     return max(times)
 
 
-# ---- One run in full, as far as its latest cycle tells ----
+# ---- One run in detail ----
 
 
 LABEL = 12
 """Characters that a label has room for."""
+_CANDIDATES = 12
 _STATES = {
     RunState.READING: "its trace is being read",
     RunState.RUNNING: "running",
@@ -276,10 +266,10 @@ _STATES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DetailRow:
-    """One thing about a run."""
+    """One line about a run."""
 
     label: str
-    """What it is; empty where it goes on with the thing before."""
+    """What it is; empty where it belongs to the line before."""
     text: Text
 
     @property
@@ -323,44 +313,47 @@ def detail(view: RunView) -> Iterator[DetailRow]:
 
 def _now(view: RunView) -> str:
     status = view.status
-    told = [_STATES[view.state]]
+    parts = [_STATES[view.state]]
     if view.state is RunState.ACTING:
-        told = [f"acting: {status.acting}"]
+        parts = [f"acting: {status.acting}"]
     elif status.phase and not view.over:
-        told.append(f"{status.phase} of cycle {status.cycle}")
+        parts.append(f"{status.phase} of cycle {status.cycle}")
     elif status.ended_by:
-        told.append(f"the last turn by {status.ended_by}, after cycle {status.cycle}")
+        parts.append(f"the last turn by {status.ended_by}, after cycle {status.cycle}")
     if view.seconds is not None:
-        told.append(f"for {duration(view.seconds)}")
-    return ", ".join(told)
+        parts.append(f"for {duration(view.seconds)}")
+    return ", ".join(parts)
 
 
 def _candidates(status: RunStatus) -> Iterator[DetailRow]:
-    current = status.proposed_in == status.cycle
-    label = "candidates" if current else f"in cycle {status.proposed_in}"
-    for number, candidate in enumerate(status.candidates):
+    considered = status.considered
+    label = "candidates" if considered.cycle == status.cycle else f"in cycle {considered.cycle}"
+    for number, candidate in enumerate(considered.candidates[:_CANDIDATES]):
         yield DetailRow(label="" if number else label, text=_candidate(candidate))
-    if status.left_out:
-        yield _row("", f"and {status.left_out:,} more")
+    if len(considered.candidates) > _CANDIDATES:
+        yield _row("", f"and {len(considered.candidates) - _CANDIDATES:,} more")
 
 
-def _candidate(candidate: CandidateStatus) -> Text:
-    score = "" if candidate.score is None else f" {candidate.score:.2f}"
-    if candidate.survived is None:
-        verdict, style = "proposed", ""
-    elif not candidate.survived:
-        verdict, style = f"rejected by {candidate.died_of}", "red"
-    else:
-        verdict, style = f"{'chosen' if candidate.chosen else 'survived'}{score}", "green"
+def _candidate(one: CandidateSummary) -> Text:
+    fatal, judged = one.rejected_by, one.evaluation
+    score = "" if judged is None or judged.score is None else f" {judged.score:.2f}"
+    verdict, style, reason = "proposed", "", one.candidate.reason
+    if fatal is not None:
+        verdict, style = f"rejected by {short(fatal.constraint, 60) or 'unnamed'}", "red"
+        reason = fatal.reason
+    elif judged is not None:
+        verdict, style = f"{'chosen' if one.chosen else 'survived'}{score}", "green"
+        reason = judged.reason
     text = Text().append(verdict, style=style).append("  ")
-    text.append(candidate.action, style="bold").append(f" {candidate.arguments}")
-    return text.append(f"  {candidate.reason}", style="dim" if candidate.survived else "")
+    text.append(short(one.candidate.action, 60), style="bold")
+    text.append(f" {short(one.candidate.raw_arguments, 200)}")
+    return text.append(f"  {short(reason, 200)}", style="dim" if one.survived else "")
 
 
 def _outcome(status: RunStatus) -> Iterator[DetailRow]:
-    if status.decision is not None:
-        reason = f": {status.decision.reason}" if status.decision.reason else ""
-        yield _row("decision", f"{status.decision.action}, by {status.decision.decided_by}{reason}")
+    if status.decision:
+        reason = f": {status.reason}" if status.reason else ""
+        yield _row("decision", f"{status.decision}, by {status.decided_by}{reason}")
     if status.result:
         yield _row("result", status.result)
     if status.response:
@@ -386,7 +379,7 @@ def _row(label: str, text: str, style: str = "") -> DetailRow:
     return DetailRow(label=label, text=Text(text, style=style))
 
 
-# ---- The view as plain text, once ----
+# ---- Plain text ----
 
 
 def snapshot(board: Board, place: Path, *, width: int) -> Iterator[str]:
@@ -420,8 +413,8 @@ def snapshot(board: Board, place: Path, *, width: int) -> Iterator[str]:
 def summary(views: list[RunView], older: int) -> str:
     """How many runs there are, and how many of them go on."""
     over = sum(view.over for view in views)
-    told = f"{count(len(views), 'run')}, {len(views) - over} going on"
-    return f"{told}, {older:,} older ones not shown" if older else told
+    text = f"{count(len(views), 'run')}, {len(views) - over} going on"
+    return f"{text}, {older:,} older ones not shown" if older else text
 
 
 def nothing_yet(place: Path) -> Iterator[str]:

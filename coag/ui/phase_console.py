@@ -32,57 +32,17 @@ from rich.text import Text
 from coag.agent import PHASE_LISTENER
 from coag.schema import PHASES, Phase, TokenUsage, cleaned, one_line, phase_after, well_formed
 
-# ---- Numbers as a narrow column takes them ----
+from .numbers import duration
 
-
-_MINUTE = 60
-_HOUR = 3_600
-_DAY = 86_400
-_THOUSAND = 1_000
-_FULL = 10_000
-_MILLION = 1_000_000
-
-
-def duration(seconds: float) -> str:
-    """A length of time in at most six characters: `4 s`, `12 m`, `3.5 h`, `20 d`."""
-    if seconds < _MINUTE:
-        return f"{int(seconds)} s"
-    if seconds < _HOUR:
-        return f"{int(seconds // _MINUTE)} m"
-    return f"{seconds / _HOUR:.1f} h" if seconds < _DAY else f"{int(seconds // _DAY)} d"
-
-
-def amount(number: int) -> str:
-    """A count in at most six characters: `812`, `9,120`, `91.2k`, `1.4M`."""
-    if number < _FULL:
-        return f"{number:,}"
-    unit, sign = (_THOUSAND, "k") if number < _MILLION else (_MILLION, "M")
-    if number < 100 * unit:
-        return f"{number // (unit // 10) / 10:.1f}{sign}"
-    return f"{number // unit}{sign}"
-
-
-def money(cost: float) -> str:
-    """A cost; `-` for none, as where no price is known."""
-    if cost <= 0:
-        return "-"
-    return f"{cost:.4f}" if cost < 1 else f"{cost:,.2f}"
-
-
-def count(number: int, what: str) -> str:
-    """`1 call`, `2 calls`."""
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
-
-
-# ---- A line that shows that something goes on ----
+# ---- The line that shows progress ----
 
 
 _REFRESH = 8
 """Times a second that the line is drawn."""
 
 
-class Progress:
-    """A spinner, what goes on, and for how long; nothing where the output is no terminal.
+class ProgressLine:
+    """A spinner, the current phase, and for how long; nothing where the output is no terminal.
 
     It is drawn by a thread of its own, so that it moves while everything else waits.
 
@@ -101,7 +61,7 @@ class Progress:
         self._spinner = Spinner("dots" if self._unicode else "line")
 
     def show(self, what: str) -> None:
-        """Something begins.
+        """Shows that something begins.
 
         Args:
             what: What it is, in a few harmless words.
@@ -119,22 +79,22 @@ class Progress:
             self._live.start()
 
     def hide(self) -> None:
-        """Takes the line away, so that something else may write."""
+        """Removes the line, so that something else may write."""
         live, self._live = self._live, None
         if live is not None:
             live.stop()
 
     def line(self) -> Table:
         """The line as it is now."""
-        told = f"{self._what}, {duration(self._timer() - self._since)}"
+        text = f"{self._what}, {duration(self._timer() - self._since)}"
         line = Table.grid(padding=(0, 1))
         line.add_column(no_wrap=True)
         line.add_column(no_wrap=True, overflow="ellipsis")
-        line.add_row(self._spinner, Text(told, style="dim"))
+        line.add_row(self._spinner, Text(text, style="dim"))
         return line
 
 
-# ---- What a stream of AutoGen's messages and events lets be seen, as lines ----
+# ---- A stream of AutoGen's messages and events, as lines ----
 
 
 _TEXT = 300
@@ -147,14 +107,14 @@ _NAMES = frozenset(phase.value for phase in PHASES)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
-    """One thing that is shown."""
+class ConsoleLine:
+    """One line or text that is shown."""
 
     label: str = ""
     """The phase, or what it is; empty for what belongs to the line before."""
     text: str
     style: str = ""
-    """Its colour, which never tells what the words do not."""
+    """Its colour; the words say the same."""
     aside: str = ""
     """Shown dimmed behind the text."""
     heading: bool = False
@@ -164,8 +124,8 @@ class Line:
 
 
 @dataclass(slots=True, kw_only=True)
-class _Seen:
-    """What was seen last of an agent that deliberates."""
+class _AgentCycle:
+    """The last cycle seen of an agent that deliberates."""
 
     cycle: str = ""
     candidates: dict[str, str] = field(default_factory=dict[str, str])
@@ -176,79 +136,79 @@ class _Seen:
 
 
 class StreamLines:
-    """Turns what comes in a stream into lines; no text in them can steer a terminal.
+    """Turns the items of a stream into lines; no text in them can steer a terminal.
 
-    Phases are told by the metadata of an agent's `ThoughtEvent`s; what stock agents send is
-    shown, too.
+    Phases are read from the metadata of an agent's `ThoughtEvent`s; messages and events of stock
+    agents are shown, too.
     """
 
     def __init__(self) -> None:
-        self._seen: dict[str, _Seen] = {}
+        self._cycles: dict[str, _AgentCycle] = {}
 
-    def of(self, item: BaseAgentEvent | BaseChatMessage) -> Iterator[Line]:
+    def of(self, item: BaseAgentEvent | BaseChatMessage) -> Iterator[ConsoleLine]:
         """The lines of one item; none for what was shown already."""
         match item:
             case ThoughtEvent() if phase_of(item):
                 yield from self._phase(item)
             case ThoughtEvent():
-                yield Line(label="thought", text=brief(item.content), style="dim")
+                yield ConsoleLine(label="thought", text=brief(item.content), style="dim")
             case MemoryQueryEvent():
                 for memory in item.content:
-                    yield Line(text=f"remembered: {brief(str(memory.content))}", style="dim")
+                    yield ConsoleLine(text=f"remembered: {brief(str(memory.content))}", style="dim")
             case ToolCallRequestEvent():
                 rejected = self._of(item.source).rejected
                 for call in item.content:
                     if call.id not in rejected:
                         text = f"{brief(call.name)} {brief(call.arguments)}"
-                        yield Line(label="action", text=text, style="bold")
+                        yield ConsoleLine(label="action", text=text, style="bold")
             case ToolCallExecutionEvent():
                 yield from self._results(item)
             case BaseChatMessage():
-                yield Line(text=brief(item.source), heading=True)
-                yield Line(text=said(item), whole=True)
+                yield ConsoleLine(text=brief(item.source), heading=True)
+                yield ConsoleLine(text=full_text(item), whole=True)
             case _:
-                yield Line(label="event", text=f"{item.source}: {brief(item.to_text())}")
+                yield ConsoleLine(label="event", text=f"{item.source}: {brief(item.to_text())}")
 
-    def _of(self, source: str) -> _Seen:
-        return self._seen.setdefault(source, _Seen())
+    def _of(self, source: str) -> _AgentCycle:
+        return self._cycles.setdefault(source, _AgentCycle())
 
-    def _results(self, event: ToolCallExecutionEvent) -> Iterator[Line]:
+    def _results(self, event: ToolCallExecutionEvent) -> Iterator[ConsoleLine]:
         rejected = self._of(event.source).rejected
         for result in event.content:
             if result.call_id in rejected:
                 continue
             what, style = ("failed", "red") if result.is_error else ("returned", "green")
-            yield Line(label="result", text=f"{what}: {brief(result.content)}", style=style)
+            yield ConsoleLine(label="result", text=f"{what}: {brief(result.content)}", style=style)
 
-    def _phase(self, event: ThoughtEvent) -> Iterator[Line]:
-        seen, phase = self._of(event.source), phase_of(event)
+    def _phase(self, event: ThoughtEvent) -> Iterator[ConsoleLine]:
+        agent, phase = self._of(event.source), phase_of(event)
         cycle = brief(event.metadata.get("cycle", ""))
-        if cycle != seen.cycle or phase == PHASES[0].value:
-            seen.cycle = cycle
-            yield Line(text=f"{brief(event.source)}, cycle {cycle}", heading=True)
+        if cycle != agent.cycle or phase == PHASES[0].value:
+            agent.cycle = cycle
+            yield ConsoleLine(text=f"{brief(event.source)}, cycle {cycle}", heading=True)
         sentence = brief(event.content).removeprefix(f"{phase.capitalize()}: ")
         used = event.models_usage
         aside = (
             "" if used is None else f"{used.prompt_tokens:,} + {used.completion_tokens:,} tokens"
         )
-        told = event.metadata.get("detail", "")
+        detail = event.metadata.get("detail", "")
         if phase == "evaluation":
             sentence = sentence.partition(";")[0].rstrip(".") + "."
-        yield Line(label=phase, text=sentence, aside=aside, style="bold")
+        yield ConsoleLine(label=phase, text=sentence, aside=aside, style="bold")
         match phase:
             case "proposal":
-                yield from _proposed(seen, told)
+                yield from _proposed(agent, detail)
             case "evaluation":
-                yield from _judged(seen, told)
-            case _ if told:
+                yield from _judged(agent, detail)
+            case _ if detail:
                 what = "query: " if phase == "retrieval" else ""
-                yield Line(text=f"{what}{brief(told)}", style="dim" if what else "")
+                yield ConsoleLine(text=f"{what}{brief(detail)}", style="dim" if what else "")
             case _:
                 pass
 
 
 def phase_of(item: object) -> str:
-    """The phase that an event tells of; empty if it tells of none."""
+    """The phase that an event is about; empty if it is about none."""
     if not isinstance(item, ThoughtEvent):
         return ""
     phase = item.metadata.get("phase", "")
@@ -260,59 +220,59 @@ def brief(text: str) -> str:
     return one_line(well_formed(text[: _READ * _TEXT]), _TEXT)
 
 
-def said(message: BaseChatMessage) -> str:
-    """What an agent says, harmless, and cut where it fills the screen."""
+def full_text(message: BaseChatMessage) -> str:
+    """A message, cleaned, and cut where it fills the screen."""
     text = message.to_text()
     shown = cleaned(well_formed(text[:_ANSWER]))
     return shown if len(text) <= _ANSWER else f"{shown} [… {len(text) - _ANSWER:,} more]"
 
 
-def _proposed(seen: _Seen, told: str) -> Iterator[Line]:
-    items, cut = _listed(told)
-    seen.candidates, seen.calls = {}, {}
+def _proposed(agent: _AgentCycle, detail: str) -> Iterator[ConsoleLine]:
+    items, cut = _listed(detail)
+    agent.candidates, agent.calls = {}, {}
     for item in items:
         does = f"{brief(_text(item, 'action'))} {brief(_text(item, 'raw_arguments'))}"
-        seen.candidates[_text(item, "id")] = does
-        seen.calls[_text(item, "id")] = _text(item, "call_id")
+        agent.candidates[_text(item, "id")] = does
+        agent.calls[_text(item, "id")] = _text(item, "call_id")
         reason = brief(_text(item, "reason"))
-        yield Line(text=does, aside=reason)
+        yield ConsoleLine(text=does, aside=reason)
     if cut:
-        yield Line(text="… and more than is told here", style="dim")
+        yield ConsoleLine(text="… and more than fits here", style="dim")
 
 
-def _judged(seen: _Seen, told: str) -> Iterator[Line]:
-    items, cut = _listed(told)
-    seen.rejected = set()
+def _judged(agent: _AgentCycle, detail: str) -> Iterator[ConsoleLine]:
+    items, cut = _listed(detail)
+    agent.rejected = set()
     for item in items:
         identity = _text(item, "candidate_id")
-        does = seen.candidates.get(identity) or brief(identity)
+        does = agent.candidates.get(identity) or brief(identity)
         fatal = _fatal(item.get("verdicts"))
         if fatal is None:
             score = item.get("score")
             scored = f" ({score:.2f})" if isinstance(score, int | float) else ""
             reason = brief(_text(item, "reason"))
-            yield Line(text=f"survived{scored}: {does}", aside=reason, style="green")
+            yield ConsoleLine(text=f"survived{scored}: {does}", aside=reason, style="green")
             continue
-        seen.rejected |= {identity, seen.calls.get(identity) or identity}
-        yield Line(text=f"rejected: {does}", style="red")
+        agent.rejected |= {identity, agent.calls.get(identity) or identity}
+        yield ConsoleLine(text=f"rejected: {does}", style="red")
         why = f"{brief(_text(fatal, 'constraint'))}: {brief(_text(fatal, 'reason'))}"
-        yield Line(text=f"  by {why}", style="red")
+        yield ConsoleLine(text=f"  by {why}", style="red")
     if cut:
-        yield Line(text="… and more than is told here", style="dim")
+        yield ConsoleLine(text="… and more than fits here", style="dim")
 
 
-def _listed(told: str) -> tuple[Sequence[Mapping[str, Any]], bool]:
+def _listed(detail: str) -> tuple[Sequence[Mapping[str, Any]], bool]:
     """The objects of a list in JSON that may be cut, but for the cut one; and whether it is cut."""
     cut = False
     try:
-        found = from_json(told)
+        parsed = from_json(detail)
     except ValueError:
         cut = True
         try:
-            found = from_json(told, allow_partial=True)
+            parsed = from_json(detail, allow_partial=True)
         except ValueError:
-            found = []
-    items = cast("list[Any]", found) if isinstance(found, list) else []
+            parsed = []
+    items = cast("list[Any]", parsed) if isinstance(parsed, list) else []
     if cut:
         items = items[:-1]
     return [cast("dict[str, Any]", item) for item in items if isinstance(item, dict)], cut
@@ -356,11 +316,11 @@ async def PhaseConsole(
 
     It takes the place of AutoGen's `Console`: `await PhaseConsole(agent.run_stream(task="..."))`.
     Of a `CoagAgent` it shows each cycle: what was recalled, understood, proposed, judged (with
-    the reason of every rejection), selected and done, and the tokens. It hears of the phases
+    the reason of every rejection), selected and done, and the tokens. It receives the phases
     itself: the stream need not hold them. Agents of a team whose runtime was started elsewhere
     must show them (`events="phases"`). Messages, tool calls and
-    streamed text of stock agents in the same team are shown, too. At a terminal a last line tells
-    which phase goes on and for how long.
+    streamed text of stock agents in the same team are shown, too. At a terminal a last line says
+    which phase is running and for how long.
 
     No text of a model, a tool or a person can steer the terminal: escapes and control characters
     are taken out, markup is shown as it is written, and long texts are cut.
@@ -371,7 +331,7 @@ async def PhaseConsole(
             not where `NO_COLOR` is set.
         output_stats: Show at the end what was used, and why it ended.
         messages: Show what agents and users say; False leaves the deliberation alone.
-        user_input_manager: Is told when a `UserProxyAgent` waits for input, as by `Console`.
+        user_input_manager: Is notified when a `UserProxyAgent` waits for input, as by `Console`.
 
     Returns:
         The `TaskResult` or `Response` that the stream ended with.
@@ -381,14 +341,14 @@ async def PhaseConsole(
     """
     view = _View(output or sys.stdout, messages=messages)
     result: T | None = None
-    listening = PHASE_LISTENER.set(view.hear)
+    listening = PHASE_LISTENER.set(view.show_phase)
     try:
         view.progress.show("working")
         async with aclosing(stream) as items:
             async for item in items:
                 if isinstance(item, UserInputRequestedEvent):
                     view.wait_for_user()
-                    _tell(user_input_manager, item)
+                    _notify(user_input_manager, item)
                 elif isinstance(item, TaskResult | Response):
                     result = item
                     view.end(item, output_stats=output_stats)
@@ -402,24 +362,24 @@ async def PhaseConsole(
     return result
 
 
-def _tell(manager: UserInputManager | None, event: UserInputRequestedEvent) -> None:
-    """Tells whoever asks the user that the screen is free."""
+def _notify(manager: UserInputManager | None, event: UserInputRequestedEvent) -> None:
+    """Notifies the manager that the user may be asked now."""
     if manager is not None:
-        # Told before it is asked, as of an agent without a team, it only takes note of the
-        # request and would wait for ever: it is told once more.
+        # A manager that is notified before it is asked, as with an agent without a team, only
+        # notes the request and would wait for ever: so it is notified twice.
         manager.notify_event_received(event.request_id)
         manager.notify_event_received(event.request_id)
 
 
 class _View:
-    """What is shown, and what it adds up to."""
+    """What was shown, and its sums."""
 
     def __init__(self, output: TextIO, *, messages: bool) -> None:
         self.console = Console(file=output, highlight=False, markup=False, emoji=False)
-        self.progress = Progress(self.console)
+        self.progress = ProgressLine(self.console)
         self._messages = messages
         self._lines = StreamLines()
-        self._begun = time.monotonic()
+        self._started = time.monotonic()
         self._usage = TokenUsage()
         self._streamed: list[str] = []
 
@@ -432,27 +392,27 @@ class _View:
         self._show(item, written)
         self.progress.show(_next(item))
 
-    def hear(self, phase: ThoughtEvent) -> None:
-        """Shows a phase that the stream does not hold; a message of it tells the usage."""
+    def show_phase(self, phase: ThoughtEvent) -> None:
+        """Shows a phase that the stream does not hold; its usage is in a message that follows."""
         self._end_of_writing()
         for line in self._lines.of(phase):
             self._print(line)
         self.progress.show(_next(phase))
 
     def wait_for_user(self) -> None:
-        """Makes way for what a person types."""
+        """Frees the line for what a person types."""
         self._end_of_writing()
         self.progress.hide()
 
     def end(self, result: TaskResult | Response, *, output_stats: bool) -> None:
-        """Shows how it ended."""
+        """Shows the end."""
         written = self._end_of_writing()
         self.progress.hide()
         if isinstance(result, Response):
             self._show(result.chat_message, written)
         if output_stats:
             reason = result.stop_reason if isinstance(result, TaskResult) else None
-            self._print(Line(label="total", text=self._total(reason), style="dim"))
+            self._print(ConsoleLine(label="total", text=self._total(reason), style="dim"))
 
     def _show(self, item: BaseAgentEvent | BaseChatMessage, written: str | None) -> None:
         """Shows an item, unless its text was just written piece by piece."""
@@ -468,7 +428,7 @@ class _View:
             self._print(line)
 
     def _total(self, reason: str | None) -> str:
-        seconds = time.monotonic() - self._begun
+        seconds = time.monotonic() - self._started
         tokens = f"{self._usage.prompt_tokens:,} + {self._usage.completion_tokens:,} tokens"
         return f"{tokens}, {seconds:.1f} s{f', ended: {brief(reason)}' if reason else ''}"
 
@@ -477,7 +437,7 @@ class _View:
         if self._messages:
             self.progress.hide()
             if not self._streamed:
-                self._print(Line(text=brief(chunk.source), heading=True))
+                self._print(ConsoleLine(text=brief(chunk.source), heading=True))
             piece = Text(self._writable(cleaned(chunk.content)), end="")
             self.console.print(piece, soft_wrap=True, end="")
             self.console.file.flush()
@@ -493,7 +453,7 @@ class _View:
             self.console.print()
         return written
 
-    def _print(self, line: Line) -> None:
+    def _print(self, line: ConsoleLine) -> None:
         text = Text(self._writable(line.text), style=line.style)
         if line.aside:
             text.append(f"  {self._writable(line.aside)}", style="not bold dim")
@@ -528,7 +488,7 @@ class _View:
 
 
 def _next(item: BaseAgentEvent | BaseChatMessage) -> str:
-    """What goes on after an item, as far as it tells."""
+    """What probably runs after an item."""
     if isinstance(item, ToolCallRequestEvent):
         return brief(f"{item.source}: {', '.join(call.name for call in item.content)}")
     phase = phase_of(item)

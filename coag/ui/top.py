@@ -1,8 +1,8 @@
 """`coag top`: a live view of runs in the terminal. The one module that knows textual.
 
 It follows the traces of a folder of logs: one row a run, and below it the selected run's latest
-situation, candidates and result. Nothing is asked of the agents, so that any run can be watched,
-of any process of this machine, and nothing that is watched can be disturbed by it.
+situation, candidates and result. It only reads logs: any run of any process of this machine can be
+watched without disturbing it.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ state       what the run is doing: running; waiting (for the model); acting (an 
             has begun); idle (between turns); ended; broke off (its process is gone)
 phase, for  the phase that goes on, and for how long; of an ended run, why it ended
 cyc         cycles
-vet, imp    candidates that a constraint or a check ended; cycles in which none survived"""
+vet, imp    candidates that a constraint or a check rejected; cycles in which none survived"""
 
 
 class TopApp(App[None]):

@@ -1,4 +1,4 @@
-"""The state of runs, watched as their traces grow."""
+"""How a run stands, read from its trace as it grows."""
 
 from __future__ import annotations
 
@@ -9,12 +9,9 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 from coag.errors import TraceError
 from coag.schema import (
-    Candidate,
-    Evaluation,
     EvaluationOutcome,
     ExecutionOutcome,
     ExecutionStatus,
@@ -24,10 +21,9 @@ from coag.schema import (
     Outcome,
     Percept,
     PerceptKind,
-    ProposalOutcome,
+    Phase,
     ReasoningOutcome,
     Receipt,
-    RetrievalOutcome,
     SelectionOutcome,
     TokenUsage,
     TraceRecord,
@@ -36,17 +32,22 @@ from coag.schema import (
     one_line,
     phase_after,
 )
-from coag.tracing import ProblemKind, RunFolder, RunInfo, TraceLine, TraceTail, read_run
-
-# ---- How a run stands, told by its records ----
-
+from coag.tracing import (
+    CycleSummary,
+    ProblemKind,
+    RunFolder,
+    RunInfo,
+    TraceLine,
+    TraceTail,
+    read_run,
+    summarize_cycle,
+)
 
 _TEXT = 600
 """Characters kept of a text; a status is small however large its run is."""
 _READ = 8 * _TEXT
-"""Characters looked at of a text: where that much is no letter, no more are looked for."""
+"""Characters of a text that are looked at."""
 _NAME = 60
-_CANDIDATES = 12
 _NOTES = 5
 _CONSTRAINTS = 20
 """Constraints that vetoes are counted by; those of further ones are counted together."""
@@ -54,42 +55,17 @@ _OTHERS = "others"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CandidateStatus:
-    """A candidate and what became of it."""
-
-    id: str
-    action: str
-    arguments: str
-    """As the model wrote them, shortened."""
-    survived: bool | None = None
-    """None before its evaluation."""
-    score: float | None = None
-    died_of: str = ""
-    """The constraint that forbids it; empty for a survivor."""
-    reason: str = ""
-    """Why it was forbidden, or how it was judged."""
-    chosen: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Decision:
-    """What was selected last."""
-
-    action: str
-    decided_by: str
-    """`model`, `rank` or `only_survivor`; `nobody` for an impasse."""
-    reason: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class RunStatus:
-    """How a run stands after some of its records; all texts are cleaned and short."""
+    """How a run stands after some of its records: sums, and what its latest cycle came to.
+
+    Its texts are cleaned and short, except for those of `considered`.
+    """
 
     records: int = 0
     turn: int = 0
     cycle: int = 0
     phase: str = ""
-    """The phase that goes on now; `model` or `action` for a plain agent; empty between turns."""
+    """The current phase; `model` or `action` for a plain agent; empty between turns."""
     since: datetime | None = None
     """When that began."""
     acting: str = ""
@@ -98,28 +74,32 @@ class RunStatus:
     """Of all model calls."""
     calls: int = 0
     """Requests to models, failed ones included."""
-    decision: Decision | None = None
     vetoes: Mapping[str, int] = field(default_factory=dict[str, int])
-    """How many candidates each constraint or check has ended."""
+    """How many candidates each constraint or check has rejected."""
     impasses: int = 0
     goal: str = ""
     situation: str = ""
     risks: tuple[str, ...] = ()
-    candidates: tuple[CandidateStatus, ...] = ()
-    proposed_in: int = 0
-    """The cycle of the candidates: the one before, until others are proposed."""
-    left_out: int = 0
-    """Candidates of that cycle that are not among `candidates`."""
+    considered: CycleSummary = field(default_factory=lambda: CycleSummary(cycle=0))
+    """The cycle of the latest candidates: the one before, until others are proposed."""
+    decision: str = ""
+    """The action selected last; `impasse` for none."""
+    decided_by: str = ""
+    """`model`, `rank` or `only_survivor`; `nobody` for an impasse."""
+    reason: str = ""
+    """Why that was selected."""
     result: str = ""
     notes: tuple[str, ...] = ()
     """The last few, oldest first."""
     ended_by: str = ""
-    """Why the last turn ended; empty while one goes on."""
+    """Why the last turn ended; empty during one."""
     response: str = ""
+    outcomes: Mapping[Phase, Outcome] = field(default_factory=dict[Phase, Outcome])
+    """Those of the current cycle."""
 
     @property
     def vetoed(self) -> int:
-        """Candidates that something ended."""
+        """Candidates that were rejected."""
         return sum(self.vetoes.values())
 
     def with_record(self, record: TraceRecord) -> RunStatus:
@@ -131,19 +111,28 @@ class RunStatus:
                     new, turn=record.turn, phase="retrieval", since=record.at, ended_by=""
                 )
             case TurnEnd():
-                return _ended(new, record)
+                return replace(
+                    new,
+                    phase="",
+                    since=record.at,
+                    acting="",
+                    ended_by=short(record.reason, _NAME),
+                    response=short(record.response),
+                )
             case ModelCall():
-                return _called(new, record)
+                return _with_call(new, record)
             case Intent():
-                return _acting(new, record)
+                arguments = json.dumps(record.arguments, ensure_ascii=False, default=str)
+                action = short(f"{record.action} {arguments}", 200)
+                phase = new.phase if record.candidate_id is not None else "action"
+                return replace(new, acting=action, phase=phase, since=record.at)
             case Receipt():
-                acted = replace(new, acting="", since=record.at)
-                return replace(acted, result=short(f"{record.status}: {record.content}"))
+                result = short(f"{record.status}: {record.content}")
+                return replace(new, acting="", since=record.at, result=result)
             case Note():
-                told = short(f"{record.about}: {record.text}", 200)
-                return replace(new, notes=(*self.notes, told)[-_NOTES:])
+                return _with_note(new, f"{record.about}: {record.text}")
             case Percept():
-                return _perceived(new, record)
+                return _with_percept(new, record)
             case _:
                 return _with_outcome(new, record) if record.record == "outcome" else new
 
@@ -154,139 +143,98 @@ def short(text: str, limit: int = _TEXT) -> str:
     return one_line(text[:_READ] if cut > 0 else text, limit)
 
 
-def _ended(status: RunStatus, end: TurnEnd) -> RunStatus:
-    return replace(
-        status,
-        phase="",
-        since=end.at,
-        acting="",
-        ended_by=short(end.reason, _NAME),
-        response=short(end.response),
-    )
+def _with_note(status: RunStatus, text: str) -> RunStatus:
+    return replace(status, notes=(*status.notes, short(text, 200))[-_NOTES:])
 
 
-def _called(status: RunStatus, call: ModelCall) -> RunStatus:
+def _with_percept(status: RunStatus, percept: Percept) -> RunStatus:
+    if percept.sets_goal:
+        return replace(status, goal=short(percept.content))
+    if percept.kind is PerceptKind.UNKNOWN_OUTCOME:
+        return _with_note(status, f"unknown outcome: {percept.content}")
+    return status
+
+
+def _with_call(status: RunStatus, call: ModelCall) -> RunStatus:
     new = replace(status, calls=status.calls + 1, usage=status.usage + call.usage)
     if call.phase is not None:
         return new
     wanted = ", ".join(short(str(one.get("name", "")), _NAME) for one in call.tool_calls[:5])
-    decision = Decision(action=wanted, decided_by="model") if wanted else status.decision
     return replace(
         new,
         cycle=call.cycle,
         phase="action" if wanted else "model",
         since=call.at,
-        decision=decision,
+        decision=wanted or status.decision,
+        decided_by="model" if wanted else status.decided_by,
         situation=short(call.raw) or status.situation,
     )
 
 
-def _acting(status: RunStatus, intent: Intent) -> RunStatus:
-    phase = status.phase if intent.candidate_id is not None else "action"
-    arguments = _json(intent.arguments)
-    action = short(f"{intent.action} {arguments}", 200)
-    return replace(status, acting=action, phase=phase, since=intent.at)
-
-
-def _perceived(status: RunStatus, percept: Percept) -> RunStatus:
-    if percept.sets_goal:
-        return replace(status, goal=short(percept.content))
-    if percept.kind is PerceptKind.UNKNOWN_OUTCOME:
-        told = short(f"unknown outcome: {percept.content}", 200)
-        return replace(status, notes=(*status.notes, told)[-_NOTES:])
-    return status
-
-
 def _with_outcome(status: RunStatus, outcome: Outcome) -> RunStatus:
-    following = phase_after(outcome.phase)
-    new = replace(status, cycle=outcome.cycle, phase=following.value, since=outcome.at)
+    earlier = status.outcomes if outcome.cycle == status.cycle else dict[Phase, Outcome]()
+    outcomes = {**earlier, outcome.phase: outcome}
+    summary = summarize_cycle(outcomes.values(), cycle=outcome.cycle)
+    new = replace(
+        status,
+        cycle=outcome.cycle,
+        phase=phase_after(outcome.phase).value,
+        since=outcome.at,
+        outcomes=outcomes,
+        considered=summary if summary.proposal else status.considered,
+    )
     match outcome:
-        case RetrievalOutcome():
-            return new
         case ReasoningOutcome():
             risks = tuple(short(risk, 200) for risk in outcome.risks[:5])
             return replace(new, situation=short(outcome.situation), risks=risks)
-        case ProposalOutcome():
-            shown = tuple(_proposed(one) for one in outcome.candidates[:_CANDIDATES])
-            left_out = len(outcome.candidates) - len(shown)
-            new = replace(new, candidates=shown, left_out=left_out)
-            return replace(new, proposed_in=outcome.cycle)
         case EvaluationOutcome():
-            return _evaluated(new, outcome)
+            return replace(new, vetoes=_vetoes(status.vetoes, outcome))
         case SelectionOutcome():
-            return _selected(new, outcome)
+            return _with_selection(new, summary)
         case ExecutionOutcome():
-            return _executed(new, outcome)
+            ran = outcome.status is not ExecutionStatus.NONE
+            result = f"{outcome.status}: {summary.result}" if ran else "none: nothing was run"
+            return replace(new, acting="", result=short(result))
+        case _:
+            return new
 
 
-def _proposed(candidate: Candidate) -> CandidateStatus:
-    return CandidateStatus(
-        id=short(candidate.id, _NAME),
-        action=short(candidate.action, _NAME),
-        arguments=short(candidate.raw_arguments, 200),
-        reason=short(candidate.reason, 200),
-    )
-
-
-def _evaluated(status: RunStatus, outcome: EvaluationOutcome) -> RunStatus:
-    by_id = {short(one.candidate_id, _NAME): one for one in outcome.evaluations}
-    judged = tuple(_judged(one, by_id.get(one.id)) for one in status.candidates)
-    vetoes = dict(status.vetoes)
-    for evaluation in outcome.evaluations:
-        if evaluation.died_of is not None:
-            name = short(evaluation.died_of.constraint, _NAME) or "unnamed"
+def _vetoes(before: Mapping[str, int], outcome: EvaluationOutcome) -> Mapping[str, int]:
+    vetoes = dict(before)
+    for verdict in (one.died_of for one in outcome.evaluations):
+        if verdict is not None:
+            name = short(verdict.constraint, _NAME) or "unnamed"
             name = name if name in vetoes or len(vetoes) < _CONSTRAINTS else _OTHERS
             vetoes[name] = vetoes.get(name, 0) + 1
-    return replace(status, candidates=judged, vetoes=vetoes)
+    return vetoes
 
 
-def _judged(candidate: CandidateStatus, evaluation: Evaluation | None) -> CandidateStatus:
-    if evaluation is None:
-        return candidate
-    fatal = evaluation.died_of
+def _with_selection(status: RunStatus, summary: CycleSummary) -> RunStatus:
+    reason = short(summary.reason, 200)
+    if summary.impasse:
+        impasses = status.impasses + 1
+        return replace(
+            status, decision="impasse", decided_by="nobody", reason=reason, impasses=impasses
+        )
+    actions = [one.candidate.action for one in summary.chosen]
+    names = actions or (summary.selection.chosen if summary.selection else ())
     return replace(
-        candidate,
-        survived=fatal is None,
-        score=evaluation.score,
-        died_of="" if fatal is None else short(fatal.constraint, _NAME) or "unnamed",
-        reason=short(evaluation.reason if fatal is None else fatal.reason, 200),
+        status,
+        decision=", ".join(short(name, _NAME) for name in names[:5]),
+        decided_by=summary.decided_by.value if summary.decided_by else "nobody",
+        reason=reason,
     )
-
-
-def _selected(status: RunStatus, outcome: SelectionOutcome) -> RunStatus:
-    reason = short(outcome.reason, 200)
-    if outcome.impasse:
-        decision = Decision(action="impasse", decided_by="nobody", reason=reason)
-        return replace(status, decision=decision, impasses=status.impasses + 1)
-    wanted = [short(one, _NAME) for one in outcome.chosen]
-    candidates = tuple(replace(one, chosen=one.id in wanted) for one in status.candidates)
-    actions = [one.action for one in candidates if one.chosen] or wanted
-    decided_by = "nobody" if outcome.decided_by is None else outcome.decided_by.value
-    decision = Decision(action=", ".join(actions), decided_by=decided_by, reason=reason)
-    return replace(status, decision=decision, candidates=candidates)
-
-
-def _executed(status: RunStatus, outcome: ExecutionOutcome) -> RunStatus:
-    new = replace(status, acting="")
-    if outcome.status is ExecutionStatus.NONE:
-        return replace(new, result="none: nothing was run")
-    said = outcome.result if outcome.response is None else outcome.response
-    return replace(new, result=short(f"{outcome.status}: {said}"))
-
-
-def _json(value: Mapping[str, Any]) -> str:
-    return json.dumps(value, ensure_ascii=False, default=str)
 
 
 # ---- One run, followed while it is written ----
 
 
 _WAITING = timedelta(seconds=1)
-"""A phase that asks the model and is silent for so long is waiting for it."""
+"""A phase that asks the model and has written nothing for so long waits for it."""
 _GRACE = timedelta(seconds=5)
-"""A run that nobody holds is taken to be just opening, or just closing, for so long."""
+"""For so long a run whose trace nobody holds may be just opening or closing."""
 _SILENT = timedelta(minutes=10)
-"""Where nobody can tell who holds a trace, a run that is silent for longer has broken off."""
+"""Where it is not known who holds a trace: a run silent for longer was interrupted."""
 _ASKING = frozenset({"reasoning", "proposal", "evaluation", "selection", "model"})
 _AGENT = 60
 
@@ -336,7 +284,7 @@ class RunView:
 
     @property
     def over(self) -> bool:
-        """True if nothing more is awaited of it."""
+        """True if nothing more will come."""
         return self.state in {RunState.ENDED, RunState.BROKE_OFF, RunState.UNREADABLE}
 
     @property
@@ -348,7 +296,7 @@ class RunView:
 
 
 class RunWatch:
-    """Reads a run as it grows, in slices; keeps its status, never its records.
+    """Reads a run as it grows, in slices; keeps its status, not its records.
 
     Args:
         folder: The run.

@@ -46,16 +46,16 @@ async def test_each_cycle_is_shown_with_its_verdicts_and_the_action_with_its_res
 ) -> None:
     lines = (await shown(scout())).splitlines()
     first = lines[lines.index("scout, cycle 1") + 1 : lines.index("scout, cycle 2") - 1]
-    said = [line.strip() for line in first]
-    assert said[0].startswith("retrieval")
-    assert 'survived: see {"at": "cup"}' in said
-    assert 'rejected: see {"at": "fire"}' in said
-    assert "by keeps_away: fire burns" in said
-    assert 'action      see {"at": "cup"}' in said
-    assert said[-1] == "result      returned: cup is here"
+    shown_lines = [line.strip() for line in first]
+    assert shown_lines[0].startswith("retrieval")
+    assert 'survived: see {"at": "cup"}' in shown_lines
+    assert 'rejected: see {"at": "fire"}' in shown_lines
+    assert "by keeps_away: fire burns" in shown_lines
+    assert 'action      see {"at": "cup"}' in shown_lines
+    assert shown_lines[-1] == "result      returned: cup is here"
 
 
-async def test_failures_and_impasses_are_told_in_words(scout: Make) -> None:
+async def test_failures_and_impasses_are_shown_in_words(scout: Make) -> None:
     text = await shown(scout())
     assert "  result      failed: " in text
     assert "a wall is in the way" in text
@@ -194,7 +194,7 @@ async def test_a_verdict_that_was_cut_is_not_taken_for_a_survivor() -> None:
     await PhaseConsole(of(thought(cut), TaskResult(messages=[])), output=output)
     assert "rejected: c1" in output.getvalue()
     assert "survived" not in output.getvalue()
-    assert "and more than is told here" in output.getvalue()
+    assert "and more than fits here" in output.getvalue()
 
 
 async def test_thoughts_memories_and_other_events_are_shown_too() -> None:
@@ -215,7 +215,7 @@ async def test_thoughts_memories_and_other_events_are_shown_too() -> None:
     assert not FORBIDDEN & set(text)
 
 
-async def test_a_tool_call_that_was_rejected_is_told_once() -> None:
+async def test_a_tool_call_that_was_rejected_is_shown_once() -> None:
     async def burn() -> str:
         """Burns."""
         return "ashes"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import sys
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,6 +15,7 @@ from rich.console import Console
 from textual.pilot import Pilot
 from textual.widgets import DataTable, Static
 
+from coag.errors import ConfigurationError
 from coag.schema import SystemClock, TurnStart
 from coag.tracing import Redactor, RunFolder, RunInfo, list_runs, open_trace
 from coag.ui import Board
@@ -68,7 +71,7 @@ def below(app: TopApp) -> str:
     return captured.get()
 
 
-def begun(logs: Path, name: str) -> RunFolder:
+def start_run(logs: Path, name: str) -> RunFolder:
     info = RunInfo(id=name, kind="coag", agent=name, model="scripted:sound", started_at=AT)
     return RunFolder.create(logs, info, redactor=Redactor())
 
@@ -96,13 +99,13 @@ async def test_a_folder_without_runs_says_how_one_is_made_and_shows_it_when_it_c
     async with app.run_test(size=(80, 24)) as pilot:
         await until(pilot, lambda: "There are no runs" in below(app))
         assert "coag chat --model SPEC" in below(app)
-        begun(logs, "first")
+        start_run(logs, "first")
         await until(pilot, lambda: len(rows(app)) == 1)
         await until(pilot, lambda: "There are no runs" not in below(app))
 
 
 async def test_a_run_is_followed_while_it_is_written(tmp_path: Path) -> None:
-    folder = begun(tmp_path, "live")
+    folder = start_run(tmp_path, "live")
     app = view_of(tmp_path)
     with open_trace(folder, redactor=Redactor()) as trace:
         trace.write(TurnStart(at=datetime.now(UTC), turn=1, cycle=0))
@@ -120,7 +123,7 @@ async def test_a_run_is_followed_while_it_is_written(tmp_path: Path) -> None:
 async def test_keys_choose_hide_explain_and_quit(tmp_path: Path) -> None:
     for name in ("one", "two"):
         hostile_run(tmp_path, name=name)
-    going_on = begun(tmp_path, "three")
+    going_on = start_run(tmp_path, "three")
     app = view_of(tmp_path)
     with open_trace(going_on, redactor=Redactor()) as trace:
         trace.write(TurnStart(at=datetime.now(UTC), turn=1, cycle=0))
@@ -143,11 +146,11 @@ async def test_keys_choose_hide_explain_and_quit(tmp_path: Path) -> None:
 
 
 async def test_the_chosen_run_stays_chosen_when_others_come(tmp_path: Path) -> None:
-    begun(tmp_path, "b")
+    start_run(tmp_path, "b")
     app = view_of(tmp_path)
     async with app.run_test(size=(80, 24)) as pilot:
         await until(pilot, lambda: "b" in below(app).split())
-        begun(tmp_path, "c")
+        start_run(tmp_path, "c")
         await until(pilot, lambda: len(rows(app)) == 2)
         assert below(app).split()[0] == "b"
 
@@ -164,11 +167,20 @@ async def test_a_terminal_that_is_resized_gets_the_table_that_fits(tmp_path: Pat
         assert len(rows(app)[0]) <= 180
 
 
-async def test_a_log_that_cannot_be_read_is_told_of_in_place(tmp_path: Path) -> None:
-    folder = begun(tmp_path, "newer")
+async def test_a_log_that_cannot_be_read_is_reported_in_place(tmp_path: Path) -> None:
+    folder = start_run(tmp_path, "newer")
     folder.trace_path.write_bytes(b'{"v":3,"seq":0,"body":{}}\n')
     app = view_of(tmp_path)
     async with app.run_test(size=(80, 24)) as pilot:
         await until(pilot, lambda: "version 3 of the format" in below(app))
         assert rows(app)[0].startswith("unreadable")
         assert HARM not in below(app)
+
+
+def test_without_textual_the_live_view_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "textual.app", None)
+    monkeypatch.delitem(sys.modules, "coag.ui.top", raising=False)
+    with pytest.raises(ConfigurationError, match=r"pip install 'coag\[ui\]'"):
+        importlib.import_module("coag.ui.top")

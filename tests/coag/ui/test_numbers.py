@@ -6,13 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-# Only the view itself uses these; what it shows does not reach every case.
-from coag.ui.phase_console import (
-    amount,  # pyright: ignore[reportPrivateUsage]
-    count,  # pyright: ignore[reportPrivateUsage]
-    duration,  # pyright: ignore[reportPrivateUsage]
-    money,  # pyright: ignore[reportPrivateUsage]
-)
+from coag.ui.numbers import amount, count, duration, money
 
 
 @pytest.mark.parametrize(
@@ -37,7 +31,7 @@ def test_no_number_is_wider_than_its_column(number: int, seconds: float) -> None
     assert len(duration(seconds)) <= 6
 
 
-def test_a_cost_is_told_where_there_is_one() -> None:
+def test_a_cost_is_shown_where_there_is_one() -> None:
     assert (money(0), money(0.0123), money(1_234.5)) == ("-", "0.0123", "1,234.50")
 
 
