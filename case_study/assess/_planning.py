@@ -21,7 +21,13 @@ from ._trial import NO_MODEL, Plan, Resumption
 
 _PACKAGES = ("coag", "autogen-agentchat", "autogen-ext", "chromadb", "pydantic")
 _CODE = ("coag", "vacuum_world", "case_study")
-_NO_PART = ("case_study/report/", "case_study/results/", "case_study/film/", "coag/inspector/")
+_NO_PART = (
+    "case_study/report/",
+    "case_study/results/",
+    "case_study/film.py",
+    "case_study/drawing.py",
+    "coag/inspector/",
+)
 """Folders of the code that only show results."""
 _DECIDING = ("domain", "place", "episodes", "token_budget", "max_actions")
 """What must be the same in all trials of an assessment."""
