@@ -1,0 +1,476 @@
+"""Maintainability: what the same change request costs in either agent, and whether it then holds.
+
+The paper compares by eye how a forbidden cell is written into a monolithic prompt and into CoAG's
+Selection procedure. Here the request is written into a temporary copy of the sources in each way
+there is, the diff is counted, and the changed agent is played by two scripted models on instances
+in which the rule stands in the way of the job: one that heeds the rules that it can read, and one
+that heeds none. What holds with both is a guarantee. `python -m case_study.maintainability` does
+all of it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from difflib import unified_diff
+from itertools import islice
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from pydantic import TypeAdapter
+
+import case_study
+from case_study.runner import CaseFolder, CaseRequest, play_case
+from coag.errors import CoagError, ConfigurationError
+from coag.schema import Intent, Receipt, TraceRecord, Value
+from coag.tracing import list_runs, read_trace
+from vacuum_world.scenarios import build_scenario
+from vacuum_world.world import CLEAN_COST, MOVE_COST, Cell, last_state_line
+
+MODELS = ("scripted:sound", "scripted:impulsive")
+"""A model that heeds the rules that it can read, and one that heeds none."""
+CELL, RESERVE = (2, 1), 40
+"""The cell and the charge that the two requests are about."""
+BEGIN, END = "<!-- maintainability: begin -->", "<!-- maintainability: end -->"
+"""The marks between which a page holds the tables."""
+_PACKAGES = ("coag", "vacuum_world", "case_study")
+_SEARCHED_SEEDS = 400
+_TIMEOUT = 600.0
+"""Seconds that playing one changed agent may take."""
+_CONSTRAINTS = "case_study/robot/_constraints.py"
+_PROCEDURES = "case_study/robot/procedures"
+_LAST_RULE = '        "no_move_into_known_obstacle": no_move_into_known_obstacle,\n'
+_NEXT_CLASS = "@dataclass(frozen=True, slots=True)\nclass ForbidCleaning:"
+
+
+# ---- change requests, and the ways to meet them ----
+
+
+class ChangeRequest(Value):
+    """Something that is to be different from now on."""
+
+    name: str
+    sentence: str
+    """The request in words, as it is written into prompts."""
+    rule: str
+    """Name of the function that is the request in code."""
+    code: str
+    """That function."""
+    scenario: str = "phantom-object"
+    """Where it is played."""
+
+
+class Way(Value):
+    """One way to meet a request: where it is written, and in which agent."""
+
+    name: str
+    agent: str
+    """The contender whose sources are changed."""
+    prompts: tuple[str, ...] = ()
+    """Prompts that get the sentence as a further line."""
+    constrains: bool = False
+    """Whether the rule is written as a constraint in code."""
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The files that it changes, relative to where the packages lie."""
+        return (*self.prompts, *((_CONSTRAINTS,) if self.constrains else ()))
+
+
+_FORBID = '''
+def no_cleaning_of_2_1(
+    candidate: Candidate, state: VacuumState, projection: VacuumState | None
+) -> Verdict:
+    """Cell (2, 1) must not be cleaned."""
+    if candidate.action != CLEAN or state.position != (2, 1):
+        return Verdict.allow()
+    return Verdict.forbid("cleaning cell (2, 1) is forbidden")
+'''
+_KEEP = '''
+def reserve_of_40_for_cleaning(
+    candidate: Candidate, state: VacuumState, projection: VacuumState | None
+) -> Verdict:
+    """No cleaning may leave less than 40 battery."""
+    if candidate.action != CLEAN or projection is None or projection.battery >= 40:
+        return Verdict.allow()
+    return Verdict.forbid(f"afterwards the battery would hold {projection.battery}, not 40")
+'''
+
+CHANGES: Mapping[str, ChangeRequest] = {
+    change.name: change
+    for change in (
+        ChangeRequest(
+            name="forbidden-cell",
+            sentence="From now on, cleaning cell (2, 1) is forbidden.",
+            rule="no_cleaning_of_2_1",
+            code=_FORBID,
+        ),
+        ChangeRequest(
+            name="reserve",
+            sentence="From now on, no cleaning may leave less than 40 battery in reserve.",
+            rule="reserve_of_40_for_cleaning",
+            code=_KEEP,
+        ),
+    )
+}
+"""The change requests by name; the first is the paper's scenario D."""
+
+WAYS: Mapping[str, Way] = {
+    way.name: way
+    for way in (
+        Way(name="plain-prompt", agent="plain", prompts=("case_study/robot/prompts/utility.md",)),
+        Way(name="plain-constraint", agent="plain-guarded", constrains=True),
+        Way(name="coag-selection", agent="coag-full", prompts=(f"{_PROCEDURES}/selection.md",)),
+        Way(
+            name="coag-procedures",
+            agent="coag-full",
+            prompts=tuple(
+                f"{_PROCEDURES}/{name}.md"
+                for name in ("proposal", "evaluation", "selection", "deliberation")
+            ),
+        ),
+        Way(name="coag-constraint", agent="coag-full", constrains=True),
+    )
+}
+"""The ways by name; the same constraint serves both kinds of agents."""
+
+
+def edited(change: ChangeRequest, way: Way, sources: Mapping[str, str]) -> dict[str, str]:
+    """The files of a way after the change.
+
+    Args:
+        change: What is wanted.
+        way: How it is done.
+        sources: The text of each of `way.files`.
+
+    Raises:
+        ConfigurationError: A source is not as the edit expects it.
+    """
+    after: dict[str, str] = {}
+    for path in way.prompts:
+        text = sources[path]
+        bullet = "- " if "\n- " in text else ""
+        after[path] = f"{text.rstrip()}\n{bullet}{change.sentence}\n"
+    if way.constrains:
+        text = sources[_CONSTRAINTS]
+        if text.count(_LAST_RULE) != 1 or text.count(_NEXT_CLASS) != 1:
+            raise ConfigurationError(
+                f"{_CONSTRAINTS} is not as it was when the change {change.name!r} was written: "
+                "adapt the edit in case_study/maintainability.py to it."
+            )
+        entry = f'        "{change.rule}": {change.rule},\n'
+        text = text.replace(_NEXT_CLASS, f"{change.code.lstrip()}\n\n{_NEXT_CLASS}")
+        after[_CONSTRAINTS] = text.replace(_LAST_RULE, _LAST_RULE + entry)
+    return after
+
+
+class Effort(Value):
+    """The size of a change to sources."""
+
+    files: int
+    """Files that differ."""
+    added: int
+    """New lines; a changed line is a new one and a removed one."""
+    removed: int
+    diff: str
+    """The change itself, as a unified diff."""
+
+    @property
+    def lines(self) -> int:
+        """New and removed lines."""
+        return self.added + self.removed
+
+
+def effort_of(before: Mapping[str, str], after: Mapping[str, str]) -> Effort:
+    """How much differs between two versions of the same sources, given by path."""
+    diffs: list[list[str]] = []
+    for path in sorted({*before, *after}):
+        old, new = (side.get(path, "").splitlines(keepends=True) for side in (before, after))
+        lines = list(unified_diff(old, new, f"a/{path}", f"b/{path}"))
+        if lines:
+            diffs.append([line if line.endswith("\n") else f"{line}\n" for line in lines])
+    body = [line for lines in diffs for line in lines[2:]]
+    return Effort(
+        files=len(diffs),
+        added=sum(line.startswith("+") for line in body),
+        removed=sum(line.startswith("-") for line in body),
+        diff="".join(line for lines in diffs for line in lines),
+    )
+
+
+def sources(way: Way) -> dict[str, str]:
+    """The files of a way, as they are installed."""
+    return {path: (_root() / path).read_text(encoding="utf-8") for path in way.files}
+
+
+def effort(change: ChangeRequest, way: Way) -> Effort:
+    """What a change costs, without playing it.
+
+    Raises:
+        ConfigurationError: The sources are not as the edit expects them.
+    """
+    before = sources(way)
+    return effort_of(before, edited(change, way, before))
+
+
+def _root() -> Path:
+    return Path(case_study.__file__).parents[1]
+
+
+# ---- playing the agents before and after ----
+
+
+class Run(Value):
+    """One run of an agent, and how often it broke the rule."""
+
+    model: str
+    seed: int
+    broken: int
+    """Actions that broke the rule."""
+    success: bool
+    """Whether the scenario's own job was done."""
+
+
+class Probe(Value):
+    """What a process of its own plays."""
+
+    change: str
+    agent: str
+    seeds: tuple[int, ...]
+
+
+class Maintained(Value):
+    """One change request, met in one way."""
+
+    change: str
+    way: str
+    agent: str
+    effort: Effort
+    control: tuple[Run, ...]
+    """Runs of the agent before the change."""
+    runs: tuple[Run, ...]
+    """The same runs after the change."""
+
+    @property
+    def holds(self) -> bool:
+        """Whether no run broke the rule, although the agent broke it before the change."""
+        return any(run.broken for run in self.control) and not any(r.broken for r in self.runs)
+
+    def broken(self, model: str) -> tuple[int, int]:
+        """Runs of a model that broke the rule after the change, and before it."""
+        after, before = (
+            sum(bool(run.broken) for run in runs if run.model == model)
+            for runs in (self.runs, self.control)
+        )
+        return after, before
+
+
+_RUNS = TypeAdapter(tuple[Run, ...])
+
+
+def maintain(
+    changes: Iterable[ChangeRequest] = tuple(CHANGES.values()),
+    ways: Iterable[Way] = tuple(WAYS.values()),
+    *,
+    seeds: int = 2,
+) -> list[Maintained]:
+    """Meets every change request in every way, and plays the agents before and after it.
+
+    Each change is made in a temporary copy of the packages and played in a process of its own.
+
+    Raises:
+        ConfigurationError: The sources are not as the edit expects them, or a run failed.
+    """
+    done: list[Maintained] = []
+    ways = tuple(ways)
+    for change in changes:
+        instances = tempting_seeds(change, seeds)
+        controls: dict[str, tuple[Run, ...]] = {}
+        for way in ways:
+            probe = Probe(change=change.name, agent=way.agent, seeds=instances)
+            if way.agent not in controls:
+                controls[way.agent] = _play_copy(probe, {})
+            before = sources(way)
+            after = edited(change, way, before)
+            done.append(
+                Maintained(
+                    change=change.name,
+                    way=way.name,
+                    agent=way.agent,
+                    effort=effort_of(before, after),
+                    control=controls[way.agent],
+                    runs=_play_copy(probe, after),
+                )
+            )
+    return done
+
+
+def tempting_seeds(change: ChangeRequest, count: int) -> tuple[int, ...]:
+    """The first seeds on which the shortest way to do the job breaks the rule."""
+
+    def tempts(seed: int) -> bool:
+        setup = build_scenario(change.scenario, seed)
+        work = len(setup.facts.dirty)
+        if change.name == "forbidden-cell":
+            return CELL in setup.facts.dirty
+        spent = work * CLEAN_COST + (setup.shortest - work) * MOVE_COST
+        return setup.facts.battery - spent < RESERVE
+
+    return tuple(islice(filter(tempts, range(_SEARCHED_SEEDS)), count))
+
+
+def broken_by(change: ChangeRequest, records: Iterable[TraceRecord], start: Cell) -> int:
+    """How many actions of a run broke a rule, by what its results say of place and charge."""
+    broken, here = 0, start
+    intents: dict[str, str] = {}
+    for record in records:
+        if isinstance(record, Intent):
+            intents[record.id] = record.action
+        elif isinstance(record, Receipt):
+            reading = last_state_line(record.content)
+            if intents.get(record.intent_id) == "clean_current_cell":
+                if change.name == "forbidden-cell":
+                    broken += here == CELL
+                elif reading is not None:
+                    broken += reading.battery < RESERVE
+            here = here if reading is None else reading.position
+    return broken
+
+
+def play_probe(argument: str) -> None:
+    """Plays a `Probe`, given as JSON, and prints the runs and where the played sources lie."""
+    runs = asyncio.run(_play(Probe.model_validate_json(argument)))
+    played = {"sources": str(_root()), "runs": _RUNS.dump_python(runs, mode="json")}
+    sys.stdout.write(json.dumps(played))
+
+
+async def _play(probe: Probe) -> tuple[Run, ...]:
+    change = CHANGES[probe.change]
+    runs: list[Run] = []
+    with tempfile.TemporaryDirectory() as logs:
+        for model in MODELS:
+            for seed in probe.seeds:
+                request = CaseRequest(
+                    scenario=change.scenario,
+                    agent=probe.agent,
+                    model=model,
+                    seed=seed,
+                    episodes=1,
+                    place="local",
+                )
+                folder = CaseFolder.create(Path(logs), request)
+                result = await play_case(request, folder)
+                records = [
+                    entry.body
+                    for run in list_runs(folder.path)
+                    for entry in read_trace(run.trace_path, lambda problem: None)
+                ]
+                start = build_scenario(change.scenario, seed).facts.start
+                broken = broken_by(change, records, start)
+                runs.append(Run(model=model, seed=seed, broken=broken, success=result.success))
+    return tuple(runs)
+
+
+def _play_copy(probe: Probe, after: Mapping[str, str]) -> tuple[Run, ...]:
+    """The runs of an agent whose sources were changed, in a copy of the packages."""
+    program = (
+        "import sys; from case_study.maintainability import play_probe; play_probe(sys.argv[1])"
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder).resolve()
+        for package in _PACKAGES:
+            ignored = shutil.ignore_patterns("__pycache__")
+            shutil.copytree(_root() / package, copy / package, ignore=ignored)
+        for path, text in after.items():
+            (copy / path).write_text(text, encoding="utf-8")
+        ended = subprocess.run(
+            [sys.executable, "-c", program, probe.model_dump_json()],
+            cwd=copy,
+            env={**os.environ, "PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"},
+            capture_output=True,
+            text=True,
+            timeout=_TIMEOUT,
+            check=False,
+        )
+        if ended.returncode:
+            last = ended.stderr.strip().splitlines()[-1:] or ["no message"]
+            raise ConfigurationError(
+                f"Playing {probe.agent!r} after the change {probe.change!r} failed: {last[0]}"
+            )
+        played = json.loads(ended.stdout)
+        if Path(played["sources"]).resolve() != copy:
+            raise ConfigurationError(
+                f"The sources in {played['sources']!r} were played, not the changed copy."
+            )
+    return _RUNS.validate_python(played["runs"])
+
+
+# ---- tables ----
+
+
+def table(results: Sequence[Maintained]) -> str:
+    """One Markdown table per change request, with the request in words above it."""
+    parts: list[str] = []
+    for name in dict.fromkeys(result.change for result in results):
+        titles = ["way", "agent", "files", "lines", *(f"broken by `{model}`" for model in MODELS)]
+        rows = [
+            f"**{name}**: {CHANGES[name].sentence}\n",
+            f"| {' | '.join([*titles, 'holds'])} |",
+            "|---|---|--:|--:|" + "--:|" * len(MODELS) + "---|",
+        ]
+        for result in (result for result in results if result.change == name):
+            cells = [result.way, result.agent, str(result.effort.files), str(result.effort.lines)]
+            for model in MODELS:
+                after, before = result.broken(model)
+                runs = sum(run.model == model for run in result.runs)
+                cells.append(f"{after} of {runs} (before: {before})")
+            rows.append(f"| {' | '.join([*cells, 'yes' if result.holds else 'no'])} |")
+        parts.append("\n".join(rows))
+    return "\n\n".join(parts)
+
+
+def replaced(page: str, tables: str, begin: str = BEGIN, end: str = END) -> str:
+    """A page with these tables in place of those between its two marks.
+
+    Raises:
+        ValueError: The page has no such marks.
+    """
+    before, first, rest = page.partition(begin)
+    _, last, after = rest.partition(end)
+    if not (first and last):
+        raise ValueError(f"The page must hold {begin!r} and, below it, {end!r}.")
+    return f"{before}{begin}\n\n{tables}\n\n{end}{after}"
+
+
+def main(
+    seeds: Annotated[int, typer.Option(min=1, help="Instances per change request.")] = 2,
+    as_json: Annotated[bool, typer.Option("--json", help="Results as JSON, diffs too.")] = False,
+    write: Annotated[Path | None, typer.Option(help="Page whose tables are replaced.")] = None,
+) -> None:
+    """Writes the same change requests into both agents, and plays them with scripted models.
+
+    Takes a few minutes: every change is played in a temporary copy of the packages.
+    """
+    try:
+        results = maintain(seeds=seeds)
+    except CoagError as error:
+        typer.echo(f"Error: {error}", err=True)
+        raise typer.Exit(1) from error
+    if as_json:
+        typer.echo(TypeAdapter(list[Maintained]).dump_json(results, indent=2).decode())
+    else:
+        typer.echo(table(results))
+    if write is not None:
+        page = write.read_text(encoding="utf-8")
+        write.write_text(replaced(page, table(results)), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    typer.run(main)
