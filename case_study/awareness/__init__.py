@@ -8,19 +8,23 @@ it says it, the same for every text; `ModelReader` asks a language model. `cover
 `coverage_page` writes the tables.
 """
 
-from ._coverage import BUDGET, Coverage, OnAnswer, Scored, Size, cover
-from ._exams import PAPER, Exam, Item, Key, exams_in, exams_named
-from ._kept import AnswerFile, CachedPerception, KeptAnswer
-from ._measuring import DATA, CoverageRequest, measured
-from ._memories import AWARENESS, BASELINES, Kind, Memory, memories_of
-from ._model_reader import ModelReader, reading_prompt
-from ._outline import Outline, Section, parseable, read_outline, write_outline
-from ._page import coverage_page
-from ._questions import QUESTIONS, Form, Question, questions_named
-from ._reader import Claim, Reader
-from ._rule_reader import RuleReader
-from ._scoring import Mark, Score, score
-from ._words import content_words, says
+from .coverage import (
+    AWARENESS,
+    BASELINES,
+    BUDGET,
+    DATA,
+    Coverage,
+    CoverageRequest,
+    Kind,
+    Memory,
+    OnAnswer,
+    Scored,
+    Size,
+    cover,
+    coverage_page,
+    measured,
+    memories_of,
+)
 from .dialogues import (
     CONVERSATION,
     Dialogue,
@@ -29,6 +33,28 @@ from .dialogues import (
     run_analyses,
     run_perception,
 )
+from .exams import (
+    PAPER,
+    QUESTIONS,
+    Claim,
+    Exam,
+    Form,
+    Item,
+    Key,
+    Mark,
+    Question,
+    Reader,
+    Score,
+    content_words,
+    exams_in,
+    exams_named,
+    questions_named,
+    says,
+    score,
+)
+from .model_reader import AnswerFile, CachedPerception, KeptAnswer, ModelReader, reading_prompt
+from .rule_reader import RuleReader
+from .statements import Outline, Section, parseable, read_outline, write_outline
 
 __all__ = [
     "QUESTIONS",

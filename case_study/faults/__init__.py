@@ -11,15 +11,28 @@ plays no part in that.
 shows the confusion matrix. `VacuumDomain` is what this world tells a diagnosis.
 """
 
-from ._domain import VacuumDomain
-from ._draw import PLAIN_CAUSES, VARIANTS
-from ._experiment import Experiment, Injection
-from ._fault import Breaker, Fault
-from ._measure import Attribution, Measured, attributed, measure_both, measure_faults
-from ._report import replaced, tables
-from ._stage import STAGES, Stage, StageName, stage_of
-from ._tally import Tally, tally_of
-from ._trial import AgentKind, Ground, Trial, open_ground, play
+from .components import STAGES, Breaker, Fault, Stage, StageName, stage_of
+from .domain import VacuumDomain
+from .experiment import (
+    PLAIN_CAUSES,
+    VARIANTS,
+    AgentKind,
+    Attribution,
+    Experiment,
+    Ground,
+    Injection,
+    Measured,
+    Tally,
+    Trial,
+    attributed,
+    measure_both,
+    measure_faults,
+    open_ground,
+    play,
+    replaced,
+    tables,
+    tally_of,
+)
 
 __all__ = [
     "measure_both",

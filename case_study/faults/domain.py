@@ -1,18 +1,84 @@
-"""What the Dynamic Vacuum World tells a diagnosis: its facts, its sentences, its ways."""
+"""What the Dynamic Vacuum World tells a diagnosis: facts, sentences, the way to the goal."""
 
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 from math import inf
 from typing import Any, cast
 
 from case_study.robot import remembered_obstacles
 from coag.proof import Circumstances, Claim, Domain
 from coag.schema import RecalledRecord, Record
-from vacuum_world.world import DIRECTIONS, Cell, cells_of, inside, last_state_line, neighbour
+from vacuum_world.world import (
+    CLEAN_COST,
+    DIRECTIONS,
+    FULL_BATTERY,
+    MOVE_COST,
+    Cell,
+    cells_of,
+    distance,
+    inside,
+    last_state_line,
+    neighbour,
+)
 
-from ._ways import Place, actions_left
+_At = tuple[Cell, int, frozenset[Cell]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """What stays as it is on the way."""
+
+    grid: Cell
+    charger: Cell
+    blocked: frozenset[Cell]
+    keeps_charge: bool
+    """Whether the charge must reach the charger after every action."""
+
+    def allows(self, cell: Cell, battery: int) -> bool:
+        """Whether a robot may be there with this charge."""
+        home = distance(cell, self.charger) * MOVE_COST if self.keeps_charge else 1
+        return battery >= home and (battery > 0 or cell == self.charger)
+
+
+@lru_cache(maxsize=20_000)
+def actions_left(place: Place, here: Cell, battery: int, dirty: frozenset[Cell]) -> int | None:
+    """How many moves and cleanings it takes; None where it cannot be done."""
+    reachable = frozenset(cell for cell in dirty if cell not in place.blocked)
+    if reachable != dirty:
+        return None
+    start: _At = (here, battery, dirty)
+    seen = {start}
+    queue: deque[tuple[_At, int]] = deque([(start, 0)])
+    while queue:
+        at, steps = queue.popleft()
+        if not at[2]:
+            return steps
+        for following in _next(place, at):
+            if following not in seen:
+                seen.add(following)
+                queue.append((following, steps + 1))
+    return None
+
+
+def _next(place: Place, at: _At) -> list[_At]:
+    here, battery, dirty = at
+    found: list[_At] = []
+    if here in dirty and place.allows(here, battery - CLEAN_COST):
+        found.append((here, battery - CLEAN_COST, dirty - {here}))
+    for direction in DIRECTIONS:
+        cell = neighbour(here, direction)
+        if not inside(cell, place.grid) or cell in place.blocked:
+            continue
+        left = FULL_BATTERY if cell == place.charger else battery - MOVE_COST
+        if battery >= MOVE_COST and place.allows(cell, left):
+            found.append((cell, left, dirty))
+    return found
+
 
 MOST_WORK = 7
 """Dirty cells up to which the ways to the goal are worked out."""
@@ -53,10 +119,10 @@ class VacuumDomain(Domain):
 
     def facts(self, state: Mapping[str, Any]) -> Mapping[str, Any]:
         """Place, charge, dirt underfoot and next door, what is felt, and a bump."""
-        here = _cell(state.get("position"))
+        here = _cell_of(state.get("position"))
         if here is None:
             return {}
-        grid = _cell(state.get("grid")) or (0, 0)
+        grid = _cell_of(state.get("grid")) or (0, 0)
         dirty, felt = _cells(state.get("dirty")), cast("dict[str, Any]", state.get("blocked") or {})
         found: dict[str, Any] = {
             "position": list(here),
@@ -68,7 +134,7 @@ class VacuumDomain(Domain):
             if inside(cell, grid):
                 found[f"dirty {cell}"] = cell in dirty
                 found[f"felt {cell}"] = bool(felt.get(direction))
-        bump = _cell(state.get("bump"))
+        bump = _cell_of(state.get("bump"))
         if bump is not None:
             found[f"blocked {bump}"] = True
         return found
@@ -124,7 +190,7 @@ class VacuumDomain(Domain):
 
     def holds(self, claim: Claim, now: Circumstances, *, remembered: bool) -> bool | None:
         """See `Domain.holds`; an obstacle that is not felt may stand there nevertheless."""
-        here = _cell(now.state.get("position"))
+        here = _cell_of(now.state.get("position"))
         if here is None:
             return None
         if claim.fact in ("position", "battery"):
@@ -139,7 +205,7 @@ class VacuumDomain(Domain):
         believed = set[str]() if remembered else {one.fact for one in now.recalled}
         if kind == "blocked":
             if remembered:
-                free = here == cell or cell == _cell(now.state.get("charger"))
+                free = here == cell or cell == _cell_of(now.state.get("charger"))
                 return False if free else None
             felt = cell in _cells(now.state.get("obstacles")) or not _inside(cell, now)
             return felt or claim.fact in believed or claim.fact in now.observed
@@ -149,7 +215,7 @@ class VacuumDomain(Domain):
 
     def remaining(self, now: Circumstances) -> float | None:
         """Moves and cleanings until all work is done, the charge kept for the way home."""
-        here, grid = _cell(now.state.get("position")), _cell(now.state.get("grid"))
+        here, grid = _cell_of(now.state.get("position")), _cell_of(now.state.get("grid"))
         work = _work(now)
         if here is None or grid is None or len(work) > MOST_WORK:
             return None
@@ -158,7 +224,7 @@ class VacuumDomain(Domain):
         blocked = _cells(now.state.get("obstacles")) | {_cells_in(name)[0] for name in told}
         place = Place(
             grid=grid,
-            charger=_cell(now.state.get("charger")) or (0, 0),
+            charger=_cell_of(now.state.get("charger")) or (0, 0),
             blocked=frozenset(blocked - {here}),
             keeps_charge="keep_charge_to_reach_charger" in now.constraints,
         )
@@ -213,7 +279,7 @@ def _forbidden(constraints: Sequence[str]) -> set[Cell]:
 
 
 def _inside(cell: Cell, now: Circumstances) -> bool:
-    grid = _cell(now.state.get("grid"))
+    grid = _cell_of(now.state.get("grid"))
     return grid is None or inside(cell, grid)
 
 
@@ -221,7 +287,7 @@ def _cells_in(text: str) -> list[Cell]:
     return [(int(x), int(y)) for x, y in _CELL.findall(text)]
 
 
-def _cell(value: Any) -> Cell | None:
+def _cell_of(value: Any) -> Cell | None:
     return (value[0], value[1]) if value else None
 
 

@@ -1,0 +1,495 @@
+"""The 20 questions, the dialogues with their right answers, and what an answer is worth."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from math import ceil
+from pathlib import Path
+from typing import Annotated, Protocol
+
+from pydantic import Field, TypeAdapter, ValidationError
+
+from case_study.awareness.dialogues import CONVERSATION, Dialogue, load_dialogues
+from coag.awareness.adapters import ConversationAnalysis
+from coag.errors import ConfigurationError, UnknownNameError
+from coag.schema import Value, one_line
+
+
+class Form(StrEnum):
+    """What the answer to a question is made of."""
+
+    PHRASES = "phrases"
+    """Short phrases."""
+    PAIRS = "pairs"
+    """Two phrases that belong together, in order."""
+    COMPUTED = "computed"
+    """Nothing that is read: the text itself is measured."""
+
+
+class Printed(Value):
+    """The row of table 7 as the paper prints it: Y full, ~ partial, - not captured."""
+
+    buffer: str
+    summary: str
+    awareness: str = "Y"
+
+
+class Question(Value):
+    """One question about a talk, as things stand after its last turn."""
+
+    id: str
+    label: str
+    """The information type, as in table 7."""
+    form: Form
+    asked: str
+    """How a model is asked."""
+    printed: Printed
+    sampled: bool = False
+    """Whether the right items are only some of what is true, so that naming more costs nothing."""
+
+
+_SAMPLED = ("entity_types", "transition_order", "compression")
+
+
+def _question(id: str, label: str, printed: str, form: Form, asked: str) -> Question:
+    buffer, summary = printed
+    return Question(
+        id=id,
+        label=label,
+        form=form,
+        asked=asked,
+        printed=Printed(buffer=buffer, summary=summary),
+        sampled=id in _SAMPLED,
+    )
+
+
+_ONE, _TWO, _NONE = Form.PHRASES, Form.PAIRS, Form.COMPUTED
+
+QUESTIONS = (
+    _question(
+        "explicit_goals",
+        "Explicit goal identification",
+        "~Y",
+        _ONE,
+        "Which goals did the user state, as things to reach or to have done?",
+    ),
+    _question(
+        "implied_goals",
+        "Inferred/implicit goals",
+        "--",
+        _ONE,
+        "What else does the user want to reach or to find out, without having stated it as a goal "
+        "(questions they asked, aims one can infer)?",
+    ),
+    _question(
+        "goal_hierarchy",
+        "Goal hierarchy (parent/child)",
+        "--",
+        _TWO,
+        "Which goal of the user serves which larger goal? first: the goal that serves; second: the "
+        "larger goal.",
+    ),
+    _question(
+        "goal_lifecycle",
+        "Goal lifecycle tracking",
+        "--",
+        _TWO,
+        "What has become of each of the user's goals? first: the goal; second: open, completed or "
+        "abandoned.",
+    ),
+    _question(
+        "goal_priorities",
+        "Goal priority ranking",
+        "--",
+        _TWO,
+        "Which goal matters more to the user than which other? first: the one that matters more; "
+        "second: the one that matters less.",
+    ),
+    _question(
+        "active_topics",
+        "Active topic tracking",
+        "~~",
+        _ONE,
+        "What is the talk about right now, in the user's last message?",
+    ),
+    _question(
+        "topic_pivots",
+        "Topic pivot detection",
+        "-~",
+        _TWO,
+        "Where did the talk change to a new subject? first: the subject that was left; second: the "
+        "new subject.",
+    ),
+    _question(
+        "callbacks",
+        "Callback/return detection",
+        "-Y",
+        _ONE,
+        "Which earlier subject did the user come back to after it had been left?",
+    ),
+    _question(
+        "sentiment",
+        "Sentiment/emotion tracking",
+        "~Y",
+        _ONE,
+        "How does the user feel now? One word, or nothing if they are calm.",
+    ),
+    _question(
+        "urgency",
+        "Sentiment-driven urgency",
+        "--",
+        _ONE,
+        "What needs attention most urgently now?",
+    ),
+    _question(
+        "entity_types",
+        "Entity type classification",
+        "--",
+        _TWO,
+        "Which things and persons are told of, and of what kind is each? first: its name; second: "
+        "person, topic, concept, reference, preference or emotion.",
+    ),
+    _question(
+        "transition_order",
+        "Temporal transition ordering",
+        "YY",
+        _TWO,
+        "In which order was the talk about its subjects? Give each step from one to the next. "
+        "first: the earlier subject; second: the later one.",
+    ),
+    _question(
+        "transition_types",
+        "Transition type classification",
+        "--",
+        _TWO,
+        "Of what kind was each turn of events? first: what it was about; second: pivot, progress, "
+        "failure, reversal, branch or discovery.",
+    ),
+    _question(
+        "compression",
+        "Memory decay/compression",
+        "-~",
+        _ONE,
+        "What from the beginning of the talk still matters?",
+    ),
+    _question(
+        "sticky_failures",
+        "Failure/reversal sticky retention",
+        "--",
+        _ONE,
+        "What failed, went wrong or was taken back, at any time in the talk?",
+    ),
+    _question(
+        "unknowns",
+        "Explicit unknown tracking",
+        "--",
+        _ONE,
+        "What is not known about the user or the task, and would have to be found out?",
+    ),
+    _question(
+        "assumptions",
+        "Explicit assumption tracking",
+        "--",
+        _ONE,
+        "What is taken for granted without proof?",
+    ),
+    _question(
+        "watch_list",
+        "Persistent scan pattern watchlist",
+        "--",
+        _ONE,
+        "What should the assistant watch out for from now on?",
+    ),
+    _question(
+        "token_budget",
+        "Token-budget-aware rendering",
+        "--",
+        _NONE,
+        "Does the text fit the budget?",
+    ),
+    _question(
+        "machine_parseable",
+        "Machine-parseable structured output",
+        "--",
+        _NONE,
+        "Can a program read the text back into sections and items?",
+    ),
+)
+"""In the order of table 7."""
+
+_BY_ID = {question.id: question for question in QUESTIONS}
+
+
+def questions_named(ids: Sequence[str]) -> tuple[Question, ...]:
+    """The questions of these ids, in the order of table 7; all if none is named.
+
+    Raises:
+        UnknownNameError: There is no such question; lists all.
+    """
+    for id in ids:
+        if id not in _BY_ID:
+            raise UnknownNameError("question", id, tuple(_BY_ID))
+    return tuple(one for one in QUESTIONS if not ids or one.id in ids)
+
+
+PAPER = "the paper's four turns"
+"""What the paper's own dialogue is called in the file of questions."""
+DIALOGUES, KEY = "dialogues.json", "questions.json"
+_SHOWN = 80
+
+Phrase = Annotated[str, Field(pattern=r"\S", max_length=200)]
+"""A short phrase; `|` stands between alternatives."""
+Item = Annotated[tuple[Phrase, ...], Field(min_length=1)]
+"""One phrase, or several that belong together in order."""
+
+
+class Key(Value):
+    """What one dialogue is asked by, beside its messages."""
+
+    replies: tuple[str, ...]
+    """What the assistant said after each turn."""
+    summary: Annotated[str, Field(pattern=r"\S", max_length=2000)]
+    """A summary of the talk after the last turn, written by hand."""
+    answers: dict[str, tuple[Item, ...]]
+    """The right items by question; none means that there is nothing to be told."""
+
+
+class Exam(Value):
+    """A dialogue and the key to it."""
+
+    name: str
+    turns: tuple[ConversationAnalysis, ...] = Field(min_length=1)
+    """What each message says by hand, with the message."""
+    key: Key
+
+    @property
+    def messages(self) -> tuple[str, ...]:
+        """What the user said."""
+        return tuple(turn.message for turn in self.turns)
+
+    def right(self, question: Question) -> tuple[Item, ...]:
+        """The right items; none where there is nothing to be told."""
+        return self.key.answers.get(question.id, ())
+
+
+_KEYS = TypeAdapter(dict[str, Key])
+
+
+def exams_in(folder: Path) -> tuple[Exam, ...]:
+    """The paper's dialogue and those of a folder's `dialogues.json`, keyed by `questions.json`.
+
+    Raises:
+        ConfigurationError: A file cannot be read, a dialogue has no answers or answers no
+            dialogue, or the answers do not fit the questions; says where.
+        UnknownNameError: An answer is to no question.
+    """
+    dialogues = (
+        Dialogue(name=PAPER, turns=CONVERSATION),
+        *load_dialogues(folder / DIALOGUES),
+    )
+    path = folder / KEY
+    keys = _keys(path)
+    _same_names([one.name for one in dialogues], keys, path)
+    return tuple(_exam(dialogue, keys[dialogue.name], path) for dialogue in dialogues)
+
+
+def exams_named(exams: Sequence[Exam], names: Sequence[str]) -> tuple[Exam, ...]:
+    """The exams of these names; all if none is named.
+
+    Raises:
+        UnknownNameError: There is no such dialogue; lists all.
+    """
+    known = tuple(exam.name for exam in exams)
+    for name in names:
+        if name not in known:
+            raise UnknownNameError("dialogue", name, known)
+    return tuple(exam for exam in exams if not names or exam.name in names)
+
+
+def _keys(path: Path) -> dict[str, Key]:
+    try:
+        return _KEYS.validate_json(path.read_bytes())
+    except OSError as error:
+        raise ConfigurationError(f"Questions cannot be read from {str(path)!r}: {error}") from error
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False)[0]
+        place = " > ".join(map(str, first["loc"])) or "its beginning"
+        given = one_line(repr(first["input"]), _SHOWN)
+        raise ConfigurationError(
+            f"{str(path)!r} holds no questions: wrong at {place}: {first['msg']}, given {given}. "
+            'Write {NAME: {"replies": [TEXT, ...], "summary": TEXT, "answers": {ID: [[PHRASE], '
+            "...]}}}."
+        ) from error
+
+
+def _same_names(dialogues: Sequence[str], keys: Mapping[str, Key], path: Path) -> None:
+    twice = [name for name in dict.fromkeys(dialogues) if dialogues.count(name) > 1]
+    if twice:
+        raise ConfigurationError(f"Two dialogues are called {twice[0]!r}. Give each its own name.")
+    for name in dialogues:
+        if name not in keys:
+            raise ConfigurationError(f"{str(path)!r} has no answers for {name!r}. Add them.")
+    for name in keys:
+        if name not in dialogues:
+            raise ConfigurationError(
+                f"{str(path)!r} has answers for {name!r}, which is no dialogue. Add the dialogue "
+                f"to {DIALOGUES}, or take the answers out."
+            )
+
+
+def _exam(dialogue: Dialogue, key: Key, path: Path) -> Exam:
+    """Holds a key to its dialogue.
+
+    Raises:
+        ConfigurationError: It does not fit.
+        UnknownNameError: An answer is to no question.
+    """
+    place = f"{str(path)!r}, dialogue {dialogue.name!r}"
+    if len(key.replies) != len(dialogue.turns):
+        raise ConfigurationError(
+            f"{place}: {len(key.replies)} replies to {len(dialogue.turns)} turns. Write one each."
+        )
+    questions_named(tuple(key.answers))
+    for question in QUESTIONS:
+        if question.form is Form.COMPUTED:
+            continue
+        if question.id not in key.answers:
+            raise ConfigurationError(
+                f"{place}: no answer to {question.id!r}. Write [] where nothing is to be told."
+            )
+        for item in key.answers[question.id]:
+            if (len(item) > 1) is not (question.form is Form.PAIRS):
+                wanted = "two phrases" if question.form is Form.PAIRS else "one phrase"
+                raise ConfigurationError(
+                    f"{place}: an answer to {question.id!r} is {wanted}, not {list(item)!r}."
+                )
+    return Exam(name=dialogue.name, turns=dialogue.turns, key=key)
+
+
+Claim = tuple[str, ...]
+"""What a text says in answer to a question: one passage, or several that belong together in
+order. A passage may be a phrase or a whole sentence."""
+
+
+class Reader(Protocol):
+    """Answers questions from a text alone; it is told neither who wrote it nor what is right."""
+
+    @property
+    def name(self) -> str:
+        """What it is called in tables."""
+        ...
+
+    async def read(self, text: str, question: Question) -> tuple[Claim, ...] | None:
+        """What the text says in answer; empty if it says nothing, None if no answer came.
+
+        Raises:
+            ModelCallError: A model could not be asked.
+        """
+        ...
+
+
+_WORD = re.compile(r"[\w+#]+(?:'[a-z]+)?")
+_ENDINGS = (
+    "ations", "ation", "ating", "ated", "ates", "ate", "ments", "ment", "ings", "ing", "edly",
+    "ied", "ies", "ed", "ers", "er", "es", "ly", "s", "e", "y",
+)  # fmt: skip
+_SHORTEST = 3
+"""Letters that are left of a word at least."""
+_SMALL_WORDS = (
+    "a an the this that these those it its i me my we us our you your he him his she her they them "
+    "their to of for in on at by from with about into and or but if so as is are was were be been "
+    "am do does did doing done have has had having get gets got getting make makes made making go "
+    "goes going went will would can could should may might must not no n't user users user's there "
+    "what which who how when where why some any all more most than then"
+)
+_SMALL = frozenset(_SMALL_WORDS.split())
+
+
+def stem(word: str) -> str:
+    """A word without its usual ending: `scraping`, `scraper` and `scraped` are `scrap`."""
+    short = word.casefold().removesuffix("'s")
+    for ending in _ENDINGS:
+        if short.endswith(ending) and len(short) - len(ending) >= _SHORTEST:
+            short = short[: -len(ending)]
+            break
+    if len(short) > _SHORTEST and short[-1] == short[-2]:
+        short = short[:-1]
+    return short
+
+
+def content_words(text: str) -> frozenset[str]:
+    """The stems of the words that say something; of all words where none does."""
+    said = [word.casefold() for word in _WORD.findall(text)]
+    telling = [word for word in said if word not in _SMALL]
+    return frozenset(map(stem, telling or said))
+
+
+def says(text: str, phrase: str) -> bool:
+    """Whether a text has the words of a phrase, or of one of its alternatives (`a|b`).
+
+    One or two words must all be there, of more two thirds.
+    """
+    there = content_words(text)
+    return any(_has(there, content_words(one)) for one in phrase.split("|") if one.strip())
+
+
+def _has(there: frozenset[str], wanted: frozenset[str]) -> bool:
+    needed = len(wanted) if len(wanted) <= 2 else ceil(len(wanted) * 2 / 3)
+    return bool(wanted) and len(wanted & there) >= needed
+
+
+FULL, PARTIAL = 0.7, 0.3
+"""From where on a score is full, and partial (section 6.3)."""
+
+
+class Mark(StrEnum):
+    """A score as table 7 writes it."""
+
+    FULL = "Y"
+    PARTIAL = "~"
+    NONE = "-"
+
+    @classmethod
+    def of(cls, score: float) -> Mark:
+        """The mark of a score."""
+        return cls.FULL if score >= FULL else cls.PARTIAL if score >= PARTIAL else cls.NONE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Score:
+    """How good an answer is, from 0 to 1."""
+
+    value: float
+    """F1 over the items; 1 for rightly claiming nothing."""
+    recall: float
+    """The share of right items that were given, whatever else was; the same where none is."""
+
+
+def score(claims: Sequence[Claim] | None, right: Sequence[Item], *, sampled: bool = False) -> Score:
+    """What these claims are worth.
+
+    Args:
+        claims: What was read from a text; None if there was no answer, which is worth nothing.
+        right: The right items. None means that nothing is to be told, and any claim is wrong.
+        sampled: Whether claims beyond the right items cost nothing, because these are only some.
+    """
+    if claims is None:
+        return Score(value=0.0, recall=0.0)
+    if not right:
+        return Score(value=float(not claims), recall=float(not claims))
+    given = [item for item in right if any(tells(claim, item) for claim in claims)]
+    recall = len(given) / len(right)
+    if sampled or not given:
+        return Score(value=recall, recall=recall)
+    borne_out = sum(any(tells(claim, item) for item in right) for claim in claims)
+    precision = borne_out / len(claims)
+    return Score(value=2 * precision * recall / (precision + recall), recall=recall)
+
+
+def tells(claim: Claim, item: Item) -> bool:
+    """Whether the phrases of an item are said in parts of the claim, in this order."""
+    parts = iter(claim)
+    return all(any(says(part, phrase) for part in parts) for phrase in item)
