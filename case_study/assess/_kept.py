@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 from pydantic import ValidationError
 
+from coag._util.files import replace_file
 from coag.schema import one_line
 
 from ._errors import AssessmentError
 from ._trial import Plan, Trial
 
 PLAN, TRIALS, CASES = "assessment.json", "trials", "cases"
-DRAFT = f"{PLAN}.tmp"
-"""A plan that is being written; a kill may leave it."""
 
 
 def has_plan(folder: Path) -> bool:
@@ -46,9 +44,7 @@ def read_plan(folder: Path) -> Plan:
 def write_plan(folder: Path, plan: Plan) -> None:
     """Keeps a plan; the one before is replaced at once or not at all."""
     folder.mkdir(parents=True, exist_ok=True)
-    draft = folder / DRAFT
-    draft.write_text(plan.model_dump_json(indent=2) + "\n", encoding="utf-8")
-    os.replace(draft, folder / PLAN)
+    replace_file(folder / PLAN, plan.model_dump_json(indent=2) + "\n")
 
 
 def read_trials(folder: Path, plan: Plan) -> dict[str, Trial]:

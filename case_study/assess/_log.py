@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import IO, Self
 
-from coag.tracing import try_lock
+from coag._util.locks import try_lock
 
 from ._errors import AssessmentError
 from ._kept import TRIALS, read_plan

@@ -15,7 +15,7 @@ from typing import cast
 from coag.schema import Clock, SystemClock
 
 from ._errors import AssessmentError
-from ._kept import DRAFT, PLAN, has_plan, read_plan, read_trials, write_plan
+from ._kept import PLAN, has_plan, read_plan, read_trials, write_plan
 from ._log import locked
 from ._trial import NO_MODEL, Plan, Resumption
 
@@ -69,7 +69,7 @@ def begun(folder: Path, asked: Plan, *, extend: bool = False, clock: Clock | Non
 def _refuse_foreign(folder: Path) -> None:
     if folder.exists() and not folder.is_dir():
         raise AssessmentError(f"{str(folder)!r} is a file: give a folder with -o.")
-    if folder.is_dir() and any(path.name != DRAFT for path in folder.iterdir()):
+    if folder.is_dir() and any(not path.name.startswith(f".{PLAN}.") for path in folder.iterdir()):
         raise AssessmentError(
             f"{str(folder)!r} is not empty and holds no assessment (no {PLAN}): give another "
             "folder with -o."

@@ -9,9 +9,9 @@ from pathlib import Path
 from urllib.parse import quote
 
 from case_study.assess import Assessment
+from coag._util.files import replace_file
 from coag.errors import ConfigurationError
 from coag.schema import escaped_json
-from coag.tracing import replace_file
 
 from ._document import learning_pictures, sections_of
 from ._learning_plots import DRAWN

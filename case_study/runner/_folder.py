@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self, TypeVar
@@ -10,6 +9,7 @@ from typing import Self, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from case_study.measures import CaseResult, EpisodeRecord
+from coag._util.files import replace_file
 from coag.errors import ConfigurationError, ResumeError
 from coag.schema import SystemClock, new_run_id
 from coag.tracing import RunFolder, RunInfo, list_runs, read_run
@@ -116,9 +116,7 @@ def _episode_of(info: RunInfo) -> int | None:
 
 
 def _write(path: Path, value: BaseModel) -> None:
-    draft = path.with_suffix(".tmp")
-    draft.write_text(value.model_dump_json(indent=2) + "\n", encoding="utf-8")
-    os.replace(draft, path)
+    replace_file(path, value.model_dump_json(indent=2) + "\n", durable=False)
 
 
 def _read(path: Path, form: type[ModelT]) -> ModelT:

@@ -21,12 +21,14 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from coag.cycle import ApprovalAnswer, ApprovalRequest, outcome_of
+from coag._util.text import visible
+from coag._util.timeouts import outcome_of
+from coag.cycle import ApprovalAnswer, ApprovalRequest
 from coag.errors import ConfigurationError
 from coag.schema import Value
 from coag.serving import Served, ServingError, allowed_hosts
 
-from .approvers import arguments_text, prediction_text, state_text, visible
+from .approvers import arguments_text, prediction_text, state_text
 
 # ---- Approval requests that wait for a person ----
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import os
 import sys
-import unicodedata
 from collections.abc import Callable, Iterable
 from threading import Event, Lock
 from typing import TextIO
 
-from coag.cycle import ApprovalAnswer, ApprovalRequest, in_thread, outcome_of
+from coag._util.text import visible
+from coag._util.timeouts import in_thread, outcome_of
+from coag.cycle import ApprovalAnswer, ApprovalRequest
 from coag.schema import diff_patch
 
 LOOK_SECONDS = 0.1
@@ -107,8 +108,6 @@ else:
 
 SHOWN = 4_000
 """Characters of each part that are shown at the terminal; of arguments, what is missing too."""
-_UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
-"""Categories of characters that move the cursor, turn the text around, or cannot be seen."""
 _HOW = "Type yes or y to approve. Anything else denies it; the agent is told what you type."
 
 ScriptedAnswer = bool | str | Exception | Callable[[ApprovalRequest], ApprovalAnswer | bool]
@@ -232,18 +231,6 @@ def _json_line(value: object, limit: int) -> str:
     text = json.dumps(value, ensure_ascii=False)
     missing = len(text) - limit
     return visible(text[:limit]) + (f" [{missing} more characters]" if missing > 0 else "")
-
-
-def visible(text: str) -> str:
-    """The text with control, bidirectional and other unseen characters written as escapes."""
-    return "".join(
-        char if char == "\n" or unicodedata.category(char) not in _UNSEEN else _escape(char)
-        for char in text
-    )
-
-
-def _escape(char: str) -> str:
-    return char.encode("unicode_escape").decode("ascii")
 
 
 def _one_line(text: str) -> str:

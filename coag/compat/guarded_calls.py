@@ -16,6 +16,7 @@ from autogen_core import CancellationToken
 from autogen_core.tools import TextResultContent, ToolResult
 from pydantic import ValidationError
 
+from coag._util.timeouts import describe_error
 from coag.context import CoagContext, WorkingMemory
 from coag.cycle import (
     CURRENT_STATE,
@@ -31,7 +32,6 @@ from coag.cycle import (
     reconcile,
     run_selected,
     settled_by_person,
-    told,
 )
 from coag.errors import ConfigurationError, StateError, TraceError
 from coag.schema import (
@@ -676,7 +676,7 @@ class GuardedCalls:
                 await self._run.open()
                 return await self._guarded(wanted, self._run.deps(door, begun.extend))
         except Exception as error:  # a hook may raise anything; a stock agent hangs where this does
-            return broken(wanted.name, told(error), begun=bool(begun))
+            return broken(wanted.name, describe_error(error), begun=bool(begun))
 
     async def _guarded(self, wanted: Wanted, deps: GuardDeps) -> GuardedResult:
         run = self._run

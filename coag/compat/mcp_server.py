@@ -17,10 +17,10 @@ from autogen_core.models import ChatCompletionClient
 from autogen_ext.tools.mcp import McpSessionActor, StreamableHttpServerParams
 from pydantic import AnyUrl
 
+from coag._util.timeouts import LateError
 from coag.tracing import Redactor
 
 from .mcp_values import (
-    LateError,
     LostError,
     McpLimits,
     McpServerError,
@@ -218,7 +218,7 @@ class Connection:
                 return asking.result()
             if asking.cancelled() or self._task.done() or (pulse and pulse.done()):
                 raise LostError
-            raise LateError
+            raise LateError(f"no answer within {seconds:g} s")
         except (LostError, NotSentError):
             self.gone = True
             raise

@@ -7,7 +7,6 @@ import hashlib
 import json
 import os
 import re
-import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -29,6 +28,8 @@ from autogen_ext.tools.mcp import StdioServerParams, StreamableHttpServerParams
 from PIL.Image import DecompressionBombError
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from coag._util.files import replace_file
+from coag._util.text import visible, without_unseen
 from coag.errors import CoagError, ConfigurationError
 from coag.schema import REDACTED, Redactor, is_secret_setting, well_formed
 
@@ -86,10 +87,6 @@ class NotSentError(Exception):
 
 class LostError(Exception):
     """The connection broke while the server had a request."""
-
-
-class LateError(Exception):
-    """The server gave no answer in its time."""
 
 
 class RefusedError(Exception):
@@ -216,21 +213,8 @@ def _shortened(node: Any, limit: int) -> Any:
 
 
 def _short(text: str, limit: int) -> str:
-    plain = "".join(sign for sign in well_formed(text) if not _unseen(sign))
+    plain = without_unseen(text)
     return plain if len(plain) <= limit else f"{plain[:limit]} [cut]"
-
-
-def _unseen(sign: str) -> bool:
-    """Whether a person who reads the text would not see the character."""
-    return unicodedata.category(sign) in ("Cc", "Cf") and sign not in "\n\t"
-
-
-def visible(text: str) -> str:
-    """The text with characters that nobody sees written as escapes."""
-    return "".join(
-        sign.encode("unicode_escape").decode("ascii") if _unseen(sign) else sign
-        for sign in well_formed(text)
-    )
 
 
 # ---- From what an MCP tool returned to a result that is bounded and can be read ----
@@ -631,14 +615,9 @@ def _write_pins(path: Path, pins: PinnedTools) -> None:
     Raises:
         ConfigurationError: It cannot be written; the old file is untouched then.
     """
-    beside = path.with_name(f".{path.name}.{os.getpid()}.new")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with beside.open("w", encoding="utf-8") as file:
-            file.write(pins.model_dump_json(indent=1))
-            file.flush()
-            os.fsync(file.fileno())
-        beside.replace(path)
+        replace_file(path, pins.model_dump_json(indent=1))
     except OSError as error:
         raise ConfigurationError(
             f"Pinned MCP tools cannot be saved to {str(path)!r}: {error}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
 from contextlib import aclosing, contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import count
@@ -23,6 +23,7 @@ from autogen_core.models import (
 from autogen_core.tools import Tool, ToolSchema
 from pydantic import BaseModel, Field, RootModel
 
+from coag._util.timeouts import in_time, next_in_time
 from coag.errors import ModelCallError
 from coag.models import (
     ANSWER_CHARACTERS,
@@ -122,7 +123,7 @@ class _Attempts:
         for attempt in count(1):
             call, request = self._begin(attempt, problem, {})
             with listening() as heard, self._recorded(call, heard.usage):
-                result = await within(
+                result = await in_time(
                     self.settings.timeout, lambda r=request: r.send(self.asker.client)
                 )
                 usage = heard.usage(result.usage)
@@ -211,7 +212,7 @@ class _Attempts:
 
     async def _next(self, parts: AsyncGenerator[str | CreateResult]) -> str | CreateResult | None:
         """The next part of a stream, None at its end; each within the time of a call."""
-        part = await within(self.settings.timeout, lambda: anext(parts, None))
+        part = await next_in_time(self.settings.timeout, lambda: anext(parts, None))
         return part
 
     def _judge(self, call: UnformedCall, result: CreateResult, usage: TokenUsage) -> str | None:
@@ -261,22 +262,6 @@ class _StreamBounds:
             raise TimeoutError(f"nothing but empty pieces for {self._seconds:g} s")
         self._said = now if piece else self._said
         await let_others_run(self._pieces)
-
-
-async def within(seconds: float | None, call: Callable[[], Awaitable[ResultT]]) -> ResultT:
-    """What the call gives, if it does so in time.
-
-    Raises:
-        TimeoutError: It did not; the message says how long it had.
-    """
-    deadline = asyncio.timeout(seconds)
-    try:
-        async with deadline:
-            return await call()
-    except TimeoutError:
-        if not deadline.expired():
-            raise
-        raise TimeoutError(f"no answer within {seconds:g} s") from None
 
 
 def _stream_usage(result: CreateResult) -> TokenUsage:

@@ -16,7 +16,9 @@ from autogen_core.tools import (
     Workbench,
 )
 
-from coag.cycle import IDEMPOTENCY_KEY, LateError, SelfCancelledError, schema_fault, told, within
+from coag._util.json_schemas import schema_fault
+from coag._util.timeouts import LateError, SelfCancelledError, describe_error, within
+from coag.cycle import IDEMPOTENCY_KEY
 from coag.errors import ConfigurationError
 from coag.schema import ActionSpec, Reconciliation, UnsettledAction, well_formed
 
@@ -198,14 +200,16 @@ class ToolListing:
             problems.append(f"{bench} was cancelled by itself when it was to list its tools.")
             return []
         except Exception as error:  # a workbench may raise anything; the turn goes on without it
-            problems.append(f"{bench} could not list its tools: {told(error)}"[:_PROBLEM])
+            problems.append(f"{bench} could not list its tools: {describe_error(error)}"[:_PROBLEM])
             return []
         specs: list[ActionSpec] = []
         for schema in schemas:
             try:
                 spec = _spec(schema)
             except _UNUSABLE as error:
-                problems.append(f"{bench} has a tool that is left out: {told(error)}"[:_PROBLEM])
+                problems.append(
+                    f"{bench} has a tool that is left out: {describe_error(error)}"[:_PROBLEM]
+                )
                 continue
             if spec.name in self._reserved:
                 problems.append(f"{bench} has a tool {spec.name!r}: the agent's own action stays.")
@@ -228,7 +232,9 @@ def _given_spec(tool: BaseTool[Any, Any]) -> ActionSpec:
     try:
         spec = _spec(tool.schema)
     except _UNUSABLE as error:
-        raise ConfigurationError(f"Tool {tool.name!r} cannot be offered: {told(error)}") from error
+        raise ConfigurationError(
+            f"Tool {tool.name!r} cannot be offered: {describe_error(error)}"
+        ) from error
     return _with_effects(spec, effects_of(tool))
 
 
@@ -369,4 +375,4 @@ def _plain(error: Exception, kind: str, timeout: float) -> Exception:
         return TimeoutError(f"{kind} did not list its tools within {timeout:g} s.")
     if isinstance(error, SelfCancelledError):
         return RuntimeError(f"{kind} was cancelled by itself when it was to list its tools.")
-    return RuntimeError(f"{kind} could not list its tools: {told(error)}")
+    return RuntimeError(f"{kind} could not list its tools: {describe_error(error)}")

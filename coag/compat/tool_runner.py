@@ -36,18 +36,16 @@ from autogen_core.tools import (
 from pydantic import AliasChoices, BaseModel, RootModel, ValidationError
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
-from coag.context import name_of, shortened
-from coag.cycle import (
-    RESPOND,
+from coag._util.timeouts import (
     LateError,
     SelfCancelledError,
-    identity,
+    describe_error,
     in_thread,
     outcome_of,
-    told,
-    with_defaults,
     within,
 )
+from coag.context import name_of, shortened
+from coag.cycle import RESPOND, identity, with_defaults
 from coag.errors import ConfigurationError
 from coag.memory import EPISODIC_ACTION, PROCEDURAL_ACTION, SEMANTIC_ACTION
 from coag.schema import (
@@ -236,7 +234,9 @@ def _validated(kind: type[BaseModel], given: Mapping[str, Any], name: str) -> Ba
     except ValueError as error:
         raise ValueError(_reason(error)) from error
     except Exception as error:  # a validator of the tool's author may raise anything
-        raise ValueError(f"{name} could not check its arguments: {told(error)}") from error
+        raise ValueError(
+            f"{name} could not check its arguments: {describe_error(error)}"
+        ) from error
 
 
 def _as_written(name: str, shown: Any, given: Mapping[str, Any]) -> Any:
@@ -248,7 +248,7 @@ def _as_written(name: str, shown: Any, given: Mapping[str, Any]) -> Any:
 
 def _reason(error: Exception) -> str:
     if not isinstance(error, ValidationError):
-        return told(error)
+        return describe_error(error)
     first = error.errors(include_url=False, include_context=False)[0]
     where = ".".join(str(part) for part in first["loc"])
     return f"{where + ': ' if where else ''}{first['msg']}"
@@ -479,7 +479,7 @@ class ToolRunner:
             return ActionResult(content=text, is_error=True, outcome_unknown=True)
         except Exception as error:  # a user's tool may raise anything; the agent perceives it
             ended = True
-            text = f"{call.action} raised {told(error)}"
+            text = f"{call.action} raised {describe_error(error)}"
             result = self._read(text, is_error=True)
             return result.model_copy(update={"outcome_unknown": _may_have_happened(error)})
         finally:

@@ -10,6 +10,10 @@ left, and only Execution acts, at most once. A cycle in which nothing survives i
 and the next cycle perceives it.
 """
 
+from coag._util.json_schemas import schema_fault, value_fault
+from coag._util.timeouts import LateError, SelfCancelledError, in_thread, outcome_of, within
+from coag._util.timeouts import describe_error as told
+
 from .actions import RESPOND, GuardedActions, NoActions, respond_spec
 from .approval import (
     Approval,
@@ -51,7 +55,6 @@ from .deps import (
 )
 from .detector import ProgressDetector
 from .execution import Ended, Ran, approvals_of, return_percept, run_selected
-from .json_schemas import schema_fault, value_fault
 from .modules import ModuleSeam
 from .only_trusted import BoundRule, JudgedBy, OnlyTrusted, only_trusted
 from .output_schema import (
@@ -64,7 +67,6 @@ from .output_schema import (
     SelectionAnswer,
 )
 from .settings import Bounds, Budget, CycleSettings, Part
-from .timeouts import LateError, SelfCancelledError, in_thread, outcome_of, told, within
 from .turn import WITHHELD, TurnResult, run_turn, sayable
 
 __all__ = [

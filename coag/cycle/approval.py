@@ -17,6 +17,14 @@ from typing import Annotated, Any, Literal, Protocol, Self, cast
 
 from pydantic import AfterValidator, Field, model_validator
 
+from coag._util.timeouts import (
+    LateError,
+    SelfCancelledError,
+    describe_error,
+    in_thread,
+    outcome_of,
+    within,
+)
 from coag.context import WorkingMemory
 from coag.schema import (
     Candidate,
@@ -30,7 +38,6 @@ from coag.schema import (
 )
 
 from .actions import RESPOND
-from .timeouts import LateError, SelfCancelledError, in_thread, outcome_of, told, within
 
 
 class NotJsonError(ValueError):
@@ -348,7 +355,7 @@ def _said(rule: ApprovalRule, action: str, arguments: Mapping[str, Any]) -> str:
         answer = rule(action, deepcopy(dict(arguments)))
         asks = bool(answer)
     except Exception as error:  # a rule is user code; what it cannot judge, a person does
-        return f"the rule {name} raised {told(error)}"
+        return f"the rule {name} raised {describe_error(error)}"
     if not asks:
         return ""
     return answer if isinstance(answer, str) else f"the rule {name} says so"
@@ -550,7 +557,7 @@ async def answer_of(
     except SelfCancelledError:
         return request.deny("", f"the approver {name} was cancelled by itself")
     except Exception as error:  # an approver is user code; without its yes nothing may run
-        return request.deny("", f"the approver {name} raised {told(error)}")
+        return request.deny("", f"the approver {name} raised {describe_error(error)}")
     return _understood(given, request, name)
 
 

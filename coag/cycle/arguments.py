@@ -7,10 +7,9 @@ from collections.abc import Callable, Iterator, Mapping
 from copy import deepcopy
 from typing import Any, cast
 
+from coag._util.json_schemas import LEVELS, levels, value_fault
 from coag.models import ANSWER_CHARACTERS
 from coag.schema import ActionSpec, Candidate, Verdict
-
-from .json_schemas import LEVELS, levels, value_fault
 
 EXISTS = "action_exists"
 IDEMPOTENCY_KEY = "idempotency_key"

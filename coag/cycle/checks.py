@@ -10,6 +10,7 @@ from typing import Any, cast, get_args
 
 from pydantic import BaseModel
 
+from coag._util.timeouts import LateError, SelfCancelledError, describe_error, within
 from coag.context import WorkingMemory, dump_state
 from coag.errors import StateError, UnknownNameError
 from coag.memory import MEMORY_ACTIONS
@@ -32,7 +33,6 @@ from .approval import APPROVAL
 from .arguments import FIT, IDEMPOTENCY_KEY, completed_arguments, existence, parse_arguments
 from .constraints import UNCHANGED_ARGUMENTS, limited
 from .deps import AnyContext, AskReconciliation, Deps, GuardDeps, decided_at
-from .timeouts import LateError, SelfCancelledError, told, within
 
 # ---- Actions of unknown outcome: not repeated before it is known what became of them ----
 
@@ -161,7 +161,7 @@ async def _asked(ask: AskReconciliation, action: UnsettledAction) -> tuple[Recon
     except SelfCancelledError:
         return "unknown", "reconcile was cancelled by itself"
     except Exception as error:  # a user's code; what it cannot tell stays unknown
-        return "unknown", f"reconcile raised {told(error)}"
+        return "unknown", f"reconcile raised {describe_error(error)}"
     if answer not in _ANSWERS:
         shown = answer if isinstance(answer, str) else type(answer).__name__
         return "unknown", f"reconcile returned {shown!r:.80} instead of one of {_ANSWERS}"

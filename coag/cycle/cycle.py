@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mappi
 from datetime import datetime
 from typing import Any
 
+from coag._util.timeouts import LateError, SelfCancelledError, describe_error, within
 from coag.errors import StateError
 from coag.schema import (
     PHASES,
@@ -32,7 +33,6 @@ from .proposal import propose
 from .reasoning import reason
 from .retrieval import retrieve
 from .selection import select
-from .timeouts import LateError, SelfCancelledError, told, within
 
 # ---- The state of the whole mind, written into the trace where a run can be taken up again ----
 
@@ -119,7 +119,7 @@ async def _environment(context: AnyContext, deps: Deps) -> Any:
     except SelfCancelledError:
         problem = "it cancelled itself"
     except Exception as error:  # whatever somebody's environment raises; the turn goes on
-        problem = told(error)
+        problem = describe_error(error)
     else:
         return state if deps.told.new_environment(state) else None
     text = f"The environment's state is not in the trace, so no fork can restore it: {problem}."

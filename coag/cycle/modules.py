@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
+from coag._util.timeouts import LateError, SelfCancelledError, describe_error, within
 from coag.errors import CoagError, StateError
 from coag.schema import (
     ActionCall,
@@ -24,8 +25,6 @@ from coag.schema import (
     Trust,
     Verdict,
 )
-
-from .timeouts import LateError, SelfCancelledError, told, within
 
 ResultT = TypeVar("ResultT")
 
@@ -100,7 +99,7 @@ class ModuleSeam:
         except SelfCancelledError:
             self.report(name, f"{what} was cancelled by itself")
         except Exception as error:  # the seam: a module may raise anything, a turn goes on
-            self.report(name, f"{what} raised {told(error)[:PROBLEM]}")
+            self.report(name, f"{what} raised {describe_error(error)[:PROBLEM]}")
         return None
 
     def action_specs(self) -> Sequence[ActionSpec]:
@@ -130,7 +129,7 @@ class ModuleSeam:
             text = f"{call.action} was cancelled by itself."
             return ActionResult(content=text, is_error=True)
         except Exception as error:  # the seam: see `_guard`
-            text = f"{call.action} raised {told(error)[:PROBLEM]}"
+            text = f"{call.action} raised {describe_error(error)[:PROBLEM]}"
             return ActionResult(content=text, is_error=True)
 
     def _offers(self) -> list[tuple[ActionSource, Sequence[ActionSpec]]]:
@@ -140,7 +139,9 @@ class ModuleSeam:
                 try:
                     offers.append((module, tuple(module.action_specs())))
                 except Exception as error:  # the seam: see `_guard`
-                    self.report(module.name, f"action_specs raised {told(error)[:PROBLEM]}")
+                    self.report(
+                        module.name, f"action_specs raised {describe_error(error)[:PROBLEM]}"
+                    )
         return offers
 
     def constraints(self) -> Sequence[Constraint]:
@@ -151,8 +152,12 @@ class ModuleSeam:
                 try:
                     found += module.constraints()
                 except Exception as error:  # the seam: see `_guard`
-                    self.report(module.name, f"constraints raised {told(error)[:PROBLEM]}")
-                    found.append(_Closed(f"{module.name}_constraints", told(error)[:PROBLEM]))
+                    self.report(
+                        module.name, f"constraints raised {describe_error(error)[:PROBLEM]}"
+                    )
+                    found.append(
+                        _Closed(f"{module.name}_constraints", describe_error(error)[:PROBLEM])
+                    )
         return found
 
     def report(self, name: str, problem: str) -> None:
@@ -172,7 +177,7 @@ class ModuleSeam:
             try:
                 states[module.name] = dict(module.save_state())
             except Exception as error:  # the seam: see `_guard`
-                report(module.name, f"save_state raised {told(error)[:PROBLEM]}")
+                report(module.name, f"save_state raised {describe_error(error)[:PROBLEM]}")
         return states
 
     def load_state(self, states: Mapping[str, Any]) -> None:
@@ -189,7 +194,7 @@ class ModuleSeam:
                 except Exception as error:  # the seam: see `_guard`
                     raise StateError(
                         f"Module {module.name!r} does not take its state up: load_state raised "
-                        f"{told(error)[:PROBLEM]}"
+                        f"{describe_error(error)[:PROBLEM]}"
                     ) from error
 
     def reset_state(self, modules: Iterable[CognitiveModule] | None = None) -> None:
@@ -209,7 +214,7 @@ class ModuleSeam:
                 except Exception as error:  # the seam: see `_guard`
                     problems.append(
                         f"Module {module.name!r} has not forgotten: reset_state raised "
-                        f"{told(error)[:PROBLEM]}"
+                        f"{describe_error(error)[:PROBLEM]}"
                     )
         if problems:
             raise StateError(problems[0])

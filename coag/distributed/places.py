@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import inspect
 import json
-import os
 import sys
 import uuid
 from collections import OrderedDict
@@ -20,6 +19,7 @@ from autogen_agentchat.base import ChatAgent
 from autogen_agentchat.messages import TextMessage
 from pydantic import Field, TypeAdapter
 
+from coag._util.files import replace_file
 from coag.agent import CoagAgent
 from coag.errors import ConfigurationError, TraceError
 from coag.schema import TurnEnd, Value
@@ -169,11 +169,8 @@ class Journal:
         """Writes anew what is still needed, in one step."""
         self.close()
         kept = self._needed()
-        draft = self._path.with_suffix(".tmp")
         try:
-            with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
-                file.writelines(_text(line) for line in kept)
-            os.replace(draft, self._path)
+            replace_file(self._path, "".join(map(_text, kept)), durable=False)
         except OSError as error:
             raise TraceError(self._path, f"cannot be written: {error.strerror}") from error
         self._lines = len(kept)

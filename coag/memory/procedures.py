@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import sys
-import time
 import tomllib
 from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
@@ -19,9 +16,10 @@ from typing import Literal, TypeVar
 
 from pydantic import Field, ValidationError
 
+from coag._util.files import replace_file
+from coag._util.locks import LockHeldError, lock_file
 from coag.errors import ConfigurationError, RecordStoreError
 from coag.schema import Clock, Moment, Value, Written
-from coag.tracing import try_lock
 
 # ---- Procedures: named prompts with placeholders, and what a version of one is ----
 
@@ -539,14 +537,8 @@ def write_histories(path: Path, histories: Histories) -> None:
     Raises:
         RecordStoreError: If it cannot be written; the old file is untouched then.
     """
-    beside = path.with_name(f".{path.name}.new")
     try:
-        with beside.open("w", encoding="utf-8") as file:
-            file.write(histories.model_dump_json(indent=1))
-            file.flush()
-            os.fsync(file.fileno())
-        beside.replace(path)
-        _sync_folder(path.parent)
+        replace_file(path, histories.model_dump_json(indent=1))
     except OSError as error:
         raise RecordStoreError(f"Procedures cannot be saved to {str(path)!r}: {error}") from error
 
@@ -564,30 +556,15 @@ def alone_with(path: Path | None) -> Generator[None]:
         yield
         return
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        lock = path.with_name(f".{path.name}.lock").open("a+b")
+        lock = lock_file(path.with_name(f".{path.name}.lock"), _PATIENCE)
+    except LockHeldError as error:
+        raise RecordStoreError(
+            f"Another process has been writing {str(path)!r} for {_PATIENCE:g} s."
+        ) from error
     except OSError as error:
         raise RecordStoreError(f"Procedures cannot be saved to {str(path)!r}: {error}") from error
     with lock:
-        deadline = time.monotonic() + _PATIENCE
-        while not try_lock(lock):
-            if time.monotonic() > deadline:
-                raise RecordStoreError(
-                    f"Another process has been writing {str(path)!r} for {_PATIENCE:g} s."
-                )
-            time.sleep(0.01)
         yield
-
-
-def _sync_folder(folder: Path) -> None:
-    """Makes the file's new name survive, as its content does; Windows keeps no handle to one."""
-    if sys.platform == "win32":  # pragma: no cover - the branch of another system
-        return
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 # ---- The histories of procedures as one process holds them, and the file where they rest ----

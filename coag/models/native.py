@@ -12,6 +12,7 @@ from typing import Any, cast
 from autogen_core.models import CreateResult
 from autogen_core.tools import ParametersSchema, ToolSchema
 
+from coag._util.timeouts import in_time
 from coag.errors import ModelCallError, error_type
 from coag.schema import (
     ActionSpec,
@@ -33,7 +34,6 @@ from .request import (
     CallContext,
     Heard,
     call_error,
-    in_time,
     listening,
     reason_of,
     usage_of,
@@ -211,7 +211,7 @@ class _Offer:
         at, begun = self.context.clock.now(), self.context.clock.monotonic()
         with listening() as heard:
             try:
-                result = await in_time(self._create(prompt), self.settings.timeout)
+                result = await in_time(self.settings.timeout, lambda: self._create(prompt))
             except BaseException as error:  # written down whatever it is, and raised again
                 cancelled = isinstance(error, asyncio.CancelledError)
                 reason = "cancelled" if cancelled else _reason(error)

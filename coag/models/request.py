@@ -6,7 +6,7 @@ import asyncio
 import json
 import logging
 import threading
-from collections.abc import Callable, Coroutine, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -19,6 +19,7 @@ from autogen_core.logging import LLMCallEvent
 from autogen_core.models import ChatCompletionClient, CreateResult, LLMMessage, RequestUsage
 from pydantic import BaseModel
 
+from coag._util.timeouts import in_time
 from coag.errors import ModelAnswerError, ModelCallError, ModelTimeoutError, error_type
 from coag.schema import (
     Clock,
@@ -34,7 +35,6 @@ from coag.schema import (
     SystemClock,
     TokenUsage,
     cut_to_tokens,
-    end_task,
 )
 
 from .messages import (
@@ -127,33 +127,6 @@ class Answer(Generic[ModelT]):
 def usage_of(calls: Iterable[ModelCall]) -> TokenUsage:
     """What these calls used together."""
     return sum((call.usage for call in calls), TokenUsage())
-
-
-# ---- Waiting for a client no longer than is allowed, even for one that cannot be cancelled ----
-
-
-ResultT = TypeVar("ResultT")
-
-
-async def in_time(call: Coroutine[Any, Any, ResultT], seconds: float | None) -> ResultT:
-    """What the call brings.
-
-    A call that is late, or whose caller is cancelled, is cancelled; one that swallows that is
-    left behind.
-
-    Raises:
-        TimeoutError: It brought nothing within `seconds`.
-    """
-    task = asyncio.create_task(call)
-    try:
-        await asyncio.wait({task}, timeout=seconds)
-    except asyncio.CancelledError:
-        await end_task(task)
-        raise
-    if not task.done():
-        await end_task(task)
-        raise TimeoutError(f"no answer within {seconds:g} s")
-    return task.result()
 
 
 # ---- What AutoGen's clients say about a response beside the result: cached tokens, above all ----
@@ -702,12 +675,14 @@ class Asker:
         """The call itself: never with tools, which would leave the choice to the server."""
         json_output, extra = form_arguments(self.client, request.rung, inquiry.output_type)
         limit = limit_arguments(self.client, self.limit_name, inquiry.settings.max_tokens)
-        creating = self.client.create(
-            continued(inquiry.dialogue, to_autogen(request.prompt, vision=self.vision)),
+        messages = continued(inquiry.dialogue, to_autogen(request.prompt, vision=self.vision))
+        creating = partial(
+            self.client.create,
+            messages,
             json_output=json_output,
             extra_create_args={**inquiry.settings.extra, **extra, **limit},
         )
-        return await in_time(creating, inquiry.settings.timeout)
+        return await in_time(inquiry.settings.timeout, creating)
 
 
 async def ask(

@@ -9,6 +9,23 @@ by *verdicts* into *evaluations*; one is selected and run as an *action*, bracke
 Nothing here does input or output, and nothing here knows AutoGen.
 """
 
+from coag._util.html_cards import HtmlTable, html_card, html_text
+from coag._util.json_diff import diff_patch, merge_patch
+from coag._util.secrets import REDACTED, is_secret_setting
+from coag._util.text import (
+    BYTES_PER_TOKEN,
+    as_read,
+    cleaned,
+    cut_to_tokens,
+    escaped_json,
+    estimate_tokens,
+    one_line,
+    visible,
+    well_formed,
+    without_tags,
+)
+from coag._util.timeouts import end_task, let_others_run
+
 from .actions import (
     UNPARSED,
     ActionCall,
@@ -86,22 +103,6 @@ from .records import (
     is_own_id,
     record_id,
 )
-from .secrets import REDACTED, Redactor, is_secret_setting
-from .text import (
-    BYTES_PER_TOKEN,
-    HtmlTable,
-    as_read,
-    cleaned,
-    cut_to_tokens,
-    escaped_json,
-    estimate_tokens,
-    html_card,
-    html_text,
-    one_line,
-    visible,
-    well_formed,
-    without_tags,
-)
 from .trace_records import (
     ENTRY,
     RESUMED,
@@ -109,6 +110,7 @@ from .trace_records import (
     ActionsListed,
     Entry,
     Note,
+    Redactor,
     Snapshot,
     SnapshotReason,
     TraceRecord,
@@ -127,10 +129,6 @@ from .values import (
     SystemClock,
     Value,
     content_id,
-    diff_patch,
-    end_task,
-    let_others_run,
-    merge_patch,
     new_run_id,
     phase_after,
     random_state,

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import StrEnum
-from typing import Annotated, Any, Literal
+from functools import cache
+from typing import Annotated, Any, Literal, cast
 
 from pydantic import Field, TypeAdapter
+
+from coag._util.secrets import SecretRedactor
 
 from .actions import ActionSpec, Intent, Receipt
 from .model_calls import ModelCall
@@ -145,3 +149,35 @@ class Entry(Value):
 
 ENTRY: TypeAdapter[Entry] = TypeAdapter(Entry)
 """Reads and writes one line of a trace."""
+
+
+class Redactor(SecretRedactor):
+    """Takes secrets out of what is logged, and leaves the words of the trace's own format.
+
+    A field name, tag or enumeration is never replaced where it stands alone, even if someone's
+    password is one of them: the trace would become unreadable.
+    """
+
+    def clean_text(self, text: str) -> str:
+        """A plain text without the secrets in it."""
+        return text if text in _format_words() else super().clean_text(text)
+
+
+@cache
+def _format_words() -> frozenset[str]:
+    return frozenset(_words(ENTRY.json_schema()))
+
+
+def _words(schema: Any) -> Iterable[str]:
+    if isinstance(schema, list):
+        for item in cast("list[Any]", schema):
+            yield from _words(item)
+    if not isinstance(schema, dict):
+        return
+    node = cast("dict[str, Any]", schema)
+    yield from node.get("properties", {})
+    yield from (word for word in node.get("enum", ()) if isinstance(word, str))
+    if isinstance(node.get("const"), str):
+        yield node["const"]
+    for item in node.values():
+        yield from _words(item)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
-import json
 import random
 import secrets
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Annotated, Any, Protocol, cast
@@ -197,82 +195,3 @@ def set_random(source: random.Random, state: object) -> None:
             f"This is no state of a random source: {error} (got {repr(state)[:_SHOWN]}). Give one "
             "that was saved, or null."
         ) from error
-
-
-# ---- Ending a task that may not want to end ----
-
-
-GRACE_SECONDS = 0.1
-"""Time that a cancelled task has to clean up before it is left behind."""
-_LEFT_BEHIND: set[asyncio.Task[Any]] = set()
-"""Tasks that were cancelled and go on; asyncio itself keeps weak references only."""
-
-_AT_ONCE = 32
-
-
-async def end_task(task: asyncio.Task[Any]) -> None:
-    """Cancels a task and waits for its end; one that swallows that is left behind."""
-    _LEFT_BEHIND.add(task)
-    task.add_done_callback(_forget)
-    task.cancel()
-    await asyncio.wait({task}, timeout=GRACE_SECONDS)
-
-
-def _forget(task: asyncio.Task[Any]) -> None:
-    _LEFT_BEHIND.discard(task)
-    if not task.cancelled():
-        task.exception()  # retrieved, so that asyncio does not complain of it
-
-
-async def let_others_run(number: int) -> None:
-    """Lets other tasks run after every 32nd piece of a stream.
-
-    A stream that never waits could otherwise neither be cancelled nor be late.
-    """
-    if number % _AT_ONCE == 0:
-        await asyncio.sleep(0)
-
-
-# ---- JSON merge patches (RFC 7396): how a change of state is written down ----
-
-
-def merge_patch(target: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
-    """`target` changed by `patch`: a null removes a key, an object merges, all else replaces."""
-    result = dict(target)
-    for key, value in patch.items():
-        if value is None:
-            result.pop(key, None)
-        elif isinstance(value, Mapping):
-            old = result.get(key)
-            empty: Mapping[str, Any] = {}
-            base = cast("Mapping[str, Any]", old) if isinstance(old, Mapping) else empty
-            result[key] = merge_patch(base, cast("Mapping[str, Any]", value))
-        else:
-            result[key] = value
-    return result
-
-
-def diff_patch(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
-    """The smallest patch for which `merge_patch(before, patch) == after`.
-
-    Nulls cannot be values in a merge patch: `after` must hold none outside lists.
-    """
-    patch: dict[str, Any] = {key: None for key in before if key not in after}
-    for key, value in after.items():
-        if key in before and _same(before[key], value):
-            continue
-        old = before.get(key)
-        if isinstance(value, Mapping) and isinstance(old, Mapping):
-            patch[key] = diff_patch(
-                cast("Mapping[str, Any]", old), cast("Mapping[str, Any]", value)
-            )
-        else:
-            patch[key] = value
-    return patch
-
-
-def _same(left: Any, right: Any) -> bool:
-    """Equal as JSON: unlike in Python, true is not 1."""
-    if type(left) is type(right) and isinstance(left, str | int):
-        return left == right
-    return left is right or json.dumps(left, sort_keys=True) == json.dumps(right, sort_keys=True)

@@ -15,6 +15,8 @@ Secrets are replaced before anything is written. The format is described in
 `docs/log-format.md`.
 """
 
+from coag._util.files import replace_file
+from coag._util.locks import try_lock
 from coag.schema import REDACTED, Redactor
 
 from .anchors import (
@@ -26,7 +28,6 @@ from .anchors import (
     statement_of,
     witness_problems,
 )
-from .files import replace_file, try_lock
 from .folder import (
     RunFolder,
     asked_in,

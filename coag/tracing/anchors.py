@@ -19,10 +19,12 @@ from typing import TYPE_CHECKING, Any, cast
 
 from pydantic import ValidationError
 
+from coag._util.files import flush_to_disk, private, replace_file
+from coag._util.locks import try_lock
 from coag.errors import ConfigurationError, TraceError
 from coag.schema import Value
 
-from .files import private, regular, replace_file, try_lock
+from .files import regular
 from .lines import canonical, file_hash, info_fields, seal_of
 
 if TYPE_CHECKING:
@@ -315,8 +317,7 @@ class Witness:
                     fields = one.model_dump(mode="json")
                     before = _line_hash(before, fields)
                     file.write(canonical({**fields, "hash": before}) + b"\n")
-                file.flush()
-                os.fsync(file.fileno())
+                flush_to_disk(file)
         except OSError as error:
             raise TraceError(self.path, f"cannot be written to: {error.strerror}") from error
         return said

@@ -1,4 +1,4 @@
-"""Files of a run: private, regular, replaced as a whole, written line by line."""
+"""Files of a run: only regular ones are read, and a trace is written line by line."""
 
 from __future__ import annotations
 
@@ -11,21 +11,14 @@ from collections.abc import Iterator
 from hashlib import sha256
 from io import FileIO
 from pathlib import Path
-from tempfile import NamedTemporaryFile
-from typing import IO, BinaryIO
+from typing import BinaryIO
 
+from coag._util.files import private
+from coag._util.locks import try_lock
 from coag.errors import TraceError
 
-# ---- Files and folders that nobody but their owner reads: a run holds what was said and done ----
-
-
 FOLDER = 0o700
-"""The mode of a run's folder, where the system has modes."""
-
-
-def private(path: str, flags: int) -> int:
-    """Opens a file; one that is made now is its owner's alone. For `open(..., opener=private)`."""
-    return os.open(path, flags, 0o600)
+"""The mode of a run's folder, where the system has modes: a run holds what was said and done."""
 
 
 # ---- Reading only what is a file: nothing that would be waited for, or that never ends ----
@@ -84,61 +77,8 @@ class SameFile:
         return now != self._known
 
 
-# ---- Files that several processes may want, and files that are written whole or not at all ----
-
-
-def replace_file(output: Path, text: str) -> int:
-    """Bytes written; the file takes the place of an older one in one step.
-
-    It is its owner's alone, as the logs are.
-
-    Raises:
-        OSError: It cannot be written; an older one is as it was.
-    """
-    data = text.encode("utf-8", "replace")
-    with NamedTemporaryFile(
-        dir=output.parent, prefix=f".{output.name}.", delete=False
-    ) as temporary:
-        path = Path(temporary.name)
-        try:
-            temporary.write(data)
-            temporary.close()
-            os.replace(path, output)
-        except OSError:
-            path.unlink(missing_ok=True)
-            raise
-    return len(data)
-
-
-if sys.platform == "win32":  # pragma: no cover - the branch of another system
-    import msvcrt
-
-    def try_lock(lock: IO[bytes]) -> bool:
-        """Takes an open file for this process, until it is closed; False if another has it."""
-        lock.seek(0)
-        try:
-            msvcrt.locking(lock.fileno(), msvcrt.LK_NBLCK, 1)
-        except OSError:
-            return False
-        return True
-
-else:
-    import fcntl
-
-    def try_lock(lock: IO[bytes]) -> bool:
-        """Takes an open file for this process, until it is closed; False if another has it."""
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-        return True
-
-
 # ---- The file under a trace: lines are appended whole or not at all, by one writer at a time ----
 
-
-if sys.platform != "win32":
-    import fcntl
 
 _BLOCK = 1 << 16
 
@@ -158,7 +98,10 @@ class LineFile:
         except OSError as error:
             raise TraceError(path, f"cannot be opened for writing: {_reason(error)}") from error
         try:
-            self._lock()
+            # A lock of Windows would keep readers out as well.
+            if sys.platform != "win32" and not try_lock(self._file):
+                problem = "another writer holds it: the run still goes on. Stop that one first."
+                raise TraceError(path, problem)
             self._regular = stat.S_ISREG(os.fstat(self._file.fileno()).st_mode)
         except BaseException:
             self._file.close()
@@ -246,15 +189,6 @@ class LineFile:
     def close(self) -> None:
         """Lets go of the file."""
         self._file.close()
-
-    def _lock(self) -> None:
-        if sys.platform == "win32":
-            return
-        try:
-            fcntl.flock(self._file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            problem = "another writer holds it: the run still goes on. Stop that one first."
-            raise TraceError(self._path, problem) from None
 
 
 def backwards(file: FileIO, size: int) -> Iterator[bytes]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,6 +12,7 @@ from typing import Any, Self
 from pydantic import BaseModel, ValidationError
 from pydantic_core import from_json, to_json
 
+from coag._util.files import replace_file
 from coag.errors import ConfigurationError, TraceError, UnknownNameError
 from coag.schema import (
     TRACE_VERSION,
@@ -27,7 +27,7 @@ from coag.schema import (
 )
 
 from .anchors import check_environment, seal_by_environment
-from .files import FOLDER, private, regular
+from .files import FOLDER, regular
 from .lines import (
     FIXED,
     closing_hash,
@@ -190,11 +190,8 @@ class RunFolder:
 
     def _write(self, fields: dict[str, Any]) -> None:
         text = to_json(fields, indent=2).decode()
-        draft = self.info_path.with_suffix(".json.tmp")
         try:
-            with open(draft, "w", encoding="utf-8", opener=private) as file:
-                file.write(text + "\n")
-            os.replace(draft, self.info_path)
+            replace_file(self.info_path, text + "\n", durable=False)
         except OSError as error:
             raise TraceError(self.info_path, f"cannot be written: {_reason(error)}") from error
 

@@ -9,6 +9,7 @@ from typing import Any, Protocol, cast
 
 from pydantic_core import from_json, to_json
 
+from coag._util.files import private
 from coag.errors import TraceError
 from coag.schema import (
     PHASES,
@@ -25,7 +26,7 @@ from coag.schema import (
     TraceRecord,
 )
 
-from .files import FOLDER, private
+from .files import FOLDER
 
 _OUTCOMES = (
     RetrievalOutcome

@@ -16,11 +16,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
+from coag._util.json_schemas import value_fault
 from coag.awareness import AwarenessState
 from coag.awareness.perception import Domain, RulePerception
 from coag.compat import mend_arguments
 from coag.context import wrap_as_data
-from coag.cycle import value_fault
 from coag.models import calls_in_text, parse_answer
 from coag.schema import Redactor, Trust, cleaned, escaped_json, one_line, visible, well_formed
 

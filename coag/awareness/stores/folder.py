@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import re
-import sys
-import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
+from coag._util.files import flush_to_disk, remove_drafts, replace_file
+from coag._util.locks import LockHeldError, lock_file
 from coag.awareness.state import AwarenessState
 from coag.schema import content_id
-from coag.tracing import try_lock
 
 from .protocol import (
     KEPT,
@@ -33,9 +31,6 @@ from .protocol import (
 
 
 _LOCK = "last.lock"
-_NEW = ".new"
-_PAUSE = 0.002
-"""Seconds between two looks at a lock."""
 
 
 class Numbers:
@@ -56,8 +51,7 @@ class Numbers:
         self._file.seek(0)
         self._file.truncate()
         self._file.write(str(version).encode())
-        self._file.flush()
-        os.fsync(self._file.fileno())
+        flush_to_disk(self._file)
 
 
 @contextmanager
@@ -68,38 +62,15 @@ def alone_in(folder: Path) -> Generator[Numbers]:
         StateStoreError: Another one holds on to it, or the folder cannot be written.
     """
     with file_errors("saved", folder):
-        folder.mkdir(parents=True, exist_ok=True)
-        lock = (folder / _LOCK).open("a+b")
+        try:
+            lock = lock_file(folder / _LOCK, PATIENCE)
+        except LockHeldError as error:
+            raise StateStoreError(
+                f"Another process has been writing in {str(folder)!r} for {PATIENCE:g} s; "
+                "nothing was changed. Try again when it is done."
+            ) from error
     with lock:
-        deadline = time.monotonic() + PATIENCE
-        while not try_lock(lock):
-            if time.monotonic() > deadline:
-                raise StateStoreError(
-                    f"Another process has been writing in {str(folder)!r} for {PATIENCE:g} s; "
-                    "nothing was changed. Try again when it is done."
-                )
-            time.sleep(_PAUSE)
         yield Numbers(lock)
-
-
-def write_whole(path: Path, text: str) -> None:
-    """Puts a file in its place in one step, and only when it is on the disk.
-
-    Raises:
-        OSError: It cannot be written; nothing is in its place then.
-    """
-    beside = path.with_name(_NEW)
-    with beside.open("w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    beside.replace(path)
-    _sync_folder(path.parent)
-
-
-def remove_unfinished(folder: Path) -> None:
-    """Removes what a killed writer left; to be done alone in the folder."""
-    (folder / _NEW).unlink(missing_ok=True)
 
 
 @contextmanager
@@ -116,17 +87,6 @@ def file_errors(done: str, folder: Path) -> Generator[None]:
             f"States cannot be {done} in {str(folder)!r}: {error}. See to the folder and its "
             "rights, then try again."
         ) from error
-
-
-def _sync_folder(folder: Path) -> None:
-    """Makes the file's new name survive, as its content does; Windows keeps no handle to one."""
-    if sys.platform == "win32":  # pragma: no cover - the branch of another system
-        return
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 # ---- States as a folder of JSON files, one a version, which a person can read and copy ----
@@ -218,7 +178,7 @@ class FolderStateStore:
             current = versions[-1] if versions else 0
             check_expected(key, expected, current)
             version = max(current, numbers.last) + 1
-            write_whole(_file(folder, version), text)
+            replace_file(_file(folder, version), text)
             for old in versions[: max(0, len(versions) + 1 - self._keep)]:
                 _file(folder, old).unlink(missing_ok=True)
         return version
@@ -232,7 +192,7 @@ class FolderStateStore:
                 numbers.last = versions[-1]
             for version in versions:  # the newest last: cut short, no older one becomes current
                 _file(folder, version).unlink(missing_ok=True)
-            remove_unfinished(folder)
+            remove_drafts(folder)
         return bool(versions)
 
 

@@ -6,12 +6,12 @@ their ids and never repeats what they say, so that what is forgotten is forgotte
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from typing import Any, Literal, cast
 
 from pydantic import Field, ValidationError
 
+from coag._util.files import flush_to_disk, private
 from coag.errors import RecordStoreError
 from coag.schema import Moment, SystemClock, Value
 
@@ -62,10 +62,9 @@ def note(
     )
     path = place.folder / LOG_FILE
     try:
-        with open(path, "ab", opener=_owners) as file:
+        with open(path, "ab", opener=private) as file:
             file.write((done.model_dump_json() + "\n").encode())
-            file.flush()
-            os.fsync(file.fileno())
+            flush_to_disk(file)
     except OSError as error:
         raise RecordStoreError(
             f"It is done, but could not be noted in {str(path)!r}: {error.strerror or error}."
@@ -114,7 +113,3 @@ def _ids(done: Done, detail: str) -> list[str]:
     told = done.details.get(detail)
     names = cast("list[Any]", told) if isinstance(told, list) else []
     return [one for one in names if isinstance(one, str)]
-
-
-def _owners(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)

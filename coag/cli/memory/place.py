@@ -6,7 +6,6 @@ import asyncio
 import json
 import sys
 import time
-import unicodedata
 from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
@@ -19,6 +18,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
+from coag._util.text import clip, in_a_line
+from coag._util.text import visible as unseen_escaped
 from coag.errors import ConfigurationError, EmbedderMismatchError
 from coag.schema import MemoryKind, RecalledRecord, Record
 from coag.store import (
@@ -41,23 +42,17 @@ from coag.store import (
 # ---- Texts of records for a terminal: what does not show is written out ----
 
 
-_JOINERS = "\u200c\u200d"
-"""Invisible, and part of how Persian and emoji are written."""
-_UNSHOWN = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
 DIM = "bright_black"
 
 
 def visible(text: str) -> str:
     """A foreign text in which no character steers a terminal, turns the writing or hides."""
-    if text.isprintable():
-        return text
-    return "".join(map(_shown, text))
+    return unseen_escaped(text, joined=True)
 
 
 def line(text: str, limit: int = 300) -> str:
     """The beginning of a foreign text on one line."""
-    whole = " ".join(visible(text).split())
-    return whole if len(whole) <= limit else f"{whole[:limit]} [… {len(whole) - limit} more]"
+    return clip(in_a_line(visible(text)), limit)
 
 
 def day(moment: datetime) -> str:
@@ -78,13 +73,6 @@ def screen(*, errors: bool = False) -> Console:
 def cell(text: str, style: str = "", limit: int = 300) -> Text:
     """One cell of a table, cut by the table where it is too long."""
     return Text(line(text, limit), style=style, no_wrap=True, overflow="ellipsis")
-
-
-def _shown(sign: str) -> str:
-    if sign in "\n\t" or sign in _JOINERS:
-        return sign
-    hidden = unicodedata.category(sign) in _UNSHOWN or 0xE0100 <= ord(sign) <= 0xE01EF
-    return f"<U+{ord(sign):04X}>" if hidden else sign
 
 
 # ---- Where a memory is, and how it is opened for a command ----

@@ -8,12 +8,9 @@ from functools import lru_cache
 
 from markupsafe import Markup, escape
 
-_UNSEEN = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # control characters, all but tab and newline
-    "\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
-    "\ud800-\udfff"  # halves of characters: no file can hold them
-    "\U000e0000-\U000e007f]"  # tags: text that nobody sees and models read
-)
+from coag._util.text import UNSEEN
+
+_UNSEEN = re.compile(f"[{UNSEEN}]")
 _CONTROLS = (
     *("NUL", "SOH", "STX", "ETX", "EOT", "ENQ", "ACK", "BEL"),
     *("BS", "TAB", "LF", "VT", "FF", "CR", "SO", "SI"),

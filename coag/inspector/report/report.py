@@ -8,6 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, cast
 
+from coag._util.files import replace_file
 from coag.errors import ConfigurationError
 from coag.inspector.drawing import belief_svgs, cost_svg, course_svg, goals_svg, why_svg
 from coag.inspector.pages import Pages, Place, ReportAddresses, Target, report_page
@@ -38,7 +39,7 @@ from coag.inspector.views import (
 )
 from coag.proof import Domain
 from coag.schema import Percept, one_line
-from coag.tracing import RunFolder, replace_file
+from coag.tracing import RunFolder
 
 # ---- Texts that prompts repeat, written once ----
 

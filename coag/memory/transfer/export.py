@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
 
+from coag._util.files import AtomicFile
 from coag.errors import RecordStoreError
 from coag.schema import Clock, MemoryKind, SystemClock
 from coag.store import ChromaStore, InMemoryStore, RecordStore
@@ -92,39 +91,30 @@ async def export_records(
         RecordStoreError: If the store cannot be reached or the file cannot be written.
         ValueError: If no scope or no kind is named.
     """
-    beside = file.with_name(f".{file.name}.new")
     header, count = header_of(store, clock), 0
     try:
-        with await asyncio.to_thread(_opened, beside) as out:
-            out.write(header.line().encode())
-            async for lines in export_lines(store, scopes=scopes, kinds=kinds):
-                await asyncio.to_thread(out.writelines, [line.encode() for line in lines])
-                count += len(lines)
-                if progress is not None:
-                    progress(count)
-            out.seek(0)
-            out.write(header.model_copy(update={"records": count}).line().encode())
-            size = await asyncio.to_thread(_kept, out)
-        beside.replace(file)
+        draft = await asyncio.to_thread(AtomicFile, file)
     except OSError as error:
-        raise RecordStoreError(
-            f"The export {str(file)!r} cannot be written: {error.strerror or error}."
-        ) from error
+        raise _unwritten(file, error) from error
+    out = draft.draft
+    try:
+        out.write(header.line().encode())
+        async for lines in export_lines(store, scopes=scopes, kinds=kinds):
+            await asyncio.to_thread(out.writelines, [line.encode() for line in lines])
+            count += len(lines)
+            if progress is not None:
+                progress(count)
+        out.seek(0)
+        out.write(header.model_copy(update={"records": count}).line().encode())
+        size = await asyncio.to_thread(draft.commit)
+    except OSError as error:
+        raise _unwritten(file, error) from error
     finally:
-        beside.unlink(missing_ok=True)
+        draft.discard()
     return Exported(records=count, size=size)
 
 
-def _opened(path: Path) -> BinaryIO:
-    return open(path, "wb", opener=_owners)
-
-
-def _owners(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)
-
-
-def _kept(out: BinaryIO) -> int:
-    """Sees that it is on the disk, and says how long it is."""
-    out.flush()
-    os.fsync(out.fileno())
-    return os.fstat(out.fileno()).st_size
+def _unwritten(file: Path, error: OSError) -> RecordStoreError:
+    return RecordStoreError(
+        f"The export {str(file)!r} cannot be written: {error.strerror or error}."
+    )

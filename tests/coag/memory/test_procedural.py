@@ -362,16 +362,6 @@ def test_folder_that_cannot_be_written_is_reported_and_nothing_is_changed(tmp_pa
     assert blocked.pin() == memory.pin()
 
 
-def test_file_that_cannot_be_replaced_is_reported_and_nothing_is_changed(tmp_path: Path) -> None:
-    path = tmp_path / "p.json"
-    memory = memory_of(path)
-    (tmp_path / ".p.json.new").mkdir()
-
-    with pytest.raises(RecordStoreError, match="cannot be saved"):
-        add(memory, "Look left.")
-    assert memory.pin() == {"check": 1, "greeting": 1}
-
-
 def test_file_that_somebody_keeps_locked_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

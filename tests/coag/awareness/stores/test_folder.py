@@ -34,7 +34,7 @@ async def test_what_a_killed_writer_left_unfinished_is_not_seen_and_goes_with_th
 ) -> None:
     store = FolderStateStore(tmp_path)
     await store.save("alice", STATE)
-    unfinished = files(tmp_path)[0].with_name(".new")
+    unfinished = files(tmp_path)[0].with_name(".000000000002.json.x.new")
     unfinished.write_text('{"domain": "half')
     loaded = await store.load("alice")
     assert loaded is not None

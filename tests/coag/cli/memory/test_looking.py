@@ -175,9 +175,7 @@ def test_what_hides_in_a_text_is_made_visible(say: Say, ids: Ids) -> None:
     for words in (["ls"], ["show", name], ["history", name], ["search", "look here at once"]):
         out = say("memory", *words).out
         assert not {"\x1b", "\u202e", "\x07", "\U000e0041"} & set(out)
-    assert (
-        "Look<U+001B>[2J here<U+202E> at <U+E0041>once<U+0007>" in say("memory", "show", name).out
-    )
+    assert r"Look\x1b[2J here\u202e at \U000e0041once\x07" in say("memory", "show", name).out
     out = say("memory", "show", name, "--json").out
     assert "\x1b" not in out
     assert "\\u001b" in out

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError
 
-from coag.cycle import schema_fault, value_fault
+from coag._util.json_schemas import schema_fault, value_fault
 
 PATTERNS = [
     *("^a", "b$", "a|b", "(a|b){2}c?", "x{2,}", r"\Aab\Z", r"^\d{4}-\d{2}-\d{2}$", "[[a&&b]+"),

@@ -1,4 +1,4 @@
-"""JSON merge patches."""
+"""Differences of JSON values, and merge patches."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coag.schema import diff_patch, merge_patch
+from coag._util.json_diff import ABSENT, diff_patch, differences, first_difference, merge_patch
 
 KEYS = st.sampled_from(["a", "b", "c"])
 LEAVES: st.SearchStrategy[Any] = (
@@ -83,3 +83,38 @@ def test_merging_follows_the_examples_of_the_standard(
     target: dict[str, Any], patch: dict[str, Any], result: dict[str, Any]
 ) -> None:
     assert merge_patch(target, patch) == result
+
+
+@given(before=VALUES, after=VALUES)
+def test_two_values_differ_where_their_json_does(before: Any, after: Any) -> None:
+    found = list(differences(before, after))
+    assert (found == []) == (_numbers(before) == _numbers(after))
+    assert first_difference(before, after) == (found[0] if found else None)
+
+
+def _numbers(value: Any) -> str:
+    """As JSON, where 1.0 is 1."""
+    return written(value).replace("1.0", "1").replace("0.0", "0")
+
+
+def test_a_difference_names_the_deepest_place() -> None:
+    before = {"a": [{"b": 1}, 2], "c": None, "d": 1}
+    after = {"a": [{"b": True}, 2, 3], "d": 1, "e": 0}
+    assert [(one.path, one.before, one.after) for one in differences(before, after)] == [
+        ("a[0].b", 1, True),
+        ("a[2]", ABSENT, 3),
+        ("c", None, ABSENT),
+        ("e", ABSENT, 0),
+    ]
+    assert [one.path for one in differences(before, after, in_lists=False)] == ["a", "c", "e"]
+    assert [one.path for one in differences({"a": {"b": 1}}, {"a": {"b": 2}}, depth=1)] == ["a"]
+
+
+def test_a_difference_is_shown_from_just_before_its_place_and_hides_nothing() -> None:
+    found = first_difference("x" * 1_000 + "old\u202e", "x" * 1_000 + "new" + "y" * 1_000)
+    assert found is not None
+    old, new = found.shown()
+    assert old == '…"' + "x" * 60 + 'old\\u202e"'
+    assert new.startswith('…"' + "x" * 60 + "newyyy")
+    assert len(new) < 330
+    assert first_difference({}, {"a": 1}).shown() == ("nothing", "1")  # pyright: ignore[reportOptionalMemberAccess] - it differs

@@ -12,10 +12,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping
-from functools import cache
-from typing import Any, cast
-
-from .trace_records import ENTRY
+from typing import Any, Self, cast
 
 REDACTED = "[redacted]"
 """What stands in a log in the place of a secret."""
@@ -260,7 +257,7 @@ _SHORTEST = 8
 """Shorter values of secret-looking variables are taken for words, not for secrets."""
 
 
-class Redactor:
+class SecretRedactor:
     """Replaces secrets in JSON: known values, things that look like keys, fields named so.
 
     Args:
@@ -279,7 +276,7 @@ class Redactor:
         self._written = tuple({_in_json(form) for form in forms})
 
     @classmethod
-    def from_environment(cls, environment: Mapping[str, str] | None = None) -> Redactor:
+    def from_environment(cls, environment: Mapping[str, str] | None = None) -> Self:
         """A redactor of the values of all environment variables named like secrets.
 
         Args:
@@ -306,8 +303,6 @@ class Redactor:
 
     def clean_text(self, text: str) -> str:
         """A plain text without the secrets in it."""
-        if text in _vocabulary():
-            return text
         for value in self._values:
             text = text.replace(value, REDACTED)
         return without_secrets(text)
@@ -364,28 +359,3 @@ def _written_forms(text: str) -> set[str]:
     ascii_only = json.dumps(text)[1:-1]
     escaped = re.sub(r"\\u[0-9a-f]{4}", lambda found: r"\u" + found[0][2:].upper(), ascii_only)
     return {_in_json(text), ascii_only, escaped}
-
-
-@cache
-def _vocabulary() -> frozenset[str]:
-    """The format's own words: field names, tags and enumerations.
-
-    They are never replaced where they stand alone, even if someone's password is one of them:
-    the trace would become unreadable.
-    """
-    return frozenset(_words(ENTRY.json_schema()))
-
-
-def _words(schema: Any) -> Iterable[str]:
-    if isinstance(schema, list):
-        for item in cast("list[Any]", schema):
-            yield from _words(item)
-    if not isinstance(schema, dict):
-        return
-    node = cast("dict[str, Any]", schema)
-    yield from node.get("properties", {})
-    yield from (word for word in node.get("enum", ()) if isinstance(word, str))
-    if isinstance(node.get("const"), str):
-        yield node["const"]
-    for item in node.values():
-        yield from _words(item)

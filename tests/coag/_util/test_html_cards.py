@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kits.hostile import FORBIDDEN, HARM
 
-from coag.schema import HtmlTable, html_card, html_text, visible
+from coag._util.html_cards import HtmlTable, html_card, html_text
+from coag._util.text import visible
 
 _TAGS = {"div", "strong", "table", "thead", "tbody", "tr", "th", "td"}
 
@@ -61,12 +62,6 @@ def test_hostile_text_is_bounded_and_its_controls_are_written_out(text: str) -> 
     assert len(page) < 20_000
     assert not FORBIDDEN & set(page)
     page.encode("utf-8")
-
-
-def test_what_steers_is_seen_as_its_number() -> None:
-    assert visible("a\x1b[2J\u202eb\u200b\ufeff") == "a\\x1b[2J\\u202eb\\u200b\\ufeff"
-    assert visible("abcdef", 4) == "abcd [… 2 more]"
-    assert visible("line\nnext\ttab") == "line\nnext\ttab"
 
 
 def test_values_are_shown_by_their_kind() -> None:

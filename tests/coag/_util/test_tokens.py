@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from coag.schema import cut_to_tokens, estimate_tokens
+from coag._util.text import cut_to_tokens, estimate_tokens
 
 ROOM_FOR_A_NOTE = 10
 """Tokens; no note of what was cut is longer."""

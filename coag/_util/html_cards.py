@@ -1,0 +1,98 @@
+"""Showing foreign text in a notebook: small tables of HTML in which nothing can act.
+
+There is no script, no class and no address in them, so that they look the same wherever they are
+put; colours are the page's own, so that they can be read in dark and light.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from html import escape
+
+from .text import visible
+
+CELL = 200
+"""Characters that are shown of a text, where no other number is given."""
+ROWS = 20
+"""Rows that are shown of a table."""
+
+_FACTS = 40
+
+_BOX = "border:1px solid rgba(128,128,128,.4);border-radius:6px;padding:.6em .9em;max-width:64em;"
+_WORDS = "overflow-wrap:anywhere;white-space:normal;"
+_PLACE = "text-align:left;vertical-align:top;padding:.15em 1em .15em 0;"
+_CELL = f"{_PLACE}{_WORDS}min-width:12em;"
+_SHORT = f"{_PLACE}white-space:nowrap;"
+_NARROW = 28
+"""Characters of a text that is never broken."""
+_QUIET = "opacity:.75;"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HtmlTable:
+    """A table; what stands in it is any value, and shown as text."""
+
+    columns: tuple[str, ...]
+    rows: Sequence[Sequence[object]]
+    total: int | None = None
+    """How many rows there are, where not all are given."""
+
+
+def html_text(value: object, limit: int = CELL) -> str:
+    """A value as text within HTML; nothing for None."""
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    return escape(visible(value if isinstance(value, str) else str(value), limit))
+
+
+def html_card(
+    title: str,
+    *,
+    facts: Iterable[tuple[str, object]] = (),
+    lines: Iterable[str] = (),
+    table: HtmlTable | None = None,
+) -> str:
+    """A small box of HTML.
+
+    Args:
+        title: What is shown, in a few words.
+        facts: Names with values; those of None are left out.
+        lines: Sentences below them; of many the first ones.
+        table: Below those.
+    """
+    parts = [f'<div style="{_BOX}"><strong>{html_text(title)}</strong>']
+    shown = [(name, value) for name, value in facts if value is not None][:_FACTS]
+    if shown:
+        cells = "".join(f"<tr>{_cell(name, _QUIET)}{_cell(value)}</tr>" for name, value in shown)
+        parts.append(f'<table style="border:0;margin:.4em 0">{cells}</table>')
+    parts += _sentences(lines)
+    if table is not None and table.rows:
+        parts.append(_table(table))
+    return "".join([*parts, "</div>"])
+
+
+def _sentences(lines: Iterable[str]) -> Iterable[str]:
+    shown = list(lines)
+    for line in shown[:ROWS]:
+        yield f'<div style="{_WORDS}margin:.3em 0">{html_text(line, 600)}</div>'
+    if len(shown) > ROWS:
+        yield f'<div style="{_QUIET}">and {len(shown) - ROWS:,} more</div>'
+
+
+def _table(table: HtmlTable) -> str:
+    head = "".join(_cell(name, element="th") for name in table.columns)
+    body = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in table.rows[:ROWS])
+    total = len(table.rows) if table.total is None else table.total
+    left = total - min(len(table.rows), ROWS)
+    more = f'<div style="{_QUIET}">and {left:,} more</div>' if left > 0 else ""
+    frame = '<table style="border:0;margin:.5em 0;border-collapse:collapse">'
+    return f"{frame}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
+
+
+def _cell(value: object, style: str = "", element: str = "td") -> str:
+    text = html_text(value)
+    place = _SHORT if len(text) <= _NARROW else _CELL
+    return f'<{element} style="{place}{style}">{text}</{element}>'
