@@ -13,8 +13,7 @@ from rich.text import Text
 
 from coag.agent import load_factory, rebuild
 from coag.errors import ConfigurationError, TraceError
-from coag.proof import Examination, Remark, examine
-from coag.proof.verifying import folded
+from coag.proof import Examination, Remark, examine, folded
 from coag.schema import one_line
 from coag.tracing import Rebuild, RunFolder, Witness, list_runs, read_run
 

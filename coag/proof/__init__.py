@@ -16,6 +16,7 @@ from .diagnosing import (
     diagnoses,
 )
 from .explaining import Considered, Explanation, ProcedureUsed, why
+from .findings import Examination, Remark, Rule, Violation, folded
 from .forking import (
     Boundary,
     Changes,
@@ -28,7 +29,7 @@ from .forking import (
     fork,
 )
 from .replaying import AgentBuilder, Divergence, ReplayReport, replay
-from .verifying import Examination, Remark, Rule, TraceSource, Violation, examine, verify
+from .verify import TraceSource, examine, verify
 
 __all__ = [
     "diagnose",
@@ -41,6 +42,7 @@ __all__ = [
     "Cause",
     "verify",
     "examine",
+    "folded",
     "TraceSource",
     "Examination",
     "Violation",

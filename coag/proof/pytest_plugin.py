@@ -19,8 +19,10 @@ from pathlib import Path
 import pytest
 
 from coag.errors import TraceError
-from coag.proof.verifying import examine, folded
 from coag.tracing import RunFolder
+
+from .findings import folded
+from .verify import examine
 
 MARKER = "broken_trace"
 

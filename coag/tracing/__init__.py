@@ -22,6 +22,7 @@ from coag.schema import REDACTED, Redactor
 from .anchors import (
     Statement,
     Witness,
+    Witnessed,
     new_key,
     seal_problems,
     sign_run,
@@ -121,6 +122,7 @@ __all__ = [
     "seal_problems",
     "new_key",
     "Witness",
+    "Witnessed",
     "witness_problems",
     "Statement",
     "statement_of",

@@ -17,8 +17,7 @@ from pydantic import ValidationError
 
 from coag.errors import CoagError, TraceError
 from coag.inspector.views import Finding, FindingSort
-from coag.proof import Cause, Diagnosis, Domain, Rule, Violation, diagnoses, examine
-from coag.proof.verifying import folded
+from coag.proof import Cause, Diagnosis, Domain, Rule, Violation, diagnoses, examine, folded
 from coag.schema import Entry, Intent, ModelCall, Phase, Receipt, TraceRecord
 from coag.tracing import RunFolder, TraceIndex, read_run, read_trace
 

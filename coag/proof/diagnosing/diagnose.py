@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from coag.proof.verifying import TraceSource
+from coag.proof.verify import TraceSource
 from coag.schema import (
     UNPARSED,
     Entry,

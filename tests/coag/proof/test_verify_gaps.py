@@ -130,7 +130,7 @@ def test_a_cycle_that_is_missing_is_told_as_that_and_the_next_ones_are_checked(
     forge(run, bodies)
     found = verify(run)
     told = next(violation for violation in found if violation.rule is Rule.PHASE)
-    assert "proposal of cycle 3 stands where retrieval of cycle 2 must come next" in told.text
+    assert "proposal of cycle 3 is recorded where retrieval of cycle 2 must come next" in told.text
     assert (Rule.RECEIPT, receipt["cycle"]) in {
         (violation.rule, violation.cycle) for violation in found
     }

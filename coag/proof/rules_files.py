@@ -1,4 +1,4 @@
-"""Whether a run is as it was written: seals, anchors and pages."""
+"""Whether the files of a run are as they were written: seals, anchors and pages."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import json
 import os
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
 from pydantic_core import from_json
 
 from coag.errors import TraceError
-from coag.schema import Receipt, ReceiptStatus, TraceRecord
+from coag.schema import TRACE_VERSION, Receipt, ReceiptStatus, TraceRecord
 from coag.tracing import (
     PhasePages,
     PlainPages,
@@ -21,6 +21,7 @@ from coag.tracing import (
     RunInfo,
     TraceLine,
     Witness,
+    Witnessed,
     closing_hash,
     file_hash,
     info_fields,
@@ -29,135 +30,128 @@ from coag.tracing import (
     witness_problems,
 )
 
-from .book import Book, Rule, shown
+from .findings import Checker, Findings, Rule, shown
 
 # ---- Whether a run's files are those that were sealed ----
 
 
-_UNSEALED = "run.json and the pages are not sealed in this run: an older version of coag wrote it."
+@dataclass(slots=True)
+class ReadTrace:
+    """What was read of a trace file, as far as seals need it."""
+
+    records: int = 0
+    head: str = ""
+    version: int = TRACE_VERSION
+    bound: bool = False
+    """True if the first line follows from `run.json`."""
+    whole: bool = True
+    """False if it ends in what is no whole line."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Anchors:
-    """What a run is held against that does not lie in its folder."""
+    """What a run is compared with that is not in its folder."""
 
     head: str | None = None
     key: str | Path | None = None
     witness: Path | None = None
+    _entries: list[Witnessed] = field(default_factory=list[Witnessed])
+    _heads: dict[int, str] = field(default_factory=lambda: {0: ""})
+    """Hashes of the lines that a witness saw as the last, by the number of records."""
+
+    def read_witness(self, run: str) -> None:
+        """Reads what was witnessed of the run.
+
+        Raises:
+            TraceError: The witness file cannot be read, or is none.
+        """
+        if self.witness is not None:
+            self._entries = [one for one in Witness(self.witness).entries() if one.run == run]
+
+    def see(self, records: int, head: str) -> None:
+        """So many records end with this hash."""
+        if any(one.records == records for one in self._entries):
+            self._heads[records] = head
+
+    def witness_problems(self, run: Path) -> tuple[list[str], list[str]]:
+        """Violations and remarks by what was witnessed."""
+        if self.witness is None:
+            return [], []
+        if not self._entries:
+            return [f"The run {run.name!r} is not witnessed: the file has no entry of it."], []
+        return witness_problems(run, self._entries, self._heads)
 
 
-@dataclass(slots=True)
-class Told:
-    """What was read of a trace, as far as seals need it."""
-
-    records: int
-    head: str
-    bound: bool
-    """Whether its first line follows from `run.json`."""
-    chained: bool
-    """Whether all its lines are of the version that has hashes."""
-
-
-def check_info(folder: RunFolder, info: RunInfo, told: Told, book: Book) -> None:
-    """Holds `run.json` against what was sealed when the run began and ended."""
+def check_info(folder: RunFolder, info: RunInfo, read: ReadTrace) -> Findings:
+    """Compares `run.json` with what was sealed when the run began and ended."""
     for path in (folder.info_path, folder.trace_path, folder.remembered_path):
         if path.is_symlink():
-            book.violate(Rule.SEAL, f"{path.name} is a link to somewhere else.")
+            yield Rule.SEAL, f"{path.name} is a link to somewhere else."
     if repeated := _repeated(folder.info_path):
-        book.violate(Rule.SEAL, f"run.json has the field {shown(repeated)} more than once.")
+        yield Rule.SEAL, f"run.json has the field {shown(repeated)} more than once."
     seal = info.seal
     if seal is None or not seal.closing:
-        _check_unclosed(info, told, book)
+        yield from _check_unclosed(info, read)
         return
     if not _ends_whole(folder.trace_path):
-        book.violate(Rule.SEAL, "The trace does not end with a newline, as a sealed one does.")
+        yield Rule.SEAL, "The trace does not end with a newline, as a sealed one does."
     try:
         remembered = file_hash(folder.remembered_path)
     except OSError as error:
-        book.violate(Rule.SEAL, f"remembered.jsonl cannot be read: {error.strerror}.")
+        yield Rule.SEAL, f"remembered.jsonl cannot be read: {error.strerror}."
         return
     fields = info_fields(folder.info_path) or {}
     if closing_hash(fields, seal.records, seal.hash, remembered) != seal.closing:
-        book.violate(
+        yield (
             Rule.SEAL,
             "What was sealed at the run's end has changed: what run.json says (agent, model, "
             "seed, settings, times, result), its seal, or remembered.jsonl.",
         )
 
 
-def _check_unclosed(info: RunInfo, told: Told, book: Book) -> None:
-    if told.bound and info.ended_at is not None and info.seal is not None:
-        book.violate(Rule.SEAL, "The run has ended, and the seal of its run.json was taken away.")
-    elif told.bound and info.ended_at is None and info.result is not None:
-        book.violate(Rule.SEAL, "run.json has a result, and the run has not ended.")
-    elif told.records and told.chained and not told.bound:
-        book.remark(_UNSEALED)
+def _check_unclosed(info: RunInfo, read: ReadTrace) -> Findings:
+    if read.bound and info.ended_at is not None and info.seal is not None:
+        yield Rule.SEAL, "The run has ended, and the seal of its run.json was taken away."
+    elif read.bound and info.ended_at is None and info.result is not None:
+        yield Rule.SEAL, "run.json has a result, and the run has not ended."
+    elif read.records and read.version == TRACE_VERSION and not read.bound:
+        yield (
+            None,
+            "run.json and the pages are not sealed in this run: an older version of coag wrote it.",
+        )
 
 
-def check_anchors(
-    folder: RunFolder, info: RunInfo, told: Told, anchors: Anchors, book: Book, heads: Heads
-) -> None:
-    """Holds a run against a noted hash, a signature and a witness, where they are given.
+def check_anchors(folder: RunFolder, info: RunInfo, read: ReadTrace, anchors: Anchors) -> Findings:
+    """Compares a run with a noted hash, a signature and a witness, where they are given.
 
     Raises:
         ConfigurationError: The public key is none.
         TraceError: The witness file cannot be read, or is none.
     """
     closing = info.seal.closing if info.seal else ""
-    if anchors.head is not None and anchors.head not in {told.head, closing} - {""}:
-        book.violate(
+    if anchors.head is not None and anchors.head not in {read.head, closing} - {""}:
+        yield (
             Rule.SEAL,
             f"The run was to end with the hash {shown(anchors.head)}; it ends with "
-            f"{shown(closing or told.head)}.",
+            f"{shown(closing or read.head)}.",
         )
-    elif anchors.head is not None and closing and anchors.head == told.head:
-        book.remark("The noted hash is that of the last line: it does not cover run.json.")
-    if folder.path.resolve().name != info.id:
-        text = f"The folder is named {shown(folder.path.resolve().name)}, the run {shown(info.id)}"
-        if heads.wanted or anchors.key is not None:
-            book.violate(Rule.SEAL, f"{text}: another run may have taken its place.")
+    elif anchors.head is not None and closing and anchors.head == read.head:
+        yield None, "The noted hash is that of the last line: it does not cover run.json."
+    name = folder.path.resolve().name
+    if name != info.id:
+        text = f"The folder is named {shown(name)}, the run {shown(info.id)}"
+        if anchors.witness is not None or anchors.key is not None:
+            yield Rule.SEAL, f"{text}: another run may have taken its place."
         else:
-            book.remark(f"{text}.")
+            yield None, f"{text}."
     try:
-        for problem in seal_problems(folder.path, anchors.key):
-            book.violate(Rule.SEAL, problem)
-        wrong, remarks = heads.problems(folder.path)
+        wrong = list(seal_problems(folder.path, anchors.key))
+        more, remarks = anchors.witness_problems(folder.path)
     except TraceError as error:
-        book.violate(Rule.SEAL, f"{error}.")
+        yield Rule.SEAL, f"{error}."
         return
-    for problem in wrong:
-        book.violate(Rule.SEAL, problem)
-    for remark in remarks:
-        book.remark(remark)
-
-
-class Heads:
-    """The places of a trace that a witness saw, and what stands there now.
-
-    Raises:
-        TraceError: The witness file cannot be read, or is none.
-    """
-
-    def __init__(self, witness: Path | None, run: str) -> None:
-        self.wanted = witness is not None
-        self._entries = (
-            [] if witness is None else [one for one in Witness(witness).entries() if one.run == run]
-        )
-        self._places = {one.records for one in self._entries}
-        self._found: dict[int, str] = {0: ""}
-
-    def take(self, records: int, head: str) -> None:
-        """So many records end with this hash."""
-        if records in self._places:
-            self._found[records] = head
-
-    def problems(self, run: Path) -> tuple[list[str], list[str]]:
-        """Violations and remarks."""
-        if not self.wanted:
-            return [], []
-        if not self._entries:
-            return [f"The run {run.name!r} is not witnessed: the file has no entry of it."], []
-        return witness_problems(run, self._entries, self._found)
+    yield from ((Rule.SEAL, problem) for problem in (*wrong, *more))
+    yield from ((None, remark) for remark in remarks)
 
 
 def _ends_whole(trace: Path) -> bool:
@@ -194,8 +188,8 @@ _LONGEST = 1 << 28
 """Bytes of a page that are read at most."""
 
 
-class PageCheck:
-    """Makes each page again out of the trace's records, and compares it with its file.
+class PageRules(Checker):
+    """Makes each page again from the trace's records, and compares it with its file.
 
     A page that is missing or cut off is no violation where a process may have been killed before
     it was made, or where a note says that pages could not be made.
@@ -203,14 +197,12 @@ class PageCheck:
     Args:
         folder: The run's folder.
         info: What `run.json` says.
-        book: Takes what is found.
     """
 
-    def __init__(self, folder: RunFolder, info: RunInfo, book: Book) -> None:
+    def __init__(self, folder: RunFolder, info: RunInfo) -> None:
         self._folder = folder.cycles_path
-        self._book = book
-        self._pages = PhasePages(self) if info.kind == "coag" else PlainPages(self)
         self._plain = info.kind != "coag"
+        self._pages = PlainPages(self) if self._plain else PhasePages(self)
         self._ended = info.ended_at is not None
         self._counts: Counter[int] = Counter()
         self._expected: set[str] = set()
@@ -218,26 +210,26 @@ class PageCheck:
         """Pages that are not as they should be, with what is wrong."""
         self._missing: set[str] = set()
         self._resumed = False
-        """Whether another process went on since the last page."""
+        """Whether another process continued the run since the last page."""
         self._gaps = not self._ended
         """Whether pages may be missing."""
         self._settled: set[int] = set()
         """Cycles of a plain run to which a later process gave receipts."""
         self._last = 0
 
-    def take(self, line: TraceLine) -> None:
-        """The next record."""
+    def take_line(self, line: TraceLine) -> None:
+        """Makes the pages of the next record."""
         record = line.entry and line.entry.body
         if record is None or not line.body:
             self._gaps = True
             return
-        self._look(record)
+        self._note_gaps(record)
         try:
             self._pages.add(record, line.body.decode())
         except (ValueError, KeyError):
-            self._gaps = True  # a record that cannot be read is told of already
+            self._gaps = True  # a record that cannot be read is a finding of its own
 
-    def _look(self, record: TraceRecord) -> None:
+    def _note_gaps(self, record: TraceRecord) -> None:
         if record.record == "note" and record.about in ("resume", "repair", "pages"):
             self._gaps = self._resumed = True
         elif isinstance(record, Receipt) and record.status is ReceiptStatus.UNKNOWN:
@@ -268,39 +260,37 @@ class PageCheck:
         except OSError:
             self._missing.add(place)
             return
-        if there != page_text(page) and not (resumed and _is_later_part(there, page)):
-            whole = _parsed(there) is not None
-            if whole or not self._ended:
-                self._wrong[place] = "is not what the trace gives"
-            if not whole:
-                self._wrong.pop(place, None)
-                self._missing.add(place)
+        if there == page_text(page) or (resumed and _is_later_part(there, page)):
+            return
+        if _parsed(there) is None:
+            self._missing.add(place)
+        else:
+            self._wrong[place] = "is not what the trace gives"
 
-    def end(self) -> None:
-        """The trace ends here: tells of all pages."""
+    def end(self, *, finished: bool) -> Findings:
+        """What is wrong with the pages."""
         if not self._folder.exists() and not self._expected:
             return
         if self._folder.is_symlink():
-            self._book.violate(Rule.PAGE, "The folder of pages is a link to somewhere else.")
+            yield Rule.PAGE, "The folder of pages is a link to somewhere else."
         for place, what in sorted(self._wrong.items()):
             if not self._is_settled(place):
-                self._book.violate(Rule.PAGE, f"The page cycles/{place} {what}.")
+                yield Rule.PAGE, f"The page cycles/{place} {what}."
         missing = [place for place in sorted(self._missing) if not self._is_settled(place)]
         if missing and self._gaps:
-            self._book.remark(
+            yield (
+                None,
                 f"{len(missing)} pages are missing or cut off, as where a process was killed, "
-                f"from cycles/{missing[0]} on."
+                f"from cycles/{missing[0]} on.",
             )
-        elif missing:
+        else:
             for place in missing:
-                self._book.violate(Rule.PAGE, f"The page cycles/{place} is missing or no JSON.")
-        for place in sorted(self._found() - self._expected):
-            if not self._is_settled(place) and not self._may_come(place):
-                self._book.violate(
-                    Rule.PAGE, f"The page cycles/{place} is there, and the trace gives none."
-                )
+                yield Rule.PAGE, f"The page cycles/{place} is missing or no JSON."
+        for place in sorted(self._files() - self._expected):
+            if not self._is_settled(place) and not self._may_be_new(place):
+                yield Rule.PAGE, f"The page cycles/{place} is there, and the trace gives none."
 
-    def _found(self) -> set[str]:
+    def _files(self) -> set[str]:
         return {
             Path(place, name).relative_to(self._folder).as_posix()
             for place, folders, names in os.walk(self._folder)
@@ -308,7 +298,7 @@ class PageCheck:
             if not name.startswith(".")
         }
 
-    def _may_come(self, place: str) -> bool:
+    def _may_be_new(self, place: str) -> bool:
         """Whether the page may be of records that were written since the trace was read."""
         cycle = place.partition("/")[0]
         return not self._ended and cycle.isdigit() and int(cycle) >= self._last
@@ -327,7 +317,7 @@ def _parsed(text: bytes) -> dict[str, Any] | None:
 
 
 def _is_later_part(text: bytes, page: dict[str, Any]) -> bool:
-    """Whether the page shows only what was recorded since another process went on."""
+    """Whether the page has only what was recorded since another process continued the run."""
     there = _parsed(text)
     if there is None or not there.keys() <= page.keys() or page_text(there) != text:
         return False

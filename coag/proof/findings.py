@@ -1,0 +1,298 @@
+"""What a check of a trace finds: rules, violations and remarks; and what rules are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from enum import Enum, StrEnum
+from typing import Any, cast
+
+from coag.schema import HtmlTable, TraceRecord, Value, html_card
+from coag.tracing import REDACTED, cycle_of
+
+_NAMED = 10
+"""Lines that a folded sentence names."""
+LISTED = 1_000
+"""Violations, and remarks, that are listed at most: a hostile trace could have millions."""
+_SHOWN = 120
+"""Characters of a value in a sentence."""
+
+
+class Rule(StrEnum):
+    """What a trace must hold; the names are stable."""
+
+    LINE = "line"
+    """Every line is a record of the format, written as the format says."""
+    NUMBER = "number"
+    """Lines are numbered from 0 without gaps."""
+    CHAIN = "chain"
+    """Every line's hash follows from the line before it and from its own body."""
+    SEAL = "seal"
+    """The trace ends where `run.json` says that it ended, or where the caller noted it."""
+    PAGE = "page"
+    """Every page for reading is what the trace gives, and there are no others."""
+    PHASE = "phase"
+    """Six outcomes a cycle, in order, in cycles that count up by one."""
+    TURN = "turn"
+    """Turns begin and end in order; cycles are within turns, and answers are the turn's."""
+    SNAPSHOT = "snapshot"
+    """Every cycle begins with a snapshot, and other ones occur only where they may."""
+    MEMORY = "memory"
+    """Percepts and outcomes alone lead to the working memory that a snapshot holds."""
+    PERCEPT = "percept"
+    """What an execution brought is perceived once and unchanged; nothing returns from nowhere."""
+    CANDIDATE = "candidate"
+    """Every candidate is evaluated, on the arguments that were proposed."""
+    CONSTRAINT = "constraint"
+    """Every constraint that was pinned has judged, and none that was not."""
+    SELECTION = "selection"
+    """A survivor is selected, by whom it says."""
+    INTENT = "intent"
+    """What acts has one intent, and it was selected in this cycle."""
+    RECEIPT = "receipt"
+    """Every intent has one receipt, right after it."""
+    EXECUTION = "execution"
+    """An execution's outcome says what its intents and receipts say."""
+    PROCEDURE = "procedure"
+    """Procedures are pinned, count up by one and come into force in the next cycle."""
+    WRITTEN = "written"
+    """What was written to memory was written by an action of this run and cycle."""
+    PERSON = "person"
+    """Where people are kept apart, nothing of one is recalled or written for another."""
+    MODEL_CALL = "model_call"
+    """Models are asked by the phase that was at work."""
+    USAGE = "usage"
+    """An outcome's usage is that of its model calls."""
+    HOOK = "hook"
+    """The domain's hook computes the state change that was recorded."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Violation:
+    """One way in which a trace is not what a run can have left."""
+
+    rule: Rule
+    seq: int | None
+    """Number of the record, from 0; None for the run as a whole."""
+    cycle: int | None
+    """The cycle at work; None where that is not known."""
+    text: str
+    """What is wrong, with which values, as a sentence."""
+
+    def __str__(self) -> str:
+        return _placed(self.seq, self.cycle, f"{self.rule}: {self.text}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remark:
+    """What limits a check, or what a reader should know, and is no violation."""
+
+    seq: int | None
+    """Number of the record, from 0; None for the run as a whole."""
+    text: str
+
+    def __str__(self) -> str:
+        return _placed(self.seq, None, self.text)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Examination:
+    """Everything that a check of one trace found."""
+
+    records: int
+    """Records that were read."""
+    head: str
+    """The hash of the last line, which covers the whole trace: note it down elsewhere, and a later
+    check can be given it. Empty where the trace has no hashes."""
+    violations: tuple[Violation, ...] = ()
+    remarks: tuple[Remark, ...] = ()
+
+    @property
+    def holds(self) -> bool:
+        """True if nothing is violated."""
+        return not self.violations
+
+    def _repr_html_(self) -> str:
+        count = len(self.violations)
+        title = "The trace holds" if self.holds else f"The trace does not hold: {count} violations"
+        rows = [(one.rule, one.seq, one.cycle, one.text) for one in self.violations]
+        return html_card(
+            title,
+            facts=[("records", self.records), ("head", self.head or None)],
+            lines=map(str, self.remarks),
+            table=HtmlTable(columns=("rule", "record", "cycle", "what is wrong"), rows=rows),
+        )
+
+
+def folded(violations: Iterable[Violation]) -> list[str]:
+    """Sentences for a person: of lines that do not fit their hashes the first, and how many more.
+
+    Whoever changes a word throughout a trace leaves such a line in every place.
+    """
+    sentences: list[str] = []
+    first: int | None = None
+    others: list[int] = []
+    for violation in violations:
+        if violation.rule is Rule.CHAIN and violation.seq is not None:
+            if first is not None:
+                others.append(violation.seq + 1)
+                continue
+            first = len(sentences)
+        sentences.append(str(violation))
+    if first is not None and others:
+        lines = ", ".join(map(str, others[:_NAMED]))
+        more = f" and {len(others) - _NAMED} more" if len(others) > _NAMED else ""
+        sentences[first] += f" The same holds for {len(others)} further lines: {lines}{more}."
+    return sentences
+
+
+def _placed(seq: int | None, cycle: int | None, text: str) -> str:
+    where = [] if seq is None else [f"line {seq + 1}"]
+    where += [f"cycle {cycle}"] if cycle else []
+    return f"{', '.join(where)}: {text}" if where else text
+
+
+# ---- The frame of the rules ----
+
+
+Finding = tuple[Rule | None, str] | tuple[Rule | None, str, int | None]
+"""The violated rule, None for a remark; a sentence; and where it is not the record at hand, the
+number of the record."""
+Findings = Iterable[Finding]
+
+
+class Checker:
+    """A few rules that belong together, and what they must remember.
+
+    Each method `on_RECORD` is given the records of that tag, in order.
+    """
+
+    log: FindingLog
+    """Who gives it the records; knows the place of the one at hand."""
+
+    def end(self, *, finished: bool) -> Findings:
+        """What is wrong at the end of the trace.
+
+        Args:
+            finished: Whether its run has ended, so that nothing may be left open.
+        """
+        del finished
+        return ()
+
+
+class FindingLog:
+    """Gives records to the rules, and collects what these find.
+
+    Args:
+        checkers: The rules. Each sees a record before those behind it.
+    """
+
+    def __init__(self, checkers: Iterable[Checker] = ()) -> None:
+        self.seq: int | None = None
+        """Number of the record at hand."""
+        self.cycle: int | None = None
+        """The cycle it belongs to."""
+        self._violations: list[Violation] = []
+        self._remarks: list[Remark] = []
+        self._unlisted = 0
+        self._checkers = tuple(checkers)
+        self._handlers: dict[str, list[Callable[[Any], Findings]]] = {}
+        for checker in self._checkers:
+            checker.log = self
+            for name in dir(checker):
+                if name.startswith("on_"):
+                    handler = getattr(checker, name)
+                    self._handlers.setdefault(name.removeprefix("on_"), []).append(handler)
+
+    def take(self, record: TraceRecord) -> None:
+        """Gives the record at hand to the rules that look at its sort."""
+        named = cycle_of(record)
+        self.cycle = self.cycle if named is None else named
+        for handle in self._handlers.get(record.record, ()):
+            self.add(handle(record))
+
+    def end(self, *, finished: bool) -> None:
+        """The trace ends here."""
+        self.seq = None
+        for checker in self._checkers:
+            self.add(checker.end(finished=finished))
+
+    def add(self, findings: Findings) -> None:
+        """Lists what was found."""
+        for rule, text, *place in findings:
+            seq = place[0] if place else self.seq
+            if rule is None:
+                if len(self._remarks) < LISTED:
+                    self._remarks.append(Remark(seq=seq, text=text))
+            elif len(self._violations) < LISTED:
+                found = Violation(rule=rule, seq=seq, cycle=self.cycle, text=text)
+                self._violations.append(found)
+            else:
+                self._unlisted += 1
+
+    def examination(self, records: int, head: str) -> Examination:
+        """Everything that was found, in the order of the records."""
+        if self._unlisted:
+            self.seq = None
+            more = f"{self._unlisted} more violations than the first {LISTED} were found."
+            self.add([(None, more)])
+
+        def place(violation: Violation) -> float:
+            return float("inf") if violation.seq is None else violation.seq
+
+        return Examination(
+            records=records,
+            head=head,
+            violations=tuple(sorted(self._violations, key=place)),
+            remarks=tuple(self._remarks),
+        )
+
+
+# ---- Comparing values, of which some may be redacted ----
+
+
+def shown(value: object) -> str:
+    """A value as a sentence names it, cut."""
+    text = repr(value.value if isinstance(value, Enum) else value)
+    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
+
+
+def same(left: object, right: object) -> bool:
+    """Whether two values are equal as far as can be known: redacted ones cannot be compared."""
+    return left == right or any(
+        REDACTED in (one if isinstance(one, str) else repr(one)) for one in (left, right)
+    )
+
+
+def same_json(left: object, right: object) -> bool:
+    """As `same`, for JSON values part by part: a redacted text hides no other part."""
+    return left == right or next(differences(left, right), None) is None
+
+
+def differences(
+    left: object, right: object, path: str = ""
+) -> Iterator[tuple[str, object, object]]:
+    """The places at which two JSON values differ, with both values there.
+
+    Redacted texts count as equal to anything.
+    """
+    if isinstance(left, dict) and isinstance(right, dict):
+        one, other = cast("dict[str, object]", left), cast("dict[str, object]", right)
+        for key in one | other:
+            yield from differences(one.get(key), other.get(key), f"{path}.{key}")
+        return
+    if isinstance(left, list) and isinstance(right, list):
+        ours, theirs = cast("list[object]", left), cast("list[object]", right)
+        if len(ours) == len(theirs):
+            for place, pair in enumerate(zip(ours, theirs, strict=True)):
+                yield from differences(*pair, f"{path}[{place}]")
+            return
+    pair = cast("object", left), cast("object", right)
+    equal = left == right and isinstance(left, bool) is isinstance(right, bool)
+    if not equal and not any(isinstance(it, str) and REDACTED in it for it in pair):
+        yield path.lstrip("."), *pair
+
+
+def fields_but(value: Value, left_out: frozenset[str]) -> dict[str, Any]:
+    """A value's fields without some."""
+    return {name: held for name, held in value.__dict__.items() if name not in left_out}

@@ -1,0 +1,625 @@
+"""Rules on actions: their ancestry, intents, receipts and results."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from coag.context import CognitiveState
+from coag.cycle import COMPLETED, IDEMPOTENCY_KEY, identity
+from coag.schema import (
+    ActionsListed,
+    ActionSpec,
+    Candidate,
+    DecidedBy,
+    Evaluation,
+    EvaluationOutcome,
+    Executed,
+    ExecutionOutcome,
+    ExecutionStatus,
+    Intent,
+    Outcome,
+    Percept,
+    PerceptKind,
+    Phase,
+    ProposalOutcome,
+    Receipt,
+    ReceiptStatus,
+    SelectionOutcome,
+    Snapshot,
+    TurnEnd,
+    TurnStart,
+)
+from coag.tracing import REDACTED
+
+from .findings import Checker, Findings, Rule, same, same_json, shown
+from .rules_turns import StateRules, is_closing
+
+# ---- From candidate to selection: what is selected was proposed, judged and allowed ----
+
+
+BUILT_IN = frozenset(
+    {
+        "action_exists",
+        "arguments",
+        "state_is_current",
+        "memory_scope",
+        "progress",
+        "projection",
+        "unsettled",
+        "arguments_unchanged",
+        "constraints_in_force",
+        "parallel",
+        "minimum_score",
+    }
+)
+"""The checks of the cycle itself, which give verdicts beside the constraints."""
+
+
+class CandidateRules(Checker):
+    """What was selected goes back to a candidate that every constraint in force let pass."""
+
+    def __init__(self, state: StateRules) -> None:
+        self._state = state
+        self._must_close = ""
+        """Why the cycle cannot act, if it cannot."""
+        self._closed: tuple[int | None, int] | None = None
+        """Number of the record, and the cycle, where a cycle was closed without acting."""
+        self._in_turn = False
+
+    @property
+    def _cognitive(self) -> CognitiveState:
+        """The outcomes of the cycle so far; none while they are not known for sure."""
+        memory = self._state.certain
+        return CognitiveState() if memory is None else memory.cognitive_state
+
+    def on_turn_start(self, record: TurnStart) -> Findings:
+        """A turn begins."""
+        del record
+        self._in_turn, self._closed = True, None
+        return ()
+
+    def on_turn_end(self, record: TurnEnd) -> Findings:
+        """A turn whose cycle was closed without acting broke off."""
+        if record.reason not in ("cancelled", "error"):
+            yield from self._check_closed(f"its turn ended for {shown(record.reason)}")
+        self._in_turn, self._closed = False, None
+
+    def _check_closed(self, but: str) -> Findings:
+        if self._closed is not None:
+            (seq, cycle), self._closed = self._closed, None
+            text = (
+                f"Cycle {cycle} was closed without acting, as where a turn breaks off, but {but}."
+            )
+            yield Rule.EXECUTION, text, seq
+
+    def on_outcome(self, record: Outcome) -> Findings:
+        """Each phase's outcome follows from those before it."""
+        match record:
+            case ProposalOutcome():
+                return self._proposal(record)
+            case EvaluationOutcome():
+                return self._evaluation(record)
+            case SelectionOutcome():
+                return self._selection(record)
+            case ExecutionOutcome():
+                return self._execution(record)
+            case _:
+                return self._retrieval() if record.phase is Phase.RETRIEVAL else ()
+
+    def _retrieval(self) -> Findings:
+        self._must_close = ""
+        memory = self._state.memory
+        if self._closed is not None and memory and REDACTED in str(memory.to_json()):
+            self._closed = None  # a resumed cycle that held a secret is closed in its turn
+        yield from self._check_closed("another cycle follows in the same turn")
+
+    def _proposal(self, record: ProposalOutcome) -> Findings:
+        ids = [candidate.id for candidate in record.candidates]
+        twice = sorted({one for one in ids if ids.count(one) > 1})
+        if twice:
+            yield Rule.CANDIDATE, f"Two candidates have the id {shown(twice[0])}."
+        if record.proposed_by == "nobody" and record.candidates:
+            text = f"Nobody proposed, but there are candidates: {', '.join(ids)}."
+            yield Rule.CANDIDATE, text
+        memory = self._state.memory
+        reasoning = memory.cognitive_state.reasoning if memory else None
+        if record.proposed_by == "draft" and reasoning is not None:
+            drafts = {draft.id: draft for draft in reasoning.drafts}
+            for candidate in record.candidates:
+                if drafts.get(candidate.id) != candidate:
+                    yield (
+                        Rule.CANDIDATE,
+                        f"Candidate {shown(candidate.id)} ({candidate.action}) is not what "
+                        "Reasoning drafted.",
+                    )
+
+    def _evaluation(self, record: EvaluationOutcome) -> Findings:
+        proposal, retrieval = self._cognitive.proposal, self._cognitive.retrieval
+        if proposal is None:
+            return
+        if proposal.candidates and not record.evaluations:
+            self._must_close = "no candidate was evaluated"
+            return
+        by_id = {one.id: one for one in proposal.candidates}
+        ids = tuple(one.candidate_id for one in record.evaluations)
+        if ids != tuple(one.id for one in proposal.candidates):
+            yield (
+                Rule.CANDIDATE,
+                f"The candidates {', '.join(by_id) or 'none'} were proposed, and "
+                f"{', '.join(ids) or 'none'} evaluated.",
+            )
+        for judged in record.evaluations:
+            if judged.candidate_id in by_id:
+                yield from _check_arguments(judged, by_id[judged.candidate_id])
+            if retrieval is not None:
+                yield from _check_verdicts(judged, retrieval.constraints)
+
+    def _selection(self, record: SelectionOutcome) -> Findings:
+        evaluation = self._cognitive.evaluation
+        if evaluation is None:
+            return
+        survivors = [one for one in evaluation.evaluations if one.survived]
+        if (record.candidate_id is None) is not (record.decided_by is None):
+            yield (
+                Rule.SELECTION,
+                f"{shown(record.candidate_id)} was selected, and decided by "
+                f"{shown(record.decided_by)}.",
+            )
+        if record.candidate_id is None:
+            if survivors:
+                self._must_close = f"{survivors[0].candidate_id} survived and was not selected"
+            return
+        alive = [one.candidate_id for one in survivors]
+        dead = [one for one in record.chosen if one not in alive]
+        if dead:
+            yield (
+                Rule.SELECTION,
+                f"{', '.join(dead)} was selected, which did not survive; these did: "
+                f"{', '.join(alive) or 'none'}.",
+            )
+        elif problem := self._decision_problem(record, survivors):
+            yield Rule.SELECTION, f"{shown(record.candidate_id)} was selected {problem}."
+
+    def _decision_problem(self, record: SelectionOutcome, survivors: Sequence[Evaluation]) -> str:
+        alive = tuple(one.candidate_id for one in survivors)
+        if record.decided_by is DecidedBy.ONLY_SURVIVOR and len(alive) != 1:
+            return f"as the only survivor, but {len(alive)} survived: {', '.join(alive)}"
+        if record.decided_by is not DecidedBy.ONLY_SURVIVOR and len(alive) == 1:
+            return f"by {record.decided_by}, but it is the only survivor"
+        if record.batch and (record.batch != alive or not self._is_batch(alive)):
+            return f"as the batch {', '.join(record.batch)}, but it is none of what survived"
+        if record.decided_by is DecidedBy.RANK:
+            best = max(survivors, key=Evaluation.rank)
+            if best.candidate_id != record.candidate_id:
+                return f"by rank, but {best.candidate_id} has the best score, {best.rank():.2f}"
+        return ""
+
+    def _is_batch(self, ids: Sequence[str]) -> bool:
+        proposal = self._cognitive.proposal
+        candidates = proposal.candidates if proposal else ()
+        batches = {one.batch for one in candidates if one.id in ids}
+        return len(batches) == 1 and None not in batches
+
+    def _execution(self, record: ExecutionOutcome) -> Findings:
+        if self._state.certain is None:
+            return
+        closing = is_closing(record)
+        if self._must_close and not closing:
+            yield (
+                Rule.SELECTION,
+                f"In cycle {record.cycle} {self._must_close}, which only happens where a cycle "
+                f"breaks off; but its execution is {record.status} ({shown(record.result)}).",
+            )
+        if record.status is ExecutionStatus.NONE and closing and self._in_turn:
+            self._closed = (self.log.seq, record.cycle)
+
+
+def _check_arguments(judged: Evaluation, candidate: Candidate) -> Findings:
+    """A candidate is evaluated on the arguments that it was proposed with."""
+    if judged.arguments is None:
+        if judged.survived:
+            text = f"Candidate {shown(candidate.id)} survived without valid arguments."
+            yield Rule.CANDIDATE, text
+        return
+    try:
+        written = json.loads(candidate.raw_arguments or "{}")
+    except (ValueError, RecursionError):
+        written = None
+    completed = _completed(judged)
+    given = {name: value for name, value in judged.arguments.items() if name not in completed}
+    if isinstance(written, dict):
+        mine = cast("dict[str, Any]", written)
+        written = {name: value for name, value in mine.items() if name not in completed}
+    if REDACTED not in candidate.raw_arguments and not same_json(written, given):
+        yield (
+            Rule.CANDIDATE,
+            f"Candidate {shown(candidate.id)} was proposed with the arguments "
+            f"{shown(candidate.raw_arguments)} and evaluated with {shown(judged.arguments)}.",
+        )
+
+
+def _completed(evaluation: Evaluation) -> set[str]:
+    """The names of arguments that are not as they were written: the tool completed them."""
+    reasons = (one.reason for one in evaluation.verdicts if one.constraint == "arguments")
+    named = next(reasons, "")
+    if not named.startswith(COMPLETED):
+        return {IDEMPOTENCY_KEY}
+    try:
+        return {IDEMPOTENCY_KEY, *json.loads(f"[{named.removeprefix(COMPLETED)}]")}
+    except (ValueError, TypeError):
+        return {IDEMPOTENCY_KEY}
+
+
+def _check_verdicts(judged: Evaluation, pinned: Sequence[str]) -> Findings:
+    """Every constraint in force has judged, up to the first that forbids, and no other one."""
+    names = [verdict.constraint for verdict in judged.verdicts]
+    for name in names:
+        if name not in BUILT_IN and name not in pinned:
+            yield (
+                Rule.CONSTRAINT,
+                f"Candidate {shown(judged.candidate_id)} was judged by {shown(name)}, which "
+                f"is not in force in this cycle ({', '.join(pinned) or 'none is'}).",
+            )
+    asked = [name for name in names if name in pinned and name not in BUILT_IN]
+    wanted = [name for name in pinned if name not in BUILT_IN]
+    if judged.survived and asked != wanted:
+        missing = [name for name in wanted if name not in asked] or asked
+        yield (
+            Rule.CONSTRAINT,
+            f"Candidate {shown(judged.candidate_id)} survived, but {', '.join(missing)}, in "
+            "force in this cycle, did not judge it as it should.",
+        )
+    elif any(not verdict.allowed for verdict in judged.verdicts[:-1]):
+        forbade = judged.died_of.constraint if judged.died_of else ""
+        yield (
+            Rule.CONSTRAINT,
+            f"Candidate {shown(judged.candidate_id)} was still judged by {shown(names[-1])} after "
+            f"{shown(forbade)} had forbidden it.",
+        )
+
+
+# ---- Intents and receipts: nothing acts but what was selected, once ----
+
+
+class EffectRules(Checker):
+    """Nothing acts but what was selected, once, between intent and receipt."""
+
+    def __init__(self, state: StateRules) -> None:
+        self._state = state
+        self.intents: dict[str, Intent] = {}
+        """What was begun in the Execution at work, by id."""
+        self.receipts: dict[str, Receipt] = {}
+        """How that ended."""
+        self._known: set[str] = set()
+        self._specs: dict[str, ActionSpec] = {}
+
+    def end(self, *, finished: bool) -> Findings:
+        """What was begun and is in no outcome may have had its effect."""
+        for intent in self.intents.values():
+            yield (
+                Rule.EXECUTION if finished else None,
+                f"Intent {shown(intent.id)} ({intent.action}) is the last that is known: whether "
+                "it had its effect, is not.",
+            )
+
+    def on_snapshot(self, record: Snapshot) -> Findings:
+        """A cycle that a loaded state replaces is not continued."""
+        if record.reason != "cycle":
+            self.intents, self.receipts = {}, {}
+        return ()
+
+    def on_actions(self, record: ActionsListed) -> Findings:
+        """These actions are external."""
+        self._specs = {spec.name: spec for spec in record.specs}
+        return ()
+
+    def on_intent(self, record: Intent) -> Findings:
+        """It is of a selected candidate, with the arguments that were judged, once."""
+        if record.id in self._known:
+            yield Rule.INTENT, f"There are two intents {shown(record.id)}."
+        self._known.add(record.id)
+        self.intents[record.id] = record
+        memory = self._state.certain
+        if memory is None:
+            return
+        if memory.phase is not Phase.SELECTION or record.cycle != memory.cycle:
+            yield (
+                Rule.INTENT,
+                f"Intent {shown(record.id)} of cycle {record.cycle} comes after {memory.phase} of "
+                f"cycle {memory.cycle}; actions run in Execution only.",
+            )
+            return
+        named = f"Intent {shown(record.id)} ({record.action})"
+        selection = memory.cognitive_state.selection
+        if selection is not None and record.candidate_id not in selection.chosen:
+            yield (
+                Rule.INTENT,
+                f"{named} is of candidate {shown(record.candidate_id)}, which was not selected.",
+            )
+        elif selection is not None:
+            yield from _check_as_judged(record, named, memory.cognitive_state, Rule.INTENT)
+        yield from self._check_settled(record, named)
+        for one in self.intents.values():
+            if one.candidate_id == record.candidate_id and one.id != record.id:
+                yield (
+                    Rule.INTENT,
+                    f"Candidate {shown(record.candidate_id)} was run twice: by {shown(one.id)} and "
+                    f"by {shown(record.id)}.",
+                )
+                return
+
+    def _check_settled(self, record: Intent, named: str) -> Findings:
+        """What may have happened already is not begun again before that is known."""
+        memory, spec = self._state.memory, self._specs.get(record.action)
+        if memory is None or spec is None or spec.read_only or spec.idempotent:
+            return
+        mine = identity(record.action, record.arguments)
+        for one in memory.unsettled:
+            if one.action == record.action and identity(one.action, one.arguments) == mine:
+                text = f"{named} repeats {shown(one.intent_id)}, whose outcome was not known."
+                yield Rule.INTENT, text
+
+    def on_receipt(self, record: Receipt) -> Findings:
+        """It ends an intent of its cycle, once."""
+        intent = self.intents.get(record.intent_id)
+        if intent is None:
+            text = f"A receipt is of {shown(record.intent_id)}, which is not running."
+            yield Rule.RECEIPT, text
+            return
+        if record.intent_id in self.receipts:
+            yield Rule.RECEIPT, f"Intent {shown(record.intent_id)} has a second receipt."
+        if record.cycle != intent.cycle:
+            yield (
+                Rule.RECEIPT,
+                f"The receipt of {shown(intent.id)} is of cycle {record.cycle}, its intent of "
+                f"cycle {intent.cycle}.",
+            )
+        self.receipts[record.intent_id] = record
+
+    def on_outcome(self, record: Outcome) -> Findings:
+        """An execution has all that was begun in it; see `ExecutionRules`."""
+        if record.phase is Phase.RETRIEVAL and self.intents and not self._state.uncertain:
+            first = next(iter(self.intents.values()))
+            yield (
+                Rule.EXECUTION,
+                f"No execution has intent {shown(first.id)} of cycle {first.cycle}.",
+            )
+        if record.phase in (Phase.RETRIEVAL, Phase.EXECUTION):
+            self.intents, self.receipts = {}, {}
+
+    def on_percept(self, record: Percept) -> Findings:
+        """What was caused was caused by an intent of this run."""
+        known = record.caused_by is None or record.caused_by in self._known or self._state.foreign
+        if known or record.kind is PerceptKind.SETTLED:  # settled: of an earlier run, perhaps
+            return
+        if self._state.certain is not None:
+            yield (
+                Rule.PERCEPT,
+                f"Percept {shown(record.id)} is said to be caused by {shown(record.caused_by)}, "
+                "no intent of this run.",
+            )
+
+
+def _check_as_judged(
+    done: Intent | Executed, named: str, cognitive: CognitiveState, rule: Rule
+) -> Findings:
+    """What is run is what was proposed, with the arguments that were judged."""
+    if cognitive.proposal is None or cognitive.evaluation is None:
+        return
+    for candidate in cognitive.proposal.candidates:
+        if candidate.id == done.candidate_id and candidate.action != done.action:
+            yield rule, f"{named} was proposed as {shown(candidate.action)}."
+    for judged in cognitive.evaluation.evaluations:
+        if judged.candidate_id == done.candidate_id and not same_json(
+            judged.arguments, done.arguments
+        ):
+            yield (
+                rule,
+                f"{named} was executed with {shown(done.arguments)}, and judged with "
+                f"{shown(judged.arguments)}.",
+            )
+
+
+# ---- What executions say of what was begun in them ----
+
+
+_RESULT = 4_000
+"""Characters of a result that an execution keeps."""
+_RETURNS = (PerceptKind.TOOL_RETURN, PerceptKind.UNKNOWN_OUTCOME)
+
+
+class ExecutionRules(Checker):
+    """An execution's outcome is what its intents and receipts say.
+
+    It sees a record before `EffectRules`, which then forgets what was begun.
+    """
+
+    def __init__(self, state: StateRules, effects: EffectRules) -> None:
+        self._state = state
+        self._effects = effects
+        self._external: frozenset[str] = frozenset()
+
+    def on_actions(self, record: ActionsListed) -> Findings:
+        """These actions are external."""
+        self._external = frozenset(spec.name for spec in record.specs)
+        return ()
+
+    def on_outcome(self, record: Outcome) -> Findings:
+        """Compares an execution with its intents, receipts and percepts."""
+        if not isinstance(record, ExecutionOutcome):
+            return
+        yield from _check_mirror(record)
+        memory = self._state.certain
+        if memory is not None:
+            cognitive = memory.cognitive_state
+            yield from _check_chosen(record.executed, cognitive.selection)
+            for done in record.executed:
+                yield from self._check_done(done, record, cognitive)
+            yield from self._check_complete(record)
+        yield from _check_answer(record)
+
+    def _check_done(
+        self, done: Executed, record: ExecutionOutcome, cognitive: CognitiveState
+    ) -> Findings:
+        intents = self._effects.intents
+        begun = [one for one in intents.values() if one.candidate_id == done.candidate_id]
+        named = f"{done.action} ({done.candidate_id})"
+        if done.status is ExecutionStatus.REFUSED:
+            if begun or done.intent_id is not None:
+                text = f"{named} was refused, and yet has an intent: it was begun."
+                yield Rule.EXECUTION, text
+            return
+        yield from _check_as_judged(done, named, cognitive, Rule.EXECUTION)
+        if done.internal and done.action in self._external:
+            text = f"{named} is recorded as internal; it is an external action."
+            yield Rule.EXECUTION, text
+        intent = intents.get(done.intent_id or "") or next(iter(begun), None)
+        if not done.internal and (intent is None or intent.id != done.intent_id):
+            text = f"{named} was run without an intent {shown(done.intent_id)} of its own."
+            yield Rule.INTENT, text
+        if intent is None:
+            return
+        if intent.internal is not done.internal:
+            words = ["internal" if one.internal else "external" for one in (done, intent)]
+            yield Rule.EXECUTION, f"{named} is {words[0]}, its intent {words[1]}."
+        yield from self._check_receipt(done, intent, record)
+
+    def _check_receipt(self, done: Executed, intent: Intent, record: ExecutionOutcome) -> Findings:
+        receipt = self._effects.receipts.get(intent.id)
+        returns = [
+            one for one in record.queued if one.caused_by == intent.id and one.kind in _RETURNS
+        ]
+        returned = next(iter(returns), None)
+        unknown = returned is not None and returned.kind is PerceptKind.UNKNOWN_OUTCOME
+        named = f"{intent.action} ({intent.id})"
+        if not intent.internal and len(returns) != 1:
+            text = f"{named} brought {len(returns)} returns; an external action brings one."
+            yield Rule.EXECUTION, text
+        if receipt is None:
+            if not unknown or done.status is not ExecutionStatus.FAILED:
+                yield Rule.RECEIPT, f"{named} is {done.status} and has no receipt."
+            return
+        succeeded = receipt.status is ReceiptStatus.DONE
+        if done.status is not (ExecutionStatus.DONE if succeeded else ExecutionStatus.FAILED):
+            yield Rule.RECEIPT, f"{named} is {done.status}, by its receipt {receipt.status}."
+        open_end = receipt.status in (ReceiptStatus.UNKNOWN, ReceiptStatus.CANCELLED)
+        if unknown is not open_end and (returned is not None or open_end):
+            yield (
+                Rule.RECEIPT,
+                f"The receipt of {named} says {receipt.status}, and what is perceived of it is "
+                f"{'its return' if returned else 'nothing'}.",
+            )
+        if not open_end:
+            yield from _check_content(done, receipt, returned, named)
+        if returned is not None:
+            yield from _check_return(returned, intent, succeeded, named)
+
+    def _check_complete(self, record: ExecutionOutcome) -> Findings:
+        """Everything that was begun is in the outcome, and nothing else caused percepts."""
+        executed = {one.candidate_id for one in record.executed}
+        unknown = {
+            one.caused_by for one in record.queued if one.kind is PerceptKind.UNKNOWN_OUTCOME
+        }
+        for intent in self._effects.intents.values():
+            if intent.candidate_id not in executed and intent.id not in unknown:
+                yield (
+                    Rule.EXECUTION,
+                    f"Intent {shown(intent.id)} ({intent.action}) was begun, and is not in the "
+                    "execution.",
+                )
+        for percept in record.queued:
+            known = percept.caused_by is None or percept.caused_by in self._effects.intents
+            if not known and not self._state.foreign:
+                yield (
+                    Rule.PERCEPT,
+                    f"Percept {shown(percept.id)} is said to be caused by "
+                    f"{shown(percept.caused_by)}, no intent of this cycle.",
+                )
+
+
+def _check_mirror(record: ExecutionOutcome) -> Findings:
+    """Where a batch was run, the single fields are those of its first action."""
+    done = record.executed
+    statuses = {one.status for one in done}
+    overall = next(
+        (s for s in (ExecutionStatus.FAILED, ExecutionStatus.DONE) if s in statuses),
+        ExecutionStatus.REFUSED if done else ExecutionStatus.NONE,
+    )
+    if record.status is not overall:
+        text = f"The execution's status is {record.status}, that of its actions {overall}."
+        yield Rule.EXECUTION, text
+    first = done[0] if done else record
+    if (record.action, record.arguments, record.intent_id) != (
+        first.action,
+        first.arguments,
+        first.intent_id,
+    ):
+        yield (
+            Rule.EXECUTION,
+            f"The execution is of {shown(record.action)} ({shown(record.intent_id)}), the "
+            f"first of its batch is {shown(first.action)} ({shown(first.intent_id)}).",
+        )
+
+
+def _check_chosen(executed: Sequence[Executed], selection: SelectionOutcome | None) -> Findings:
+    if selection is None:
+        return
+    chosen = iter(selection.chosen)
+    ids = [str(one.candidate_id) for one in executed]
+    if not all(one in chosen for one in ids):  # in the same order, where not all were begun
+        yield (
+            Rule.EXECUTION,
+            f"Executed: {', '.join(ids)}; selected: {', '.join(selection.chosen) or 'none'}.",
+        )
+
+
+def _check_content(
+    done: Executed, receipt: Receipt, returned: Percept | None, named: str
+) -> Findings:
+    says = f"The receipt of {named} says {shown(receipt.content)}"
+    if not same(done.result[:_RESULT], receipt.content[:_RESULT]):
+        yield Rule.RECEIPT, f"{says}, its result {shown(done.result)}."
+    if returned is not None and not same(returned.content, receipt.content):
+        yield Rule.RECEIPT, f"{says}, what is perceived of it {shown(returned.content)}."
+
+
+def _check_return(returned: Percept, intent: Intent, succeeded: bool, named: str) -> Findings:
+    pairs: Mapping[str, tuple[object, object]] = {
+        "source": (returned.source, intent.action),
+        "arguments": (returned.arguments, intent.arguments),
+        "is_error": (returned.is_error, not succeeded),
+    }
+    for name, (perceived, true) in pairs.items():
+        if not same_json(perceived, true):
+            yield (
+                Rule.EXECUTION,
+                f"The return of {named} has {name} {shown(perceived)} instead of {shown(true)}.",
+            )
+
+
+def _check_answer(record: ExecutionOutcome) -> Findings:
+    """The turn's answer is what the action gave that ended it."""
+    if record.response is None:
+        if record.ended_by:
+            yield Rule.EXECUTION, f"{shown(record.ended_by)} ended the turn without an answer."
+        return
+    by = [one for one in record.executed if one.status is ExecutionStatus.DONE and one.internal]
+    if record.ended_by is not None:  # version 1 did not name it at first
+        by = [one for one in by if one.action == record.ended_by]
+    if not any(_answers(one, record.response) for one in by):
+        yield (
+            Rule.EXECUTION,
+            f"The answer {shown(record.response)} is not what {shown(record.ended_by)} gave.",
+        )
+
+
+def _answers(done: Executed, response: str) -> bool:
+    if not same(done.result[:_RESULT], response[:_RESULT]):
+        return False
+    if done.action != "respond":
+        return True
+    given = done.arguments or {}
+    whole = json.dumps(given, ensure_ascii=False)
+    return same(response, str(given.get("text", ""))) or same(response, whole)

@@ -1,0 +1,719 @@
+"""Rules on working memory, turns, cycles, model calls and ids; and those on plain runs."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable
+from typing import Any, cast
+
+from pydantic import ValidationError
+
+from coag.context import CognitiveState, WorkingMemory
+from coag.schema import (
+    PHASES,
+    RESUMED,
+    UNPERCEIVED,
+    ExecutionOutcome,
+    Intent,
+    ModelCall,
+    Note,
+    Outcome,
+    Percept,
+    PerceptKind,
+    Phase,
+    Receipt,
+    ReceiptStatus,
+    Snapshot,
+    SnapshotReason,
+    TokenUsage,
+    TurnEnd,
+    TurnStart,
+    parsed_arguments,
+    phase_after,
+)
+
+from .findings import (
+    Checker,
+    Finding,
+    Findings,
+    Rule,
+    differences,
+    fields_but,
+    same,
+    same_json,
+    shown,
+)
+
+# ---- Working memory: percepts and outcomes alone lead to what snapshots hold ----
+
+
+_BEFORE = {phase: PHASES[n - 1] if n else Phase.EXECUTION for n, phase in enumerate(PHASES)}
+_BY_PERCEIVING = frozenset(UNPERCEIVED)
+"""Fields of a percept that are set when it is perceived."""
+_QUEUED_ONLY = (PerceptKind.TOOL_RETURN, PerceptKind.UNKNOWN_OUTCOME, PerceptKind.IMPASSE)
+"""Kinds that only an execution brings about."""
+_HOOKED = (
+    PerceptKind.TOOL_RETURN,
+    PerceptKind.PROPERTY_CHANGE,
+    PerceptKind.SIGNAL,
+    PerceptKind.UNKNOWN_OUTCOME,
+    PerceptKind.SETTLED,
+)
+"""Kinds that a domain's hook reads; no other one changes the state."""
+_REASONS_SINCE = 2
+"""The version since which snapshots say why they were written."""
+
+Hook = Callable[[WorkingMemory, Percept], Percept]
+"""Perceives a percept again upon a working memory, as the domain does."""
+
+
+class StateRules(Checker):
+    """Rebuilds working memory from percepts and outcomes, and compares snapshots with it.
+
+    It is given a record after the other rules, which see in `memory` the state before.
+
+    Args:
+        version: Version of the trace's format.
+        cut: Whether records before the first one at hand are missing.
+        hook: Computes state changes again; None to take them from the records.
+    """
+
+    def __init__(self, *, version: int, cut: bool, hook: Hook | None = None) -> None:
+        self.memory: WorkingMemory | None = None
+        """The working memory before the record at hand; None as long as it is not known."""
+        self.foreign = cut
+        """Whether what is not in this trace led to the present state: a state was loaded, the
+        run was forked, or its first records are gone."""
+        self.uncertain = False
+        """After a violation that leaves the memory uncertain, until the next snapshot."""
+        self._old = version < _REASONS_SINCE
+        self._cut = cut
+        self._hook = hook
+        self._snapshots = 0
+        self._ready = False
+        self._remarked = False
+
+    @property
+    def certain(self) -> WorkingMemory | None:
+        """The working memory before the record at hand; None while it is not known for sure."""
+        return None if self.uncertain else self.memory
+
+    def end(self, *, finished: bool) -> Findings:
+        """An unfinished cycle occurs only at the end of an unfinished run."""
+        memory = self.certain
+        if finished and memory is not None and memory.in_cycle:
+            text = f"The run has ended, but its last cycle stops after {memory.phase}."
+            yield Rule.PHASE, text
+
+    def on_snapshot(self, record: Snapshot) -> Findings:
+        """A snapshot of a cycle's beginning is what the records before it lead to."""
+        first = not self._snapshots
+        self._snapshots += 1
+        if record.reason is not SnapshotReason.CYCLE:
+            yield from self._begin_elsewhere(record, first=first)
+            return
+        self._ready = True
+        yield from self._all_perceived("the next cycle")
+        memory = self.certain
+        if memory is None:
+            yield from self._adopt(record)
+            return
+        if memory.in_cycle:
+            yield (
+                Rule.SNAPSHOT,
+                f"A snapshot says that a cycle begins, but cycle {memory.cycle} has only come to "
+                f"{memory.phase}.",
+            )
+        found = _memory_difference(memory, record, old=self._old)
+        if found is not None:
+            ours, theirs = ("nothing" if one is None else shown(one) for one in found[1:])
+            yield (
+                Rule.MEMORY,
+                f"The snapshot says that working memory's {found[0]} is {theirs}; the records "
+                f"before it lead to {ours}.",
+            )
+            yield from self._adopt(record)
+
+    def _begin_elsewhere(self, record: Snapshot, *, first: bool) -> Findings:
+        reason = record.reason
+        if not first and reason is not SnapshotReason.LOADED:
+            yield (
+                Rule.SNAPSHOT,
+                f"A snapshot of reason {shown(reason)} is in the middle of the run; only its "
+                "first one can be that.",
+            )
+        if reason is SnapshotReason.LOADED and not self._old:
+            yield None, "A saved state was loaded here; what led to it is not in this trace."
+        self._ready = self._old  # version 1 does not always tell a loaded state from a new cycle
+        yield from self._adopt(record)
+        begun = self.memory is not None and (self.memory.cycle or self.memory.queued)
+        if reason is not SnapshotReason.OPENED or begun:
+            self.foreign = True
+
+    def _adopt(self, record: Snapshot) -> Findings:
+        """Continues from what a snapshot says."""
+        try:
+            self.memory = WorkingMemory.model_validate(record.working_memory)
+        except ValidationError as error:
+            where = ".".join(str(part) for part in error.errors(include_url=False)[0]["loc"])
+            self.uncertain = True
+            yield Rule.SNAPSHOT, f"The snapshot's working memory cannot be read: {shown(where)}."
+            return
+        self.uncertain = False
+        if self.memory.cycle != record.cycle:
+            yield (
+                Rule.SNAPSHOT,
+                f"The snapshot is of cycle {record.cycle}, its working memory of cycle "
+                f"{self.memory.cycle}.",
+            )
+
+    def on_percept(self, record: Percept) -> Findings:
+        """What is perceived was brought by an execution or arrived, and changed what it may."""
+        memory = self.memory
+        if memory is None:
+            if not self._old and not self._cut and not self._remarked:
+                self._remarked = True
+                yield None, "The run does not begin with a snapshot, so this is not checked."
+            return
+        yield from self._check_origin(record, memory)
+        if record.state_patch is None:
+            yield Rule.PERCEPT, f"Percept {shown(record.id)} does not say what it changed."
+            record = record.model_copy(update={"state_patch": {}})
+        else:
+            yield from check_patch(record)
+        if self._hook is not None and not self.uncertain:
+            yield from self._check_hook(record, memory, self._hook)
+        yield from self._check_settled(record, memory)
+        self.memory = memory.perceive(record)
+
+    def _check_settled(self, record: Percept, memory: WorkingMemory) -> Findings:
+        """What is settled was open, and what is said to be settled is."""
+        open_ones = {one.intent_id for one in memory.unsettled}
+        unknown = [one for one in record.settles if one not in open_ones]
+        nothing = record.kind is PerceptKind.SETTLED and not record.settles
+        if not self.uncertain and (unknown or nothing):
+            what = ", ".join(unknown) or record.caused_by or "nothing"
+            yield (
+                Rule.PERCEPT,
+                f"Percept {shown(record.id)} settles {shown(what)}, whose outcome was not unknown.",
+            )
+
+    def _check_origin(self, record: Percept, memory: WorkingMemory) -> Findings:
+        waiting = next((one for one in memory.queued if one.id == record.id), None)
+        if waiting is None:
+            if record.kind in _QUEUED_ONLY and not self.uncertain:
+                yield (
+                    Rule.PERCEPT,
+                    f"Percept {shown(record.id)}, a {record.kind} of {shown(record.source)}, was "
+                    "brought by no execution, or was perceived before.",
+                )
+            return
+        brought = fields_but(waiting, _BY_PERCEIVING)
+        for name, value in fields_but(record, _BY_PERCEIVING).items():
+            if not same_json(brought[name], value):
+                yield (
+                    Rule.PERCEPT,
+                    f"Percept {shown(record.id)} was brought with {name} {shown(brought[name])} "
+                    f"and perceived with {shown(value)}.",
+                )
+
+    def _check_hook(self, record: Percept, memory: WorkingMemory, hook: Hook) -> Findings:
+        again = hook(memory, record.model_copy(update=UNPERCEIVED))
+        for name in sorted(_BY_PERCEIVING):
+            recorded, computed = getattr(record, name), getattr(again, name)
+            if not same_json(recorded, computed):
+                yield (
+                    Rule.HOOK,
+                    f"Percept {shown(record.id)} is recorded with {name} {shown(recorded)}; the "
+                    f"domain's hook gives {shown(computed)}.",
+                )
+
+    def _all_perceived(self, before: str) -> Findings:
+        memory = self.memory
+        if memory is None or not memory.queued:
+            return
+        if not self.uncertain:
+            ids = ", ".join(shown(percept.id) for percept in memory.queued)
+            yield (
+                Rule.PERCEPT,
+                f"Brought by an execution and not perceived before {before}: {ids}.",
+            )
+        self.memory, self.uncertain = memory.model_copy(update={"queued": ()}), True
+
+    def on_turn_end(self, record: TurnEnd) -> Findings:
+        """A turn ends between cycles, with everything perceived."""
+        del record
+        yield from self._all_perceived("the turn's end")
+        memory = self.certain
+        if memory is not None and memory.in_cycle:
+            yield Rule.PHASE, f"The turn ends in cycle {memory.cycle}, after its {memory.phase}."
+
+    def on_outcome(self, record: Outcome) -> Findings:
+        """Outcomes come in the order of the phases, in cycles that count up by one."""
+        if self.memory is None:
+            self.memory, self.uncertain = WorkingMemory(activity=""), True
+            yield Rule.SNAPSHOT, "An outcome comes before the first snapshot."
+        if record.phase is Phase.RETRIEVAL:
+            yield from self._all_perceived("the next cycle")
+            if not self._ready and not self.uncertain:
+                yield Rule.SNAPSHOT, f"Cycle {record.cycle} does not begin with a snapshot."
+        self._ready = self._ready and record.phase is not Phase.RETRIEVAL
+        expected = phase_after(self.memory.phase)
+        cycle = self.memory.cycle + (expected is Phase.RETRIEVAL)
+        if (record.phase, record.cycle) != (expected, cycle):
+            if not (self.uncertain and self.memory.phase is None):
+                yield (
+                    Rule.PHASE,
+                    f"{record.phase} of cycle {record.cycle} is recorded where {expected} of cycle "
+                    f"{cycle} must come next.",
+                )
+            self._skip_to(record, self.memory)
+        if isinstance(record, ExecutionOutcome):
+            self._drop_strangers(self.memory)
+        self.memory = self.memory.commit(record)
+
+    def _skip_to(self, record: Outcome, memory: WorkingMemory) -> None:
+        """Makes the memory one to which the outcome can be committed."""
+        self.uncertain = True
+        begins = record.phase is Phase.RETRIEVAL
+        changes: dict[str, Any] = {
+            "phase": _BEFORE[record.phase],
+            "cycle": record.cycle - 1 if begins else record.cycle,
+        }
+        if record.cycle != memory.cycle:
+            changes["cognitive_state"] = CognitiveState()
+        self.memory = memory.model_copy(update=changes)
+
+    def _drop_strangers(self, memory: WorkingMemory) -> None:
+        """Drops evaluations of what was not proposed, which `CandidateRules` reports."""
+        cognitive = memory.cognitive_state
+        if cognitive.proposal is None or cognitive.evaluation is None:
+            return
+        known = {one.id for one in cognitive.proposal.candidates}
+        judged = cognitive.evaluation.evaluations
+        if all(one.candidate_id in known for one in judged):
+            return
+        self.uncertain = True
+        kept = tuple(one for one in judged if one.candidate_id in known)
+        evaluation = cognitive.evaluation.model_copy(update={"evaluations": kept})
+        changed = cognitive.model_copy(update={"evaluation": evaluation})
+        self.memory = memory.model_copy(update={"cognitive_state": changed})
+
+
+def _memory_difference(
+    memory: WorkingMemory, record: Snapshot, *, old: bool
+) -> tuple[str, object, object] | None:
+    """The first difference between a rebuilt memory and the recorded one, with both values there.
+
+    Args:
+        memory: What percepts and outcomes have led to.
+        record: What the trace says that they led to.
+        old: Whether an older version of the format wrote it, which lacks what came later.
+    """
+    ours, theirs = memory.to_json(), record.working_memory
+    if ours == theirs:
+        return None
+    if old:  # fields that came later are not in it
+        ours = {name: held for name, held in ours.items() if name in theirs}
+    found = next(differences(ours, theirs), None)
+    if found is None:
+        return None
+    try:  # fields within that came later have their defaults
+        read = WorkingMemory.model_validate(theirs).to_json()
+    except ValidationError:
+        return found
+    return next(differences(ours, {name: it for name, it in read.items() if name in ours}), None)
+
+
+def check_patch(record: Percept) -> Findings:
+    """Only what a domain's hook reads changes the perceptual state."""
+    if record.state_patch and record.kind not in _HOOKED:
+        yield (
+            Rule.PERCEPT,
+            f"Percept {shown(record.id)}, a {record.kind}, changed the perceptual state by "
+            f"{shown(record.state_patch)}; messages and impasses may not.",
+        )
+
+
+def is_closing(outcome: ExecutionOutcome) -> bool:
+    """Whether an execution ends a cycle that broke off, and is neither an act nor an impasse."""
+    return outcome.action is None and not outcome.batch and outcome.result != "impasse"
+
+
+# ---- Turns, and the model calls within them ----
+
+
+_ASKING = frozenset(PHASES) - {Phase.EXECUTION}
+"""The phases that may ask a model; Retrieval, with which a cycle begins, for a summary."""
+
+
+class TurnRules(Checker):
+    """Turns begin and end in order, cycles are within them, and their answers are theirs."""
+
+    def __init__(self, state: StateRules) -> None:
+        self._state = state
+        self._turn: int | None = None
+        """The last turn that began; None if not known."""
+        self._open: bool | None = None if state.foreign else False
+        """Whether it is still open; None if not known."""
+        self._bare = False
+        """Whether nothing has happened in it yet."""
+        self._response: str | None = None
+
+    def end(self, *, finished: bool) -> Findings:
+        """A finished run has finished its turns."""
+        if finished and self._open and not self._bare:
+            yield Rule.TURN, f"The run has ended in the middle of turn {self._turn}."
+
+    def on_percept(self, record: Any) -> Findings:
+        """Something happened in the turn."""
+        del record
+        self._bare = False
+        return ()
+
+    on_model_call = on_intent = on_percept
+
+    def on_snapshot(self, record: Snapshot) -> Findings:
+        """A loaded or forked state may be in the middle of another turn."""
+        if record.reason == "loaded":
+            self._turn = None  # turns are counted from the loaded state on
+        if record.reason == "forked" and self._turn is None:
+            self._open = None  # it continues a turn that began in its parent
+        self._bare = self._bare and record.reason != "cycle"
+        return ()
+
+    def on_turn_start(self, record: TurnStart) -> Findings:
+        """Turns count up, one after the other."""
+        again = self._bare and record.turn == self._turn  # a crash took all but the turn's start
+        if self._open and not again:
+            yield Rule.TURN, f"Turn {record.turn} begins while turn {self._turn} is open."
+        follows = self._turn is None or record.turn > self._turn
+        if not follows and not again:
+            yield Rule.TURN, f"Turn {record.turn} follows turn {self._turn}."
+        elif self._turn is not None and record.turn > self._turn + 1:
+            yield (
+                None,
+                f"Turn {record.turn} follows turn {self._turn}: what is between could not be "
+                "recorded, or was never begun.",
+            )
+        yield from self._check_cycle(record)
+        self._turn, self._open, self._bare, self._response = record.turn, True, True, None
+
+    def on_turn_end(self, record: TurnEnd) -> Findings:
+        """A turn ends that is open, with the agent's answer."""
+        if self._open is False:
+            yield Rule.TURN, f"Turn {record.turn} ends, and none is open."
+        elif self._turn is not None and record.turn != self._turn:
+            yield Rule.TURN, f"Turn {record.turn} ends while turn {self._turn} is open."
+        yield from self._check_cycle(record)
+        if self._open and not self._state.uncertain:
+            yield from self._check_response(record)
+        self._turn, self._open, self._bare = record.turn, False, False
+
+    def _check_cycle(self, record: TurnStart | TurnEnd) -> Findings:
+        memory = self._state.certain
+        if memory is not None and record.cycle != memory.cycle:
+            text = f"Turn {record.turn} names cycle {record.cycle} in cycle {memory.cycle}."
+            yield Rule.TURN, text
+
+    def _check_response(self, record: TurnEnd) -> Findings:
+        if record.reason == "respond" and self._response is None:
+            yield Rule.TURN, f"Turn {record.turn} ends with an answer, but no action answered."
+        if self._response is None or record.reason in ("cancelled", "error"):
+            return
+        if not same(record.response, self._response):
+            yield (
+                Rule.TURN,
+                f"Turn {record.turn} ends with {shown(record.response)}; the agent's answer was "
+                f"{shown(self._response)}.",
+            )
+
+    def on_outcome(self, record: Outcome) -> Findings:
+        """Outcomes are within turns."""
+        self._bare = False
+        if self._open is False and not self._state.uncertain and not self._may_close(record):
+            yield Rule.TURN, f"{record.phase} of cycle {record.cycle} is outside of any turn."
+        if isinstance(record, ExecutionOutcome) and record.response is not None:
+            self._response = record.response
+
+    def _may_close(self, record: Outcome) -> bool:
+        """Outside of turns only the rest of a cycle that a loaded state was in is closed."""
+        acts = isinstance(record, ExecutionOutcome) and not is_closing(record)
+        return self._state.foreign and record.phase is not Phase.RETRIEVAL and not acts
+
+
+class CallRules(Checker):
+    """Models are asked by the phase at work, and what that uses is in its outcome."""
+
+    def __init__(self, state: StateRules, version: int) -> None:
+        self._state = state
+        self._tells_of_resuming = version > 1
+        self._calls: list[ModelCall] = []
+        """Those since the last outcome."""
+        self._lost: Finding | None = None
+        """A missing usage, which is right if the cycle turns out to have broken off."""
+
+    def on_snapshot(self, record: Snapshot) -> Findings:
+        """Calls before it are of no outcome."""
+        del record
+        self._calls = []
+        return ()
+
+    def on_note(self, record: Note) -> Findings:
+        """Calls before a resumption are of a phase that broke off and is begun again."""
+        if record.about == RESUMED:
+            self._calls = []
+        return ()
+
+    def on_model_call(self, record: ModelCall) -> Findings:
+        """The call is of the phase and the cycle at work."""
+        memory = self._state.certain
+        if memory is None:
+            return
+        self._calls.append(record)
+        phase = phase_after(memory.phase)
+        cycle = memory.cycle + (phase is Phase.RETRIEVAL)
+        if phase not in _ASKING or record.phase is not phase or record.cycle != cycle:
+            yield (
+                Rule.MODEL_CALL,
+                f"Call {shown(record.id)} is of {record.phase} in cycle {record.cycle}; it was "
+                f"recorded in {phase} of cycle {cycle}.",
+            )
+
+    def on_outcome(self, record: Outcome) -> Findings:
+        """The outcome's usage is the sum of its calls."""
+        calls, self._calls = self._calls, []
+        if record.phase is Phase.RETRIEVAL:
+            self._lost = None
+        if self._state.certain is None:
+            return
+        used = _sum(calls)
+        again = 0 if record.usage == used else self._asked_again(record, calls)
+        if again:
+            yield (
+                None,
+                f"{again} model calls of {record.phase} in cycle {record.cycle} are in no "
+                "outcome: the phase was broken off and begun again, or they were added.",
+            )
+        elif record.usage != used:
+            text = f"{record.phase} of cycle {record.cycle} has the usage {_words(record.usage)}; "
+            text += f"its model calls used {_words(used)}."
+            if record.usage.nothing:
+                self._lost = self._lost or (Rule.USAGE, text, self.log.seq)
+            else:
+                yield Rule.USAGE, text
+        if isinstance(record, ExecutionOutcome) and self._lost is not None:
+            lost, self._lost = self._lost, None
+            if not is_closing(record):
+                yield lost
+
+    def _asked_again(self, record: Outcome, calls: list[ModelCall]) -> int:
+        """How many first calls are in no outcome because a crash broke the phase off.
+
+        Only traces of version 1 do not say that a run was resumed.
+        """
+        for number, call in enumerate(calls[1:], start=1):
+            if self._tells_of_resuming:
+                break
+            if call.attempt == 1 and _sum(calls[number:]) == record.usage:
+                return number
+        return 0
+
+
+def _sum(calls: list[ModelCall]) -> TokenUsage:
+    return sum((call.usage for call in calls), TokenUsage())
+
+
+def _words(usage: TokenUsage) -> str:
+    cost = f", cost {usage.cost:g}" if usage.cost else ""
+    return (
+        f"{usage.calls} calls, {usage.prompt_tokens} + {usage.completion_tokens} tokens "
+        f"({usage.cached_tokens} cached){cost}"
+    )
+
+
+_CALL = re.compile(r"call-(\d{6,12})")
+
+
+class IdRules(Checker):
+    """Counts of ids never go back, and are not behind the model calls that were numbered."""
+
+    def __init__(self) -> None:
+        self._counts: dict[str, int] = {}
+
+    def on_model_call(self, record: ModelCall) -> Findings:
+        """Nobody outside of the run numbers model calls."""
+        if found := _CALL.fullmatch(record.id):
+            self._counts["call"] = max(int(found[1]), self._counts.get("call", 0))
+        return ()
+
+    def on_snapshot(self, record: Snapshot) -> Findings:
+        """A snapshot's counts cover the ids before it."""
+        for kind, known in self._counts.items() if record.ids else ():
+            if (count := record.ids.get(kind, 0)) < known:
+                yield (
+                    Rule.SNAPSHOT,
+                    f"The snapshot says that {count} ids of {shown(kind)} had been given; there "
+                    f"were {known} before it.",
+                )
+        self._counts = {**self._counts, **record.ids}
+
+
+# ---- The trace of an agent that calls its tools without deliberation ----
+
+
+_UNKNOWN = (ReceiptStatus.UNKNOWN, ReceiptStatus.CANCELLED)
+
+
+class PlainTurnRules(Checker):
+    """Turns in order, each the cycle of what is in it, and no phases."""
+
+    def __init__(self) -> None:
+        self._turn: int | None = None
+        self._open = False
+
+    def end(self, *, finished: bool) -> Findings:
+        """An agent that raised has not ended its turn; that is no violation."""
+        if finished and self._open:
+            yield None, f"The run has ended in the middle of turn {self._turn}."
+
+    def on_turn_start(self, record: TurnStart) -> Findings:
+        """Turns count up by one."""
+        if self._open:
+            yield Rule.TURN, f"Turn {record.turn} begins while turn {self._turn} is open."
+        if self._turn is not None and record.turn != self._turn + 1:
+            yield Rule.TURN, f"Turn {record.turn} follows turn {self._turn}."
+        self._turn, self._open = record.turn, True
+
+    def on_turn_end(self, record: TurnEnd) -> Findings:
+        """A turn ends that is open."""
+        if not self._open and self._turn is not None:
+            yield Rule.TURN, f"Turn {record.turn} ends, and none is open."
+        elif self._turn not in (None, record.turn):
+            yield Rule.TURN, f"Turn {record.turn} ends while turn {self._turn} is open."
+        self._turn, self._open = record.turn, False
+
+    def on_model_call(self, record: ModelCall) -> Findings:
+        """A call is of its turn, and of no phase."""
+        if record.phase is not None:
+            yield (
+                Rule.MODEL_CALL,
+                f"Call {shown(record.id)} is of the phase {record.phase}; a plain agent has none.",
+            )
+        if self._turn is not None and record.cycle != self._turn:
+            text = f"Call {shown(record.id)} names turn {record.cycle} in turn {self._turn}."
+            yield Rule.MODEL_CALL, text
+
+    def on_outcome(self, record: Outcome) -> Findings:
+        """There are none."""
+        yield Rule.PHASE, f"A plain agent has no phases, and here is a {record.phase} outcome."
+
+
+class PlainEffectRules(Checker):
+    """Every action has an intent, was asked for and allowed, and has one receipt."""
+
+    def __init__(self, *, cut: bool) -> None:
+        self._cut = cut
+        self._open: dict[str, Intent] = {}
+        self._ended: dict[str, Receipt] = {}
+        self._known: set[str] = set()
+        self._wanted: Counter[str] | None = None
+        """Tool calls of this turn's answers that were not run yet; None without model calls."""
+        self._allowed: dict[str, bool] = {}
+        """Whether the rules let a call pass, by its id, as they were asked last."""
+
+    def end(self, *, finished: bool) -> Findings:
+        """Whatever was begun has its receipt."""
+        for intent in self._open.values():
+            text = f"Intent {shown(intent.id)} ({intent.action}) has no receipt."
+            yield Rule.RECEIPT if finished else None, text
+
+    def on_turn_start(self, record: TurnStart) -> Findings:
+        """No call is wanted yet."""
+        del record
+        self._wanted = None
+        return ()
+
+    def on_model_call(self, record: ModelCall) -> Findings:
+        """Its tool calls may be run, each once."""
+        self._wanted = Counter() if self._wanted is None else self._wanted
+        for call in record.tool_calls:
+            self._wanted[_call_key(str(call.get("name", "")), call.get("arguments"))] += 1
+        return ()
+
+    def on_note(self, record: Note) -> Findings:
+        """The rules have judged a call."""
+        call, verdicts = record.details.get("call"), record.details.get("verdicts")
+        if record.about == "constraint" and isinstance(call, str) and isinstance(verdicts, list):
+            given = cast("list[object]", verdicts)
+            self._allowed[call] = all(_allows(verdict) for verdict in given)
+        return ()
+
+    def on_intent(self, record: Intent) -> Findings:
+        """What is run was asked for by a model, and let pass by the rules."""
+        named = f"Intent {shown(record.id)} ({record.action})"
+        if record.id in self._known:
+            yield Rule.INTENT, f"There are two intents {shown(record.id)}."
+        self._known.add(record.id)
+        self._open[record.id] = record
+        if record.candidate_id is not None and not self._allowed.pop(record.candidate_id, False):
+            text = f"{named} was begun, and the rules did not let it pass before."
+            yield Rule.CONSTRAINT, text
+        if self._wanted is None:
+            return
+        key = _call_key(record.action, record.arguments)
+        if not self._wanted[key]:
+            yield (
+                Rule.INTENT,
+                f"{named} with {shown(record.arguments)} was asked for by no model call of its "
+                "turn.",
+            )
+        self._wanted[key] -= 1
+
+    def on_receipt(self, record: Receipt) -> Findings:
+        """A receipt ends an intent of its turn."""
+        intent = self._open.pop(record.intent_id, None)
+        if intent is None:
+            has = "has its receipt already" if record.intent_id in self._known else "is not there"
+            if not self._cut:
+                text = f"A receipt is of intent {shown(record.intent_id)}, which {has}."
+                yield Rule.RECEIPT, text
+        elif intent.candidate_id is not None:  # under guard: what it returns is perceived
+            self._ended[intent.id] = record
+        elif record.cycle != intent.cycle:
+            yield (
+                Rule.RECEIPT,
+                f"The receipt of {shown(intent.id)} is of cycle {record.cycle}, its intent of "
+                f"cycle {intent.cycle}.",
+            )
+
+    def on_percept(self, record: Percept) -> Findings:
+        """A return is perceived once, as its receipt has it."""
+        yield from check_patch(record)
+        if record.kind is not PerceptKind.TOOL_RETURN:
+            return
+        receipt = self._ended.pop(record.caused_by or "", None)
+        if receipt is None:
+            yield (
+                Rule.PERCEPT,
+                f"Percept {shown(record.id)} is the return of {shown(record.caused_by)}, which "
+                "has not ended, or was perceived before.",
+            )
+        elif not same(record.content, receipt.content) or receipt.status in _UNKNOWN:
+            yield (
+                Rule.RECEIPT,
+                f"The receipt of {shown(receipt.intent_id)} says {receipt.status}, "
+                f"{shown(receipt.content)}; what is perceived of it {shown(record.content)}.",
+            )
+
+
+def _allows(verdict: object) -> bool:
+    return isinstance(verdict, dict) and cast("dict[str, object]", verdict).get("allowed") is True
+
+
+def _call_key(action: str, arguments: object) -> str:
+    """A call as it can be compared, however it is written."""
+    given = parsed_arguments(arguments) if isinstance(arguments, str) else arguments
+    return f"{action} {json.dumps(given, sort_keys=True)}"
