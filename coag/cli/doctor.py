@@ -15,13 +15,13 @@ from rich.table import Table
 from rich.text import Text
 
 from coag.doctor import (
-    Finding,
     Fit,
-    Found,
     Grade,
-    Limits,
     PackageCheck,
     Probe,
+    ProbeFinding,
+    ProbeLimits,
+    ProbeOutcome,
     Report,
     VersionReport,
     check_versions,
@@ -77,7 +77,9 @@ def doctor(options: DoctorOptions) -> int:
 
 
 async def _examined(spec: ModelSpec, options: DoctorOptions, out: Console) -> Report:
-    limits = Limits(context=options.context, max_tokens=options.max_tokens, seconds=options.seconds)
+    limits = ProbeLimits(
+        context=options.context, max_tokens=options.max_tokens, seconds=options.seconds
+    )
     client = spec.open()
     if not options.as_json:
         out.print(Text(spec.public, style="bold"), soft_wrap=True)
@@ -99,8 +101,8 @@ def _tell(status: Status, probe: Probe) -> None:
     status.update(f"asking: {probe.value} …")
 
 
-def _print(finding: Finding, out: Console) -> None:
-    if finding.found is Found.SKIPPED and finding.probe is not Probe.LISTED:
+def _print(finding: ProbeFinding, out: Console) -> None:
+    if finding.found is ProbeOutcome.SKIPPED and finding.probe is not Probe.LISTED:
         return
     word, style = _STYLES[finding.grade]
     text = Text(one_line(finding.text, _TEXT))

@@ -12,17 +12,22 @@ is a finding, never an error. From the findings follow the rung of the ladder, `
 `coag doctor` prints both.
 """
 
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
 from .examine import examine
-from .findings import Finding, Found, Grade, Limits, Probe, Recommendation, Report
+from .findings import Grade, Probe, ProbeFinding, ProbeLimits, ProbeOutcome, Recommendation, Report
 from .versions import Fit, Installation, PackageCheck, VersionReport, check_versions
 
 __all__ = [
     "examine",
-    "Limits",
+    "ProbeLimits",
     "Report",
-    "Finding",
+    "ProbeFinding",
     "Probe",
-    "Found",
+    "ProbeOutcome",
     "Grade",
     "Recommendation",
     "check_versions",
@@ -31,3 +36,14 @@ __all__ = [
     "Fit",
     "Installation",
 ]
+
+_RENAMED = {"Finding": "ProbeFinding", "Found": "ProbeOutcome", "Limits": "ProbeLimits"}
+
+
+def __getattr__(name: str) -> Any:
+    """Deprecated names."""
+    new = _RENAMED.get(name)
+    if new is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    warnings.warn(f"coag.doctor.{name} is called {new} now.", DeprecationWarning, stacklevel=2)
+    return globals()[new]

@@ -1,15 +1,14 @@
-"""What an examination finds, and how much it may ask."""
+"""What an examination finds, what follows from it, and how much it may ask."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Literal
 
-from coag.schema import Rung, TokenUsage, Value
+from pydantic import Field
 
-# ---- What an examination finds, and what it concludes ----
+from coag.schema import Rung, TokenUsage, Value
 
 
 class Probe(StrEnum):
@@ -53,7 +52,7 @@ class Probe(StrEnum):
     """How many tokens a second?"""
 
 
-class Found(StrEnum):
+class ProbeOutcome(StrEnum):
     """A finding in one word."""
 
     YES = "yes"
@@ -91,11 +90,11 @@ class Grade(StrEnum):
     UNKNOWN = "unknown"
 
 
-class Finding(Value):
+class ProbeFinding(Value):
     """What one probe found."""
 
     probe: Probe
-    found: Found
+    found: ProbeOutcome
     grade: Grade
     text: str
     """One sentence on what was seen; may quote the server."""
@@ -108,7 +107,7 @@ class Finding(Value):
 
 
 class Recommendation(Value):
-    """What follows from the findings."""
+    """What to set, by the findings."""
 
     rung: Rung
     """The strictest rung of the ladder that holds."""
@@ -128,7 +127,7 @@ class Report(Value):
     model: str
     usable: bool
     """True if an agent can work with this model: it answers, and a typed answer came."""
-    findings: tuple[Finding, ...]
+    findings: tuple[ProbeFinding, ...]
     """In the order of the probes."""
     claimed: Mapping[str, Any]
     """The client's `model_info` as it is now."""
@@ -136,41 +135,24 @@ class Report(Value):
     usage: TokenUsage
     """What the examination itself used."""
 
-    def finding(self, probe: Probe) -> Finding:
+    def finding(self, probe: Probe) -> ProbeFinding:
         """What a probe found.
 
         Raises:
             KeyError: The report is none of `examine`: it lacks the probe.
         """
-        for finding in self.findings:
-            if finding.probe is probe:
-                return finding
-        raise KeyError(f"The report has no finding of the probe {probe.value!r}.")
+        by_probe = {finding.probe: finding for finding in self.findings}
+        if probe not in by_probe:
+            raise KeyError(f"The report has no finding of the probe {probe.value!r}.")
+        return by_probe[probe]
 
 
-# ---- How much an examination may take ----
-
-
-_SMALLEST_CONTEXT = 256
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class ProbeLimits(Value):
     """The bounds of an examination."""
 
-    context: int = 4_096
-    """Longest prompt that is tried, in tokens as we estimate them; at least 256."""
-    max_tokens: int = 256
+    context: int = Field(default=4_096, ge=256)
+    """Longest prompt that is tried, in tokens as we estimate them."""
+    max_tokens: int = Field(default=256, ge=1)
     """Longest completion, in tokens. Models that think first may need more."""
-    seconds: float = 60.0
+    seconds: float = Field(default=60.0, gt=0)
     """Seconds until one request is given up."""
-
-    def __post_init__(self) -> None:
-        if self.context < _SMALLEST_CONTEXT:
-            raise ValueError(
-                f"context must be at least {_SMALLEST_CONTEXT} tokens, not {self.context!r}."
-            )
-        if self.max_tokens < 1:
-            raise ValueError(f"max_tokens must be at least 1, not {self.max_tokens!r}.")
-        if self.seconds <= 0:
-            raise ValueError(f"seconds must be more than 0, not {self.seconds!r}.")

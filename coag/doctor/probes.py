@@ -1,28 +1,72 @@
-"""The probes: long prompts, forms of answers, talk, and tools."""
+"""The probes: what is asked of a model server, and how each answer is judged.
+
+A probe is one question that a server can only get right by doing what it is asked. Most are a
+`Question`: one request and a plain function that judges its reply. The others (the list of
+models, streams, typed answers, long prompts) are functions of the `ProbeClient`.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, cast
 
+import httpx
 from autogen_core import FunctionCall
 from autogen_core.models import AssistantMessage, LLMMessage, SystemMessage, UserMessage
 from autogen_core.tools import ToolSchema
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, SecretStr, ValidationError
 
 from coag.errors import ModelAnswerError, ModelCallError
-from coag.models import Asker, AskSettings, CallContext
+from coag.models import Asker, AskSettings, CallContext, model_name_of, reason_of
 from coag.schema import ModelCall, PromptMessage, Rung, estimate_tokens
 
-from .findings import Finding, Found, Grade, Probe
-from .probe_client import AGAIN, Patient, Reply, claiming
-
-# ---- What is said to a model, and what it said as it is shown ----
-
+from .findings import Grade, Probe, ProbeFinding, ProbeOutcome
+from .probe_client import AGAIN, ProbeClient, Reply, ToolChoice, claiming, component_of
 
 _SHOWN = 80
+_REASON = 300
+"""Characters of an error that are shown."""
+
+
+def good(
+    probe: Probe, found: ProbeOutcome, text: str, figures: Mapping[str, float] | None = None
+) -> ProbeFinding:
+    """A finding that needs no advice."""
+    return ProbeFinding(
+        probe=probe, found=found, grade=Grade.GOOD, text=text, figures=figures or {}
+    )
+
+
+def poor(
+    probe: Probe,
+    found: ProbeOutcome,
+    text: str,
+    advice: str = "",
+    figures: Mapping[str, float] | None = None,
+) -> ProbeFinding:
+    """A finding that agents can work around."""
+    return ProbeFinding(
+        probe=probe,
+        found=found,
+        grade=Grade.POOR,
+        text=text,
+        advice=advice,
+        figures=figures or {},
+    )
+
+
+def bad(probe: Probe, found: ProbeOutcome, text: str, advice: str) -> ProbeFinding:
+    """A finding with which agents cannot work."""
+    return ProbeFinding(probe=probe, found=found, grade=Grade.BAD, text=text, advice=advice)
+
+
+def unknown(probe: Probe, text: str, found: ProbeOutcome = ProbeOutcome.UNCLEAR) -> ProbeFinding:
+    """A finding that says nothing about the server."""
+    return ProbeFinding(probe=probe, found=found, grade=Grade.UNKNOWN, text=text)
 
 
 def user(text: str) -> UserMessage:
@@ -36,473 +80,11 @@ def shown(text: str) -> str:
     return repr(line if len(line) <= _SHOWN else line[:_SHOWN] + "…")
 
 
-# ---- Long prompts: is their beginning cut off without a word, and is a repeated one cached? ----
-
-
-_FIRST = 1_200
-"""Tokens of the first prompt; some servers cache from 1,024 on."""
-_SHORTFALL = 0.7
-"""What share of the tokens that are to be expected a server must count."""
-_FEWEST = 0.5
-"""What share of our estimate the first count must be, before it can serve as a measure."""
-_GOODS = ("apples", "candles", "copper", "lemons", "paper", "rope", "wool")
-_SHELVES = ("northern", "southern", "upper", "lower", "narrow")
-_QUESTION = "What is the harbour code that I told you at the very beginning? Answer with it only."
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Step:
-    """One long prompt and what came of it."""
-
-    size: int
-    """Tokens as we estimate them."""
-    code: str
-    """What stands at the beginning and is asked for at the end."""
-    reply: Reply
-
-    @property
-    def counted(self) -> int:
-        """Tokens as the server counts them; 0 if it tells none."""
-        return self.reply.usage.prompt_tokens
-
-    @property
-    def known(self) -> bool:
-        """True if the model told the code."""
-        return self.code in self.reply.text
-
-
-async def context(patient: Patient) -> tuple[Finding, ...]:
-    """Sends longer and longer prompts, the first one twice, until one does not arrive whole."""
-    steps: list[_Step] = []
-    repeated: _Step | None = None
-    for size in sizes(patient.limits.context):
-        steps.append(await _step(patient, size))
-        if len(steps) == 1 and steps[0].reply.error is None:
-            repeated = await _step(patient, size)
-        if _trouble(steps) is not None:
-            break
-    return (_judged_context(steps), _judged_cache(steps[0], repeated))
-
-
-def sizes(limit: int) -> Iterator[int]:
-    """Sizes of prompts to try: doubling up to the limit, which comes last."""
-    size = _FIRST
-    while size < limit:
-        yield size
-        size *= 2
-    yield limit
-
-
-def long_prompt(size: int) -> tuple[list[LLMMessage], str]:
-    """A dialogue of about `size` tokens, and the code that is told at its beginning."""
-    # The code differs from size to size, so that no longer prompt is served from a cache.
-    code = f"HX{size * 7_919 % 89_989 + 10_000}"
-    beginning = f"The harbour code is {code}. Keep it in mind; here is the log of the harbour.\n"
-    room = size - estimate_tokens(beginning) - estimate_tokens(_QUESTION) - 10
-    lines = list(_lines(room))
-    half = len(lines) // 2
-    messages: list[LLMMessage] = [
-        user(beginning + "\n".join(lines[:half])),
-        AssistantMessage(content="Noted.", source="assistant"),
-        user("\n".join([*lines[half:], _QUESTION])),
-    ]
-    return messages, code
-
-
-def _lines(room: int) -> Iterator[str]:
-    used, number = 0, 0
-    while used < room:
-        number += 1
-        goods, shelf = _GOODS[number % len(_GOODS)], _SHELVES[number % len(_SHELVES)]
-        line = f"Entry {number}: a crate of {goods} went to the {shelf} shelf in calm weather."
-        used += estimate_tokens(line)
-        yield line
-
-
-async def _step(patient: Patient, size: int) -> _Step:
-    messages, code = long_prompt(size)
-    return _Step(size=size, code=code, reply=await patient.ask(messages))
-
-
-def _trouble(steps: list[_Step]) -> Found | None:
-    """What is wrong with the last step; None if nothing is."""
-    last = steps[-1]
-    if last.reply.error is not None:
-        return last.reply.trouble
-    if _is_short(steps[0], last):
-        return Found.CUT
-    return None if last.known else Found.NO
-
-
-def _is_short(first: _Step, last: _Step) -> bool:
-    """True if the server counted far fewer tokens than it was sent."""
-    if not last.counted or not first.counted:
-        return False
-    measure = first.counted / first.size
-    if measure < _FEWEST:
-        return True
-    return last.counted < last.size * measure * _SHORTFALL
-
-
-def _judged_context(steps: list[_Step]) -> Finding:
-    last, trouble = steps[-1], _trouble(steps)
-    whole = steps[-1] if trouble is None else steps[-2] if len(steps) > 1 else None
-    figures = _figures(whole)
-    tokens = f"about {last.size:,} tokens (the server counted {last.counted:,})"
-    below = "Keep prompts short"
-    if whole:
-        # The window that agents are told holds the answer too: three quarters are for a prompt.
-        window = f"SPEC?window={whole.size * 4 // 3}"
-        below = f"Keep prompts below {whole.size:,} tokens (agents: {window})"
-    larger = "or give the server a larger context (llama.cpp: -c, Ollama: num_ctx)."
-    grade, advice = Grade.POOR, f"{below}, {larger}"
-    if trouble is None:
-        text = f"The beginning of a prompt of {tokens} reaches the model."
-        grade, advice = Grade.GOOD, ""
-    elif trouble is Found.CUT:
-        text = f"A prompt of {tokens} was cut without a word."
-    elif trouble is Found.NO and not last.counted:
-        text = f"At {tokens} the model did not know the beginning: {shown(last.reply.text)}."
-    elif trouble is Found.NO:
-        text = f"At {tokens} nothing was cut, but the model did not find the beginning."
-        advice = f"{below}: the model loses track in longer ones."
-    elif trouble is Found.REFUSED and whole is not None:
-        text = f"A prompt of about {last.size:,} tokens is refused, not cut: {last.reply.error}."
-        grade = Grade.GOOD
-    else:
-        text = f"A prompt of about {last.size:,} tokens got no answer: {last.reply.error}."
-        advice = f"{below}, or raise --seconds: long prompts take long here."
-    return Finding(
-        probe=Probe.CONTEXT,
-        found=trouble or Found.YES,
-        grade=grade,
-        text=text,
-        advice=advice,
-        figures=figures,
-    )
-
-
-def _figures(whole: _Step | None) -> dict[str, float]:
-    if whole is None:
-        return {}
-    figures = {"estimated_tokens": whole.size, "counted_tokens": whole.counted}
-    read = (whole.counted or whole.size) - whole.reply.usage.cached_tokens
-    if whole.reply.seconds > 0 and read > 0:
-        return {**figures, "prompt_tokens_per_second": read / whole.reply.seconds}
-    return dict(figures)
-
-
-def _judged_cache(first: _Step, repeated: _Step | None) -> Finding:
-    probe = Probe.CACHE
-    if repeated is None or repeated.reply.error is not None:
-        text = "No long prompt could be sent twice."
-        return Finding(probe=probe, found=Found.UNCLEAR, grade=Grade.UNKNOWN, text=text)
-    cached = repeated.reply.usage.cached_tokens
-    times = f"{first.reply.seconds:.1f} s, then {repeated.reply.seconds:.1f} s"
-    figures = {
-        "cached_tokens": float(cached),
-        "sent_first_seconds": first.reply.seconds,
-        "sent_again_seconds": repeated.reply.seconds,
-    }
-    if cached:
-        text = (
-            f"{cached:,} of {repeated.counted:,} tokens of a repeated prompt were cached ({times})."
-        )
-        return Finding(probe=probe, found=Found.YES, grade=Grade.GOOD, text=text, figures=figures)
-    text = f"No cached tokens are told for a repeated prompt ({times})."
-    advice = "Costs are told as if nothing was cached."
-    return Finding(
-        probe=probe, found=Found.NO, grade=Grade.POOR, text=text, advice=advice, figures=figures
-    )
-
-
-# ---- Answers of a form: schema, JSON mode, and the ladder that agents go by ----
+# ---- Probes of one request ----
 
 
 SAID = '{"fruit": "banana"}'
 """What the prompt asks for where the schema asks for something else."""
-
-_REASON = 300
-"""Characters of an error that are shown."""
-
-
-class Tint(BaseModel):
-    """A tint for a door."""
-
-    tint: Literal["teal", "ochre"]
-
-
-async def schema(patient: Patient) -> tuple[Finding, ...]:
-    """Asks for one object in the prompt and for another in the schema, and sees which one comes."""
-    question = f"Answer with exactly this JSON object and nothing else: {SAID}"
-    reply = await patient.ask([user(question)], rung=Rung.JSON_SCHEMA, form=Tint)
-    return (_judged_schema(reply),)
-
-
-def _judged_schema(reply: Reply) -> Finding:
-    probe = Probe.SCHEMA
-    if reply.error is not None:
-        return reply.unanswered(probe, "A JSON schema", 'Set "structured_output": False.')
-    try:
-        Tint.model_validate_json(reply.text)
-    except ValidationError:
-        pass
-    else:
-        text = "The server enforces a JSON schema, against the prompt."
-        return Finding(probe=probe, found=Found.ENFORCED, grade=Grade.GOOD, text=text)
-    if not reply.text.strip():
-        text = f"With a schema the answer was empty (finish reason {reply.finish!r})."
-        advice = 'Set "structured_output": False, or raise --max-tokens if the model thinks first.'
-        return Finding(probe=probe, found=Found.NO, grade=Grade.POOR, text=text, advice=advice)
-    text = f"The server takes a JSON schema and ignores it; it answered {shown(reply.text)}."
-    advice = 'Set "structured_output": False: each schema would be tried in vain once an agent.'
-    return Finding(probe=probe, found=Found.IGNORED, grade=Grade.POOR, text=text, advice=advice)
-
-
-async def json_mode(patient: Patient) -> tuple[Finding, ...]:
-    """Asks for prose before a JSON object, in JSON mode."""
-    question = (
-        f"First greet me in one sentence of prose. Then give this JSON object: {SAID}\n"
-        "Begin with the greeting."
-    )
-    reply = await patient.ask([user(question)], rung=Rung.JSON_MODE, form=Tint)
-    return (_judged_json(reply),)
-
-
-def _judged_json(reply: Reply) -> Finding:
-    probe = Probe.JSON_MODE
-    if reply.error is not None:
-        return reply.unanswered(probe, "JSON mode", 'Set "json_output": False.')
-    if _is_json(reply.text):
-        text = "In JSON mode the server gives JSON, against the prompt."
-        return Finding(probe=probe, found=Found.ENFORCED, grade=Grade.GOOD, text=text)
-    if reply.finish == "length" and reply.text.lstrip().startswith("{"):
-        text = "In JSON mode the answer began as JSON and was cut off at its limit."
-        return Finding(probe=probe, found=Found.UNCLEAR, grade=Grade.UNKNOWN, text=text)
-    text = f"JSON mode is taken and ignored; the server answered {shown(reply.text)}."
-    advice = 'Set "json_output": False.'
-    return Finding(probe=probe, found=Found.IGNORED, grade=Grade.POOR, text=text, advice=advice)
-
-
-async def typed(patient: Patient) -> tuple[Finding, ...]:
-    """Asks for a typed answer by the ladder, from the strictest rung that was seen to hold."""
-    calls: list[ModelCall] = []
-    settings = AskSettings(
-        max_tokens=patient.limits.max_tokens,
-        timeout=patient.limits.seconds,
-        rung=strictest_rung(patient.found(Probe.SCHEMA), patient.found(Probe.JSON_MODE)),
-    )
-    question = 'Choose a tint for a door: "teal" or "ochre"? Answer as JSON: {"tint": ...}'
-    prompt = (PromptMessage(role="user", content=question),)
-    try:
-        answer = await Asker(patient.client).ask(
-            prompt, Tint, context=CallContext(on_call=calls.append), settings=settings
-        )
-    except (ModelAnswerError, ModelCallError) as error:
-        text = f"No typed answer came by the ladder: {' '.join(str(error).split())[:_REASON]}"
-        if isinstance(error.__cause__, TimeoutError):
-            return (_typed(Found.LATE, Grade.BAD, text, AGAIN),)
-        advice = "Agents cannot work with this model: take a larger one, or another server."
-        return (_typed(Found.NO, Grade.BAD, text, advice),)
-    finally:
-        for call in calls:
-            patient.usage += call.usage
-    rung = answer.calls[-1].rung
-    how = ", repaired" if answer.repaired else ""
-    text = f"A typed answer came on the rung {rung.value!r} after {len(calls)} call(s){how}."
-    sound = len(calls) == 1 and not answer.repaired
-    return (_typed(Found.YES, Grade.GOOD if sound else Grade.POOR, text),)
-
-
-def strictest_rung(schema: Found, json_mode: Found) -> Rung:
-    """The strictest rung that holds, by what two probes found."""
-    if schema is Found.ENFORCED:
-        return Rung.JSON_SCHEMA
-    return Rung.JSON_MODE if json_mode is Found.ENFORCED else Rung.PROMPT
-
-
-def _typed(found: Found, grade: Grade, text: str, advice: str = "") -> Finding:
-    return Finding(probe=Probe.TYPED, found=found, grade=grade, text=text, advice=advice)
-
-
-def _is_json(text: str) -> bool:
-    try:
-        return isinstance(json.loads(text), dict)
-    except ValueError:
-        return False
-
-
-# ---- Plain answers, system messages and streams ----
-
-
-_STREAM_TOKENS = 48
-"""Token limit of the streamed answer: the question asks for far more."""
-_TOLERANCE = 1.5
-"""How far beyond its limit a completion may go before the limit counts as ignored."""
-_SLOW = 5.0
-"""Tokens a second below which a turn takes minutes."""
-
-
-async def answer(patient: Patient) -> tuple[Finding, ...]:
-    """Asks a plain question, without a system message."""
-    reply = await patient.ask([user("Say in one short sentence what water is.")])
-    return (_judged_answer(reply),)
-
-
-def _judged_answer(reply: Reply) -> Finding:
-    probe = Probe.ANSWER
-    if reply.error is not None:
-        advice = "Check that the server runs, knows the model and is not overloaded; then again."
-        text = f"A plain question got no answer: {reply.error}."
-        return Finding(probe=probe, found=reply.trouble, grade=Grade.BAD, text=text, advice=advice)
-    if not reply.text.strip():
-        thought = " It thought aloud, though." if reply.thought else ""
-        text = f"The answer was empty (finish reason {reply.finish!r}).{thought}"
-        advice = "Raise --max-tokens if the model thinks first; else the chat template is wrong."
-        return Finding(probe=probe, found=Found.NO, grade=Grade.BAD, text=text, advice=advice)
-    if not reply.usage.prompt_tokens:
-        text = "A plain question is answered; the server counts no tokens."
-        advice = "Budgets in tokens are blind here: set budgets in calls or seconds."
-        return Finding(probe=probe, found=Found.YES, grade=Grade.POOR, text=text, advice=advice)
-    text = f"A plain question is answered ({reply.usage.completion_tokens} tokens)."
-    return Finding(probe=probe, found=Found.YES, grade=Grade.GOOD, text=text)
-
-
-async def system(patient: Patient) -> tuple[Finding, ...]:
-    """Tells something in a system message and asks for it."""
-    said: list[LLMMessage] = [
-        SystemMessage(content="The name of the ship is Heron."),
-        user("What is the name of the ship? Answer with the name only."),
-    ]
-    reply = await patient.ask(said)
-    probe = Probe.SYSTEM
-    if reply.error is not None:
-        advice = "Put instructions into the first message of the user."
-        return (reply.unanswered(probe, "A system message", advice),)
-    if "heron" in reply.text.lower():
-        text = "A system message reaches the model."
-        return (Finding(probe=probe, found=Found.YES, grade=Grade.GOOD, text=text),)
-    text = f"What a system message said was not known: {shown(reply.text)}."
-    advice = "Check the chat template: some drop system messages."
-    return (Finding(probe=probe, found=Found.IGNORED, grade=Grade.POOR, text=text, advice=advice),)
-
-
-async def systems(patient: Patient) -> tuple[Finding, ...]:
-    """Tells two things in two system messages that stand apart, and asks for both."""
-    said: list[LLMMessage] = [
-        SystemMessage(content="The name of the ship is Heron."),
-        user("Hello."),
-        AssistantMessage(content="Hello.", source="assistant"),
-        SystemMessage(content="The name of the captain is Walnut."),
-        user("What are the names of ship and captain? Answer with both names only."),
-    ]
-    frank = claiming(patient.client, multiple_system_messages=True)
-    try:
-        reply = await patient.ask(said, client=frank)
-    finally:
-        if frank is not None:
-            await frank.close()
-    probe, safe = Probe.SYSTEMS, "Agents of coag send one, at the front; nothing to do for them."
-    if reply.error is not None:
-        return (reply.unanswered(probe, "A second system message", safe),)
-    heard = [name for name in ("heron", "walnut") if name in reply.text.lower()]
-    if len(heard) == 2:
-        text = "Several system messages reach the model."
-        return (Finding(probe=probe, found=Found.YES, grade=Grade.GOOD, text=text),)
-    text = f"Of two system messages {len(heard)} had an effect: {shown(reply.text)}."
-    return (Finding(probe=probe, found=Found.IGNORED, grade=Grade.POOR, text=text, advice=safe),)
-
-
-async def stream(patient: Patient) -> tuple[Finding, ...]:
-    """Streams an answer that is longer than it may be."""
-    limit = min(_STREAM_TOKENS, patient.limits.max_tokens)
-    question = "Count from one to three hundred in words, separated by commas."
-    reply = await patient.stream([user(question)], limit)
-    return (_judged_stream(reply), _judged_usage(reply), _judged_limit(reply, limit))
-
-
-def _judged_stream(reply: Reply) -> Finding:
-    probe, figures = Probe.STREAM, _rates(reply)
-    if reply.error is not None:
-        what = f"Streaming, after {reply.pieces} piece(s),"
-        return reply.unanswered(probe, what, "Leave model_client_stream off.")
-    if reply.pieces <= 1:
-        text = f"A stream comes in {reply.pieces} piece(s)."
-        advice = "Streaming shows nothing earlier here: leave model_client_stream off."
-        return Finding(probe=probe, found=Found.NO, grade=Grade.POOR, text=text, advice=advice)
-    first = reply.first_piece or 0.0
-    text = f"Answers stream; the first of {reply.pieces} pieces after {first:.2f} s."
-    return Finding(probe=probe, found=Found.YES, grade=Grade.GOOD, text=text, figures=figures)
-
-
-def _rates(reply: Reply) -> dict[str, float]:
-    """Time to the first piece, and tokens a second after it; pieces where none are counted."""
-    if reply.first_piece is None:
-        return {}
-    figures = {"first_piece_seconds": reply.first_piece}
-    rest = reply.seconds - reply.first_piece
-    tokens = (reply.usage.completion_tokens or reply.pieces) - 1
-    if rest > 0 and tokens > 0:
-        figures["completion_tokens_per_second"] = tokens / rest
-    return figures
-
-
-def _judged_usage(reply: Reply) -> Finding:
-    probe = Probe.STREAM_USAGE
-    if reply.error is not None or reply.endless:
-        text = "No stream came to its end."
-        return Finding(probe=probe, found=Found.UNCLEAR, grade=Grade.UNKNOWN, text=text)
-    counted = reply.usage
-    if counted.prompt_tokens and counted.completion_tokens:
-        text = "Tokens are counted in a stream, when they are asked for."
-        return Finding(probe=probe, found=Found.YES, grade=Grade.GOOD, text=text)
-    text = "No tokens are counted in a stream."
-    advice = "With model_client_stream=True, budgets in tokens are blind: use calls or seconds."
-    return Finding(probe=probe, found=Found.NO, grade=Grade.POOR, text=text, advice=advice)
-
-
-def _judged_limit(reply: Reply, limit: int) -> Finding:
-    probe = Probe.LIMIT
-    written = max(reply.usage.completion_tokens, reply.pieces)
-    if reply.endless or (reply.error is None and written > limit * _TOLERANCE):
-        text = f"A completion limited to {limit} tokens went on to {written} and more."
-        advice = "Nothing but time bounds an answer here: set AskSettings(timeout=...) low."
-        return Finding(probe=probe, found=Found.IGNORED, grade=Grade.POOR, text=text, advice=advice)
-    if reply.error is not None or written < limit // 2:
-        text = f"The answer ended before its limit of {limit} tokens."
-        return Finding(probe=probe, found=Found.UNCLEAR, grade=Grade.UNKNOWN, text=text)
-    text = f"A completion ends at its limit of {limit} tokens."
-    return Finding(probe=probe, found=Found.ENFORCED, grade=Grade.GOOD, text=text)
-
-
-def speed(patient: Patient) -> Finding:
-    """Puts together what the other probes measured; asks nothing."""
-    figures: dict[str, float] = {}
-    for finding in patient.findings.values():
-        figures |= {name: n for name, n in finding.figures.items() if "per_second" in name}
-        figures |= {name: n for name, n in finding.figures.items() if name.startswith("first_")}
-    writing = figures.get("completion_tokens_per_second")
-    reading = figures.get("prompt_tokens_per_second")
-    if writing is None and reading is None:
-        text = "Nothing could be measured."
-        return Finding(probe=Probe.SPEED, found=Found.UNCLEAR, grade=Grade.UNKNOWN, text=text)
-    reads = f"reads {reading:,.0f} prompt tokens/s" if reading is not None else ""
-    writes = f"writes {writing:,.1f} tokens/s" if writing is not None else ""
-    text = f"The server {' and '.join(part for part in (reads, writes) if part)}."
-    slow = writing is not None and writing < _SLOW
-    return Finding(
-        probe=Probe.SPEED,
-        found=Found.NO if slow else Found.YES,
-        grade=Grade.POOR if slow else Grade.GOOD,
-        text=text,
-        advice='Turns take minutes: use depth="compact" and short answers.' if slow else "",
-        figures=figures,
-    )
-
-
-# ---- Tool calls: as such or as text, several, required, forbidden, beside a schema ----
-
-
 TOOL = "note_weather"
 _ONE = "Note the weather: it is 21 degrees Celsius and sunny in Lisbon."
 _TWO = (
@@ -510,7 +92,16 @@ _TWO = (
     "Celsius and sunny in Lisbon, and 9 degrees Celsius and rainy in Oslo."
 )
 _JSON_ONLY = 'Set "function_calling": False and proposal="json".'
-_UNREAD = "Agents take it for the answer and run nothing: a text may quote a call. "
+_ONE_BY_ONE = "Nothing to do: two actions take two cycles."
+_NOT_RELIED_ON = "Nothing in coag relies on it; do not rely on it in agents of your own."
+_ONE_SYSTEM = "Agents of coag send one, at the front; nothing to do for them."
+_TWO_REQUESTS = "coag never sends both; where you do, ask in two requests."
+
+
+class Tint(BaseModel):
+    """A tint for a door."""
+
+    tint: Literal["teal", "ochre"]
 
 
 class Weather(BaseModel):
@@ -521,6 +112,44 @@ class Weather(BaseModel):
     city: str
     celsius: int
     sky: Literal["sunny", "rainy"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """A probe of one request."""
+
+    probe: Probe
+    messages: Sequence[LLMMessage]
+    what: str
+    """What is asked for, as the beginning of a sentence."""
+    advice: str
+    """What to do where the server refuses it."""
+    judge: Callable[[Reply], ProbeFinding]
+    """Judges a reply that is no error."""
+    tool_choice: ToolChoice | None = None
+    """How the weather tool is offered; None for not at all."""
+    rung: Rung = Rung.TEXT
+    claims: Mapping[str, bool] | None = None
+    """What the client has to claim, so that it does not change the request."""
+
+    async def ask(self, client: ProbeClient) -> tuple[ProbeFinding, ...]:
+        """Asks it and judges the reply."""
+        other = claiming(client.client, **self.claims) if self.claims else None
+        try:
+            reply = await client.ask(
+                self.messages,
+                tools=[weather_tool()] if self.tool_choice else [],
+                tool_choice=self.tool_choice or "auto",
+                rung=self.rung,
+                form=None if self.rung is Rung.TEXT else Tint,
+                client=other,
+            )
+        finally:
+            if other is not None:
+                await other.close()
+        if reply.error is not None:
+            return (reply.unanswered(self.probe, self.what, self.advice),)
+        return (self.judge(reply),)
 
 
 def weather_tool() -> ToolSchema:
@@ -542,28 +171,66 @@ def weather_tool() -> ToolSchema:
     }
 
 
-async def tools(patient: Patient) -> tuple[Finding, ...]:
-    """Offers a tool and asks for what only the tool can do."""
-    return (_judged_tools(await patient.ask([user(_ONE)], tools=[weather_tool()])),)
+def _judge_system(reply: Reply) -> ProbeFinding:
+    if "heron" in reply.text.lower():
+        return good(Probe.SYSTEM, ProbeOutcome.YES, "A system message reaches the model.")
+    text = f"What a system message said was not known: {shown(reply.text)}."
+    advice = "Check the chat template: some drop system messages."
+    return poor(Probe.SYSTEM, ProbeOutcome.IGNORED, text, advice)
 
 
-def _judged_tools(reply: Reply) -> Finding:
+def _judge_systems(reply: Reply) -> ProbeFinding:
+    known = [name for name in ("heron", "walnut") if name in reply.text.lower()]
+    if len(known) == 2:
+        return good(Probe.SYSTEMS, ProbeOutcome.YES, "Several system messages reach the model.")
+    text = f"Of two system messages {len(known)} had an effect: {shown(reply.text)}."
+    return poor(Probe.SYSTEMS, ProbeOutcome.IGNORED, text, _ONE_SYSTEM)
+
+
+def _judge_schema(reply: Reply) -> ProbeFinding:
+    probe = Probe.SCHEMA
+    try:
+        Tint.model_validate_json(reply.text)
+    except ValidationError:
+        pass
+    else:
+        text = "The server enforces a JSON schema, against the prompt."
+        return good(probe, ProbeOutcome.ENFORCED, text)
+    if not reply.text.strip():
+        text = f"With a schema the answer was empty (finish reason {reply.finish!r})."
+        advice = 'Set "structured_output": False, or raise --max-tokens if the model thinks first.'
+        return poor(probe, ProbeOutcome.NO, text, advice)
+    text = f"The server takes a JSON schema and ignores it; it answered {shown(reply.text)}."
+    advice = 'Set "structured_output": False: each schema would be tried in vain once an agent.'
+    return poor(probe, ProbeOutcome.IGNORED, text, advice)
+
+
+def _judge_json(reply: Reply) -> ProbeFinding:
+    probe = Probe.JSON_MODE
+    if isinstance(_json_of(reply.text), dict):
+        text = "In JSON mode the server gives JSON, against the prompt."
+        return good(probe, ProbeOutcome.ENFORCED, text)
+    if reply.finish == "length" and reply.text.lstrip().startswith("{"):
+        return unknown(probe, "In JSON mode the answer began as JSON and was cut off at its limit.")
+    text = f"JSON mode is taken and ignored; the server answered {shown(reply.text)}."
+    return poor(probe, ProbeOutcome.IGNORED, text, 'Set "json_output": False.')
+
+
+def _judge_tools(reply: Reply) -> ProbeFinding:
     probe = Probe.TOOLS
-    if reply.error is not None:
-        return reply.unanswered(probe, "A request with tools", _JSON_ONLY)
     wrong = [problem for call in reply.calls if (problem := _problem(call))]
     if wrong:
         text = f"A tool call came whose arguments do not fit its schema: {wrong[0]}."
-        return _finding(probe, Found.INVALID, Grade.POOR, text, _JSON_ONLY)
+        return poor(probe, ProbeOutcome.INVALID, text, _JSON_ONLY)
     if reply.calls:
         text = "A tool call comes back as a tool call, with arguments that fit."
-        return _finding(probe, Found.YES, Grade.GOOD, text)
+        return good(probe, ProbeOutcome.YES, text)
     if TOOL in reply.text:
         text = f"A tool call comes back as text: {shown(reply.text)}."
-        advice = f"{_UNREAD}{_JSON_ONLY}"
-        return _finding(probe, Found.AS_TEXT, Grade.POOR, text, advice)
+        unread = "Agents take it for the answer and run nothing: a text may quote a call. "
+        return poor(probe, ProbeOutcome.AS_TEXT, text, f"{unread}{_JSON_ONLY}")
     text = f"The tool was not called; the answer was {shown(reply.text)}."
-    return _finding(probe, Found.IGNORED, Grade.POOR, text, _JSON_ONLY)
+    return poor(probe, ProbeOutcome.IGNORED, text, _JSON_ONLY)
 
 
 def _problem(call: FunctionCall) -> str:
@@ -579,81 +246,508 @@ def _problem(call: FunctionCall) -> str:
     return ""
 
 
-async def parallel(patient: Patient) -> tuple[Finding, ...]:
-    """Asks for two calls in one answer."""
-    reply = await patient.ask([user(_TWO)], tools=[weather_tool()])
-    return (_judged_parallel(reply),)
-
-
-def _judged_parallel(reply: Reply) -> Finding:
-    probe, one = Probe.PARALLEL, "Nothing to do: two actions take two cycles."
-    if reply.error is not None:
-        return reply.unanswered(probe, "A request for two calls", one)
+def _judge_parallel(reply: Reply) -> ProbeFinding:
+    probe = Probe.PARALLEL
     if len(reply.calls) < 2:
         text = f"Asked for two calls, the model made {len(reply.calls)}."
-        return _finding(probe, Found.NO, Grade.POOR, text, one)
+        return poor(probe, ProbeOutcome.NO, text, _ONE_BY_ONE)
     if len({call.id for call in reply.calls}) < len(reply.calls):
         text = "Two calls come in one answer, but they share an id."
         advice = "A stock AssistantAgent mixes up their results: allow it one call at a time."
-        return _finding(probe, Found.INVALID, Grade.POOR, text, advice)
+        return poor(probe, ProbeOutcome.INVALID, text, advice)
     text = f"{len(reply.calls)} calls come in one answer, each with its id."
-    return _finding(probe, Found.YES, Grade.GOOD, text)
+    return good(probe, ProbeOutcome.YES, text)
 
 
-async def required(patient: Patient) -> tuple[Finding, ...]:
-    """Greets, but demands a tool call."""
-    greeting = [user("Hello! How are you today?")]
-    reply = await patient.ask(greeting, tools=[weather_tool()], tool_choice="required")
-    probe = Probe.REQUIRED
-    advice = "Nothing in coag relies on it; do not rely on it in agents of your own."
-    if reply.error is not None:
-        return (reply.unanswered(probe, 'tool_choice="required"', advice),)
+def _judge_required(reply: Reply) -> ProbeFinding:
     if reply.calls:
         text = 'tool_choice="required" is honoured.'
-        return (_finding(probe, Found.ENFORCED, Grade.GOOD, text),)
+        return good(Probe.REQUIRED, ProbeOutcome.ENFORCED, text)
     text = f'tool_choice="required" is ignored; the answer was {shown(reply.text)}.'
-    return (_finding(probe, Found.IGNORED, Grade.POOR, text, advice),)
+    return poor(Probe.REQUIRED, ProbeOutcome.IGNORED, text, _NOT_RELIED_ON)
 
 
-async def none(patient: Patient) -> tuple[Finding, ...]:
-    """Asks for what the tool does, but forbids tool calls."""
-    reply = await patient.ask([user(_ONE)], tools=[weather_tool()], tool_choice="none")
-    probe = Probe.NONE
-    if reply.error is not None:
-        return (reply.unanswered(probe, 'tool_choice="none"', "Send no tools instead."),)
-    if reply.calls:
-        text = 'tool_choice="none" is ignored: a tool call came.'
-        advice = "Send no tools where none may be called; coag does so."
-        return (_finding(probe, Found.IGNORED, Grade.POOR, text, advice),)
-    text = 'tool_choice="none" is honoured.'
-    return (_finding(probe, Found.ENFORCED, Grade.GOOD, text),)
+def _judge_none(reply: Reply) -> ProbeFinding:
+    if not reply.calls:
+        return good(Probe.NONE, ProbeOutcome.ENFORCED, 'tool_choice="none" is honoured.')
+    text = 'tool_choice="none" is ignored: a tool call came.'
+    advice = "Send no tools where none may be called; coag does so."
+    return poor(Probe.NONE, ProbeOutcome.IGNORED, text, advice)
 
 
-async def tools_with_schema(patient: Patient) -> tuple[Finding, ...]:
-    """Offers a tool and asks for a schema in one request."""
-    reply = await patient.ask(
-        [user(_ONE)], tools=[weather_tool()], rung=Rung.JSON_SCHEMA, form=Tint
-    )
-    probe = Probe.TOOLS_WITH_SCHEMA
-    advice = "coag never sends both; where you do, ask in two requests."
-    if reply.error is not None:
-        return (reply.unanswered(probe, "A request with tools and a schema", advice),)
+def _judge_both(reply: Reply) -> ProbeFinding:
+    probe, value = Probe.TOOLS_WITH_SCHEMA, _json_of(reply.text)
     if reply.calls:
         text = "Tools and a schema may stand in one request; the model called the tool."
-        return (_finding(probe, Found.YES, Grade.GOOD, text),)
-    if _is_tint(reply.text):
+        return good(probe, ProbeOutcome.YES, text)
+    if isinstance(value, dict) and set(cast("dict[str, object]", value)) == {"tint"}:
         text = "Beside a schema the tools are lost: the schema always wins."
-        return (_finding(probe, Found.NO, Grade.POOR, text, advice),)
+        return poor(probe, ProbeOutcome.NO, text, _TWO_REQUESTS)
     text = f"Of tools and a schema neither came; the answer was {shown(reply.text)}."
-    return (_finding(probe, Found.IGNORED, Grade.POOR, text, advice),)
+    return poor(probe, ProbeOutcome.IGNORED, text, _TWO_REQUESTS)
 
 
-def _is_tint(text: str) -> bool:
+def _json_of(text: str) -> object:
     try:
-        return set(json.loads(text)) == {"tint"}
-    except (ValueError, TypeError):
-        return False
+        return json.loads(text)
+    except ValueError:
+        return None
 
 
-def _finding(probe: Probe, found: Found, grade: Grade, text: str, advice: str = "") -> Finding:
-    return Finding(probe=probe, found=found, grade=grade, text=text, advice=advice)
+_SHIP = SystemMessage(content="The name of the ship is Heron.")
+SYSTEM = Question(
+    probe=Probe.SYSTEM,
+    messages=[_SHIP, user("What is the name of the ship? Answer with the name only.")],
+    what="A system message",
+    advice="Put instructions into the first message of the user.",
+    judge=_judge_system,
+)
+SYSTEMS = Question(
+    probe=Probe.SYSTEMS,
+    messages=[
+        _SHIP,
+        user("Hello."),
+        AssistantMessage(content="Hello.", source="assistant"),
+        SystemMessage(content="The name of the captain is Walnut."),
+        user("What are the names of ship and captain? Answer with both names only."),
+    ],
+    what="A second system message",
+    advice=_ONE_SYSTEM,
+    judge=_judge_systems,
+    claims={"multiple_system_messages": True},
+)
+SCHEMA = Question(
+    probe=Probe.SCHEMA,
+    messages=[user(f"Answer with exactly this JSON object and nothing else: {SAID}")],
+    what="A JSON schema",
+    advice='Set "structured_output": False.',
+    judge=_judge_schema,
+    rung=Rung.JSON_SCHEMA,
+)
+JSON_MODE = Question(
+    probe=Probe.JSON_MODE,
+    messages=[
+        user(
+            "First greet me in one sentence of prose. Then give this JSON object: "
+            f"{SAID}\nBegin with the greeting."
+        )
+    ],
+    what="JSON mode",
+    advice='Set "json_output": False.',
+    judge=_judge_json,
+    rung=Rung.JSON_MODE,
+)
+TOOLS = Question(
+    probe=Probe.TOOLS,
+    messages=[user(_ONE)],
+    what="A request with tools",
+    advice=_JSON_ONLY,
+    judge=_judge_tools,
+    tool_choice="auto",
+)
+PARALLEL = Question(
+    probe=Probe.PARALLEL,
+    messages=[user(_TWO)],
+    what="A request for two calls",
+    advice=_ONE_BY_ONE,
+    judge=_judge_parallel,
+    tool_choice="auto",
+)
+REQUIRED = Question(
+    probe=Probe.REQUIRED,
+    messages=[user("Hello! How are you today?")],
+    what='tool_choice="required"',
+    advice=_NOT_RELIED_ON,
+    judge=_judge_required,
+    tool_choice="required",
+)
+NONE = Question(
+    probe=Probe.NONE,
+    messages=[user(_ONE)],
+    what='tool_choice="none"',
+    advice="Send no tools instead.",
+    judge=_judge_none,
+    tool_choice="none",
+)
+TOOLS_WITH_SCHEMA = Question(
+    probe=Probe.TOOLS_WITH_SCHEMA,
+    messages=[user(_ONE)],
+    what="A request with tools and a schema",
+    advice=_TWO_REQUESTS,
+    judge=_judge_both,
+    tool_choice="auto",
+    rung=Rung.JSON_SCHEMA,
+)
+
+
+# ---- Is the server there, and does it list the model? ----
+
+
+_NAMED = 5
+"""How many models of a list are named."""
+_OLLAMA = "http://127.0.0.1:11434"
+
+
+async def listed(client: ProbeClient) -> tuple[ProbeFinding, ...]:
+    """Asks the server for its list of models, at the address that the client has."""
+    probe, directory = Probe.LISTED, _directory(client)
+    if directory is None:
+        text = "The client has no address at which models are listed."
+        return (unknown(probe, text, ProbeOutcome.SKIPPED),)
+    url, headers = directory
+    begun = time.monotonic()
+    try:
+        async with httpx.AsyncClient(timeout=client.limits.seconds) as http:
+            response = await http.get(url, headers=headers)
+    except httpx.HTTPError as error:
+        text = f"The server cannot be reached: {reason_of(error)}."
+        advice = "Start it, or check the address in the spec."
+        return (bad(probe, ProbeOutcome.FAILED, text, advice),)
+    figures = {"answer_seconds": time.monotonic() - begun}
+    if response.status_code in (401, 403):
+        text = f"The server refuses the key (status {response.status_code})."
+        return (bad(probe, ProbeOutcome.REFUSED, text, "Check the key in the environment."),)
+    finding = _judge_list(_model_names(response), model_name_of(client.client), response)
+    return (finding.model_copy(update={"figures": figures}),)
+
+
+def _judge_list(names: tuple[str, ...], model: str, response: httpx.Response) -> ProbeFinding:
+    if not names:
+        text = f"The server is there, but lists no models (status {response.status_code})."
+        return unknown(Probe.LISTED, text)
+    if model in names or f"{model}:latest" in names:
+        return good(Probe.LISTED, ProbeOutcome.YES, f"The server lists {model!r}.")
+    # A server may call a model by the path of its file, which is nobody's business.
+    first = ", ".join(repr(name.rpartition("/")[2]) for name in names[:_NAMED])
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    text = f"The server does not list {model!r}, but {first}{more}."
+    advice = "Servers of one model answer to any name; of others ask by a listed name."
+    return poor(Probe.LISTED, ProbeOutcome.NO, text, advice)
+
+
+def _directory(client: ProbeClient) -> tuple[str, dict[str, str]] | None:
+    """Where the server lists its models, and the headers to ask with; None if not known."""
+    component = component_of(client.client)
+    if component is None:
+        return None
+    config = component.config
+    if component.provider.startswith("autogen_ext.models.ollama"):
+        host = str(config.get("host") or os.environ.get("OLLAMA_HOST") or _OLLAMA)
+        address = host if "://" in host else f"http://{host}"
+        return f"{address.rstrip('/')}/api/tags", {}
+    base = config.get("base_url")
+    if not component.provider.startswith("autogen_ext.models.openai") or not base:
+        return None
+    key: object = config.get("api_key")
+    secret = key.get_secret_value() if isinstance(key, SecretStr) else ""
+    url = httpx.URL(str(base))
+    headers = {"authorization": f"Bearer {secret}"} if secret else {}
+    return str(url.copy_with(path=f"{url.path.rstrip('/')}/models")), headers
+
+
+def _model_names(response: httpx.Response) -> tuple[str, ...]:
+    """The names in OpenAI's or Ollama's list; none if it is no such list."""
+    body = _mapping(_json_of(response.text))
+    entries: object = body.get("data") or body.get("models")
+    if not isinstance(entries, list):
+        return ()
+    named = (_mapping(entry) for entry in cast("list[object]", entries))
+    names = (entry.get("id") or entry.get("name") for entry in named)
+    return tuple(name for name in names if isinstance(name, str))
+
+
+def _mapping(value: object) -> Mapping[str, object]:
+    return cast("Mapping[str, object]", value) if isinstance(value, dict) else {}
+
+
+# ---- A plain answer, a stream, and a typed answer ----
+
+
+_STREAM_TOKENS = 48
+"""Token limit of the streamed answer: the question asks for far more."""
+_TOLERANCE = 1.5
+"""How far beyond its limit a completion may go before the limit counts as ignored."""
+_SLOW = 5.0
+"""Tokens a second below which a turn takes minutes."""
+
+
+async def answer(client: ProbeClient) -> tuple[ProbeFinding, ...]:
+    """Asks a plain question, without a system message."""
+    return (_judge_answer(await client.ask([user("Say in one short sentence what water is.")])),)
+
+
+def _judge_answer(reply: Reply) -> ProbeFinding:
+    probe = Probe.ANSWER
+    if reply.error is not None:
+        text = f"A plain question got no answer: {reply.error}."
+        advice = "Check that the server runs, knows the model and is not overloaded; then again."
+        return bad(probe, reply.outcome, text, advice)
+    if not reply.text.strip():
+        thought = " It thought aloud, though." if reply.thought else ""
+        text = f"The answer was empty (finish reason {reply.finish!r}).{thought}"
+        advice = "Raise --max-tokens if the model thinks first; else the chat template is wrong."
+        return bad(probe, ProbeOutcome.NO, text, advice)
+    if not reply.usage.prompt_tokens:
+        text = "A plain question is answered; the server counts no tokens."
+        advice = "Budgets in tokens are blind here: set budgets in calls or seconds."
+        return poor(probe, ProbeOutcome.YES, text, advice)
+    text = f"A plain question is answered ({reply.usage.completion_tokens} tokens)."
+    return good(probe, ProbeOutcome.YES, text)
+
+
+async def stream(client: ProbeClient) -> tuple[ProbeFinding, ...]:
+    """Streams an answer that is longer than it may be."""
+    limit = min(_STREAM_TOKENS, client.limits.max_tokens)
+    question = "Count from one to three hundred in words, separated by commas."
+    reply = await client.stream([user(question)], limit)
+    return (_judge_stream(reply), _judge_stream_usage(reply), _judge_limit(reply, limit))
+
+
+def _judge_stream(reply: Reply) -> ProbeFinding:
+    probe = Probe.STREAM
+    if reply.error is not None:
+        what = f"Streaming, after {reply.pieces} piece(s),"
+        return reply.unanswered(probe, what, "Leave model_client_stream off.")
+    if reply.pieces <= 1:
+        text = f"A stream comes in {reply.pieces} piece(s)."
+        advice = "Streaming shows nothing earlier here: leave model_client_stream off."
+        return poor(probe, ProbeOutcome.NO, text, advice)
+    first = reply.first_piece or 0.0
+    figures = {"first_piece_seconds": first}
+    rest = reply.seconds - first
+    tokens = (reply.usage.completion_tokens or reply.pieces) - 1
+    if rest > 0 and tokens > 0:
+        figures["completion_tokens_per_second"] = tokens / rest
+    text = f"Answers stream; the first of {reply.pieces} pieces after {first:.2f} s."
+    return good(probe, ProbeOutcome.YES, text, figures)
+
+
+def _judge_stream_usage(reply: Reply) -> ProbeFinding:
+    if reply.error is not None or reply.endless:
+        return unknown(Probe.STREAM_USAGE, "No stream came to its end.")
+    if reply.usage.prompt_tokens and reply.usage.completion_tokens:
+        text = "Tokens are counted in a stream, when they are asked for."
+        return good(Probe.STREAM_USAGE, ProbeOutcome.YES, text)
+    advice = "With model_client_stream=True, budgets in tokens are blind: use calls or seconds."
+    text = "No tokens are counted in a stream."
+    return poor(Probe.STREAM_USAGE, ProbeOutcome.NO, text, advice)
+
+
+def _judge_limit(reply: Reply, limit: int) -> ProbeFinding:
+    written = max(reply.usage.completion_tokens, reply.pieces)
+    if reply.endless or (reply.error is None and written > limit * _TOLERANCE):
+        text = f"A completion limited to {limit} tokens went on to {written} and more."
+        advice = "Nothing but time bounds an answer here: set AskSettings(timeout=...) low."
+        return poor(Probe.LIMIT, ProbeOutcome.IGNORED, text, advice)
+    if reply.error is not None or written < limit // 2:
+        return unknown(Probe.LIMIT, f"The answer ended before its limit of {limit} tokens.")
+    text = f"A completion ends at its limit of {limit} tokens."
+    return good(Probe.LIMIT, ProbeOutcome.ENFORCED, text)
+
+
+async def typed(client: ProbeClient) -> tuple[ProbeFinding, ...]:
+    """Asks for a typed answer as agents do, from the strictest rung that was seen to hold."""
+    calls: list[ModelCall] = []
+    settings = AskSettings(
+        max_tokens=client.limits.max_tokens,
+        timeout=client.limits.seconds,
+        rung=strictest_rung(client.found(Probe.SCHEMA), client.found(Probe.JSON_MODE)),
+    )
+    question = 'Choose a tint for a door: "teal" or "ochre"? Answer as JSON: {"tint": ...}'
+    prompt = (PromptMessage(role="user", content=question),)
+    try:
+        answer = await Asker(client.client).ask(
+            prompt, Tint, context=CallContext(on_call=calls.append), settings=settings
+        )
+    except (ModelAnswerError, ModelCallError) as error:
+        text = f"No typed answer came by the ladder: {' '.join(str(error).split())[:_REASON]}"
+        if isinstance(error.__cause__, TimeoutError):
+            return (bad(Probe.TYPED, ProbeOutcome.LATE, text, AGAIN),)
+        advice = "Agents cannot work with this model: take a larger one, or another server."
+        return (bad(Probe.TYPED, ProbeOutcome.NO, text, advice),)
+    finally:
+        for call in calls:
+            client.usage += call.usage
+    rung = answer.calls[-1].rung
+    how = ", repaired" if answer.repaired else ""
+    text = f"A typed answer came on the rung {rung.value!r} after {len(calls)} call(s){how}."
+    judge = good if len(calls) == 1 and not answer.repaired else poor
+    return (judge(Probe.TYPED, ProbeOutcome.YES, text),)
+
+
+def strictest_rung(schema: ProbeOutcome, json_mode: ProbeOutcome) -> Rung:
+    """The strictest rung that holds, by what two probes found."""
+    if schema is ProbeOutcome.ENFORCED:
+        return Rung.JSON_SCHEMA
+    return Rung.JSON_MODE if json_mode is ProbeOutcome.ENFORCED else Rung.PROMPT
+
+
+def speed(client: ProbeClient) -> ProbeFinding:
+    """Puts together what the other probes measured; asks nothing."""
+    figures = {
+        name: figure
+        for finding in client.findings.values()
+        for name, figure in finding.figures.items()
+        if "per_second" in name or name.startswith("first_")
+    }
+    writing = figures.get("completion_tokens_per_second")
+    reading = figures.get("prompt_tokens_per_second")
+    if writing is None and reading is None:
+        return unknown(Probe.SPEED, "Nothing could be measured.")
+    reads = f"reads {reading:,.0f} prompt tokens/s" if reading is not None else ""
+    writes = f"writes {writing:,.1f} tokens/s" if writing is not None else ""
+    text = f"The server {' and '.join(part for part in (reads, writes) if part)}."
+    if writing is not None and writing < _SLOW:
+        advice = 'Turns take minutes: use depth="compact" and short answers.'
+        return poor(Probe.SPEED, ProbeOutcome.NO, text, advice, figures)
+    return good(Probe.SPEED, ProbeOutcome.YES, text, figures)
+
+
+# ---- Long prompts: is their beginning cut off silently, and is a repeated one cached? ----
+
+
+_FIRST = 1_200
+"""Tokens of the first prompt; some servers cache from 1,024 on."""
+_SHORTFALL = 0.7
+"""What share of the tokens that are to be expected a server must count."""
+_FEWEST = 0.5
+"""What share of our estimate the first count must be, before it can serve as a measure."""
+_GOODS = ("apples", "candles", "copper", "lemons", "paper", "rope", "wool")
+_SHELVES = ("northern", "southern", "upper", "lower", "narrow")
+_QUESTION = "What is the harbour code that I told you at the very beginning? Answer with it only."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _LongPrompt:
+    """One long prompt and what came of it."""
+
+    size: int
+    """Tokens as we estimate them."""
+    code: str
+    """What stands at the beginning and is asked for at the end."""
+    reply: Reply
+
+    @property
+    def counted(self) -> int:
+        """Tokens as the server counts them; 0 if it counts none."""
+        return self.reply.usage.prompt_tokens
+
+    def trouble(self, first: _LongPrompt) -> ProbeOutcome | None:
+        """What is wrong, given the first and shortest prompt; None if nothing is."""
+        if self.reply.error is not None:
+            return self.reply.outcome
+        if self.counted and first.counted:
+            measure = first.counted / first.size
+            if measure < _FEWEST or self.counted < self.size * measure * _SHORTFALL:
+                return ProbeOutcome.CUT
+        return None if self.code in self.reply.text else ProbeOutcome.NO
+
+
+async def context(client: ProbeClient) -> tuple[ProbeFinding, ...]:
+    """Sends longer and longer prompts, the first one twice, until one does not arrive whole."""
+    prompts: list[_LongPrompt] = []
+    repeated: _LongPrompt | None = None
+    for size in _sizes(client.limits.context):
+        prompts.append(await _send(client, size))
+        if len(prompts) == 1 and prompts[0].reply.error is None:
+            repeated = await _send(client, size)
+        if prompts[-1].trouble(prompts[0]) is not None:
+            break
+    return (_judge_context(prompts), _judge_cache(prompts[0], repeated))
+
+
+def _sizes(limit: int) -> Iterator[int]:
+    """Sizes of prompts to try: doubling up to the limit, which comes last."""
+    size = _FIRST
+    while size < limit:
+        yield size
+        size *= 2
+    yield limit
+
+
+async def _send(client: ProbeClient, size: int) -> _LongPrompt:
+    """Sends a dialogue of about `size` tokens, with a code at its beginning."""
+    # The code differs from size to size, so that no longer prompt is served from a cache.
+    code = f"HX{size * 7_919 % 89_989 + 10_000}"
+    beginning = f"The harbour code is {code}. Keep it in mind; here is the log of the harbour.\n"
+    room = size - estimate_tokens(beginning) - estimate_tokens(_QUESTION) - 10
+    lines = list(_lines(room))
+    half = len(lines) // 2
+    messages: list[LLMMessage] = [
+        user(beginning + "\n".join(lines[:half])),
+        AssistantMessage(content="Noted.", source="assistant"),
+        user("\n".join([*lines[half:], _QUESTION])),
+    ]
+    return _LongPrompt(size=size, code=code, reply=await client.ask(messages))
+
+
+def _lines(room: int) -> Iterator[str]:
+    used, number = 0, 0
+    while used < room:
+        number += 1
+        goods, shelf = _GOODS[number % len(_GOODS)], _SHELVES[number % len(_SHELVES)]
+        line = f"Entry {number}: a crate of {goods} went to the {shelf} shelf in calm weather."
+        used += estimate_tokens(line)
+        yield line
+
+
+def _judge_context(prompts: Sequence[_LongPrompt]) -> ProbeFinding:
+    last = prompts[-1]
+    trouble = last.trouble(prompts[0])
+    whole = last if trouble is None else prompts[-2] if len(prompts) > 1 else None
+    figures = {} if whole is None else _reading_figures(whole)
+    tokens = f"about {last.size:,} tokens (the server counted {last.counted:,})"
+    below = "Keep prompts short"
+    if whole:
+        # The window that agents are told holds the answer too: three quarters are for a prompt.
+        window = f"SPEC?window={whole.size * 4 // 3}"
+        below = f"Keep prompts below {whole.size:,} tokens (agents: {window})"
+    advice = f"{below}, or give the server a larger context (llama.cpp: -c, Ollama: num_ctx)."
+    probe = Probe.CONTEXT
+    if trouble is None:
+        text = f"The beginning of a prompt of {tokens} reaches the model."
+        return good(probe, ProbeOutcome.YES, text, figures)
+    if trouble is ProbeOutcome.REFUSED and whole is not None:
+        text = f"A prompt of about {last.size:,} tokens is refused, not cut: {last.reply.error}."
+        return good(probe, trouble, text, figures).model_copy(update={"advice": advice})
+    if trouble is ProbeOutcome.CUT:
+        text = f"A prompt of {tokens} was cut without a word."
+    elif trouble is ProbeOutcome.NO and not last.counted:
+        text = f"At {tokens} the model did not know the beginning: {shown(last.reply.text)}."
+    elif trouble is ProbeOutcome.NO:
+        text = f"At {tokens} nothing was cut, but the model did not find the beginning."
+        advice = f"{below}: the model loses track in longer ones."
+    else:
+        text = f"A prompt of about {last.size:,} tokens got no answer: {last.reply.error}."
+        advice = f"{below}, or raise --seconds: long prompts take long here."
+    return poor(probe, trouble, text, advice, figures)
+
+
+def _reading_figures(prompt: _LongPrompt) -> dict[str, float]:
+    figures: dict[str, float] = {
+        "estimated_tokens": prompt.size,
+        "counted_tokens": prompt.counted,
+    }
+    read = (prompt.counted or prompt.size) - prompt.reply.usage.cached_tokens
+    if prompt.reply.seconds > 0 and read > 0:
+        figures["prompt_tokens_per_second"] = read / prompt.reply.seconds
+    return figures
+
+
+def _judge_cache(first: _LongPrompt, repeated: _LongPrompt | None) -> ProbeFinding:
+    if repeated is None or repeated.reply.error is not None:
+        return unknown(Probe.CACHE, "No long prompt could be sent twice.")
+    cached = repeated.reply.usage.cached_tokens
+    times = f"{first.reply.seconds:.1f} s, then {repeated.reply.seconds:.1f} s"
+    figures = {
+        "cached_tokens": float(cached),
+        "sent_first_seconds": first.reply.seconds,
+        "sent_again_seconds": repeated.reply.seconds,
+    }
+    if cached:
+        share = f"{cached:,} of {repeated.counted:,} tokens"
+        text = f"{share} of a repeated prompt were cached ({times})."
+        return good(Probe.CACHE, ProbeOutcome.YES, text, figures)
+    text = f"No cached tokens are counted for a repeated prompt ({times})."
+    advice = "Costs are computed as if nothing was cached."
+    return poor(Probe.CACHE, ProbeOutcome.NO, text, advice, figures)

@@ -8,7 +8,7 @@ import pytest
 from kits.fake_server import Behaviour, FakeServer
 from kits.model_servers import sound
 
-from coag.doctor import Limits, Report, examine
+from coag.doctor import ProbeLimits, Report, examine
 from coag.models import open_model
 
 Examined = Callable[..., Awaitable[Report]]
@@ -32,7 +32,7 @@ def examined(ward: FakeServer) -> Examined:
     ) -> Report:
         ward.behave = behave
         client = open_model(f"{ward.url}/v1#tiny")
-        limits = Limits(context=2_500, max_tokens=max_tokens, seconds=seconds)
+        limits = ProbeLimits(context=2_500, max_tokens=max_tokens, seconds=seconds)
         try:
             return await examine(client, limits=limits)
         finally:

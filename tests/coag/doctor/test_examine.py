@@ -28,7 +28,7 @@ from kits.model_servers import (
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
-from coag.doctor import Finding, Found, Grade, Limits, Probe, Report, examine
+from coag.doctor import Grade, Probe, ProbeFinding, ProbeLimits, ProbeOutcome, Report, examine
 from coag.models import ScriptedModel, ScriptedRequest, open_model
 from coag.schema import Rung
 
@@ -44,29 +44,29 @@ INFO = ModelInfo(
 )
 
 
-def found(report: Report) -> dict[Probe, Found]:
+def found(report: Report) -> dict[Probe, ProbeOutcome]:
     return {finding.probe: finding.found for finding in report.findings}
 
 
 ALL_WELL = {
-    Probe.LISTED: Found.YES,
-    Probe.ANSWER: Found.YES,
-    Probe.SYSTEM: Found.YES,
-    Probe.SYSTEMS: Found.YES,
-    Probe.STREAM: Found.YES,
-    Probe.STREAM_USAGE: Found.YES,
-    Probe.LIMIT: Found.ENFORCED,
-    Probe.SCHEMA: Found.ENFORCED,
-    Probe.JSON_MODE: Found.ENFORCED,
-    Probe.TYPED: Found.YES,
-    Probe.TOOLS: Found.YES,
-    Probe.PARALLEL: Found.YES,
-    Probe.REQUIRED: Found.ENFORCED,
-    Probe.NONE: Found.ENFORCED,
-    Probe.TOOLS_WITH_SCHEMA: Found.NO,
-    Probe.CONTEXT: Found.YES,
-    Probe.CACHE: Found.YES,
-    Probe.SPEED: Found.YES,
+    Probe.LISTED: ProbeOutcome.YES,
+    Probe.ANSWER: ProbeOutcome.YES,
+    Probe.SYSTEM: ProbeOutcome.YES,
+    Probe.SYSTEMS: ProbeOutcome.YES,
+    Probe.STREAM: ProbeOutcome.YES,
+    Probe.STREAM_USAGE: ProbeOutcome.YES,
+    Probe.LIMIT: ProbeOutcome.ENFORCED,
+    Probe.SCHEMA: ProbeOutcome.ENFORCED,
+    Probe.JSON_MODE: ProbeOutcome.ENFORCED,
+    Probe.TYPED: ProbeOutcome.YES,
+    Probe.TOOLS: ProbeOutcome.YES,
+    Probe.PARALLEL: ProbeOutcome.YES,
+    Probe.REQUIRED: ProbeOutcome.ENFORCED,
+    Probe.NONE: ProbeOutcome.ENFORCED,
+    Probe.TOOLS_WITH_SCHEMA: ProbeOutcome.NO,
+    Probe.CONTEXT: ProbeOutcome.YES,
+    Probe.CACHE: ProbeOutcome.YES,
+    Probe.SPEED: ProbeOutcome.YES,
 }
 
 
@@ -117,7 +117,7 @@ async def test_a_schema_that_is_taken_and_ignored_is_found_out(examined: Examine
 
     report = await examined(with_body(sound(), forget))
     schema = report.finding(Probe.SCHEMA)
-    assert (schema.found, schema.grade) == (Found.IGNORED, Grade.POOR)
+    assert (schema.found, schema.grade) == (ProbeOutcome.IGNORED, Grade.POOR)
     assert "banana" in schema.text
     assert '"structured_output": False' in schema.advice
     assert report.recommendation.rung is Rung.JSON_MODE
@@ -127,9 +127,9 @@ async def test_a_schema_that_is_taken_and_ignored_is_found_out(examined: Examine
 
 async def test_forms_that_are_ignored_altogether_leave_the_prompt(examined: Examined) -> None:
     report = await examined(without(sound(), "response_format"))
-    assert found(report)[Probe.SCHEMA] is Found.IGNORED
-    assert found(report)[Probe.JSON_MODE] is Found.IGNORED
-    assert found(report)[Probe.TOOLS_WITH_SCHEMA] is Found.YES
+    assert found(report)[Probe.SCHEMA] is ProbeOutcome.IGNORED
+    assert found(report)[Probe.JSON_MODE] is ProbeOutcome.IGNORED
+    assert found(report)[Probe.TOOLS_WITH_SCHEMA] is ProbeOutcome.YES
     assert report.recommendation.rung is Rung.PROMPT
     assert report.usable
 
@@ -137,7 +137,7 @@ async def test_forms_that_are_ignored_altogether_leave_the_prompt(examined: Exam
 async def test_forms_that_are_refused_leave_the_prompt(examined: Examined) -> None:
     report = await examined(refusing(sound(), lambda body: "response_format" in body))
     for probe in (Probe.SCHEMA, Probe.JSON_MODE, Probe.TOOLS_WITH_SCHEMA):
-        assert report.finding(probe).found is Found.REFUSED
+        assert report.finding(probe).found is ProbeOutcome.REFUSED
         assert "not here" in report.finding(probe).text
     assert report.recommendation.rung is Rung.PROMPT
     assert report.recommendation.model_info["json_output"] is False
@@ -147,10 +147,10 @@ async def test_forms_that_are_refused_leave_the_prompt(examined: Examined) -> No
 async def test_calls_written_as_text_advise_json_proposals(examined: Examined) -> None:
     report = await examined(rewriting(sound(), calls_as_text))
     tools = report.finding(Probe.TOOLS)
-    assert tools.found is Found.AS_TEXT
+    assert tools.found is ProbeOutcome.AS_TEXT
     assert "note_weather" in tools.text
-    assert found(report)[Probe.PARALLEL] is Found.SKIPPED
-    assert found(report)[Probe.REQUIRED] is Found.IGNORED
+    assert found(report)[Probe.PARALLEL] is ProbeOutcome.SKIPPED
+    assert found(report)[Probe.REQUIRED] is ProbeOutcome.IGNORED
     assert report.recommendation.proposal == "json"
     assert report.recommendation.model_info["function_calling"] is False
     assert report.usable
@@ -163,7 +163,7 @@ async def test_arguments_that_do_not_fit_advise_json_proposals(examined: Examine
         return message
 
     report = await examined(rewriting(sound(), spoil))
-    assert report.finding(Probe.TOOLS).found is Found.INVALID
+    assert report.finding(Probe.TOOLS).found is ProbeOutcome.INVALID
     assert "celsius" in report.finding(Probe.TOOLS).text
     assert report.recommendation.proposal == "json"
 
@@ -172,8 +172,8 @@ async def test_tools_that_are_refused_are_not_asked_about_again(
     ward: FakeServer, examined: Examined
 ) -> None:
     report = await examined(refusing(sound(), lambda body: body.get("tools"), 422))
-    assert found(report)[Probe.TOOLS] is Found.REFUSED
-    assert found(report)[Probe.TOOLS_WITH_SCHEMA] is Found.SKIPPED
+    assert found(report)[Probe.TOOLS] is ProbeOutcome.REFUSED
+    assert found(report)[Probe.TOOLS_WITH_SCHEMA] is ProbeOutcome.SKIPPED
     assert len([body for body in ward.seen if body.get("tools")]) == 1
     assert report.recommendation.proposal == "json"
 
@@ -185,21 +185,21 @@ async def test_calls_that_share_an_id_are_not_taken_for_parallel_ones(examined: 
         return message
 
     report = await examined(rewriting(sound(), share))
-    assert report.finding(Probe.PARALLEL).found is Found.INVALID
+    assert report.finding(Probe.PARALLEL).found is ProbeOutcome.INVALID
     assert report.recommendation.parallel is False
     assert report.recommendation.proposal == "native"
 
 
 async def test_a_tool_choice_that_is_ignored_is_found_out(examined: Examined) -> None:
     report = await examined(without(sound(), "tool_choice"))
-    assert found(report)[Probe.REQUIRED] is Found.IGNORED
-    assert found(report)[Probe.NONE] is Found.IGNORED
+    assert found(report)[Probe.REQUIRED] is ProbeOutcome.IGNORED
+    assert found(report)[Probe.NONE] is ProbeOutcome.IGNORED
 
 
 async def test_a_context_that_is_cut_silently_is_found_out(examined: Examined) -> None:
     report = await examined(cutting(sound(), 1_500))
     context = report.finding(Probe.CONTEXT)
-    assert (context.found, context.grade) == (Found.CUT, Grade.POOR)
+    assert (context.found, context.grade) == (ProbeOutcome.CUT, Grade.POOR)
     assert "without a word" in context.text
     assert "below 1,200 tokens" in context.advice
     assert 1_000 < report.recommendation.context_tokens < 1_500
@@ -210,7 +210,7 @@ async def test_a_context_that_is_too_long_and_refused_is_no_fault(examined: Exam
         return len(json.dumps(body["messages"])) > 7_000
 
     context = (await examined(refusing(sound(), long))).finding(Probe.CONTEXT)
-    assert (context.found, context.grade) == (Found.REFUSED, Grade.GOOD)
+    assert (context.found, context.grade) == (ProbeOutcome.REFUSED, Grade.GOOD)
 
 
 async def test_a_model_that_loses_the_beginning_is_told_from_a_cut(examined: Examined) -> None:
@@ -219,29 +219,29 @@ async def test_a_model_that_loses_the_beginning_is_told_from_a_cut(examined: Exa
         return {"content": "Sorry?"} if code else message
 
     context = (await examined(rewriting(sound(), blank))).finding(Probe.CONTEXT)
-    assert context.found is Found.NO
+    assert context.found is ProbeOutcome.NO
     assert "nothing was cut" in context.text
 
 
 async def test_streams_without_usage_are_told(examined: Examined) -> None:
     report = await examined(without(sound(), "stream_options"))
     usage = report.finding(Probe.STREAM_USAGE)
-    assert (usage.found, usage.grade) == (Found.NO, Grade.POOR)
-    assert found(report)[Probe.STREAM] is Found.YES
+    assert (usage.found, usage.grade) == (ProbeOutcome.NO, Grade.POOR)
+    assert found(report)[Probe.STREAM] is ProbeOutcome.YES
     assert report.usable
 
 
 async def test_an_endless_stream_is_broken_off(examined: Examined) -> None:
     report = await examined(endless(sound()))
-    assert report.finding(Probe.LIMIT).found is Found.IGNORED
-    assert report.finding(Probe.STREAM_USAGE).found is Found.UNCLEAR
+    assert report.finding(Probe.LIMIT).found is ProbeOutcome.IGNORED
+    assert report.finding(Probe.STREAM_USAGE).found is ProbeOutcome.UNCLEAR
     assert report.usable
 
 
 async def test_a_server_that_cannot_stream_is_usable_without(examined: Examined) -> None:
     report = await examined(refusing(sound(), lambda body: body.get("stream")))
-    assert report.finding(Probe.STREAM).found is Found.REFUSED
-    assert report.finding(Probe.LIMIT).found is Found.UNCLEAR
+    assert report.finding(Probe.STREAM).found is ProbeOutcome.REFUSED
+    assert report.finding(Probe.LIMIT).found is ProbeOutcome.UNCLEAR
     assert report.usable
 
 
@@ -251,8 +251,8 @@ async def test_system_messages_that_are_dropped_are_found_out(examined: Examined
         return {**body, "messages": kept}
 
     report = await examined(with_body(sound(), drop))
-    assert found(report)[Probe.SYSTEM] is Found.IGNORED
-    assert found(report)[Probe.SYSTEMS] is Found.IGNORED
+    assert found(report)[Probe.SYSTEM] is ProbeOutcome.IGNORED
+    assert found(report)[Probe.SYSTEMS] is ProbeOutcome.IGNORED
 
 
 async def test_of_several_system_messages_a_server_may_take_only_the_last(
@@ -264,8 +264,8 @@ async def test_of_several_system_messages_a_server_may_take_only_the_last(
         return {**body, "messages": [*system[-1:], *rest]}
 
     report = await examined(with_body(sound(), last))
-    assert found(report)[Probe.SYSTEM] is Found.YES
-    assert found(report)[Probe.SYSTEMS] is Found.IGNORED
+    assert found(report)[Probe.SYSTEM] is ProbeOutcome.YES
+    assert found(report)[Probe.SYSTEMS] is ProbeOutcome.IGNORED
     assert report.recommendation.model_info["multiple_system_messages"] is False
 
 
@@ -278,16 +278,16 @@ async def test_a_server_that_tells_no_cached_tokens_is_told(examined: Examined) 
         return await behave(body, request)
 
     cache = (await examined(untold)).finding(Probe.CACHE)
-    assert (cache.found, cache.figures["cached_tokens"]) == (Found.NO, 0)
+    assert (cache.found, cache.figures["cached_tokens"]) == (ProbeOutcome.NO, 0)
 
 
 async def test_empty_answers_are_not_usable(ward: FakeServer, examined: Examined) -> None:
     report = await examined(openai_text(None))
     answer = report.finding(Probe.ANSWER)
-    assert (answer.found, answer.grade) == (Found.NO, Grade.BAD)
+    assert (answer.found, answer.grade) == (ProbeOutcome.NO, Grade.BAD)
     assert not report.usable
     assert len(ward.seen) == 1
-    assert found(report)[Probe.CONTEXT] is Found.SKIPPED
+    assert found(report)[Probe.CONTEXT] is ProbeOutcome.SKIPPED
 
 
 async def test_a_server_that_only_fails_is_not_usable(examined: Examined) -> None:
@@ -296,7 +296,7 @@ async def test_a_server_that_only_fails_is_not_usable(examined: Examined) -> Non
 
     report = await examined(fail)
     answer = report.finding(Probe.ANSWER)
-    assert (answer.found, answer.grade) == (Found.FAILED, Grade.BAD)
+    assert (answer.found, answer.grade) == (ProbeOutcome.FAILED, Grade.BAD)
     assert "out of memory" in answer.text
     assert not report.usable
 
@@ -306,7 +306,7 @@ async def test_a_server_that_never_answers_is_given_up(
 ) -> None:
     report = await examined(hang, seconds=0.2)
     answer = report.finding(Probe.ANSWER)
-    assert (answer.found, answer.grade) == (Found.LATE, Grade.BAD)
+    assert (answer.found, answer.grade) == (ProbeOutcome.LATE, Grade.BAD)
     assert "no answer within 0.2 s" in answer.text
     assert len(ward.seen) == 1
 
@@ -319,7 +319,7 @@ async def test_a_late_answer_says_nothing_about_the_form(examined: Examined) -> 
 
     report = await examined(slow_with_schemas, seconds=2.0)
     schema = report.finding(Probe.SCHEMA)
-    assert (schema.found, schema.grade) == (Found.LATE, Grade.UNKNOWN)
+    assert (schema.found, schema.grade) == (ProbeOutcome.LATE, Grade.UNKNOWN)
     assert report.recommendation.model_info["structured_output"] is True
     assert report.recommendation.rung is Rung.JSON_MODE
 
@@ -336,10 +336,15 @@ async def test_no_typed_answer_makes_a_model_unusable(examined: Examined) -> Non
 
 @pytest.mark.parametrize(
     ("models", "verdict"),
-    [(["big"], Found.NO), (None, Found.UNCLEAR), ([], Found.UNCLEAR), (["tiny"], Found.YES)],
+    [
+        (["big"], ProbeOutcome.NO),
+        (None, ProbeOutcome.UNCLEAR),
+        ([], ProbeOutcome.UNCLEAR),
+        (["tiny"], ProbeOutcome.YES),
+    ],
 )
 async def test_the_list_of_models_is_looked_at(
-    ward: FakeServer, examined: Examined, models: list[str] | None, verdict: Found
+    ward: FakeServer, examined: Examined, models: list[str] | None, verdict: ProbeOutcome
 ) -> None:
     ward.models = models
     report = await examined(sound())
@@ -352,14 +357,14 @@ async def test_a_server_that_is_not_there_is_not_asked_on() -> None:
     report = await examine(client)
     await client.close()
     listed = report.finding(Probe.LISTED)
-    assert (listed.found, listed.grade) == (Found.FAILED, Grade.BAD)
+    assert (listed.found, listed.grade) == (ProbeOutcome.FAILED, Grade.BAD)
     assert report.usage.calls == 0
     assert not report.usable
 
 
 async def test_progress_is_told_as_it_comes(ward: FakeServer) -> None:
     begun: list[Probe] = []
-    heard: list[Finding] = []
+    heard: list[ProbeFinding] = []
     client = open_model(f"{ward.url}/v1#tiny")
     report = await examine(client, on_probe=begun.append, on_finding=heard.append)
     await client.close()
@@ -371,10 +376,10 @@ async def test_a_client_that_is_no_component_is_examined_as_it_is() -> None:
     def script(request: ScriptedRequest) -> Any:
         return {"tint": "teal"} if request.schema else "Water."
 
-    report = await examine(ScriptedModel(script), limits=Limits(context=256))
-    assert report.finding(Probe.LISTED).found is Found.SKIPPED
-    assert report.finding(Probe.SCHEMA).found is Found.ENFORCED
-    assert report.finding(Probe.TOOLS).found is Found.IGNORED
+    report = await examine(ScriptedModel(script), limits=ProbeLimits(context=256))
+    assert report.finding(Probe.LISTED).found is ProbeOutcome.SKIPPED
+    assert report.finding(Probe.SCHEMA).found is ProbeOutcome.ENFORCED
+    assert report.finding(Probe.TOOLS).found is ProbeOutcome.IGNORED
     assert report.usable
 
 
@@ -388,8 +393,8 @@ async def test_a_system_message_that_is_refused_is_told(examined: Examined) -> N
         return any(message["role"] == "system" for message in body["messages"])
 
     report = await examined(refusing(sound(), has_system))
-    assert found(report)[Probe.SYSTEM] is Found.REFUSED
-    assert found(report)[Probe.SYSTEMS] is Found.REFUSED
+    assert found(report)[Probe.SYSTEM] is ProbeOutcome.REFUSED
+    assert found(report)[Probe.SYSTEMS] is ProbeOutcome.REFUSED
     assert report.usable
 
 
@@ -398,8 +403,8 @@ async def test_a_tool_choice_that_is_refused_is_told(examined: Examined) -> None
         return body.get("tool_choice", "auto") != "auto"
 
     report = await examined(refusing(sound(), forced, 501))
-    assert found(report)[Probe.REQUIRED] is Found.REFUSED
-    assert found(report)[Probe.NONE] is Found.REFUSED
+    assert found(report)[Probe.REQUIRED] is ProbeOutcome.REFUSED
+    assert found(report)[Probe.NONE] is ProbeOutcome.REFUSED
 
 
 async def test_a_tool_that_does_not_exist_is_an_invalid_call(examined: Examined) -> None:
@@ -409,7 +414,7 @@ async def test_a_tool_that_does_not_exist_is_an_invalid_call(examined: Examined)
         return message
 
     tools = (await examined(rewriting(sound(), rename))).finding(Probe.TOOLS)
-    assert tools.found is Found.INVALID
+    assert tools.found is ProbeOutcome.INVALID
     assert "there is no tool 'weather'" in tools.text
 
 
@@ -419,7 +424,7 @@ async def test_one_call_at_a_time_is_no_batch(examined: Examined) -> None:
         return {**message, "tool_calls": calls[:1]} if calls else message
 
     report = await examined(rewriting(sound(), first))
-    assert report.finding(Probe.PARALLEL).found is Found.NO
+    assert report.finding(Probe.PARALLEL).found is ProbeOutcome.NO
     assert report.recommendation.parallel is False
 
 
@@ -429,8 +434,8 @@ async def test_empty_answers_to_forms_are_told(examined: Examined) -> None:
         return {"content": ""} if asked else message
 
     report = await examined(rewriting(sound(), blank))
-    assert found(report)[Probe.SCHEMA] is Found.NO
-    assert found(report)[Probe.JSON_MODE] is Found.IGNORED
+    assert found(report)[Probe.SCHEMA] is ProbeOutcome.NO
+    assert found(report)[Probe.JSON_MODE] is ProbeOutcome.IGNORED
     assert not report.usable
 
 
@@ -439,9 +444,9 @@ async def test_long_prompts_that_fail_name_the_way_out(examined: Examined) -> No
         return len(json.dumps(body["messages"])) > 3_000
 
     report = await examined(refusing(sound(), long, 413))
-    assert found(report)[Probe.CONTEXT] is Found.FAILED
+    assert found(report)[Probe.CONTEXT] is ProbeOutcome.FAILED
     assert "--seconds" in report.finding(Probe.CONTEXT).advice
-    assert found(report)[Probe.CACHE] is Found.UNCLEAR
+    assert found(report)[Probe.CACHE] is ProbeOutcome.UNCLEAR
     assert report.recommendation.context_tokens == 0
 
 
@@ -457,7 +462,7 @@ async def test_a_server_that_counts_no_tokens_is_told(examined: Examined) -> Non
 
     report = await examined(uncounted)
     assert report.finding(Probe.ANSWER).grade is Grade.POOR
-    assert found(report)[Probe.CONTEXT] is Found.YES
+    assert found(report)[Probe.CONTEXT] is ProbeOutcome.YES
     assert report.usable
 
 
@@ -470,7 +475,7 @@ async def test_a_server_that_is_too_slow_for_a_typed_answer_may_be_asked_again(
         return await sound()(body, request)
 
     report = await examined(slow_to_choose, seconds=2.0)
-    assert report.finding(Probe.TYPED).found is Found.LATE
+    assert report.finding(Probe.TYPED).found is ProbeOutcome.LATE
     assert "--seconds" in report.finding(Probe.TYPED).advice
     assert not report.usable
 
@@ -481,7 +486,7 @@ async def test_a_key_that_is_refused_is_told_before_anything_is_asked(
     ward.list_status = 401
     report = await examined(sound())
     listed = report.finding(Probe.LISTED)
-    assert (listed.found, listed.grade) == (Found.REFUSED, Grade.BAD)
+    assert (listed.found, listed.grade) == (ProbeOutcome.REFUSED, Grade.BAD)
     assert ward.seen == []
 
 
@@ -494,8 +499,8 @@ async def test_a_model_of_ollama_is_looked_for_in_its_list(ward: FakeServer) -> 
     ward.models, ward.behave = ["tiny:latest"], fail
     client = OllamaChatCompletionClient(model="tiny", host=ward.url, model_info=INFO)
     report = await examine(client)
-    assert report.finding(Probe.LISTED).found is Found.YES
-    assert report.finding(Probe.ANSWER).found is Found.FAILED
+    assert report.finding(Probe.LISTED).found is ProbeOutcome.YES
+    assert report.finding(Probe.ANSWER).found is ProbeOutcome.FAILED
 
 
 def test_a_probe_that_a_report_lacks_is_named() -> None:
@@ -508,7 +513,7 @@ def test_a_probe_that_a_report_lacks_is_named() -> None:
 def test_limits_that_make_no_sense_are_refused(limits: dict[str, int]) -> None:
     (name,) = limits
     with pytest.raises(ValueError, match=name):
-        Limits(**limits)
+        ProbeLimits(**limits)
 
 
 def _asked(body: Body) -> str:
@@ -533,10 +538,10 @@ async def test_requests_that_are_refused_one_by_one_are_told_one_by_one(
         (Probe.TOOLS_WITH_SCHEMA, "ask in two requests"),
     ):
         finding = report.finding(probe)
-        assert finding.found is Found.REFUSED, finding
+        assert finding.found is ProbeOutcome.REFUSED, finding
         assert "not here" in finding.text
         assert advice in finding.advice
-    assert report.finding(Probe.TOOLS).found is Found.YES
+    assert report.finding(Probe.TOOLS).found is ProbeOutcome.YES
     assert not report.recommendation.parallel
 
 
@@ -553,7 +558,7 @@ async def test_json_that_is_cut_off_says_nothing_about_json_mode(examined: Exami
         return JSONResponse({**whole, "choices": [choice], "usage": usage})
 
     finding = (await examined(short)).finding(Probe.JSON_MODE)
-    assert (finding.found, finding.grade) == (Found.UNCLEAR, Grade.UNKNOWN)
+    assert (finding.found, finding.grade) == (ProbeOutcome.UNCLEAR, Grade.UNKNOWN)
     assert "cut off at its limit" in finding.text
 
 
@@ -579,7 +584,7 @@ async def test_a_server_that_counts_far_too_few_tokens_at_once_has_cut_the_promp
     examined: Examined,
 ) -> None:
     finding = (await examined(counting(sound(), lambda sent: sent // 4))).finding(Probe.CONTEXT)
-    assert (finding.found, finding.grade) == (Found.CUT, Grade.POOR)
+    assert (finding.found, finding.grade) == (ProbeOutcome.CUT, Grade.POOR)
     assert finding.advice.startswith("Keep prompts short, or give the server a larger context")
     assert finding.figures == {}
 
@@ -590,7 +595,7 @@ async def test_where_nothing_is_counted_a_lost_beginning_is_told_as_what_it_is(
     finding = (await examined(counting(cutting(sound(), 600), lambda sent: 0))).finding(
         Probe.CONTEXT
     )
-    assert (finding.found, finding.grade) == (Found.NO, Grade.POOR)
+    assert (finding.found, finding.grade) == (ProbeOutcome.NO, Grade.POOR)
     assert "the model did not know the beginning: 'I do not know.'" in finding.text
 
 
