@@ -23,7 +23,7 @@ from pydantic import BaseModel
 
 from coag.context import CoagContext
 from coag.cycle import ConstraintSet, perceive, settled_by_person, write_snapshot
-from coag.memory import LongTermMemory, ProceduralMemory, Revocation, revoke_origin
+from coag.memory import LongTermMemory, ProceduralMemory, Revocation, retract_source
 from coag.schema import (
     RESUMED,
     Environment,
@@ -195,7 +195,7 @@ class Correctable:
         """Takes back what a source stated; what others stated too is trusted as they are.
 
         For between turns, with a line in the trace as for `revoke`. See
-        `coag.memory.revoke_origin`.
+        `coag.memory.retract_source`.
 
         Args:
             record_id: The record's id; None for all that the source stated.
@@ -211,7 +211,7 @@ class Correctable:
         self._runs.open(self._mind)
         procedures = self._mind.deps.procedures
         return self._told(
-            await revoke_origin(
+            await retract_source(
                 await self._reached(), record_id, source, reason, procedures=procedures
             )
         )

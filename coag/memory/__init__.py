@@ -11,6 +11,11 @@ do stand as instruction, change only through a gate that refuses quotations from
 placeholders, repetitions and growth without bound; every version stays, with the way back.
 """
 
+import warnings
+from typing import Any
+
+from coag.store import LTM_FOLDER
+
 from .actions import (
     EPISODIC_ACTION,
     MEMORY_ACTIONS,
@@ -20,36 +25,31 @@ from .actions import (
     MemorySituation,
     place_of,
 )
-from .config import LTM_FOLDER, PROCEDURES_FILE, LongTermMemoryConfig
-from .facts import (
-    CONCLUSION,
-    Held,
-    binding_metadata,
-    derived_levels,
-    held_when,
-    holding_again,
-    in_force,
-    is_trusted,
-    settled,
-    trusted_at_most,
-)
+from .facts import CONCLUSION, Held, binding_metadata, held_when, is_trusted, settled
 from .gate import GateSettings
-from .long_term import LongTermMemory
+from .long_term import (
+    PROCEDURES_FILE,
+    LongTermMemory,
+    LongTermMemoryConfig,
+    retract_source,
+    revoke_again,
+    would_revoke,
+)
 from .procedural import ProceduralMemory
 from .procedures import (
     PendingRewrite,
     Procedure,
     ProcedureVersion,
     RuleChange,
-    Undone,
     is_seed,
     load_procedures,
     parse_procedure,
     rules_of,
     seed_procedures,
 )
-from .recall import RecallSource
-from .records import (
+from .recall import Recall, RecallSource
+from .retraction import Revocation
+from .scopes import (
     Scopes,
     agent_scope,
     is_user_scope,
@@ -58,19 +58,8 @@ from .records import (
     team_scope,
     user_scope,
 )
-from .retract_source import revoke_again, revoke_origin, would_revoke
-from .retraction import Revocation
-from .statements import (
-    Decision,
-    DecisionKind,
-    Recall,
-    Remembered,
-    ToRemember,
-    decided,
-    says_the_same,
-    unfit,
-)
 from .words import quotes, shared_run
+from .write_policy import DecisionKind, Remembered, ToRemember, WriteDecision, says_the_same
 
 __all__ = [
     "LongTermMemory",
@@ -87,22 +76,15 @@ __all__ = [
     "RecallSource",
     "Remembered",
     "Revocation",
-    "revoke_origin",
+    "retract_source",
     "would_revoke",
     "revoke_again",
-    "Decision",
+    "WriteDecision",
     "DecisionKind",
-    "decided",
     "says_the_same",
-    "unfit",
-    "Undone",
     "settled",
     "Held",
     "held_when",
-    "holding_again",
-    "in_force",
-    "derived_levels",
-    "trusted_at_most",
     "place_of",
     "ProceduralMemory",
     "Procedure",
@@ -129,3 +111,14 @@ __all__ = [
     "LTM_FOLDER",
     "PROCEDURES_FILE",
 ]
+
+_RENAMED = {"revoke_origin": "retract_source", "Decision": "WriteDecision"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _RENAMED:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    new = _RENAMED[name]
+    message = f"coag.memory.{name} is now coag.memory.{new}; the old name will be removed."
+    warnings.warn(message, DeprecationWarning, stacklevel=2)
+    return globals()[new]

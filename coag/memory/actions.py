@@ -33,8 +33,8 @@ from .facts import CONCLUSION, takes_on
 from .long_term import LongTermMemory
 from .procedural import ProceduralMemory
 from .procedures import PendingRewrite, ProcedureVersion, RuleChange, rules_of, source_origin
-from .statements import Remembered
 from .words import quotes, restates
+from .write_policy import Remembered
 
 
 class _Arguments(BaseModel):

@@ -1,4 +1,11 @@
-"""Facts: where they come from, when they hold, and which of two gives way."""
+"""A bitemporal fact store: where records come from, when facts hold, which of two gives way.
+
+Every rule here is a pure function over records. A fact has a subject, an attribute and a value,
+and an interval in which it holds (valid time), beside the time at which it was stored. On one
+subject and attribute the intervals follow each other: each statement holds until the next one
+begins whose trust is no lower. Statements of higher trust stay, and each names the other as
+contradicting. A record whose value returns keeps the earlier intervals in its lineage.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +13,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from coag.schema import Fact, Lineage, Provenance, Record, Scalar, Stretch, Trust
+from coag.schema import Fact, Lineage, Provenance, Record, Scalar, Trust, ValidityInterval
 from coag.store import folded
 
-# ---- Where records come from and what hangs on them: pure rules over their lineage ----
+# ---- Trust and lineage: where a record comes from and what depends on it ----
 
 
 ORIGINS_KEPT = 20
@@ -37,7 +44,7 @@ def lowest(trust: Trust, others: Iterable[Trust]) -> Trust:
 
 
 def trust_of(record: Record) -> Trust:
-    """How far what a record says may be trusted: as far as the best of its origins."""
+    """The trust of a record: that of the best of its origins."""
     return max((one.trust for one in origins(record)), key=_RANKS.__getitem__)
 
 
@@ -49,63 +56,62 @@ def origins(record: Record) -> tuple[Provenance, ...]:
 def with_origin(record: Record, origin: Provenance) -> Record:
     """The record with one more origin, unless it has it already.
 
-    The first of those that are trusted best is the record's provenance, so that this tells how
-    far the record may be trusted; it always stays.
+    The first of the best trusted origins is the record's provenance, and is always kept.
     """
     if origin in origins(record):
         return record
-    return _stated_by(record, (*origins(record), origin))
+    return _with_origins(record, (*origins(record), origin))
 
 
 def without_source(record: Record, source: str) -> Record | None:
-    """The record without what one source said of it, or what was concluded after it was shown.
+    """The record without the origins that are this source, or that were shown its text.
 
-    None if nobody else said it.
+    None if no origin is left.
     """
-    left = tuple(one for one in origins(record) if source not in (one.source, *one.shown))
-    return _stated_by(record, left) if left else None
+    rest = [one for one in origins(record) if source not in (one.source, *one.shown)]
+    return _with_origins(record, rest) if rest else None
 
 
 def trusted_at_most(record: Record, trust: Trust) -> Record:
-    """The record, none of whose origins is trusted more than this."""
+    """The record, the trust of all its origins lowered to at most this."""
     lowered = [
         one.model_copy(update={"trust": lowest(one.trust, [trust])}) for one in origins(record)
     ]
-    return _stated_by(record, lowered)
+    return _with_origins(record, lowered)
 
 
-def _stated_by(record: Record, every: Sequence[Provenance]) -> Record:
+def _with_origins(record: Record, every: Sequence[Provenance]) -> Record:
     best = max(every, key=lambda one: _RANKS[one.trust])
-    kept = [one for one in every if one is not best][-ORIGINS_KEPT:]
-    return with_lineage(record.model_copy(update={"provenance": best}), also_from=tuple(kept))
+    others = [one for one in every if one is not best][-ORIGINS_KEPT:]
+    return with_lineage(record.model_copy(update={"provenance": best}), also_from=tuple(others))
 
 
 def binding_metadata(record: Record) -> Mapping[str, Scalar]:
-    """The metadata of a record by which a hard rule may go; empty where nobody vouches for them.
+    """The metadata of a record that a constraint may rely on; empty if nobody vouches for them.
 
-    The agent's own code vouches for what it read off its perceptual state (`Record.sensed`), and
-    the user or the developer where all that the record stems from is theirs. A stranger's record
+    The agent's own code vouches for what it read off its perceptual state (`Record.sensed`). The
+    user or the developer vouch for a record whose origins are all theirs. A record from a stranger
     may be recalled and read, but must forbid nothing.
     """
     return record.metadata if record.sensed or is_trusted(record) else {}
 
 
 def is_trusted(record: Record) -> bool:
-    """Whether nobody untrusted had a part in a record."""
+    """Whether none of a record's origins is untrusted."""
     return all(one.trust is not Trust.UNTRUSTED for one in origins(record))
 
 
-def concludes(record: Record) -> bool:
-    """Whether a new record says what its agent concluded, and not what somebody told it."""
+def is_conclusion(record: Record) -> bool:
+    """Whether a new record is what its agent concluded, not what somebody said to it."""
     return record.provenance.source_kind == CONCLUSION
 
 
-def no_better_than(record: Record, said: Iterable[Record]) -> Record:
-    """A conclusion trusted no more than the records that say the same already, if there are any.
+def no_better_than(record: Record, same: Iterable[Record]) -> Record:
+    """A conclusion, trusted no more than the records that say the same already, if there are any.
 
-    Repeating them is no further witness of what they say.
+    An agent that repeats a record is no further witness of it.
     """
-    known = [trust_of(one) for one in said]
+    known = [trust_of(one) for one in same]
     if not known:
         return record
     best = max(known, key=_RANKS.__getitem__)
@@ -116,7 +122,7 @@ def no_better_than(record: Record, said: Iterable[Record]) -> Record:
 
 
 def contradicting(record: Record, others: Iterable[str]) -> Record:
-    """The record, naming these others as what says otherwise besides those it names."""
+    """The record, with these ids added to those that it contradicts."""
     named = tuple(dict.fromkeys((*record.lineage.contradicts, *others)))
     if named == record.lineage.contradicts:
         return record
@@ -124,181 +130,166 @@ def contradicting(record: Record, others: Iterable[str]) -> Record:
 
 
 def with_lineage(record: Record, **changed: object) -> Record:
-    """The record with some of its lineage changed."""
-    lineage = record.lineage.model_copy(update=changed)
-    return record.model_copy(update={"lineage": lineage})
+    """The record with some fields of its lineage changed."""
+    return record.model_copy(update={"lineage": record.lineage.model_copy(update=changed)})
 
 
 def lineage_from(record_id: str, sources: Sequence[Record]) -> Lineage:
-    """The lineage of a new record that is concluded from others; nothing rests on itself."""
+    """The lineage of a new record that is concluded from others; none is derived from itself."""
     ids = dict.fromkeys(source.id for source in sources if source.id != record_id)
     return Lineage(derived_from=tuple(ids))
 
 
-def derived_levels(
-    roots: str | Collection[str], sources: Mapping[str, Collection[str]]
-) -> list[list[str]]:
-    """The roots and all that rests on them, level by level.
+def derived_levels(roots: Iterable[str], sources: Mapping[str, Collection[str]]) -> list[list[str]]:
+    """The roots and all that is derived from them, level by level.
 
-    Every record stands in one level only, behind one of those it was concluded from, so that
-    whoever takes the last level away first can begin again from the roots at any time.
+    Every record is in one level only, after one of those it is derived from. So whoever removes
+    the last level first can be interrupted and start again from the roots.
 
     Args:
-        roots: The record, or the records, at which to begin.
-        sources: For each record, what it was concluded from.
+        roots: The records at which to begin.
+        sources: For each record, what it is derived from.
     """
-    first = [roots] if isinstance(roots, str) else list(roots)
-    resting: dict[str, list[str]] = {}
+    derived: dict[str, list[str]] = {}
     for record, its_sources in sources.items():
         for source in its_sources:
-            resting.setdefault(source, []).append(record)
-    levels, seen = [first], set(first)
+            derived.setdefault(source, []).append(record)
+    levels = [list(roots)]
+    seen = set(levels[0])
     while levels[-1]:
-        found = (name for source in levels[-1] for name in resting.get(source, ()))
-        level = sorted(set(found) - seen)
+        level = {name for source in levels[-1] for name in derived.get(source, ())} - seen
         seen.update(level)
-        levels.append(level)
+        levels.append(sorted(level))
     return levels[:-1]
 
 
-# ---- When facts on one matter hold: stretches of time that follow each other. Pure rules ----
+# ---- What facts are about, and when they hold ----
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
-    """Where a word stands among what is said on its matter."""
-
-    record: Record
-    """The word with its end and its neighbours."""
-    ended: tuple[Record, ...] = ()
-    """What ceases to hold when it begins, best trusted first, as it was before."""
-    contradicts: tuple[Record, ...] = ()
-    """What says otherwise of the same time and stays, best trusted first."""
-    later: Record | None = None
-    """What holds after it."""
-    changed: tuple[Record, ...] = ()
-    """Its neighbours that are not as they were."""
-
-    @property
-    def superseded(self) -> tuple[Record, ...]:
-        """What was current and is not any more, now that this is said."""
-        begun = {one.id for one in self.changed if one.superseded_by == self.record.id}
-        return tuple(one for one in self.ended if one.superseded_by is None and one.id in begun)
+def is_matter(fact: Fact | None) -> bool:
+    """Whether a fact gives a value to an attribute, so that another can give another value."""
+    return fact is not None and bool(fact.attribute.strip() and fact.value.strip())
 
 
-def begin_of(record: Record) -> datetime:
-    """Since when what a record says holds: as is told, else when it happened or was made."""
-    fact = record.fact
-    return record.happened_at if fact is None or fact.valid_from is None else fact.valid_from
+def one_matter(one: Fact | None, other: Fact | None) -> bool:
+    """Whether two facts are about the same attribute of the same subject."""
+    if one is None or other is None:
+        return False
+    return (folded(one.subject), folded(one.attribute)) == (
+        *(folded(other.subject), folded(other.attribute)),
+    )
 
 
-def end_of(record: Record) -> datetime | None:
-    """When it ceased or ceases to hold, as far as is known."""
-    return None if record.fact is None else record.fact.valid_until
-
-
-def is_dated(record: Record) -> bool:
-    """Whether somebody told since when it holds."""
-    return record.fact is not None and record.fact.valid_from is not None
-
-
-def is_bounded(record: Record) -> bool:
-    """Whether somebody told since when, or until when, it holds."""
-    return is_dated(record) or end_of(record) is not None
-
-
-def in_force(record: Record, at: datetime) -> bool:
-    """Whether nothing is told by which a record does not hold yet, or no longer."""
-    return _lasts(record, at) and not (is_dated(record) and begin_of(record) > at)
-
-
-def holds(record: Record, at: datetime) -> bool:
-    """Whether what a record says holds at that time."""
-    end = end_of(record)
-    return begin_of(record) <= at and (end is None or end > at)
+def takes_on(fact: Fact | None, record: Record) -> bool:
+    """Whether a fact confirms or contradicts a record: then it is not derived from it."""
+    return is_matter(fact) and one_matter(fact, record.fact)
 
 
 def same_value(one: Record, other: Record) -> bool:
-    """Whether two facts on one matter say the same of it."""
+    """Whether two facts on one matter have the same value."""
     if one.fact is None or other.fact is None:
         return False
     return folded(one.fact.value) == folded(other.fact.value)
 
 
+def begin_of(record: Record) -> datetime:
+    """Since when a record holds: as its fact states, else when it happened or was stored."""
+    fact = record.fact
+    return record.happened_at if fact is None or fact.valid_from is None else fact.valid_from
+
+
+def end_of(record: Record) -> datetime | None:
+    """When a record ceased or ceases to hold, as far as is known."""
+    return None if record.fact is None else record.fact.valid_until
+
+
+def is_dated(record: Record) -> bool:
+    """Whether a record states since when it holds."""
+    return record.fact is not None and record.fact.valid_from is not None
+
+
+def is_bounded(record: Record) -> bool:
+    """Whether a record states since when, or until when, it holds."""
+    return is_dated(record) or end_of(record) is not None
+
+
+def in_force(record: Record, at: datetime) -> bool:
+    """Whether a record states nothing by which it does not hold yet, or no longer."""
+    return _lasts(record, at) and not (is_dated(record) and begin_of(record) > at)
+
+
+def holds(record: Record, at: datetime) -> bool:
+    """Whether a record holds at that time."""
+    return begin_of(record) <= at and _lasts(record, at)
+
+
 def bounded(record: Record, end: datetime | None) -> Record:
     """A record whose fact holds no longer than that."""
     own = end_of(record)
-    if record.fact is None or end is None or (own is not None and own <= end):
+    if end is None or (own is not None and own <= end):
         return record
-    return _with_times(record, valid_until=end)
+    return with_times(record, valid_until=end)
 
 
-def holding_again(record: Record, since: datetime | None = None) -> Record:
-    """A record whose fact has no end, and holds from then on if that is given."""
+def unbounded(record: Record) -> Record:
+    """A record whose fact has no end."""
+    return with_times(record, valid_until=None)
+
+
+def with_times(record: Record, **times: datetime | None) -> Record:
+    """A record whose fact has other times; one without a fact is returned as it is."""
     if record.fact is None:
         return record
-    if since is None:
-        return _with_times(record, valid_until=None)
-    return _with_times(record, valid_from=since, valid_until=None)
+    return record.model_copy(update={"fact": record.fact.model_copy(update=dict(times))})
 
 
-def saying_so(word: Record, others: Iterable[Record]) -> Record | None:
-    """What says the same of the time at which a word begins, best trusted first.
-
-    One that is told to hold since another day is a stretch of its own, so that what held in
-    between may still come; unless the word is trusted less and adds nothing.
-    """
-    begin, trust = begin_of(word), word.provenance.trust
-    found = [
-        one
-        for one in others
-        if same_value(one, word)
-        and holds(one, begin)
-        and not (
-            is_dated(one)
-            and is_dated(word)
-            and begin_of(one) != begin
-            and at_least(trust, trust_of(one))
-        )
-    ]
-    return max(found, key=_best, default=None)
+def _lasts(record: Record, at: datetime) -> bool:
+    end = end_of(record)
+    return end is None or end > at
 
 
-def comes_later(word: Record, others: Iterable[Record], at: datetime) -> Record | None:
-    """What takes a word's place, being trusted no less: the first that begins after it.
-
-    What was told with an end that is over by now counts no more.
-    """
-    trust = word.provenance.trust
-    found = (
-        one
-        for one in _standing(others, at)
-        if _follows(one, word) and at_least(trust_of(one), trust)
-    )
-    return min(found, key=_first, default=None)
+# ---- The place of a statement among the others on its matter ----
 
 
-def is_last(word: Record, others: Iterable[Record]) -> bool:
-    """Whether nothing begins after a word, so that only what is current has to do with it."""
-    return not any(_follows(one, word) for one in others)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Placement:
+    """The place of a statement among what is said on its matter."""
+
+    record: Record
+    """The statement with its end and its neighbours."""
+    ended: tuple[Record, ...] = ()
+    """What ceases to hold when it begins, best trusted first, as it was before."""
+    contradicts: tuple[Record, ...] = ()
+    """What has another value at the same time and stays, best trusted first."""
+    later: Record | None = None
+    """What holds after it."""
+    changed: tuple[Record, ...] = ()
+    """Its neighbours as they are now, only those that changed."""
+
+    @property
+    def superseded(self) -> tuple[Record, ...]:
+        """What was current and is no longer, because of this statement."""
+        begun = {one.id for one in self.changed if one.superseded_by == self.record.id}
+        return tuple(one for one in self.ended if one.superseded_by is None and one.id in begun)
 
 
-def placed(word: Record, others: Sequence[Record], at: datetime) -> Place:
-    """Puts a word in its place among what is said on its matter.
+def placed(statement: Record, others: Sequence[Record], at: datetime) -> Placement:
+    """Gives a statement its place among what is said on its matter.
 
-    Each holds until the first begins that is trusted no less. Of two that begin at one time the
-    one that is said later holds. What begins in future lets hold what holds now, until then.
+    Each statement holds until the first one begins that is trusted no less. Of two that begin at
+    one time the one that was said later holds. One that begins in future leaves what holds now in
+    force until then.
 
     Args:
-        word: With its own trust; in no chain yet.
-        others: What is said on the matter: all of it, superseded words too, where something
-            current begins later than the word; else those that are current will do.
+        statement: With its own trust, and not linked to others yet.
+        others: What is said on the matter. Superseded records are needed only if a current one
+            begins later than the statement (see `is_last`).
         at: Now.
     """
-    over = not _lasts(word, at)
-    later = comes_later(word, others, at)
-    record = word if later is None else bounded(word, begin_of(later))
-    ended = () if over else _ended_by(word, others, at)
+    over = not _lasts(statement, at)
+    later = _next_one(statement, others, at)
+    record = statement if later is None else bounded(statement, begin_of(later))
+    ended = () if over else _ended(statement, others, at)
     links: dict[str, object] = {}
     if ended:
         links["supersedes"] = ended[0].id
@@ -309,9 +300,41 @@ def placed(word: Record, others: Sequence[Record], at: datetime) -> Place:
     if later is not None and later.supersedes in (None, *(one.id for one in ended)):
         changed.append(later.model_copy(update={"supersedes": record.id}))
     touched = {one.id for one in changed}
-    changed += [one for one in _overtaken(others, at) if one.id not in touched]
-    apart = () if over else _otherwise(record, ended, later, others, at)
-    return Place(record=record, ended=ended, contradicts=apart, later=later, changed=tuple(changed))
+    changed += [one for one in _come_due(others, at) if one.id not in touched]
+    return Placement(
+        record=record,
+        ended=ended,
+        contradicts=() if over else _contradicted(record, ended, later, others, at),
+        later=later,
+        changed=tuple(changed),
+    )
+
+
+def is_last(statement: Record, others: Iterable[Record]) -> bool:
+    """Whether nothing begins after a statement, so that only current records matter to it."""
+    return not any(_follows(one, statement) for one in others)
+
+
+def confirming(statement: Record, others: Iterable[Record]) -> Record | None:
+    """What has the same value at the time at which a statement begins, best trusted first.
+
+    One that states another begin does not count, unless the statement is trusted less: it has an
+    interval of its own, and what held in between may still become known.
+    """
+    begin, trust = begin_of(statement), statement.provenance.trust
+    found = [
+        one
+        for one in others
+        if same_value(one, statement)
+        and holds(one, begin)
+        and not (
+            is_dated(one)
+            and is_dated(statement)
+            and begin_of(one) != begin
+            and at_least(trust, trust_of(one))
+        )
+    ]
+    return max(found, key=_by_trust, default=None)
 
 
 def ended_by(old: Record, by: Record, at: datetime | None = None) -> Record:
@@ -324,77 +347,122 @@ def ended_by(old: Record, by: Record, at: datetime | None = None) -> Record:
     """
     begin = begin_of(by)
     begun = at is None or begin <= at or old.fact is None
-    update = {"superseded_by": by.id if begun else None}
-    return bounded(old, begin).model_copy(update=update)
+    return bounded(old, begin).model_copy(update={"superseded_by": by.id if begun else None})
 
 
 def without(record: Record, others: Sequence[Record]) -> list[Record]:
-    """The others on its matter as they are when a record leaves its place: its neighbours meet."""
+    """The others on its matter as they are once a record leaves its place: its neighbours meet."""
     heir = next((one for one in others if one.id == record.superseded_by), None)
     heir = heir or next((one for one in others if one.supersedes == record.id), None)
     before = next((one for one in others if one.id == record.supersedes), None)
-    left: list[Record] = []
+    rest: list[Record] = []
     for one in others:
         now = one
         if one.superseded_by == record.id or (one is before and _pending(one, record)):
-            by = record.superseded_by
-            now = one.model_copy(update={"superseded_by": by})
+            now = one.model_copy(update={"superseded_by": record.superseded_by})
             if is_dated(record) and end_of(one) == begin_of(record):
-                now = holding_again(now)
+                now = unbounded(now)
                 now = now if heir is None else bounded(now, begin_of(heir))
         if one is heir and one.supersedes == record.id:
             now = now.model_copy(update={"supersedes": None if before is None else before.id})
-        left.append(now)
-    return left
+        rest.append(now)
+    return rest
 
 
-def _overtaken(others: Iterable[Record], at: datetime) -> list[Record]:
-    """What was to be superseded when a time came that has come since, and now is."""
-    every = list(others)
-    begun = {one.supersedes: one for one in every if begin_of(one) <= at}
+def settled(
+    record: Record, superseded: Iterable[Record], contradicted: Iterable[Record]
+) -> list[Record]:
+    """The other records as they are beside a written one; only those that change.
+
+    Args:
+        record: What was written.
+        superseded: Whose place it takes.
+        contradicted: What has another value and stays.
+    """
+    pairs = [(old, ended_by(old, record)) for old in superseded]
+    pairs += [(other, contradicting(other, [record.id])) for other in contradicted]
+    return [now for old, now in pairs if now != old]
+
+
+def marked_contradictions(records: Sequence[Record]) -> list[Record]:
+    """Records on one matter, those with another value naming each other; only those that change.
+
+    For facts that hold again once what had taken their place is gone.
+    """
+    changed: list[Record] = []
+    for record in records:
+        against = [
+            other.id
+            for other in records
+            if takes_on(record.fact, other) and not same_value(record, other)
+        ]
+        now = contradicting(record, against)
+        changed += [now] if now != record else []
+    return changed
+
+
+def _next_one(statement: Record, others: Iterable[Record], at: datetime) -> Record | None:
+    """The first that begins after a statement and is trusted no less.
+
+    What was said with an end that is over by now does not count.
+    """
+    trust = statement.provenance.trust
+    found = (
+        one
+        for one in _in_line(others, at)
+        if _follows(one, statement) and at_least(trust_of(one), trust)
+    )
+    return min(found, key=_by_begin, default=None)
+
+
+def _come_due(others: Sequence[Record], at: datetime) -> list[Record]:
+    """What was to be superseded at a time that has come since, and is superseded now."""
+    begun = {one.supersedes: one for one in others if begin_of(one) <= at}
     return [
         one.model_copy(update={"superseded_by": begun[one.id].id})
-        for one in every
+        for one in others
         if one.id in begun and _pending(one, begun[one.id])
     ]
 
 
-def _ended_by(word: Record, others: Iterable[Record], at: datetime) -> tuple[Record, ...]:
-    begin, trust = begin_of(word), word.provenance.trust
+def _ended(statement: Record, others: Iterable[Record], at: datetime) -> tuple[Record, ...]:
+    begin, trust = begin_of(statement), statement.provenance.trust
     found = [
         one
-        for one in _standing(others, at)
-        if not _follows(one, word) and _beyond(one, begin) and at_least(trust, trust_of(one))
+        for one in _in_line(others, at)
+        if not _follows(one, statement)
+        and _lasts_beyond(one, begin)
+        and at_least(trust, trust_of(one))
     ]
-    return tuple(sorted(found, key=_best, reverse=True))
+    return tuple(sorted(found, key=_by_trust, reverse=True))
 
 
-def _otherwise(
-    word: Record,
+def _contradicted(
+    statement: Record,
     ended: Sequence[Record],
     later: Record | None,
     others: Iterable[Record],
     at: datetime,
 ) -> tuple[Record, ...]:
-    """What says otherwise of a time of which a current word tells, too."""
-    if word.superseded_by is not None:
+    """What has another value at a time at which a current statement holds, too."""
+    if statement.superseded_by is not None:
         return ()
-    end, begin = end_of(word), begin_of(word)
+    end, begin = end_of(statement), begin_of(statement)
     passed = {one.id for one in ended} | {None if later is None else later.id}
     found = [
         one
-        for one in _standing(others, at)
+        for one in _in_line(others, at)
         if one.superseded_by is None
         and one.id not in passed
-        and not same_value(one, word)
+        and not same_value(one, statement)
         and _lasts(one, begin)
         and (end is None or begin_of(one) < end)
     ]
-    return tuple(sorted(found, key=_best, reverse=True))
+    return tuple(sorted(found, key=_by_trust, reverse=True))
 
 
-def _standing(others: Iterable[Record], at: datetime) -> list[Record]:
-    """What has a place among the words: all but what ended by itself, so that nothing follows."""
+def _in_line(others: Iterable[Record], at: datetime) -> list[Record]:
+    """All that has a place in the sequence; not what ended by itself and has no successor."""
     every = list(others)
     followed = {one.supersedes for one in every}
     return [
@@ -404,14 +472,9 @@ def _standing(others: Iterable[Record], at: datetime) -> list[Record]:
     ]
 
 
-def _follows(one: Record, word: Record) -> bool:
-    """Whether it begins later; of two that tell no time, the clocks of machines may differ."""
-    return begin_of(one) > begin_of(word) and (is_dated(one) or is_dated(word))
-
-
-def _first(record: Record) -> tuple[datetime, bool, datetime, str]:
-    begin = begin_of(record)
-    return begin, end_of(record) == begin, record.created_at, record.id
+def _follows(one: Record, statement: Record) -> bool:
+    """Whether it begins later; undated ones are not compared, since clocks may differ."""
+    return begin_of(one) > begin_of(statement) and (is_dated(one) or is_dated(statement))
 
 
 def _pending(one: Record, by: Record) -> bool:
@@ -419,115 +482,49 @@ def _pending(one: Record, by: Record) -> bool:
     return one.superseded_by is None and end_of(one) == begin_of(by)
 
 
-def _lasts(record: Record, at: datetime) -> bool:
-    """Whether it has not ceased to hold by then."""
-    end = end_of(record)
-    return end is None or end > at
-
-
-def _beyond(record: Record, at: datetime) -> bool:
-    """Whether it lasts beyond a time; one that was superseded without an end does not."""
+def _lasts_beyond(record: Record, at: datetime) -> bool:
+    """Whether it holds beyond a time; one that was superseded without an end does not."""
     if end_of(record) is None:
         return record.superseded_by is None
     return _lasts(record, at)
 
 
-def _best(record: Record) -> tuple[int, datetime, datetime, str]:
+def _by_begin(record: Record) -> tuple[datetime, bool, datetime, str]:
+    begin = begin_of(record)
+    return begin, end_of(record) == begin, record.created_at, record.id
+
+
+def _by_trust(record: Record) -> tuple[int, datetime, datetime, str]:
     return rank_of(trust_of(record)), begin_of(record), record.created_at, record.id
 
 
-def _with_times(record: Record, **times: datetime | None) -> Record:
-    if record.fact is None:
-        return record
-    return record.model_copy(update={"fact": record.fact.model_copy(update=dict(times))})
-
-
-def is_matter(fact: Fact | None) -> bool:
-    """Whether a fact says a value of a property, so that another can say otherwise."""
-    return fact is not None and bool(fact.attribute.strip() and fact.value.strip())
-
-
-def one_matter(one: Fact | None, other: Fact | None) -> bool:
-    """Whether two facts are about the same property of the same thing."""
-    if one is None or other is None:
-        return False
-    return (folded(one.subject), folded(one.attribute)) == (
-        *(folded(other.subject), folded(other.attribute)),
-    )
-
-
-def takes_on(fact: Fact | None, record: Record) -> bool:
-    """Whether a fact says otherwise than a record, or the same: it does not rest on that one."""
-    return is_matter(fact) and one_matter(fact, record.fact)
-
-
-def settled(
-    record: Record, superseded: Iterable[Record], contradicted: Iterable[Record]
-) -> list[Record]:
-    """The other records as they stand beside a written one; only those that change.
-
-    Args:
-        record: What was written.
-        superseded: Whose place it takes.
-        contradicted: What says otherwise and stays.
-    """
-    changed: list[Record] = []
-    for old in superseded:
-        now = ended_by(old, record)
-        changed += [now] if now != old else []
-    for other in contradicted:
-        now = contradicting(other, [record.id])
-        changed += [now] if now != other else []
-    return changed
-
-
-def parted(records: Sequence[Record]) -> list[Record]:
-    """Records on one matter, those that say otherwise naming each other; only those that change.
-
-    For facts that hold again after what had taken their place is gone.
-    """
-    changed: list[Record] = []
-    for record in records:
-        against = [
-            other.id
-            for other in records
-            if one_matter(record.fact, other.fact)
-            and is_matter(record.fact)
-            and not same_value(record, other)
-        ]
-        now = contradicting(record, against)
-        changed += [now] if now != record else []
-    return changed
-
-
-# ---- When a fact held before, where its value returned in the same words. Pure rules ----
+# ---- Earlier intervals: when a fact held before, where its value returned in the same words ----
 
 
 EARLIER_KEPT = 20
-"""Earlier stretches that a record keeps, the latest ones."""
+"""Earlier intervals that a record keeps, the latest ones."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Held:
-    """A stretch of time in which what a record says held."""
+    """An interval in which a record held."""
 
     record: Record
     since: datetime | None
-    """None where nobody told."""
+    """None where it is not known."""
     until: datetime | None
-    """None where it holds on, or nobody told."""
+    """None where it still holds, or where it is not known."""
 
 
 def with_earlier(record: Record, new: Record, known: Record, others: Iterable[Record]) -> Record:
-    """A known text that was said again, with the times in which it held before.
+    """A known text that was said again, with the intervals in which it held before.
 
-    As the stretch that the fact itself tells of, these are told by the best trusted of its
-    sources: a word that is trusted better than all before begins anew, one that is trusted less
-    adds none.
+    The best trusted of its sources tell these. A statement of higher trust than all before starts
+    without earlier intervals; one of lower trust adds none.
 
     Args:
         record: The text as it is to be stored.
-        new: The word.
+        new: The statement.
         known: What was stored of it.
         others: What else is said on its matter.
     """
@@ -539,63 +536,57 @@ def with_earlier(record: Record, new: Record, known: Record, others: Iterable[Re
     found = {one.since: one for one in known.lineage.earlier}
     for one in (known, new):
         if one is known or is_dated(one):
-            found.setdefault(begin_of(one), _stretch_of(one, others))
+            found.setdefault(begin_of(one), _interval_of(one, others))
     begin = begin_of(record)
     earlier = sorted((one for one in found.values() if one.since < begin), key=_since)
-    kept = tuple(earlier[-EARLIER_KEPT:])
-    return record if kept == record.lineage.earlier else with_lineage(record, earlier=kept)
+    latest = tuple(earlier[-EARLIER_KEPT:])
+    return record if latest == record.lineage.earlier else with_lineage(record, earlier=latest)
 
 
 def held_when(chain: Sequence[Record]) -> tuple[Held, ...]:
-    """When each record of a chain held, oldest first; one whose value returned comes again.
+    """When each record of a chain held, oldest first; one whose value returned is there twice.
 
-    An earlier stretch lasts until another begins that is trusted no less, as every stretch does.
+    An earlier interval ends where another one begins that is trusted no less, as every one does.
 
     Args:
         chain: What `LongTermMemory.history` gives.
     """
-    earlier = [(one, stretch) for one in chain for stretch in one.lineage.earlier]
-    held = [_held(one, earlier) for one in chain]
-    for one, stretch in sorted(earlier, key=lambda both: both[1].since, reverse=True):
-        until = _first_stretch(one, stretch.since, [(other, begin_of(other)) for other in chain])
-        until = _earliest(until, _first_stretch(one, stretch.since, _begins(earlier)))
-        part = Held(record=one, since=stretch.since, until=_earliest(until, stretch.until))
-        after = (n for n, other in enumerate(held) if _begin(other) > stretch.since)
+    earlier = [(one, interval) for one in chain for interval in one.lineage.earlier]
+    begins = [(one, interval.since) for one, interval in earlier]
+    every = [*begins, *((one, begin_of(one)) for one in chain)]
+    held = [_last_interval(one, begins) for one in chain]
+    for one, interval in sorted(earlier, key=lambda both: both[1].since, reverse=True):
+        until = _earliest(_next_begin(one, interval.since, every), interval.until)
+        part = Held(record=one, since=interval.since, until=until)
+        after = (n for n, other in enumerate(held) if _begin(other) > interval.since)
         place = next(after, len(held))
         following = held[place] if place < len(held) else None
-        if following is not None and following.record is one and following.since == part.until:
+        if following is not None and following.record is one and following.since == until:
             held[place] = Held(record=one, since=part.since, until=following.until)
         else:
             held.insert(place, part)
     return tuple(held)
 
 
-def _held(one: Record, earlier: Sequence[tuple[Record, Stretch]]) -> Held:
-    """The stretch of which a record's fact tells, cut where an earlier one of another began."""
-    since = None if one.fact is None else one.fact.valid_from
+def _last_interval(one: Record, begins: Sequence[tuple[Record, datetime]]) -> Held:
+    """The interval that a record's fact states, cut where an earlier one of another begins."""
     if one.fact is None:
         return Held(record=one, since=None, until=None)
-    cut = _first_stretch(one, begin_of(one), _begins(earlier))
-    return Held(record=one, since=since or _said(one), until=_earliest(end_of(one), cut))
+    since = one.fact.valid_from
+    if since is None and one.lineage.earlier:
+        since = begin_of(one)
+    cut = _next_begin(one, begin_of(one), begins)
+    return Held(record=one, since=since, until=_earliest(end_of(one), cut))
 
 
-def _said(one: Record) -> datetime | None:
-    """Since when an undated fact that has earlier stretches holds; None for one that has none."""
-    return begin_of(one) if one.lineage.earlier else None
-
-
-def _stretch_of(one: Record, others: Iterable[Record]) -> Stretch:
-    """When a word holds; an end that is where another begins was not told, and may still move."""
+def _interval_of(one: Record, others: Iterable[Record]) -> ValidityInterval:
+    """When a statement holds; an end that is another's begin was not said, and may still move."""
     end = end_of(one)
     cut = end is not None and any(begin_of(other) == end for other in others)
-    return Stretch(since=begin_of(one), until=None if cut else end)
+    return ValidityInterval(since=begin_of(one), until=None if cut else end)
 
 
-def _begins(earlier: Sequence[tuple[Record, Stretch]]) -> list[tuple[Record, datetime]]:
-    return [(one, stretch.since) for one, stretch in earlier]
-
-
-def _first_stretch(
+def _next_begin(
     one: Record, after: datetime, begins: Iterable[tuple[Record, datetime]]
 ) -> datetime | None:
     """When the first begins after a time that is trusted no less than a record."""
@@ -612,5 +603,5 @@ def _earliest(one: datetime | None, other: datetime | None) -> datetime | None:
     return min((at for at in (one, other) if at is not None), default=None)
 
 
-def _since(stretch: Stretch) -> datetime:
-    return stretch.since
+def _since(interval: ValidityInterval) -> datetime:
+    return interval.since

@@ -7,15 +7,36 @@ from copy import copy
 from typing import Any
 
 from coag.errors import RecordStoreError
-from coag.schema import Clock, Event, Fact, MemoryKind, Provenance, Record, Scalar, SystemClock
-from coag.store import DEFAULT_RANKING, InMemoryStore, Ranking, RecordStore, Search
+from coag.schema import (
+    Clock,
+    Event,
+    Fact,
+    Imported,
+    MemoryKind,
+    Provenance,
+    Record,
+    Scalar,
+    SystemClock,
+    Value,
+    Written,
+)
+from coag.store import (
+    DEFAULT_RANKING,
+    InMemoryStore,
+    Ranking,
+    RecordStore,
+    Search,
+    StoreConfig,
+)
 
 from .procedural import ProceduralMemory
-from .recall import Recaller, RecallSource, found, in_each
-from .records import Scopes, StoredRecords, lock_of, scopes_in
-from .retraction import Revocation, chain_of, forgotten, revoked
-from .statements import Recall, Remembered, ToRemember, record_of
-from .writing import Writer, broken_off, together, written_singly, written_together
+from .recall import Recall, Recaller, RecallSource, found_by_id, in_each
+from .retraction import Retraction, Revocation, chain_of, forgotten, retracted, stated_by
+from .scopes import Scopes, lock_of, scopes_in
+from .write_policy import Remembered, ToRemember, record_of
+from .writing import in_batches, interrupted, written_one, written_together
+
+_TRIAL = "This is a trial."
 
 
 class LongTermMemory:
@@ -48,8 +69,7 @@ class LongTermMemory:
         self.sources = tuple(sources)
         self.source_timeout = source_timeout
         self.ranking = ranking
-        self._writer = Writer(StoredRecords(store), self.scopes.readable)
-        self._writing = lock_of(store)
+        self.writing = lock_of(store)
         """Held while something is looked up and then written, by every memory over this place."""
 
     def within(self, scope: str) -> LongTermMemory:
@@ -66,7 +86,6 @@ class LongTermMemory:
         one = copy(self)
         one.scopes = self.scopes.narrowed(scope)
         one.scope = one.scopes.own
-        one._writer = Writer(StoredRecords(one.store), one.scopes.readable)
         return one
 
     async def reaching_all(self) -> LongTermMemory:
@@ -77,7 +96,6 @@ class LongTermMemory:
         """
         one = copy(self)
         one.scopes = Scopes(own=self.scope, writes=await scopes_in(self.store))
-        one._writer = Writer(StoredRecords(one.store), one.scopes.readable)
         return one
 
     def shared(self) -> LongTermMemory:
@@ -104,14 +122,14 @@ class LongTermMemory:
         derived_from: Sequence[str] = (),
         scope: str | None = None,
     ) -> Remembered:
-        """Stores a text; once this returns, it is kept.
+        """Stores a text durably.
 
-        A known text stays as it was first remembered and has one more origin; so has one that
-        says the same in all but form, or the same value of the same fact. The very same word, as
-        of an action that was interrupted and is repeated, counts as new.
+        A known text stays as it was first remembered and gets one more origin; so does one that
+        says the same in all but form, or has the same value of the same fact. The very same
+        statement, as of an interrupted action that is repeated, counts as new.
 
-        A fact takes the place of those on the same subject and attribute that say another value
-        and are trusted no more; it stands beside those trusted more, each naming the other.
+        A fact takes the place of those on the same subject and attribute that have another value
+        and are trusted no more; it is kept beside those trusted more, each naming the other.
 
         Args:
             kind: Episodic for what happened, semantic for what holds.
@@ -121,7 +139,7 @@ class LongTermMemory:
             metadata: Values that a filter can ask for.
             sensed: Whether code read the metadata off a perceptual state; see `binding_metadata`.
             event: What happened, and its place in its episode.
-            fact: What is so, and of what.
+            fact: The fact in parts.
             supersedes: Id of the record whose place this one takes; a text becomes current again
                 by superseding the one that had superseded it.
             derived_from: Ids of the records from which this was concluded: it is trusted no more
@@ -146,9 +164,9 @@ class LongTermMemory:
             derived_from=derived_from,
         )
         target = self.scopes.to_write(scope)
-        async with self._writing:
+        async with self.writing:
             record = record_of(given, target, self.clock)
-            return await self._writer.write(record, given)
+            return await written_one(self.store, record, given, self.scopes.readable)
 
     async def remember_all(
         self,
@@ -160,9 +178,9 @@ class LongTermMemory:
     ) -> AsyncGenerator[tuple[Remembered, ...]]:
         """Stores many texts, by the rules of `remember`, many at a time.
 
-        What became of each comes in their order, a batch at a time, once that is stored. No more
-        than a batch is held in memory. After a failure go on with the texts from the first one of
-        which nothing was told: what is there already stays as it is.
+        The results are in the order of the texts, a batch at a time, once that is stored. No more
+        than a batch is held in memory. After a failure continue with the first text without a
+        result: what is there already stays as it is.
 
         Args:
             texts: What to remember; taken one batch after the other.
@@ -180,16 +198,19 @@ class LongTermMemory:
         if batch < 1:
             raise ValueError(f"batch must be at least 1, not {batch!r}.")
         target, done = self.scopes.to_write(scope), 0
-        told = ((record_of(given, target, self.clock), given) for given in texts)
-        writing = written_singly if near_duplicates else written_together
-        for some in together(told, batch):
-            async with self._writing:
+        store, readable = self.store, self.scopes.readable
+        records = ((record_of(given, target, self.clock), given) for given in texts)
+        for some in in_batches(records, batch):
+            async with self.writing:
                 try:
-                    written = await writing(self.store, some, self.scopes)
+                    if near_duplicates:
+                        results = [await written_one(store, *one, readable) for one in some]
+                    else:
+                        results = await written_together(store, some, readable)
                 except RecordStoreError as error:
-                    raise broken_off(done, len(some), error) from error
+                    raise interrupted(done, len(some), error) from error
             done += len(some)
-            yield written
+            yield tuple(results)
 
     async def recall(
         self,
@@ -241,10 +262,11 @@ class LongTermMemory:
 
     async def find(self, kind: MemoryKind, name: str) -> Record | None:
         """The record with an id or its short form that may be read here, or None."""
-        return await found(self.store, self.scopes.readable, kind, name)
+        found = await found_by_id(self.store, self.scopes.readable, (kind,), name)
+        return found[0] if len(found) == 1 else None
 
     async def history(self, name: str) -> tuple[Record, ...]:
-        """What stood in a record's place before and since, oldest first; see also `held_when`.
+        """The records before and after one in its chain, oldest first; see also `held_when`.
 
         Args:
             name: Id or unique short id (its first 8 digits or more) of any record of the chain.
@@ -261,9 +283,9 @@ class LongTermMemory:
         """Takes back a record and everything that was concluded from it.
 
         They are removed from every index; what they superseded holds again; records that they
-        contradicted name them no longer; rules that rest on them are rolled back. Repeated after
-        it was interrupted, it completes. It reaches as far as this memory may write: what others
-        concluded from the record they take back by revoking it themselves.
+        contradicted name them no longer; rules that depend on them are rolled back. An interrupted
+        revocation can be repeated and completes. It reaches as far as this memory may write: what
+        others concluded from the record they take back by revoking it themselves.
 
         Args:
             name: Id or unique short id of the record; a whole id of one that is gone is no error.
@@ -275,9 +297,9 @@ class LongTermMemory:
                 be written.
             RecordStoreError: If the store or the file of procedures cannot be reached.
         """
-        scopes, at = self.scopes.writable, self.clock.now()
-        async with self._writing:
-            return await revoked(self.store, scopes, name, reason, at=at, procedures=procedures)
+        what = Retraction(name=name, source=None, reason=reason)
+        done, _ = await _retracted(self, what, procedures=procedures)
+        return done
 
     async def forget_record(self, name: str) -> bool:
         """Removes one record for good, whatever was concluded from it; says whether it was there.
@@ -288,7 +310,7 @@ class LongTermMemory:
             ValueError: If the name is no id, or the record's scope may not be written.
             RecordStoreError: If the store cannot be reached.
         """
-        async with self._writing:
+        async with self.writing:
             return await forgotten(self.store, self.scopes.writable, name)
 
     async def close(self) -> None:
@@ -307,10 +329,167 @@ class LongTermMemory:
             ValueError: If the scope may not be written.
             RecordStoreError: The store cannot be reached.
         """
-        async with self._writing:
+        async with self.writing:
             return await self.store.forget(self.scopes.to_write(scope))
+
+
+async def retract_source(
+    memory: LongTermMemory,
+    name: str | None,
+    source: str,
+    reason: str,
+    *,
+    procedures: ProceduralMemory | None = None,
+) -> Revocation:
+    """Takes back what a source stated; what nobody else stated is revoked.
+
+    What an agent concluded after it was shown the source's text counts as stated by it, and with
+    `None` so do the rules. What others state too is trusted as they are, and what was concluded
+    from it no more than that. What these records had superseded, and is trusted more than they
+    are now, holds again beside them. An interrupted retraction can be repeated and completes.
+
+    Args:
+        memory: It writes the records' scopes.
+        name: Id or unique short id of the record; None for all that the source stated.
+        source: Whose statements are taken back (`Provenance.source`), of whatever run.
+        reason: Why, in one sentence.
+        procedures: The memory of procedures that depend on what is revoked.
+
+    Raises:
+        ValueError: If the reason is empty, the source is none of the record's or stated nothing
+            that may be written, or the name is no id of a record that may be.
+        RecordStoreError: If the store or the file of procedures cannot be reached.
+    """
+    what = Retraction(name=name, source=source, reason=reason)
+    done, _ = await _retracted(memory, what, procedures=procedures)
+    return done
+
+
+async def would_revoke(
+    memory: LongTermMemory, name: str | None, *, source: str | None = None
+) -> tuple[Revocation, tuple[Record, ...]]:
+    """A dry run of a revocation of records: nothing is changed. Procedures are not looked at.
+
+    Args:
+        memory: As for the revocation.
+        name: As for `LongTermMemory.revoke`; None, with a source, as for `retract_source`.
+        source: Whose statements would be taken back; None for everybody's, which is a revocation.
+
+    Returns:
+        The revocation that would be, and the records that it would change.
+
+    Raises:
+        ValueError: As for the revocation; or neither a record nor a source is named.
+        RecordStoreError: If the store cannot be reached.
+    """
+    what = Retraction(name=name, source=source, reason=_TRIAL)
+    return await _retracted(memory, what, dry_run=True)
+
+
+async def revoke_again(memory: LongTermMemory, line: Written) -> None:
+    """Repeats a revocation that a trace recorded; what is not there is passed over.
+
+    Procedures are left alone: their versions have records of their own.
+
+    Args:
+        memory: It writes the records' scopes.
+        line: What `Revocation.written` gave.
+
+    Raises:
+        LookupError: If the record of the trace holds no revocation.
+        ValueError: As for the revocation.
+        RecordStoreError: If the store cannot be reached.
+    """
+    reason, source = line.content["reason"], line.content.get("source")
+    what = Retraction(name=line.id or None, source=source, reason=reason)
+    await _retracted(memory, what, repeated=True)
+
+
+async def _retracted(
+    memory: LongTermMemory,
+    what: Retraction,
+    *,
+    procedures: ProceduralMemory | None = None,
+    dry_run: bool = False,
+    repeated: bool = False,
+) -> tuple[Revocation, tuple[Record, ...]]:
+    store, scopes, known = memory.store, memory.scopes.writable, None
+    async with memory.writing:
+        if repeated and what.source is not None:
+            every = await stated_by(store, scopes, what.source)
+            known = [one for one in every if what.name in (None, one.id)]
+        return await retracted(
+            store,
+            scopes,
+            what,
+            at=memory.clock.now(),
+            procedures=procedures,
+            known=known,
+            dry_run=dry_run,
+        )
 
 
 def _is_empty(store: RecordStore) -> bool:
     """Whether nothing can be found in a store, as far as that is known without asking it."""
     return isinstance(store, InMemoryStore) and store.empty
+
+
+# ---- A long-term memory as a component ----
+
+
+PROCEDURES_FILE = "procedures.json"
+"""The file beside an agent's records that holds the procedures, with all their versions."""
+
+
+class LongTermMemoryConfig(Value):
+    """The declarative form of a `LongTermMemory`: where its records are, never what they say."""
+
+    scope: str
+    """Whose memory it is."""
+    store: StoreConfig = StoreConfig()
+    clock: Imported | None = None
+    """None for the machine's clock."""
+    sources: tuple[Imported, ...] = ()
+    """Further memories that recall asks."""
+    source_timeout: float = 10.0
+    """Seconds after which a further memory is left out."""
+    reads: tuple[str, ...] = ()
+    """Further scopes that it reads."""
+    writes: tuple[str, ...] = ()
+    """Further scopes that it reads and, where a call names one, writes."""
+    ranking: Ranking | None = DEFAULT_RANKING
+    """What counts when records are recalled; None for the similarity of meaning alone."""
+
+    @classmethod
+    def of(cls, memory: LongTermMemory) -> LongTermMemoryConfig:
+        """How to open a memory again; what one in RAM holds is not part of it.
+
+        Raises:
+            ConfigurationError: Its store, clock or a source cannot be written down.
+        """
+        machine = type(memory.clock) is SystemClock
+        return cls(
+            scope=memory.scope,
+            store=StoreConfig.of(memory.store),
+            clock=None if machine else Imported.of(memory.clock),
+            sources=tuple(Imported.of(source) for source in memory.sources),
+            source_timeout=memory.source_timeout,
+            reads=memory.scopes.reads,
+            writes=memory.scopes.writes,
+            ranking=memory.ranking,
+        )
+
+    def open(self) -> LongTermMemory:
+        """The memory; nothing is read or reached until its first use.
+
+        Raises:
+            ConfigurationError: Something that it names does not exist.
+        """
+        return LongTermMemory(
+            self.store.open(),
+            scope=Scopes(own=self.scope, reads=self.reads, writes=self.writes),
+            clock=None if self.clock is None else self.clock.get(),
+            sources=[source.get() for source in self.sources],
+            source_timeout=self.source_timeout,
+            ranking=self.ranking,
+        )

@@ -1,64 +1,257 @@
-"""Writing records, one or many."""
+"""Writing records, one or many: by the write policy and the rules of facts.
+
+Each write, or batch of writes, is prepared in a `Draft` over what is stored and then carried out.
+A write that was interrupted can be repeated: what is missing is done then.
+"""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Container, Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from itertools import groupby
 
 from coag.errors import RecordStoreError
-from coag.schema import Record, record_id
-from coag.store import RecordStore, short_id
+from coag.schema import MemoryKind, Record, record_id
+from coag.store import RecordStore, Search, folded, short_id, superseded_pair
 
 from .facts import (
-    Place,
+    CONCLUSION,
+    Placement,
     at_least,
     begin_of,
-    concludes,
+    confirming,
     contradicting,
+    end_of,
     ended_by,
-    holding_again,
+    holds,
+    is_conclusion,
+    is_dated,
+    is_last,
     is_matter,
     no_better_than,
     one_matter,
     origins,
     placed,
+    rank_of,
     same_value,
-    saying_so,
     trust_of,
     with_earlier,
     with_origin,
+    with_times,
     without,
 )
-from .records import Draft, Matter, Records, Scopes, StoredRecords, in_other_memory, matter_asked
-from .statements import (
-    Decision,
+from .write_policy import (
     DecisionKind,
     Remembered,
     ToRemember,
+    WriteDecision,
     decided,
     derived,
-    every_word,
     repeats,
     repetition_of,
-    restated,
 )
 
-# ---- The one way in which memory writes: by the write policy and the rules of facts ----
+# ---- A draft of writes over what is stored, carried out at once ----
+
+
+EVERYTHING = 1_000_000_000
+"""More records than there are."""
+
+_NEAREST = 3
+_ALIKE = 0.5
+"""Similarity that two texts which differ in nothing but form surely have."""
+_MATTERS = 100
+"""So many matters are asked for at once."""
+
+Matter = tuple[MemoryKind, str, str, str]
+"""Kind, scope, subject and attribute, the last two folded."""
+
+
+class Draft:
+    """The records as they will be once `carry_out` has stored what was put.
+
+    What is asked for is looked up in the store once, and then known.
+
+    Args:
+        store: Where the records are.
+        near_duplicates: Whether `nearest` looks for similar texts; else it finds none.
+    """
+
+    def __init__(self, store: RecordStore, *, near_duplicates: bool = False) -> None:
+        self._store = store
+        self._near_duplicates = near_duplicates
+        self._stored: dict[str, Record] = {}
+        self._now: dict[str, Record | None] = {}
+        """Each record that was looked up or put; None for one that is not there."""
+        self._asked: set[Matter] = set()
+        """The matters on which all current records are known."""
+        self._by_matter: dict[Matter, dict[str, None]] = {}
+
+    async def get(self, ids: Iterable[str]) -> list[Record]:
+        """Those of these records that there are."""
+        names = list(dict.fromkeys(ids))
+        wanted = [one for one in names if one not in self._now]
+        if wanted:
+            found = {record.id: record for record in await self._store.get(wanted)}
+            for one in wanted:
+                self._now[one] = None
+                if one in found:
+                    self._learn(found[one])
+        return [record for one in names if (record := self._now[one]) is not None]
+
+    async def look_up_matters(self, records: Iterable[Record]) -> None:
+        """Learns what is current on the matters of these records, in few questions."""
+        asked = {matter for record in records if (matter := matter_asked(record)) is not None}
+        for some in _grouped(asked - self._asked):
+            kind, scope, _, _ = some[0]
+            where = {
+                "subject": {"$in": sorted({subject for _, _, subject, _ in some})},
+                "attribute": {"$in": sorted({attribute for *_, attribute in some})},
+            }
+            search = Search(text=None, kind=kind, k=EVERYTHING, scopes=(scope,), where=where)
+            for hit in await self._store.search(search):
+                self._learn(hit.record)
+            self._asked.update(some)
+
+    async def on_matter(self, record: Record) -> list[Record]:
+        """The other current facts of the scope on the matter of a record."""
+        await self.look_up_matters([record])
+        return [one for one in self._known_on(record) if one.superseded_by is None]
+
+    async def all_on_matter(self, record: Record) -> list[Record]:
+        """The same, and those that were superseded."""
+        matter = matter_asked(record)
+        if matter is not None:
+            kind, scope, subject, attribute = matter
+            search = Search(
+                text=None,
+                kind=kind,
+                k=EVERYTHING,
+                scopes=(scope,),
+                where={"subject": subject, "attribute": attribute},
+                include_superseded=True,
+            )
+            for hit in await self._store.search(search):
+                self._learn(hit.record)
+        return self._known_on(record)
+
+    async def relevant(self, statement: Record, others: Sequence[Record]) -> Sequence[Record]:
+        """All that matters to the place of a statement: superseded ones where it is not the last.
+
+        Args:
+            statement: The statement.
+            others: What is current on its matter.
+        """
+        if is_last(statement, others):
+            return others
+        return await self.all_on_matter(statement)
+
+    async def nearest(self, record: Record) -> list[Record]:
+        """A few current records of the scope that are most similar to it."""
+        if not self._near_duplicates or is_matter(record.fact):
+            return []  # facts differ by their values, not by their wording
+        search = Search(
+            text=record.text,
+            kind=record.kind,
+            k=_NEAREST,
+            scopes=(record.scope,),
+            min_score=_ALIKE,
+        )
+        hits = await self._store.search(search)
+        for hit in hits:
+            self._learn(hit.record)
+        return [one for hit in hits if (one := self._now[hit.record.id]) is not None]
+
+    def put(self, record: Record) -> None:
+        """The record is to be stored like this."""
+        if record.id in self._now and self._now[record.id] is None:
+            del self._now[record.id]  # so that new records are stored in the order of their coming
+        self._now[record.id] = record
+        matter = matter_of(record)
+        if matter is not None:
+            self._by_matter.setdefault(matter, {})[record.id] = None
+
+    async def carry_out(self) -> None:
+        """Stores what is new, then what changed of what was there.
+
+        A single new record and the one that it supersedes are stored in one step.
+
+        Raises:
+            RecordStoreError: If the store refuses or cannot be reached; a part may be stored.
+        """
+        held = [record for record in self._now.values() if record is not None]
+        new = [record for record in held if record.id not in self._stored]
+        changed = [r for r in held if r.id in self._stored and r != self._stored[r.id]]
+        if len(new) == 1 and self._supersedes_now(new[0]):
+            await self._store.supersede(new[0].supersedes or "", new[0])
+        elif new:
+            await self._store.add(new)
+        if changed:
+            await self._store.update(changed)
+
+    def _supersedes_now(self, new: Record) -> bool:
+        before, after = self._stored.get(new.supersedes or ""), self._now.get(new.supersedes or "")
+        if before is None or after is None or new.superseded_by is not None:
+            return False
+        return before.superseded_by is None and after.superseded_by == new.id
+
+    def _known_on(self, record: Record) -> list[Record]:
+        matter = matter_asked(record)
+        names = {} if matter is None else self._by_matter.get(matter, {})
+        found = (self._now[name] for name in names if name != record.id)
+        return [one for one in found if one is not None]
+
+    def _learn(self, record: Record) -> None:
+        """Takes in a record as it is stored, unless it was changed here."""
+        self._stored.setdefault(record.id, record)
+        if self._now.get(record.id) is None:
+            self.put(record)
+
+
+def matter_of(record: Record) -> Matter | None:
+    """The matter of a record's fact; None for a record without one, or without an attribute."""
+    fact = record.fact
+    attribute = "" if fact is None else folded(fact.attribute)
+    if fact is None or not attribute:
+        return None
+    return (record.kind, record.scope, folded(fact.subject), attribute)
+
+
+def matter_asked(record: Record) -> Matter | None:
+    """The matter on which others may contradict a record; None if nothing can."""
+    asks = record.kind is MemoryKind.SEMANTIC and is_matter(record.fact)
+    return matter_of(record) if asks else None
+
+
+def _grouped(matters: Iterable[Matter]) -> Iterator[list[Matter]]:
+    """Matters of one kind and scope, those of one attribute beside each other."""
+    ordered = sorted(matters, key=lambda one: (one[0], one[1], one[3], one[2]))
+    for _, group in groupby(ordered, key=lambda one: one[:2]):
+        same = list(group)
+        for start in range(0, len(same), _MATTERS):
+            yield same[start : start + _MATTERS]
+
+
+def _in_other_memory(record: Record) -> str:
+    """The id that a record's text has as an event if it is a fact, and as a fact otherwise."""
+    (kind,) = set(MemoryKind) - {record.kind}
+    return record_id(kind, record.scope, record.text)
+
+
+# ---- One write ----
 
 
 class Writer:
-    """Writes records, one after the other; who uses it lets no other write meanwhile.
-
-    Every write can be repeated after it was broken off: what is missing is done then.
+    """Writes records into a draft, one after the other.
 
     Args:
-        records: What there is, and where they go.
+        draft: What there is, and where they go.
         readable: Scopes of the records from which something may be derived.
     """
 
-    def __init__(self, records: Records, readable: Container[str]) -> None:
-        self._records = records
+    def __init__(self, draft: Draft, readable: Container[str]) -> None:
+        self._draft = draft
         self._readable = readable
 
     async def write(self, new: Record, given: ToRemember) -> Remembered:
@@ -66,18 +259,18 @@ class Writer:
 
         Args:
             new: The record, as it is by itself.
-            given: What it was made of: it tells what it supersedes and is derived from.
+            given: What it was made of; names what it supersedes and is derived from.
 
         Raises:
             ValueError: If what it is derived from is not there.
-            RecordStoreError: If the store refuses or cannot be reached.
+            RecordStoreError: If it may not supersede what it names, or the store cannot be reached.
         """
         old_id = given.supersedes
-        concluded = bool(given.derived_from) or concludes(new)
-        elsewhere = in_other_memory(new) if concluded else new.id
+        concluded = bool(given.derived_from) or is_conclusion(new)
+        elsewhere = _in_other_memory(new) if concluded else new.id
         old_ids = () if old_id is None else (old_id,)
         names = (new.id, elsewhere, *old_ids, *given.derived_from)
-        found = {one.id: one for one in await self._records.get(list(dict.fromkeys(names)))}
+        found = {one.id: one for one in await self._draft.get(names)}
         if given.derived_from:
             sources = (found[name] for name in dict.fromkeys(given.derived_from) if name in found)
             readable = [source for source in sources if source.scope in self._readable]
@@ -85,12 +278,12 @@ class Writer:
         known = found.get(new.id)
         if known is not None and _of_another_matter(new, known):
             new = new.model_copy(update={"id": record_id(new.kind, new.scope, new.text, new.fact)})
-            known = next(iter(await self._records.get([new.id])), None)
+            known = next(iter(await self._draft.get([new.id])), None)
         old = None if old_id is None else found.get(old_id)
-        others = await self._records.on_matter(new)
+        others = await self._draft.on_matter(new)
         if concluded:
-            said = [one for one in (known, old, found.get(elsewhere), *others) if one is not None]
-            new = no_better_than(new, [one for one in said if repeats(new, one)])
+            same = [one for one in (known, old, found.get(elsewhere), *others) if one is not None]
+            new = no_better_than(new, [one for one in same if repeats(new, one)])
         if old_id is not None:
             if old is not None and old.scope != new.scope:
                 raise RecordStoreError(
@@ -104,28 +297,26 @@ class Writer:
     async def _first_time(
         self, new: Record, others: Sequence[Record], *, concluded: bool
     ) -> Remembered:
-        every = await every_word(self._records, new, others)
-        same, how = saying_so(new, every), placed(new, every, new.created_at)
+        every = await self._draft.relevant(new, others)
+        same, how = confirming(new, every), placed(new, every, new.created_at)
         if same is not None and _suffices(same, new, how):
-            return await self._merged(new, same, repetition_of(same))
-        nearest = await self._nearest(new)
+            return self._merged(new, same, repetition_of(same))
+        nearest = await self._draft.nearest(new)
         if concluded and nearest:
             new = no_better_than(new, [one for one in nearest if repeats(new, one)])
-            how = Place(record=new)
+            how = Placement(record=new)
         decision = decided(new, None, nearest)
         twin = next((one for one in nearest if one.id == decision.record_id), None)
         if twin is not None:
-            return await self._merged(new, twin, decision)
-        record = await self._commit(how, None)
-        return _remembered(record, how, _in_time(how, new, decision))
+            return self._merged(new, twin, decision)
+        return self._put(how, None, _with_time(how, new, decision))
 
     async def _once_more(self, new: Record, known: Record, others: Sequence[Record]) -> Remembered:
-        again = await restated(self._records, new, known, others)
-        record = await self._commit(again.place, known)
-        told = _remembered(record, again.place, repetition_of(known))
-        changed = bool(told.superseded) or record.superseded_by != known.superseded_by
+        again = await restated(self._draft, new, known, others)
+        result = self._put(again.placement, known, repetition_of(known))
+        changed = bool(result.superseded) or result.record.superseded_by != known.superseded_by
         return replace(
-            told,
+            result,
             new=changed or known.provenance == new.provenance,
             merged=not again.repeated,
         )
@@ -139,142 +330,368 @@ class Writer:
         others: Sequence[Record],
     ) -> Remembered:
         if old is None or old.superseded_by not in (None, new.id) or old.id == new.id:
-            old = await self._records.supersede(old_id, new)  # tells what is wrong
+            old, _ = superseded_pair(old_id, old, new, known)  # raises: says what is wrong
         how = placed(new, [one for one in others if one.id != old_id], new.created_at)
-        how = how if how.later is None else Place(record=new)
+        how = how if how.later is None else Placement(record=new)
         if not at_least(new.provenance.trust, trust_of(old)):
-            return await self._beside(old, new, known, how)
+            return self._beside(old, new, known, how)
         record, apart = new, [old]
         if known is not None:
             record = with_origin(known, new.provenance)
         if known is not None and known.superseded_by is not None:
-            record = holding_again(record, begin_of(new))
+            record = with_times(record, valid_from=begin_of(new), valid_until=None)
             before = [] if known.supersedes in (None, old_id) else [known.supersedes]
-            apart = without(known, [old, *await self._records.get(before)])
+            apart = without(known, [old, *await self._draft.get(before)])
             record = with_earlier(record, new, known, [old, *others])
         record = record.model_copy(update={"supersedes": old_id, "superseded_by": None})
         apart[0] = ended_by(apart[0], record, new.created_at)
-        place = replace(how, record=record, ended=(old, *how.ended), changed=(*apart, *how.changed))
-        record = await self._commit(place, known)
-        told = _remembered(record, place, decided(new, known))
+        placement = replace(
+            how, record=record, ended=(old, *how.ended), changed=(*apart, *how.changed)
+        )
+        result = self._put(placement, known, decided(new, known))
         if known is None:
-            return told
+            return result
         as_it_was = known.superseded_by is None and known.supersedes == old_id
         return replace(
-            told,
+            result,
             new=not as_it_was or known.provenance == new.provenance,
             merged=new.provenance not in origins(known),
         )
 
-    async def _beside(
-        self, old: Record, new: Record, known: Record | None, how: Place
-    ) -> Remembered:
+    def _beside(self, old: Record, new: Record, known: Record | None, how: Placement) -> Remembered:
         """Writes what is trusted less than what it was to supersede: both stay, and say so."""
         against = (old, *(one for one in how.contradicts if one.id != old.id))
         record = how.record if known is None else with_origin(known, new.provenance)
-        place = replace(how, record=record, contradicts=against)
-        record = await self._commit(place, known)
         why = f"It is trusted less than record {short_id(old.id)}, which it cannot supersede."
-        return _remembered(record, place, Decision(kind=DecisionKind.NOVEL, why=why))
+        decision = WriteDecision(kind=DecisionKind.NOVEL, why=why)
+        return self._put(replace(how, record=record, contradicts=against), known, decision)
 
-    async def _merged(self, new: Record, same: Record, decision: Decision) -> Remembered:
+    def _merged(self, new: Record, same: Record, decision: WriteDecision) -> Remembered:
         record = with_origin(same, new.provenance)
-        if record != same:
-            await self._records.update([record])
+        self._draft.put(record)
         return Remembered(record=record, new=False, merged=record != same, decision=decision)
 
-    async def _commit(self, place: Place, known: Record | None) -> Record:
-        """Writes a record and what it changes of others; gives it as it is stored.
-
-        Args:
-            place: The record and its neighbours.
-            known: What is stored under its id, or None.
-        """
-        record = contradicting(place.record, [other.id for other in place.contradicts])
-        changed = {one.id: one for one in place.changed}
-        for other in place.contradicts:
-            named = contradicting(changed.get(other.id, other), [record.id])
-            if named != other:
-                changed[other.id] = named
-        if known is not None:
-            if record != known:
-                changed[record.id] = record
-        elif record.superseded_by is None and place.superseded:
-            await self._records.supersede(place.superseded[0].id, record)
-        else:
-            await self._records.add([record])
-        if changed:
-            await self._records.update(list(changed.values()))
-        return record
-
-    async def _nearest(self, new: Record) -> list[Record]:
-        if is_matter(new.fact):  # facts are told apart by what they say, not by how
-            return []
-        return await self._records.nearest(new)
+    def _put(
+        self, placement: Placement, known: Record | None, decision: WriteDecision
+    ) -> Remembered:
+        """Puts a record and what it changes of others into the draft."""
+        record = contradicting(placement.record, [other.id for other in placement.contradicts])
+        changed = {one.id: one for one in placement.changed}
+        for other in placement.contradicts:
+            changed[other.id] = contradicting(changed.get(other.id, other), [record.id])
+        if record != known:
+            changed[record.id] = record
+        for one in changed.values():
+            self._draft.put(one)
+        return Remembered(
+            record=record,
+            new=True,
+            superseded=tuple(old.id for old in placement.superseded),
+            contradicts=tuple(other.id for other in placement.contradicts),
+            decision=decision,
+        )
 
 
 def _of_another_matter(new: Record, known: Record) -> bool:
-    """Whether one text tells two facts, so that each is a record of its own."""
+    """Whether one text states two facts, so that each is a record of its own."""
     if not is_matter(new.fact) or not is_matter(known.fact):
         return False
     return not one_matter(new.fact, known.fact)
 
 
-def _suffices(same: Record, new: Record, how: Place) -> bool:
-    """Whether what is known says the same value and is trusted no less.
+def _suffices(same: Record, new: Record, how: Placement) -> bool:
+    """Whether what is known has the same value and is trusted no less.
 
-    Where the new word supersedes others, one that is trusted as much is written too.
+    Where the new statement supersedes others, one that is trusted as much is written too.
     """
     trust, known = new.provenance.trust, trust_of(same)
     takes_place = any(not same_value(one, new) for one in how.superseded)
     return at_least(known, trust) and not (takes_place and at_least(trust, known))
 
 
-def _in_time(how: Place, new: Record, decision: Decision) -> Decision:
-    """The decision on a new word, with when it holds if that is not now."""
+def _with_time(how: Placement, new: Record, decision: WriteDecision) -> WriteDecision:
+    """The decision on a new statement, with when it holds if that is not now."""
     begin, later = begin_of(new), how.later
     if how.record.superseded_by is not None and later is not None:
         until = f"{begin_of(later):%Y-%m-%d %H:%M}"
         why = f"It held until {until}; record {short_id(later.id)} holds since."
     elif begin > new.created_at:
-        why = f"It is new; it holds from {begin:%Y-%m-%d %H:%M}, and is told from then on."
+        why = f"It is new; it holds from {begin:%Y-%m-%d %H:%M}, and is recalled from then on."
     else:
         return decision
     return replace(decision, why=why)
 
 
-def _remembered(record: Record, how: Place, decision: Decision) -> Remembered:
-    return Remembered(
-        record=record,
-        new=True,
-        superseded=tuple(old.id for old in how.superseded),
-        contradicts=tuple(other.id for other in how.contradicts),
-        decision=decision,
+# ---- A known text that is said again ----
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Restatement:
+    """The place of a known text now that it is said again."""
+
+    placement: Placement
+    repeated: bool
+    """Whether the same origin had said it before, and nothing else is new."""
+
+
+async def restated(
+    draft: Draft, new: Record, known: Record, others: Sequence[Record]
+) -> Restatement:
+    """Gives a known text its place now that it is said again.
+
+    Args:
+        draft: What there is.
+        new: The statement.
+        known: What is stored of it.
+        others: What else is current on its matter.
+
+    Raises:
+        RecordStoreError: If the store cannot be reached.
+    """
+    record = with_origin(known, new.provenance)
+    if record.fact is None and at_least(new.provenance.trust, trust_of(known)):
+        record = record.model_copy(update={"fact": new.fact})
+    if new.fact is None or known.fact is None:
+        others = await draft.on_matter(record)
+    by = None
+    if known.superseded_by is not None:
+        by = next(iter(await draft.get([known.superseded_by])), None)
+    by = by or _due_successor(known, others, new)
+    gone = known.superseded_by is not None and by is None
+    becomes_matter = known.fact is None and is_matter(record.fact)
+    placement: Placement | None = None
+    if gone or becomes_matter or _holds_anew(new, known, by, others):
+        placement = await _moved(draft, new, known, record, certain=gone or is_dated(new))
+    repeated = placement is None and new.provenance in origins(known)
+    if placement is None and repeated:
+        placement = await _completed(draft, new, known, record, others)
+    placement = placement or _staying(new, known, record, others)
+    now = with_earlier(placement.record, new, known, others if by is None else [by, *others])
+    return Restatement(placement=replace(placement, record=now), repeated=repeated)
+
+
+def _holds_anew(new: Record, known: Record, by: Record | None, others: Sequence[Record]) -> bool:
+    """Whether a known text is said to hold since another time than before.
+
+    It has one current interval: the last that the best trusted of its sources state. A statement
+    of higher trust than all before begins its own.
+
+    Args:
+        new: The statement.
+        known: What is stored of it.
+        by: What took its place, if something did.
+        others: What else is current on the matter.
+    """
+    trust, was, at = new.provenance.trust, trust_of(known), new.created_at
+    if not is_matter(known.fact) or not at_least(trust, was):
+        return False
+    better = rank_of(trust) > rank_of(was)
+    if is_dated(new):
+        first, second = begin_of(known), begin_of(new)
+        return second != first if better else second > first
+    if by is not None:
+        return not _is_old_call(new, known, [by, *others])
+    if not holds(known, at) or not better:
+        return not holds(known, at)
+    return any(
+        rank_of(was) < rank_of(trust_of(one)) <= rank_of(trust) and not same_value(one, known)
+        for one in others
     )
 
 
-# ---- Many records written together: few questions to the store, and one write a batch ----
+def _is_old_call(new: Record, known: Record, since: Iterable[Record]) -> bool:
+    """Whether a statement repeats a call after which something else was said.
+
+    The time that it states decides, if it states one (`valid_from`, or the event's `at`). Else its
+    cycle does, within one run and activity: cycles only count up. An agent says a thing once a
+    cycle, so it repeats its call where others spoke in between, in runs of their own. Where
+    nothing tells the two apart, it is a new call, later than what was said before.
+
+    Args:
+        new: The statement.
+        known: What is stored of it, superseded by now.
+        since: What was said with another value since.
+    """
+    if is_dated(new) or (new.event is not None and new.event.at is not None):
+        return begin_of(new) <= begin_of(known)
+    origin = new.provenance
+    if not origin.run or origin not in origins(known):
+        return False
+    here = [
+        one.cycle
+        for record in since
+        for one in origins(record)
+        if (one.run, one.activity) == (origin.run, origin.activity)
+    ]
+    return max(here) > origin.cycle if here else origin.source_kind == CONCLUSION
 
 
-_BREATH = 50
+async def _moved(
+    draft: Draft, new: Record, known: Record, record: Record, *, certain: bool
+) -> Placement | None:
+    """The text as it holds since another time; None if what holds stays.
+
+    Args:
+        draft: What there is.
+        new: The statement.
+        known: What is stored of it.
+        record: The same with the new origin.
+        certain: Whether it has a place for sure, beside what is trusted more.
+    """
+    every = await draft.all_on_matter(record)
+    moved, rest = record, list(every)
+    if known.fact is not None:
+        moved = with_times(record, valid_from=begin_of(new), valid_until=None)
+        rest = without(known, every)
+    moved = _with_end_of(new, moved)
+    linked = any(one.id == known.supersedes for one in every)
+    links = {"superseded_by": None, "supersedes": None if linked else known.supersedes}
+    how = placed(moved.model_copy(update=links), rest, new.created_at)
+    if not certain and known.superseded_by is not None:
+        same = confirming(moved, [one for one in rest if one.superseded_by is None])
+        if same is not None and at_least(trust_of(same), new.provenance.trust):
+            heir = next((one for one in every if one.id == known.superseded_by), None)
+            if heir is None or at_least(trust_of(heir), trust_of(record)):
+                return None
+            # It is trusted more now than what took its place, and gives way to its like instead.
+            return Placement(record=record.model_copy(update={"superseded_by": same.id}))
+        if how.contradicts and not how.superseded:
+            return None
+    before = {one.id: one for one in every}
+    after = {one.id: one for one in (*rest, *how.changed)}
+    changed = tuple(one for name, one in after.items() if one != before[name])
+    return replace(how, changed=changed)
+
+
+async def _completed(
+    draft: Draft, new: Record, known: Record, record: Record, others: Sequence[Record]
+) -> Placement:
+    """Completes what was begun when the very same was said, and perhaps interrupted."""
+    if known.superseded_by is not None and not is_dated(known):
+        return Placement(record=record)
+    statement = record
+    if is_dated(known):
+        every = await draft.relevant(known, others)
+        statement = _with_end_of(new, with_times(record, valid_until=None))
+    else:  # what was said since is no part of it
+        every = [one for one in others if one.created_at <= known.created_at]
+    how = placed(statement, every, new.created_at)
+    changed = list(how.changed)
+    if known.supersedes is not None and not changed:
+        olds = await draft.get([known.supersedes])
+        begun = (old for old in olds if old.superseded_by == known.id)
+        changed = [now for old in begun if (now := ended_by(old, known)) != old]
+    return replace(how, changed=tuple(changed))
+
+
+def _staying(new: Record, known: Record, record: Record, others: Sequence[Record]) -> Placement:
+    """The text where it is, beside those that it ends now that one more source says it."""
+    if known.superseded_by is not None or not is_matter(record.fact):
+        return Placement(record=record)
+    stated = {
+        "provenance": new.provenance,
+        "lineage": new.lineage,
+        "created_at": new.created_at,
+        "event": new.event,
+        "supersedes": None,
+        "superseded_by": None,
+    }
+    times = {
+        "valid_from": None if new.fact is None else new.fact.valid_from,
+        "valid_until": None if new.fact is None else new.fact.valid_until,
+    }
+    statement = with_times(record.model_copy(update=stated), **times)
+    how = placed(statement, others, new.created_at)
+    links = {"supersedes": record.supersedes or how.record.supersedes}
+    later = None if how.later is None else how.later.id
+    changed = tuple(one for one in how.changed if one.id != later)
+    return replace(how, record=record.model_copy(update=links), changed=changed, later=None)
+
+
+def _with_end_of(new: Record, record: Record) -> Record:
+    """A record whose fact ends when a statement of it says so."""
+    return record if new.fact is None else with_times(record, valid_until=new.fact.valid_until)
+
+
+def _due_successor(known: Record, others: Sequence[Record], new: Record) -> Record | None:
+    """What took a record's place once its time had come, if the text was not said again since."""
+    found = (
+        one
+        for one in others
+        if one.supersedes == known.id
+        and begin_of(one) == end_of(known)
+        and begin_of(one) <= new.created_at
+    )
+    return next(found, None)
+
+
+# ---- Many writes: few questions to the store, and one write a batch ----
+
+
+_YIELD_EVERY = 50
 """After so many records other tasks of the loop have their turn."""
 
-
-Told = tuple[Record, ToRemember]
+Given = tuple[Record, ToRemember]
 """A record as it is by itself, and what it was made of."""
 
 
-def together(told: Iterable[Told], most: int) -> Iterator[list[Told]]:
+async def written_one(
+    store: RecordStore, record: Record, given: ToRemember, readable: Container[str]
+) -> Remembered:
+    """Writes one record, near duplicates being looked for.
+
+    Raises:
+        ValueError: If what it is derived from is not there.
+        RecordStoreError: If the store refuses or cannot be reached.
+    """
+    draft = Draft(store, near_duplicates=True)
+    result = await Writer(draft, readable).write(record, given)
+    await draft.carry_out()
+    return result
+
+
+async def written_together(
+    store: RecordStore, batch: Sequence[Given], readable: Container[str]
+) -> tuple[Remembered, ...]:
+    """Writes a batch by the rules of a single write, without looking for near duplicates.
+
+    Args:
+        store: Where they go.
+        batch: What there is to say, see `in_batches`.
+        readable: Scopes of the records from which something may be derived.
+
+    Raises:
+        ValueError: If what one is derived from is not there; nothing of the batch is written then.
+        RecordStoreError: If the store refuses or cannot be reached.
+    """
+    draft = Draft(store)
+    records = [record for record, _ in batch]
+    named = {one for _, given in batch for one in (given.supersedes, *given.derived_from) if one}
+    named.update(_in_other_memory(record) for record in records if is_conclusion(record))
+    ids = [record.id for record in records]
+    await draft.get([*ids, *sorted(named)])
+    await draft.look_up_matters([*await draft.get(ids), *records])
+    writer = Writer(draft, readable)
+    results: list[Remembered] = []
+    for number, (record, given) in enumerate(batch, start=1):
+        results.append(await writer.write(record, given))
+        if number % _YIELD_EVERY == 0:
+            await asyncio.sleep(0)
+    await draft.carry_out()
+    return tuple(results)
+
+
+def in_batches(given: Iterable[Given], most: int) -> Iterator[list[Given]]:
     """What can be written at once: at most so many, and no two that change one another's place.
 
-    So every batch can be repeated after it was broken off: of all that is said on one matter,
-    at most one word was said in it.
+    So every batch can be repeated after it was interrupted: on one matter it holds at most one
+    statement.
     """
-    batch: list[Told] = []
+    batch: list[Given] = []
     taken: set[Matter | str] = set()
-    for one in told:
-        record, given = one
-        keys = {matter_asked(record), given.supersedes} - {None}
+    for one in given:
+        record, details = one
+        keys = {matter_asked(record), details.supersedes} - {None}
         if keys & taken:
             yield batch
             batch, taken = [], set()
@@ -287,58 +704,9 @@ def together(told: Iterable[Told], most: int) -> Iterator[list[Told]]:
         yield batch
 
 
-async def written_together(
-    store: RecordStore, batch: Sequence[Told], scopes: Scopes
-) -> tuple[Remembered, ...]:
-    """Writes a batch by the rules of a single write, without looking for near duplicates.
-
-    Args:
-        store: Where they go.
-        batch: What there is to say, see `together`.
-        scopes: From whose records something may be derived.
-
-    Raises:
-        ValueError: If what one is derived from is not there; nothing of the batch is written then.
-        RecordStoreError: If the store refuses or cannot be reached.
-    """
-    draft = Draft(store)
-    await _look_up(draft, batch)
-    writer = Writer(draft, scopes.readable)
-    told: list[Remembered] = []
-    for place, (record, given) in enumerate(batch):
-        told.append(await writer.write(record, given))
-        if place % _BREATH == _BREATH - 1:
-            await asyncio.sleep(0)
-    await draft.carry_out()
-    return tuple(told)
-
-
-async def written_singly(
-    store: RecordStore, batch: Sequence[Told], scopes: Scopes
-) -> tuple[Remembered, ...]:
-    """Writes a batch one by one, near duplicates being looked for; see `written_together`.
-
-    Raises:
-        ValueError: If what one is derived from is not there; those before it are written then.
-        RecordStoreError: If the store refuses or cannot be reached.
-    """
-    writer = Writer(StoredRecords(store), scopes.readable)
-    return tuple([await writer.write(record, given) for record, given in batch])
-
-
-def broken_off(done: int, batch: int, error: RecordStoreError) -> RecordStoreError:
-    """What to tell when the store fails in the middle."""
+def interrupted(done: int, batch: int, error: RecordStoreError) -> RecordStoreError:
+    """The error where the store fails in the middle of many writes."""
     return RecordStoreError(
-        f"{done} text(s) were remembered before this; of the next {batch} a part may be. Go on "
+        f"{done} text(s) were remembered before this; of the next {batch} a part may be. Continue "
         f"with these: what is there already stays as it is. {error}"
     )
-
-
-async def _look_up(draft: Draft, batch: Sequence[Told]) -> None:
-    """Learns in few questions all that the rules will ask for."""
-    records = [record for record, _ in batch]
-    named = {one for _, given in batch for one in (given.supersedes, *given.derived_from) if one}
-    named.update(in_other_memory(record) for record in records if concludes(record))
-    await draft.look_up([*(record.id for record in records), *sorted(named)])
-    known = await draft.get([record.id for record in records])
-    await draft.look_up_matters([*known, *records])

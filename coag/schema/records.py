@@ -94,8 +94,8 @@ class Dynamics(Value):
     mood: Mood | None = None
 
 
-class Stretch(Value):
-    """A time in which a fact held."""
+class ValidityInterval(Value):
+    """An interval in which a fact held."""
 
     since: Moment
     until: Moment | None = None
@@ -111,7 +111,7 @@ class Lineage(Value):
     """Records that hold at the same time and say otherwise."""
     also_from: tuple[Provenance, ...] = ()
     """Further origins of the same text, oldest first."""
-    earlier: tuple[Stretch, ...] = ()
+    earlier: tuple[ValidityInterval, ...] = ()
     """When its fact held before the time that the fact tells of, oldest first: a value returned in
     the same words."""
 

@@ -20,7 +20,7 @@ from coag.memory import (
     Procedure,
     Revocation,
     Scopes,
-    revoke_origin,
+    retract_source,
     said_by_person,
     scopes_in,
     seed_procedures,
@@ -449,7 +449,7 @@ async def _revoked(place: Place, asked: Revoking) -> Revocation:
         ask("Take them back?" if asked.source is None else "Take that back?", yes=asked.yes)
         reason = asked.reason.strip()
         if asked.source is not None:
-            return await revoke_origin(memory, name, asked.source, reason, procedures=procedures)
+            return await retract_source(memory, name, asked.source, reason, procedures=procedures)
         return await memory.revoke(name or "", reason, procedures=procedures)
 
 

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from coag.memory import LongTermMemory, derived_levels, holding_again
+from coag.memory import LongTermMemory
+from coag.memory.facts import derived_levels, unbounded
 from coag.schema import Fact, Provenance, Record, Scalar
 from coag.store import RecordStore, check_metadata
 
@@ -75,7 +76,7 @@ async def resting_on(
     async for records in store.scan(scopes=scopes):
         concluded = (record for record in records if record.lineage.derived_from)
         sources.update({record.id: record.lineage.derived_from for record in concluded})
-    _, *levels = derived_levels(name, sources)
+    _, *levels = derived_levels([name], sources)
     return tuple(await store.get([one for level in levels for one in level]))
 
 
@@ -102,7 +103,7 @@ async def mend_chains(store: RecordStore) -> tuple[str, ...]:
     for start in range(0, len(hidden), _BATCH):
         found = await store.get(hidden[start : start + _BATCH])
         current = [record.model_copy(update={"superseded_by": None}) for record in found]
-        await store.update([holding_again(record) for record in current])
+        await store.update([unbounded(record) for record in current])
     return tuple(hidden)
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from coag.errors import RecordStoreError
-from coag.memory import in_force
+from coag.memory.facts import in_force
 from coag.schema import Clock, Fact, MemoryKind, Record, SystemClock, Trust, Value, is_own_id
 from coag.store import ChromaStore, InMemoryStore, RecordStore, Search, folded, short_id
 from coag.store.lexicon import Lexicon, LexiconError

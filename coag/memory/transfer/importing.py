@@ -11,7 +11,7 @@ from itertools import islice
 from pathlib import Path
 
 from coag.errors import ConfigurationError
-from coag.memory import trusted_at_most
+from coag.memory.facts import trusted_at_most
 from coag.schema import Record, Trust, record_id
 from coag.store import RecordStore
 

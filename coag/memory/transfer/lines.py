@@ -10,7 +10,7 @@ from typing import BinaryIO, Literal
 from pydantic import ValidationError
 
 from coag.errors import ConfigurationError
-from coag.memory import unfit
+from coag.memory.write_policy import unfit
 from coag.schema import Moment, Record, Value, is_own_id, one_line, record_id
 
 # ---- What becomes of an import: how much of it came, and what is told where it cannot go on ----

@@ -24,7 +24,7 @@ from coag.memory import (
     PROCEDURAL_ACTION,
     SEMANTIC_ACTION,
     GateSettings,
-    revoke_origin,
+    retract_source,
     rules_of,
 )
 from coag.proof import replay, verify
@@ -486,5 +486,5 @@ async def test_revoke_origin_on_the_memory_reaches_what_was_concluded() -> None:
         shown=("web", "mail"),
     )
     made = await memory.remember(MemoryKind.SEMANTIC, "Guests decide.", provenance=concluded)
-    gone = await revoke_origin(memory, None, "web", "It lies.")
+    gone = await retract_source(memory, None, "web", "It lies.")
     assert gone.records == (made.record.id,)

@@ -13,7 +13,7 @@ from coag.memory import (
     LongTermMemory,
     Revocation,
     revoke_again,
-    revoke_origin,
+    retract_source,
     said_by_person,
     would_revoke,
 )
@@ -77,7 +77,7 @@ async def test_all_that_a_source_said_goes_but_what_others_said_too() -> None:
     rest = await tell(memory, "One must ring.", "ann", "", alone)
     other = await tell(memory, "The bell is loud.", "ben")
 
-    done = await revoke_origin(memory, None, "ann", "She meant another house.")
+    done = await retract_source(memory, None, "ann", "She meant another house.")
 
     assert (done.record_id, done.source) == ("", "ann")
     assert set(done.records) == {alone.id, rest.id}
@@ -90,7 +90,7 @@ async def test_all_that_a_source_said_goes_but_what_others_said_too() -> None:
     assert (line.what, line.id, line.content["source"]) == ("revoked", "", "ann")
     assert line.content["lowered"] == list(done.lowered)
     with pytest.raises(ValueError, match="Nothing in 'alice' stems from 'ann'"):
-        await revoke_origin(memory, None, "ann", "Again.")
+        await retract_source(memory, None, "ann", "Again.")
 
 
 async def test_a_user_s_word_on_a_conclusion_s_text_stays_where_another_source_goes() -> None:
@@ -100,7 +100,7 @@ async def test_a_user_s_word_on_a_conclusion_s_text_stays_where_another_source_g
     await tell(memory, "It is so.", "ann")
     await tell(memory, "It is so.", "ben")
 
-    done = await revoke_origin(memory, drawn.id, "ben", "He did not look.")
+    done = await retract_source(memory, drawn.id, "ben", "He did not look.")
 
     assert done.lowered == (drawn.id,)
     (held,) = await memory.store.get([drawn.id])
@@ -161,7 +161,7 @@ async def test_what_a_trial_tells_is_what_a_revocation_does_and_nothing_of_the_w
     plan, changed = await would_revoke(memory, name, source=source)
 
     assert await everything(memory) == before
-    done = await revoke_origin(memory, name, source, "A test.")
+    done = await retract_source(memory, name, source, "A test.")
     after = await everything(memory)
     assert essence(done) == essence(plan)
     assert after.keys() == before.keys() - set(done.records)
@@ -208,10 +208,10 @@ async def test_one_that_was_broken_off_is_completed_by_doing_it_again(left: int)
     await tell(memory, "One must ring.", "ben", "", alone)
     store.left = left
     with pytest.raises(RecordStoreError, match="disk is full"):
-        await revoke_origin(memory, None, "ann", "She meant another house.")
+        await retract_source(memory, None, "ann", "She meant another house.")
     store.left = 100
 
-    await revoke_origin(memory, None, "ann", "She meant another house.")
+    await retract_source(memory, None, "ann", "She meant another house.")
 
     left_over = await everything(memory)
     assert left_over.keys() == {shared.id, sound.id}
@@ -222,5 +222,5 @@ async def test_one_that_was_broken_off_is_completed_by_doing_it_again(left: int)
 async def test_a_person_s_word_is_taken_back_by_the_name_it_was_said_under() -> None:
     memory = fresh()
     await memory.remember(SEMANTIC, "Tea is at four.", provenance=said_by_person("eve"))
-    done = await revoke_origin(memory, None, "eve", "She left.")
+    done = await retract_source(memory, None, "eve", "She left.")
     assert len(done.records) == 1

@@ -13,7 +13,7 @@ from coag.memory import (
     Remembered,
     ToRemember,
     binding_metadata,
-    revoke_origin,
+    retract_source,
 )
 from coag.schema import Fact, MemoryKind, Provenance, Record, SteppingClock, Trust
 from coag.store import HashEmbedder, InMemoryStore
@@ -180,7 +180,7 @@ async def test_an_origin_that_is_revoked_takes_its_trust_away_again(
     made = await tell(memory, "One cannot walk in.", ROBBIE, rests_on=(both.record,))
     further = await tell(memory, "Nobody is in.", ROBBIE, rests_on=(made.record,))
 
-    done = await revoke_origin(memory, rumour.record.id[:8], "ann", "She meant another door.")
+    done = await retract_source(memory, rumour.record.id[:8], "ann", "She meant another door.")
 
     assert set(done.lowered) == {rumour.record.id, made.record.id, further.record.id}
     assert (done.cleared, done.source, done.record_id) == ((), "ann", rumour.record.id)
@@ -197,7 +197,7 @@ async def test_what_a_revoked_origin_had_superseded_holds_again_beside_what_is_l
     both = await tell(memory, "The door is shut.", ANN, "shut")
     assert both.superseded == (sound.record.id,)
 
-    done = await revoke_origin(memory, rumour.record.id, "ann", "She meant another door.")
+    done = await retract_source(memory, rumour.record.id, "ann", "She meant another door.")
 
     assert done.restored == (sound.record.id,)
     recall = await memory.recall("the door is")
@@ -211,15 +211,15 @@ async def test_a_record_whose_only_source_is_revoked_goes_with_all_that_rests_on
     only = await tell(memory, "It is shut.", ANN)
     made = await tell(memory, "One cannot walk in.", ROBBIE, rests_on=(only.record,))
     with pytest.raises(ValueError, match="not from 'web'"):
-        await revoke_origin(memory, only.record.id, "web", "It lies.")
+        await retract_source(memory, only.record.id, "web", "It lies.")
     with pytest.raises(ValueError, match="reason is empty"):
-        await revoke_origin(memory, only.record.id, "ann", " ")
+        await retract_source(memory, only.record.id, "ann", " ")
 
-    done = await revoke_origin(memory, only.record.id, "ann", "She meant another door.")
+    done = await retract_source(memory, only.record.id, "ann", "She meant another door.")
 
     assert set(done.records) == {only.record.id, made.record.id}
     with pytest.raises(ValueError, match="There is no record"):
-        await revoke_origin(memory, only.record.id, "ann", "Again.")
+        await retract_source(memory, only.record.id, "ann", "Again.")
 
 
 async def test_metadata_bind_only_where_code_read_them_off_or_nobody_untrusted_had_a_part(

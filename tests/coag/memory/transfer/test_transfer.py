@@ -32,7 +32,7 @@ from coag.schema import (
     Mood,
     Provenance,
     Record,
-    Stretch,
+    ValidityInterval,
     Trust,
     record_id,
 )
@@ -91,7 +91,7 @@ LINEAGES = st.builds(
     derived_from=st.lists(IDS, max_size=2).map(tuple),
     contradicts=st.lists(IDS, max_size=2).map(tuple),
     also_from=st.lists(PROVENANCE, max_size=2).map(tuple),
-    earlier=st.lists(st.builds(Stretch, since=TIMES, until=MAYBE_TIME), max_size=2).map(tuple),
+    earlier=st.lists(st.builds(ValidityInterval, since=TIMES, until=MAYBE_TIME), max_size=2).map(tuple),
 )
 
 

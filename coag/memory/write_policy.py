@@ -1,0 +1,289 @@
+"""The write policy: whether a text is kept, and whether it is new or said already. Pure rules."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from coag.schema import (
+    Clock,
+    Event,
+    Fact,
+    MemoryKind,
+    Provenance,
+    Record,
+    Scalar,
+    Trust,
+    Written,
+    cleaned,
+    record_id,
+)
+from coag.store import check_metadata, short_id
+
+from .facts import at_least, is_matter, lineage_from, lowest, one_matter, same_value, trust_of
+from .words import unseen
+
+MAX_TEXT = 20_000
+"""Characters of a record's text; what is longer is no record but a document."""
+
+_QUOTES = str.maketrans("\u2018\u2019\u201c\u201d", "''\"\"")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToRemember:
+    """A text that is to be remembered, with all that is known of it."""
+
+    kind: MemoryKind
+    """Episodic for what happened, semantic for what holds."""
+    text: str
+    provenance: Provenance
+    """Where it comes from."""
+    type: str = "note"
+    """The domain's own sort of record; a filter can ask for it."""
+    metadata: Mapping[str, Scalar] = field(default_factory=dict[str, Scalar])
+    """Values that a filter can ask for."""
+    sensed: bool = False
+    """Whether the metadata were read off a perceptual state; see `Record.sensed`."""
+    supersedes: str | None = None
+    """Id of the record whose place this one takes."""
+    event: Event | None = None
+    """What happened, and its place in its episode."""
+    fact: Fact | None = None
+    """The fact in parts: subject, attribute, value."""
+    derived_from: Sequence[str] = ()
+    """Ids of the records from which it was concluded."""
+
+
+class DecisionKind(StrEnum):
+    """What the write policy decided."""
+
+    NOVEL = "novel"
+    """No record says this."""
+    REPETITION = "repetition"
+    """A record has the same text, or the same value of the same fact."""
+    NEAR_DUPLICATE = "near_duplicate"
+    """A record says the same in all but form."""
+    REFUSED = "refused"
+    """It is not kept."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriteDecision:
+    """What the write policy decided, and why."""
+
+    kind: DecisionKind
+    why: str
+    """One sentence."""
+    record_id: str | None = None
+    """The record that says it already."""
+
+    def __str__(self) -> str:
+        return f"{self.kind.value}: {self.why}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remembered:
+    """The result of remembering a text."""
+
+    record: Record
+    """The record as it is stored; the older one, if the text was known."""
+    new: bool
+    """Whether this changed what is remembered; false for what was known before."""
+    superseded: tuple[str, ...] = ()
+    """Records that hold no longer because of this one."""
+    contradicts: tuple[str, ...] = ()
+    """Records that have another value and stay, being trusted more."""
+    merged: bool = False
+    """Whether it became a further origin of what is remembered already."""
+    decision: WriteDecision | None = None
+    """What the write policy said."""
+
+    def written(self) -> Written:
+        """The record of the trace for this write."""
+        return Written(
+            at=self.record.created_at,
+            cycle=self.record.provenance.cycle,
+            what="record",
+            id=self.record.id,
+            content=self.record.model_dump(mode="json"),
+            decision="" if self.decision is None else str(self.decision),
+        )
+
+
+def refusal(text: str) -> str | None:
+    """Why a text is not kept, in one sentence, or None.
+
+    Args:
+        text: Without control characters and trimmed.
+    """
+    if not text:
+        return "There is nothing to remember: the text is empty."
+    if len(text) > MAX_TEXT:
+        return (
+            f"The text has {len(text)} characters, and a record has at most {MAX_TEXT}; "
+            "remember what matters of it."
+        )
+    if any("\ud800" <= sign <= "\udfff" for sign in text):
+        return f"The text is no valid Unicode: {text[:40]!r}."
+    if all(sign.isspace() or unseen(sign) for sign in text):
+        return f"There is nothing to remember: the text shows nothing, {text[:40]!r}."
+    return None
+
+
+def unfit(record: Record) -> str | None:
+    """Why memory cannot keep a record, in one sentence, or None.
+
+    For records that come as they are, e.g. from a file.
+    """
+    if "\\u0000" in record.model_dump_json().replace("\\\\", ""):
+        return f"It holds the character U+0000, which no memory keeps: {record.text[:40]!r}."
+    refused = refusal(cleaned(record.text).strip())
+    if refused is not None:
+        return refused
+    try:
+        check_metadata(record.metadata)
+    except ValueError as error:
+        return str(error)
+    return None
+
+
+def record_of(given: ToRemember, scope: str, clock: Clock) -> Record:
+    """The record of a text, as it is if nothing else is known.
+
+    Raises:
+        ValueError: If the kind is none, the text is empty, too long or shows nothing, or the
+            metadata cannot be kept.
+    """
+    if given.kind not in tuple(MemoryKind):
+        raise ValueError(
+            f"kind must be MemoryKind.EPISODIC or MemoryKind.SEMANTIC, not {given.kind!r}."
+        )
+    text = cleaned(given.text).strip()
+    refused = refusal(text)
+    if refused is not None:
+        raise ValueError(refused)
+    check_metadata(given.metadata)
+    return Record(
+        id=record_id(given.kind, scope, text),
+        kind=given.kind,
+        text=text,
+        scope=scope,
+        created_at=clock.now(),
+        provenance=given.provenance,
+        type=given.type,
+        metadata=dict(given.metadata),
+        sensed=given.sensed and bool(given.metadata),
+        event=given.event,
+        fact=given.fact,
+    )
+
+
+def derived(record: Record, names: Sequence[str], found: Sequence[Record]) -> Record:
+    """The record as one concluded from others: trusted no more than the least trusted of them.
+
+    Args:
+        record: The record by itself.
+        names: Ids of what it was concluded from.
+        found: Those of them that there are and that may be read.
+
+    Raises:
+        ValueError: If one of them is not there.
+    """
+    known = {source.id for source in found}
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise ValueError(
+            f"Nothing can be derived from {unknown[0]!r}: scope {record.scope!r} has no such "
+            "record, nor has any other that is read here."
+        )
+    trust = lowest(record.provenance.trust, map(trust_of, found))
+    return record.model_copy(
+        update={
+            "provenance": record.provenance.model_copy(update={"trust": trust}),
+            "lineage": lineage_from(record.id, found),
+        }
+    )
+
+
+def decided(new: Record, known: Record | None, nearest: Iterable[Record] = ()) -> WriteDecision:
+    """The decision on a record that is to be written.
+
+    Args:
+        new: The record.
+        known: What is stored under its id, or None.
+        nearest: The current records that are most similar to it.
+    """
+    if known is not None:
+        return repetition_of(known)
+    twin = next((one for one in nearest if _is_twin(new, one)), None)
+    if twin is not None:
+        return WriteDecision(
+            kind=DecisionKind.NEAR_DUPLICATE,
+            why=f"Record {short_id(twin.id)} says the same in all but form.",
+            record_id=twin.id,
+        )
+    untrusted = new.provenance.trust is Trust.UNTRUSTED
+    rest = "; it stays data, since where it comes from is not trusted." if untrusted else "."
+    return WriteDecision(kind=DecisionKind.NOVEL, why=f"It is new{rest}")
+
+
+def repetition_of(known: Record) -> WriteDecision:
+    """The decision for what a record says already."""
+    return WriteDecision(
+        kind=DecisionKind.REPETITION,
+        why=f"Record {short_id(known.id)} says the same.",
+        record_id=known.id,
+    )
+
+
+def repeats(new: Record, one: Record) -> bool:
+    """Whether a record says what a new one says: the same value, or the same in all but form."""
+    if is_matter(new.fact) and one_matter(new.fact, one.fact):
+        return same_value(new, one)
+    return one.id == new.id or says_the_same(new.text, one.text)
+
+
+def says_the_same(text: str, other: str) -> bool:
+    """Whether two texts differ in nothing but form, beyond doubt.
+
+    White space, typographic quotes, a capital at the very beginning and one full stop at the end
+    do not count; every other character does, since it may change what is said.
+    """
+    one = _form_folded(text)
+    return bool(one) and one == _form_folded(other)
+
+
+def _form_folded(text: str) -> str:
+    plain = " ".join(unicodedata.normalize("NFC", text).translate(_QUOTES).split())
+    if plain.endswith(".") and not plain.endswith(".."):
+        plain = plain[:-1].rstrip()
+    return plain[:1].casefold() + plain[1:]
+
+
+def _is_twin(new: Record, old: Record) -> bool:
+    """Whether an older record, trusted no less, says all that a new one would.
+
+    They must have the same type, metadata and fact, and the same time, place and order of an
+    event.
+    """
+    return (
+        old.id != new.id
+        and (old.type, _typed(old), old.fact) == (new.type, _typed(new), new.fact)
+        and at_least(trust_of(old), new.provenance.trust)
+        and _same_event(new.event, old.event)
+        and says_the_same(new.text, old.text)
+    )
+
+
+def _typed(record: Record) -> dict[str, tuple[type, Scalar]]:
+    """Metadata in which 1 and true differ."""
+    return {key: (type(value), value) for key, value in record.metadata.items()}
+
+
+def _same_event(one: Event | None, other: Event | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    fields = ("at", "order", "episode", "place", "action", "outcome")
+    return all(getattr(one, name) == getattr(other, name) for name in fields)
