@@ -413,6 +413,12 @@ class Undone:
     dropped: tuple[PendingRewrite, ...] = ()
     """Rewrites that waited for approval and rest on what was revoked."""
 
+    def and_then(self, other: Undone) -> Undone:
+        """What was taken back in two steps."""
+        return Undone(
+            versions=(*self.versions, *other.versions), dropped=(*self.dropped, *other.dropped)
+        )
+
 
 def without_origins(
     held: Histories,

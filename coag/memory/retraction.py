@@ -326,6 +326,24 @@ class Plan:
                 removed += await self._store.delete(level[start : start + _BATCH])
         return removed[::-1]
 
+    def result(
+        self, what: Retraction, name: str, removed: Sequence[str], undone: Undone, at: datetime
+    ) -> Revocation:
+        """What came of it once it was carried out."""
+        other = {*self.lowered, *self.restored}
+        return Revocation(
+            record_id=name,
+            reason=what.reason,
+            at=at,
+            source=what.source,
+            records=tuple(removed),
+            lowered=tuple(self.lowered),
+            restored=tuple(dict.fromkeys(self.restored)),
+            cleared=tuple(one for one in self.changed if one not in other),
+            procedures=undone.versions,
+            dropped=tuple(one.id for one in undone.dropped),
+        )
+
     async def would_remove(self) -> list[str]:
         """The ids that `carry_out` would give."""
         removed: list[str] = []
@@ -417,11 +435,11 @@ async def retracted(
             its origins, or stated nothing.
         RecordStoreError: If something cannot be reached or written.
     """
-    undone, source = Undone(), what.source
+    source, undone = what.source, Undone()
     name = None if what.name is None else await full_id(store, scopes, what.name)
     if source is None:
         await own_record(store, scopes, name or "")
-        whole, stay = [name or ""], list[Record]()
+        whole, stay = [name or ""], list[str]()
     else:
         said = known
         if said is None and name is not None:
@@ -432,31 +450,17 @@ async def retracted(
                 undone = procedures.revoke({source_origin(source)}, reason=what.reason)
             if not (said or undone.versions or undone.dropped):
                 raise ValueError(f"Nothing in {_one_of(scopes)} stems from {source!r}.")
-        whole = [one.id for one in said or () if without_source(one, source) is None]
-        stay = [one for one in said or () if one.id not in set(whole)]
+        whole = [one.id for one in said if without_source(one, source) is None]
+        stay = [one.id for one in said if one.id not in set(whole)]
     plan = await Plan.over(store, scopes)
     if whole:
         await plan.remove(whole)
     if source is not None:
-        await plan.remove_source(await plan.fetched(one.id for one in stay), source)
-    more = Undone()
+        await plan.remove_source(await plan.fetched(stay), source)
     if procedures is not None and whole and not dry_run:
-        more = procedures.revoke(plan.gone, reason=what.reason)
+        undone = undone.and_then(procedures.revoke(plan.gone, reason=what.reason))
     removed = await (plan.would_remove() if dry_run else plan.carry_out())
-    other = {*plan.lowered, *plan.restored}
-    done = Revocation(
-        record_id=name or "",
-        reason=what.reason,
-        at=at,
-        source=source,
-        records=tuple(removed),
-        lowered=tuple(plan.lowered),
-        restored=tuple(dict.fromkeys(plan.restored)),
-        cleared=tuple(one for one in plan.changed if one not in other),
-        procedures=(*undone.versions, *more.versions),
-        dropped=tuple(one.id for one in (*undone.dropped, *more.dropped)),
-    )
-    return done, tuple(plan.changed.values())
+    return plan.result(what, name or "", removed, undone, at), tuple(plan.changed.values())
 
 
 async def forgotten(store: RecordStore, scopes: Sequence[str], name: str) -> bool:

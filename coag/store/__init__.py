@@ -26,7 +26,6 @@ from .protocol import RecordStore, WrappedStore, Wrapping
 from .reembedding import (
     ReembedPlan,
     ReembedProgress,
-    ReembedUnfinished,
     abandon_reembedding,
     plan_reembedding,
     reembed,
@@ -80,6 +79,5 @@ __all__ = [
     "abandon_reembedding",
     "ReembedPlan",
     "ReembedProgress",
-    "ReembedUnfinished",
     "chroma_embedder",
 ]

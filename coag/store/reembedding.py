@@ -1,4 +1,11 @@
-"""Embedding a store anew with another embedder."""
+"""Re-embedding: the records of a Chroma are exported into collections with other vectors.
+
+Each kind's records are copied into a collection beside the one in use (`NAME.next`), which is read
+and written meanwhile as ever. Then the switch is made: the collections in use are renamed
+(`NAME.old`), so that no write into them is acknowledged any more; what was written meanwhile is
+copied; the new ones take the names in use; the old ones are removed. The collections that exist
+show how far it came, so the same call, repeated after an interruption, continues.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +15,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from coag.errors import ConfigurationError, RecordStoreError
 from coag.schema import MemoryKind
@@ -28,12 +35,23 @@ from .chroma import (
     new_metadata,
     next_name,
     old_name,
+    slices,
     write_lock,
 )
 from .embedders import Embedder, text_vectors
-from .location import Server, holds_records, parse_location
+from .location import holds_records, parse_location
 
-# ---- What is told of a re-embedding: its plan, its progress, and one that is not done ----
+BATCH = 250
+"""How many records are copied in one step, and held in memory, unless another number is given."""
+_MOST_CHARACTERS = 4_000_000
+"""About so many characters of text are written in one call."""
+_SAMPLE = 100
+"""How many records are embedded to estimate how long all take."""
+_SECONDS_TO_WRITE = 0.002
+"""About how long Chroma takes to write a record, besides what its embedding takes."""
+_COPY_OF = "copy_of"
+"""Key of a copy's metadata with the id of the collection that it takes the place of."""
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +59,7 @@ class ReembedProgress:
     """How far a re-embedding came."""
 
     stage: Literal["copying", "switched"]
-    """`switched` is said once, at the end: the new vectors are in use."""
+    """`switched` comes once, at the end: the new vectors are in use."""
     done: int
     """Records that have their new vectors."""
     total: int
@@ -53,11 +71,11 @@ class ReembedPlan:
     """What a re-embedding has to do, as found without changing anything."""
 
     state: Literal["needed", "half_way", "done"]
-    """`done`: the records have vectors of this embedder, and nothing is left to do."""
+    """`done`: the records have vectors of this embedder, and nothing remains to be done."""
     made_with: tuple[str, ...]
     """Names of the embedders whose vectors are in use."""
     embedder: str
-    """Name of the one that was asked for."""
+    """Name of the embedder whose vectors the records are to get."""
     records: int
     """Records that are there."""
     left: int
@@ -66,147 +84,90 @@ class ReembedPlan:
     """About how long it takes, as measured on some of the records."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReembedUnfinished:
-    """A re-embedding that was begun and is not done."""
+async def reembed(
+    location: Path | str,
+    embedder: Embedder,
+    *,
+    collection: str = "coag",
+    batch: int = BATCH,
+    progress: Callable[[ReembedProgress], None] | None = None,
+) -> int:
+    """Gives all records of a store vectors of another embedder; returns their number.
 
-    embedder: str
-    """Name of the embedder whose vectors the records are getting."""
-    done: int
-    """Records that have them."""
-    records: int
-    """Records that are there."""
+    If it is interrupted, at any point, the same call continues. Until the switch at the end the
+    store works as ever with its old embedder; what is written meanwhile is copied too. Stores that
+    are open with the old embedder refuse to work after the switch. Nothing is done where the
+    vectors are of this embedder already. Of one store, run one at a time.
 
+    Args:
+        location: The folder or the address of the server.
+        embedder: What the store is opened with from then on.
+        collection: Beginning of the collections' names.
+        batch: How many records are copied at once; as many are held in memory.
+        progress: Called after each step.
 
-# ---- How the records of one kind get into a collection with other vectors, step by step ----
-#
-# All of it can be broken off anywhere and begun anew: what to do next is seen from the
-# collections alone. Every function blocks.
-
-
-_MOST_CHARACTERS = 4_000_000
-"""About so many characters of text are written in one call."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Move:
-    """The records of one kind on their way into a collection with other vectors."""
-
-    kind: MemoryKind
-    source: Collection
-    """Where they are read and, until the end, written."""
-    target: Collection
-    """Where they are copied to, in the order in which they arrived at the source."""
-    embedder: Embedder
-    """What makes the vectors of the target."""
-    batch: int
-    """At most so many records are held at once."""
-    location: Path | Server
-    """Named in errors."""
-
-    def in_line(self) -> Iterator[int]:
-        """Makes the target hold what the source holds; gives the number done after each batch.
-
-        Rows that are there already are compared and not embedded again. Where the source is
-        written to meanwhile, another pass is needed.
-        """
-        done = 0
-        while True:
-            page = self._rows(self.source, done, self.batch)
-            ids: list[str] = page["ids"]
-            if not ids:
-                break
-            held = self._aligned(ids, done)
-            pairs = zip(page["metadatas"], held["metadatas"], strict=False)
-            changed = [one for one, (new, old) in zip(ids, pairs, strict=False) if new != old]
-            self._rewrite(changed, dict(zip(held["ids"], held["metadatas"], strict=True)))
-            self._copy(ids[len(held["ids"]) :])
-            done += len(ids)
-            yield done
-        while surplus := self._rows(self.target, done, self.batch)["ids"]:
-            self._drop(surplus)
-
-    def _rows(self, collection: Collection, first: int, most: int) -> Mapping[str, Any]:
-        with chroma_errors(self.location):
-            return collection.get(limit=most, offset=first, include=["metadatas"])
-
-    def _aligned(self, ids: Sequence[str], first: int) -> Mapping[str, Any]:
-        """What the target holds in these places, once all that does not belong there is removed."""
-        while True:
-            held = self._rows(self.target, first, len(ids))
-            there: list[str] = held["ids"]
-            wrong = next((n for n, one in enumerate(there) if one != ids[n]), None)
-            if wrong is None:
-                return held
-            strangers = there[wrong:]
-            if ids[wrong] in strangers:
-                strangers = strangers[: strangers.index(ids[wrong])]
-            self._drop(strangers)
-
-    def _drop(self, ids: list[str]) -> None:
-        with chroma_errors(self.location):
-            self.target.delete(ids=ids)
-
-    def _copy(self, ids: Sequence[str]) -> None:
-        for rows in self._read(ids):
-            vectors = text_vectors(self.embedder, rows["documents"])
-            with chroma_errors(self.location):
-                self.target.add(**rows, embeddings=vectors.tolist())
-
-    def _rewrite(self, ids: Sequence[str], held: Mapping[str, Mapping[str, Any]]) -> None:
-        """Writes anew what changed at the source; Chroma keeps keys of which nothing is said."""
-        for rows in self._read(ids):
-            vectors = text_vectors(self.embedder, rows["documents"])
-            told = zip(rows["ids"], rows["metadatas"], strict=True)
-            rows["metadatas"] = [{**dict.fromkeys(held[one]), **new} for one, new in told]
-            with chroma_errors(self.location):
-                self.target.update(**rows, embeddings=vectors.tolist())
-
-    def _read(self, ids: Sequence[str]) -> Iterator[dict[str, list[Any]]]:
-        """Rows of the source in this order, in portions that fit one call, without those gone."""
-        if not ids:
-            return
-        with chroma_errors(self.location):
-            found = self.source.get(ids=list(ids), include=list(ROW_PARTS))
-        rows = zip(found["ids"], found["documents"], found["metadatas"], strict=True)
-        by_id = {row[0]: row for row in rows}
-        portion: list[tuple[str, str, Mapping[str, Any]]] = []
-        size = 0
-        for one in ids:
-            if one not in by_id:
-                continue
-            if portion and size + len(by_id[one][1]) > _MOST_CHARACTERS:
-                yield _columns(portion)
-                portion, size = [], 0
-            portion.append(by_id[one])
-            size += len(by_id[one][1])
-        if portion:
-            yield _columns(portion)
+    Raises:
+        ConfigurationError: A re-embedding for another embedder was begun and not completed.
+        RecordStoreError: There is no such store, it is of a newer format, or it failed.
+        ValueError: `batch` is below 1.
+    """
+    if batch < 1:
+        raise ValueError(f"batch must be at least 1, not {batch!r}.")
+    work, total = _Reembedding(location, collection), 0
+    steps = work.steps(embedder, batch)
+    try:
+        while (now := await asyncio.to_thread(work.locked, lambda: next(steps, None))) is not None:
+            total = now.total
+            if progress is not None:
+                progress(now)
+    finally:
+        await asyncio.to_thread(work.close)
+    return total
 
 
-def _columns(rows: Sequence[tuple[str, str, Mapping[str, Any]]]) -> dict[str, list[Any]]:
-    return {
-        "ids": [row[0] for row in rows],
-        "documents": [row[1] for row in rows],
-        "metadatas": [row[2] for row in rows],
-    }
+async def plan_reembedding(
+    location: Path | str, embedder: Embedder, *, collection: str = "coag"
+) -> ReembedPlan:
+    """What `reembed` would have to do; nothing is changed.
+
+    Raises:
+        ConfigurationError: A re-embedding for another embedder was begun and not completed.
+        RecordStoreError: There is no such store, it is of a newer format, or it failed.
+    """
+    return await _done(location, collection, lambda work: work.plan(embedder))
 
 
-_SAMPLE = 100
-"""How many records are embedded to tell how long all take."""
+async def unfinished_reembedding(
+    location: Path | str, *, collection: str = "coag"
+) -> ReembedPlan | None:
+    """A re-embedding that was begun and is not done, without an estimate; None if there is none.
 
-_SECONDS_TO_WRITE = 0.002
-"""About how long Chroma takes to write a record, besides what its embedding takes."""
+    Raises:
+        RecordStoreError: There is no such store, or it failed.
+    """
+    return await _done(location, collection, lambda work: work.unfinished())
 
 
-_COPY_OF = "copy_of"
-"""Key of a copy's metadata with the id of the collection that it takes the place of."""
+async def abandon_reembedding(location: Path | str, *, collection: str = "coag") -> bool:
+    """Removes what an unfinished re-embedding copied; returns whether there was one.
 
-"""The file by which a folder of Chroma is known."""
+    Raises:
+        RecordStoreError: There is no such store, it failed, or the re-embedding came too far: its
+            switch has begun and can only be completed.
+    """
+    return await _done(location, collection, lambda work: work.abandon())
+
+
+async def _done(location: Path | str, collection: str, what: Callable[[_Reembedding], _T]) -> _T:
+    work = _Reembedding(location, collection)
+    try:
+        return await asyncio.to_thread(work.locked, lambda: what(work))
+    finally:
+        await asyncio.to_thread(work.close)
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept:
+class _Collections:
     """The collections of one kind."""
 
     kind: MemoryKind
@@ -225,20 +186,20 @@ class _Kept:
         return self.next if self.old is None or self.live is None else self.live
 
 
-class Reembedding:
-    """The collections of a place, for as long as one call works with them."""
+class _Reembedding:
+    """The collections of a place, for as long as one call works with them. Every method blocks."""
 
     def __init__(self, location: Path | str, collection: str) -> None:
         self._location = parse_location(location)
         self._collection = collection
         self._client: Client | None = None
         self._turn = threading.Lock()
-        """Held during a step: who was cancelled waits for its end."""
+        """Held during a step: a call that is cancelled waits for its end before it closes."""
 
-    def step(self, steps: Iterator[ReembedProgress]) -> ReembedProgress | None:
-        """The next of some steps; None at their end."""
+    def locked(self, step: Callable[[], _T]) -> _T:
+        """Does one step."""
         with self._turn:
-            return next(steps, None)
+            return step()
 
     def close(self) -> None:
         """Lets go of the client."""
@@ -247,41 +208,133 @@ class Reembedding:
                 close_client(self._client)
 
     def plan(self, embedder: Embedder) -> ReembedPlan:
-        """See `plan_reembedding`."""
-        found = self._found(embedder)
-        stored = [one.source for one in found if one.source is not None]
-        sources = [one for one in stored if not is_made_with(one, embedder)]
-        copies = [one.next for one in found if one.next is not None]
-        with chroma_errors(self._location):
-            records = sum(one.count() for one in stored)
-            left = sum(one.count() for one in sources) - sum(one.count() for one in copies)
-        begun = bool(copies) or any(one.old is not None for one in found)
-        state = "half_way" if begun else "needed" if sources else "done"
-        left = max(0, left)
+        found = self._checked(embedder)
+        sources = [s for s in _sources(found) if not is_made_with(s, embedder)]
+        begun = any(one.next is not None or one.old is not None for one in found)
+        copied = sum(self._count(one.next) for one in found if one.next is not None)
+        left = max(0, sum(map(self._count, sources)) - copied)
         return ReembedPlan(
-            state=state,
-            made_with=tuple(sorted({_made_by(one) for one in stored})),
+            state="half_way" if begun else "needed" if sources else "done",
+            made_with=tuple(sorted(set(map(_made_by, _sources(found))))),
             embedder=embedder.name,
-            records=records,
+            records=sum(map(self._count, _sources(found))),
             left=left,
             seconds=left * self._seconds_each(sources, embedder) if left else 0.0,
         )
 
-    def unfinished(self) -> ReembedUnfinished | None:
-        """See `unfinished_reembedding`."""
-        client = self._connected()
-        found = [self._of_kind(client, kind) for kind in MemoryKind]
+    def unfinished(self) -> ReembedPlan | None:
+        found = self._found()
         begun = [one.target for one in found if one.target is not None]
         if not begun:
             return None
-        stored = [one.source for one in found if one.source is not None]
+        embedder, sources = _made_by(begun[0]), _sources(found)
         finished = [one.live for one in found if one.target is None and one.live is not None]
-        embedder = _made_by(begun[0])
         done = [*begun, *(one for one in finished if _made_by(one) == embedder)]
-        records = sum(map(self._counted, stored))
-        return ReembedUnfinished(
-            embedder=embedder, done=sum(map(self._counted, done)), records=records
+        records = sum(map(self._count, sources))
+        return ReembedPlan(
+            state="half_way",
+            made_with=tuple(sorted(set(map(_made_by, sources)))),
+            embedder=embedder,
+            records=records,
+            left=max(0, records - sum(map(self._count, done))),
+            seconds=0.0,
         )
+
+    def abandon(self) -> bool:
+        with write_lock(self._location):
+            begun = [one for one in self._found() if one.next is not None]
+            if any(one.live is None for one in begun):
+                raise RecordStoreError(
+                    f"The re-embedding at {self._location} has begun to switch and cannot be "
+                    "abandoned. Complete it: `coag memory reembed`."
+                )
+            for one in begun:
+                self._remove(next_name(self._collection, one.kind))
+        return bool(begun)
+
+    def steps(self, embedder: Embedder, batch: int) -> Iterator[ReembedProgress]:
+        """The steps of `reembed`; nothing is locked between two of them, the switch is one."""
+        found = self._checked(embedder)
+        for one in found:
+            self._clear_away(one)
+        moving = [
+            (one.kind, source, one.next or self._made(one.kind, source, embedder))
+            for one in found
+            if (source := one.source) is not None and not is_made_with(source, embedder)
+        ]
+        sources = [source for _, source, _ in moving]
+        others = [one for one in _sources(found) if one not in sources]
+        done = sum(map(self._count, others))
+        for _, source, target in moving:
+            copied = 0
+            for copied in self._copied(source, target, embedder, batch):
+                total = sum(map(self._count, [*others, *sources]))
+                yield ReembedProgress(stage="copying", done=min(total, done + copied), total=total)
+            done += copied
+        with write_lock(self._location):
+            # Writers of other processes check after each write that theirs is still the collection
+            # in use: from the renaming on, none is acknowledged that would be missed here.
+            for kind, source, _ in moving:
+                self._rename(source, old_name(self._collection, kind))
+            for _, source, target in moving:
+                for _ in self._copied(source, target, embedder, batch):
+                    pass
+            for kind, _, target in moving:
+                self._rename(target, live_name(self._collection, kind))
+            for kind, _, _ in moving:
+                self._remove(old_name(self._collection, kind))
+        total = sum(map(self._count, [*others, *(target for _, _, target in moving)]))
+        yield ReembedProgress(stage="switched", done=total, total=total)
+
+    def _copied(
+        self, source: Collection, target: Collection, embedder: Embedder, batch: int
+    ) -> Iterator[int]:
+        """Makes the target hold what the source holds, in its order; yields how many rows it does.
+
+        Rows that are there already are compared, and not embedded again.
+        """
+        with chroma_errors(self._location):
+            ids: list[str] = source.get(include=[])["ids"]
+            held: list[str] = target.get(include=[])["ids"]
+        kept, surplus = 0, list[str]()
+        for one in held:
+            if kept < len(ids) and one == ids[kept]:
+                kept += 1
+            else:
+                surplus.append(one)
+        for some in slices(surplus, batch):
+            with chroma_errors(self._location):
+                target.delete(ids=some)
+        for start in range(0, len(ids), batch):
+            some = ids[start : start + batch]
+            with chroma_errors(self._location):
+                there = source.get(ids=some, include=list(ROW_PARTS))
+                copies = target.get(ids=some, include=["metadatas"])
+            rows = zip(there["ids"], there["documents"], there["metadatas"], strict=True)
+            by_id: dict[str, _Row] = {row[0]: row for row in rows}
+            copied = dict(zip(copies["ids"], copies["metadatas"], strict=True))
+            changed = [n for n in copied if n in by_id and by_id[n][2] != copied[n]]
+            if changed:  # Chroma keeps keys of which nothing is said
+                new = [{**dict.fromkeys(copied[name]), **by_id[name][2]} for name in changed]
+                with chroma_errors(self._location):
+                    target.update(ids=changed, metadatas=new)
+            missing = [by_id[name] for name in some if name in by_id and name not in copied]
+            for portion in _portions(missing):
+                texts = [text for _, text, _ in portion]
+                vectors = text_vectors(embedder, texts)
+                with chroma_errors(self._location):
+                    target.add(
+                        ids=[one for one, _, _ in portion],
+                        documents=texts,
+                        metadatas=[metadata for _, _, metadata in portion],
+                        embeddings=vectors.tolist(),
+                    )
+            yield start + len(some)
+
+    def _made(self, kind: MemoryKind, source: Collection, embedder: Embedder) -> Collection:
+        metadata = {**new_metadata(embedder), _COPY_OF: str(source.id)}
+        with chroma_errors(self._location):
+            return make_collection(self._connected(), next_name(self._collection, kind), metadata)
 
     def _seconds_each(self, sources: list[Collection], embedder: Embedder) -> float:
         with chroma_errors(self._location):
@@ -292,74 +345,8 @@ class Reembedding:
         text_vectors(embedder, texts)
         return (time.perf_counter() - began) / max(1, len(texts)) + _SECONDS_TO_WRITE
 
-    def abandon(self) -> bool:
-        """See `abandon_reembedding`."""
-        client = self._connected()
-        with write_lock(self._location):
-            found = [self._of_kind(client, kind) for kind in MemoryKind]
-            begun = [one for one in found if one.next is not None]
-            if any(one.live is None for one in begun):
-                raise RecordStoreError(
-                    f"The re-embedding at {self._location} has begun to switch and cannot be "
-                    "abandoned. Complete it: `coag memory reembed`."
-                )
-            for one in begun:
-                with chroma_errors(self._location):
-                    client.delete_collection(next_name(self._collection, one.kind))
-        return bool(begun)
-
-    def steps(self, embedder: Embedder, batch: int) -> Iterator[ReembedProgress]:
-        """See `reembed`; nothing is held between two steps, the switch is one."""
-        moves: list[Move] = []
-        done, others = 0, 0
-        for one in self._found(embedder):
-            self._clear_away(one)
-            move = self._move(one, embedder, batch)
-            if move is not None:
-                moves.append(move)
-            elif one.source is not None:
-                others += self._counted(one.source)
-        for move in moves:
-            goal = self._counted(move.source)  # what comes later is caught up when all is switched
-            for copied in move.in_line():
-                total = sum(self._counted(one.source) for one in moves)
-                now = min(total, done + copied)
-                yield ReembedProgress(stage="copying", done=others + now, total=others + total)
-                if copied >= goal:
-                    break
-            done += goal
-        total = others + self._switched(moves)
-        yield ReembedProgress(stage="switched", done=total, total=total)
-
-    def _switched(self, moves: list[Move]) -> int:
-        """Puts the copies in the place of what they are copies of; gives how many there are.
-
-        Writers of other processes look, after each write, whether theirs is still the collection
-        in use: from the renaming on, nothing that would be missed here is acknowledged.
-        """
-        with write_lock(self._location):
-            for move in moves:
-                self._rename(move.source, old_name(self._collection, move.kind))
-            for move in moves:
-                for _ in move.in_line():
-                    pass
-            for move in moves:
-                self._rename(move.target, live_name(self._collection, move.kind))
-            for move in moves:
-                self._remove(old_name(self._collection, move.kind))
-        return sum(self._counted(move.target) for move in moves)
-
-    def _rename(self, collection: Collection, name: str) -> None:
-        if collection.name != name:
-            with chroma_errors(self._location):
-                collection.modify(name=name)
-
-    def _remove(self, name: str) -> None:
-        with chroma_errors(self._location):
-            self._connected().delete_collection(name)
-
-    def _clear_away(self, one: _Kept) -> None:
-        """Removes what was left of a switch that was broken off right before its end."""
+    def _clear_away(self, one: _Collections) -> None:
+        """Removes what remains of a switch that was interrupted right before its end."""
         if one.live is None or one.old is None:
             return
         if (one.live.metadata or {}).get(_COPY_OF) != str(one.old.id):
@@ -370,30 +357,10 @@ class Reembedding:
             )
         self._remove(one.old.name)
 
-    def _move(self, one: _Kept, embedder: Embedder, batch: int) -> Move | None:
-        """What is to be done for a kind; None if it has nothing, or such vectors already."""
-        source, target = one.source, one.next
-        if source is None or is_made_with(source, embedder):
-            return None
-        if target is None:
-            metadata = {**new_metadata(embedder), _COPY_OF: str(source.id)}
-            with chroma_errors(self._location):
-                name = next_name(self._collection, one.kind)
-                target = make_collection(self._connected(), name, metadata)
-        return Move(
-            kind=one.kind,
-            source=source,
-            target=target,
-            embedder=embedder,
-            batch=batch,
-            location=self._location,
-        )
-
-    def _found(self, embedder: Embedder) -> list[_Kept]:
-        """What there is of each kind; refuses what this cannot be done with."""
-        client = self._connected()
-        found = [self._of_kind(client, kind) for kind in MemoryKind]
-        if all(one.source is None for one in found):
+    def _checked(self, embedder: Embedder) -> list[_Collections]:
+        """The collections of each kind, if they can be re-embedded for this embedder."""
+        found = self._found()
+        if not _sources(found):
             raise RecordStoreError(
                 f"There are no collections {self._collection!r} at {self._location} to re-embed."
             )
@@ -408,11 +375,14 @@ class Reembedding:
                 )
         return found
 
-    def _of_kind(self, client: Client, kind: MemoryKind) -> _Kept:
-        names = (name(self._collection, kind) for name in (live_name, next_name, old_name))
+    def _found(self) -> list[_Collections]:
+        client, found = self._connected(), list[_Collections]()
         with chroma_errors(self._location):
-            live, copy, old = (collection_named(client, name) for name in names)
-        return _Kept(kind, live, copy, old)
+            for kind in MemoryKind:
+                names = (name(self._collection, kind) for name in (live_name, next_name, old_name))
+                live, copy, old = (collection_named(client, name) for name in names)
+                found.append(_Collections(kind, live, copy, old))
+        return found
 
     def _connected(self) -> Client:
         if self._client is None:
@@ -422,112 +392,41 @@ class Reembedding:
                 self._client = client_at(self._location)
         return self._client
 
-    def _counted(self, collection: Collection) -> int:
+    def _count(self, collection: Collection) -> int:
         with chroma_errors(self._location):
             return collection.count()
+
+    def _rename(self, collection: Collection, name: str) -> None:
+        if collection.name != name:
+            with chroma_errors(self._location):
+                collection.modify(name=name)
+
+    def _remove(self, name: str) -> None:
+        with chroma_errors(self._location):
+            self._connected().delete_collection(name)
+
+
+_Row = tuple[str, str, Mapping[str, Any]]
+
+
+def _portions(rows: Sequence[_Row]) -> Iterator[list[_Row]]:
+    """Rows in portions that fit one call."""
+    portion: list[_Row] = []
+    size = 0
+    for row in rows:
+        if portion and size + len(row[1]) > _MOST_CHARACTERS:
+            yield portion
+            portion, size = [], 0
+        portion.append(row)
+        size += len(row[1])
+    if portion:
+        yield portion
+
+
+def _sources(found: Sequence[_Collections]) -> list[Collection]:
+    return [one.source for one in found if one.source is not None]
 
 
 def _made_by(collection: Collection) -> str:
     """Name of the embedder whose vectors a collection holds."""
     return str((collection.metadata or {}).get("embedder"))
-
-
-# ---- Giving the records of a Chroma other vectors: resumable, and nothing is lost or doubled ----
-#
-# The records of each kind are copied into a collection beside the one in use (`NAME.next`), which
-# stays as it is and is read and written as ever. Once all are there, the switch is made: the ones
-# in use are renamed (`NAME.old`), so that no write into them is acknowledged any more; what was
-# written meanwhile is caught up; the new ones take the names in use; the old ones are removed.
-# Which collections there are tells how far it came, so that whoever repeats it goes on from
-# there.
-
-
-BATCH = 250
-"""How many records are copied in one step, and held in memory, unless said otherwise."""
-
-
-async def reembed(
-    location: Path | str,
-    embedder: Embedder,
-    *,
-    collection: str = "coag",
-    batch: int = BATCH,
-    progress: Callable[[ReembedProgress], None] | None = None,
-) -> int:
-    """Gives all records of a store vectors of another embedder; gives their number.
-
-    If it is broken off, at any point, the same call goes on where it stopped. Until the switch at
-    the end the store works as ever with its old embedder; what is written meanwhile is caught up.
-    Stores that are open with the old embedder refuse to work after the switch. Nothing is done
-    where the vectors are of this embedder already. Of one store, run one at a time.
-
-    Args:
-        location: The folder or the address of the server.
-        embedder: What the store is opened with from then on.
-        collection: Beginning of the collections' names.
-        batch: How many records are copied at once; as many are held in memory.
-        progress: Called after each step.
-
-    Raises:
-        ConfigurationError: A re-embedding for another embedder was begun and not completed.
-        RecordStoreError: There is no such store, it is of a newer format, or it failed.
-        ValueError: `batch` is below 1.
-    """
-    if batch < 1:
-        raise ValueError(f"batch must be at least 1, not {batch!r}.")
-    work = Reembedding(location, collection)
-    steps = work.steps(embedder, batch)
-    total = 0
-    try:
-        while (now := await asyncio.to_thread(work.step, steps)) is not None:
-            total = now.total
-            if progress is not None:
-                progress(now)
-    finally:
-        await asyncio.to_thread(work.close)
-    return total
-
-
-async def plan_reembedding(
-    location: Path | str, embedder: Embedder, *, collection: str = "coag"
-) -> ReembedPlan:
-    """What `reembed` would have to do; nothing is changed.
-
-    Raises:
-        ConfigurationError: A re-embedding for another embedder was begun and not completed.
-        RecordStoreError: There is no such store, it is of a newer format, or it failed.
-    """
-    work = Reembedding(location, collection)
-    try:
-        return await asyncio.to_thread(work.plan, embedder)
-    finally:
-        await asyncio.to_thread(work.close)
-
-
-async def unfinished_reembedding(
-    location: Path | str, *, collection: str = "coag"
-) -> ReembedUnfinished | None:
-    """How far a re-embedding came that was begun and is not done; None if there is none.
-
-    Raises:
-        RecordStoreError: There is no such store, or it failed.
-    """
-    work = Reembedding(location, collection)
-    try:
-        return await asyncio.to_thread(work.unfinished)
-    finally:
-        await asyncio.to_thread(work.close)
-
-
-async def abandon_reembedding(location: Path | str, *, collection: str = "coag") -> bool:
-    """Removes what an unfinished re-embedding copied; gives whether there was one.
-
-    Raises:
-        RecordStoreError: There is no such store, it failed, or the re-embedding came too far: its
-            switch has begun and can only be completed.
-    """
-    work = Reembedding(location, collection)
-    try:
-        return await asyncio.to_thread(work.abandon)
-    finally:
-        await asyncio.to_thread(work.close)

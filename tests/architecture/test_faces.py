@@ -14,9 +14,13 @@ _ON_THEIR_OWN = (
     "coag.compat.approval_web",
     "coag.compat.awareness",
     "coag.compat.mcp",
+    "coag.memory.correction",
+    "coag.memory.health",
+    "coag.memory.network",
+    "coag.memory.transfer",
     "coag.ui.top",
 )
-"""Modules that need an extra, so that no face may import them."""
+"""Modules that need an extra, or that few need, so that no face imports them."""
 _TOOLS = "coag._util"
 """The tools that every room uses; each is imported from its own module."""
 

@@ -26,7 +26,7 @@ from coag.memory import (
     seed_procedures,
     would_revoke,
 )
-from coag.memory.transfer import Correction, amended, corrected, resting_on
+from coag.memory.correction import Correction, amended, corrected, dependents_of
 from coag.schema import Record, Scalar
 from coag.store import RecordStore, short_id
 
@@ -264,7 +264,7 @@ def forget_records(
             tell_records(records)
             for record in records:
                 await _tell_restored(store, record, {one.id for one in records})
-                resting = await resting_on(store, record.id)
+                resting = await dependents_of(store, record.id)
                 if resting:
                     tell(
                         f"  {len(resting)} record(s) were concluded from {short_id(record.id)} and "

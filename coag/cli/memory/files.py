@@ -12,14 +12,14 @@ import typer
 
 from coag.errors import ConfigurationError, RecordStoreError
 from coag.memory.transfer import (
-    Exported,
-    Imported,
+    ExportResult,
+    Header,
+    ImportResult,
     OnConflict,
     TransferError,
     check_import,
     export_lines,
     export_records,
-    header_of,
     import_records,
 )
 from coag.schema import MemoryKind, Trust, escaped_json, one_line
@@ -80,7 +80,7 @@ def export_memory(
             )
         ask(f"{line(str(file))!r} is there already. Write over it?", yes=yes)
 
-    async def written() -> Exported:
+    async def written() -> ExportResult:
         async with opened(place) as store:
             total = sum([await store.count(one) for one in kinds or MemoryKind])
             with shown_progress("exporting", total) as progress:
@@ -100,7 +100,7 @@ def import_memory(place: Place, options: ImportOptions) -> int:
         CoagError: The file is no export, or the memory cannot be written.
     """
 
-    async def brought() -> Imported:
+    async def brought() -> ImportResult:
         async with opened(place) as store:
             with shown_progress("importing", None) as progress:
                 return await import_records(
@@ -134,12 +134,12 @@ def import_memory(place: Place, options: ImportOptions) -> int:
 
 async def _printed(place: Place, scopes: list[str] | None, kinds: list[MemoryKind] | None) -> None:
     async with opened(place) as store:
-        sys.stdout.write(header_of(store).model_dump_json() + "\n")
+        sys.stdout.write(Header.of(store).model_dump_json() + "\n")
         async for lines in export_lines(store, scopes=scopes, kinds=kinds):
             sys.stdout.writelines(escaped_json(one.removesuffix("\n")) + "\n" for one in lines)
 
 
-def _note(place: Place, options: ImportOptions, told: Imported) -> None:
+def _note(place: Place, options: ImportOptions, told: ImportResult) -> None:
     """Writes into the memory's log what came, if it changed anything."""
     taken = told.differing if options.take else 0
     if told.new or taken:
@@ -148,7 +148,7 @@ def _note(place: Place, options: ImportOptions, told: Imported) -> None:
         note(place, "imported", by=options.by, details={**details, **counts})
 
 
-def _outcome(told: Imported, *, take: bool) -> Iterator[str]:
+def _outcome(told: ImportResult, *, take: bool) -> Iterator[str]:
     became = "were changed" if take else "stay as they were (--take takes the file's)"
     yield f"{told.new:,} new, {told.known:,} known"
     if told.differing:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
 
@@ -12,9 +11,10 @@ from rich.table import Table
 from rich.text import Text
 
 from coag.memory import held_when
-from coag.memory.transfer import Family, Health, examine_memory, family_of, mend_chains
+from coag.memory.correction import RelatedRecords, related_to
+from coag.memory.health import MemoryHealth, examine_memory, repair_chains
 from coag.schema import MemoryKind, Record
-from coag.store import DEFAULT_RANKING, ReembedUnfinished, Search, short_id, unfinished_reembedding
+from coag.store import DEFAULT_RANKING, ReembedPlan, Search, short_id, unfinished_reembedding
 from coag.store.lexicon import throw_away
 
 from .log import Done, done_to, lowered_by, note
@@ -54,7 +54,7 @@ def show_history(place: Place, name: str, *, scope: str | None, as_json: bool) -
         CoagError: The memory cannot be read, or the name is not one record's.
     """
 
-    async def found() -> Family:
+    async def found() -> RelatedRecords:
         async with opened(place) as store:
             try:
                 record = await the_record(store, name, scope)
@@ -64,7 +64,7 @@ def show_history(place: Place, name: str, *, scope: str | None, as_json: bool) -
                     raise
                 told = [str(error), *(f"  {_deed(one, name)}" for one in done)]
                 raise NothingFoundError("\n".join(told)) from error
-            return await family_of(store, record)
+            return await related_to(store, record)
 
     family = run(found())
     done = done_to(place, family.record.id)
@@ -76,7 +76,7 @@ def show_history(place: Place, name: str, *, scope: str | None, as_json: bool) -
         console.print(text, soft_wrap=True)
 
 
-def _lines(family: Family, done: list[Done]) -> Iterator[Text]:
+def _lines(family: RelatedRecords, done: list[Done]) -> Iterator[Text]:
     own = family.record.id
     yield _head("in its place, oldest first")
     for held in held_when(family.chain):
@@ -146,7 +146,7 @@ def _moment(moment: datetime | None) -> str | None:
     return None if moment is None else moment.isoformat()
 
 
-def _as_json(family: Family, done: list[Done]) -> dict[str, object]:
+def _as_json(family: RelatedRecords, done: list[Done]) -> dict[str, object]:
     def dumped(records: Iterable[Record]) -> list[object]:
         return [record.model_dump(mode="json") for record in records]
 
@@ -196,7 +196,7 @@ def show_stats(place: Place, *, mend: bool, as_json: bool) -> int:
         told = {
             "healthy": health.healthy,
             "verdict": health.verdict,
-            "reembedding": None if begun is None else {**asdict(begun), "notice": _notice(begun)},
+            "reembedding": None if begun is None else _unfinished(begun),
         }
         write_json([json.dumps({**health.model_dump(mode="json"), **told}, ensure_ascii=False)])
     else:
@@ -206,24 +206,30 @@ def show_stats(place: Place, *, mend: bool, as_json: bool) -> int:
     return _SOUND if health.healthy else _UNSOUND
 
 
-async def _examined(place: Place) -> Health:
+async def _examined(place: Place) -> MemoryHealth:
     async with opened(place) as store:
         return await examine_memory(store)
 
 
-def _notice(begun: ReembedUnfinished) -> str:
+def _unfinished(begun: ReembedPlan) -> dict[str, object]:
+    done = begun.records - begun.left
+    told = {"embedder": begun.embedder, "done": done, "records": begun.records}
+    return {**told, "notice": _notice(begun)}
+
+
+def _notice(begun: ReembedPlan) -> str:
     """What to say of a re-embedding that was begun and is not done."""
-    name = line(begun.embedder, 100)
+    name, done = line(begun.embedder, 100), begun.records - begun.left
     return (
-        f"A re-embedding is half way: {begun.done:,} of {begun.records:,} record(s) have vectors "
-        f"of {name}. `coag memory reembed --to {name}` goes on, `coag memory reembed --abandon` "
+        f"A re-embedding is half way: {done:,} of {begun.records:,} record(s) have vectors of "
+        f"{name}. `coag memory reembed --to {name}` continues, `coag memory reembed --abandon` "
         "gives it up."
     )
 
 
 async def _chains_mended(place: Place) -> tuple[str, ...]:
     async with opened(place) as store:
-        return await mend_chains(store)
+        return await repair_chains(store)
 
 
 async def _recalled_once(place: Place) -> None:
@@ -233,7 +239,7 @@ async def _recalled_once(place: Place) -> None:
         await store.search(search)
 
 
-def _print(health: Health) -> None:
+def _print(health: MemoryHealth) -> None:
     console = screen()
     table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
     table.add_column(style=DIM, no_wrap=True)
@@ -248,7 +254,7 @@ def _print(health: Health) -> None:
     console.print(Text(health.verdict, style="green" if health.healthy else "bold red"))
 
 
-def _rows(health: Health) -> Iterator[tuple[str, str]]:
+def _rows(health: MemoryHealth) -> Iterator[tuple[str, str]]:
     yield "records", f"{health.episodic + health.semantic:,}"
     yield "  episodic", f"{health.episodic:,}"
     yield "  semantic", f"{health.semantic:,}"

@@ -12,8 +12,8 @@ from coag.errors import RecordStoreError
 from coag.memory import (
     LongTermMemory,
     Revocation,
-    revoke_again,
     retract_source,
+    revoke_again,
     said_by_person,
     would_revoke,
 )

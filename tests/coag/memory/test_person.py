@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from coag.memory import LongTermMemory, said_by_person
-from coag.memory.transfer import Correction, corrected
+from coag.memory.correction import Correction, corrected
 from coag.schema import MemoryKind, Provenance, Trust
 from coag.store import HashEmbedder, InMemoryStore
 

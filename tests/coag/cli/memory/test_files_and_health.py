@@ -200,7 +200,7 @@ def test_a_reembedding_that_was_broken_off_is_told(say: Say, own: Path) -> None:
         asyncio.run(reembed(own / "long_term", HashEmbedder(8), batch=2, progress=_broken_off))
     said = say("memory", "stats").err
     assert "half way: 2 of 12 record(s) have vectors of hash-8" in " ".join(said.split())
-    assert "`coag memory reembed --to hash-8` goes on" in " ".join(said.split())
+    assert "`coag memory reembed --to hash-8` continues" in " ".join(said.split())
     assert "--abandon" in said
     told = json.loads(say("memory", "stats", "--json").out)["reembedding"]
     assert (told["embedder"], told["done"], told["records"]) == ("hash-8", 2, 12)

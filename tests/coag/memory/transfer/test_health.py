@@ -8,15 +8,8 @@ import pytest
 from kits.remembered import START, remembered
 
 from coag.memory import LongTermMemory, said_by_person
-from coag.memory.transfer import (
-    Correction,
-    Health,
-    amended,
-    corrected,
-    examine_memory,
-    family_of,
-    resting_on,
-)
+from coag.memory.correction import Correction, amended, corrected, dependents_of, related_to
+from coag.memory.health import MemoryHealth, examine_memory
 from coag.schema import Clock, Fact, Lineage, MemoryKind, Record, SteppingClock, Trust
 from coag.store import HashEmbedder, InMemoryStore
 
@@ -24,13 +17,13 @@ SEMANTIC = MemoryKind.SEMANTIC
 DOOR = remembered("The door is open.", kind=SEMANTIC)
 
 
-async def health_of(*records: Record, at: Clock | None = None) -> Health:
+async def health_of(*records: Record, at: Clock | None = None) -> MemoryHealth:
     store = InMemoryStore(HashEmbedder(16))
     await store.add(records)
     return await examine_memory(store, clock=at)
 
 
-def said(health: Health, level: str) -> str:
+def said(health: MemoryHealth, level: str) -> str:
     return " ".join(finding.text for finding in health.findings if finding.level == level)
 
 
@@ -125,9 +118,9 @@ async def test_all_that_rests_on_a_record_is_found() -> None:
     one = remembered("One.", lineage=Lineage(derived_from=(DOOR.id, "gone")))
     two = remembered("Two.", scope="bob", lineage=Lineage(derived_from=(one.id, DOOR.id)))
     await store.add([DOOR, one, two])
-    assert {r.id for r in await resting_on(store, DOOR.id)} == {one.id, two.id}
-    assert await resting_on(store, DOOR.id, scopes=["alice"]) == (one,)
-    family = await family_of(store, one)
+    assert {r.id for r in await dependents_of(store, DOOR.id)} == {one.id, two.id}
+    assert await dependents_of(store, DOOR.id, scopes=["alice"]) == (one,)
+    family = await related_to(store, one)
     assert (family.sources, family.lost, family.derived) == ((DOOR,), ("gone",), (two,))
     assert (family.chain, family.origins) == ((one,), (one.provenance,))
 

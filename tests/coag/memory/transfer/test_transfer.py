@@ -16,7 +16,7 @@ from kits.remembered import START, remembered
 
 from coag.errors import RecordStoreError
 from coag.memory.transfer import (
-    Imported,
+    ImportResult,
     OnConflict,
     TransferError,
     export_lines,
@@ -32,8 +32,8 @@ from coag.schema import (
     Mood,
     Provenance,
     Record,
-    ValidityInterval,
     Trust,
+    ValidityInterval,
     record_id,
 )
 from coag.store import FIXED_FIELDS, ChromaStore, HashEmbedder, InMemoryStore, RecordStore
@@ -91,7 +91,9 @@ LINEAGES = st.builds(
     derived_from=st.lists(IDS, max_size=2).map(tuple),
     contradicts=st.lists(IDS, max_size=2).map(tuple),
     also_from=st.lists(PROVENANCE, max_size=2).map(tuple),
-    earlier=st.lists(st.builds(ValidityInterval, since=TIMES, until=MAYBE_TIME), max_size=2).map(tuple),
+    earlier=st.lists(st.builds(ValidityInterval, since=TIMES, until=MAYBE_TIME), max_size=2).map(
+        tuple
+    ),
 )
 
 
@@ -127,7 +129,7 @@ async def everything(store: RecordStore) -> list[Record]:
     return [record async for batch in store.scan() for record in batch]
 
 
-async def moved(source: RecordStore, target: RecordStore, file: Path) -> Imported:
+async def moved(source: RecordStore, target: RecordStore, file: Path) -> ImportResult:
     await export_records(source, file)
     return await import_records(target, file)
 
@@ -141,9 +143,9 @@ def test_what_is_exported_and_imported_is_equal_and_in_order(
         await source.add(held)
         file = tmp_path_factory.getbasetemp() / "memory.jsonl"
         told = await moved(source, target, file)
-        assert told == Imported(new=len(held))
+        assert told == ImportResult(new=len(held))
         assert await everything(target) == await everything(source)
-        assert await import_records(target, file) == Imported(known=len(held))
+        assert await import_records(target, file) == ImportResult(known=len(held))
 
     asyncio.run(there_and_back())
 
@@ -410,21 +412,21 @@ async def test_a_record_that_differs_stays_unless_the_file_is_to_be_taken(file: 
     store = in_memory()
     mine = TOLD.model_copy(update={"type": "mine", "created_at": START})
     await store.add([mine])
-    assert await import_records(store, file) == Imported(new=2, differing=1)
+    assert await import_records(store, file) == ImportResult(new=2, differing=1)
     assert (await store.get([TOLD.id])) == [mine]
     taken = await import_records(store, file, on_conflict=OnConflict.TAKE)
-    assert taken == Imported(known=2, differing=1)
+    assert taken == ImportResult(known=2, differing=1)
     assert await everything(store) == ALL
 
 
 async def test_a_line_that_stands_twice_counts_as_known(file: Path) -> None:
     damaged(file, lambda lines: lines.append(lines[1]))
-    assert await import_records(in_memory(), file) == Imported(new=3, known=1)
+    assert await import_records(in_memory(), file) == ImportResult(new=3, known=1)
 
 
 async def test_an_import_that_was_broken_off_is_completed_by_the_next(file: Path) -> None:
     store = in_memory()
     add: Callable[[list[Record]], Awaitable[list[str]]] = store.add
     await add(ALL[:1])
-    assert await import_records(store, file) == Imported(new=2, known=1)
+    assert await import_records(store, file) == ImportResult(new=2, known=1)
     assert await everything(store) == ALL

@@ -1,35 +1,36 @@
-"""How a memory is: figures, and what is wrong in it."""
+"""The state of a memory: figures, what is wrong in it, and how chains of records are repaired."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from hashlib import blake2b
 from pathlib import Path
 from typing import Literal
 
 from coag.errors import RecordStoreError
-from coag.memory.facts import in_force
-from coag.schema import Clock, Fact, MemoryKind, Record, SystemClock, Trust, Value, is_own_id
+from coag.schema import Clock, MemoryKind, Record, SystemClock, Trust, Value, is_own_id
 from coag.store import ChromaStore, InMemoryStore, RecordStore, Search, folded, short_id
 from coag.store.lexicon import Lexicon, LexiconError
 
-# ---- Counting what there is in a memory, record by record. Pure ----
+from .facts import in_force, unbounded
+
+_AT_ONCE = 1000
+_NAMED = 3
+_BATCH = 500
+_Stated = tuple[str, str, tuple[str, ...]]
+"""Id, folded value and the ids that it names as contradicting."""
 
 
-_Said = tuple[str, str, tuple[str, ...]]
-"""Id, folded value and what it names as saying otherwise."""
-
-
-def digest_of(record: Record) -> bytes:
+def _digest_of(record: Record) -> bytes:
     """A short form of everything that a record says."""
     return blake2b(record.model_dump_json().encode(), digest_size=12).digest()
 
 
-class Tally:
+class _Tally:
     """What was counted so far; of every record its id is kept, of few more.
 
     Args:
@@ -56,15 +57,11 @@ class Tally:
         self._not_now: set[str] = set()
         """What nothing superseded and does not hold yet, or no longer."""
         self._derived: dict[str, tuple[str, ...]] = {}
-        self._facts: dict[tuple[str, str, str], list[_Said]] = {}
+        self._facts: dict[tuple[str, str, str], list[_Stated]] = {}
 
-    def take(self, records: Iterable[Record]) -> None:
-        """Counts these, too."""
-        for record in records:
-            self._take(record)
-
-    def _take(self, record: Record) -> None:
-        self.ids[record.id] = digest_of(record)
+    def take(self, record: Record) -> None:
+        """Counts a record."""
+        self.ids[record.id] = _digest_of(record)
         self.kinds[record.kind] += 1
         self.scopes[record.scope, record.kind] += 1
         self.types[record.type] += 1
@@ -91,7 +88,7 @@ class Tally:
         fact = record.fact
         if not in_force(record, self._at):
             self._not_now.add(record.id)
-        elif fact is not None and record.kind is MemoryKind.SEMANTIC and _comparable(fact):
+        elif fact is not None and record.kind is MemoryKind.SEMANTIC and folded(fact.attribute):
             matter = (record.scope, folded(fact.subject), folded(fact.attribute))
             one = (record.id, folded(fact.value), record.lineage.contradicts)
             self._facts.setdefault(matter, []).append(one)
@@ -121,22 +118,14 @@ class Tally:
         return sum(found)
 
 
-def _comparable(fact: Fact) -> bool:
-    return bool(folded(fact.attribute))
-
-
-def _differ_unnamed(said: list[_Said]) -> bool:
-    first = said[0]
+def _differ_unnamed(stated: list[_Stated]) -> bool:
+    first, *others = stated
     return any(
-        one[1] != first[1] and one[0] not in first[2] and first[0] not in one[2] for one in said[1:]
+        one[1] != first[1] and one[0] not in first[2] and first[0] not in one[2] for one in others
     )
 
 
-# ---- How a memory is: what it holds, and whether its parts agree ----
-
-
-_AT_ONCE = 1000
-_NAMED = 3
+# ---- Examining ----
 
 
 class IndexHealth(Value):
@@ -162,7 +151,7 @@ class IndexHealth(Value):
         return not (self.missing or self.stale or self.extra or self.pending or self.problem)
 
 
-class Finding(Value):
+class HealthFinding(Value):
     """Something about a memory that a person should know."""
 
     level: Literal["look", "bad"]
@@ -171,7 +160,7 @@ class Finding(Value):
     """One sentence, with what to do."""
 
 
-class Health(Value):
+class MemoryHealth(Value):
     """How a memory is."""
 
     episodic: int
@@ -195,7 +184,7 @@ class Health(Value):
     """Bytes on disk; None for what is elsewhere."""
     index: IndexHealth | None
     """None where the index of words is not a file: at a server, and in RAM."""
-    findings: tuple[Finding, ...]
+    findings: tuple[HealthFinding, ...]
 
     @property
     def healthy(self) -> bool:
@@ -212,28 +201,28 @@ class Health(Value):
         return f"healthy, {look} thing(s) to look at" if look else "healthy"
 
 
-async def examine_memory(store: RecordStore, *, clock: Clock | None = None) -> Health:
-    """Reads everything once and tells how it is; changes nothing.
+async def examine_memory(store: RecordStore, *, clock: Clock | None = None) -> MemoryHealth:
+    """Reads everything once and reports its state; changes nothing.
 
     The ids of all records are held in memory, and little more.
 
     Args:
-        store: Not yet used for recall or writing: that would mend its index of words first.
-        clock: Tells what holds now; None for the machine's.
+        store: Not yet used for recall or writing: that would repair its index of words first.
+        clock: Says what time it is; None for the machine's.
 
     Raises:
         RecordStoreError: If the store cannot be reached.
     """
-    tally = Tally((clock or SystemClock()).now())
+    tally = _Tally((clock or SystemClock()).now())
     probes: dict[MemoryKind, Record] = {}
     async for records in store.scan():
-        tally.take(records)
         for record in records:
+            tally.take(record)
             if record.kind not in probes and record.superseded_by is None:
                 probes[record.kind] = record
     counts = {kind: await store.count(kind) for kind in MemoryKind}
     words = store.words_file if isinstance(store, ChromaStore) else None
-    index = None if words is None else await asyncio.to_thread(examine_index, words, tally.ids)
+    index = None if words is None else await asyncio.to_thread(_examine_index, words, tally.ids)
     unfound = [kind for kind, probe in probes.items() if not await _is_found(store, probe)]
     findings = (
         *_of_records(tally, counts, unfound),
@@ -241,7 +230,7 @@ async def examine_memory(store: RecordStore, *, clock: Clock | None = None) -> H
         *_to_look_at(tally),
     )
     embedder = store.embedder if isinstance(store, ChromaStore | InMemoryStore) else None
-    return Health(
+    return MemoryHealth(
         episodic=tally.kinds[MemoryKind.EPISODIC],
         semantic=tally.kinds[MemoryKind.SEMANTIC],
         superseded=len(tally.superseded),
@@ -260,7 +249,7 @@ async def examine_memory(store: RecordStore, *, clock: Clock | None = None) -> H
     )
 
 
-def examine_index(file: Path, ids: Mapping[str, bytes]) -> IndexHealth:
+def _examine_index(file: Path, ids: Mapping[str, bytes]) -> IndexHealth:
     """How an index of words agrees with these records, of which it has digests; it blocks."""
     if not file.is_file():
         problem = "There is no such file." if ids else ""
@@ -293,7 +282,7 @@ def examine_index(file: Path, ids: Mapping[str, bytes]) -> IndexHealth:
 def _kept_digest(text: str, rest: str) -> bytes | None:
     """The digest of a record as the index keeps it; None if it is none any more."""
     try:
-        return digest_of(Record.model_validate({**json.loads(rest), "text": text}))
+        return _digest_of(Record.model_validate({**json.loads(rest), "text": text}))
     except ValueError:
         return None
 
@@ -309,27 +298,29 @@ async def _is_found(store: RecordStore, probe: Record) -> bool:
 
 
 def _of_records(
-    tally: Tally, counts: dict[MemoryKind, int], unfound: list[MemoryKind]
-) -> Iterator[Finding]:
+    tally: _Tally, counts: dict[MemoryKind, int], unfound: list[MemoryKind]
+) -> Iterator[HealthFinding]:
     for kind, count in counts.items():
         if count != tally.kinds[kind]:
             text = f"The store counts {count} {kind} records and gives {tally.kinds[kind]}."
-            yield Finding(level="bad", text=f"{text} Was it written to just now? Look again.")
+            yield HealthFinding(level="bad", text=f"{text} Was it written to just now? Look again.")
     for kind in unfound:
         text = f"The search by meaning finds no {kind} record by its own text: its index is broken."
-        yield Finding(level="bad", text=f"{text} Export the records and import them elsewhere.")
+        yield HealthFinding(
+            level="bad", text=f"{text} Export the records and import them elsewhere."
+        )
     if tally.foreign_ids:
         text = f"{len(tally.foreign_ids)} record(s) have an id that is not that of their text"
-        yield Finding(level="bad", text=f"{text}: {_named(tally.foreign_ids)}.")
+        yield HealthFinding(level="bad", text=f"{text}: {_named(tally.foreign_ids)}.")
     hidden = tally.hidden()
     if hidden:
         text = f"{len(hidden)} record(s) are superseded by records that are gone: {_named(hidden)}."
-        yield Finding(
+        yield HealthFinding(
             level="bad", text=f"{text} Neither is recalled; `stats --mend` makes them hold again."
         )
 
 
-def _of_index(index: IndexHealth) -> Iterator[Finding]:
+def _of_index(index: IndexHealth) -> Iterator[HealthFinding]:
     if index.sound:
         return
     if index.problem:
@@ -342,10 +333,12 @@ def _of_index(index: IndexHealth) -> Iterator[Finding]:
             (index.pending, "were being written when it broke off"),
         )
         said = ", ".join(f"{count} {text}" for count, text in parts if count) + "."
-    yield Finding(level="bad", text=f"The index of words: {said} `stats --mend` makes it anew.")
+    yield HealthFinding(
+        level="bad", text=f"The index of words: {said} `stats --mend` makes it anew."
+    )
 
 
-def _to_look_at(tally: Tally) -> Iterator[Finding]:
+def _to_look_at(tally: _Tally) -> Iterator[HealthFinding]:
     found = (
         (tally.contradictions(), "pair(s) of records contradict each other; `history` shows both"),
         (tally.unmarked(), "matter(s) have several values, none of which names the others"),
@@ -355,10 +348,10 @@ def _to_look_at(tally: Tally) -> Iterator[Finding]:
     )
     for count, text in found:
         if count:
-            yield Finding(level="look", text=f"{count} {text}.")
+            yield HealthFinding(level="look", text=f"{count} {text}.")
 
 
-def _by_scope(tally: Tally) -> dict[str, dict[str, int]]:
+def _by_scope(tally: _Tally) -> dict[str, dict[str, int]]:
     found: dict[str, dict[str, int]] = {}
     for (scope, kind), count in sorted(tally.scopes.items()):
         found.setdefault(scope, {})[kind.value] = count
@@ -372,3 +365,27 @@ def _named(ids: list[str]) -> str:
 
 def _size_of(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+# ---- Repairing ----
+
+
+async def repair_chains(store: RecordStore) -> tuple[str, ...]:
+    """Makes every record hold again that is superseded by one that is gone; returns their ids.
+
+    The end of such a record's fact goes, too, since what set it is gone.
+
+    Raises:
+        RecordStoreError: If the store cannot be reached or written.
+    """
+    by: dict[str, str] = {}
+    there: set[str] = set()
+    async for records in store.scan(batch=_BATCH):
+        there.update(record.id for record in records)
+        by.update({one.id: one.superseded_by for one in records if one.superseded_by is not None})
+    hidden = [name for name, other in by.items() if other not in there]
+    for start in range(0, len(hidden), _BATCH):
+        found = await store.get(hidden[start : start + _BATCH])
+        current = [record.model_copy(update={"superseded_by": None}) for record in found]
+        await store.update([unbounded(record) for record in current])
+    return tuple(hidden)

@@ -1,16 +1,35 @@
-"""The semantic network: names in texts, and activation that spreads between them."""
+"""A semantic network: what records are about, and what ties one thing to another.
+
+Its nodes are entities (the subjects and values of facts, the places of events, names in texts)
+and records; a record ties the entities that it mentions. A question activates the entities that it
+names, and from there activation spreads: over the records that mention an entity to the other
+entities of these, weaker at every step, and the weaker the more records mention it. So a memory
+finds the second fact of a question that needs two: who the manager is of the person who owns
+the boat.
+
+Spreading activation is Collins and Loftus's (1975, "A spreading-activation theory of semantic
+processing", Psychological Review 82); that what an entity gives is shared out among all that
+mention it is the fan effect as ACT-R has it (Anderson 1983, "A spreading activation theory of
+memory", Journal of Verbal Learning and Verbal Behavior 22).
+
+`SemanticNetwork` is the network of one scope, in RAM, built from its records and kept current
+with them. `AssociativeStore` puts one beside any `RecordStore` and lets recall follow it.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import AsyncGenerator, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
 from heapq import heapify, heappop, heappush
-from typing import Protocol
+from itertools import islice
 
 from pydantic import Field
 
-from coag.schema import Record, Value
+from coag.schema import RecalledRecord, Record, ScoreParts, Value
+from coag.store import RecordStore, Search, WrappedStore, ranked
 
 # ---- What a record is about: the entities that it mentions, by simple rules of writing ----
 
@@ -110,18 +129,6 @@ def _names(text: str) -> Iterator[str]:
 # in turn (Collins and Loftus 1975). An entity wakes once: activation does not run in circles.
 
 
-class Links(Protocol):
-    """What is tied to what."""
-
-    def records_of(self, entity: str) -> Collection[str]:
-        """The records over which an entity spreads; none if it is too common to say anything."""
-        ...
-
-    def mentioned_in(self, record_id: str) -> Collection[str]:
-        """The entities that a record mentions."""
-        ...
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Activation:
     """How awake everything is that was reached; the rest is not awake at all."""
@@ -144,7 +151,7 @@ ASLEEP = Activation(entities={}, records={}, via={})
 
 def spread(
     seeds: Mapping[str, float],
-    links: Links,
+    network: SemanticNetwork,
     *,
     steps: int = 2,
     decay: float = 0.5,
@@ -155,7 +162,7 @@ def spread(
 
     Args:
         seeds: The entities that begin, with weights above 0; only their proportions count.
-        links: The network.
+        network: What is tied to what.
         steps: How many records deep it goes; 2 for what two records together tell.
         decay: What is left of the activation when it leaves a record, 0..1.
         least: An entity with less does not wake others.
@@ -169,26 +176,26 @@ def spread(
     for _ in range(steps):
         reached: dict[str, float] = {}
         for entity in sorted(_strongest(firing, most, least)):
-            among = links.records_of(entity)
+            among = network.records_of(entity)
             for one in among:
                 given = firing[entity] / len(among)
                 reached[one] = reached.get(one, 0.0) + given
                 strongest[one] = max(strongest.get(one, (0.0, "")), (given, entity))
         for one, given in reached.items():
             records[one] = records.get(one, 0.0) + given
-        firing = _woken(reached, links, decay, entities)
+        firing = _woken(reached, network, decay, entities)
         entities.update(firing)
     via = {one: entity for one, (_, entity) in strongest.items()}
     return Activation(entities=entities, records=records, via=via)
 
 
 def _woken(
-    reached: Mapping[str, float], links: Links, decay: float, awake: Collection[str]
+    reached: Mapping[str, float], network: SemanticNetwork, decay: float, awake: Collection[str]
 ) -> dict[str, float]:
     """The entities that these records wake, besides those that are awake."""
     woken: dict[str, float] = {}
     for one in sorted(reached):
-        mentioned = links.mentioned_in(one)
+        mentioned = network.mentioned_in(one)
         for entity in mentioned:
             if entity not in awake:
                 given = decay * reached[one] / len(mentioned)
@@ -362,3 +369,227 @@ class SemanticNetwork:
             mentioning.discard(record_id)
             if not mentioning:
                 del self._records[entity]
+
+
+# ---- A store whose recall follows the network ----
+
+
+class Association(Value):
+    """How far recall follows what ties records."""
+
+    weight: float = Field(default=0.85, ge=0.0, le=1.0)
+    """What a score counts that was found by way of an entity which the query does not name."""
+    bridges: int = Field(default=3, ge=1)
+    """By way of so many entities recall goes, those that are most awake."""
+    each: int = Field(default=2, ge=1)
+    """By way of each at most so many further records are found, the best ones."""
+    begin_with: int = Field(default=1, ge=0)
+    """The entities of so many of the best records wake too, by their scores."""
+    steps: int = Field(default=2, ge=1)
+    """How many records deep activation goes; 2 for what two records together tell."""
+    decay: float = Field(default=0.5, ge=0.0, le=1.0)
+    """What is left of the activation when it leaves a record."""
+
+
+class Associating(Value):
+    """Puts an `AssociativeStore` around another store."""
+
+    association: Association = Association()
+    limits: NetworkLimits = DEFAULT_LIMITS
+
+    def __call__(self, store: RecordStore, /) -> AssociativeStore:
+        """The store around this one."""
+        return AssociativeStore(store, association=self.association, limits=self.limits)
+
+
+class AssociativeStore(WrappedStore):
+    """Another store, with a semantic network of each scope beside it.
+
+    Hybrid recall is asked as it is. Then activation spreads from what the query names, and from
+    what the best record mentions; the entities that are most awake besides are bridges. The
+    query is put to each of them, the bridge standing in the place of what led to it, and the
+    best further records that mention it come in by their scores, lessened. A search without a
+    ranking, or without a text, is the other store's alone.
+
+    The networks are built at the first recall, from everything that the store holds, and kept
+    current by what is written through here; what other processes write to the same store is
+    known from the next opening on.
+
+    Args:
+        store: Where the records rest; closed by `close`.
+        association: How far recall follows.
+        limits: How large each network may grow.
+    """
+
+    def __init__(
+        self,
+        store: RecordStore,
+        *,
+        association: Association | None = None,
+        limits: NetworkLimits = DEFAULT_LIMITS,
+    ) -> None:
+        super().__init__(store)
+        self.association = association or Association()
+        self.limits = limits
+        self._networks: dict[str, SemanticNetwork] | None = None
+        self._changing = asyncio.Lock()
+
+    def wrapping(self) -> Associating | None:
+        """See `WrappedStore.wrapping`; the networks are built anew from the records."""
+        if type(self) is not AssociativeStore:
+            return None
+        return Associating(association=self.association, limits=self.limits)
+
+    async def network(self, scope: str) -> SemanticNetwork:
+        """The network of a scope, as it is now.
+
+        Raises:
+            RecordStoreError: If the store cannot be read.
+        """
+        networks = await self._built()
+        return self._network_in(networks, scope)
+
+    async def add(self, records: Sequence[Record]) -> list[str]:
+        """See `RecordStore.add`."""
+        async with self._change():
+            stored = await self.store.add(records)
+            new = frozenset(stored)
+            self._put(record for record in reversed(records) if record.id in new)
+            return stored
+
+    async def supersede(self, old_id: str, new: Record) -> Record:
+        """See `RecordStore.supersede`."""
+        async with self._change():
+            stored = await self.store.supersede(old_id, new)
+            self._drop([old_id])
+            self._put([stored])
+            return stored
+
+    async def update(self, records: Sequence[Record]) -> list[Record]:
+        """See `RecordStore.update`."""
+        async with self._change():
+            stored = await self.store.update(records)
+            self._put(stored)
+            return stored
+
+    async def delete(self, ids: Sequence[str]) -> list[str]:
+        """See `RecordStore.delete`."""
+        async with self._change():
+            gone = await self.store.delete(ids)
+            self._drop(ids)
+            return gone
+
+    async def forget(self, scope: str) -> int:
+        """See `RecordStore.forget`."""
+        async with self._change():
+            count = await self.store.forget(scope)
+            if self._networks is not None:
+                self._networks.pop(scope, None)
+            return count
+
+    async def search(self, search: Search) -> list[RecalledRecord]:
+        """See `RecordStore.search`; with a ranking, by way of what the query leads to as well."""
+        hits = await self.store.search(search)
+        if search.text is None or search.is_empty or search.ranking is None:
+            return hits
+        networks = await self._built()
+        scopes = networks if search.scopes is None else dict.fromkeys(search.scopes)
+        best = {hit.record.id: hit for hit in hits}
+        ways = [
+            self._by_way(networks[scope], bridge, search, known=frozenset(best))
+            for scope in scopes
+            if scope in networks
+            for bridge in self._bridges(networks[scope], search.text, hits)
+        ]
+        for found in await asyncio.gather(*ways):
+            for hit in found:
+                known = best.get(hit.record.id)
+                if known is None or known.score < hit.score:
+                    best[hit.record.id] = hit
+        return ranked(best.values(), search.k)
+
+    def _bridges(
+        self, network: SemanticNetwork, text: str, hits: Sequence[RecalledRecord]
+    ) -> list[tuple[str, str]]:
+        """What is most awake besides what the query names, and the query put to it."""
+        how = self.association
+        named = network.named_in(text)
+        seeds = dict.fromkeys(named, 1.0)
+        for hit in hits[: how.begin_with]:
+            mentioned = network.entities(hit.record.id)
+            for entity in mentioned:
+                seeds[entity] = seeds.get(entity, 0.0) + hit.score / len(mentioned)
+        awake = network.activation(seeds, steps=how.steps, decay=how.decay).entities
+        leading = [one for one in awake if one not in named and len(network.records_of(one)) > 1]
+        best = sorted(leading, key=lambda one: (-awake[one], one))[: how.bridges]
+        return [(one, _put_to(network, text, named, one)) for one in best]
+
+    async def _by_way(
+        self,
+        network: SemanticNetwork,
+        bridge: tuple[str, str],
+        search: Search,
+        known: Collection[str],
+    ) -> list[RecalledRecord]:
+        """What answers the query put to an entity, mentions it and is not known yet."""
+        entity, text = bridge
+        found = await self.store.search(replace(search, text=text, scopes=(network.scope,)))
+        new = (hit for hit in found if hit.record.id not in known)
+        good = (hit for hit in new if entity in network.mentioned_in(hit.record.id))
+        less = (_lessened(hit, self.association.weight) for hit in good)
+        least = 0.0 if search.min_score is None else search.min_score
+        return [hit for hit in islice(less, self.association.each) if hit.score >= least]
+
+    async def _built(self) -> dict[str, SemanticNetwork]:
+        if self._networks is None:
+            async with self._changing:
+                if self._networks is None:  # nobody else built them meanwhile
+                    self._networks = await self._read()
+        return self._networks
+
+    async def _read(self) -> dict[str, SemanticNetwork]:
+        networks: dict[str, SemanticNetwork] = {}
+        async for some in self.store.scan():
+            for record in some:
+                self._network_in(networks, record.scope).put([record])
+        return networks
+
+    @asynccontextmanager
+    async def _change(self) -> AsyncGenerator[None]:
+        """One write at a time; after one that was broken off, the networks are built anew."""
+        async with self._changing:
+            done = False
+            try:
+                yield
+                done = True
+            finally:
+                if not done:
+                    self._networks = None
+
+    def _put(self, records: Iterable[Record]) -> None:
+        if self._networks is not None:
+            for record in records:
+                self._network_in(self._networks, record.scope).put([record])
+
+    def _drop(self, ids: Sequence[str]) -> None:
+        for network in (self._networks or {}).values():
+            network.drop(ids)
+
+    def _network_in(self, networks: dict[str, SemanticNetwork], scope: str) -> SemanticNetwork:
+        if scope not in networks:
+            networks[scope] = SemanticNetwork(scope, limits=self.limits)
+        return networks[scope]
+
+
+def _put_to(network: SemanticNetwork, text: str, named: Sequence[str], entity: str) -> str:
+    """The text with the entity in the place of the one that led to it."""
+    old = next((one for one in named if network.ties(one, entity)), "")
+    return with_name(text, old, entity)
+
+
+def _lessened(hit: RecalledRecord, weight: float) -> RecalledRecord:
+    why = hit.why
+    if why is not None:
+        parts = {name: round(weight * part, 4) for name, part in why.model_dump().items()}
+        why = ScoreParts(**parts)
+    return RecalledRecord(record=hit.record, score=weight * hit.score, why=why)

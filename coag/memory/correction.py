@@ -1,4 +1,8 @@
-"""Correcting a memory by hand."""
+"""Correcting a memory by hand: changing a record, and finding those that depend on it.
+
+A text never changes: another text is another record in the old one's place, with the person who
+corrects it as its origin.
+"""
 
 from __future__ import annotations
 
@@ -6,21 +10,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from coag.memory import LongTermMemory
-from coag.memory.facts import derived_levels, unbounded
 from coag.schema import Fact, Provenance, Record, Scalar
 from coag.store import RecordStore, check_metadata
 
-# ---- What a record has to do with others, looked up for a person ----
+from .facts import derived_levels, origins
+from .long_term import LongTermMemory
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Family:
-    """A record among those that it has to do with."""
+class RelatedRecords:
+    """A record and those that it is linked to."""
 
     record: Record
     chain: tuple[Record, ...]
-    """What stood in its place before and since, oldest first, with the record itself."""
+    """Those in its place before and since, oldest first, with the record itself."""
     sources: tuple[Record, ...]
     """What it was concluded from, as far as it is there."""
     lost: tuple[str, ...]
@@ -28,13 +31,13 @@ class Family:
     derived: tuple[Record, ...]
     """What was concluded from it, directly."""
     contradicts: tuple[Record, ...]
-    """What says otherwise."""
+    """What contradicts it."""
     origins: tuple[Provenance, ...]
-    """Where its text came from, the first one first."""
+    """Where its text came from, the best trusted one first."""
 
 
-async def family_of(store: RecordStore, record: Record) -> Family:
-    """A record among those that it has to do with; reads the whole store once.
+async def related_to(store: RecordStore, record: Record) -> RelatedRecords:
+    """A record and those that it is linked to; reads the whole store once.
 
     Raises:
         RecordStoreError: If the store cannot be reached.
@@ -45,27 +48,26 @@ async def family_of(store: RecordStore, record: Record) -> Family:
     derived: list[Record] = []
     async for records in store.scan():
         derived += [one for one in records if record.id in one.lineage.derived_from]
-    chain = await LongTermMemory(store, scope=record.scope).history(record.id)
-    return Family(
+    return RelatedRecords(
         record=record,
-        chain=chain,
+        chain=await LongTermMemory(store, scope=record.scope).history(record.id),
         sources=tuple(sources),
         lost=tuple(name for name in lineage.derived_from if name not in there),
         derived=tuple(derived),
         contradicts=tuple(await store.get(list(lineage.contradicts))),
-        origins=(record.provenance, *lineage.also_from),
+        origins=origins(record),
     )
 
 
-async def resting_on(
+async def dependents_of(
     store: RecordStore, name: str, *, scopes: Sequence[str] | None = None
 ) -> tuple[Record, ...]:
-    """All that was concluded from a record and from what was: what goes if it is revoked.
+    """All that was concluded from a record, directly or not: what goes if it is revoked.
 
     Reads the whole store once, and keeps the links of what was concluded from something.
 
     Args:
-        store: Where they rest.
+        store: Where they are.
         name: Id of the record; it is not part of the answer.
         scopes: Whose records; None for everyone's.
 
@@ -78,36 +80,6 @@ async def resting_on(
         sources.update({record.id: record.lineage.derived_from for record in concluded})
     _, *levels = derived_levels([name], sources)
     return tuple(await store.get([one for level in levels for one in level]))
-
-
-# ---- Making hold again what is superseded by something that is gone ----
-
-
-_BATCH = 500
-
-
-async def mend_chains(store: RecordStore) -> tuple[str, ...]:
-    """Makes every record hold again that is superseded by one that is gone; gives their ids.
-
-    The end of such a record's fact goes, too, since what set it is gone.
-
-    Raises:
-        RecordStoreError: If the store cannot be reached or written.
-    """
-    by: dict[str, str] = {}
-    there: set[str] = set()
-    async for records in store.scan(batch=_BATCH):
-        there.update(record.id for record in records)
-        by.update({one.id: one.superseded_by for one in records if one.superseded_by is not None})
-    hidden = [name for name, other in by.items() if other not in there]
-    for start in range(0, len(hidden), _BATCH):
-        found = await store.get(hidden[start : start + _BATCH])
-        current = [record.model_copy(update={"superseded_by": None}) for record in found]
-        await store.update([unbounded(record) for record in current])
-    return tuple(hidden)
-
-
-# ---- Changing a record as a person does who knows better ----
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,7 +96,7 @@ class Correction:
     importance: float | None = None
     """From 0 to 1."""
     value: str | None = None
-    """What the fact says."""
+    """The value of the fact."""
     until: datetime | None = None
     """When the fact ceased to hold."""
     holds: bool = False
@@ -174,15 +146,15 @@ async def corrected(
 ) -> Record:
     """Changes a record; gives it as it is stored, or the one that took its place.
 
-    A text never changes: another one is another record, whose origin is the person alone. It is
-    not concluded from what the old one was, so that revoking that does not take it back. The rest
-    is written over and keeps its origins.
+    A new text is a new record, whose origin is the person alone. It is not derived from the old
+    one's sources, so that revoking those does not take it back. The rest is overwritten and keeps
+    its origins.
 
     Args:
-        memory: Where the record rests; it writes the record's scope.
+        memory: Where the record is; it writes the record's scope.
         record: The record as it is stored.
         correction: What is to be changed.
-        by: Whose word it is, e.g. `said_by_person("eve")`.
+        by: Who corrects it, e.g. `said_by_person("eve")`.
 
     Raises:
         ValueError: If something cannot be kept.
@@ -191,7 +163,7 @@ async def corrected(
     wanted = amended(record, correction)
     if correction.text is None or correction.text == record.text:
         return (await memory.store.update([wanted]))[0]
-    told = await memory.remember(
+    result = await memory.remember(
         record.kind,
         correction.text,
         provenance=by,
@@ -203,16 +175,16 @@ async def corrected(
         scope=record.scope,
     )
     importance = {"importance": wanted.dynamics.importance}
-    as_wanted = told.record.model_copy(
+    as_wanted = result.record.model_copy(
         update={
             "type": wanted.type,
             "metadata": wanted.metadata,
-            "dynamics": told.record.dynamics.model_copy(update=importance),
+            "dynamics": result.record.dynamics.model_copy(update=importance),
         }
     )
-    if as_wanted != told.record:
+    if as_wanted != result.record:
         return (await memory.store.update([as_wanted]))[0]
-    return told.record
+    return result.record
 
 
 def _fact(fact: Fact | None, correction: Correction) -> Fact | None:
