@@ -455,9 +455,8 @@ ROWS = st.dictionaries(st.sampled_from("abcdefghij"), st.integers(0, 1))
 
 def copied(source: Rows, target: Rows, batch: int) -> list[int]:
     """Makes one hold what the other holds; how far it was after each step."""
-    given: Any = (source, target)
-    work = _Reembedding(Path("here"), "coag")
-    return list(work._copied(*given, HashEmbedder(4), batch))  # pyright: ignore[reportPrivateUsage]
+    work: Any = _Reembedding(Path("here"), "coag")
+    return list(work._copied(source, target, HashEmbedder(4), batch))
 
 
 @given(there=ROWS, held=ROWS, batch=st.integers(1, 4))

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coag.memory.network import spread
+from coag.memory.network import SemanticNetwork, spread
 
 Pairs = frozenset[tuple[str, str]]
 _PAIRS = st.frozensets(
@@ -16,21 +16,22 @@ _PAIRS = st.frozensets(
 _SEEDS = st.dictionaries(st.sampled_from("ABCDEF"), st.floats(0.1, 5.0), min_size=1)
 
 
-class _Tied:
+class _Tied(SemanticNetwork):
     """A network of pairs of entity and record, kept in the order of the pairs."""
 
     def __init__(self, pairs: Collection[tuple[str, str]]) -> None:
-        self._records: dict[str, list[str]] = {}
-        self._entities: dict[str, list[str]] = {}
+        super().__init__("anyone")
+        self._of_entity: dict[str, list[str]] = {}
+        self._of_record: dict[str, list[str]] = {}
         for entity, record in pairs:
-            self._records.setdefault(entity, []).append(record)
-            self._entities.setdefault(record, []).append(entity)
+            self._of_entity.setdefault(entity, []).append(record)
+            self._of_record.setdefault(record, []).append(entity)
 
     def records_of(self, entity: str) -> Collection[str]:
-        return self._records.get(entity, [])
+        return self._of_entity.get(entity, [])
 
     def mentioned_in(self, record_id: str) -> Collection[str]:
-        return self._entities[record_id]
+        return self._of_record[record_id]
 
 
 def _rounded(awake: Mapping[str, float]) -> dict[str, float]:
