@@ -5,16 +5,8 @@ on the records, `replay` runs the agent again on what they hold, `fork` goes on 
 phases otherwise, `why` tells what a decision rested on, and `diagnose` what a failure came from.
 """
 
-from .diagnosing import (
-    Cause,
-    Circumstances,
-    Claim,
-    Diagnosis,
-    Domain,
-    Evidence,
-    diagnose,
-    diagnoses,
-)
+from .causes import Cause, Circumstances, Claim, Diagnosis, Domain, Evidence
+from .diagnose import diagnose, diagnoses
 from .explaining import Considered, Explanation, ProcedureUsed, why
 from .findings import Examination, Remark, Rule, Violation, folded
 from .forking import (

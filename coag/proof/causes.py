@@ -16,7 +16,7 @@ class Cause(StrEnum):
     """The part of the architecture that a failure comes from."""
 
     MISPERCEPTION = "misperception"
-    """A sensor or a tool's return told what was not so."""
+    """A sensor or a tool's return said what was not so."""
     MISSED_RETRIEVAL = "missed retrieval"
     """Memory holds a record that fits, and it was not recalled."""
     WRONG_FACT = "wrong recalled fact"
@@ -59,7 +59,7 @@ class Diagnosis:
     failure: str
     """What went wrong, as a sentence."""
     cause: Cause | None
-    """The one part of the architecture that it comes from; None where the trace cannot tell."""
+    """The one part of the architecture that it comes from; None if the trace does not show it."""
     reason: str
     """Why this is the cause, as a sentence."""
     evidence: tuple[Evidence, ...]
@@ -118,7 +118,7 @@ def ended(text: str) -> str:
     return text if text.rstrip(_CLOSING).endswith(_ENDS) else f"{text}."
 
 
-# ---- What a domain may tell a diagnosis about its states and its language ----
+# ---- What a domain says about its states and its language ----
 
 
 Facts = Mapping[str, Any]
@@ -154,11 +154,11 @@ class Circumstances:
 
 
 class Domain:
-    """What is known of a domain; as it stands, nothing but what JSON shows.
+    """What is known of a domain; by default, nothing but what JSON shows.
 
     Subclass it where a domain knows more, and give it to `diagnose`. Every method has a default
     that serves any domain: facts are the scalars of the state, texts say nothing that could be
-    compared, and how far the goal is cannot be told.
+    compared, and the distance to the goal is unknown.
     """
 
     complete: bool = False
@@ -166,7 +166,7 @@ class Domain:
     it is False, only what a projection predicts is compared with what is perceived."""
 
     def facts(self, state: Mapping[str, Any]) -> Facts:
-        """What a state says was perceived now; what is only remembered in it is left out."""
+        """What a state says was perceived now; what is only remembered in it is not included."""
         return dict(flat(dict(state)))
 
     def expected(self, before: Mapping[str, Any], projection: Mapping[str, Any]) -> Facts:
@@ -214,7 +214,7 @@ class Domain:
     def remaining(self, now: Circumstances) -> float | None:
         """The least number of actions to the goal, the recalled claims taken for true.
 
-        Infinite where there is no way; None where the domain cannot tell.
+        Infinite where there is no way; None where the domain does not know it.
         """
         return None
 

@@ -1,0 +1,388 @@
+"""The cycles of a run as a diagnosis looks at them, and what is known when each is judged."""
+
+from __future__ import annotations
+
+from collections import OrderedDict, deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, cast
+
+from pydantic import ValidationError
+
+from coag.schema import (
+    Candidate,
+    Entry,
+    Evaluation,
+    Executed,
+    Intent,
+    ModelCall,
+    Percept,
+    PerceptKind,
+    Phase,
+    Record,
+    RetrievalOutcome,
+    Settlement,
+    Snapshot,
+    TraceRecord,
+    Written,
+    merge_patch,
+)
+from coag.tracing import CycleSummary, summarize_cycle
+
+from .causes import Cause, Circumstances, Claim, Diagnosis, Domain, Evidence, Facts, short
+
+AHEAD = 8
+"""Cycles that are looked ahead before a change is judged."""
+_OBSERVATIONS = 64
+"""Observations of one fact that are remembered."""
+_FACTS = 5_000
+_RECORDS = 2_000
+_REASON = 240
+"""Characters of a reason that are quoted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Return:
+    """What came back of an action, and the state that it led to."""
+
+    seq: int
+    percept: Percept
+    before: Mapping[str, Any]
+    """The perceptual state as it was."""
+    after: Mapping[str, Any]
+    """The perceptual state as it became."""
+
+    @property
+    def data(self) -> Mapping[str, Any]:
+        """What the tool returned, where it is an object."""
+        data: Any = self.percept.data
+        return cast("Mapping[str, Any]", data) if isinstance(data, dict) else {}
+
+    @property
+    def why_failed(self) -> str:
+        """The reason that a failed call gave, in short."""
+        return short(str(self.data.get("reason") or self.percept.content), _REASON)
+
+
+class ObservedCycle:
+    """One cycle, of a plain run one turn: what was known, what each phase gave, what came back.
+
+    Args:
+        cycle: Its number.
+        state: The perceptual state that it deliberated on.
+        goal: The goal at its beginning.
+    """
+
+    def __init__(self, cycle: int, state: Mapping[str, Any], goal: str) -> None:
+        self.cycle = cycle
+        self.state = state
+        self.goal = goal
+        self.entries: list[Entry] = []
+        """Its records but snapshots and percepts."""
+        self.returns: list[Return] = []
+        self._recalled = self._decided = False
+
+    def add(self, seq: int, record: TraceRecord) -> None:
+        """Adds the next record."""
+        self.entries.append(Entry.model_construct(seq=seq, body=record))
+        self._recalled = self._recalled or isinstance(record, RetrievalOutcome)
+        self._decided = self._decided or record.record in ("outcome", "intent")
+
+    def ends_before(self, record: TraceRecord) -> bool:
+        """Whether a record is the first of the next cycle."""
+        if isinstance(record, RetrievalOutcome):
+            return self._decided
+        if isinstance(record, ModelCall | Intent):
+            return record.cycle != self.cycle and not self._recalled
+        return False
+
+    @cached_property
+    def summary(self) -> CycleSummary:
+        """The summary of its records; asked for once it is complete."""
+        return summarize_cycle((one.body for one in self.entries), cycle=self.cycle)
+
+    @property
+    def executed(self) -> tuple[Executed, ...]:
+        """What was run."""
+        return self.summary.execution.executed if self.summary.execution else ()
+
+    @property
+    def recalled(self) -> tuple[Record, ...]:
+        """The records that were recalled."""
+        retrieval = self.summary.retrieval
+        return tuple(hit.record for hit in retrieval.records) if retrieval else ()
+
+    @property
+    def evaluations(self) -> tuple[Evaluation, ...]:
+        """What Evaluation found out about the candidates."""
+        return self.summary.evaluation.evaluations if self.summary.evaluation else ()
+
+    def candidate(self, name: str | None) -> Candidate | None:
+        """The proposed candidate of this id."""
+        proposed = (one.candidate for one in self.summary.candidates)
+        return next((one for one in proposed if one.id == name), None)
+
+    def evaluated(self, name: str | None) -> Evaluation | None:
+        """What Evaluation found out about the candidate of this id."""
+        return next((one for one in self.evaluations if one.candidate_id == name), None)
+
+    def calls(self, phase: Phase | None) -> list[ModelCall]:
+        """The model calls of a phase, of a plain run those of none."""
+        return [call for call in self.summary.calls if call.phase is phase]
+
+    def unanswered(self, phase: Phase) -> bool:
+        """Whether a phase had to do without the model's answer: its last call failed."""
+        calls = self.calls(phase)
+        return bool(calls) and calls[-1].error is not None
+
+    @cached_property
+    def first(self) -> int:
+        """Number of its earliest record that shows it at work."""
+        kinds = ("outcome", "model_call", "intent", "turn_end")
+        return min((one.seq for one in self.entries if one.body.record in kinds), default=0)
+
+    # ---- evidence ----
+
+    def at(self, phase: Phase, text: str) -> Evidence:
+        """A phase's outcome as evidence; the earliest record of the cycle where it has none."""
+        return self.shown_by(self.summary.outcomes.get(phase), text, phase)
+
+    def shown_by(
+        self, record: TraceRecord | None, text: str, phase: Phase | None = None
+    ) -> Evidence:
+        """One of its records as evidence."""
+        seqs = (one.seq for one in self.entries if one.body is record)
+        return Evidence(seq=next(seqs, self.first), cycle=self.cycle, phase=phase, text=text)
+
+    def returned(self, one: Return, text: str) -> Evidence:
+        """A return as evidence."""
+        return Evidence(seq=one.seq, cycle=self.cycle, phase=Phase.EXECUTION, text=text)
+
+    def failure(
+        self, failure: str, cause: Cause | None, reason: str, *evidence: Evidence, fact: str = ""
+    ) -> Diagnosis:
+        """A diagnosis of this cycle."""
+        return Diagnosis(
+            cycle=self.cycle,
+            failure=failure,
+            cause=cause,
+            reason=reason,
+            evidence=evidence,
+            fact=fact,
+        )
+
+
+def observed_cycles(entries: Iterable[Entry | TraceRecord]) -> Iterator[ObservedCycle]:
+    """The cycles of a trace, in order; one is held at a time.
+
+    What is perceived belongs to the cycle before, since that is judged by it. A cycle begins with
+    its Retrieval; of a plain run, a turn with its first model call or intent.
+    """
+    state, goal, known = dict[str, Any](), "", False
+    cycle: ObservedCycle | None = None
+    for index, entry in enumerate(entries):
+        seq, record = (entry.seq, entry.body) if isinstance(entry, Entry) else (index, entry)
+        if isinstance(record, Snapshot):
+            if record.reason != "cycle" or not known:
+                memory = record.working_memory
+                state, goal = dict(memory.get("perceptual_state") or {}), memory.get("goal")
+                goal, known = str(goal or ""), True
+        elif isinstance(record, Percept):
+            before = state
+            state = merge_patch(state, record.state_patch) if record.state_patch else state
+            goal = record.content if record.sets_goal else goal
+            if cycle is not None and record.kind is not PerceptKind.MESSAGE:
+                cycle.returns.append(Return(seq, record, before, state))
+        else:
+            if cycle is not None and cycle.ends_before(record):
+                yield cycle
+                cycle = None
+            if cycle is None and isinstance(record, RetrievalOutcome | ModelCall | Intent):
+                cycle = ObservedCycle(record.cycle, state, goal)
+            if cycle is not None:
+                cycle.add(seq, record)
+    if cycle is not None:
+        yield cycle
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """One observation of a fact."""
+
+    cycle: int
+    seq: int
+    value: Any
+    own: bool
+    """True if the agent's own action was expected to bring the fact about."""
+    failed: bool = False
+    """True if it came with an action that failed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownRecord:
+    """A record of long-term memory, and where the trace first shows it."""
+
+    seq: int
+    cycle: int
+    record: Record
+
+
+@dataclass(slots=True)
+class RunHistory:
+    """The run so far and a few cycles ahead, as far as rules need it."""
+
+    domain: Domain
+    ahead: deque[ObservedCycle] = field(default_factory=deque[ObservedCycle])
+    """The cycles that follow the one that is judged."""
+    records: OrderedDict[str, KnownRecord] = field(default_factory=OrderedDict[str, KnownRecord])
+    """Records that exist, by id."""
+    failed_calls: dict[str, str] = field(default_factory=dict[str, str])
+    """For plain runs: why calls failed, by the call."""
+    achieved: set[str] = field(default_factory=set[str])
+    """Facts that own actions changed."""
+    misperceived: dict[str, int] = field(default_factory=dict[str, int])
+    """The last cycle in which a wrong value of a fact was perceived, by the fact."""
+    _observed: OrderedDict[str, deque[Observation]] = field(
+        default_factory=OrderedDict[str, deque[Observation]]
+    )
+    _latest: dict[str, Any] = field(default_factory=dict[str, Any])
+    _goal: str = ""
+    _before: ObservedCycle | None = None
+    """The cycle before; None where it ended its turn."""
+
+    def know(self, records: Iterable[Record]) -> None:
+        """Adds records that are known to exist, besides those of the trace."""
+        for record in records:
+            self._add(0, 0, record)
+
+    def begin(self, cycle: ObservedCycle) -> None:
+        """Adds what a cycle starts from, before it is judged."""
+        facts = self.domain.goal_facts(cycle.goal)
+        if cycle.goal != self._goal:
+            self._goal = cycle.goal
+            self._observe(facts, cycle)
+        if not self._observed or len(self._observed) == len(facts):
+            self._observe(self.domain.facts(cycle.state), cycle)
+
+    def _observe(self, facts: Facts, cycle: ObservedCycle) -> None:
+        for name, value in facts.items():
+            self._note(name, Observation(cycle.cycle, cycle.first, value, own=False))
+
+    def end(self, cycle: ObservedCycle) -> None:
+        """Adds what a judged cycle brought."""
+        self._before = cycle if cycle.summary.turn_end is None else None
+        for returned in cycle.returns:
+            expected = self.expected(cycle, returned)
+            before: Facts = self.domain.facts(returned.before) if expected else {}
+            for name, value in self.domain.facts(returned.after).items():
+                own = _own(name, value, expected, returned)
+                self._note(name, Observation(cycle.cycle, returned.seq, value, own=own))
+                if own and before.get(name) != value:
+                    self.achieved.add(name)
+        retrieval = cycle.at(Phase.RETRIEVAL, "")
+        for record in cycle.recalled:
+            self._add(retrieval.seq, cycle.cycle, record)
+        for entry in cycle.entries:
+            if isinstance(entry.body, Written) and entry.body.what == "record":
+                with suppress(ValidationError):  # a trace may hold anything; `verify` reports it
+                    record = Record.model_validate(entry.body.content)
+                    self._add(entry.seq, cycle.cycle, record)
+
+    def expected(self, cycle: ObservedCycle, returned: Return) -> Facts:
+        """What the action behind a return was predicted to bring about."""
+        cause = returned.percept.caused_by
+        done = next((one for one in cycle.executed if one.intent_id == cause), None)
+        judged = cycle.evaluated(done.candidate_id) if done else None
+        if judged is None or judged.projection is None:
+            return {}
+        return self.domain.expected(returned.before, judged.projection)
+
+    def misled_by(self, fact: str) -> int | None:
+        """The cycle of the last observation of a fact, if that was wrong; None otherwise."""
+        observed, wrong = self._observed.get(fact), self.misperceived.get(fact)
+        return wrong if observed and observed[-1].cycle == wrong else None
+
+    def history(self, fact: str) -> Sequence[Observation]:
+        """What was observed of a fact so far, the oldest first."""
+        return tuple(self._observed.get(fact, ()))
+
+    def later(self, fact: str, cycle: ObservedCycle, after: int) -> list[Observation]:
+        """What is observed of a fact in the cycles ahead, from a record on."""
+        found: list[Observation] = []
+        for following in (cycle, *self.ahead):
+            for returned in following.returns:
+                facts: Facts = {}
+                if returned.seq > after:
+                    facts = self.domain.facts(returned.after)
+                if fact not in facts:
+                    continue
+                own = _own(fact, facts[fact], self.expected(following, returned), returned)
+                failed = returned.percept.is_error
+                at = following.cycle, returned.seq
+                found.append(Observation(*at, facts[fact], own=own, failed=failed))
+        return found
+
+    def settled(self, cycle: ObservedCycle, intent: str | None) -> Settlement | None:
+        """What became of an action of unknown outcome, where the next cycles show it."""
+        for following in (cycle, *self.ahead):
+            for percept in (returned.percept for returned in following.returns):
+                if percept.settlement is not None and intent == percept.caused_by:
+                    return percept.settlement
+        return None
+
+    def recurs(self, cycle: ObservedCycle) -> bool:
+        """Whether a cycle repeats the one before it, in its turn, a rejection included."""
+        if self._before is None or not cycle.executed:
+            return False
+        (rejected, done), (now_rejected, now_done) = _essence(self._before), _essence(cycle)
+        return done == now_done and bool(rejected & now_rejected)
+
+    def circumstances(
+        self,
+        cycle: ObservedCycle,
+        state: Mapping[str, Any],
+        claims: Sequence[Claim] | None = None,
+    ) -> Circumstances:
+        """What was known in a cycle; the claims of what was recalled, if no others are given."""
+        retrieval = cycle.summary.retrieval
+        return Circumstances(
+            state=state,
+            goal=cycle.goal,
+            constraints=retrieval.constraints if retrieval else (),
+            recalled=tuple(self.recalled_claims(cycle) if claims is None else claims),
+            observed=self._latest,
+        )
+
+    def recalled_claims(self, cycle: ObservedCycle) -> list[Claim]:
+        """What the records say that were recalled in a cycle."""
+        return [claim for record in cycle.recalled for claim in self.domain.record_claims(record)]
+
+    def _add(self, seq: int, cycle: int, record: Record) -> None:
+        known = KnownRecord(seq=seq, cycle=cycle, record=record)
+        self.records.setdefault(record.id, known)
+        while len(self.records) > _RECORDS:
+            self.records.popitem(last=False)
+
+    def _note(self, name: str, observation: Observation) -> None:
+        self._observed.setdefault(name, deque(maxlen=_OBSERVATIONS)).append(observation)
+        self._latest[name] = observation.value
+        while len(self._observed) > _FACTS:
+            gone, _ = self._observed.popitem(last=False)
+            self._latest.pop(gone, None)
+
+
+def _essence(cycle: ObservedCycle) -> tuple[set[tuple[str, ...]], list[tuple[str, ...]]]:
+    """What a cycle rejected and what it did, in a form that can be compared with another's."""
+    rejected = {
+        (one.candidate.action, one.candidate.raw_arguments, one.rejected_by.constraint)
+        for one in cycle.summary.rejected
+        if one.rejected_by is not None
+    }
+    return rejected, [(one.action, str(one.arguments), one.result) for one in cycle.executed]
+
+
+def _own(fact: str, value: Any, expected: Facts, returned: Return) -> bool:
+    """Whether the agent's own action was to bring the fact about, and did not fail."""
+    return not returned.percept.is_error and fact in expected and expected[fact] == value

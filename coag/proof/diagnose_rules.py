@@ -1,0 +1,795 @@
+"""The rules of a diagnosis: each looks for one sort of failure in a cycle, and says its cause."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from math import inf, isinf
+from typing import Any, cast
+
+from coag.schema import (
+    DecidedBy,
+    Evaluation,
+    ExecutionStatus,
+    Failure,
+    GoalStatus,
+    PerceptKind,
+    Phase,
+    Settlement,
+    record_id,
+)
+from coag.tracing import REDACTED
+
+from .causes import Cause, Claim, Diagnosis, Evidence, Facts, ended, quoted, short, shown
+from .diagnose_history import KnownRecord, Observation, ObservedCycle, Return, RunHistory
+
+DiagnosisRule = Callable[[ObservedCycle, RunHistory], Diagnosis | None]
+"""From a cycle and the run around it to a failure and its cause, or None."""
+
+_DETOUR = 2
+"""Actions by which a way must be longer than another one before it counts as worse: one step
+away instead of one nearer."""
+_TOLERANCE = 0.01
+"""Scores that differ by less are the same."""
+_CALL = 240
+"""Characters of a candidate that are quoted."""
+_FORM_CHECKS = ("action_exists", "arguments")
+"""Checks of Evaluation that reject a candidate whose form is wrong."""
+
+
+# ---- Whether a decision brought the goal nearer, where the domain knows ----
+
+
+def _remaining(
+    cycle: ObservedCycle, run: RunHistory, claims: Sequence[Claim], state: Any = None
+) -> float | None:
+    """Actions to the goal from the cycle's state, or from another one, some claims believed."""
+    at = cycle.state if state is None else state
+    return run.domain.remaining(run.circumstances(cycle, at, claims))
+
+
+def _projection(cycle: ObservedCycle) -> dict[str, Any] | None:
+    """What the selected candidate was predicted to lead to."""
+    selection = cycle.summary.selection
+    judged = cycle.evaluated(selection.candidate_id) if selection else None
+    return judged.projection if judged else None
+
+
+def _has_way(left: float | None) -> bool:
+    return left is not None and 0 < left < inf
+
+
+def _answered(cycle: ObservedCycle) -> bool:
+    """Whether the cycle ended its turn with an answer."""
+    return cycle.summary.execution is not None and cycle.summary.execution.response is not None
+
+
+def _too_early(cycle: ObservedCycle, run: RunHistory, claims: Sequence[Claim]) -> bool:
+    """Whether it answered although there was a way to the goal."""
+    return _answered(cycle) and _has_way(_remaining(cycle, run, claims))
+
+
+def _no_nearer(cycle: ObservedCycle, run: RunHistory, claims: Sequence[Claim]) -> bool:
+    """Whether the action is predicted to bring the goal no nearer."""
+    projection = _projection(cycle)
+    if projection is None or projection == cycle.state:
+        return False
+    before = _remaining(cycle, run, claims)
+    if before is None or isinf(before):
+        return False
+    if before == 0:
+        return True
+    after = _remaining(cycle, run, claims, projection)
+    return after is not None and after >= before
+
+
+def _wasted(cycle: ObservedCycle, run: RunHistory, claims: Sequence[Claim]) -> bool:
+    """Whether what it did brought the goal no nearer, these claims taken for true."""
+    rule = _too_early if _answered(cycle) else _no_nearer
+    return rule(cycle, run, claims)
+
+
+def _sensible_unruled(cycle: ObservedCycle, run: RunHistory, claims: Sequence[Claim]) -> bool:
+    """Whether what it did brings the goal nearer for one who knows of no constraint."""
+    projection = _projection(cycle)
+    if projection is None:
+        return False
+    now = replace(run.circumstances(cycle, cycle.state, claims), constraints=())
+    before = run.domain.remaining(now)
+    after = run.domain.remaining(replace(now, state=projection))
+    return before is not None and after is not None and after < before
+
+
+def _misled(
+    cycle: ObservedCycle,
+    run: RunHistory,
+    claims: Sequence[Claim],
+    wrong: Sequence[Claim],
+    *,
+    gave_up: bool,
+) -> bool:
+    """Whether what it did makes sense only for one who believes the wrong claims.
+
+    Args:
+        cycle: The cycle.
+        run: The run.
+        claims: Everything that was recalled.
+        wrong: Those of them that are suspected.
+        gave_up: Only count that it gave up, not that it took another way.
+    """
+    true = [claim for claim in claims if claim not in wrong]
+    if _answered(cycle):
+        believed = _remaining(cycle, run, claims)
+        no_way = believed is not None and (isinf(believed) or believed == 0)
+        return no_way and _too_early(cycle, run, true)
+    return not gave_up and _no_nearer(cycle, run, true) and not _no_nearer(cycle, run, claims)
+
+
+# ---- Recall: a record that fits did not come, or what came is not so ----
+
+
+def changed_record(cycle: ObservedCycle, run: RunHistory) -> Diagnosis | None:
+    """A recalled record has another content than the one that was written under its id."""
+    for record in cycle.recalled:
+        known = run.records.get(record.id)
+        own = record_id(record.kind, record.scope, record.text) == record.id
+        foreign = not record.provenance.run or REDACTED in record.text
+        if foreign or (own if known is None else known.record.text == record.text):
+            continue
+        name = record.id[:8]
+        came = cycle.at(Phase.RETRIEVAL, ended(f"Record {name} came as {quoted(record.text)}"))
+        return cycle.failure(
+            f"Recall brought record {name} with a content that is not its own.",
+            Cause.WRONG_FACT,
+            "A record's id stands for its text, and this text is another one.",
+            *([] if known is None else [_existing(known)]),
+            came,
+        )
+    return None
+
+
+def missed_record(cycle: ObservedCycle, run: RunHistory) -> Diagnosis | None:
+    """A record exists that would have prevented what happened, and it was not recalled."""
+    retrieval = cycle.summary.retrieval
+    if retrieval is None:
+        return None
+    came = {record.id for record in cycle.recalled}
+    for name, known in run.records.items():
+        if name in came or known.record.superseded_by is not None:
+            continue
+        for claim in run.domain.record_claims(known.record):
+            failure = _for_want_of(claim, cycle, run)
+            if not failure:
+                continue
+            notes = (note.text for note in cycle.summary.notes if note.about == "memory")
+            problem = next(notes, "")
+            return cycle.failure(
+                failure,
+                Cause.MISSED_RETRIEVAL,
+                f"Record {name[:8]} says so, and it was not recalled. {problem}".rstrip(),
+                _existing(known),
+                cycle.at(
+                    Phase.RETRIEVAL,
+                    f"{len(retrieval.records)} records came, not this one; the query was "
+                    f"{quoted(retrieval.query, 80)}.",
+                ),
+            )
+    return None
+
+
+def untrue_record(cycle: ObservedCycle, run: RunHistory) -> Diagnosis | None:
+    """A recalled record says what is not so, and the agent followed it."""
+    said = [
+        (record, claim) for record in cycle.recalled for claim in run.domain.record_claims(record)
+    ]
+    now = run.circumstances(cycle, cycle.state)
+    refuted = [
+        (record, claim)
+        for record, claim in said
+        if run.domain.holds(claim, now, remembered=True) is False
+    ]
+    claims = [claim for _, claim in said]
+    for suspects, why in (
+        (refuted, "What was perceived, asked for or ruled contradicts it."),
+        (said, "Without it there is a way to the goal, and no percept confirms it."),
+    ):
+        wrong = [claim for _, claim in suspects]
+        true = [claim for claim in claims if claim not in wrong]
+        vetoed = (
+            suspects is refuted
+            and any(_vetoed(claim, cycle, run) for claim in wrong)
+            and bool(_harm_of_rejection(cycle, run, true))
+        )
+        if vetoed or (wrong and _misled(cycle, run, claims, wrong, gave_up=suspects is said)):
+            record = suspects[0][0]
+            return cycle.failure(
+                _what_it_did(cycle),
+                Cause.WRONG_FACT,
+                f"It followed record {record.id[:8]}. {why}",
+                cycle.at(Phase.RETRIEVAL, ended(f"Recalled: {quoted(record.text)}")),
+                cycle.at(Phase.EXECUTION, _what_it_did(cycle)),
+            )
+    return None
+
+
+def _for_want_of(claim: Claim, cycle: ObservedCycle, run: RunHistory) -> str:
+    """What went wrong because nobody remembered a claim; empty if nothing did."""
+    now = run.circumstances(cycle, cycle.state, ())
+    if run.domain.holds(claim, now, remembered=True) is False:
+        return ""
+    recalled = run.recalled_claims(cycle)
+    vetoed = _vetoed(claim, cycle, run)
+    if vetoed and _harm_of_rejection(cycle, run, [*recalled, claim]):
+        return ended(f"A candidate was rejected: {short(vetoed, _CALL)}")
+    for returned in cycle.returns:
+        after = run.domain.facts(returned.after)
+        if returned.percept.is_error and after.get(claim.fact) == claim.value:
+            return f"{returned.percept.source} failed."
+    if _wasted(cycle, run, [*recalled, claim]) and _sensible_unruled(cycle, run, recalled):
+        return f"{_what_it_did(cycle)} That leads away from the goal."
+    return ""
+
+
+def _vetoed(claim: Claim, cycle: ObservedCycle, run: RunHistory) -> str:
+    """Why a candidate was rejected, if for what a claim says; else empty."""
+    for died in (judged.died_of for judged in cycle.evaluations):
+        said = run.domain.claims(died.reason) if died else ()
+        if died and any((one.fact, one.value) == (claim.fact, claim.value) for one in said):
+            return died.reason
+    return ""
+
+
+def _existing(known: KnownRecord) -> Evidence:
+    text = ended(f"Record {known.record.id[:8]} says {quoted(known.record.text)}")
+    return Evidence(seq=known.seq, cycle=known.cycle, phase=Phase.RETRIEVAL, text=text)
+
+
+def _what_it_did(cycle: ObservedCycle) -> str:
+    execution, done = cycle.summary.execution, cycle.executed
+    if execution is not None and execution.response is not None:
+        return f"It answered {quoted(execution.response, 80)} and ended the turn."
+    if not done:
+        return "It did nothing."
+    return ended(f"It did {done[0].action} {done[0].arguments or ''}".rstrip())
+
+
+# ---- The model: no answer, a false situation, bad candidates, bad scores, a bad choice ----
+
+
+def unusable_answer(phase: Phase | None) -> DiagnosisRule:
+    """The model gave a phase nothing that could be used, or could not be asked."""
+
+    def rule(cycle: ObservedCycle, run: RunHistory) -> Diagnosis | None:
+        calls = cycle.calls(phase)
+        if not calls or calls[-1].error is None:
+            return None
+        named = str(phase) if phase else "The turn"
+        return cycle.failure(
+            f"{named.capitalize()} got no answer that could be used.",
+            Cause.UNUSABLE_ANSWER,
+            ended(f"{len(calls)} model call(s) failed, the last one: {calls[-1].error}"),
+            *(
+                cycle.shown_by(
+                    call,
+                    ended(
+                        f"Attempt {call.attempt}: {call.error}; the answer: {quoted(call.raw, 60)}"
+                    ),
+                    phase,
+                )
+                for call in calls
+            ),
+        )
+
+    return rule
+
+
+def false_situation(cycle: ObservedCycle, run: RunHistory) -> Diagnosis | None:
+    """Reasoning says what the state, the goal or the memory contradict."""
+    reasoning = cycle.summary.reasoning
+    if reasoning is None or cycle.unanswered(Phase.REASONING):
+        return None
+    now = run.circumstances(cycle, cycle.state)
+    false = [
+        claim
+        for claim in run.domain.claims(reasoning.situation)
+        if run.domain.holds(claim, now, remembered=False) is False
+    ]
+    left = _remaining(cycle, run, now.recalled)
+    if false:
+        text = f"It says {quoted(false[0].text)}, and what it was shown does not."
+    elif reasoning.goal_status is not GoalStatus.OPEN and _has_way(left):
+        text = f"It calls the goal {reasoning.goal_status}; {left:g} actions would reach it."
+    else:
+        return None
+    situation = ended(f"The situation it gave: {quoted(reasoning.situation)}")
+    return cycle.failure(
+        "The situation was misunderstood.",
+        Cause.FAULTY_REASONING,
+        text,
+        cycle.at(Phase.REASONING, situation),
+    )
+
+
+def invalid_proposal(cycle: ObservedCycle, run: RunHistory) -> Diagnosis | None:
+    """Nothing was proposed, or what cannot or must not be done, and the run suffered from it."""
+    proposal = cycle.summary.proposal
+    if proposal is None or cycle.unanswered(Phase.PROPOSAL):
+        return None
+    if not proposal.candidates and proposal.proposed_by in ("model", "native"):
+        return _invalid(cycle, "Nothing was proposed.", "The answer holds no candidate.")
+    harm = _harm_of_rejection(cycle, run, run.recalled_claims(cycle))
+    for judged in cycle.evaluations if harm else ():
+        died, candidate = judged.died_of, cycle.candidate(judged.candidate_id)
+        if died is None or candidate is None:
+            continue
+        ruled = died.constraint not in _FORM_CHECKS
+        why = "The rule was in force." if ruled else "No such call can be made."
+        call = short(f"{candidate.action} {candidate.raw_arguments}", _CALL)
+        failure = ended(f"{call} was rejected by {died.constraint}: {short(died.reason, _CALL)}")
+        return _invalid(cycle, failure, f"{why} {harm}")
+    return None
+
+
+def _invalid(cycle: ObservedCycle, failure: str, why: str) -> Diagnosis:
+    return cycle.failure(
+        failure,
+        Cause.INVALID_PROPOSAL,
+        why,
+        cycle.at(Phase.PROPOSAL, "Here it was proposed."),
+        cycle.at(Phase.EVALUATION, failure),
+    )
+
+
+def _harm_of_rejection(cycle: ObservedCycle, run: RunHistory, claims: Sequence[Claim]) -> str:
+    """In what a cycle suffered from its rejections, as a sentence; empty if it did not.
+
+    A rejection is no failure where another candidate was carried out well instead.
+
+    Args:
+        cycle: The cycle.
+        run: The run before it.
+        claims: What is taken for true, besides the state.
+    """
+    survived = [judged.survived for judged in cycle.evaluations]
+    if all(survived) or _failed(cycle):
+        return ""
+    if not any(survived):
+        return "Nothing survived."
+    if run.recurs(cycle):
+        return "The cycle before was the same: the run comes no further."
+    idle = _projection(cycle) == cycle.state and _has_way(_remaining(cycle, run, claims))
+    if idle or _wasted(cycle, run, claims):
+        return "What was done in its place brought the goal no nearer."
+    return ""
+
+
+def _failed(cycle: ObservedCycle) -> bool:
+    """Whether what was executed failed; then that is the failure of the cycle."""
+    sound = (ExecutionStatus.DONE, ExecutionStatus.NONE)
+    return any(done.status not in sound for done in cycle.executed) or any(
+        returned.percept.is_error for returned in cycle.returns
+    )
+
+
+def faulty_evaluation(cycle: ObservedCycle, run: RunHistory) -> Diagnosis | None:
+    """The best score went to a candidate that is predicted to be worse than another one."""
+    scored, summary = _scored(cycle), cycle.summary
+    chosen = summary.selection.candidate_id if summary.selection else None
+    if len(scored) < 2 or cycle.unanswered(Phase.EVALUATION):
+        return None
+    top = max(scored, key=lambda one: (one.rank(), one.candidate_id == chosen))
+    ways = {one.candidate_id: _way(one, cycle, run) for one in scored}
+    own = ways[top.candidate_id]
+    best = min((way for way in ways.values() if way is not None), default=None)
+    if own is None or best is None or own < best + _DETOUR or top.candidate_id != chosen:
+        return None
+    if summary.candidates and top.candidate_id == summary.candidates[0].candidate.id:
+        return None  # Proposal, too, put it first: it is the plan that is long, not a score
+    better = next(one for one in scored if ways[one.candidate_id] == best)
+    text = (
+        f"{_named(top, cycle)} got {top.score:g} and leaves {own:g} actions to the goal; "
+        f"{_named(better, cycle)} got {better.score:g} and leaves {best:g}."
+    )
+    return cycle.failure(
+        f"{_named(top, cycle)} was taken for the best.",
+        Cause.FAULTY_EVALUATION,
+        "The scores contradict the predicted effects.",
+        cycle.at(Phase.EVALUATION, text),
+    )
+
+
+def bad_selection(cycle: ObservedCycle, run: RunHistory) -> Diagnosis | None:
+    """The model chose a candidate whose score is not the best."""
+    selection = cycle.summary.selection
+    if selection is None or selection.decided_by is not DecidedBy.MODEL or selection.batch:
+        return None
+    scored = _scored(cycle)
+    chosen = next((one for one in scored if one.candidate_id == selection.candidate_id), None)
+    best = max(scored, key=lambda one: one.score or 0.0, default=None)
+    if chosen is None or best is None:
+        return None
+    if (chosen.score or 0.0) > (best.score or 0.0) - _TOLERANCE:
+        return None
+    text = (
+        f"{_named(chosen, cycle)} with {chosen.score:g} was chosen over {_named(best, cycle)} "
+        f"with {best.score:g}."
+    )
+    return cycle.failure(
+        text,
+        Cause.BAD_SELECTION,
+        "The choice departs from the scores that it was shown.",
+        cycle.at(Phase.EVALUATION, f"The best score, {best.score:g}, is another one's."),
+        cycle.at(Phase.SELECTION, text),
+    )
+
+
+def early_answer(cycle: ObservedCycle, run: RunHistory) -> Diagnosis | None:
+    """It answered although there was a way to the goal, and nothing above explains it."""
+    if not _too_early(cycle, run, run.recalled_claims(cycle)):
+        return None
+    return cycle.failure(
+        "It ended the turn with an answer; there was a way to the goal.",
+        Cause.INVALID_PROPOSAL,
+        "No better action was proposed.",
+        cycle.at(Phase.PROPOSAL, "The candidates hold nothing better."),
+    )
+
+
+def _scored(cycle: ObservedCycle) -> list[Evaluation]:
+    return [one for one in cycle.evaluations if one.survived and one.score is not None]
+
+
+def _way(judged: Evaluation, cycle: ObservedCycle, run: RunHistory) -> float | None:
+    """Actions to the goal after a candidate; an answer leaves the goal where it is."""
+    candidate = cycle.candidate(judged.candidate_id)
+    claims = run.recalled_claims(cycle)
+    if candidate is not None and candidate.action == "respond":
+        left = _remaining(cycle, run, claims)
+        return left if left in (None, 0, inf) else inf
+    projection = judged.projection
+    return None if projection is None else _remaining(cycle, run, claims, projection)
+
+
+def _named(judged: Evaluation, cycle: ObservedCycle) -> str:
+    candidate = cycle.candidate(judged.candidate_id)
+    if candidate is None:
+        return judged.candidate_id
+    return short(f"{candidate.action} {candidate.raw_arguments}", _CALL)
+
+
+# ---- What came back: a failed tool, a lying sensor, or a world that has changed ----
+
+
+def refused_at_last(cycle: ObservedCycle, run: RunHistory) -> Diagnosis | None:
+    """What Evaluation had allowed was forbidden, or not approved, right before it was to run."""
+    for done in cycle.executed:
+        if done.status is ExecutionStatus.REFUSED and not done.internal:
+            text = ended(short(done.result))
+            cause, why = Cause.CHANGED_ENVIRONMENT, "It was allowed in Evaluation: what the rule "
+            why += "looks at changed since."
+            if " approval: " in done.result:
+                cause, why = Cause.INVALID_PROPOSAL, "Whoever approves did not want it."
+            return cycle.failure(text, cause, why, cycle.at(Phase.EXECUTION, text))
+    return None
+
+
+def contradictory_return(cycle: ObservedCycle, run: RunHistory) -> Diagnosis | None:
+    """One and the same return says two things: its structured part and the state it led to."""
+    for returned in cycle.returns:
+        for name, value in returned.data.items():
+            if name in returned.after and returned.after[name] != value:
+                text = (
+                    f"The return of {returned.percept.source} says {name} {shown(value)}, and "
+                    f"the state that came of it {shown(returned.after[name])}."
+                )
+                return _misperceived(cycle, name, text, cycle.returned(returned, text))
+    return None
+
+
+def _misperceived(cycle: ObservedCycle, name: str, reason: str, *evidence: Evidence) -> Diagnosis:
+    failure = f"What was perceived of {name} is not so."
+    return cycle.failure(failure, Cause.MISPERCEPTION, reason, *evidence, fact=name)
+
+
+def broken_tool(cycle: ObservedCycle, run: RunHistory) -> Diagnosis | None:
+    """An action failed without a reason that lies in the world, or did nothing at all."""
+    for returned in cycle.returns:
+        percept = returned.percept
+        if percept.kind is PerceptKind.UNKNOWN_OUTCOME:
+            unknown = _unknown_outcome(cycle, run, returned)
+            if unknown is not None:
+                return unknown
+        elif percept.kind is PerceptKind.SETTLED:
+            continue
+        elif percept.is_error and percept.failure is not Failure.DETERMINISTIC:
+            text = ended(f"{percept.source} failed: {quoted(percept.content)}")
+            return _not_executed(cycle, text, returned)
+        elif not percept.is_error and _did_nothing(cycle, run, returned):
+            text = f"{percept.source} reported success, and nothing changed."
+            return _not_executed(cycle, text, returned)
+    for done in cycle.executed:
+        if done.internal and done.status is ExecutionStatus.FAILED:
+            return cycle.failure(
+                ended(f"{done.action} failed: {quoted(done.result)}"),
+                Cause.INVALID_PROPOSAL,
+                "An action on the agent's own memory was called in a way that it refuses.",
+                cycle.at(Phase.EXECUTION, ended(short(done.result))),
+            )
+    return None
+
+
+def _unknown_outcome(cycle: ObservedCycle, run: RunHistory, returned: Return) -> Diagnosis | None:
+    """An action that gave no answer; nothing if it was found out later that it happened."""
+    percept = returned.percept
+    became = run.settled(cycle, percept.caused_by)
+    if became is Settlement.HAPPENED:
+        return None
+    if became is Settlement.DID_NOT_HAPPEN:
+        text = ended(f"{percept.source} gave no answer: {quoted(percept.content)}")
+        text += " Later it was found that it did not happen."
+        return _not_executed(cycle, text, returned)
+    evidence = cycle.returned(returned, ended(short(percept.content)))
+    return not_known(cycle, percept.source, evidence)
+
+
+def not_known(cycle: ObservedCycle, action: str, evidence: Evidence) -> Diagnosis:
+    """Of an action it is not known whether it had its effect."""
+    return cycle.failure(
+        f"It is not known whether {action} had its effect.",
+        Cause.FAILED_EXECUTION,
+        "It gave no answer, and the cycles after it do not show what became of it.",
+        evidence,
+    )
+
+
+def _not_executed(cycle: ObservedCycle, text: str, returned: Return) -> Diagnosis:
+    reason = "Nothing that was perceived speaks against the action: the tool did not do it."
+    return cycle.failure(text, Cause.FAILED_EXECUTION, reason, cycle.returned(returned, text))
+
+
+def _did_nothing(cycle: ObservedCycle, run: RunHistory, returned: Return) -> bool:
+    expected = run.expected(cycle, returned)
+    before, after = run.domain.facts(returned.before), run.domain.facts(returned.after)
+    changed = any(before.get(name, value) != value for name, value in after.items())
+    happened = any(
+        after.get(name) == value for name, value in expected.items() if before.get(name) != value
+    )
+    return bool(expected) and not changed and not happened
+
+
+def never_answered(cycle: ObservedCycle, run: RunHistory) -> Diagnosis | None:
+    """The run broke off while an action ran, and it was not resumed."""
+    for intent, receipt in cycle.summary.effects:
+        if cycle.summary.execution is None and receipt is None and not run.ahead:
+            text = f"{intent.action} began here, and no record shows what came of it."
+            seen = cycle.shown_by(intent, text, Phase.EXECUTION)
+            return not_known(cycle, intent.action, seen)
+    return None
+
+
+def refused_by_the_world(cycle: ObservedCycle, run: RunHistory) -> Diagnosis | None:
+    """An action failed for a reason in the world that nothing that was known showed."""
+    for returned in cycle.returns:
+        unknown = returned.percept.kind is PerceptKind.UNKNOWN_OUTCOME
+        if not returned.percept.is_error or unknown:
+            continue
+        text = ended(f"{returned.percept.source} failed: {returned.why_failed}")
+        cause, before = Cause.CHANGED_ENVIRONMENT, list[Evidence]()
+        reason = "By what was perceived and remembered it should have worked."
+        if _foreseen(cycle, run, returned):
+            cause = Cause.FAULTY_EVALUATION
+            reason = "Its projection said what would come of it, and it was valued all the same."
+            before = [cycle.at(Phase.EVALUATION, "Here it survived, with its projection.")]
+        elif _no_nearer(cycle, run, run.recalled_claims(cycle)):
+            cause = Cause.INVALID_PROPOSAL
+            reason = "The state showed already that it would bring nothing."
+            before = [cycle.at(Phase.PROPOSAL, "Here it was proposed.")]
+        return cycle.failure(text, cause, reason, *before, cycle.returned(returned, text))
+    return None
+
+
+def _foreseen(cycle: ObservedCycle, run: RunHistory, returned: Return) -> bool:
+    """Whether what came of a failed action is just what its projection had said.
+
+    A projection that was to bring the goal nearer did not say so: somebody else had been there.
+    """
+    claims, projection = run.recalled_claims(cycle), _projection(cycle)
+    left, after_it = (_remaining(cycle, run, claims, state) for state in (None, projection))
+    if left is not None and after_it is not None and after_it < left:
+        return False
+    expected = run.expected(cycle, returned)
+    before, after = run.domain.facts(returned.before), run.domain.facts(returned.after)
+    return any(before.get(name) != value for name, value in expected.items()) and all(
+        after.get(name) == value for name, value in expected.items()
+    )
+
+
+def broken_turn(cycle: ObservedCycle, run: RunHistory) -> Diagnosis | None:
+    """The turn broke off, and no record says why."""
+    end = cycle.summary.turn_end
+    if end is None or end.reason != "error":
+        return None
+    reason = "No record of this cycle shows what it came from."
+    return cycle.failure(
+        "The turn broke off.", None, reason, cycle.shown_by(end, short(end.response))
+    )
+
+
+# ---- Beliefs that a percept refutes ----
+
+
+_DOUBT = "If not that, then the projection is wrong, or the tool."
+"""Added for every prediction that did not come true: the trace does not tell these apart."""
+_ODD_NOW = "Later readings say again what was believed before."
+
+
+def refuted_belief(cycle: ObservedCycle, run: RunHistory) -> Diagnosis | None:
+    """What is perceived now is not what was believed, and no own action explains it."""
+    for returned in cycle.returns:
+        expected = run.expected(cycle, returned)
+        lonely = _lonely(run, cycle, returned) if run.domain.complete else None
+        if lonely is not None:
+            return lonely
+        for name, new, old in _surprises(run, returned, expected):
+            return _refuted(name, new, old, cycle, run, returned, expected)
+    return None
+
+
+def _refuted(
+    name: str,
+    new: Any,
+    old: Observation,
+    cycle: ObservedCycle,
+    run: RunHistory,
+    returned: Return,
+    expected: Facts,
+) -> Diagnosis:
+    """The diagnosis of a fact that is perceived otherwise than it was believed."""
+    cause, reason = _explained(name, new, old, cycle, run, returned, expected)
+    text = f"{name} was {shown(old.value)} and is perceived as {shown(new)}."
+    before = Evidence(
+        seq=old.seq, cycle=old.cycle, phase=None, text=f"{name} was {shown(old.value)}."
+    )
+    why = reason
+    if name in expected:
+        text = f"{name} was expected to be {shown(old.value)} and is perceived as {shown(new)}."
+        was = run.history(name)[-1].value
+        unless = f"; it was {shown(was)}" if was != old.value else ""
+        projected = f"The projection of what was chosen: {name} {shown(old.value)}{unless}."
+        before = cycle.at(Phase.EVALUATION, projected)
+        if cause is not Cause.MISPERCEPTION and not returned.percept.is_error:
+            why = f"{reason} {_DOUBT}"
+    misled = run.misled_by(name) if cause is Cause.CHANGED_ENVIRONMENT else None
+    if misled is not None:
+        why = f"It may follow from cycle {misled}, where {name} was misperceived."
+    failure = text
+    if returned.percept.is_error:
+        failure = ended(f"{returned.percept.source} failed: {returned.why_failed}")
+        why = f"{text} {why}"
+    fact = name if reason == _ODD_NOW else ""
+    evidence = (before, cycle.returned(returned, text))
+    return replace(cycle.failure(failure, cause, why, *evidence, fact=fact), follows=misled)
+
+
+def _lonely(run: RunHistory, cycle: ObservedCycle, returned: Return) -> Diagnosis | None:
+    """A fact's first reading that every later one contradicts, and none of the own actions."""
+    for name, value in run.domain.facts(returned.after).items():
+        later = [] if run.history(name) else run.later(name, cycle, returned.seq)
+        if not later or later[0].failed or any(one.own or one.value == value for one in later):
+            continue
+        first = later[0]
+        text = f"{name} is read as {shown(value)}."
+        other = f"{name} is {shown(first.value)}."
+        return _misperceived(
+            cycle,
+            name,
+            f"{text} Every later reading says {shown(first.value)}.",
+            cycle.returned(returned, text),
+            Evidence(seq=first.seq, cycle=first.cycle, phase=None, text=other),
+        )
+    return None
+
+
+def _surprises(
+    run: RunHistory, returned: Return, expected: Facts
+) -> Sequence[tuple[str, Any, Observation]]:
+    """Facts that are perceived otherwise than they were, and not because of the action."""
+    found: list[tuple[str, Any, Observation]] = []
+    for name, value in run.domain.facts(returned.after).items():
+        history = run.history(name)
+        if not history or not (run.domain.complete or name in expected):
+            continue
+        last = history[-1]
+        believed = expected.get(name, last.value)
+        if value != believed and not _no_forecast(name, value, run, returned, expected):
+            old = Observation(last.cycle, last.seq, believed, own=name in expected)
+            found.append((name, value, old))
+    return found
+
+
+def _no_forecast(name: str, value: Any, run: RunHistory, returned: Return, expected: Facts) -> bool:
+    """Whether a projection cannot have meant a fact so, in a domain that does not say.
+
+    A list that holds more than what was predicted is knowledge that has grown. A fact that stayed
+    as it was, where the action brought about other things that were predicted, was only reset:
+    of the place where one comes to nothing is known before.
+    """
+    if run.domain.complete:
+        return False
+    before, after = run.domain.facts(returned.before), run.domain.facts(returned.after)
+    was, now = before.get(name), expected[name]
+    if all(isinstance(one, list) for one in (was, now, value)):
+        seen, meant, held = _items(value), _items(now), _items(was)
+        return (meant - held) <= seen and not (held - meant) & seen
+    others = (other for other in expected if other != name and before.get(other) != expected[other])
+    return value == was and any(after.get(other) == expected[other] for other in others)
+
+
+def _items(values: object) -> set[str]:
+    return {json.dumps(one, sort_keys=True) for one in cast("list[object]", values)}
+
+
+def _explained(
+    name: str,
+    new: Any,
+    old: Observation,
+    cycle: ObservedCycle,
+    run: RunHistory,
+    returned: Return,
+    expected: Facts,
+) -> tuple[Cause, str]:
+    """Whether a sensor lied, then or now, or the world has changed."""
+    history, later = run.history(name), run.later(name, cycle, returned.seq)
+    before = history[-1].value
+    if returned.data.get(name) == new:
+        return Cause.CHANGED_ENVIRONMENT, "The action's own result says so too."
+    other = next((one for one in later if one.value != new), None)
+    if other is not None and other.value == old.value and not other.own:
+        return Cause.MISPERCEPTION, _ODD_NOW
+    if old.own and name in expected and before == new:
+        return Cause.FAILED_EXECUTION, "The action did not bring about what it was to bring."
+    if _was_odd(new, before, history):
+        return Cause.MISPERCEPTION, "The reading before is the odd one among those around it."
+    unconfirmed = len(history) == 1 and not history[0].own
+    if unconfirmed and later and not returned.percept.is_error:
+        return Cause.MISPERCEPTION, "One reading alone said otherwise, and none says so again."
+    if not run.domain.may_change(name, before, new, name in run.achieved):
+        return Cause.MISPERCEPTION, "That does not change so by itself."
+    return Cause.CHANGED_ENVIRONMENT, "Nothing that the agent did explains it, and it stays so."
+
+
+def _was_odd(new: Any, believed: Any, history: Sequence[Observation]) -> bool:
+    """Whether an earlier observation agrees with the new one, and only few between them do not."""
+    run = 0
+    for seen in reversed(history):
+        if seen.value == believed and not seen.own:
+            run += 1
+            continue
+        return seen.value == new and run <= 3
+    return False
+
+
+RULES: Sequence[DiagnosisRule] = (
+    changed_record,
+    missed_record,
+    untrue_record,
+    unusable_answer(Phase.REASONING),
+    false_situation,
+    unusable_answer(Phase.PROPOSAL),
+    invalid_proposal,
+    unusable_answer(Phase.EVALUATION),
+    faulty_evaluation,
+    unusable_answer(Phase.SELECTION),
+    bad_selection,
+    early_answer,
+    refused_at_last,
+    contradictory_return,
+    broken_tool,
+    never_answered,
+    refuted_belief,
+    refused_by_the_world,
+    broken_turn,
+)
+"""In the order in which the parts of a cycle work: the first that applies is the cause, what
+comes behind it are its consequences."""
