@@ -63,6 +63,7 @@ def differences(
     same: Callable[[object, object], bool] = same_value,
     in_lists: bool = True,
     depth: int = _DEEP,
+    missing: Any = ABSENT,
 ) -> Iterator[JsonDifference]:
     """The places where two JSON values differ, deepest first, in the order of the first one.
 
@@ -72,15 +73,34 @@ def differences(
         same: Whether two values that are not both objects or both lists are equal.
         in_lists: Whether lists are compared item by item; else a list differs as a whole.
         depth: Levels below which values are compared as a whole.
+        missing: What a key that only one object has stands for in the other.
     """
-    yield from _differences(before, after, "", same, in_lists, depth)
+
+    def walk(old: Any, new: Any, path: str, levels: int) -> Iterator[JsonDifference]:
+        if levels and isinstance(old, dict) and isinstance(new, dict):
+            one, other = cast("dict[str, Any]", old), cast("dict[str, Any]", new)
+            for key in (*one, *(key for key in other if key not in one)):
+                place = f"{path}.{key}" if path else str(key)
+                yield from walk(one.get(key, missing), other.get(key, missing), place, levels - 1)
+        elif levels and in_lists and isinstance(old, list) and isinstance(new, list):
+            items: tuple[list[Any], list[Any]] = (cast("list[Any]", old), cast("list[Any]", new))
+            for number, (one, other) in enumerate(zip_longest(*items, fillvalue=ABSENT)):
+                yield from walk(one, other, f"{path}[{number}]", levels - 1)
+        elif not same(old, new):
+            yield JsonDifference(path, old, new)
+
+    yield from walk(before, after, "", depth)
 
 
 def first_difference(
-    before: Any, after: Any, *, same: Callable[[object, object], bool] = same_value
+    before: Any,
+    after: Any,
+    *,
+    same: Callable[[object, object], bool] = same_value,
+    missing: Any = ABSENT,
 ) -> JsonDifference | None:
     """The first of the `differences`; None for equal values."""
-    return next(differences(before, after, same=same), None)
+    return next(differences(before, after, same=same, missing=missing), None)
 
 
 def merge_patch(target: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
@@ -116,28 +136,6 @@ def diff_patch(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str,
         else:
             patch[key] = value
     return patch
-
-
-def _differences(
-    before: Any,
-    after: Any,
-    path: str,
-    same: Callable[[object, object], bool],
-    in_lists: bool,
-    depth: int,
-) -> Iterator[JsonDifference]:
-    if depth and isinstance(before, dict) and isinstance(after, dict):
-        old, new = cast("dict[str, Any]", before), cast("dict[str, Any]", after)
-        for key in (*old, *(key for key in new if key not in old)):
-            place = f"{path}.{key}" if path else str(key)
-            one, other = old.get(key, ABSENT), new.get(key, ABSENT)
-            yield from _differences(one, other, place, same, in_lists, depth - 1)
-    elif depth and in_lists and isinstance(before, list) and isinstance(after, list):
-        pairs = zip_longest(cast("list[Any]", before), cast("list[Any]", after), fillvalue=ABSENT)
-        for number, (one, other) in enumerate(pairs):
-            yield from _differences(one, other, f"{path}[{number}]", same, in_lists, depth - 1)
-    elif not same(before, after):
-        yield JsonDifference(path, before, after)
 
 
 def _same_json(left: Any, right: Any) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict, deque
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
@@ -12,6 +12,7 @@ from typing import Any, cast
 from autogen_core.models import ModelInfo
 from autogen_core.tools import ToolResult, ToolSchema
 
+from coag._util.json_diff import JsonDifference, first_difference
 from coag.errors import ConfigurationError, ReplayDivergenceError
 from coag.schema import ActionsListed, Intent, ModelCall, Note, Receipt, ReceiptStatus, TraceRecord
 from coag.tracing import Redactor, RunFolder, list_runs, read_trace
@@ -31,41 +32,11 @@ from .exchanges import (
 )
 from .recorder import SCHEMAS_NOTE, schemas_of
 
-# ---- Where two JSON values differ first, as a reader wants to be told ----
+# ---- Errors of a replay that asks for something else ----
 
 
 _SHOWN = 160
 """Characters of a value that are shown."""
-_BEFORE = 40
-"""Characters that are shown of what two texts have in common before they differ."""
-_NOTHING = "nothing"
-
-
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """The first place where two values differ."""
-
-    where: str
-    """The way there, as in `messages[1].content`."""
-    recorded: str
-    """What stood there, cut."""
-    now: str
-    """What stands there now, cut."""
-
-
-def first_difference(
-    recorded: Mapping[str, Any], now: Mapping[str, Any], where: str = ""
-) -> Difference:
-    """The first field that differs, in the order of the recorded ones; deepest place first."""
-    for key in (*recorded, *(key for key in now if key not in recorded)):
-        at = f"{where}.{key}" if where else key
-        if key not in recorded:
-            return Difference(at, _NOTHING, _cut(now[key]))
-        if key not in now:
-            return Difference(at, _cut(recorded[key]), _NOTHING)
-        if recorded[key] != now[key]:
-            return _between(recorded[key], now[key], at)
-    return Difference(where, _cut(recorded), _cut(now))
 
 
 def nearest_differs(
@@ -80,14 +51,15 @@ def nearest_differs(
         recorded: That one.
         now: What is asked for.
     """
-    found = first_difference(recorded, now)
+    found = first_difference(recorded, now) or JsonDifference("", recorded, now)
+    was, is_now = found.shown(_SHOWN)
     return ReplayDivergenceError(
         what=what,
         number=number,
         problem=f"the nearest recorded one that is left, {what} {nearest}, differs",
-        where=found.where,
-        recorded=found.recorded,
-        now=found.now,
+        where=found.path,
+        recorded=was,
+        now=is_now,
     )
 
 
@@ -95,44 +67,6 @@ def none_left(what: str, number: int, total: int) -> ReplayDivergenceError:
     """The error where more is asked for than was recorded."""
     problem = f"all {total} recorded {what}s have been answered"
     return ReplayDivergenceError(what=what, number=number, problem=problem)
-
-
-def _between(recorded: Any, now: Any, at: str) -> Difference:
-    if isinstance(recorded, dict) and isinstance(now, dict):
-        return first_difference(cast("dict[str, Any]", recorded), cast("dict[str, Any]", now), at)
-    if isinstance(recorded, list) and isinstance(now, list):
-        return _in_lists(cast("list[Any]", recorded), cast("list[Any]", now), at)
-    if isinstance(recorded, str) and isinstance(now, str):
-        start = max(0, _common(recorded, now) - _BEFORE)
-        return Difference(at, _cut(recorded, start), _cut(now, start))
-    return Difference(at, _cut(recorded), _cut(now))
-
-
-def _in_lists(recorded: Sequence[Any], now: Sequence[Any], at: str) -> Difference:
-    for number, (was, is_now) in enumerate(zip(recorded, now, strict=False)):
-        if was != is_now:
-            return _between(was, is_now, f"{at}[{number}]")
-    common = min(len(recorded), len(now))
-    more, fewer = f"{len(recorded)} of them", f"{len(now)} of them"
-    if len(recorded) > common:
-        return Difference(f"{at}[{common}]", _cut(recorded[common]), f"{_NOTHING} ({fewer})")
-    return Difference(f"{at}[{common}]", f"{_NOTHING} ({more})", _cut(now[common]))
-
-
-def _common(left: str, right: str) -> int:
-    """How many characters two texts have in common at their beginning."""
-    for number, (one, other) in enumerate(zip(left, right, strict=False)):
-        if one != other:
-            return number
-    return min(len(left), len(right))
-
-
-def _cut(value: Any, start: int = 0) -> str:
-    """The value as Python writes it, from a place on; its escapes keep a terminal from harm."""
-    text = value if isinstance(value, str) else repr(value)
-    kept = text[start : start + _SHOWN]
-    kept = repr(kept) if isinstance(value, str) else kept
-    return f"{'…' if start else ''}{kept}{'…' if len(text) > start + _SHOWN else ''}"
 
 
 # ---- A recorded run as the tape that answers in the place of models and tools ----

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum, StrEnum
-from typing import Any, cast
+from typing import Any
 
+from coag._util.json_diff import differences as json_differences
+from coag._util.json_diff import same_value
 from coag.schema import HtmlTable, TraceRecord, Value, html_card
 from coag.tracing import REDACTED, cycle_of
 
@@ -269,28 +271,18 @@ def same_json(left: object, right: object) -> bool:
     return left == right or next(differences(left, right), None) is None
 
 
-def differences(
-    left: object, right: object, path: str = ""
-) -> Iterator[tuple[str, object, object]]:
+def differences(left: object, right: object) -> Iterator[tuple[str, object, object]]:
     """The places at which two JSON values differ, with both values there.
 
-    Redacted texts count as equal to anything.
+    Redacted texts count as equal to anything, and a missing key as null.
     """
-    if isinstance(left, dict) and isinstance(right, dict):
-        one, other = cast("dict[str, object]", left), cast("dict[str, object]", right)
-        for key in one | other:
-            yield from differences(one.get(key), other.get(key), f"{path}.{key}")
-        return
-    if isinstance(left, list) and isinstance(right, list):
-        ours, theirs = cast("list[object]", left), cast("list[object]", right)
-        if len(ours) == len(theirs):
-            for place, pair in enumerate(zip(ours, theirs, strict=True)):
-                yield from differences(*pair, f"{path}[{place}]")
-            return
-    pair = cast("object", left), cast("object", right)
-    equal = left == right and isinstance(left, bool) is isinstance(right, bool)
-    if not equal and not any(isinstance(it, str) and REDACTED in it for it in pair):
-        yield path.lstrip("."), *pair
+    for one in json_differences(left, right, same=_same_or_redacted, missing=None):
+        yield one.path, one.before, one.after
+
+
+def _same_or_redacted(left: object, right: object) -> bool:
+    hidden = any(isinstance(it, str) and REDACTED in it for it in (left, right))
+    return hidden or same_value(left, right)
 
 
 def fields_but(value: Value, left_out: frozenset[str]) -> dict[str, Any]:

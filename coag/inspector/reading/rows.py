@@ -9,10 +9,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
-from typing import Any, cast
+from typing import Any
 
 from pydantic_core import from_json
 
+from coag._util.json_diff import differences
 from coag.inspector.views import (
     CallView,
     Change,
@@ -545,23 +546,8 @@ def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[Change
 
     Of many only the first are told.
     """
-    return tuple(islice(_changes(before, after, "", _DEEP), _MOST_CHANGES))
-
-
-def _changes(
-    before: Mapping[str, Any], after: Mapping[str, Any], within: str, depth: int
-) -> Iterator[Change]:
-    for key in (*before, *(key for key in after if key not in before)):
-        old, new = before.get(key), after.get(key)
-        path = f"{within}.{key}" if within else key
-        if depth and isinstance(old, dict) and isinstance(new, dict):
-            yield from _changes(
-                cast("dict[str, Any]", old), cast("dict[str, Any]", new), path, depth - 1
-            )
-        elif not _same(old, new):
-            yield Change(path=path, before=old, after=new)
-
-
-def _same(left: Any, right: Any) -> bool:
-    """Equal as JSON: unlike in Python, true is not 1; within lists and objects that may pass."""
-    return isinstance(left, bool) == isinstance(right, bool) and left == right
+    found = differences(before, after, in_lists=False, depth=_DEEP + 1, missing=None)
+    return tuple(
+        Change(path=one.path, before=one.before, after=one.after)
+        for one in islice(found, _MOST_CHANGES)
+    )

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import re
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate, islice, zip_longest
+from itertools import accumulate, islice
 from typing import Any, BinaryIO, Self, cast
 
+from coag._util.json_diff import JsonDifference, first_difference
 from coag.errors import TraceError
 from coag.inspector.reading import OpenRun
 from coag.inspector.views import ComparedCycle, Comparison, CycleRow, RunCard
@@ -81,10 +81,6 @@ _IGNORED = frozenset(
     | {"supersedes", "superseded_by", "scope", "queued", "phase"}
 )
 """What two runs that do the same need not have alike."""
-_CUT = 300
-_AROUND = 60
-_DEEP = 100
-_ABSENT = object()
 
 
 @dataclass(slots=True)
@@ -96,37 +92,9 @@ class Deeds:
     usage: TokenUsage = field(default_factory=TokenUsage)
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """Where two parts differ first."""
-
-    path: str
-    """Dotted, with numbers for places in lists."""
-    left: str
-    """The value there as JSON, cut to what differs; empty for none."""
-    right: str
-
-
 def deeds_of(records: Iterable[TraceRecord], *, plain: bool) -> Deeds:
     """What the records of one cycle tell, or those of one turn of a plain agent."""
     return _of_turn(records) if plain else _of_cycle(records)
-
-
-def first_difference(left: Any, right: Any, path: str = "") -> Difference | None:
-    """The first place at which two JSON values differ, in the order of the left one."""
-    if left == right:
-        return None
-    if path.count(".") < _DEEP:
-        if isinstance(left, dict) and isinstance(right, dict):
-            return _of_objects(cast("dict[str, Any]", left), cast("dict[str, Any]", right), path)
-        if isinstance(left, list) and isinstance(right, list):
-            ones, others = cast("list[Any]", left), cast("list[Any]", right)
-            pairs = enumerate(zip_longest(ones, others, fillvalue=_ABSENT))
-            found = (first_difference(a, b, f"{path}.{number}") for number, (a, b) in pairs)
-            return next((each for each in found if each is not None), None)
-    if isinstance(left, str) and isinstance(right, str):
-        return Difference(path, *_around(left, right))
-    return Difference(path, _shown(left), _shown(right))
 
 
 # ---- what is compared ----
@@ -188,41 +156,6 @@ def _essence(value: Any, names: Mapping[str, str]) -> Any:
     if isinstance(value, list):
         return [_essence(each, names) for each in cast("list[Any]", value)]
     return names.get(value, value) if isinstance(value, str) else value
-
-
-# ---- where it differs ----
-
-
-def _of_objects(left: dict[str, Any], right: dict[str, Any], path: str) -> Difference | None:
-    for name in (*left, *(name for name in right if name not in left)):
-        one, other = left.get(name, _ABSENT), right.get(name, _ABSENT)
-        found = first_difference(one, other, f"{path}.{name}" if path else name)
-        if found is not None:
-            return found
-    return None
-
-
-def _around(left: str, right: str) -> tuple[str, str]:
-    """Two texts; long ones from a little before the character that differs."""
-    if max(len(left), len(right)) <= _CUT:
-        return left, right
-    pairs = zip_longest(left, right)
-    place = next(number for number, (one, other) in enumerate(pairs) if one != other)
-    start = max(0, place - _AROUND)
-    parts = [text[start : start + _CUT] for text in (left, right)]
-    return _marked(parts[0], left, start), _marked(parts[1], right, start)
-
-
-def _marked(part: str, text: str, start: int) -> str:
-    end = "…" if start + len(part) < len(text) else ""
-    return f"{'…' if start else ''}{part}{end}"
-
-
-def _shown(value: Any) -> str:
-    if value is _ABSENT or value is None:
-        return ""
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-    return text if len(text) <= _CUT else text[: _CUT - 1] + "…"
 
 
 # ---- Two runs side by side, from their first divergence ----
@@ -359,14 +292,15 @@ class _Pair:
                 return _Parting(cycle=cycle, field="cycle", left=there[0], right=there[1])
             found = None if self._looks_same(cycle) else self._difference(cycle)
             if found is not None:
-                return _Parting(cycle=cycle, field=found.path, left=found.left, right=found.right)
+                left, right = found.shown()
+                return _Parting(cycle=cycle, field=found.path, left=left, right=right)
         return None
 
-    def _difference(self, cycle: int) -> Difference | None:
+    def _difference(self, cycle: int) -> JsonDifference | None:
         ones, others = self._deeds(cycle)
         parts = self._parts(cycle)
-        found = (first_difference(ones.parts.get(p), others.parts.get(p), p) for p in parts)
-        return next((each for each in found if each is not None), None)
+        left, right = ({part: one.parts.get(part) for part in parts} for one in (ones, others))
+        return first_difference(left, right)
 
     def _looks_same(self, cycle: int) -> bool:
         """Whether it is plain without parsing anything that a cycle is the same in both."""

@@ -6,9 +6,10 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from itertools import zip_longest
 from typing import Any, cast
 
+from coag._util.json_diff import first_difference
+from coag._util.text import clip
 from coag.schema import TraceRecord, well_formed
 from coag.tracing import Redactor
 
@@ -17,26 +18,23 @@ from coag.tracing import Redactor
 
 _CUT = 300
 """Characters of a value that are shown."""
-_AROUND = 60
-"""Characters that are shown before the first one that differs in a long text."""
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)?")
-_ABSENT = object()
 JsonObject = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class RecordDifference:
     """Where two records differ first."""
 
     field: str
-    """Path of the field, dotted, with numbers for places in lists."""
+    """Path of the field, as in `messages[1].content`."""
     recorded: str
     """Its recorded value as JSON, cut to what differs."""
     replayed: str
     """Its value in the replay, cut in the same way."""
 
 
-def difference(recorded: TraceRecord, replayed: TraceRecord) -> Difference | None:
+def difference(recorded: TraceRecord, replayed: TraceRecord) -> RecordDifference | None:
     """The first field that differs; times, durations and the environment's state do not count.
 
     The trace keeps no secrets and no halves of characters, so where the replay's record differs it
@@ -46,7 +44,8 @@ def difference(recorded: TraceRecord, replayed: TraceRecord) -> Difference | Non
     if was == now:
         return None
     clean = Redactor.from_environment().clean(well_formed(json.dumps(now, ensure_ascii=False)))
-    return first_difference(was, json.loads(clean))
+    found = first_difference(was, json.loads(clean))
+    return None if found is None else RecordDifference(found.path, *found.shown())
 
 
 def comparable(record: TraceRecord) -> JsonObject:
@@ -56,51 +55,9 @@ def comparable(record: TraceRecord) -> JsonObject:
     return told
 
 
-def first_difference(was: Any, now: Any, path: str = "") -> Difference | None:
-    """The first place at which two JSON values differ, in the order of the recorded one."""
-    if was == now:
-        return None
-    if isinstance(was, dict) and isinstance(now, dict):
-        return _of_objects(cast("JsonObject", was), cast("JsonObject", now), path)
-    if isinstance(was, list) and isinstance(now, list):
-        pairs = zip_longest(cast("list[Any]", was), cast("list[Any]", now), fillvalue=_ABSENT)
-        found = (first_difference(a, b, _join(path, str(n))) for n, (a, b) in enumerate(pairs))
-        return next((each for each in found if each is not None), None)
-    if isinstance(was, str) and isinstance(now, str):
-        return _of_texts(was, now, path)
-    return Difference(path, shown(was), shown(now))
-
-
 def shown(value: Any) -> str:
     """A value as JSON, cut."""
-    if value is _ABSENT:
-        return "(nothing)"
-    text = json.dumps(value, ensure_ascii=False, default=str)
-    return text if len(text) <= _CUT else text[: _CUT - 1] + "…"
-
-
-def _of_objects(was: JsonObject, now: JsonObject, path: str) -> Difference | None:
-    for name in (*was, *(name for name in now if name not in was)):
-        one, other = was.get(name, _ABSENT), now.get(name, _ABSENT)
-        found = first_difference(one, other, _join(path, name))
-        if found is not None:
-            return found
-    return None
-
-
-def _of_texts(was: str, now: str, path: str) -> Difference:
-    """Long texts are shown from a little before the character that differs."""
-    if max(len(was), len(now)) <= _CUT:
-        return Difference(path, shown(was), shown(now))
-    pairs = zip_longest(was, now)
-    place = next(n for n, (one, other) in enumerate(pairs) if one != other)
-    start = max(0, place - _AROUND)
-    field = f"{path} (character {place})"
-    return Difference(field, *(f"{'…' if start else ''}{shown(t[start:])}" for t in (was, now)))
-
-
-def _join(path: str, name: str) -> str:
-    return f"{path}.{name}" if path else name
+    return clip(json.dumps(value, ensure_ascii=False, default=str), _CUT)
 
 
 def _without_at(told: JsonObject) -> None:

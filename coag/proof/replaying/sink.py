@@ -27,7 +27,7 @@ from coag.schema import (
 )
 from coag.tracing import cycle_of
 
-from .compare import Difference, difference, shown
+from .compare import RecordDifference, difference, shown
 
 # ---- A recorded run as a tape: its records in order, with a look ahead ----
 
@@ -167,7 +167,7 @@ class Parting:
     seq: int
     cycle: int
     kind: str
-    difference: Difference
+    difference: RecordDifference
 
 
 @dataclass(slots=True)
@@ -301,20 +301,20 @@ class CheckingSink:
         head = self.tape.head
         if head is None:
             self.end()
-        self._part(Difference(field, recorded, replayed), head)
+        self._part(RecordDifference(field, recorded, replayed), head)
 
     def go_on(self) -> None:
         """The replay begins anew where it left the tape."""
         self.parting = None
         self._now = _Known()
 
-    def _part(self, found: Difference, head: TraceRecord) -> NoReturn:
+    def _part(self, found: RecordDifference, head: TraceRecord) -> NoReturn:
         cycle = cycle_of(head) or self.cycle
         place = self.tape.position
         self.parting = Parting(seq=place, cycle=cycle, kind=_kind(head), difference=found)
         raise ReplayStopped
 
-    def _difference(self, was: TraceRecord, now: TraceRecord) -> Difference | None:
+    def _difference(self, was: TraceRecord, now: TraceRecord) -> RecordDifference | None:
         if not isinstance(was, Snapshot) or not isinstance(now, Snapshot):
             return difference(was, now)
         return difference(self._was.completed(was), self._now.completed(now))

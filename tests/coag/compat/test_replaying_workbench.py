@@ -314,7 +314,7 @@ async def test_call_that_differs_is_an_error_that_is_kept_and_raised_at_the_end(
     with pytest.raises(ReplayDivergenceError) as caught:
         replayed.check()
     found = caught.value
-    assert (found.where, found.recorded, found.now) == ("arguments.button", "'green'", "'blue'")
+    assert (found.where, found.recorded, found.now) == ("arguments.button", '"green"', '"blue"')
     with pytest.raises(ReplayDivergenceError):
         await replayed.stop()
     assert [intent.action for intent in replayed.unused] == ["push"]

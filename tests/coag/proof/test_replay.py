@@ -388,7 +388,7 @@ async def test_a_changed_description_is_found_in_the_prompt(
     monkeypatch.setattr(foragers.BasketContext, "_get_state_description", changed)
     found = await diverged(run)
     assert (found.record, found.phase, found.cycle) == ("model_call", "reasoning", 1)
-    assert found.field.startswith("messages.")
+    assert found.field.startswith("messages[")
     assert "berries" in found.replayed
     assert "berries" not in found.recorded
 
@@ -405,7 +405,7 @@ async def test_a_changed_constraint_is_found_in_the_evaluation(
     monkeypatch.setattr(foragers, "two_are_enough", two_are_enough)
     found = await diverged(run)
     assert (found.record, found.phase, found.cycle) == ("evaluation", "evaluation", 1)
-    assert found.field.startswith("evaluations.0.verdicts.")
+    assert found.field.startswith("evaluations[0].verdicts[")
 
 
 async def test_a_constraint_that_is_gone_is_found_in_the_first_retrieval(
@@ -418,7 +418,7 @@ async def test_a_constraint_that_is_gone_is_found_in_the_first_retrieval(
 
     monkeypatch.setattr(foragers.Ripeness, "constraints", none)
     found = await diverged(run)
-    assert (found.record, found.field) == ("retrieval", "constraints.1")
+    assert (found.record, found.field) == ("retrieval", "constraints[1]")
     assert found.recorded == '"nothing_green"'
 
 
@@ -445,7 +445,7 @@ async def test_a_changed_tool_is_found_where_the_actions_are_listed(tmp_path: Pa
     run = await run_of(build(tmp_path))
     found = (await replay(run, agent=lambda: build(None, [fail]))).divergence
     assert found is not None
-    assert (found.record, found.field) == ("actions", "specs.1")
+    assert (found.record, found.field) == ("actions", "specs[1]")
 
 
 @pytest.mark.broken_trace("it edits the trace")
