@@ -16,17 +16,22 @@ from typing import Any
 from .approvers import ConsoleApprover, ScriptedAnswer, ScriptedApprover
 from .autogen_memory import AutoGenMemory
 from .clients import ModelClient, ModelRequest, WrappedClient
-from .constrained_workbench import (
-    ConstrainedWorkbench,
-    ConstrainedWorkbenchConfig,
+from .components import (
     ConstraintConfig,
+    ImportedTool,
     Part,
     RuleUnderName,
+    SourceTool,
     constraint_config,
     from_constraint_config,
     get_part,
+    load_tool,
+    load_workbench,
     part_of,
+    tool_component,
+    workbench_component,
 )
+from .constrained_workbench import ConstrainedWorkbench, ConstrainedWorkbenchConfig
 from .exchanges import status_of
 from .guarded_calls import GuardedResult
 from .recorder import Attempt, Recorder
@@ -46,16 +51,8 @@ from .replaying import (
     ReplayingWorkbenchConfig,
 )
 from .resilient_client import Exchange, ResilientClient
-from .tool_components import (
-    ImportedTool,
-    SourceTool,
-    load_tool,
-    load_workbench,
-    tool_component,
-    workbench_component,
-)
-from .tool_listing import Reconcile, ToolEffects, effects_of, tool
-from .tool_runner import OUTPUT_CHARACTERS, RESERVED, Tool, ToolRunner, cap_text, read_result
+from .tool_runner import OUTPUT_CHARACTERS, RESERVED, ToolRunner, cap_text, read_result
+from .tools import Reconcile, Tool, ToolEffects, effects_of, tool
 
 __all__ = [
     "ToolRunner",

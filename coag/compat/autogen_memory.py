@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self, cast
 
-from autogen_core import CancellationToken, Component, ComponentModel
+from autogen_core import CancellationToken, Component
 from autogen_core.memory import (
     Memory,
     MemoryContent,
@@ -32,11 +32,11 @@ from coag.schema import (
     Scalar,
     Trust,
     estimate_tokens,
-    provider_name,
 )
 from coag.store import FIXED_FIELDS, short_id
 
 from .clients import cancellable
+from .components import NamedComponent
 
 # ---- Between AutoGen's memory contents and the texts and metadata of our records ----
 
@@ -273,7 +273,7 @@ class AutoGenMemoryConfig(BaseModel):
     """How far what `add` writes is trusted, unless a call says otherwise."""
 
 
-class AutoGenMemory(Memory, Component[AutoGenMemoryConfig]):
+class AutoGenMemory(NamedComponent, Memory, Component[AutoGenMemoryConfig]):
     """A `LongTermMemory` as AutoGen's `Memory`, e.g. `AssistantAgent(..., memory=[...])`.
 
     What is recalled for the last request stands in the model's context as one user message,
@@ -412,15 +412,6 @@ class AutoGenMemory(Memory, Component[AutoGenMemoryConfig]):
     async def close(self) -> None:
         """Closes the memory; closing twice does no harm."""
         await self._memory.close()
-
-    def dump_component(self) -> ComponentModel:
-        """The component of this very class.
-
-        Raises:
-            ConfigurationError: The store's address holds a secret, or a part cannot be imported.
-        """
-        dumped = super().dump_component()
-        return dumped.model_copy(update={"provider": provider_name(type(self))})
 
     def _to_config(self) -> AutoGenMemoryConfig:
         return AutoGenMemoryConfig(

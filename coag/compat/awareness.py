@@ -11,7 +11,7 @@ from dataclasses import is_dataclass
 from inspect import signature
 from typing import TYPE_CHECKING, Any, Self, cast
 
-from autogen_core import CancellationToken, Component, ComponentModel
+from autogen_core import CancellationToken, Component
 from autogen_core.memory import (
     Memory,
     MemoryContent,
@@ -25,12 +25,12 @@ from pydantic import BaseModel, Field
 from coag.awareness import Adapter, AwarenessState, EngineSettings
 from coag.awareness.adapters import ConversationAdapter
 from coag.awareness.dynamics import Archive, DynamicEngine, DynamicsSettings
-from coag.schema import Clock, provider_name
+from coag.schema import Clock
 from coag.store import Embedder
 
 from .autogen_memory import SITUATION, text_of
 from .clients import cancellable
-from .constrained_workbench import Part, get_part, part_of
+from .components import NamedComponent, Part, get_part, part_of
 
 if TYPE_CHECKING:
     from coag.awareness.perception import Perception
@@ -53,7 +53,7 @@ class AwarenessMemoryConfig(BaseModel):
     """Tokens of the message."""
 
 
-class AwarenessMemory(Memory, Component[AwarenessMemoryConfig]):
+class AwarenessMemory(NamedComponent, Memory, Component[AwarenessMemoryConfig]):
     """Where things stand, as AutoGen's `Memory`, e.g. `AssistantAgent(..., memory=[...])`.
 
     The situation stands in the model's context as one user message right before the last request,
@@ -171,16 +171,6 @@ class AwarenessMemory(Memory, Component[AwarenessMemoryConfig]):
 
     async def close(self) -> None:
         """Holds nothing that must be closed."""
-
-    def dump_component(self) -> ComponentModel:
-        """The component of this very class.
-
-        Raises:
-            ConfigurationError: The adapter, the perception or the archive cannot be had again
-                from a name and its fields.
-        """
-        dumped = super().dump_component()
-        return dumped.model_copy(update={"provider": provider_name(type(self))})
 
     def _to_config(self) -> AwarenessMemoryConfig:
         seen_by = self._perception

@@ -1,14 +1,13 @@
-"""`ConstrainedWorkbench`: any tools behind hard rules."""
+"""`ConstrainedWorkbench`: any tools behind hard rules, for any agent."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Self, cast
 
-from autogen_core import CancellationToken, ComponentLoader, ComponentModel
+from autogen_core import CancellationToken, ComponentModel
 from autogen_core.tools import StaticStreamWorkbench, ToolResult, ToolSchema, Workbench
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -20,146 +19,34 @@ from coag.context import (
     nested_component,
     to_part,
 )
-from coag.cycle import (
-    ApprovalPolicy,
-    ApproveFunction,
-    BoundRule,
-    ConstraintSet,
-    JudgedBy,
-    NamedConstraint,
-    approvals_of,
-    check_rule,
-)
+from coag.cycle import ApprovalPolicy, ApproveFunction, BoundRule, ConstraintSet, approvals_of
 from coag.errors import ConfigurationError, StateError
-from coag.schema import (
-    ActionCall,
-    Candidate,
-    Constraint,
-    Imported,
-    Intent,
-    TraceRecord,
-    UnsettledAction,
-    Verdict,
-    check_own_code,
-    from_import_name,
-    provider_name,
-)
+from coag.schema import ActionCall, Constraint, Intent, TraceRecord, UnsettledAction
 
+from .components import (
+    ConstraintConfig,
+    NamedComponent,
+    Part,
+    RuleUnderName,
+    constraint_config,
+    from_constraint_config,
+    load_tool,
+    load_workbench,
+    tool_component,
+    workbench_component,
+)
 from .guarded_calls import (
-    GuardedCalls,
+    NOTHING_DONE,
+    CallRequest,
+    Guard,
     GuardedResult,
-    GuardedRun,
-    PlainRun,
-    Wanted,
+    result_when_cancelled,
     show_event,
-    until_cancelled,
+    text_result,
 )
-from .tool_components import load_tool, load_workbench, tool_component, workbench_component
-from .tool_listing import OfferedTools
-from .tool_runner import OUTPUT_CHARACTERS, Tool, ToolRunner
-
-# ---- Constraints, and what else goes by import name, within a component ----
-
-
-Part = str | Imported | ComponentModel
-"""An import name, a class with arguments, or an AutoGen component."""
-
-
-class ConstraintConfig(BaseModel):
-    """A constraint under a name that is not its own."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    name: str
-    """The name by which logs and errors call it."""
-    rule: Part
-
-
-@dataclass(frozen=True, slots=True)
-class RuleUnderName:
-    """A loaded constraint under a name that is not its own."""
-
-    name: str
-    rule: Constraint
-
-    def __call__(self, candidate: Candidate, state: Any, projection: Any | None, /) -> Verdict:
-        """The rule's verdict."""
-        return self.rule(candidate, state, projection)
-
-    def within(self, known: JudgedBy) -> Constraint:
-        """The rule as it judges by what was said, where it asks for that."""
-        return self.rule.within(known) if isinstance(self.rule, BoundRule) else self
-
-
-def part_of(value: object, where: str) -> Part:
-    """How to get a value again.
-
-    Raises:
-        ConfigurationError: It cannot be had again; names where it was given.
-    """
-    if hasattr(value, "dump_component") and not isinstance(value, type):
-        return nested_component(value, where)
-    try:
-        found = Imported.of(value)
-    except ConfigurationError as error:
-        raise ConfigurationError(f"{where}: {error}") from error
-    check_public(found.arguments, f"{where}: {found.name}")
-    return found.name if found.arguments is None else found
-
-
-def get_part(part: Part) -> Any:
-    """The value that `part_of` was given.
-
-    Raises:
-        ConfigurationError: There is no such thing any more.
-    """
-    if isinstance(part, str):
-        found = from_import_name(part)
-        check_own_code(found, part)
-        return found
-    if isinstance(part, Imported):
-        return part.get()
-    return ComponentLoader.load_component(part, expected=object)
-
-
-def constraint_config(rule: object) -> ConstraintConfig | Part:
-    """How to get a constraint again, under its own name or the one that it was given."""
-    if isinstance(rule, RuleUnderName):
-        return ConstraintConfig(name=rule.name, rule=part_of(rule.rule, "constraints="))
-    if not isinstance(rule, NamedConstraint):
-        return part_of(rule, "constraints=")
-    own = constraint_config(rule.judge)
-    if isinstance(own, ConstraintConfig):
-        return own.model_copy(update={"name": rule.name})
-    if _own_name(rule.judge) == rule.name:
-        return own
-    return ConstraintConfig(name=rule.name, rule=own)
-
-
-def asks_what_was_said(rule: object) -> bool:
-    """Whether a constraint judges by the dialogue."""
-    return isinstance(rule.rule if isinstance(rule, RuleUnderName) else rule, BoundRule)
-
-
-def _own_name(rule: Constraint) -> str:
-    constraints = ConstraintSet()
-    return constraints.add(rule)
-
-
-def from_constraint_config(config: ConstraintConfig | Part) -> Any:
-    """The constraint that `constraint_config` was given.
-
-    Raises:
-        ConfigurationError: There is no such thing any more, or it is no rule.
-    """
-    if isinstance(config, ConstraintConfig):
-        return RuleUnderName(config.name, from_constraint_config(config.rule))
-    rule = get_part(config)
-    check_rule(rule)
-    return rule
-
-
-# ---- A `ConstrainedWorkbench` as a component, and its state ----
+from .run_trace import RunTrace
+from .tool_runner import OUTPUT_CHARACTERS, ToolRunner
+from .tools import Tool
 
 
 class ConstrainedWorkbenchConfig(BaseModel):
@@ -191,7 +78,9 @@ class ConstrainedWorkbenchConfig(BaseModel):
     """Whether the calls of a batch run together."""
 
 
+_SETTINGS = ("timeout", "output_characters", "parallel")
 _PLAIN = ("logs", "name", "timeout", "output_characters", "parallel")
+"""Arguments that a component holds as they are."""
 
 
 class WorkbenchState(BaseModel):
@@ -211,51 +100,6 @@ class WorkbenchState(BaseModel):
     """How far ids were counted."""
     pending: list[ActionCall] = Field(default_factory=list[ActionCall])
     """Calls that had begun and not ended when it was saved."""
-
-
-def to_config(offered: OfferedTools, given: Mapping[str, Any]) -> ConstrainedWorkbenchConfig:
-    """The declarative form of a workbench.
-
-    Args:
-        offered: What it offers.
-        given: What else its constructor was given, by name.
-
-    Raises:
-        ConfigurationError: A part cannot be written down, or holds a secret.
-    """
-    context = given["context"]
-    config = ConstrainedWorkbenchConfig(
-        tools=[tool_component(tool) for tool in offered.tools],
-        workbenches=[workbench_component(workbench) for workbench in offered.given],
-        constraints=[constraint_config(rule) for rule in given["constraints"]],
-        context=None if context is None else nested_component(context, "context="),
-        approval=to_part(given["approval"], "approval="),
-        approve=to_part(given["approve"], "approve="),
-        **{name: given[name] for name in _PLAIN},
-    )
-    shown = config.model_dump(mode="json", exclude={"tools", "workbenches"})
-    check_public(shown, f"The component of workbench {config.name!r}")
-    return config
-
-
-def from_config(config: ConstrainedWorkbenchConfig) -> dict[str, Any]:
-    """The constructor's arguments.
-
-    Raises:
-        ConfigurationError: Something that the component names does not exist any more.
-    """
-    context = None if config.context is None else load_context(config.context)
-    return {
-        "inner": [
-            *(load_tool(tool) for tool in config.tools),
-            *(load_workbench(workbench) for workbench in config.workbenches),
-        ],
-        "constraints": [from_constraint_config(rule) for rule in config.constraints],
-        "context": cast("CoagContext[Any] | None", context),
-        "approval": from_part(config.approval),
-        "approve": from_part(config.approve),
-        **{name: getattr(config, name) for name in _PLAIN},
-    }
 
 
 def read_state(state: Mapping[str, Any], workbenches: int) -> WorkbenchState:
@@ -281,13 +125,10 @@ def read_state(state: Mapping[str, Any], workbenches: int) -> WorkbenchState:
     return saved
 
 
-# ---- `ConstrainedWorkbench`: the guard of `CoagAgent` around any tools, for any agent ----
-
-
 _END = object()
 
 
-class ConstrainedWorkbench(StaticStreamWorkbench):
+class ConstrainedWorkbench(NamedComponent, StaticStreamWorkbench):
     """Tools or workbenches behind the guard through which `CoagAgent` runs its actions.
 
     Each call is judged by code (does the tool exist, do the arguments fit, would it fail again,
@@ -346,7 +187,7 @@ class ConstrainedWorkbench(StaticStreamWorkbench):
         parallel: bool = False,
     ) -> None:
         super().__init__([])
-        if context is None and any(asks_what_was_said(rule) for rule in constraints):
+        if context is None and any(_judges_dialogue(rule) for rule in constraints):
             raise ConfigurationError(
                 "only_trusted judges by what the user said, which a workbench does not hear. Give "
                 "it to a CoagAgent, or give context= and add the user's messages to it."
@@ -360,44 +201,38 @@ class ConstrainedWorkbench(StaticStreamWorkbench):
             on_event=show_event,
             reserved=(),
         )
-        settings = {"timeout": timeout, "output_characters": output_characters}
         self._given: dict[str, Any] = {
-            **settings,
             "constraints": tuple(constraints),
             "context": context,
             "approval": approval,
             "approve": approve,
             "logs": None if logs is None else str(logs),
             "name": name,
+            "timeout": timeout,
+            "output_characters": output_characters,
             "parallel": parallel,
         }
         own = CoagContext[Any]() if context is None else context
-        self._run = GuardedRun(
+        settings = {key: self._given[key] for key in _SETTINGS}
+        self._guard = Guard(
             name,
             own,
             ConstraintSet(constraints, [own]),
             approvals_of(approval, approve, own.clock, own.ids),
-            PlainRun(
-                None if logs is None else Path(logs),
-                name,
-                own.clock,
-                {**settings, "parallel": parallel},
-            ),
-        )
-        self._calls = GuardedCalls(self._run, runner, parallel=parallel)
-        self._offered = OfferedTools(
-            runner.tools, runner.workbenches, runner.names, timeout, self._run.note
+            RunTrace(None if logs is None else Path(logs), name, own.clock, settings),
+            runner,
+            parallel=parallel,
         )
 
     @property
     def context(self) -> CoagContext[Any]:
         """What keeps the state that rules judge by."""
-        return self._run.context
+        return self._guard.context
 
     @property
     def records(self) -> tuple[TraceRecord, ...]:
         """What the run has written so far, oldest first."""
-        return self._run.trace.records
+        return self._guard.trace.records
 
     @property
     def folder(self) -> Path:
@@ -406,12 +241,12 @@ class ConstrainedWorkbench(StaticStreamWorkbench):
         Raises:
             ConfigurationError: There is none: without `logs=`, and before the first call.
         """
-        return self._run.trace.folder.path
+        return self._guard.trace.folder.path
 
     @property
     def unfinished(self) -> tuple[Intent, ...]:
         """Calls that earlier runs in the same folder of logs had begun and never ended."""
-        return self._run.unfinished
+        return self._guard.unfinished
 
     @property
     def unsettled(self) -> tuple[UnsettledAction, ...]:
@@ -429,8 +264,7 @@ class ConstrainedWorkbench(StaticStreamWorkbench):
             UnknownNameError: No call with this intent is of unknown outcome.
             TraceError: It cannot be written down.
         """
-        await self._run.open()
-        await self._run.settle(intent_id, happened=happened)
+        await self._guard.settle(intent_id, happened=happened)
 
     async def list_tools(self) -> list[ToolSchema]:
         """What is offered now. A workbench that cannot list its tools any more keeps the last.
@@ -438,7 +272,7 @@ class ConstrainedWorkbench(StaticStreamWorkbench):
         Raises:
             Exception: What a workbench raises that has never listed its tools.
         """
-        return await self._offered.schemas()
+        return await self._runner.listing.schemas(lambda text: self._guard.note("tools", text))
 
     async def call_tool(
         self,
@@ -448,8 +282,9 @@ class ConstrainedWorkbench(StaticStreamWorkbench):
         call_id: str | None = None,
     ) -> GuardedResult:
         """Calls a tool under guard; only a cancellation of this task is raised."""
-        call = self._calls.call(Wanted(name=name, arguments=arguments, call_id=call_id))
-        return await until_cancelled(name, call, cancellation_token)
+        return await self._call(
+            CallRequest(name=name, arguments=arguments, call_id=call_id), cancellation_token
+        )
 
     async def call_tool_stream(
         self,
@@ -460,9 +295,10 @@ class ConstrainedWorkbench(StaticStreamWorkbench):
     ) -> AsyncGenerator[Any | ToolResult, None]:
         """As `call_tool`; what the tool shows while it runs comes first, the result last."""
         shown: asyncio.Queue[object] = asyncio.Queue()
-        wanted = Wanted(name=name, arguments=arguments, call_id=call_id, show=shown.put_nowait)
-        call = self._calls.call(wanted)
-        calling = asyncio.create_task(until_cancelled(name, call, cancellation_token))
+        request = CallRequest(
+            name=name, arguments=arguments, call_id=call_id, show=shown.put_nowait
+        )
+        calling = asyncio.create_task(self._call(request, cancellation_token))
         calling.add_done_callback(lambda done: shown.put_nowait(_END))
         try:
             while (item := await shown.get()) is not _END:
@@ -479,28 +315,28 @@ class ConstrainedWorkbench(StaticStreamWorkbench):
         Raises:
             TraceError: The run's folder cannot be written to.
         """
-        for workbench in self._offered.workbenches:
+        for workbench in self._workbenches:
             await workbench.start()
-        await self._run.open()
+        await self._guard.open()
 
     async def stop(self) -> None:
         """Stops the workbenches and ends the run; a later call begins another."""
         try:
-            for workbench in self._offered.workbenches:
+            for workbench in self._workbenches:
                 await workbench.stop()
         finally:
-            self._run.trace.close()
+            self._guard.trace.close()
 
     async def reset(self) -> None:
         """Resets the workbenches and forgets the state and what failed; the run goes on."""
-        for workbench in self._offered.workbenches:
+        for workbench in self._workbenches:
             await workbench.reset()
-        await self._run.reset()
+        await self._guard.reset()
 
     async def save_state(self) -> Mapping[str, Any]:
         """The states of the workbenches, and what the guard knows, as JSON."""
-        inner = [dict(await each.save_state()) for each in self._offered.workbenches]
-        return WorkbenchState(inner=inner, **await self._run.save_state()).model_dump(mode="json")
+        inner = [dict(await each.save_state()) for each in self._workbenches]
+        return WorkbenchState(inner=inner, **await self._guard.save_state()).model_dump(mode="json")
 
     async def load_state(self, state: Mapping[str, Any]) -> None:
         """Goes on from a saved state.
@@ -508,28 +344,70 @@ class ConstrainedWorkbench(StaticStreamWorkbench):
         Raises:
             StateError: It is none of a workbench like this one.
         """
-        saved = read_state(state, len(self._offered.workbenches))
-        for workbench, inner in zip(self._offered.workbenches, saved.inner, strict=True):
+        saved = read_state(state, len(self._workbenches))
+        for workbench, inner in zip(self._workbenches, saved.inner, strict=True):
             await workbench.load_state(inner)
-        await self._run.load_state(saved.model_dump())
-
-    def dump_component(self) -> ComponentModel:
-        """How to make this workbench again: no state, no dialogue, no secrets.
-
-        Raises:
-            ConfigurationError: A part cannot be written down; the message says which.
-        """
-        dumped = super().dump_component()
-        return dumped.model_copy(update={"provider": provider_name(type(self))})
+        await self._guard.load_state(saved.model_dump())
 
     def _to_config(self) -> ConstrainedWorkbenchConfig:  # pyright: ignore[reportIncompatibleMethodOverride] - ours
-        return to_config(self._offered, self._given)
+        given, runner = self._given, self._runner
+        context: CoagContext[Any] | None = given["context"]
+        config = ConstrainedWorkbenchConfig(
+            tools=[tool_component(tool) for tool in runner.tools],
+            workbenches=[workbench_component(workbench) for workbench in runner.workbenches],
+            constraints=[constraint_config(rule) for rule in given["constraints"]],
+            context=None if context is None else nested_component(context, "context="),
+            approval=to_part(given["approval"], "approval="),
+            approve=to_part(given["approve"], "approve="),
+            **{name: given[name] for name in _PLAIN},
+        )
+        shown = config.model_dump(mode="json", exclude={"tools", "workbenches"})
+        check_public(shown, f"The component of workbench {config.name!r}")
+        return config
 
     @classmethod
     def _from_config(cls, config: ConstrainedWorkbenchConfig) -> Self:  # pyright: ignore[reportIncompatibleMethodOverride] - ours
+        inner = [
+            *map(load_tool, config.tools),
+            *map(load_workbench, config.workbenches),
+        ]
+        context = None if config.context is None else load_context(config.context)
         try:
-            return cls(**from_config(config))
+            return cls(
+                inner,
+                constraints=[from_constraint_config(rule) for rule in config.constraints],
+                context=cast("CoagContext[Any] | None", context),
+                approval=from_part(config.approval),
+                approve=from_part(config.approve),
+                **{name: getattr(config, name) for name in _PLAIN},
+            )
         except TypeError as error:
             raise ConfigurationError(
                 f"{cls.__name__} does not take what ConstrainedWorkbench takes: {error}"
             ) from error
+
+    @property
+    def _runner(self) -> ToolRunner:
+        return self._guard.runner
+
+    @property
+    def _workbenches(self) -> Sequence[Workbench]:
+        """All that are started and stopped: the one of plain tools, and the given ones."""
+        own = (self._runner.listing.own,) if self._runner.tools else ()
+        return (*own, *self._runner.workbenches)
+
+    async def _call(self, request: CallRequest, token: CancellationToken | None) -> GuardedResult:
+        def cancelled(when: str) -> GuardedResult:
+            text = f"{request.name} was cancelled before it {when}. {NOTHING_DONE}"
+            return text_result(request.name, text)
+
+        return await result_when_cancelled(
+            self._guard.call(request),
+            token,
+            before=lambda: cancelled("began"),
+            during=lambda: cancelled("ran"),
+        )
+
+
+def _judges_dialogue(rule: object) -> bool:
+    return isinstance(rule.rule if isinstance(rule, RuleUnderName) else rule, BoundRule)

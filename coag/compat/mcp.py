@@ -66,7 +66,7 @@ from .mcp_values import (
     StreamableHttpServerParams,
     ToolDefinition,
 )
-from .tool_listing import ToolEffects
+from .tools import ToolEffects
 
 __all__ = [
     "PinnedMcpWorkbench",

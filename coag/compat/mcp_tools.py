@@ -32,7 +32,7 @@ from .mcp_values import (
     shown_schema,
     unfit,
 )
-from .tool_listing import ToolEffects
+from .tools import ToolEffects
 
 # ---- What of a server's tools is offered to a model now, and why not the rest ----
 

@@ -55,7 +55,8 @@ from coag.schema import (
 from .clients import ModelRequest, WrappedClient
 from .exchanges import asked_of, given_of, given_up, returned_of, status_of, text_of
 from .recorder import Attempt, Recorder, in_form
-from .tool_runner import Tool, as_tool, read_result, streams
+from .tool_runner import read_result, streams
+from .tools import Tool, as_tool
 
 # ---- A model client that is written down ----
 

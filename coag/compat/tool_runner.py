@@ -1,25 +1,11 @@
-"""Running AutoGen's tools: arguments completed, results read, time kept."""
+"""Running AutoGen's tools and workbenches: listed, timed, their results read and cut."""
 
 from __future__ import annotations
 
-import dataclasses
 import inspect
 import json
-import math
-from collections import deque
-from collections.abc import (
-    AsyncGenerator,
-    Awaitable,
-    Callable,
-    Collection,
-    Iterator,
-    Mapping,
-    Sequence,
-    Set,
-)
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
-from enum import Enum
 from math import isfinite
 from typing import Any, Protocol, TypeGuard, cast, runtime_checkable
 
@@ -27,25 +13,26 @@ from autogen_core import CancellationToken
 from autogen_core.tools import (
     BaseStreamTool,
     BaseTool,
-    FunctionTool,
+    StaticStreamWorkbench,
     StaticWorkbench,
     ToolOverride,
     ToolResult,
+    ToolSchema,
     Workbench,
 )
-from pydantic import AliasChoices, BaseModel, RootModel, ValidationError
-from pydantic_core import PydanticSerializationError, to_jsonable_python
 
+from coag._util.text import well_formed
 from coag._util.timeouts import (
     LateError,
     SelfCancelledError,
     describe_error,
     in_thread,
+    let_others_run,
     outcome_of,
     within,
 )
 from coag.context import name_of, shortened
-from coag.cycle import RESPOND, identity, with_defaults
+from coag.cycle import RESPOND, with_defaults
 from coag.errors import ConfigurationError
 from coag.memory import EPISODIC_ACTION, PROCEDURAL_ACTION, SEMANTIC_ACTION
 from coag.schema import (
@@ -55,11 +42,19 @@ from coag.schema import (
     Failure,
     Reconciliation,
     UnsettledAction,
-    let_others_run,
-    well_formed,
 )
 
-from .tool_listing import GIVEN, ToolListing, ToolNames, effects_of, tool_in
+from .tool_arguments import completed_arguments
+from .tools import (
+    UNUSABLE_SCHEMA,
+    Tool,
+    as_tool,
+    effects_in,
+    effects_of,
+    spec_of,
+    tool_in,
+    without_key,
+)
 
 # ---- Workbenches that show what their tools do ----
 
@@ -81,18 +76,13 @@ class Streams(Protocol):
 
 def streams(workbench: Workbench, name: str) -> TypeGuard[Streams]:
     """Whether a call of this tool is to be made as a stream."""
-    return isinstance(workbench, Streams) and not _renamed(workbench, name)
-
-
-def _renamed(workbench: Workbench, name: str) -> bool:
-    """Whether a tool has its name from an override.
-
-    AutoGen's StaticStreamWorkbench knows such names only where it does not stream.
-    """
-    if not isinstance(workbench, StaticWorkbench):
+    if not isinstance(workbench, Streams):
         return False
+    if not isinstance(workbench, StaticWorkbench):
+        return True
+    # AutoGen's StaticStreamWorkbench knows the names of overrides only where it does not stream.
     overrides = cast("Mapping[str, ToolOverride]", getattr(workbench, "_tool_overrides", {}))
-    return any(given.name == name != tool for tool, given in overrides.items())
+    return not any(given.name == name != tool for tool, given in overrides.items())
 
 
 # ---- From what a tool returned to an `ActionResult` ----
@@ -123,10 +113,10 @@ def read_result(
 
     A tool may say how it went in JSON, as its whole output or its first line:
     `{"ok": false, "failure": "deterministic", "reason": "..."}`. `ok: false` is a failure even
-    though the tool returned; `failure` tells whether repeating the call can help.
+    though the tool returned; `failure` says whether repeating the call can help.
 
     The JSON is kept as `data` within `DATA_CHARACTERS` and `DATA_DEPTH`, and without NaN and
-    infinities, which are no JSON; else `data` is None. What it tells of failure counts anyway.
+    infinities, which are no JSON; else `data` is None. What it says of failure counts anyway.
 
     Args:
         text: What the tool returned.
@@ -135,18 +125,18 @@ def read_result(
         name: What the agent can ask for the rest by; None where it cannot.
     """
     text = well_formed(text)
-    told = _json_of(text)
+    value = _json_of(text)
     failed, failure = is_error, None
-    if isinstance(told, Mapping):
-        said = cast("Mapping[str, Any]", told)
-        failed = failed or said.get("ok") is False
-        if failed and said.get("failure") in tuple(Failure):
-            failure = Failure(said["failure"])
+    if isinstance(value, Mapping):
+        report = cast("Mapping[str, Any]", value)
+        failed = failed or report.get("ok") is False
+        if failed and report.get("failure") in tuple(Failure):
+            failure = Failure(report["failure"])
     content = shortened(text, limit, name)
     return ActionResult(
         content=content,
         output=None if content == text else text,
-        data=_bounded(told),
+        data=_bounded(value),
         is_error=failed,
         failure=failure,
     )
@@ -160,7 +150,7 @@ def _json_of(text: str) -> Any:
             continue
         try:
             return json.loads(stripped)
-        except (ValueError, RecursionError):  # no JSON, an integer without end, brackets neither
+        except (ValueError, RecursionError):  # no JSON, an endless integer, too many brackets
             continue
     return None
 
@@ -190,173 +180,182 @@ def _clean(value: Any, levels: int) -> Any:
     return {well_formed(key): _clean(item, levels - 1) for key, item in items}
 
 
-# ---- What a local tool makes of arguments: validated and completed by its own type, as JSON ----
-#
-# Rules judge, people approve and traces hold what comes out, and the tool is run with it.
+# ---- Which tools there are now, and whose each one is ----
 
 
-_DIGITS = 100
-"""Digits of a decimal without fraction that is shown as an integer."""
-_LEVELS = 60
+_GIVEN = 0
+"""Owns the tools that were given without a workbench; the nth workbench is n."""
+_PROBLEM = 500
+"""Characters of a problem that are kept."""
+_TAKEN = "the one that was offered first under this name stays. Rename one of them."
 
 
-def completed(tool: BaseTool[Any, Any], arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments as JSON, as the tool's type takes them: another round changes nothing.
+class ToolListing:
+    """Lists tools and the tools of workbenches.
 
-    Decimals become numbers where that is exact. Defaults of None are not filled in: a missing
-    argument and None are the same to a rule.
-
-    Raises:
-        ValueError: The tool does not take them, or they cannot be shown to rules as they are.
-    """
-    kind, problem = tool.args_type(), ""
-    for numbers in (True, False):
-        value, dump = _validated(kind, arguments, tool.name), _Dump(numbers=numbers)
-        try:
-            shown = dump.object(value)
-            again = kind.model_validate(shown)
-            stable = _text(dump.object(again)) == _text(shown) and (dump.lazy or again == value)
-        except (ValueError, PydanticSerializationError, RecursionError) as error:
-            problem = problem or _reason(error)
-            continue
-        if stable:
-            return {name: _as_written(name, own, arguments) for name, own in shown.items()}
-        problem = problem or "the type makes other values of its own values"
-    raise ValueError(
-        f"what {tool.name!r} would run with cannot be judged: {problem}. Give its parameters types "
-        "and defaults that JSON can show"
-    )
-
-
-def _validated(kind: type[BaseModel], given: Mapping[str, Any], name: str) -> BaseModel:
-    try:
-        return kind.model_validate(given)
-    except ValueError as error:
-        raise ValueError(_reason(error)) from error
-    except Exception as error:  # a validator of the tool's author may raise anything
-        raise ValueError(
-            f"{name} could not check its arguments: {describe_error(error)}"
-        ) from error
-
-
-def _as_written(name: str, shown: Any, given: Mapping[str, Any]) -> Any:
-    """What was written, where JSON calls it the same: 60 stays 60, also where a float is meant."""
-    if name in given and identity(name, {name: given[name]}) == identity(name, {name: shown}):
-        return given[name]
-    return shown
-
-
-def _reason(error: Exception) -> str:
-    if not isinstance(error, ValidationError):
-        return describe_error(error)
-    first = error.errors(include_url=False, include_context=False)[0]
-    where = ".".join(str(part) for part in first["loc"])
-    return f"{where + ': ' if where else ''}{first['msg']}"
-
-
-def _text(value: object) -> str:
-    return json.dumps(value, sort_keys=True, allow_nan=False)
-
-
-class _Dump:
-    """Shows a validated value as JSON: what the tool really gets, whatever its serializers say.
+    A name belongs to whoever offered it first, and never to another afterwards: what was judged
+    and approved as the tool of one workbench is never run by another, even if the first one is
+    away, late or without the tool by then.
 
     Args:
-        numbers: Whether decimals are shown as numbers.
+        tools: Tools without a workbench.
+        workbenches: Are asked again each time.
+        timeout: Seconds that one may take to list its tools.
+        reserved: Names that no tool may have.
+
+    Raises:
+        ConfigurationError: Two tools have the same name, one has a reserved name, or its schema
+            cannot be offered.
     """
 
-    def __init__(self, *, numbers: bool) -> None:
-        self._numbers = numbers
-        self.lazy = False
-        """Whether the last value had iterators in it, which are never equal."""
+    def __init__(
+        self,
+        tools: Sequence[BaseTool[Any, Any]],
+        workbenches: Sequence[Workbench],
+        timeout: float,
+        reserved: Collection[str],
+    ) -> None:
+        _check_names([tool.name for tool in tools], reserved)
+        self.problems: tuple[str, ...] = ()
+        """What the last listing of specs left out, and why."""
+        self.own = StaticStreamWorkbench(list(tools))
+        """The tools without a workbench, as one."""
+        self.workbenches = tuple(workbenches)
+        self._owners = {tool.name: _GIVEN for tool in tools}
+        self._specs = tuple(map(_given_spec, tools))
+        self._timeout = timeout
+        self._reserved = frozenset(reserved)
+        self._last: dict[int, list[ToolSchema]] = {}
+        self._noted: set[tuple[int, str]] = set()
+        """Names of which a note said that they are taken."""
 
-    def object(self, value: BaseModel) -> dict[str, Any]:
-        self.lazy = False
-        shown = self._any(value, 0)
-        if not isinstance(shown, dict):
-            raise ValueError("its arguments are no JSON object")
-        return cast("dict[str, Any]", shown)
+    def home(self, name: str) -> Workbench | None:
+        """The workbench that runs a name; None if nobody has offered it."""
+        owner = self._owners.get(name)
+        if owner is None:
+            return None
+        return self.own if owner == _GIVEN else self.workbenches[owner - 1]
 
-    def _any(self, value: Any, level: int) -> Any:
-        if level > _LEVELS:
-            raise ValueError(f"they have more than {_LEVELS} levels")
-        if value is None or isinstance(value, bool):
-            return value
-        if isinstance(value, Enum):
-            return self._any(value.value, level + 1)
-        if isinstance(value, str):
-            return str(value)
-        if isinstance(value, int):
-            return int(value)
-        if isinstance(value, float):
-            if not math.isfinite(value):
-                raise ValueError(f"{value!r} is no JSON number")
-            return float(value)
-        if isinstance(value, Decimal):
-            return _number(value) if self._numbers else str(value)
-        return self._parts(value, level + 1)
+    async def specs(self) -> list[ActionSpec]:
+        """The tools that exist now as actions, each name once; the rest is in `problems`."""
+        found = {spec.name: spec for spec in self._specs}
+        problems: list[str] = []
+        for number, workbench in enumerate(self.workbenches, start=1):
+            bench = type(workbench).__name__
+            for spec in await self._offered(workbench, problems):
+                if spec.name in self._reserved:
+                    problems.append(
+                        f"{bench} has a tool {spec.name!r}: the agent's own action stays."
+                    )
+                elif spec.name in found or not self._belongs(spec.name, number):
+                    problems.append(f"{bench} has a tool {spec.name!r}: {_TAKEN}")
+                else:
+                    found[spec.name] = spec
+        self.problems = tuple(problems)
+        return list(found.values())
 
-    def _parts(self, value: Any, level: int) -> Any:
-        if isinstance(value, RootModel):
-            return self._any(value.root, level)  # pyright: ignore[reportUnknownMemberType] - any type
-        if isinstance(value, BaseModel):
-            return self._model(value, level)
-        if dataclasses.is_dataclass(value) and not isinstance(value, type):
-            fields = dataclasses.fields(value)
-            return {each.name: self._any(getattr(value, each.name), level) for each in fields}
-        if isinstance(value, Mapping):
-            items = cast("Mapping[Any, Any]", value).items()
-            return {_name(key): self._any(item, level) for key, item in items}
-        if isinstance(value, Set):
-            return sorted((self._any(item, level) for item in cast("Set[Any]", value)), key=_text)
-        if isinstance(value, list | tuple | deque | Iterator):
-            self.lazy = self.lazy or isinstance(value, Iterator)
-            return [self._any(item, level) for item in cast("Iterator[Any]", value)]
-        return to_jsonable_python(value)
+    async def schemas(self, note: Callable[[str], None]) -> list[ToolSchema]:
+        """The tools as they are offered: overrides, `strict` and tools that come and go included.
 
-    def _model(self, value: BaseModel, level: int) -> dict[str, Any]:
-        shown: dict[str, Any] = {}
-        for name, field in type(value).model_fields.items():
-            own = getattr(value, name)
-            if own is None and name not in value.model_fields_set:
-                continue
-            alias = field.validation_alias
-            first = alias.choices[0] if isinstance(alias, AliasChoices) else alias
-            shown[first if isinstance(first, str) else name] = self._any(own, level)
-        for name, own in (value.model_extra or {}).items():
-            shown[name] = self._any(own, level)
-        return shown
+        A stock agent hangs where a listing raises in the middle of its turn. A workbench that
+        has listed its tools before therefore keeps that list where it fails.
+
+        Args:
+            note: Gets a sentence where an earlier list is used, or a name is taken.
+
+        Raises:
+            Exception: What a workbench raises that has never listed its tools.
+        """
+        found: dict[str, ToolSchema] = {}
+        for number, workbench in enumerate((self.own, *self.workbenches)):
+            try:
+                self._last[number] = await self._list(workbench)
+            except (TimeoutError, RuntimeError) as error:
+                if number not in self._last:
+                    raise
+                kind = type(workbench).__name__
+                note(f"{kind} keeps the tools that it listed last: {error}")
+            for schema in self._last[number]:
+                name = schema["name"]
+                if name in found or not self._belongs(name, number):
+                    if (number, name) not in self._noted:
+                        note(f"Two tools are named {name!r}; the one that came first is offered.")
+                    self._noted.add((number, name))
+                    continue
+                parameters = cast("dict[str, Any]", schema.get("parameters") or {})
+                plain = without_key(parameters)
+                changed = {} if plain is parameters else {"parameters": plain}
+                found[name] = cast("ToolSchema", {**schema, **changed})
+        return list(found.values())
+
+    def _belongs(self, name: str, owner: int) -> bool:
+        """Whether the name is this owner's; a name that nobody has had becomes it."""
+        return self._owners.setdefault(name, owner) == owner
+
+    async def _offered(self, workbench: Workbench, problems: list[str]) -> list[ActionSpec]:
+        """What a workbench offers now; what it cannot offer becomes a problem."""
+        try:
+            schemas = await self._list(workbench)
+        except (TimeoutError, RuntimeError) as error:
+            problems.append(str(error)[:_PROBLEM])
+            return []
+        specs: list[ActionSpec] = []
+        for schema in schemas:
+            try:
+                specs.append(spec_of(schema, effects_in(workbench, schema["name"])))
+            except UNUSABLE_SCHEMA as error:
+                problem = f"a tool that is left out: {describe_error(error)}"
+                problems.append(f"{type(workbench).__name__} has {problem}"[:_PROBLEM])
+        return specs
+
+    async def _list(self, workbench: Workbench) -> list[ToolSchema]:
+        bench = type(workbench).__name__
+        try:
+            return list(await within(self._timeout, workbench.list_tools))
+        except LateError as error:
+            late = f"{bench} did not list its tools within {self._timeout:g} s."
+            raise TimeoutError(late) from error
+        except SelfCancelledError as error:
+            raise RuntimeError(
+                f"{bench} was cancelled by itself when it was to list its tools."
+            ) from error
+        except Exception as error:  # a workbench may raise anything
+            raise RuntimeError(
+                f"{bench} could not list its tools: {describe_error(error)}"
+            ) from error
 
 
-def _name(key: Any) -> str:
-    return key if type(key) is str else next(iter(to_jsonable_python({key: None})))
+def _check_names(names: Sequence[str], reserved: Collection[str]) -> None:
+    doubled = sorted({name for name in names if names.count(name) > 1})
+    if doubled:
+        raise ConfigurationError(f"Tool names must be unique; given more than once: {doubled}.")
+    if taken := sorted(set(reserved).intersection(names)):
+        raise ConfigurationError(
+            f"These tools have the names of the agent's own actions: {taken}. Rename them."
+        )
 
 
-def _number(value: Decimal) -> int | float | str:
-    """A decimal as a JSON number of the same value; as text where there is none."""
-    if not value.is_finite():
-        return str(value)
-    if value == value.to_integral_value() and value.adjusted() < _DIGITS:
-        return int(value)
-    near = float(value)
-    return near if math.isfinite(near) and Decimal(repr(near)) == value else str(value)
+def _given_spec(tool: BaseTool[Any, Any]) -> ActionSpec:
+    try:
+        return spec_of(tool.schema, effects_of(tool))
+    except UNUSABLE_SCHEMA as error:
+        problem = f"Tool {tool.name!r} cannot be offered: {describe_error(error)}"
+        raise ConfigurationError(problem) from error
 
 
-# ---- Runs AutoGen tools and workbenches as an action space: guarded, timed, cut ----
+# ---- Running them: guarded, timed, cut ----
 
 
-Tool = BaseTool[Any, Any] | Callable[..., Any]
-"""An AutoGen tool, or a function with annotated arguments and a docstring."""
 RESERVED = frozenset({RESPOND.name, EPISODIC_ACTION, SEMANTIC_ACTION, PROCEDURAL_ACTION})
 """Names of the agent's own actions; no tool takes one over."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Returned:
+class _Output:
     text: str
     is_error: bool = False
     unknown: bool = False
-    """True if it may or may not have had its effect."""
+    """Whether it may or may not have had its effect."""
 
 
 class ToolRunner:
@@ -369,11 +368,11 @@ class ToolRunner:
 
     Args:
         tools: AutoGen tools, or functions that become `FunctionTool`s.
-        workbenches: AutoGen workbenches; their tools are listed anew for every cycle.
+        workbenches: AutoGen workbenches; their tools are listed again for every cycle.
         timeout: Seconds that one call may take.
         output_characters: Characters of output that are kept.
-        on_event: Is told what streaming tools show while they run.
-        readable: Tells how many characters are kept where the agent can read on in what was cut
+        on_event: Gets what streaming tools show while they run.
+        readable: Returns how many characters are kept where the agent can read on in what was cut
             (by `read_more`); takes the place of `output_characters`.
         reserved: Names of the agent's own actions.
 
@@ -395,26 +394,21 @@ class ToolRunner:
     ) -> None:
         self.tools = tuple(as_tool(tool) for tool in tools)
         self.workbenches = tuple(workbenches)
+        self.listing = ToolListing(self.tools, self.workbenches, timeout, reserved)
         self._by_name = {tool.name: tool for tool in self.tools}
-        self._listing = ToolListing(self.tools, self.workbenches, timeout, reserved)
         self._timeout = timeout
         self._limit = output_characters
         self._readable = readable
         self._on_event = on_event
 
     @property
-    def names(self) -> ToolNames:
-        """Whose each name is."""
-        return self._listing.names
-
-    @property
     def problems(self) -> tuple[str, ...]:
         """What the last listing left out, and why."""
-        return self._listing.problems
+        return self.listing.problems
 
     async def specs(self) -> Sequence[ActionSpec]:
         """The tools that exist now."""
-        return await self._listing.specs()
+        return await self.listing.specs()
 
     def complete(self, spec: ActionSpec, arguments: dict[str, Any]) -> dict[str, Any]:
         """The arguments that the tool will get; see `ActionSpace`.
@@ -422,55 +416,46 @@ class ToolRunner:
         Raises:
             ValueError: The tool's own type refuses them.
         """
-        owner = self.names.owner(spec.name)
-        tool = self._by_name.get(spec.name)
-        if owner is not None and owner != GIVEN:
-            tool = tool_in(self.workbenches[owner - 1], spec.name)
-        return (
-            with_defaults(arguments, spec.parameters)
-            if tool is None
-            else completed(tool, arguments)
-        )
+        home = self.listing.home(spec.name)
+        tool = None if home is None else tool_in(home, spec.name)
+        if tool is None:
+            return with_defaults(arguments, spec.parameters)
+        return completed_arguments(tool, arguments)
 
     async def execute(self, call: ActionCall) -> ActionResult:
         """Runs one tool call; every failure is a result, except that this task is cancelled.
 
         The tool gets arguments of its own, so that what it does to them changes no record.
         """
-        owner = self.names.owner(call.action)
-        if owner is None:
+        home = self.listing.home(call.action)
+        if home is None:
             return ActionResult(content=f"There is no tool {call.action!r}.", is_error=True)
-        token = CancellationToken()
-        call = call.model_copy(deep=True)
-        if owner == GIVEN:
+        call, token = call.model_copy(deep=True), CancellationToken()
+        if home is self.listing.own:
             tool = self._by_name[call.action]
-            return await self._guard(lambda: self._run_tool(tool, call, token), call, token)
-        bench = self.workbenches[owner - 1]
-        return await self._guard(lambda: self._run_workbench(bench, call, token), call, token)
+            return await self._guarded(lambda: self._run_tool(tool, call, token), call, token)
+        return await self._guarded(lambda: self._run_workbench(home, call, token), call, token)
 
     async def reconcile(self, action: UnsettledAction) -> Reconciliation:
         """What the tool itself can find out about a call of unknown outcome; see `tool`."""
-        tool = self._by_name.get(action.action)
-        ask: Any = None if tool is None else effects_of(tool).reconcile
+        ask: Any = effects_of(self._by_name.get(action.action)).reconcile
         if ask is None:
             return "unknown"
         if inspect.iscoroutinefunction(ask):
             return await ask(action)
-        given = await outcome_of(in_thread(lambda: ask(action), "coag-reconcile"))
-        return await given if inspect.isawaitable(given) else given
+        answer = await outcome_of(in_thread(lambda: ask(action), "coag-reconcile"))
+        return await answer if inspect.isawaitable(answer) else answer
 
-    async def _guard(
+    async def _guarded(
         self,
-        running: Callable[[], Awaitable[_Returned]],
+        run: Callable[[], Awaitable[_Output]],
         call: ActionCall,
         token: CancellationToken,
     ) -> ActionResult:
         ended = False
         try:
-            returned = await within(self._timeout, running)
+            output = await within(self._timeout, run)
             ended = True
-            result = self._read(returned.text, is_error=returned.is_error)
-            return result.model_copy(update={"outcome_unknown": returned.unknown})
         except LateError:
             text = f"{call.action} gave no answer within {self._timeout:g} s; it may have acted."
             return ActionResult(content=text, is_error=True, outcome_unknown=True)
@@ -480,20 +465,20 @@ class ToolRunner:
         except Exception as error:  # a user's tool may raise anything; the agent perceives it
             ended = True
             text = f"{call.action} raised {describe_error(error)}"
-            result = self._read(text, is_error=True)
-            return result.model_copy(update={"outcome_unknown": _may_have_happened(error)})
+            output = _Output(text, is_error=True, unknown=_may_have_happened(error))
         finally:
             if not ended:
                 _cancel(token)
-
-    def _read(self, text: str, *, is_error: bool) -> ActionResult:
-        if self._readable is None:
-            return read_result(text, is_error=is_error, limit=self._limit)
-        return read_result(text, is_error=is_error, limit=self._readable(), name=name_of(text))
+        readable = self._readable
+        limit, name = (
+            (self._limit, None) if readable is None else (readable(), name_of(output.text))
+        )
+        result = read_result(output.text, is_error=output.is_error, limit=limit, name=name)
+        return result.model_copy(update={"outcome_unknown": output.unknown})
 
     async def _run_tool(
         self, tool: BaseTool[Any, Any], call: ActionCall, token: CancellationToken
-    ) -> _Returned:
+    ) -> _Output:
         if isinstance(tool, BaseStreamTool):
             streaming = cast("BaseStreamTool[Any, Any, Any]", tool)
             value, number = None, 0
@@ -504,20 +489,17 @@ class ToolRunner:
                 await let_others_run(number)
         else:
             value = await tool.run_json(call.arguments, token, call_id=call.id)
-        return _Returned(_as_json(value) or tool.return_value_as_string(value))
+        return _Output(_as_json(value) or tool.return_value_as_string(value))
 
     async def _run_workbench(
         self, workbench: Workbench, call: ActionCall, token: CancellationToken
-    ) -> _Returned:
+    ) -> _Output:
+        name, given, own_id = call.action, call.arguments, call.id
         if not streams(workbench, call.action):
-            result = await workbench.call_tool(
-                call.action, call.arguments, cancellation_token=token, call_id=call.id
-            )
+            result = await workbench.call_tool(name, given, token, own_id)
         else:
             result, number = None, 0
-            async for item in workbench.call_tool_stream(
-                call.action, call.arguments, cancellation_token=token, call_id=call.id
-            ):
+            async for item in workbench.call_tool_stream(name, given, token, own_id):
                 if isinstance(item, ToolResult):
                     result = item
                 else:
@@ -525,28 +507,9 @@ class ToolRunner:
                 number += 1
                 await let_others_run(number)
         if result is None:
-            return _Returned(f"{call.action} ended without a result.", is_error=True)
-        return _Returned(
-            result.to_text(replace_image="[image]"),
-            result.is_error,
-            bool(getattr(result, "may_have_happened", False)),
-        )
-
-
-def as_tool(tool: Tool) -> BaseTool[Any, Any]:
-    """The tool, or the function as one.
-
-    Raises:
-        ConfigurationError: It is neither.
-    """
-    if isinstance(tool, BaseTool):
-        return cast("BaseTool[Any, Any]", tool)
-    if callable(tool):
-        return FunctionTool(tool, description=(tool.__doc__ or "").strip())
-    raise ConfigurationError(
-        f"Unsupported tool type: {tool!r} is no tool. Give an AutoGen BaseTool, or a function with "
-        "annotated arguments."
-    )
+            return _Output(f"{call.action} ended without a result.", is_error=True)
+        unknown = bool(getattr(result, "may_have_happened", False))
+        return _Output(result.to_text(replace_image="[image]"), result.is_error, unknown)
 
 
 def _as_json(value: Any) -> str | None:
@@ -562,8 +525,8 @@ def _as_json(value: Any) -> str | None:
 def _may_have_happened(error: Exception) -> bool:
     """What the error says of it; one that cannot even say, or is a time-out, leaves it unknown."""
     try:
-        said = getattr(error, "may_have_happened", None)
-        return _is_time_out(error) if said is None else bool(said)
+        declared = getattr(error, "may_have_happened", None)
+        return _is_time_out(error) if declared is None else bool(declared)
     except Exception:  # a user's error may raise anything, too
         return True
 
@@ -571,7 +534,7 @@ def _may_have_happened(error: Exception) -> bool:
 def _is_time_out(error: Exception) -> bool:
     """Whether something gave no answer in time, or the line broke, after it had been reached.
 
-    Clients of HTTP and databases have errors of their own, told by their names: `ReadTimeout`.
+    Clients of HTTP and databases have errors of their own, known by their names: `ReadTimeout`.
     """
     if isinstance(
         error, TimeoutError | ConnectionResetError | ConnectionAbortedError | BrokenPipeError

@@ -26,11 +26,11 @@ from PIL import Image as Picture
 
 from coag.compat import AutoGenMemory, RecordedAgent, Recorder
 from coag.compat.approval_web import WebApprover
+from coag.compat.components import check_program
 from coag.compat.mcp_tools import make_offer, select
 from coag.compat.mcp_values import McpLimits, Returned, ToolDefinition, read_result
 from coag.compat.recorder import AnnouncedCalls
 from coag.compat.recording import StockRun
-from coag.compat.tool_components import check_program
 from coag.errors import ConfigurationError
 from coag.memory import LongTermMemory
 from coag.schema import Note, TraceRecord

@@ -1,0 +1,405 @@
+"""Tools, workbenches, constraints and other parts as AutoGen components."""
+
+from __future__ import annotations
+
+import builtins
+import dis
+import inspect
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from types import CodeType
+from typing import Any, Self, cast
+
+from autogen_core import CancellationToken, Component, ComponentLoader, ComponentModel
+from autogen_core.tools import (
+    BaseTool,
+    FunctionTool,
+    StaticStreamWorkbench,
+    StaticWorkbench,
+    ToolOverride,
+    Workbench,
+)
+from pydantic import BaseModel, ConfigDict
+
+from coag.context import check_public, nested_component
+from coag.cycle import BoundRule, ConstraintSet, JudgedBy, NamedConstraint, check_rule
+from coag.errors import ConfigurationError
+from coag.schema import (
+    Candidate,
+    Constraint,
+    Imported,
+    Verdict,
+    check_own_code,
+    from_import_name,
+    import_name,
+    provider_name,
+)
+
+from .tools import Tool, as_tool
+
+
+class NamedComponent:
+    """A component whose subclasses are dumped under their own names, not under the base's."""
+
+    def dump_component(self) -> ComponentModel:
+        """The component of this very class: no state, no secrets.
+
+        Raises:
+            ConfigurationError: A part cannot be written down; the message says which.
+        """
+        mixed_in = cast("Component[Any]", super())  # AutoGen's `Component` comes after this class
+        return mixed_in.dump_component().model_copy(update={"provider": provider_name(type(self))})
+
+
+# ---- Constraints and other parts by import name ----
+
+
+Part = str | Imported | ComponentModel
+"""An import name, a class with arguments, or an AutoGen component."""
+
+
+class ConstraintConfig(BaseModel):
+    """A constraint under a name that is not its own."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: str
+    """The name by which logs and errors call it."""
+    rule: Part
+
+
+@dataclass(frozen=True, slots=True)
+class RuleUnderName:
+    """A loaded constraint under a name that is not its own."""
+
+    name: str
+    rule: Constraint
+
+    def __call__(self, candidate: Candidate, state: Any, projection: Any | None, /) -> Verdict:
+        """The rule's verdict."""
+        return self.rule(candidate, state, projection)
+
+    def within(self, known: JudgedBy) -> Constraint:
+        """The rule as it judges by what was said, where it asks for that."""
+        return self.rule.within(known) if isinstance(self.rule, BoundRule) else self
+
+
+def part_of(value: object, where: str) -> Part:
+    """How to get a value again.
+
+    Raises:
+        ConfigurationError: It cannot be had again; names where it was given.
+    """
+    if hasattr(value, "dump_component") and not isinstance(value, type):
+        return nested_component(value, where)
+    try:
+        found = Imported.of(value)
+    except ConfigurationError as error:
+        raise ConfigurationError(f"{where}: {error}") from error
+    check_public(found.arguments, f"{where}: {found.name}")
+    return found.name if found.arguments is None else found
+
+
+def get_part(part: Part) -> Any:
+    """The value that `part_of` was given.
+
+    Raises:
+        ConfigurationError: There is no such thing any more.
+    """
+    if isinstance(part, str):
+        found = from_import_name(part)
+        check_own_code(found, part)
+        return found
+    if isinstance(part, Imported):
+        return part.get()
+    return ComponentLoader.load_component(part, expected=object)
+
+
+def constraint_config(rule: object) -> ConstraintConfig | Part:
+    """How to get a constraint again, under its own name or the one that it was given."""
+    if isinstance(rule, RuleUnderName):
+        return ConstraintConfig(name=rule.name, rule=part_of(rule.rule, "constraints="))
+    if not isinstance(rule, NamedConstraint):
+        return part_of(rule, "constraints=")
+    own = constraint_config(rule.judge)
+    if isinstance(own, ConstraintConfig):
+        return own.model_copy(update={"name": rule.name})
+    if _own_name(rule.judge) == rule.name:
+        return own
+    return ConstraintConfig(name=rule.name, rule=own)
+
+
+def _own_name(rule: Constraint) -> str:
+    constraints = ConstraintSet()
+    return constraints.add(rule)
+
+
+def from_constraint_config(config: ConstraintConfig | Part) -> Any:
+    """The constraint that `constraint_config` was given.
+
+    Raises:
+        ConfigurationError: There is no such thing any more, or it is no rule.
+    """
+    if isinstance(config, ConstraintConfig):
+        return RuleUnderName(config.name, from_constraint_config(config.rule))
+    rule = get_part(config)
+    check_rule(rule)
+    return rule
+
+
+# ---- Tools and workbenches that can be dumped, loaded, used and dumped again ----
+#
+# AutoGen writes a `FunctionTool` as its source. Loaded from it, the tool cannot be dumped again,
+# and where the function uses anything around it, it fails when it is called.
+
+
+_FUNCTION_TOOL = "autogen_core.tools.FunctionTool"
+_STATIC: Mapping[str, type[StaticWorkbench]] = {
+    "autogen_core.tools.StaticWorkbench": StaticWorkbench,
+    "autogen_core.tools.StaticStreamWorkbench": StaticStreamWorkbench,
+}
+
+
+class _FunctionTool(BaseTool[BaseModel, BaseModel]):
+    """A tool that AutoGen's `FunctionTool` runs."""
+
+    def __init__(self, tool: FunctionTool, *, strict: bool) -> None:
+        self._tool = tool
+        super().__init__(tool.args_type(), tool.return_type(), tool.name, tool.description, strict)
+
+    async def run(self, args: BaseModel, cancellation_token: CancellationToken) -> Any:
+        """Calls the function."""
+        return await self._tool.run(args, cancellation_token)
+
+
+class ImportedToolConfig(BaseModel):
+    """The declarative form of an `ImportedTool`."""
+
+    function: str
+    """`module:qualname`."""
+    description: str
+    name: str
+    strict: bool = False
+
+
+class ImportedTool(_FunctionTool, Component[ImportedToolConfig]):
+    """A function of a module as a tool; its component names the function.
+
+    Args:
+        function: The function, or its import name.
+        description: What the model reads about it.
+        name: The tool's name; None for the function's.
+        strict: See AutoGen's `FunctionTool`.
+
+    Raises:
+        ConfigurationError: The function cannot be imported.
+    """
+
+    component_config_schema = ImportedToolConfig
+    component_provider_override = "coag.compat.ImportedTool"
+
+    def __init__(
+        self,
+        function: Callable[..., Any] | str,
+        description: str,
+        *,
+        name: str | None = None,
+        strict: bool = False,
+    ) -> None:
+        self._import_name = function if isinstance(function, str) else import_name(function)
+        called = from_import_name(function) if isinstance(function, str) else function
+        tool = FunctionTool(called, description, name=name, strict=strict)
+        super().__init__(tool, strict=strict)
+
+    def _to_config(self) -> ImportedToolConfig:
+        return ImportedToolConfig(
+            function=self._import_name,
+            description=self.description,
+            name=self.name,
+            strict=bool(self.schema.get("strict", False)),
+        )
+
+    @classmethod
+    def _from_config(cls, config: ImportedToolConfig) -> Self:
+        return cls(config.function, config.description, name=config.name, strict=config.strict)
+
+
+class SourceToolConfig(BaseModel):
+    """The declarative form of a `SourceTool`."""
+
+    tool: dict[str, Any]
+    """What AutoGen's `FunctionTool` writes."""
+    strict: bool = False
+
+
+class SourceTool(_FunctionTool, Component[SourceToolConfig]):
+    """A function by its source, as AutoGen writes it, that can be dumped again.
+
+    Making one runs the source; AutoGen warns of that.
+
+    Args:
+        tool: What AutoGen's `FunctionTool` writes.
+        strict: See AutoGen's `FunctionTool`.
+    """
+
+    component_config_schema = SourceToolConfig
+    component_provider_override = "coag.compat.SourceTool"
+
+    def __init__(self, tool: Mapping[str, Any], *, strict: bool = False) -> None:
+        self._source = dict(tool)
+        component = ComponentModel(provider=_FUNCTION_TOOL, config=self._source)
+        super().__init__(FunctionTool.load_component(component), strict=strict)
+
+    def _to_config(self) -> SourceToolConfig:
+        return SourceToolConfig(tool=self._source, strict=bool(self.schema.get("strict", False)))
+
+    @classmethod
+    def _from_config(cls, config: SourceToolConfig) -> Self:
+        return cls(config.tool, strict=config.strict)
+
+
+def tool_component(tool: Tool) -> ComponentModel:
+    """The component of a tool.
+
+    A function that can be imported goes by its import name; another one by its source, as
+    AutoGen does it, if the source needs nothing around it.
+
+    Raises:
+        ConfigurationError: It cannot be written down; the message says why and what to do.
+    """
+    given = as_tool(tool)
+    if type(given) is not FunctionTool:
+        return nested_component(given, f"Tool {given.name!r}")
+    # AutoGen has no other way to ask a tool for its function.
+    function = cast("Callable[..., Any]", vars(given)["_func"])
+    strict = bool(given.schema.get("strict", False))
+    if not _is_importable(function):
+        return _source_component(given, function, strict)
+    found = ImportedTool(function, given.description, name=given.name, strict=strict)
+    return found.dump_component()
+
+
+def load_tool(component: ComponentModel) -> BaseTool[Any, Any]:
+    """The tool of a component; AutoGen's own function tools can then be dumped again."""
+    if component.provider == _FUNCTION_TOOL:
+        return SourceTool(component.config)
+    return cast("BaseTool[Any, Any]", BaseTool.load_component(component))
+
+
+def workbench_component(workbench: Workbench) -> ComponentModel:
+    """The component of a workbench; the tools of AutoGen's static ones as `tool_component` has it.
+
+    Raises:
+        ConfigurationError: It, or one of its tools, cannot be written down.
+    """
+    if type(workbench) not in _STATIC.values():
+        return nested_component(workbench, f"Workbench {type(workbench).__name__}")
+    # AutoGen has no other way to ask a static workbench for its tools.
+    tools = cast("list[BaseTool[Any, Any]]", vars(workbench)["_tools"])
+    overrides = cast("dict[str, ToolOverride]", vars(workbench)["_tool_overrides"])
+    return ComponentModel(
+        provider=provider_name(type(workbench)),
+        component_type="workbench",
+        version=workbench.component_version,
+        component_version=workbench.component_version,
+        label=type(workbench).__name__,
+        config={
+            "tools": [tool_component(tool).model_dump(exclude_none=True) for tool in tools],
+            "tool_overrides": {
+                name: override.model_dump(exclude_none=True) for name, override in overrides.items()
+            },
+        },
+    )
+
+
+def load_workbench(component: ComponentModel) -> Workbench:
+    """The workbench of a component; what it holds can then be dumped again."""
+    static = _STATIC.get(component.provider)
+    if static is None:
+        return Workbench.load_component(component)
+    tools: list[Any] = component.config.get("tools", [])
+    overrides: dict[str, Any] = component.config.get("tool_overrides", {})
+    return static(
+        tools=[load_tool(ComponentModel.model_validate(tool)) for tool in tools],
+        tool_overrides={
+            name: ToolOverride.model_validate(given) for name, given in overrides.items()
+        },
+    )
+
+
+def _is_importable(function: Callable[..., Any]) -> bool:
+    """What stands in a script's `__main__` is found there only while that script runs."""
+    try:
+        return not import_name(function).startswith("__main__:")
+    except ConfigurationError:
+        return False
+
+
+def _source_component(
+    tool: FunctionTool, function: Callable[..., Any], strict: bool
+) -> ComponentModel:
+    if not inspect.isfunction(function):
+        raise ConfigurationError(
+            f"Tool {tool.name!r} is a {type(function).__name__}, which has no source of its own. "
+            "Give a function of a module, or a BaseTool that is a component."
+        )
+    component = nested_component(tool, f"Tool {tool.name!r}")
+    check_program(tool.name, function, component.config)
+    check_public(component.config, f"Tool {tool.name!r}")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # it is the caller's own source
+            return SourceTool(component.config, strict=strict).dump_component()
+    except (ValueError, TypeError, LookupError, ImportError, RuntimeError) as error:
+        raise ConfigurationError(
+            f"Tool {tool.name!r} does not work from its source alone: {error}. Move the function "
+            "to the top level of a module."
+        ) from error
+
+
+def check_program(name: str, function: Callable[..., Any], config: Mapping[str, Any]) -> None:
+    """Refuses a function whose source uses names that a loaded one would not find.
+
+    Args:
+        name: The tool's name, for the error.
+        function: The function.
+        config: The config of AutoGen's `FunctionTool`: its `global_imports` are found.
+
+    Raises:
+        ConfigurationError: Names what it closes over or uses of its module.
+    """
+    code = cast("CodeType", getattr(function, "__code__"))  # noqa: B009 - a Callable has none
+    if code.co_freevars:
+        raise ConfigurationError(
+            f"Tool {name!r} closes over {', '.join(code.co_freevars)}, which its source does not "
+            "bring along. Move the function to the top level of a module, or make a BaseTool "
+            "that is a component and keeps them in its config."
+        )
+    known = {*dir(builtins), code.co_name, *_imported(config.get("global_imports", []))}
+    missing = sorted(set(_globals(code)) - known)
+    if missing:
+        raise ConfigurationError(
+            f"Tool {name!r} uses {', '.join(missing)} of its module, which its source does not "
+            "bring along. Move the function to the top level of a module that can be imported, "
+            "or list them in the FunctionTool's global_imports."
+        )
+
+
+def _globals(code: CodeType) -> Iterator[str]:
+    for instruction in dis.get_instructions(code):
+        if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
+            yield str(instruction.argval)
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _globals(constant)
+
+
+def _imported(imports: list[Any]) -> Iterator[str]:
+    """The names that AutoGen's import statements bind."""
+    for one in imports:
+        if isinstance(one, str):
+            yield one.split(".")[0]
+            continue
+        given = cast("Mapping[str, Any]", one)
+        yield from [given["alias"]] if "alias" in given else _imported(given["imports"])
