@@ -11,7 +11,13 @@ from dataclasses import dataclass
 from types import CodeType
 from typing import Any, Self, cast
 
-from autogen_core import CancellationToken, Component, ComponentLoader, ComponentModel
+from autogen_core import (
+    CancellationToken,
+    Component,
+    ComponentLoader,
+    ComponentModel,
+    ComponentToConfig,
+)
 from autogen_core.tools import (
     BaseTool,
     FunctionTool,
@@ -48,7 +54,9 @@ class NamedComponent:
         Raises:
             ConfigurationError: A part cannot be written down; the message says which.
         """
-        mixed_in = cast("Component[Any]", super())  # AutoGen's `Component` comes after this class
+        mixed_in = cast(
+            "ComponentToConfig[BaseModel]", super()
+        )  # AutoGen's `Component` comes after this class
         return mixed_in.dump_component().model_copy(update={"provider": provider_name(type(self))})
 
 

@@ -1,8 +1,6 @@
-"""Tools of MCP servers, pinned. The one module that knows the mcp package, which it imports.
+"""Tools of MCP servers, pinned.
 
-An MCP server is somebody else's process. It may start slowly or not at all, hang, die during a
-call, return megabytes, or tell a model today what it did not say when you looked at it. AutoGen's
-`McpWorkbench` speaks the protocol; what is here bounds it, survives it and compares it:
+AutoGen's `McpWorkbench` speaks the protocol; this module bounds it, survives it and compares it:
 
 - a server is started when it is needed, and again, a bounded number of times, when it died;
 - a call that is cancelled, late or lost says whether it may have happened;
@@ -12,59 +10,44 @@ call, return megabytes, or tell a model today what it did not say when you looke
 
 from __future__ import annotations
 
-import json
-from collections.abc import AsyncGenerator, Callable, Generator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+import asyncio
+import logging
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self
 
-import anyio
-import httpx
-from autogen_core import CancellationToken, trace_tool_span
+from autogen_core import CancellationToken, ComponentModel, trace_tool_span
 from autogen_core.models import ChatCompletionClient
 from autogen_core.tools import ToolOverride, ToolSchema
+from pydantic import BaseModel, ConfigDict, Field
 
-from coag.cycle import value_fault
+from coag.errors import ConfigurationError, UnknownNameError
 
-from .mcp_version import check_mcp, installed_mcp, unusable_mcp
+from .guarded_calls import result_when_cancelled
 
-try:
-    from autogen_ext.tools.mcp import McpServerParams, McpWorkbench
-    from mcp import ClientSession, McpError
-    from mcp import types as mcp_types
-    from mcp.client import streamable_http
-    from mcp.client.stdio import stdio_client
-    from mcp.shared._httpx_utils import create_mcp_http_client
-except ImportError as error:
-    raise unusable_mcp(installed_mcp()) from error
-else:
-    check_mcp(installed_mcp())
+# isort: split - it checks that the mcp package can be used, before AutoGen imports it
+from .mcp_session import McpServerError, RefusedError, ServerParams, dumpable
 
-# These import autogen_ext.tools.mcp, and so come after the check.
-from .mcp_server import McpServer, StderrTail
-from .mcp_tools import (
-    PinnedMcpConfig,
-    ServerTools,
-    cancellable,
-    config_of,
-    limits_of,
-    settings_of,
-    supported,
-)
-from .mcp_values import (
-    LostError,
-    McpLimits,
-    McpServerError,
-    McpToolResult,
-    NotSentError,
-    PinBoard,
-    QuarantinedTool,
-    RefusedError,
-    Returned,
-    ServerParams,
+# isort: split
+from autogen_ext.tools.mcp import (
+    McpServerParams,
+    McpWorkbench,
     StdioServerParams,
     StreamableHttpServerParams,
+)
+
+from .mcp_server import McpServer
+from .mcp_tools import (
+    McpLimits,
+    McpToolResult,
+    PinBoard,
+    QuarantinedTool,
     ToolDefinition,
+    ToolOffer,
+    failed_result,
+    fitting,
+    make_offer,
+    mcp_result,
 )
 from .tools import ToolEffects
 
@@ -78,9 +61,26 @@ __all__ = [
     "QuarantinedTool",
 ]
 
-_MESSAGE = 500  # characters of a server's error that are kept
-_TERMINATED = 32600
-"""The mcp package's code for a session that the server does not know any more."""
+_LOG = logging.getLogger(__name__)
+
+
+class PinnedMcpConfig(BaseModel):
+    """A `PinnedMcpWorkbench` as a component: no secret, no pins, only where they are."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    server_params: StdioServerParams | StreamableHttpServerParams = Field(discriminator="type")
+    """How the server is reached; values of `env` and `headers` are references `${NAME}`."""
+    pins: str | None = None
+    """The file of pins."""
+    trust_first_use: bool = True
+    """Whether what the server offers first is trusted without approval."""
+    limits: McpLimits = McpLimits()
+    """The bounds."""
+    tool_overrides: dict[str, ToolOverride] = {}
+    """Other names and descriptions, by the tools' names at the server."""
+    model_client: ComponentModel | dict[str, Any] | None = None
+    """The client that answers the server's requests for sampling."""
 
 
 class PinnedMcpWorkbench(McpWorkbench):
@@ -122,26 +122,25 @@ class PinnedMcpWorkbench(McpWorkbench):
             tool_overrides = server._tool_overrides if tool_overrides is None else tool_overrides
             model_client = model_client or server._model_client
             server = server.server_params
-        params = supported(server)
+        params = _supported(server)
         super().__init__(params, dict(tool_overrides or {}), model_client)
         self._params = params
-        self._limits = limits or limits_of(params)
+        self._limits = limits or _limits_of(params)
         self._board = PinBoard(Path(pins) if pins else None, trust_first_use=trust_first_use)
-        self._server = McpServer(
-            params, open_session=_open_session, limits=self._limits, model_client=model_client
-        )
+        self._server = McpServer(params, limits=self._limits, model_client=model_client)
         self._actor = self._server  # which is what McpWorkbench asks for prompts and resources
-        self._tools = ServerTools(self._server, self._board, self._tool_overrides, self._limits)
+        self._offer: ToolOffer | None = None
+        """What was found at the last listing; None before the first."""
 
     @property
     def quarantined(self) -> Mapping[str, QuarantinedTool]:
         """Tools that changed or came later, by name, as of the last listing."""
-        return self._tools.quarantined
+        return dict(self._offer.quarantined) if self._offer else {}
 
     @property
     def left_out(self) -> tuple[str, ...]:
         """Why tools could not be offered at the last listing, one sentence each."""
-        return self._tools.offer.left_out if self._tools.offer else ()
+        return self._offer.left_out if self._offer else ()
 
     async def approve(self, name: str, *, digest: str | None = None) -> None:
         """Trusts a quarantined tool as it is in `quarantined` now.
@@ -154,23 +153,47 @@ class PinnedMcpWorkbench(McpWorkbench):
             UnknownNameError: No such tool is quarantined.
             ConfigurationError: The digest is another one by now, or the pins cannot be saved.
         """
-        await self._tools.approve(name, digest)
+        offer, held = self._offer, dict(self.quarantined)
+        if name not in held or offer is None:
+            raise UnknownNameError("quarantined tool", name, held)
+        definition = held.pop(name).new
+        if digest not in (None, definition.digest):
+            raise ConfigurationError(
+                f"Tool {name!r} changed again: its digest is {definition.digest!r} now, not "
+                f"{digest!r}. Look at its diff once more."
+            )
+        await asyncio.to_thread(self._board.approve, definition)
+        self._offer = make_offer(offer.tools, held, self._tool_overrides, self._limits)
 
     def effects(self, name: str) -> ToolEffects:
         """What the server says of a tool's effects; nothing of one that is not offered."""
-        return self._tools.effects(name)
+        offer = self._offer
+        own = offer.own_names.get(name) if offer else None
+        hints = offer.tools[own].hints if offer and own else {}
+        return ToolEffects(
+            read_only=hints.get("read_only", False), idempotent=hints.get("idempotent", False)
+        )
 
     async def list_tools(self) -> list[ToolSchema]:
         """The trusted tools that the server offers now.
 
         While a call runs, or when the server has died, these are the ones listed last: a stock
-        agent hangs where a listing raises in the middle of its turn. A call then tells of it.
+        agent hangs where a listing raises in the middle of its turn. The error of a later call
+        describes it.
 
         Raises:
             McpServerError: The server was never listed and cannot be.
             ConfigurationError: An environment variable is missing, or the pins cannot be used.
         """
-        return await self._tools.schemas()
+        offer = self._offer
+        if offer is None or not self._server.busy:
+            try:
+                offer = await self._listed()
+            except McpServerError as error:
+                if offer is None:
+                    raise
+                _LOG.warning("%s Its tools are shown as they were listed last.", error)
+        return list(offer.schemas)
 
     async def call_tool(
         self,
@@ -180,9 +203,15 @@ class PinnedMcpWorkbench(McpWorkbench):
         call_id: str | None = None,
     ) -> McpToolResult:
         """Calls a tool; whatever happens but a cancellation of this task is a result."""
+        before = f"{name} was cancelled before it began. Nothing was done."
+        during = f"{name} was cancelled while it ran; it may have been done all the same."
         with trace_tool_span(tool_name=name, tool_call_id=call_id):
-            call = self._tools.call(name, dict(arguments or {}))
-            return await cancellable(name, call, cancellation_token)
+            return await result_when_cancelled(
+                self._called(name, dict(arguments or {})),
+                cancellation_token,
+                before=lambda: failed_result(name, before),
+                during=lambda: failed_result(name, during, may_have_happened=True),
+            )
 
     async def start(self) -> None:
         """Starts the server and lists its tools; forgets how often it died.
@@ -192,14 +221,14 @@ class PinnedMcpWorkbench(McpWorkbench):
             ConfigurationError: An environment variable is missing, or the pins cannot be used.
         """
         await self._server.initialize()
-        await self._tools.listed()
+        await self._listed()
 
     async def stop(self) -> None:
         """Ends the server, if it runs."""
         await self._server.close()
 
     async def reset(self) -> None:
-        """Starts the server anew; what is pinned stays."""
+        """Starts the server again; what is pinned stays."""
         await self.stop()
         await self.start()
 
@@ -216,134 +245,106 @@ class PinnedMcpWorkbench(McpWorkbench):
         self._board.load_state(state)
 
     def _to_config(self) -> PinnedMcpConfig:  # pyright: ignore[reportIncompatibleMethodOverride] - ours
-        client = self._model_client
-        return config_of(self._params, self._board, self._limits, self._tool_overrides, client)
+        client, path = self._model_client, self._board.path
+        return PinnedMcpConfig(
+            server_params=dumpable(self._params),
+            pins=str(path) if path else None,
+            trust_first_use=self._board.trust_first_use,
+            limits=self._limits,
+            tool_overrides=self._tool_overrides,
+            model_client=client.dump_component() if client else None,
+        )
 
     @classmethod
     def _from_config(cls, config: PinnedMcpConfig) -> Self:  # pyright: ignore[reportIncompatibleMethodOverride] - ours
-        return cls(config.server_params, **settings_of(config))
+        client = config.model_client
+        return cls(
+            config.server_params,
+            pins=config.pins,
+            trust_first_use=config.trust_first_use,
+            limits=config.limits,
+            tool_overrides=config.tool_overrides,
+            model_client=ChatCompletionClient.load_component(client) if client else None,
+        )
 
-
-class _BoundedSession(ClientSession):
-    """A session that checks results by the server's schemas in bounded time."""
-
-    async def _validate_tool_result(self, name: str, result: mcp_types.CallToolResult) -> None:
-        schema = self._tool_output_schemas.get(name)
-        if schema is None:
-            return
-        if result.structuredContent is None:
-            raise RuntimeError(
-                f"tool {name!r} has an output schema, but gave no structured content"
+    async def _listed(self) -> ToolOffer:
+        """What the server offers now, judged by the pins."""
+        await self._server.connection()
+        self._server.changed = False  # a change that comes during the listing counts
+        found: list[ToolDefinition] = []
+        cursor: str | None = None
+        for _ in range(self._limits.tools):
+            page, cursor = await self._page(cursor)
+            found += page
+            if cursor is None or len(found) > self._limits.tools:
+                break
+        tools, left_out = fitting(found, self._limits)
+        held = await asyncio.to_thread(self._board.judge, tools)
+        for name in held.keys() - self.quarantined.keys():
+            changed = held[name].changed
+            _LOG.warning(
+                "MCP server %r: tool %r is quarantined: %s.", self._server.label, name, changed
             )
-        if fault := value_fault(result.structuredContent, json.dumps(schema)):
-            raise RuntimeError(f"tool {name!r} gave structured content that does not fit: {fault}")
+        self._offer = make_offer(tools, held, self._tool_overrides, self._limits, left_out)
+        return self._offer
 
+    async def _page(self, cursor: str | None) -> tuple[list[ToolDefinition], str | None]:
+        try:
+            return await self._server.request(lambda session: session.page_of_tools(cursor))
+        except RefusedError as error:
+            raise McpServerError(self._server.label, f"did not list its tools: {error}") from error
 
-class _SdkSession:
-    """A session of the mcp package, behind our `Session`."""
+    async def _called(self, name: str, arguments: dict[str, Any]) -> McpToolResult:
+        """Calls a tool, if it is trusted; every failure is a result."""
+        try:
+            await self._server.connection()
+            offer = self._offer
+            if offer is None or (self._server.changed and not self._server.busy):
+                offer = await self._listed()
+            own = offer.own_names.get(name)
+            if own is None:
+                return failed_result(name, self._refusal(offer, name))
+            raw = await self._server.request(lambda session: session.call_tool(own, arguments))
+        except McpServerError as error:
+            return failed_result(name, str(error), may_have_happened=error.may_have_happened)
+        except ConfigurationError as error:
+            return failed_result(name, f"{error} Nothing was done.")
+        except RefusedError as error:
+            text = f"The server did not accept {name}, or its answer is no MCP: {error}"
+            return failed_result(name, text, may_have_happened=not error.understood)
+        self._server.succeeded()
+        return mcp_result(name, raw, self._limits)
 
-    def __init__(self, session: ClientSession) -> None:
-        self._session = session
-
-    def next_request(self) -> int | None:
-        return getattr(self._session, "_request_id", None)
-
-    async def ping(self) -> None:
-        with _translated():
-            await self._session.send_ping()
-
-    async def cancel(self, request: int) -> None:
-        params = mcp_types.CancelledNotificationParams(requestId=request, reason="given up")
-        told = mcp_types.CancelledNotification(method="notifications/cancelled", params=params)
-        with _translated():
-            await self._session.send_notification(mcp_types.ClientNotification(told))
-
-    async def page_of_tools(self, cursor: str | None) -> tuple[list[ToolDefinition], str | None]:
-        with _translated():
-            params = mcp_types.PaginatedRequestParams(cursor=cursor)
-            page = await self._session.list_tools(params=params)
-        tools = [
-            ToolDefinition.of(tool.name, tool.description or "", tool.inputSchema, _hints(tool))
-            for tool in page.tools
-        ]
-        return tools, page.nextCursor
-
-    async def call_tool(self, name: str, arguments: dict[str, Any]) -> Returned:
-        with _translated():
-            result = await self._session.call_tool(name, arguments)
-        return Returned(
-            contents=[content.model_dump(mode="json") for content in result.content],
-            structured=result.structuredContent,
-            is_error=result.isError,
+    def _refusal(self, offer: ToolOffer, name: str) -> str:
+        """Why a tool that is not offered cannot be called; nothing that the server says of it."""
+        shown = {override.name or own: own for own, override in self._tool_overrides.items()}
+        held = offer.quarantined.get(shown.get(name, name))
+        if held is None:
+            return f"There is no tool {name!r}. Nothing was done."
+        return (
+            f"Tool {name!r} is quarantined: {held.changed}. Nothing was done. A person can look at "
+            f"`quarantined[{held.name!r}].diff` of the workbench, and then "
+            f"`await approve({held.name!r})`."
         )
 
-    async def other(self, method: str, arguments: dict[str, Any]) -> Any:
-        with _translated():
-            return await getattr(self._session, method)(**arguments)
+
+def _supported(params: object) -> ServerParams:
+    """The parameters, if they are of a transport that is supported.
+
+    Raises:
+        ConfigurationError: They are not.
+    """
+    if isinstance(params, StdioServerParams | StreamableHttpServerParams):
+        return params
+    raise ConfigurationError(
+        f"{type(params).__name__} is no server that can be used here: give StdioServerParams, "
+        "StreamableHttpServerParams (which took the place of SSE), or a McpWorkbench with them."
+    )
 
 
-def _hints(tool: mcp_types.Tool) -> dict[str, bool]:
-    """What a tool says of its effects, where it says it."""
-    said = tool.annotations
-    if said is None:
-        return {}
-    hints = {"read_only": said.readOnlyHint, "idempotent": said.idempotentHint}
-    return {name: True for name, hint in hints.items() if hint}
-
-
-@contextmanager
-def _translated() -> Generator[None]:
-    """What the mcp package raises, in our errors."""
-    try:
-        yield
-    except (anyio.ClosedResourceError, anyio.BrokenResourceError) as error:
-        raise NotSentError from error
-    except McpError as error:
-        told = error.error
-        if told.code == mcp_types.CONNECTION_CLOSED and told.message == "Connection closed":
-            raise LostError from error
-        if told.code == _TERMINATED and told.message == "Session terminated":
-            raise NotSentError from error
-        raise RefusedError(told.message[:_MESSAGE], understood=True) from error
-    except (RuntimeError, ValueError) as error:  # the answer does not fit MCP or its own schema
-        raise RefusedError(str(error)[:_MESSAGE], understood=False) from error
-
-
-@asynccontextmanager
-async def _open_session(
-    params: ServerParams, sampling: Any, tools_changed: Callable[[], None], tail: StderrTail
-) -> AsyncGenerator[_SdkSession]:
-    """Starts or calls the server, and greets it."""
-
-    async def heard(message: object) -> None:
-        root = getattr(message, "root", None)
-        if isinstance(root, mcp_types.ToolListChangedNotification):
-            tools_changed()
-
-    async with AsyncExitStack() as stack:
-        over_http = isinstance(params, StreamableHttpServerParams)
-        opening: Any = _http(params) if over_http else stdio_client(params, errlog=tail.file)
-        streams = await stack.enter_async_context(opening)
-        session = _BoundedSession(
-            streams[0], streams[1], sampling_callback=sampling, message_handler=heard
-        )
-        await stack.enter_async_context(session)
-        await session.initialize()
-        yield _SdkSession(session)
-
-
-@asynccontextmanager
-async def _http(params: StreamableHttpServerParams) -> AsyncGenerator[Any]:
-    """The streams to a server over HTTP, by what this version of the mcp package has for it."""
-    settings: dict[str, Any] = {"terminate_on_close": params.terminate_on_close}
-    timeout = httpx.Timeout(params.timeout, read=params.sse_read_timeout)
-    newer: Any = getattr(streamable_http, "streamable_http_client", None)
-    if newer is None:  # an older version of the mcp package; the newer one calls this deprecated
-        older: Any = getattr(streamable_http, "streamablehttp_client")  # noqa: B009 - see above
-        settings |= {"timeout": params.timeout, "sse_read_timeout": params.sse_read_timeout}
-        async with older(params.url, params.headers, **settings) as streams:
-            yield streams
-        return
-    client = create_mcp_http_client(headers=params.headers, timeout=timeout)
-    async with client, newer(params.url, http_client=client, **settings) as streams:
-        yield streams
+def _limits_of(params: ServerParams) -> McpLimits:
+    """The default bounds, with the read time-out of the parameters where one was given."""
+    own = "read_timeout_seconds" if isinstance(params, StdioServerParams) else "sse_read_timeout"
+    if own not in params.model_fields_set:
+        return McpLimits()
+    return McpLimits(call_seconds=getattr(params, own))

@@ -1,4 +1,8 @@
-"""One MCP server: its process or address, its session, and what happens when it dies."""
+"""One MCP server: its process or address, and what happens when it dies.
+
+An MCP server is somebody else's process. It may start slowly or not at all, hang, die during a
+call or answer with megabytes.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager
 from threading import Thread
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import anyio
 from autogen_core.models import ChatCompletionClient
@@ -18,24 +22,26 @@ from autogen_ext.tools.mcp import McpSessionActor, StreamableHttpServerParams
 from pydantic import AnyUrl
 
 from coag._util.timeouts import LateError
-from coag.tracing import Redactor
+from coag.schema import Redactor
 
-from .mcp_values import (
+from .mcp_session import (
     LostError,
-    McpLimits,
     McpServerError,
+    McpSession,
     NotSentError,
-    Returned,
     ServerParams,
-    ToolDefinition,
     expanded,
     label,
+    open_session,
 )
-
-# ---- What a server says on its standard error, of which the last lines are kept ----
-
+from .mcp_tools import McpLimits
 
 _LOG = logging.getLogger("coag.compat.mcp")
+ResultT = TypeVar("ResultT")
+
+# ---- Its standard error, of which the last lines are kept ----
+
+
 _LINES = 5
 _LINE = 500
 """Characters of a line; a longer one counts as several."""
@@ -74,44 +80,18 @@ class StderrTail:
         return Redactor().clean_text(" | ".join(line for line in tuple(self._lines) if line))
 
 
+# ---- A connection, and the server that is started again when it dies ----
+
+
 _ENDING_SECONDS = 10.0
 """Time for a server to end; on stdio it is asked, then told by a signal, for two seconds each."""
 _WORDS_SECONDS = 0.3
 """Time to wait for the last words of a server that broke the connection."""
 _REASON = 500
 """Characters of an error that are kept."""
-ResultT = TypeVar("ResultT")
 
 
-class Session(Protocol):
-    """What a connection asks of an MCP session. Its methods raise the errors of `_mcp_errors`."""
-
-    def next_request(self) -> int | None:
-        """The number that the next request will have."""
-        ...
-
-    async def ping(self) -> None:
-        """Returns when the server has given a sign of life."""
-        ...
-
-    async def cancel(self, request: int) -> None:
-        """Tells the server that nobody waits for a request any more."""
-        ...
-
-    async def page_of_tools(self, cursor: str | None) -> tuple[list[ToolDefinition], str | None]:
-        """Some of the server's tools, and where the next ones begin."""
-        ...
-
-    async def call_tool(self, name: str, arguments: dict[str, Any]) -> Returned:
-        """What the tool returned."""
-        ...
-
-    async def other(self, method: str, arguments: dict[str, Any]) -> Any:
-        """What AutoGen's workbench may ask besides: prompts and resources."""
-        ...
-
-
-class Connection:
+class McpConnection:
     """A session that was opened, or is being opened.
 
     Args:
@@ -124,7 +104,7 @@ class Connection:
     def __init__(
         self,
         server: str,
-        open_session: Callable[[StderrTail], AbstractAsyncContextManager[Session]],
+        open_session: Callable[[StderrTail], AbstractAsyncContextManager[McpSession]],
         limits: McpLimits,
         *,
         pulse: bool,
@@ -140,14 +120,14 @@ class Connection:
         self._limits = limits
         self._pulse = pulse
         self._closing = asyncio.Event()
-        self._session: asyncio.Future[Session] = self.loop.create_future()
+        self._session: asyncio.Future[McpSession] = self.loop.create_future()
         self._tail = StderrTail()
         self._telling: set[asyncio.Task[None]] = set()
         self._task = asyncio.create_task(self._hold(open_session))
         self._task.add_done_callback(self._ended)
 
     async def _hold(
-        self, open_session: Callable[[StderrTail], AbstractAsyncContextManager[Session]]
+        self, open_session: Callable[[StderrTail], AbstractAsyncContextManager[McpSession]]
     ) -> None:
         # The scopes of anyio in there must be entered and left by one and the same task.
         try:
@@ -191,7 +171,7 @@ class Connection:
         return self.said
 
     async def request(
-        self, ask: Callable[[Session], Awaitable[ResultT]], seconds: float
+        self, ask: Callable[[McpSession], Awaitable[ResultT]], seconds: float
     ) -> ResultT:
         """What the server answers; the session must be open.
 
@@ -230,13 +210,13 @@ class Connection:
                 asking.cancel()
                 self._give_up(session, number)
 
-    async def _beat(self, session: Session) -> None:
+    async def _beat(self, session: McpSession) -> None:
         """Ends by raising when the server is not there any more; one that hangs just goes on."""
         while True:
             await asyncio.sleep(self._limits.check_seconds)
             await session.ping()
 
-    def _give_up(self, session: Session, number: int | None) -> None:
+    def _give_up(self, session: McpSession, number: int | None) -> None:
         self.suspect = True
         if number is None or self.gone:
             return
@@ -290,16 +270,11 @@ def _reason(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"[:_REASON]
 
 
-OpenSession = Callable[[ServerParams, Any, Callable[[], None], StderrTail], Any]
-"""Opens a session: parameters, callback for sampling, what to do when tools changed, stderr."""
-
-
 class McpServer(McpSessionActor):
     """What `McpWorkbench` talks to, in place of AutoGen's own actor, which hangs where this ends.
 
     Args:
         params: How the server is reached.
-        open_session: Opens a session with it.
         limits: How long things may take, and how often it is started again.
         model_client: Answers the server's requests for sampling; None refuses them.
     """
@@ -308,7 +283,6 @@ class McpServer(McpSessionActor):
         self,
         params: ServerParams,
         *,
-        open_session: OpenSession,
         limits: McpLimits,
         model_client: ChatCompletionClient | None,
     ) -> None:
@@ -318,9 +292,8 @@ class McpServer(McpSessionActor):
         self.changed = True
         """Whether the server may have other tools than when they were listed last."""
         self._params = params
-        self._open_session = open_session
         self._limits = limits
-        self._connection: Connection | None = None
+        self._connection: McpConnection | None = None
         self._starts_in_vain = 0
         self._started = 0.0
         self._last_problem = ""
@@ -333,7 +306,7 @@ class McpServer(McpSessionActor):
         """Whether requests are waiting for an answer."""
         return self._connection is not None and self._connection.requests > 0
 
-    async def connection(self) -> Connection:
+    async def connection(self) -> McpConnection:
         """A connection that is open, as far as can be told; starts the server where need be.
 
         Raises:
@@ -353,7 +326,7 @@ class McpServer(McpSessionActor):
         await self._open(now)
         return now
 
-    def _start(self) -> Connection:
+    def _start(self) -> McpConnection:
         now, pause = asyncio.get_running_loop().time(), self._limits.pause_seconds
         if self._starts_in_vain > self._limits.restarts and now - self._started < pause:
             raise McpServerError(
@@ -368,12 +341,12 @@ class McpServer(McpSessionActor):
         self.changed = True
         over_http = isinstance(params, StreamableHttpServerParams)
 
-        def opening(tail: StderrTail) -> AbstractAsyncContextManager[Session]:
-            return self._open_session(params, self._sampling_callback, self._tools_changed, tail)
+        def opening(tail: StderrTail) -> AbstractAsyncContextManager[McpSession]:
+            return open_session(params, self._sampling_callback, self._tools_changed, tail.file)
 
-        return Connection(self.label, opening, self._limits, pulse=over_http)
+        return McpConnection(self.label, opening, self._limits, pulse=over_http)
 
-    async def _open(self, connection: Connection) -> None:
+    async def _open(self, connection: McpConnection) -> None:
         try:
             await connection.opened()
         except McpServerError as error:
@@ -381,7 +354,7 @@ class McpServer(McpSessionActor):
             self._drop(connection)
             raise
 
-    async def request(self, ask: Callable[[Session], Awaitable[ResultT]]) -> ResultT:
+    async def request(self, ask: Callable[[McpSession], Awaitable[ResultT]]) -> ResultT:
         """What the server answers, once it runs; asked again where the request never left.
 
         Raises:
@@ -440,7 +413,7 @@ class McpServer(McpSessionActor):
         if self._ending:
             await asyncio.wait(self._ending)
 
-    def _drop(self, connection: Connection) -> None:
+    def _drop(self, connection: McpConnection) -> None:
         """Ends a connection without waiting for it."""
         if connection is not self._connection:
             return

@@ -1,77 +1,518 @@
-"""The tools of an MCP server as actions."""
+"""Tools of MCP servers as values: their definitions, which are trusted, and what they return."""
 
 from __future__ import annotations
 
-import asyncio
-import logging
-from collections.abc import Coroutine, Iterable, Mapping
+import difflib
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from pathlib import Path
+from threading import Lock
+from typing import Any, Literal, Self, cast
 
-from autogen_core import CancellationToken, ComponentModel
-from autogen_core.models import ChatCompletionClient
-from autogen_core.tools import ToolOverride, ToolSchema
-from autogen_ext.tools.mcp import StdioServerParams, StreamableHttpServerParams
-from pydantic import BaseModel, ConfigDict, Field
-
-from coag.errors import ConfigurationError, UnknownNameError
-
-from .mcp_server import McpServer
-from .mcp_values import (
-    McpLimits,
-    McpServerError,
-    McpToolResult,
-    PinBoard,
-    QuarantinedTool,
-    RefusedError,
-    ServerParams,
-    ToolDefinition,
-    dumpable,
-    failed,
-    read_result,
-    shown_schema,
-    unfit,
+from autogen_core import Image
+from autogen_core.tools import (
+    ImageResultContent,
+    ParametersSchema,
+    TextResultContent,
+    ToolOverride,
+    ToolResult,
+    ToolSchema,
 )
-from .tools import ToolEffects
+from PIL.Image import DecompressionBombError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from coag._util.files import replace_file
+from coag._util.text import visible, well_formed, without_unseen
+from coag.errors import ConfigurationError
+
+
+class McpLimits(BaseModel):
+    """Bounds of what a server may cost; whatever goes beyond is cut or refused with a note."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    call_seconds: float = Field(default=60.0, gt=0)
+    """Time that one call or listing may take; AutoGen's own default of 5 s is short for tools."""
+    start_seconds: float = Field(default=60.0, gt=0)
+    """Time from starting a server to its first answer; some install themselves first."""
+    check_seconds: float = Field(default=2.0, gt=0)
+    """How often a server over HTTP is asked for a sign of life while a call runs, and how long a
+    server has to give one after a call of it was cancelled or late, before it is restarted."""
+    restarts: int = Field(default=3, ge=0)
+    """How often in a row a server is started again before a call of it succeeds."""
+    pause_seconds: float = Field(default=60.0, ge=0)
+    """Time after which a server that was given up is tried once more."""
+    text_characters: int = Field(default=20_000, gt=0)
+    """Characters of one result that are kept."""
+    image_bytes: int = Field(default=2_000_000, ge=0)
+    """Larger images are described only; 0 describes them all."""
+    description_characters: int = Field(default=2_000, gt=0)
+    """Characters of a tool's description, and of each one in its schema, that a model sees."""
+    definition_characters: int = Field(default=50_000, gt=0)
+    """A tool whose name, description and schema together are longer is not offered."""
+    tools: int = Field(default=128, gt=0)
+    """Tools of one server that are offered; further ones are left out."""
+
+
+# ---- A tool as its server defines it, and as a model sees it ----
+
+
+_NAME = re.compile(r"[A-Za-z0-9_./-]{1,128}")
+_VALUES = frozenset({"default", "const", "enum", "examples"})
+"""Parts of a schema that hold values; a text in them is no description."""
+
+
+class ToolDefinition(BaseModel):
+    """A tool as its server defines it: all that a model would be told of it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str
+    """Its name at the server."""
+    description: str
+    """What the server says that it does, uncut."""
+    parameters: dict[str, Any]
+    """JSON Schema of its arguments."""
+    hints: dict[str, bool] = Field(default_factory=dict[str, bool])
+    """What it says of its effects: `read_only`, `idempotent`; without those that it does not."""
+    digest: str
+    """SHA-256 of the canonical JSON of the others, in hexadecimal."""
+
+    @classmethod
+    def of(
+        cls,
+        name: str,
+        description: str,
+        parameters: Mapping[str, Any],
+        hints: Mapping[str, bool] | None = None,
+    ) -> Self:
+        """The definition with its digest."""
+        digest = _digest(name, description, parameters, hints or {})
+        return cls(
+            name=name,
+            description=description,
+            parameters={**parameters},
+            hints={**(hints or {})},
+            digest=digest,
+        )
+
+    @model_validator(mode="after")
+    def _digest_fits(self) -> Self:
+        if self.digest != _digest(self.name, self.description, self.parameters, self.hints):
+            raise ValueError(f"the digest of tool {self.name!r} does not fit its definition")
+        return self
+
+    @property
+    def size(self) -> int:
+        """Characters of name, description and schema."""
+        return len(_canonical(self.name, self.description, self.parameters, self.hints))
+
+
+def _canonical(
+    name: str, description: str, parameters: Mapping[str, Any], hints: Mapping[str, bool]
+) -> str:
+    whole = {"name": name, "description": description, "parameters": parameters}
+    whole |= {"hints": hints} if hints else {}
+    return json.dumps(whole, sort_keys=True, separators=(",", ":"))
+
+
+def _digest(
+    name: str, description: str, parameters: Mapping[str, Any], hints: Mapping[str, bool]
+) -> str:
+    text = _canonical(name, description, parameters, hints)
+    return hashlib.sha256(text.encode("ascii")).hexdigest()
+
+
+def _unfit(definition: ToolDefinition, limits: McpLimits) -> str | None:
+    """Why the tool cannot be offered to a model, or None."""
+    if not _NAME.fullmatch(definition.name):
+        return f"{definition.name[:128]!r} is no name of letters, digits and _ . / -"
+    if definition.size > limits.definition_characters:
+        return (
+            f"the definition of {definition.name!r} has {definition.size:,} characters, more than "
+            f"{limits.definition_characters:,}"
+        )
+    return None
+
+
+def _shown_schema(
+    definition: ToolDefinition, override: ToolOverride | None, limits: McpLimits
+) -> ToolSchema:
+    """The tool as a model is told of it: with its other name, and descriptions kept short."""
+    limit = limits.description_characters
+    name = (override and override.name) or definition.name
+    own = override.description if override else None
+    description = _short(definition.description, limit) if own is None else own
+    parameters: dict[str, Any] = {
+        "type": "object",
+        "properties": {},
+        **_shortened(definition.parameters, limit),
+    }
+    return ToolSchema(
+        name=name, description=description, parameters=cast("ParametersSchema", parameters)
+    )
+
+
+def _shortened(node: Any, limit: int) -> Any:
+    """The schema with short descriptions; the rest is as the server has it."""
+    if isinstance(node, list):
+        return [_shortened(item, limit) for item in cast("list[Any]", node)]
+    if not isinstance(node, dict):
+        return node
+    short: dict[str, Any] = {}
+    for key, value in cast("dict[str, Any]", node).items():
+        if key in ("description", "title") and isinstance(value, str):
+            short[key] = _short(value, limit)
+        else:
+            short[key] = value if key in _VALUES else _shortened(value, limit)
+    return short
+
+
+def _short(text: str, limit: int) -> str:
+    plain = without_unseen(text)
+    return plain if len(plain) <= limit else f"{plain[:limit]} [cut]"
+
+
+# ---- From what a tool returned to a result that is bounded and can be read ----
+
+
+Content = TextResultContent | ImageResultContent
+_PIXELS = 50_000_000
+"""An image with more of them is described only: decoding it would take its memory."""
+_NAMED = 200
+"""Characters of an address or a type that are shown."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RawResult:
+    """What a tool of a server returned, in MCP's own form."""
+
+    contents: Sequence[Mapping[str, Any]]
+    """Content blocks as MCP's JSON has them."""
+    structured: Any
+    """The structured result, or None."""
+    is_error: bool
+    """Whether the tool says that it failed."""
+
+
+class McpToolResult(ToolResult):
+    """What a call of an MCP tool came to.
+
+    Its images are there as `ImageResultContent`; as text each is `[image]`, after a line that
+    describes it, where AutoGen would write out all its bytes.
+    """
+
+    may_have_happened: bool = False
+    """Whether an error leaves open what the tool did: the server died, was late or was cancelled.
+    Such a call is not to be repeated blindly."""
+
+    def to_text(self, replace_image: str | None = None) -> str:
+        """The result as text."""
+        return super().to_text(replace_image or "[image]")
+
+
+def failed_result(name: str, text: str, *, may_have_happened: bool = False) -> McpToolResult:
+    """An error as a result, since a stock agent hangs where a workbench raises."""
+    return McpToolResult(
+        name=name,
+        result=[TextResultContent(content=well_formed(text))],
+        is_error=True,
+        may_have_happened=may_have_happened,
+    )
+
+
+def mcp_result(name: str, returned: RawResult, limits: McpLimits) -> McpToolResult:
+    """The result within the limits: its texts, its images, and a line for whatever else.
+
+    The structured result is shown where there is no other; by the protocol it says the same.
+    """
+    contents = returned.contents
+    if not contents and returned.structured is not None:
+        contents = [{"type": "text", "text": json.dumps(returned.structured, ensure_ascii=False)}]
+    parts = [part for content in contents for part in _parts(content, limits)]
+    kept = _cut(parts, limits.text_characters)
+    return McpToolResult(name=name, result=kept, is_error=returned.is_error)
+
+
+def _parts(content: Mapping[str, Any], limits: McpLimits) -> list[Content]:
+    match content.get("type"):
+        case "text":
+            return [_text(str(content.get("text") or ""))]
+        case "image":
+            return _image(content, limits)
+        case "audio":
+            size = _size(str(content.get("data") or ""))
+            return [_text(f"[audio, {_named(content.get('mimeType'))}, {size:,} bytes]")]
+        case "resource":
+            return _resource(content.get("resource") or {})
+        case "resource_link":
+            kind = _named(content.get("mimeType"))
+            return [_text(f"[link to resource {_named(content.get('uri'))}, {kind}]")]
+        case other:
+            return [_text(f"[content of a kind that is not known: {_named(other)}]")]
+
+
+def _image(content: Mapping[str, Any], limits: McpLimits) -> list[Content]:
+    """A line that describes the image, and the image where it is one and not too large."""
+    encoded = str(content.get("data") or "")
+    size = _size(encoded)
+    said = f"image, {_named(content.get('mimeType'))}, {size:,} bytes"
+    if size > limits.image_bytes:
+        return [_text(f"[{said}: too large to be shown]")]
+    try:
+        image = Image.from_base64(encoded)
+    except (ValueError, OSError, DecompressionBombError):  # no base64, or no image PIL knows
+        return [_text(f"[{said}: cannot be read]")]
+    width, height = image.image.size
+    said += f", {width} x {height} pixels"
+    if width * height > _PIXELS:
+        return [_text(f"[{said}: too large to be shown]")]
+    return [_text(f"[{said}]"), ImageResultContent(content=image)]
+
+
+def _resource(resource: Mapping[str, Any]) -> list[Content]:
+    named = f"resource {_named(resource.get('uri'))}, {_named(resource.get('mimeType'))}"
+    text = resource.get("text")
+    if isinstance(text, str):
+        return [_text(f"[{named}]\n{text}")]
+    return [_text(f"[{named}, {_size(str(resource.get('blob') or '')):,} bytes]")]
+
+
+def _cut(parts: list[Content], limit: int) -> list[Content]:
+    """The parts within the limit; the note stands first, so that no later cut takes it away."""
+    whole = sum(len(part.content) for part in parts if isinstance(part, TextResultContent))
+    if whole <= limit:
+        return parts
+    kept: list[Content] = [_text(f"[cut: the first {limit:,} of {whole:,} characters follow]")]
+    left = limit
+    for part in parts:
+        if isinstance(part, ImageResultContent):
+            kept.append(part)
+        elif left > 0:
+            kept.append(_text(part.content[:left]))
+            left -= len(part.content)
+    return kept
+
+
+def _text(text: str) -> TextResultContent:
+    return TextResultContent(content=well_formed(text))
+
+
+def _named(value: Any) -> str:
+    return str(value or "of no type")[:_NAMED]
+
+
+def _size(encoded: str) -> int:
+    """Bytes that a text in base64 stands for."""
+    return len(encoded) * 3 // 4 - encoded[-2:].count("=")
+
+
+# ---- Which definitions are trusted: pinned at first sight, then compared ----
+
+
+_STATE = "PinnedMcpWorkbenchState"
+
+
+class QuarantinedTool(BaseModel):
+    """A tool that changed, or that came later, and that nobody has approved yet."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str
+    """Its name at the server."""
+    old: ToolDefinition | None
+    """What was pinned; None for a tool that came later."""
+    new: ToolDefinition
+    """What the server says now; `new.digest` is what an approval can be bound to."""
+
+    @property
+    def diff(self) -> str:
+        """Old and new line by line, for a person; characters that nobody sees are escaped."""
+        old = [] if self.old is None else _lines(self.old)
+        titles = ("pinned", "offered now")
+        return "\n".join(difflib.unified_diff(old, _lines(self.new), *titles, lineterm="", n=2))
+
+    @property
+    def changed(self) -> str:
+        """What changed, in words of ours and of the pinned definition only.
+
+        It is shown to models, which must not read what the new definition says.
+        """
+        if self.old is None:
+            return "it was not there when the server's tools were pinned"
+        parts = ["its description"] if self.old.description != self.new.description else []
+        old, new = _properties(self.old), _properties(self.new)
+        parts += [f"its parameter {name[:80]!r}" for name in old if old[name] != new.get(name)]
+        if new.keys() - old.keys():
+            parts.append("the number of its parameters")
+        return f"{', '.join(parts) or 'its schema'} changed since it was pinned"
+
+
+class PinnedTools(BaseModel):
+    """The file of pins, and what `save_state` gives of them."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    format: Literal["coag-mcp-pins-1"] = "coag-mcp-pins-1"
+    """Which form of the file this is."""
+    tools: dict[str, ToolDefinition] = {}
+    """Trusted definitions, by name."""
+
+    def judge(self, offered: Mapping[str, ToolDefinition]) -> dict[str, QuarantinedTool]:
+        """Which of the offered tools differ from what is trusted."""
+        return {
+            name: QuarantinedTool(name=name, old=self.tools.get(name), new=definition)
+            for name, definition in offered.items()
+            if definition != self.tools.get(name)
+        }
+
+    def with_tool(self, definition: ToolDefinition) -> PinnedTools:
+        """The same with this definition trusted."""
+        return PinnedTools(tools={**self.tools, definition.name: definition})
+
+
+class PinBoard:
+    """Keeps what is trusted of one server, in memory or in a file. Its methods block.
+
+    The file is read anew each time, so that what another process approves counts at once.
+
+    Args:
+        path: The file; None keeps the pins in memory.
+        trust_first_use: Whether what the server offers first is trusted without approval.
+    """
+
+    def __init__(self, path: Path | None, *, trust_first_use: bool) -> None:
+        self.path = path
+        self.trust_first_use = trust_first_use
+        self.in_memory: PinnedTools | None = None
+        """The pins, where there is no file."""
+        self._one_at_a_time = Lock()
+
+    def judge(self, offered: Mapping[str, ToolDefinition]) -> dict[str, QuarantinedTool]:
+        """What of the offered tools is not trusted; at first sight, all of them are pinned.
+
+        Raises:
+            ConfigurationError: The file cannot be read or written.
+        """
+        with self._one_at_a_time:
+            pins = self._read()
+            if pins is None and offered:  # a server without tools may only not be ready yet
+                pins = PinnedTools(tools=dict(offered) if self.trust_first_use else {})
+                self._write(pins)
+            return pins.judge(offered) if pins else {}
+
+    def approve(self, definition: ToolDefinition) -> None:
+        """Trusts a definition from now on.
+
+        Raises:
+            ConfigurationError: The file cannot be read or written.
+        """
+        with self._one_at_a_time:
+            self._write((self._read() or PinnedTools()).with_tool(definition))
+
+    def save_state(self) -> dict[str, Any]:
+        """The pins, where no file keeps them."""
+        pins = self.in_memory
+        return {"type": _STATE, "pins": None if pins is None else pins.model_dump(mode="json")}
+
+    def load_state(self, state: Mapping[str, Any]) -> None:
+        """Takes over what `save_state` gave; of no effect where a file keeps the pins.
+
+        Raises:
+            ConfigurationError: The state holds something else.
+        """
+        pins = state.get("pins")
+        try:
+            self.in_memory = None if pins is None else PinnedTools.model_validate(pins)
+        except ValidationError as error:
+            raise ConfigurationError(f"The state holds no pinned MCP tools: {error}") from error
+
+    def _read(self) -> PinnedTools | None:
+        return self.in_memory if self.path is None else _read_pins(self.path)
+
+    def _write(self, pins: PinnedTools) -> None:
+        if self.path is None:
+            self.in_memory = pins
+        else:
+            _write_pins(self.path, pins)
+
+
+def _read_pins(path: Path) -> PinnedTools | None:
+    """What the file holds; None if there is none. Blocks.
+
+    Raises:
+        ConfigurationError: It holds something else, or cannot be read.
+    """
+    try:
+        return PinnedTools.model_validate_json(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    except (OSError, UnicodeDecodeError, ValidationError) as error:
+        raise ConfigurationError(
+            f"{str(path)!r} is no file of pinned MCP tools that can be read: {error}. Name another "
+            "path, or delete the file to trust what the server offers next."
+        ) from error
+
+
+def _write_pins(path: Path, pins: PinnedTools) -> None:
+    """Replaces the file at once, and only when the new one is on the disk. Blocks.
+
+    Raises:
+        ConfigurationError: It cannot be written; the old file is untouched then.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        replace_file(path, pins.model_dump_json(indent=1))
+    except OSError as error:
+        raise ConfigurationError(
+            f"Pinned MCP tools cannot be saved to {str(path)!r}: {error}"
+        ) from error
+
+
+def _lines(definition: ToolDefinition) -> list[str]:
+    schema = json.dumps(definition.parameters, indent=2, sort_keys=True, ensure_ascii=False)
+    lines = [f"name: {definition.name}", *f"description: {definition.description}".split("\n")]
+    return [visible(line) for line in (*lines, *f"parameters: {schema}".split("\n"))]
+
+
+def _properties(definition: ToolDefinition) -> dict[str, Any]:
+    found = definition.parameters.get("properties")
+    return cast("dict[str, Any]", found) if isinstance(found, dict) else {}
+
 
 # ---- What of a server's tools is offered to a model now, and why not the rest ----
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Selection:
-    """The tools of a server that could be offered."""
-
-    tools: Mapping[str, ToolDefinition] = field(default_factory=dict[str, ToolDefinition])
-    """Their definitions, by their names at the server."""
-    left_out: tuple[str, ...] = ()
-    """One sentence for each tool that cannot be."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Offer:
+class ToolOffer:
     """The tools of a server as they were listed last."""
 
-    selection: Selection = Selection()
-    """What could be offered."""
+    tools: Mapping[str, ToolDefinition] = field(default_factory=dict[str, ToolDefinition])
+    """Those that could be offered, by their names at the server."""
     quarantined: Mapping[str, QuarantinedTool] = field(default_factory=dict[str, QuarantinedTool])
-    """What of it is not, until somebody approves it."""
+    """What of them is not offered, until somebody approves it."""
     schemas: tuple[ToolSchema, ...] = ()
-    """What a model is told."""
+    """What a model sees."""
     own_names: Mapping[str, str] = field(default_factory=dict[str, str])
-    """From the name that a model is told to the one at the server."""
+    """From the name that a model sees to the one at the server."""
     left_out: tuple[str, ...] = ()
     """One sentence for each tool that cannot be offered."""
 
 
-def select(found: Iterable[ToolDefinition], limits: McpLimits) -> Selection:
-    """The tools that have a name of their own, are no giants, and are not too many."""
+def fitting(
+    found: Iterable[ToolDefinition], limits: McpLimits
+) -> tuple[dict[str, ToolDefinition], list[str]]:
+    """The tools that may be offered by name, and a sentence for each of the others."""
     tools: dict[str, ToolDefinition] = {}
     left_out: list[str] = []
     beyond = 0
     for definition in found:
-        why = unfit(definition, limits)
-        if why is not None:
-            left_out.append(f"Left out: {why}.")
+        problem = _unfit(definition, limits)
+        if problem is not None:
+            left_out.append(f"Left out: {problem}.")
         elif definition.name in tools:
             left_out.append(f"Left out: a second tool with the name {definition.name!r}.")
         elif len(tools) == limits.tools:
@@ -80,283 +521,33 @@ def select(found: Iterable[ToolDefinition], limits: McpLimits) -> Selection:
             tools[definition.name] = definition
     if beyond:
         left_out.append(f"Left out: {beyond} tools beyond the first {limits.tools}.")
-    return Selection(tools=tools, left_out=tuple(left_out))
+    return tools, left_out
 
 
 def make_offer(
-    selection: Selection,
+    tools: Mapping[str, ToolDefinition],
     quarantined: Mapping[str, QuarantinedTool],
     overrides: Mapping[str, ToolOverride],
     limits: McpLimits,
-) -> Offer:
-    """What is left to offer of the selection, under the names and descriptions given for it."""
+    left_out: Sequence[str] = (),
+) -> ToolOffer:
+    """What may be offered of the tools, under the names and descriptions given for it."""
     schemas: dict[str, ToolSchema] = {}
     own_names: dict[str, str] = {}
-    left_out = list(selection.left_out)
-    for name, definition in selection.tools.items():
+    problems = list(left_out)
+    for name, definition in tools.items():
         if name in quarantined:
             continue
-        schema = shown_schema(definition, overrides.get(name), limits)
+        schema = _shown_schema(definition, overrides.get(name), limits)
         if schema["name"] in schemas:
-            left_out.append(f"Left out: {name!r}, a second tool shown as {schema['name']!r}.")
+            problems.append(f"Left out: {name!r}, a second tool shown as {schema['name']!r}.")
             continue
         schemas[schema["name"]] = schema
         own_names[schema["name"]] = name
-    return Offer(
-        selection=selection,
+    return ToolOffer(
+        tools=tools,
         quarantined=quarantined,
         schemas=tuple(schemas.values()),
         own_names=own_names,
-        left_out=tuple(left_out),
+        left_out=tuple(problems),
     )
-
-
-def refusal(offer: Offer, name: str, overrides: Mapping[str, ToolOverride]) -> str:
-    """Why a tool that is not offered cannot be called; no word of what the server says of it."""
-    shown = {override.name or own: own for own, override in overrides.items()}
-    held = offer.quarantined.get(shown.get(name, name))
-    if held is None:
-        return f"There is no tool {name!r}. Nothing was done."
-    return (
-        f"Tool {name!r} is quarantined: {held.changed}. Nothing was done. A person can look at "
-        f"`quarantined[{held.name!r}].diff` of the workbench, and then "
-        f"`await approve({held.name!r})`."
-    )
-
-
-# ---- A pinned workbench as a component, and which servers it can be for ----
-
-
-class PinnedMcpConfig(BaseModel):
-    """A `PinnedMcpWorkbench` as a component: no secret, no pins, only where they are."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    server_params: StdioServerParams | StreamableHttpServerParams = Field(discriminator="type")
-    """How the server is reached; values of `env` and `headers` are references `${NAME}`."""
-    pins: str | None = None
-    """The file of pins."""
-    trust_first_use: bool = True
-    """Whether what the server offers first is trusted without approval."""
-    limits: McpLimits = McpLimits()
-    """The bounds."""
-    tool_overrides: dict[str, ToolOverride] = {}
-    """Other names and descriptions, by the tools' names at the server."""
-    model_client: ComponentModel | dict[str, Any] | None = None
-    """The client that answers the server's requests for sampling."""
-
-
-def config_of(
-    params: ServerParams,
-    board: PinBoard,
-    limits: McpLimits,
-    tool_overrides: dict[str, ToolOverride],
-    model_client: ChatCompletionClient | None,
-) -> PinnedMcpConfig:
-    """How a workbench of these parts is written down.
-
-    Raises:
-        ConfigurationError: The parameters hold a secret that cannot be left out.
-    """
-    return PinnedMcpConfig(
-        server_params=dumpable(params),
-        pins=str(board.path) if board.path else None,
-        trust_first_use=board.trust_first_use,
-        limits=limits,
-        tool_overrides=tool_overrides,
-        model_client=model_client.dump_component() if model_client else None,
-    )
-
-
-def settings_of(config: PinnedMcpConfig) -> dict[str, Any]:
-    """What the workbench's constructor takes besides the server."""
-    client = config.model_client
-    return {
-        "pins": config.pins,
-        "trust_first_use": config.trust_first_use,
-        "limits": config.limits,
-        "tool_overrides": config.tool_overrides,
-        "model_client": ChatCompletionClient.load_component(client) if client else None,
-    }
-
-
-def supported(params: object) -> ServerParams:
-    """The parameters, if they are of a transport that is supported.
-
-    Raises:
-        ConfigurationError: They are not.
-    """
-    if isinstance(params, StdioServerParams | StreamableHttpServerParams):
-        return params
-    raise ConfigurationError(
-        f"{type(params).__name__} is no server that can be used here: give StdioServerParams, "
-        "StreamableHttpServerParams (which took the place of SSE), or a McpWorkbench with them."
-    )
-
-
-def limits_of(params: ServerParams) -> McpLimits:
-    """The default bounds, with the read time-out of the parameters where one was given."""
-    own = "read_timeout_seconds" if isinstance(params, StdioServerParams) else "sse_read_timeout"
-    if own not in params.model_fields_set:
-        return McpLimits()
-    return McpLimits(call_seconds=getattr(params, own))
-
-
-# ---- The tools of one server: listed, compared with what is pinned, and called ----
-
-
-_LOG = logging.getLogger("coag.compat.mcp")
-
-
-class ServerTools:
-    """What a server offers, as far as it is trusted.
-
-    Args:
-        server: The server.
-        board: What is trusted.
-        overrides: Other names and descriptions, by the tools' names at the server.
-        limits: The bounds.
-    """
-
-    def __init__(
-        self,
-        server: McpServer,
-        board: PinBoard,
-        overrides: Mapping[str, ToolOverride],
-        limits: McpLimits,
-    ) -> None:
-        self.offer: Offer | None = None
-        """What was found at the last listing; None before the first."""
-        self._server = server
-        self._board = board
-        self._overrides = overrides
-        self._limits = limits
-
-    @property
-    def quarantined(self) -> dict[str, QuarantinedTool]:
-        """What is not trusted, by name, as of the last listing."""
-        return dict(self.offer.quarantined) if self.offer else {}
-
-    async def approve(self, name: str, digest: str | None) -> None:
-        """Trusts a quarantined tool as it was listed last.
-
-        Raises:
-            UnknownNameError: No such tool is quarantined.
-            ConfigurationError: Its digest is another one, or the pins cannot be saved.
-        """
-        held = self.quarantined
-        if name not in held or self.offer is None:
-            raise UnknownNameError("quarantined tool", name, held)
-        definition = held.pop(name).new
-        if digest not in (None, definition.digest):
-            raise ConfigurationError(
-                f"Tool {name!r} changed again: its digest is {definition.digest!r} now, not "
-                f"{digest!r}. Look at its diff once more."
-            )
-        selection = self.offer.selection
-        await asyncio.to_thread(self._board.approve, definition)
-        self.offer = self._offered(selection, held)
-
-    async def schemas(self) -> list[ToolSchema]:
-        """What a model is told; what was listed last where listing is of no use now.
-
-        Raises:
-            McpServerError: The server was never listed and cannot be.
-            ConfigurationError: A variable of the environment is missing, or the pins are unusable.
-        """
-        if self.offer is not None and self._server.busy:
-            return list(self.offer.schemas)
-        try:
-            offer = await self.listed()
-        except McpServerError as error:
-            if self.offer is None:
-                raise
-            _LOG.warning("%s Its tools are shown as they were listed last.", error)
-            offer = self.offer
-        return list(offer.schemas)
-
-    def effects(self, name: str) -> ToolEffects:
-        """What the server says of the effects of a tool that is offered under this name."""
-        offer = self.offer
-        own = offer.own_names.get(name) if offer else None
-        hints = offer.selection.tools[own].hints if offer and own else {}
-        return ToolEffects(
-            read_only=hints.get("read_only", False), idempotent=hints.get("idempotent", False)
-        )
-
-    async def listed(self) -> Offer:
-        """What the server offers now, judged.
-
-        Raises:
-            McpServerError: It cannot be listed.
-            ConfigurationError: As for `schemas`.
-        """
-        await self._server.connection()
-        self._server.changed = False  # a change that comes during the listing counts
-        found: list[ToolDefinition] = []
-        cursor: str | None = None
-        for _ in range(self._limits.tools):
-            page, cursor = await self._page(cursor)
-            found += page
-            if cursor is None or len(found) > self._limits.tools:
-                break
-        selection = select(found, self._limits)
-        held = await asyncio.to_thread(self._board.judge, selection.tools)
-        for name in held.keys() - self.quarantined.keys():
-            told = (self._server.label, name, held[name].changed)
-            _LOG.warning("MCP server %r: tool %r is quarantined: %s.", *told)
-        self.offer = self._offered(selection, held)
-        return self.offer
-
-    async def _page(self, cursor: str | None) -> tuple[list[ToolDefinition], str | None]:
-        try:
-            return await self._server.request(lambda session: session.page_of_tools(cursor))
-        except RefusedError as error:
-            raise McpServerError(self._server.label, f"did not list its tools: {error}") from error
-
-    def _offered(self, selection: Selection, held: Mapping[str, QuarantinedTool]) -> Offer:
-        return make_offer(selection, held, self._overrides, self._limits)
-
-    async def call(self, name: str, arguments: dict[str, Any]) -> McpToolResult:
-        """Calls a tool, if it is trusted; every failure is a result."""
-        try:
-            await self._server.connection()
-            offer = self.offer
-            if offer is None or (self._server.changed and not self._server.busy):
-                offer = await self.listed()
-            own = offer.own_names.get(name)
-            if own is None:
-                return failed(name, refusal(offer, name, self._overrides))
-            returned = await self._server.request(lambda session: session.call_tool(own, arguments))
-        except McpServerError as error:
-            return failed(name, str(error), may_have_happened=error.may_have_happened)
-        except ConfigurationError as error:
-            return failed(name, f"{error} Nothing was done.")
-        except RefusedError as error:
-            text = f"The server did not accept {name}, or its answer is no MCP: {error}"
-            return failed(name, text, may_have_happened=not error.understood)
-        self._server.succeeded()
-        return read_result(name, returned, self._limits)
-
-
-async def cancellable(
-    name: str, call: Coroutine[Any, Any, McpToolResult], token: CancellationToken | None
-) -> McpToolResult:
-    """The result of a call, or one that says that the token cancelled it.
-
-    A stock agent hangs where a workbench raises. That this very task is cancelled is raised.
-    """
-    if token is not None and token.is_cancelled():
-        call.close()
-        return failed(name, f"{name} was cancelled before it began. Nothing was done.")
-    calling = asyncio.create_task(call)
-    if token is not None:
-        token.link_future(calling)
-    try:
-        await asyncio.wait({calling})
-    finally:
-        calling.cancel()
-    if calling.cancelled():
-        text = f"{name} was cancelled while it ran; it may have been done all the same."
-        return failed(name, text, may_have_happened=True)
-    return calling.result()

@@ -27,8 +27,7 @@ from PIL import Image as Picture
 from coag.compat import AutoGenMemory, RecordedAgent, Recorder
 from coag.compat.approval_web import WebApprover
 from coag.compat.components import check_program
-from coag.compat.mcp_tools import make_offer, select
-from coag.compat.mcp_values import McpLimits, Returned, ToolDefinition, read_result
+from coag.compat.mcp_tools import McpLimits, RawResult, ToolDefinition, make_offer, mcp_result
 from coag.compat.recorder import AnnouncedCalls
 from coag.compat.recording import StockRun
 from coag.errors import ConfigurationError
@@ -40,8 +39,8 @@ from coag.store import HashEmbedder, InMemoryStore
 
 
 def shown(*content: dict[str, Any]) -> list[str]:
-    returned = Returned(contents=content, structured=None, is_error=False)
-    result = read_result("look", returned, McpLimits())
+    returned = RawResult(contents=content, structured=None, is_error=False)
+    result = mcp_result("look", returned, McpLimits())
     return [part.content for part in result.result if isinstance(part.content, str)]
 
 
@@ -59,8 +58,8 @@ def test_an_image_of_very_many_pixels_is_described_and_not_shown() -> None:
 
 def test_of_two_tools_that_are_shown_under_one_name_the_second_is_left_out() -> None:
     found = [ToolDefinition.of(name, "Looks.", {"type": "object"}) for name in ("see", "look")]
-    selection = select(found, McpLimits())
-    offer = make_offer(selection, {}, {"see": ToolOverride(name="look")}, McpLimits())
+    tools = {one.name: one for one in found}
+    offer = make_offer(tools, {}, {"see": ToolOverride(name="look")}, McpLimits())
     assert offer.own_names == {"look": "see"}
     assert offer.left_out == ("Left out: 'look', a second tool shown as 'look'.",)
 

@@ -1,0 +1,373 @@
+"""A session with an MCP server: how it is reached, and what is asked of it.
+
+The one module that knows the mcp package, which it imports.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import (
+    AsyncGenerator,
+    Callable,
+    Generator,
+    Mapping,
+    Sequence,
+)
+from contextlib import (
+    AsyncExitStack,
+    asynccontextmanager,
+    contextmanager,
+)
+from importlib.metadata import PackageNotFoundError, version
+from itertools import pairwise
+from pathlib import PurePath
+from typing import Any, TextIO
+from urllib.parse import urlsplit
+
+import anyio
+import httpx
+
+from coag._util.json_schemas import value_fault
+from coag.errors import CoagError, ConfigurationError
+from coag.schema import REDACTED, Redactor, is_secret_setting
+
+from .mcp_tools import RawResult, ToolDefinition
+
+MCP_BOUND = "mcp>=1.21.2,<2"
+"""Older ones fail with today's pydantic; 2.0 took away what AutoGen 0.7 imports."""
+_LOWEST = (1, 21, 2)
+_ADVICE = f'AutoGen 0.7 works with {MCP_BOUND}. Run: pip install "coag[mcp]"'
+
+
+def installed_mcp() -> str | None:
+    """The version of the `mcp` package that is installed, or None."""
+    try:
+        return version("mcp")
+    except PackageNotFoundError:
+        return None
+
+
+def unusable_mcp(found: str | None) -> ConfigurationError:
+    """What to raise when it cannot be imported."""
+    if found is None:
+        return ConfigurationError(f"Tools of MCP servers need the package mcp. {_ADVICE}")
+    return ConfigurationError(f"mcp {found} is installed and cannot be used. {_ADVICE}")
+
+
+def check_mcp(found: str | None) -> None:
+    """Sees to it that the version is one of those that were tried.
+
+    Raises:
+        ConfigurationError: It is not; the message says what to install.
+    """
+    numbers = tuple(int(part) for part in re.findall(r"\d+", found or "")[:3])
+    if not _LOWEST <= numbers < (2,):
+        raise unusable_mcp(found)
+
+
+try:
+    from autogen_ext.tools.mcp import (
+        StdioServerParams,
+        StreamableHttpServerParams,
+    )
+    from mcp import ClientSession, McpError
+    from mcp import types as mcp_types
+    from mcp.client import streamable_http
+    from mcp.client.stdio import stdio_client
+    from mcp.shared._httpx_utils import create_mcp_http_client
+except ImportError as error:
+    raise unusable_mcp(installed_mcp()) from error
+else:
+    check_mcp(installed_mcp())
+
+
+# ---- What can go wrong between this process and a server ----
+
+
+class McpServerError(CoagError):
+    """An MCP server could not be started, asked or understood.
+
+    Attributes:
+        server: How the server is called in messages.
+        may_have_happened: Whether what was asked for may have been done all the same.
+    """
+
+    def __init__(self, server: str, problem: str, *, may_have_happened: bool = False) -> None:
+        self.server = server
+        self.may_have_happened = may_have_happened
+        super().__init__(f"MCP server {server!r} {problem}")
+
+
+class NotSentError(Exception):
+    """A request never reached the server: the connection was closed before."""
+
+
+class LostError(Exception):
+    """The connection broke while the server had a request."""
+
+
+class RefusedError(Exception):
+    """The server answered with an error of the protocol, or with something unintelligible.
+
+    Attributes:
+        understood: Whether the answer was a proper one, so that nothing is left in doubt.
+    """
+
+    def __init__(self, problem: str, *, understood: bool) -> None:
+        self.understood = understood
+        super().__init__(problem)
+
+
+# ---- How a server is reached: secrets by reference, and what of it may be shown or dumped ----
+
+
+ServerParams = StdioServerParams | StreamableHttpServerParams
+"""How a server is reached: as a process of its own, or by Streamable HTTP."""
+_ONLY_REFERENCE = re.compile(r"(?:(?:Bearer|Basic|[Tt]oken) )?\$\{[A-Za-z_][A-Za-z0-9_]*\}")
+_REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+
+
+def label(params: ServerParams) -> str:
+    """How the server is called in messages: command and script, or address; no secret."""
+    if isinstance(params, StreamableHttpServerParams):
+        address = urlsplit(params.url)
+        port = f":{address.port}" if address.port else ""
+        return f"{address.scheme}://{address.hostname}{port}{address.path}"
+    shown = [after for before, after in pairwise(("", *params.args)) if not _is_secret(before)]
+    script = next((arg for arg in shown if not re.search(r"^-|\s", arg)), "")
+    named = " ".join(PurePath(part).name for part in (params.command, script) if part)
+    return Redactor().clean_text(named)
+
+
+def expanded(params: ServerParams, environment: Mapping[str, str] | None = None) -> ServerParams:
+    """The parameters with every `${NAME}` replaced by the environment variable of that name.
+
+    Raises:
+        ConfigurationError: There is no such variable.
+    """
+    variables = os.environ if environment is None else environment
+
+    def value_of(found: re.Match[str]) -> str:
+        if found[1] not in variables:
+            raise ConfigurationError(
+                f"MCP server {label(params)!r} needs the environment variable {found[1]!r}, which "
+                "is not set."
+            )
+        return variables[found[1]]
+
+    def filled(value: Any) -> Any:
+        return _REFERENCE.sub(value_of, value) if isinstance(value, str) else value
+
+    if isinstance(params, StreamableHttpServerParams):
+        headers = _mapped(params.headers, filled)
+        return params.model_copy(update={"url": filled(params.url), "headers": headers})
+    args = [filled(arg) for arg in params.args]
+    return params.model_copy(update={"args": args, "env": _mapped(params.env, filled)})
+
+
+def dumpable(params: ServerParams) -> ServerParams:
+    """The parameters as they may be written down.
+
+    Each value of `env` and `headers` that is not a reference (`Bearer ${NAME}` is one, too) is
+    replaced by one to the environment variable of the same name; of a header: in capitals, with
+    `_` for `-`.
+
+    Raises:
+        ConfigurationError: An argument or the address seems to hold a secret, or the address has
+            a user, a query or a fragment that is no reference; what it is, is not told.
+    """
+    if isinstance(params, StreamableHttpServerParams):
+        _check(params, [params.url], secret=_has_more_than_a_place(params.url))
+        headers = params.headers and {
+            name: _by_reference(value, name.upper()) for name, value in params.headers.items()
+        }
+        return params.model_copy(update={"headers": headers})
+    _check(params, params.args, secret=_has_secret_option(params.args))
+    env = params.env and {name: _by_reference(value, name) for name, value in params.env.items()}
+    return params.model_copy(update={"env": env})
+
+
+def _mapped(values: Mapping[str, Any] | None, change: Any) -> dict[str, Any] | None:
+    return None if values is None else {name: change(value) for name, value in values.items()}
+
+
+def _by_reference(value: Any, variable: str) -> str:
+    if isinstance(value, str) and _ONLY_REFERENCE.fullmatch(value):
+        return value
+    return f"${{{re.sub(r'[^A-Za-z0-9_]', '_', variable)}}}"
+
+
+def _has_more_than_a_place(url: str) -> bool:
+    """Whether an address says more than where the server is, beside references."""
+    address = urlsplit(_REFERENCE.sub("", url))
+    values = (part.partition("=") for part in address.query.split("&"))
+    told = any(value or not equals for name, equals, value in values if name)
+    return "@" in address.netloc or told or bool(address.fragment)
+
+
+def _has_secret_option(args: Sequence[str]) -> bool:
+    """Whether an option that is named like a secret has a value that is no reference."""
+    for option, after in pairwise((*args, "")):
+        name, equals, value = option.partition("=")
+        if not equals:
+            value = "" if after.startswith("-") else after
+        if value and _is_secret(name) and not _ONLY_REFERENCE.fullmatch(value):
+            return True
+    return False
+
+
+def _is_secret(option: str) -> bool:
+    return option.startswith("-") and is_secret_setting(option)
+
+
+def _check(params: ServerParams, texts: Sequence[str], *, secret: bool) -> None:
+    plain = _REFERENCE.sub(REDACTED, " ".join(texts))
+    if secret or Redactor.from_environment().clean_text(plain) != plain:
+        raise ConfigurationError(
+            f"MCP server {label(params)!r} cannot be dumped: an argument or its address seems to "
+            "hold a secret. Write ${NAME} there, the name of an environment variable that has it."
+        )
+
+
+# ---- A session of the mcp package ----
+
+
+_MESSAGE = 500
+"""Characters of a server's error that are kept."""
+_TERMINATED = 32600
+"""The mcp package's code for a session that the server does not know any more."""
+
+
+class _BoundedSession(ClientSession):
+    """A session that checks results by the server's schemas in bounded time."""
+
+    async def _validate_tool_result(self, name: str, result: mcp_types.CallToolResult) -> None:
+        schema = self._tool_output_schemas.get(name)
+        if schema is None:
+            return
+        if result.structuredContent is None:
+            raise RuntimeError(
+                f"tool {name!r} has an output schema, but gave no structured content"
+            )
+        if fault := value_fault(result.structuredContent, json.dumps(schema)):
+            raise RuntimeError(f"tool {name!r} gave structured content that does not fit: {fault}")
+
+
+class McpSession:
+    """A session of the mcp package; its methods raise our errors."""
+
+    def __init__(self, session: ClientSession) -> None:
+        self._session = session
+
+    def next_request(self) -> int | None:
+        """The number that the next request will have."""
+        return getattr(self._session, "_request_id", None)
+
+    async def ping(self) -> None:
+        """Returns when the server has given a sign of life."""
+        with _translated():
+            await self._session.send_ping()
+
+    async def cancel(self, request: int) -> None:
+        """Says to the server that nobody waits for a request any more."""
+        params = mcp_types.CancelledNotificationParams(requestId=request, reason="given up")
+        notification = mcp_types.CancelledNotification(
+            method="notifications/cancelled", params=params
+        )
+        with _translated():
+            await self._session.send_notification(mcp_types.ClientNotification(notification))
+
+    async def page_of_tools(self, cursor: str | None) -> tuple[list[ToolDefinition], str | None]:
+        """Some of the server's tools, and where the next ones begin."""
+        with _translated():
+            params = mcp_types.PaginatedRequestParams(cursor=cursor)
+            page = await self._session.list_tools(params=params)
+        tools = [
+            ToolDefinition.of(tool.name, tool.description or "", tool.inputSchema, _hints(tool))
+            for tool in page.tools
+        ]
+        return tools, page.nextCursor
+
+    async def call_tool(self, name: str, arguments: dict[str, Any]) -> RawResult:
+        """What the tool returned."""
+        with _translated():
+            result = await self._session.call_tool(name, arguments)
+        return RawResult(
+            contents=[content.model_dump(mode="json") for content in result.content],
+            structured=result.structuredContent,
+            is_error=result.isError,
+        )
+
+    async def other(self, method: str, arguments: dict[str, Any]) -> Any:
+        """What AutoGen's workbench may ask besides: prompts and resources."""
+        with _translated():
+            return await getattr(self._session, method)(**arguments)
+
+
+def _hints(tool: mcp_types.Tool) -> dict[str, bool]:
+    """What a tool says of its effects, where it says it."""
+    said = tool.annotations
+    if said is None:
+        return {}
+    hints = {"read_only": said.readOnlyHint, "idempotent": said.idempotentHint}
+    return {name: True for name, hint in hints.items() if hint}
+
+
+@contextmanager
+def _translated() -> Generator[None]:
+    """What the mcp package raises, in our errors."""
+    try:
+        yield
+    except (anyio.ClosedResourceError, anyio.BrokenResourceError) as error:
+        raise NotSentError from error
+    except McpError as error:
+        data = error.error
+        if data.code == mcp_types.CONNECTION_CLOSED and data.message == "Connection closed":
+            raise LostError from error
+        if data.code == _TERMINATED and data.message == "Session terminated":
+            raise NotSentError from error
+        raise RefusedError(data.message[:_MESSAGE], understood=True) from error
+    except (RuntimeError, ValueError) as error:  # the answer does not fit MCP or its own schema
+        raise RefusedError(str(error)[:_MESSAGE], understood=False) from error
+
+
+@asynccontextmanager
+async def open_session(
+    params: ServerParams, sampling: Any, tools_changed: Callable[[], None], stderr: TextIO
+) -> AsyncGenerator[McpSession]:
+    """Starts or calls the server, and greets it."""
+
+    async def on_message(message: object) -> None:
+        root = getattr(message, "root", None)
+        if isinstance(root, mcp_types.ToolListChangedNotification):
+            tools_changed()
+
+    async with AsyncExitStack() as stack:
+        over_http = isinstance(params, StreamableHttpServerParams)
+        opening: Any = _http(params) if over_http else stdio_client(params, errlog=stderr)
+        streams = await stack.enter_async_context(opening)
+        session = _BoundedSession(
+            streams[0], streams[1], sampling_callback=sampling, message_handler=on_message
+        )
+        await stack.enter_async_context(session)
+        await session.initialize()
+        yield McpSession(session)
+
+
+@asynccontextmanager
+async def _http(params: StreamableHttpServerParams) -> AsyncGenerator[Any]:
+    """The streams to a server over HTTP, by what this version of the mcp package has for it."""
+    settings: dict[str, Any] = {"terminate_on_close": params.terminate_on_close}
+    timeout = httpx.Timeout(params.timeout, read=params.sse_read_timeout)
+    newer: Any = getattr(streamable_http, "streamable_http_client", None)
+    if newer is None:  # an older version of the mcp package; the newer one calls this deprecated
+        older: Any = getattr(streamable_http, "streamablehttp_client")  # noqa: B009 - see above
+        settings |= {"timeout": params.timeout, "sse_read_timeout": params.sse_read_timeout}
+        async with older(params.url, params.headers, **settings) as streams:
+            yield streams
+        return
+    client = create_mcp_http_client(headers=params.headers, timeout=timeout)
+    async with client, newer(params.url, http_client=client, **settings) as streams:
+        yield streams
