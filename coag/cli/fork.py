@@ -17,7 +17,7 @@ from rich.text import Text
 
 from coag.agent import load_factory
 from coag.errors import ConfigurationError
-from coag.proof import Changes, CycleStory, ForkReport, fork
+from coag.proof import Changes, CycleResult, ForkReport, fork
 from coag.schema import escaped_json, one_line
 from coag.tracing import RunFolder, read_run
 
@@ -144,9 +144,9 @@ class _Side:
     """One run's column; a cycle that only repeats the one before is not told again."""
 
     def __init__(self) -> None:
-        self._told: CycleStory | None = None
+        self._told: CycleResult | None = None
 
-    def cell(self, story: CycleStory | None, other: CycleStory | None) -> Text:
+    def cell(self, story: CycleResult | None, other: CycleResult | None) -> Text:
         """The story beside that of the same cycle in the other run."""
         if story is None:
             return Text("-", style=_DIM)
@@ -157,7 +157,7 @@ class _Side:
         return _cell(story, [one.result for one in (other, told) if one is not None])
 
 
-def _cell(story: CycleStory, others: Sequence[str]) -> Text:
+def _cell(story: CycleResult, others: Sequence[str]) -> Text:
     cell = Text()
     if story.chosen is None:
         cell.append("nothing chosen yet", _DIM)

@@ -15,8 +15,15 @@ from rich.text import Text
 
 from coag.agent import load_factory
 from coag.errors import ConfigurationError
-from coag.proof import Considered, Counterfactual, Explanation, counterfactuals, why
-from coag.proof.forking import CycleStory, Stories
+from coag.proof import (
+    Considered,
+    Counterfactual,
+    CycleResult,
+    Explanation,
+    counterfactuals,
+    cycle_results,
+    why,
+)
 from coag.schema import (
     Intent,
     Percept,
@@ -56,17 +63,14 @@ def show_decisions(folder: RunFolder) -> None:
 
 
 def _of_cycles(records: Iterator[TraceRecord]) -> Iterator[str]:
-    stories = Stories()
-    for record in records:
-        stories.take(record)
-    for story in stories.told():
-        yield f"{story.cycle}  {_decided(story)}"
+    for one in cycle_results(records):
+        yield f"{one.cycle}  {_decided(one)}"
 
 
-def _decided(story: CycleStory) -> str:
-    if story.chosen is None:
+def _decided(one: CycleResult) -> str:
+    if one.chosen is None:
         return "nothing chosen yet"
-    return "; ".join(str(choice) for choice in story.chosen) or "an impasse"
+    return "; ".join(str(choice) for choice in one.chosen) or "an impasse"
 
 
 def _of_turns(records: Iterator[TraceRecord]) -> Iterator[str]:

@@ -5,23 +5,17 @@ on the records, `replay` runs the agent again on what they hold, `fork` goes on 
 phases otherwise, `why` tells what a decision rested on, and `diagnose` what a failure came from.
 """
 
+import warnings
+
+from .boundary import Boundary, Choice, CycleResult, Rejection, cycle_results
 from .causes import Cause, Circumstances, Claim, Diagnosis, Domain, Evidence
 from .diagnose import diagnose, diagnoses
-from .explaining import Considered, Explanation, ProcedureUsed, why
 from .findings import Examination, Remark, Rule, Violation, folded
-from .forking import (
-    Boundary,
-    Changes,
-    Choice,
-    Counterfactual,
-    CycleStory,
-    Death,
-    ForkReport,
-    counterfactuals,
-    fork,
-)
+from .fork import Counterfactual, ForkReport, counterfactuals, fork
+from .fork_changes import Changes
 from .replaying import AgentBuilder, Divergence, ReplayReport, replay
 from .verify import TraceSource, examine, verify
+from .why import Considered, Explanation, ProcedureUsed, explain, why
 
 __all__ = [
     "diagnose",
@@ -48,13 +42,27 @@ __all__ = [
     "ForkReport",
     "Changes",
     "Boundary",
-    "CycleStory",
+    "CycleResult",
+    "cycle_results",
     "Choice",
-    "Death",
+    "Rejection",
     "why",
+    "explain",
     "Explanation",
     "Considered",
     "ProcedureUsed",
     "counterfactuals",
     "Counterfactual",
 ]
+
+_RENAMED = {"CycleStory": CycleResult, "Death": Rejection}
+
+
+def __getattr__(name: str) -> object:
+    """Former names, which still work and warn."""
+    if name not in _RENAMED:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    now = _RENAMED[name]
+    text = f"coag.proof.{name} is now called {now.__name__}"
+    warnings.warn(text, DeprecationWarning, stacklevel=2)
+    return now

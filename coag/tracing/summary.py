@@ -311,7 +311,7 @@ def summarize_cycles(entries: Iterable[Entry]) -> Iterator[CycleSummary]:
         records = [entry.body for entry in group]
         yield summarize_cycle(records, cycle=cycle, goal=goal, state=state)
         for record in records:
-            goal, state = _situation_after(record, goal, state)
+            goal, state = situation_after(record, goal, state)
 
 
 def _of_type(outcome: Outcome | None, kind: type[_OutcomeT]) -> _OutcomeT | None:
@@ -325,7 +325,7 @@ def _named_cycle(record: TraceRecord) -> int:
     return 0 if record.record == "actions" else max(record.cycle, 0)
 
 
-def _situation_after(
+def situation_after(
     record: TraceRecord, goal: str, state: dict[str, Any]
 ) -> tuple[str, dict[str, Any]]:
     """Goal and perceptual state after a record."""
@@ -364,7 +364,7 @@ class _Parts:
         """Adds the next record."""
         self.began, self.ended = self.began or record.at, record.at
         if not self._acted:
-            self.goal, self.state = _situation_after(record, self.goal, self.state)
+            self.goal, self.state = situation_after(record, self.goal, self.state)
         self.cycle = max(self.cycle, _named_cycle(record))
         match record:
             case Percept():

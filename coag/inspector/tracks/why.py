@@ -10,8 +10,7 @@ from typing import cast
 from coag.errors import ConfigurationError
 from coag.inspector.reading import told_in_a_line
 from coag.inspector.views import Edge, Node, NodeSort, WhyGraph
-from coag.proof import Considered, Explanation, why
-from coag.proof.explaining import explain
+from coag.proof import Considered, Explanation, explain, why
 from coag.schema import RecalledRecord, one_line
 from coag.tracing import RunFolder, TraceIndex, read_run
 

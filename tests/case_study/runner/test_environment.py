@@ -10,7 +10,7 @@ import pytest
 from case_study.measures import CaseResult
 from case_study.runner import CaseFolder
 from coag.errors import UnknownNameError
-from coag.proof import Changes, CycleStory, ForkReport, counterfactuals, fork
+from coag.proof import Changes, CycleResult, ForkReport, counterfactuals, fork
 from coag.schema import Snapshot
 from coag.tracing import RunFolder, list_runs, read_trace
 
@@ -27,7 +27,7 @@ def actions(report: ForkReport) -> list[str]:
     return [" ".join(map(str, story.chosen or ())) for story in report.fork_cycles]
 
 
-def died_of(story: CycleStory) -> list[str]:
+def died_of(story: CycleResult) -> list[str]:
     return [death.constraint for death in story.deaths]
 
 

@@ -21,7 +21,7 @@ from coag.errors import (
     UnknownNameError,
 )
 from coag.memory import seed_procedures
-from coag.proof import Boundary, Changes, CycleStory, ForkReport, fork, verify
+from coag.proof import Boundary, Changes, CycleResult, ForkReport, fork, verify
 from coag.schema import (
     PHASES,
     Intent,
@@ -51,7 +51,7 @@ def picked(report: ForkReport) -> list[str]:
     return [arguments(story) for story in report.fork_cycles]
 
 
-def arguments(story: CycleStory) -> str:
+def arguments(story: CycleResult) -> str:
     return " ".join(str(choice) for choice in story.chosen or ())
 
 

@@ -15,8 +15,8 @@ from pydantic import BaseModel, ConfigDict
 from coag.context import WorkingMemory
 from coag.errors import ConfigurationError, StateError
 from coag.proof import Changes, counterfactuals, fork
-from coag.proof.forking.boundary import procedure_of
-from coag.proof.forking.changes import with_settings
+from coag.proof.boundary import procedure_of
+from coag.proof.fork_changes import with_settings
 from coag.schema import ModelCall, RetrievalOutcome, Rung, SteppingClock, TokenUsage
 from coag.tracing import REDACTED, RunFolder, read_trace
 

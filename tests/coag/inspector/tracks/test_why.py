@@ -11,8 +11,7 @@ from kits.tracked import cycles_of, index_of, plain_turn, remembered, written_ru
 from coag.errors import ConfigurationError
 from coag.inspector.tracks import graph_of, why_graph
 from coag.inspector.views import NodeSort, WhyGraph
-from coag.proof import Considered, Explanation, ProcedureUsed
-from coag.proof.forking import Choice
+from coag.proof import Choice, Considered, Explanation, ProcedureUsed
 from coag.schema import Percept, PerceptKind, RecalledRecord, ScoreParts, Trust, Verdict
 
 pytestmark = pytest.mark.broken_trace("their records are made up")

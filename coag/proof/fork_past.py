@@ -38,12 +38,12 @@ from coag.schema import (
 from coag.store import SHORT_ID_LENGTH, ChromaStore, InMemoryStore, RecordStore, Search
 from coag.tracing import REDACTED, Redactor, RunFolder, RunInfo, read_run, read_trace
 
-from .boundary import Boundary, CycleStory, Stories
+from .boundary import Boundary, CycleResult, cycle_results
 
 # ---- What a run was at one of its boundaries, and what of its later life is known ----
 
 
-_GENERATIONS = 100
+GENERATIONS = 100
 """Forks of forks of forks that are followed back; a trace may be hostile."""
 
 
@@ -57,7 +57,7 @@ class Past:
     seq: int
     """Number of the first record that is not part of it."""
     remains: Remains = field(default_factory=Remains)
-    """What the run's agent is taken up from."""
+    """What the run's agent is restored from."""
     at: datetime | None = None
     """When its last record was made."""
     recalled: dict[str, RecalledRecord] = field(default_factory=dict[str, RecalledRecord])
@@ -66,22 +66,33 @@ class Past:
     """True if `remains.environment` is the environment's state as the cycle began."""
 
     def take(self, record: TraceRecord) -> None:
-        """Takes in the next record of the past."""
+        """Adds the next record of the past."""
         self.remains.take(record)
-        match record:
-            case RetrievalOutcome():
-                self.at = record.at
-                self.recalled |= {hit.record.id: hit for hit in record.records}
-            case Note(about="environment"):
-                self.knows_environment, self.remains.environment = False, None
-            case Snapshot():
-                self.at = record.at
-                self.knows_environment = self.remains.environment is not None
-            case _:
-                self.at = record.at
+        if isinstance(record, Note) and record.about == "environment":
+            self.knows_environment, self.remains.environment = False, None
+            return
+        self.at = record.at
+        if isinstance(record, RetrievalOutcome):
+            self.recalled |= {hit.record.id: hit for hit in record.records}
+        elif isinstance(record, Snapshot):
+            self.knows_environment = self.remains.environment is not None
 
-    def take_over(self, before: Past) -> None:
-        """Begins as a fork, in the turn and in the environment of the run it was forked from."""
+    def inherit(self, generations: int = GENERATIONS) -> None:
+        """Adds what a fork's own trace does not say of how it began: its turn, its environment."""
+        parent = self.info.parent
+        if parent is None or not generations:
+            return
+        folder = RunFolder((self.run.path.parent / parent.path).resolve())
+        if not folder.exists:
+            self.remains.turn, self.remains.turn_open = _first_turn(self.run), True
+            return
+        boundary = Boundary(cycle=parent.cycle, phase=parent.phase)
+        before = Past(run=folder, info=read_run(folder.path), boundary=boundary, seq=parent.seq)
+        before.inherit(generations - 1)
+        for entry in _entries(folder):
+            if entry.seq >= parent.seq:
+                break
+            before.take(entry.body)
         old, own = before.remains, self.remains
         own.turn, own.turn_open, own.outcomes = old.turn, old.turn_open, list(old.outcomes)
         own.environment, self.knows_environment = old.environment, before.knows_environment
@@ -98,6 +109,8 @@ class Past:
 class Later:
     """What the run did from the boundary on."""
 
+    first: int
+    """The boundary's cycle."""
     inputs: list[list[Percept]] = field(default_factory=list[list[Percept]])
     """The messages of each later turn."""
     sensed: int = 0
@@ -109,26 +122,32 @@ class Later:
     """What the boundary's Retrieval recalled, where it came later."""
     constraints: tuple[str, ...] | None = None
     """Those in force in the boundary's cycle, where its Retrieval came later."""
-    stories: Stories
-    """Its cycles, from the boundary's on."""
     environment: object = None
-    """The last state of the environment that the trace knows."""
+    """The last state of the environment that the trace has."""
+    _outcomes: list[Outcome] = field(default_factory=list[Outcome])
 
     @property
-    def cycles(self) -> tuple[CycleStory, ...]:
-        """What became of each cycle."""
-        return self.stories.told()
+    def cycles(self) -> tuple[CycleResult, ...]:
+        """The results of its cycles, from the boundary's on."""
+        return tuple(cycle_results(self._outcomes))
+
+    def note_outcome(self, record: TraceRecord) -> None:
+        """Adds an outcome of the boundary's cycle, from before it or after."""
+        if record.record == "outcome" and record.cycle >= self.first:
+            self._outcomes.append(record)
 
     def take(self, record: TraceRecord) -> None:
-        """Takes in the next record after the boundary."""
-        self.stories.take(record)
+        """Adds the next record after the boundary."""
+        self.note_outcome(record)
         match record:
             case Written():
                 self.written.append(record)
             case TurnStart():
                 self.inputs.append([])
             case Percept() if record.caused_by is None:
-                self._input(record)
+                if record.kind is PerceptKind.MESSAGE and record.trust is not Trust.DEVELOPER:
+                    self.inputs[-1:] = [[*one, record] for one in self.inputs[-1:]]
+                self.sensed += record.kind in (PerceptKind.PROPERTY_CHANGE, PerceptKind.SIGNAL)
             case RetrievalOutcome():
                 self.recalled |= {hit.record.id: hit for hit in record.records}
                 if self.constraints is None:
@@ -138,19 +157,13 @@ class Later:
             case _:
                 pass
 
-    def _input(self, percept: Percept) -> None:
-        said = percept.kind is PerceptKind.MESSAGE and percept.trust is not Trust.DEVELOPER
-        if said and self.inputs:
-            self.inputs[-1].append(percept)
-        self.sensed += percept.kind in (PerceptKind.PROPERTY_CHANGE, PerceptKind.SIGNAL)
-
 
 def read_past(run: RunFolder, boundary: Boundary) -> tuple[Past, Later]:
     """What the run was at the boundary, and what it did from there on; nothing is written.
 
     Raises:
         ConfigurationError: It is a plain agent's run, has no such boundary, or the trace does not
-            keep a secret that the cycle held.
+            hold a secret that the cycle held.
         TraceError: The run cannot be read.
     """
     info = read_run(run.path)
@@ -161,55 +174,32 @@ def read_past(run: RunFolder, boundary: Boundary) -> tuple[Past, Later]:
         )
     seq = boundary.seq_in(_entries(run), info)
     past = Past(run=run, info=info, boundary=boundary, seq=seq)
-    inherit(past)
-    later = Later(stories=Stories(first=boundary.cycle))
+    past.inherit()
+    later = Later(first=boundary.cycle)
     for entry in _entries(run):
         if entry.seq < seq:
             past.take(entry.body)
-            later.stories.take(entry.body)
+            later.note_outcome(entry.body)
             later.environment = past.remains.environment
         else:
             later.take(entry.body)
-    _check(past)
+    memory = past.working_memory
+    if memory.in_cycle and REDACTED in str(memory.to_json()):
+        raise ConfigurationError(
+            f"Cycle {boundary.cycle} of run {info.id!r} held a secret that the trace does not "
+            f"keep: fork it at its retrieval ({boundary.cycle}.retrieval)."
+        )
     return past, later
 
 
-def inherit(past: Past, generations: int = _GENERATIONS) -> None:
-    """What a fork's own trace does not tell of how it began: its turn, its environment."""
-    parent = past.info.parent
-    if parent is None or not generations:
-        return
-    folder = RunFolder((past.run.path.parent / parent.path).resolve())
-    boundary = Boundary(cycle=parent.cycle, phase=parent.phase)
-    if not folder.exists:
-        past.remains.turn, past.remains.turn_open = _first_turn(past.run), True
-        return
-    before = Past(run=folder, info=read_run(folder.path), boundary=boundary, seq=parent.seq)
-    inherit(before, generations - 1)
-    for entry in _entries(folder):
-        if entry.seq >= parent.seq:
-            break
-        before.take(entry.body)
-    past.take_over(before)
-
-
 def _first_turn(run: RunFolder) -> int:
-    """The turn that a fork began in, going by the first one that its trace names."""
+    """The turn that a fork began in, by the first one that its trace names."""
     for entry in _entries(run):
         if isinstance(entry.body, TurnEnd):
             return entry.body.turn
         if isinstance(entry.body, TurnStart):
             return entry.body.turn - 1
     return 1
-
-
-def _check(past: Past) -> None:
-    memory = past.working_memory
-    if memory.in_cycle and REDACTED in str(memory.to_json()):
-        raise ConfigurationError(
-            f"Cycle {past.boundary.cycle} of run {past.info.id!r} held a secret that the trace "
-            f"does not keep: fork it at its retrieval ({past.boundary.cycle}.retrieval)."
-        )
 
 
 def _entries(run: RunFolder) -> Iterator[Entry]:
@@ -235,19 +225,20 @@ def memory_of(snapshot: Snapshot) -> WorkingMemory:
 
 
 def outcomes_of(memory: WorkingMemory) -> Iterator[Outcome]:
-    """The outcomes of the cycle that a working memory stands in the middle of."""
+    """The outcomes of the cycle that a working memory is in the middle of."""
     if memory.in_cycle:
-        for name in type(memory.cognitive_state).model_fields:
-            outcome = getattr(memory.cognitive_state, name)
-            if outcome is not None:
-                yield outcome
+        held = (
+            getattr(memory.cognitive_state, name)
+            for name in type(memory.cognitive_state).model_fields
+        )
+        yield from (outcome for outcome in held if outcome is not None)
 
 
 # ---- The long-term memory of a fork: what its parent's held at the boundary, in RAM ----
 #
 # The parent's own memory is only read: a folder is copied first, since a database writes to its
-# files even when it is asked. What a fork began with is kept in its run's folder, so that it can
-# be forked in its turn.
+# files even when it is queried. What a fork began with is stored in its run's folder, so that it
+# can itself be forked.
 
 
 _ALL = 1_000_000_000
@@ -255,7 +246,7 @@ _NAMED = 10
 """Records that an error names."""
 
 
-class _Without:
+class _FilteredSource:
     """A further source of recall that leaves some records out."""
 
     def __init__(self, source: RecallSource, left_out: frozenset[str]) -> None:
@@ -311,7 +302,7 @@ def without_later(
     at: datetime | None,
     run: str,
 ) -> dict[str, Record]:
-    """The records as they were at a moment: what came later is gone, what it replaced holds.
+    """The records as they were at a moment, without what was written or superseded later.
 
     Args:
         held: The records as they are now.
@@ -320,16 +311,20 @@ def without_later(
         at: The moment.
         run: The run's id.
     """
-    old = {line.id for line in before}
-    new = {line.id: line for line in after if line.id not in old}
-    kept = {
-        name: record
-        for name, record in held.items()
-        if not (at is not None and record.created_at > at)
-        and not (name in new and _made_by(record, run, at))
+
+    def superseded(lines: Sequence[Written]) -> set[str | None]:
+        return {line.content.get("supersedes") for line in lines}
+
+    def is_later(record: Record) -> bool:
+        own = record.provenance.run == run or (at is not None and record.created_at >= at)
+        return (at is not None and record.created_at > at) or (record.id in new and own)
+
+    new = {line.id for line in after} - {line.id for line in before}
+    kept = {name: record for name, record in held.items() if not is_later(record)}
+    undone = superseded(after) - superseded(before)
+    revived = {
+        line.id for line in after if line.content.get("supersedes") in undone and line.id in kept
     }
-    undone = {_superseded(line) for line in after} - {_superseded(line) for line in before}
-    revived = {line.id for line in after if _superseded(line) in undone and line.id in kept}
     former = {record.supersedes: name for name, record in kept.items() if record.supersedes}
     for name, record in kept.items():
         by = record.superseded_by
@@ -359,7 +354,7 @@ def with_written(held: Mapping[str, Record], lines: Iterable[Written]) -> dict[s
 
 
 def without_records(held: Mapping[str, Record], names: Iterable[str]) -> dict[str, Record]:
-    """The records as if these had never been written: what they superseded holds again."""
+    """The records as if these had never been written: what they superseded is valid again."""
     gone = set(names)
     return {
         name: record.model_copy(update={"superseded_by": None})
@@ -400,13 +395,13 @@ async def own_memory(
         store,
         scope=memory.scopes,
         clock=memory.clock,
-        sources=[_Without(source, gone) for source in memory.sources] if gone else memory.sources,
+        sources=[_FilteredSource(one, gone) for one in memory.sources] if gone else memory.sources,
         source_timeout=memory.source_timeout,
         ranking=memory.ranking,
     )
 
 
-def keep(run: RunFolder, records: Iterable[Record]) -> None:
+def store_remembered(run: RunFolder, records: Iterable[Record]) -> None:
     """Writes down what a fork's memory began with.
 
     Raises:
@@ -422,14 +417,6 @@ def keep(run: RunFolder, records: Iterable[Record]) -> None:
         raise TraceError(path, f"cannot be written: {error.strerror}") from error
 
 
-def _made_by(record: Record, run: str, at: datetime | None) -> bool:
-    return record.provenance.run == run or (at is not None and record.created_at >= at)
-
-
-def _superseded(line: Written) -> str | None:
-    return line.content.get("supersedes")
-
-
 async def _all(store: RecordStore, scopes: Sequence[str]) -> dict[str, Record]:
     found: dict[str, Record] = {}
     for kind in MemoryKind:
@@ -441,8 +428,7 @@ async def _all(store: RecordStore, scopes: Sequence[str]) -> dict[str, Record]:
 @asynccontextmanager
 async def _readable(store: RecordStore) -> AsyncGenerator[RecordStore]:
     """The store, or a copy of it where reading would write; a folder that is not there is empty."""
-    location = store.given_location if isinstance(store, ChromaStore) else None
-    if not isinstance(store, ChromaStore) or "://" in str(location):
+    if not isinstance(store, ChromaStore) or "://" in str(store.given_location):
         yield store
         return
     with TemporaryDirectory(prefix="coag-fork-") as where:

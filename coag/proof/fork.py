@@ -1,0 +1,598 @@
+"""Continuing a run from one of its phases otherwise than it did; the run itself stays as it is."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import (
+    AsyncGenerator,
+    Awaitable,
+    Callable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+from coag.agent import CoagAgent, Mind, Remains, rebuild, takes_rebuild, twin
+from coag.context import WorkingMemory
+from coag.cycle import Deps, close_cycle, run_turn
+from coag.errors import CoagError, ConfigurationError, ResumeError, TraceError
+from coag.models import open_model
+from coag.schema import (
+    UNPERCEIVED,
+    HtmlTable,
+    ModelCall,
+    Outcome,
+    Percept,
+    Phase,
+    RecalledRecord,
+    Record,
+    SelectionOutcome,
+    TurnEnd,
+    Value,
+    html_card,
+    is_copy,
+)
+from coag.tracing import Parent, Rebuild, RunFolder, summarize_cycle
+
+from .boundary import Boundary, Choice, CycleResult, choices, cycle_results, procedure_of
+from .fork_changes import Changes, change_mind
+from .fork_past import (
+    Later,
+    Past,
+    outcomes_of,
+    own_memory,
+    read_past,
+    record_named,
+    records_at,
+    store_remembered,
+    without_records,
+)
+
+NOTHING = Changes()
+_LIVE = "With --live (live=True) the fork acts, for real, on what the recipe's factory built."
+_REACHED = "The choice is known."
+
+
+@runtime_checkable
+class Describable(Protocol):
+    """An environment that can describe its state in a sentence."""
+
+    def describe(self, state: Any) -> str:
+        """What a state comes to, for a person."""
+        ...
+
+
+@runtime_checkable
+class Accompanied(Protocol):
+    """An environment that knows what whoever drove the run did between its turns."""
+
+    async def before_turn(self, agent: CoagAgent) -> None:
+        """Does it, to the agent, as it was done before each turn; e.g. adds a new rule."""
+        ...
+
+
+class ForkReport(Value):
+    """The result of a fork, beside that of the run that it was forked from."""
+
+    run: Path
+    """The fork's run folder."""
+    parent: Path
+    """The run folder that it was forked from."""
+    at: Boundary
+    """The first phase that was run again."""
+    changes: tuple[str, ...]
+    """What was changed, as it is written on the command line."""
+    notices: tuple[str, ...]
+    """What to know before comparing the two."""
+    parent_cycles: tuple[CycleResult, ...]
+    """The parent's cycles from the boundary's on."""
+    fork_cycles: tuple[CycleResult, ...]
+    """The fork's."""
+    parent_end: str | None
+    """The state of the parent's environment when its last cycle began, if it can be described."""
+    fork_end: str | None
+    """The state of the fork's environment, where it can be described."""
+    stopped: str | None
+    """Why the fork stopped before an Execution; None if it went to the end."""
+
+    def _repr_html_(self) -> str:
+        return html_card(
+            f"Fork at {self.at} of {self.parent.name}",
+            facts=[
+                ("fork", self.run.name),
+                ("changed", "; ".join(self.changes) or "nothing"),
+                ("parent ended", self.parent_end),
+                ("fork ended", self.fork_end),
+                ("stopped", self.stopped),
+            ],
+            lines=self.notices,
+            table=_side_by_side(self.parent_cycles, self.fork_cycles),
+        )
+
+
+class Counterfactual(Value):
+    """The decision without a record."""
+
+    record: RecalledRecord | None
+    """The record that was left out; None for the decision taken again with all of them, by which
+    one sees whether it is the same each time anyway."""
+    times: int
+    """How often it was taken again."""
+    changed: int
+    """How often it was another choice than the run's."""
+    others: tuple[tuple[Choice, ...], ...]
+    """The other choices, each once; empty for an impasse."""
+
+
+def _side_by_side(parent: Sequence[CycleResult], fork: Sequence[CycleResult]) -> HtmlTable:
+    """Each cycle of two runs, as far as it decided."""
+    cells: dict[int, list[str]] = {}
+    for place, results in enumerate((parent, fork)):
+        for one in results:
+            cells.setdefault(one.cycle, ["", ""])[place] = _decided(one)
+    rows = [(cycle, *cells[cycle]) for cycle in sorted(cells)]
+    return HtmlTable(columns=("cycle", "parent", "fork"), rows=rows)
+
+
+def _decided(one: CycleResult) -> str:
+    if not one.chosen:
+        return "no decision" if one.chosen is None else "impasse"
+    chosen = ", ".join(map(str, one.chosen))
+    return f"{chosen}: {one.status}" if one.status else chosen
+
+
+async def fork(
+    run: RunFolder | Path | str,
+    at: Boundary | str,
+    changes: Changes = NOTHING,
+    *,
+    turns: int | None = None,
+    live: bool = False,
+    logs: Path | str | None = None,
+    trust: Iterable[str] = (),
+) -> ForkReport:
+    """Restores a run right before one of its phases and continues it, as a run of its own.
+
+    Nothing of the past is repeated, and nothing of the parent is changed: the fork has a memory
+    of its own, which holds what the parent's held there, and acts in an environment that says it
+    is a copy, put back into the state it had there. Without one, or where that state is not known,
+    it stops before the first Execution that may have an effect outside.
+
+    Args:
+        run: The run's folder.
+        at: The boundary, e.g. `3.evaluation`.
+        changes: What to do otherwise.
+        turns: How many turns to take after the one that it is in, with the parent's later
+            messages; None for as many as the parent took.
+        live: Lets it act, for real, on what the recipe's factory built, as that is, where there is
+            no copy that can be put back.
+        logs: Folder for the fork's run folder; None for the one that has the parent's.
+        trust: Modules, or packages with their modules, from which the run may name its factory.
+
+    Raises:
+        ConfigurationError: There is no such boundary, or a change does not fit the run.
+        ResumeError: The run's agent cannot be built again.
+        CoagError: What a turn may raise: the fork's run is closed then and stays to be read.
+    """
+    folder = run if isinstance(run, RunFolder) else RunFolder(Path(run))
+    boundary = at if isinstance(at, Boundary) else Boundary.parse(at)
+    if turns is not None and turns < 0:
+        raise ConfigurationError(f"turns must be 0 or more, not {turns!r}.")
+    past, later = read_past(folder, boundary)
+    if past.info.parent is not None:
+        changes = changes.inheriting(past.info.parent.changes)
+    where = folder.path.parent if logs is None else Path(logs)
+    async with _restored(past, later, changes, logs=where, trust=trust) as restored:
+        own = restored.agent.run_folder
+        if own is None:
+            raise AssertionError("The fork was given a folder of logs.")
+        allowed = restored.put_back or live
+
+        async def stop(selection: SelectionOutcome) -> str | None:
+            names = () if allowed else await restored.acts(selection)
+            if not names:
+                return None
+            return (
+                f"Stopped before the Execution of {', '.join(names)}: {_why_not(restored)} {_LIVE}"
+            )
+
+        stopped = await restored.proceed(later.inputs[:turns], stop, acting=allowed)
+        trace = (*outcomes_of(restored.begins), *restored.agent.trace)
+        return ForkReport(
+            run=own.path,
+            parent=folder.path,
+            at=boundary,
+            changes=changes.listed(),
+            notices=tuple(_notices(past, later, restored, turns, live=live)),
+            parent_cycles=later.cycles,
+            fork_cycles=tuple(cycle_results(trace, first=boundary.cycle)),
+            parent_end=_described(restored, later.environment),
+            fork_end=await _end(restored) if allowed else None,
+            stopped=stopped,
+        )
+
+
+def _unheard(one: Counterfactual) -> None:
+    """Nobody listens."""
+
+
+async def counterfactuals(
+    run: RunFolder | Path | str,
+    cycle: int,
+    *,
+    model: str | None = None,
+    repeats: int = 1,
+    trust: Iterable[str] = (),
+    on_told: Callable[[Counterfactual], None] = _unheard,
+) -> tuple[Counterfactual, ...]:
+    """Takes a cycle's decision again: with everything, then without each recalled record.
+
+    Each time the run is restored before the cycle's Retrieval and continued until its Selection is
+    committed. Nothing is executed and nothing is written to a disk. The environment is not asked
+    anything; one that says it is a copy is put back first, since rules may read it.
+
+    Args:
+        run: The run's folder.
+        cycle: The cycle.
+        model: A model spec that takes the place of the run's model.
+        repeats: How often each is tried; for models that do not always answer the same.
+        trust: Modules, or packages with their modules, from which the run may name its factory.
+        on_told: Called with each as soon as it is known.
+
+    Raises:
+        ConfigurationError: There is no such cycle, or nothing was decided in it.
+        CoagError: The agent cannot be built again, or its model cannot be asked.
+    """
+    if repeats < 1:
+        raise ConfigurationError(f"repeats must be at least 1, not {repeats!r}.")
+    folder = run if isinstance(run, RunFolder) else RunFolder(Path(run))
+    past, later = read_past(folder, Boundary(cycle=cycle))
+    chosen = later.cycles[0].chosen if later.cycles else None
+    if chosen is None:
+        raise ConfigurationError(f"Nothing was decided in cycle {cycle} of {folder.path.name!r}.")
+    trusted = tuple(trust)
+    results: list[Counterfactual] = []
+    for left_out in (None, *later.retrieved):
+        gone = () if left_out is None else (left_out.record.id,)
+        changes = Changes(model=model, without_records=gone)
+        if past.info.parent is not None:
+            changes = changes.inheriting(past.info.parent.changes)
+        again = [await _choice(past, later, changes, trusted) for _ in range(repeats)]
+        others = [choice for choice in again if choice != chosen]
+        distinct = tuple(dict.fromkeys(others))
+        one = Counterfactual(record=left_out, times=repeats, changed=len(others), others=distinct)
+        results.append(one)
+        on_told(one)
+    return tuple(results)
+
+
+async def _choice(
+    past: Past, later: Later, changes: Changes, trust: Iterable[str]
+) -> tuple[Choice, ...]:
+    """What is chosen in the boundary's cycle; nothing for an impasse."""
+    found: list[tuple[Choice, ...]] = []
+    async with _restored(past, later, changes, logs=None, trust=trust) as restored:
+
+        async def stop(selection: SelectionOutcome) -> str:
+            memory = restored.agent.context.working_memory
+            found.append(choices(summarize_cycle([*outcomes_of(memory), selection])) or ())
+            return _REACHED
+
+        await restored.proceed((), stop, acting=False)
+    return found[0] if found else ()
+
+
+# ---- What to know before a fork is compared with its parent ----
+
+
+def _why_not(restored: RestoredRun) -> str:
+    """Why a fork may not act, and what to do about it."""
+    if restored.agent.environment is not None and not restored.copied:
+        return (
+            "the environment does not say that it is a copy, so what is done in it may be real. "
+            'Let the factory open a copy where rebuild.purpose is "fork", with is_copy = True.'
+        )
+    return (
+        "the trace does not have the state of the environment there. Give "
+        "CoagAgent(environment=...) one that tells its state (snapshot, restore, close) and, in "
+        "a fork, that it is a copy (is_copy = True)."
+    )
+
+
+def _notices(
+    past: Past, later: Later, restored: RestoredRun, turns: int | None, *, live: bool
+) -> Iterator[str]:
+    if restored.put_back:
+        cycle = past.boundary.cycle
+        yield f"The environment was put back into the state that it had when cycle {cycle} began."
+    elif live:
+        yield "It acts on what the recipe's factory built, as that is now."
+    memory = past.working_memory
+    retrieval = memory.cognitive_state.retrieval if memory.in_cycle else None
+    recalled = {hit.record.id for hit in (retrieval.records if retrieval else ())}
+    for record in restored.gone:
+        if record.id in recalled:
+            yield (
+                f"Record {record.id[:12]} was taken out of this cycle's recall, but the phases "
+                f"before {past.boundary.phase.value} had seen it."
+            )
+    if turns is not None and turns > len(later.inputs):
+        yield f"The parent took {len(later.inputs)} later turns: so many can be taken, not {turns}."
+    yield from _unused(restored, past.boundary)
+    if later.sensed:
+        yield f"{later.sensed} percepts that reached the parent on their own are left out."
+    if restored.agent.context.dialogue_source is not None:
+        yield "The context that selects its dialogue keeps a state that the trace does not hold."
+
+
+def _unused(restored: RestoredRun, boundary: Boundary) -> Iterator[str]:
+    """Texts of procedures that no model was given, as in a turn that asks by another procedure."""
+    calls = [record for record in restored.agent.trace if isinstance(record, ModelCall)]
+    asked = dict.fromkeys(procedure_of(call) for call in calls if call.cycle >= boundary.cycle)
+    for name in restored.procedures:
+        if name not in asked:
+            others = ", ".join(filter(None, asked)) or "none"
+            yield (
+                f"No model was asked by procedure {name!r}, so its new text changed nothing. "
+                f"Those that were used: {others}."
+            )
+
+
+def _described(restored: RestoredRun, state: object) -> str | None:
+    environment = restored.agent.environment
+    if state is None or not isinstance(environment, Describable):
+        return None
+    return environment.describe(state)
+
+
+async def _end(restored: RestoredRun) -> str | None:
+    environment = restored.agent.environment
+    if environment is None or not isinstance(environment, Describable):
+        return None
+    try:
+        return environment.describe(await environment.snapshot())
+    except Exception as error:  # somebody's environment; what the fork did stays to be read
+        return f"not known: the environment raised {type(error).__name__}: {error}"
+
+
+# ---- An agent that is restored at a boundary ----
+
+
+Stop = Callable[[SelectionOutcome], Awaitable[str | None]]
+"""Says why a fork is not to continue with the Execution of what was selected; None if it is."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RestoredRun:
+    """An agent at a boundary, its own run begun."""
+
+    agent: CoagAgent
+    remains: Remains
+    """What it was restored from."""
+    begins: WorkingMemory
+    """Its working memory there, changes made."""
+    put_back: bool
+    """True if its environment is in the state that it had there."""
+    copied: bool
+    """True if it has an environment that says it is a copy."""
+    gone: tuple[Record, ...]
+    """The records that it continues without."""
+    procedures: tuple[str, ...]
+    """The procedures that have another text."""
+
+    async def acts(self, selection: SelectionOutcome) -> tuple[str, ...]:
+        """Names of the selected actions that may have an effect outside the agent."""
+        proposal = self.agent.context.working_memory.cognitive_state.proposal
+        candidates = proposal.candidates if proposal else ()
+        specs = await self.agent.mind.deps.actions.specs()
+        wanted = [one.action for one in candidates if one.id in selection.chosen]
+        found = [specs[name] for name in wanted if name in specs]
+        return tuple(spec.name for spec in found if not (spec.internal and spec.repeatable))
+
+    async def proceed(
+        self, inputs: Sequence[Sequence[Percept]], stop: Stop, *, acting: bool
+    ) -> str | None:
+        """Ends the open turn, then takes one turn for each of these inputs.
+
+        Args:
+            inputs: The messages of each turn.
+            stop: Asked after every Selection.
+            acting: Whether it may act in its environment. Otherwise that is asked neither for its
+                state nor for what became of actions of unknown outcome.
+
+        Returns:
+            Why it stopped before an Execution; None if it went to the end.
+
+        Raises:
+            CoagError: A turn broke off; its cycle is closed.
+        """
+        deps = self.agent.mind.deps
+        if not acting:
+            deps = replace(deps, environment=None, reconcilers=())
+        begun = list(self.remains.outcomes) if self.remains.turn_open else None
+        stopped = await self._turn((), self.remains.turn, begun, stop, deps)
+        for number, messages in enumerate(inputs, self.remains.turn + 1):
+            if stopped is not None:
+                break
+            environment = self.agent.environment if acting else None
+            if isinstance(environment, Accompanied):
+                await environment.before_turn(self.agent)
+            stopped = await self._turn(messages, number, None, stop, deps)
+        return stopped
+
+    async def _turn(
+        self,
+        messages: Sequence[Percept],
+        number: int,
+        begun: list[Outcome] | None,
+        stop: Stop,
+        deps: Deps,
+    ) -> str | None:
+        context = self.agent.context
+        memory = context.working_memory
+        selection = memory.cognitive_state.selection
+        if begun is not None and memory.in_cycle and memory.phase is Phase.SELECTION and selection:
+            why = await stop(selection)
+            if why is not None:  # the Selection is of the past already: the cycle is closed here
+                deps.note(context, "fork", why)
+                await close_cycle(context, deps, why)
+                cycle = context.working_memory.cycle
+                at = deps.clock.now()
+                end = TurnEnd(at=at, turn=number, cycle=cycle, reason="cancelled", response=why)
+                deps.trace.write(end)
+                deps.trace.flush()
+                return why
+        arriving = (_arriving(percept, deps) for percept in messages)
+        turn = run_turn(arriving, context, deps, turn=number, begun=begun)
+        async with aclosing(turn):  # which closes the cycle where it is left
+            async for item in turn:
+                if isinstance(item, SelectionOutcome):
+                    why = await stop(item)
+                    if why is not None:
+                        self.agent.mind.deps.note(context, "fork", why)
+                        return why
+        return None
+
+
+def _arriving(percept: Percept, deps: Deps) -> Percept:
+    """A parent's message as the fork perceives it: what it changes is computed again."""
+    own = {"id": deps.ids("percept"), "at": deps.clock.now(), **UNPERCEIVED}
+    return percept.model_copy(update=own)
+
+
+@asynccontextmanager
+async def _restored(
+    past: Past, later: Later, changes: Changes, *, logs: Path | None, trust: Iterable[str]
+) -> AsyncGenerator[RestoredRun]:
+    """The run's agent at the boundary; what was opened for it is closed at the end.
+
+    Args:
+        past: The run up to the boundary.
+        later: The run from there on.
+        changes: What to change.
+        logs: Folder for the fork's own run; None keeps its trace in RAM.
+        trust: Modules from which the run may name its factory.
+
+    Raises:
+        CoagError: The agent cannot be built, or a change cannot be made; nothing was begun.
+    """
+    trusted = tuple(trust)
+    async with AsyncExitStack() as opened:
+        built = await rebuild(past.run, Rebuild(purpose="fork", model=changes.model), trusted)
+        opened.push_async_callback(built.close)
+        environment = built.environment
+        copied, put_back = is_copy(environment), False
+        if environment is not None:
+            opened.push_async_callback(environment.close)
+        records, gone = await _records(built, past, later, changes)
+        if environment is not None and copied and past.knows_environment:
+            await _put_back(environment, past)
+            put_back = True
+        memory = await own_memory(built.long_term_memory, records.values(), gone)
+        opened.push_async_callback(memory.close)
+        model = await _model(past, changes.model, trusted, opened)
+        agent = twin(built, memory=memory, logs=logs, **model)
+        for rule in built.constraints.own():  # rules that were added since it was built
+            if rule.name not in agent.constraints.names():
+                agent.constraints.add(rule.judge, name=rule.name)
+        opened.push_async_callback(agent.close)
+        if copied and isinstance(environment, Accompanied):
+            await environment.before_turn(agent)
+        remains = _remains(past, later, changes, gone)
+        await agent.take_up(remains, _parent(past, changes, logs))
+        if agent.run_folder is not None:
+            store_remembered(agent.run_folder, records.values())
+        yield RestoredRun(
+            agent=agent,
+            remains=remains,
+            begins=agent.context.working_memory,
+            put_back=put_back,
+            copied=copied,
+            gone=tuple(gone.values()),
+            procedures=tuple(changes.procedures),
+        )
+
+
+async def _put_back(environment: Any, past: Past) -> None:
+    """Puts a copy into the state that the run's environment had at the boundary."""
+    try:
+        await environment.restore(past.remains.environment)
+    except CoagError:
+        raise
+    except Exception as error:  # somebody's environment, which may raise anything
+        raise ResumeError(
+            f"The environment of {past.run.path} cannot be put back into its state at "
+            f"{past.boundary}: its restore raised {type(error).__name__}: {error}"
+        ) from error
+
+
+async def _records(
+    built: CoagAgent, past: Past, later: Later, changes: Changes
+) -> tuple[dict[str, Record], dict[str, Record]]:
+    """What the fork remembers, and what it does not remember any more."""
+    memory = built.long_term_memory
+    if built.context.keeps_people_apart:
+        memory = await memory.reaching_all()
+    held = await records_at(memory, past, later)
+    retrieval = past.working_memory.cognitive_state.retrieval
+    hits = (*(retrieval.records if retrieval else ()), *later.retrieved)
+    known = {**{hit.record.id: hit.record for hit in hits}, **held}
+    names = [record_named(name, known) for name in changes.without_records]
+    return without_records(held, names), {name: known[name] for name in names}
+
+
+async def _model(
+    past: Past, spec: str | None, trust: Iterable[str], opened: AsyncExitStack
+) -> Mapping[str, Any]:
+    """The arguments that put another model in place, where the factory does not do that itself."""
+    recipe = past.info.recipe
+    if spec is None or recipe is None or takes_rebuild(recipe, past.run.path, trust):
+        return {}
+    try:
+        client = open_model(spec)
+    except ConfigurationError as error:
+        raise ConfigurationError(
+            f"{error} For a spec of the run's own, the recipe's factory {recipe.factory!r} must "
+            "take a keyword rebuild and open rebuild.model."
+        ) from error
+    opened.push_async_callback(client.close)
+    return {"model_client": client, "models": None}
+
+
+def _remains(past: Past, later: Later, changes: Changes, gone: Mapping[str, Record]) -> Remains:
+    """What the agent is restored from; its memory holds the records already."""
+    memory = past.working_memory
+    retrieval = memory.cognitive_state.retrieval
+    promised = later.constraints or ()
+    if memory.in_cycle and retrieval is not None:
+        promised = retrieval.constraints
+    at = past.at
+    if at is None:
+        raise AssertionError("A boundary comes after a record.")
+
+    def change(mind: Mind) -> None:
+        change_mind(mind, changes, gone=gone, promised=promised, at=at)
+
+    written = [line for line in past.remains.written if line.what == "procedure"]
+    return replace(past.remains, written=written, change=change)
+
+
+def _parent(past: Past, changes: Changes, logs: Path | None) -> Parent:
+    start = (past.run.path.parent if logs is None else logs).resolve()
+    try:
+        path = os.path.relpath(past.run.path.resolve(), start)
+    except ValueError as error:  # another drive
+        raise TraceError(start, f"has no path to {past.run.path}: {error}") from error
+    return Parent(
+        run=past.info.id,
+        path=Path(path).as_posix(),
+        cycle=past.boundary.cycle,
+        phase=past.boundary.phase,
+        seq=past.seq,
+        changes=changes.listed(),
+    )
