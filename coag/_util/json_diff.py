@@ -86,7 +86,7 @@ def differences(
             items: tuple[list[Any], list[Any]] = (cast("list[Any]", old), cast("list[Any]", new))
             for number, (one, other) in enumerate(zip_longest(*items, fillvalue=ABSENT)):
                 yield from walk(one, other, f"{path}[{number}]", levels - 1)
-        elif not same(old, new):
+        elif not same(cast("object", old), cast("object", new)):
             yield JsonDifference(path, old, new)
 
     yield from walk(before, after, "", depth)
