@@ -15,7 +15,7 @@ from typing import Any
 
 from .approvers import ConsoleApprover, ScriptedAnswer, ScriptedApprover
 from .autogen_memory import AutoGenMemory
-from .clients import ModelClient, ModelRequest, WrappedClient
+from .clients import ModelClient, ModelRequest, WrappedClient, cancellable
 from .components import (
     ConstraintConfig,
     ImportedTool,
@@ -104,6 +104,7 @@ __all__ = [
     "ModelClient",
     "ModelRequest",
     "WrappedClient",
+    "cancellable",
     "Attempt",
 ]
 

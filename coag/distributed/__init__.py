@@ -7,19 +7,24 @@ be elsewhere: a worker serves each as a `RoutedAgent` (`worker`, `serve_agent`),
 A turn has an id, chosen by the client. The same id sent again is answered with the same result or
 goes on; it never runs twice, also where the worker died in between: with `logs=` its replacement
 takes the turn up by the agent's own trace, without them the turn ends in `RemoteAgentError`.
-Waiting is bounded everywhere (`Limits`), so a dead worker is an error and never a hang.
+Waiting is bounded everywhere (`RemoteLimits`), so a dead worker is an error and never a hang.
 """
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
 
 from .places import AgentFactory, AgentPlace, build_again
 from .processes import Processes, processes
-from .remote import Connection, RemoteChatAgent, open_connection
+from .protocol import RemoteLimits
+from .remote import RemoteChatAgent, RemoteConnection, open_connection
 from .runtime import connect, host, worker
 from .service import AgentService, ChatAgentHost, serve_agent
-from .wire import Limits
 
 __all__ = [
     "RemoteChatAgent",
-    "Connection",
+    "RemoteConnection",
     "connect",
     "open_connection",
     "AgentPlace",
@@ -29,8 +34,19 @@ __all__ = [
     "ChatAgentHost",
     "AgentService",
     "host",
-    "Limits",
+    "RemoteLimits",
     "Processes",
     "processes",
     "build_again",
 ]
+
+_RENAMED = {"Connection": "RemoteConnection", "Limits": "RemoteLimits"}
+
+
+def __getattr__(name: str) -> Any:
+    """Deprecated names."""
+    new = _RENAMED.get(name)
+    if new is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    warnings.warn(f"coag.distributed.{name} is called {new} now.", DeprecationWarning, stacklevel=2)
+    return globals()[new]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 from collections.abc import Coroutine, Sequence
-from dataclasses import dataclass, field
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,8 +13,9 @@ import typer
 
 from coag.errors import CoagError, RemoteAgentError
 
+from .protocol import RemoteLimits, load_message_type
+from .remote import RemoteConnection
 from .runtime import LOOPBACK, host, worker
-from .wire import Limits, load_message_type
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -73,27 +74,15 @@ def worker_command(
     """Serve chat agents until interrupted, or until the host is gone."""
     if len(type) != len(agent):
         raise typer.BadParameter(f"There are {len(type)} --type and {len(agent)} --agent.")
-    serving = _Serving(
-        address=host,
-        agents=dict(zip(type, agent, strict=True)),
+    serving = worker(
+        host,
+        dict(zip(type, agent, strict=True)),
+        message_types=[load_message_type(name) for name in message_type or ()],
         logs=logs,
         options=_options(option or ()),
-        message_types=tuple(message_type or ()),
         limits=_limits(max_bytes),
     )
-    _run(_worker(serving))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Serving:
-    """What a worker was started with."""
-
-    address: str
-    agents: dict[str, str]
-    logs: Path | None = None
-    options: dict[str, str] = field(default_factory=dict[str, str])
-    message_types: tuple[str, ...] = ()
-    limits: Limits = field(default_factory=Limits)
+    _run(_serve(serving, f"serving {', '.join(type)} by way of {host}", host))
 
 
 def _options(given: Sequence[str]) -> dict[str, str]:
@@ -103,27 +92,21 @@ def _options(given: Sequence[str]) -> dict[str, str]:
     return dict((one.partition("=")[0], one.partition("=")[2]) for one in given)
 
 
-def _limits(max_bytes: int | None) -> Limits:
-    return Limits() if max_bytes is None else Limits(max_bytes=max_bytes)
+def _limits(max_bytes: int | None) -> RemoteLimits:
+    return RemoteLimits() if max_bytes is None else RemoteLimits(max_bytes=max_bytes)
 
 
-async def _host(port: int, bind: str, limits: Limits) -> None:
+async def _host(port: int, bind: str, limits: RemoteLimits) -> None:
     async with host(port, bind=bind, limits=limits) as address:
         typer.echo(f"ready: host at {address}")
         await asyncio.Event().wait()
 
 
-async def _worker(serving: _Serving) -> None:
-    async with worker(
-        serving.address,
-        serving.agents,
-        message_types=[load_message_type(name) for name in serving.message_types],
-        logs=serving.logs,
-        options=serving.options,
-        limits=serving.limits,
-    ) as connection:
-        address = serving.address
-        typer.echo(f"ready: serving {', '.join(serving.agents)} by way of {address}")
+async def _serve(
+    serving: AbstractAsyncContextManager[RemoteConnection], what: str, address: str
+) -> None:
+    async with serving as connection:
+        typer.echo(f"ready: {what}")
         await connection.wait_until_lost()
         problem = "it does not answer any more. Start this worker again when it does."
         raise RemoteAgentError(

@@ -15,45 +15,26 @@ from autogen_core import CancellationToken
 from coag.agent import CoagAgent
 from coag.errors import CoagError
 
-from .places import (
-    JOURNAL,
-    AgentFactory,
-    AgentPlace,
-    Begun,
-    Ended,
-    Journal,
-    Opened,
-    OpenedAgent,
-    Unsettled,
-    open_agent,
-    run_names,
-)
-from .wire import (
+from .journal import JOURNAL, Line, PlaceOpened, StateUnknown, TurnBegun, TurnEnded, TurnJournal
+from .places import AgentFactory, AgentPlace, OpenedAgent, open_agent, run_names
+from .protocol import (
+    AgentDescription,
     Answer,
-    Begin,
-    Cancel,
-    Close,
-    Describe,
-    Described,
-    Done,
-    Failed,
+    BeginTurn,
     FailureKind,
-    Follow,
-    Item,
-    Limits,
-    LoadState,
+    FollowTurn,
     Message,
     MessageCodec,
     Operation,
-    Pause,
-    Progress,
+    OperationDone,
     RemoteFailure,
+    RemoteLimits,
     Request,
-    Reset,
-    Resume,
-    Saved,
-    SaveState,
-    Working,
+    RequestFailed,
+    SavedState,
+    StillWorking,
+    TurnItem,
+    TurnProgress,
 )
 
 # ---- One turn of a hosted agent: it runs here, and is asked after from elsewhere ----
@@ -89,18 +70,18 @@ class HostedTurn:
         turn: str,
         epoch: str,
         codec: MessageCodec,
-        limits: Limits,
+        limits: RemoteLimits,
         on_end: Callable[[HostedTurn], None],
     ) -> None:
         self.id = turn
         self.ended = False
         self.failure: RemoteFailure | None = None
-        self.response: Item | None = None
+        self.response: TurnItem | None = None
         self._epoch = epoch
         self._codec = codec
         self._limits = limits
         self._on_end = on_end
-        self._items: deque[tuple[Item, int]] = deque()
+        self._items: deque[tuple[TurnItem, int]] = deque()
         self._first = 0
         self._numbers: dict[str, int] = {}
         self._changed = asyncio.Event()
@@ -120,13 +101,15 @@ class HostedTurn:
         self._renew_lease()
         self._task = asyncio.create_task(self._run(stream))
 
-    def end(self, *, response: Item | None = None, failure: RemoteFailure | None = None) -> None:
+    def end(
+        self, *, response: TurnItem | None = None, failure: RemoteFailure | None = None
+    ) -> None:
         """Ends a turn that did not run here, with what is known of it."""
         self.response, self.failure, self.ended = response, failure, True
         if response is not None:
             self._items.append((response, _size(response)))
 
-    async def progress(self, epoch: str, after: int) -> Progress | Failed:
+    async def progress(self, epoch: str, after: int) -> TurnProgress | RequestFailed:
         """What it brought after that many items; waits a moment where there is nothing new.
 
         A failure is told when there is nothing else left to tell.
@@ -137,8 +120,8 @@ class HostedTurn:
         if not self.ended and not self._items:
             await self._wait_for_change()
         if self.failure is not None and not self._items:
-            return Failed(failure=self.failure)
-        return Progress(epoch=self._epoch, first=self._first, items=self._fitting())
+            return RequestFailed(failure=self.failure)
+        return TurnProgress(epoch=self._epoch, first=self._first, items=self._fitting())
 
     async def cancel(self, why: str) -> None:
         """Cancels the turn and returns when it has ended.
@@ -190,10 +173,10 @@ class HostedTurn:
         finally:
             await stream.aclose()
 
-    def _item(self, brought: Message | Response) -> Item:
+    def _item(self, brought: Message | Response) -> TurnItem:
         if not isinstance(brought, Response):
             self._numbers[brought.id] = self._first + len(self._items)
-            return Item(message=self._codec.dump(brought))
+            return TurnItem(message=self._codec.dump(brought))
         inner: tuple[int | dict[str, Any], ...] | None = None
         if brought.inner_messages is not None:
             inner = tuple(
@@ -202,25 +185,25 @@ class HostedTurn:
                 else self._codec.dump(message)
                 for message in brought.inner_messages
             )
-        return Item(message=self._codec.dump(brought.chat_message), response=True, inner=inner)
+        return TurnItem(message=self._codec.dump(brought.chat_message), response=True, inner=inner)
 
-    def _too_large(self, item: Item, size: int) -> RemoteFailure:
+    def _too_large(self, item: TurnItem, size: int) -> RemoteFailure:
         return RemoteFailure(
             kind="too_large",
             problem=(
                 f"A {item.message['type']} of the turn takes {size} bytes; a message may take "
                 f"{self._limits.max_bytes}. Let the agent answer with less or with a reference, "
-                "or give host, workers and clients Limits(max_bytes=...)."
+                "or give host, workers and clients RemoteLimits(max_bytes=...)."
             ),
         )
 
-    def _add(self, item: Item, size: int) -> None:
+    def _add(self, item: TurnItem, size: int) -> None:
         self._items.append((item, size))
         self._changed.set()
 
-    def _fitting(self) -> tuple[Item, ...]:
+    def _fitting(self) -> tuple[TurnItem, ...]:
         """As many of the items as one answer holds; one at least."""
-        fitting: list[Item] = []
+        fitting: list[TurnItem] = []
         left = self._limits.max_bytes - _ENVELOPE
         for item, size in self._items:
             left -= size
@@ -277,7 +260,7 @@ class HostedTurn:
         self._changed.set()
 
 
-def _size(item: Item) -> int:
+def _size(item: TurnItem) -> int:
     """Bytes that an item takes within an envelope: JSON within JSON, so quotes count double."""
     text = json.dumps(item.model_dump())
     return len(text) + text.count('"') + text.count("\\") + 1
@@ -290,7 +273,7 @@ class TurnBook:
         limits: How many are kept.
     """
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: RemoteLimits) -> None:
         self._limits = limits
         self._turns: OrderedDict[str, HostedTurn] = OrderedDict()
         self._forgotten: OrderedDict[str, None] = OrderedDict()
@@ -336,6 +319,12 @@ _REPLACED = (
 )
 
 
+_LOST = (
+    "The worker does not know the turn: it was replaced, and the agent kept no logs. What the turn "
+    "did until then is unknown; it is not repeated."
+)
+
+
 class HostedAgent:
     """An agent on this worker, with its turns.
 
@@ -352,8 +341,8 @@ class HostedAgent:
         opened: OpenedAgent,
         place: AgentPlace,
         codec: MessageCodec,
-        limits: Limits,
-        journal: Journal | None,
+        limits: RemoteLimits,
+        journal: TurnJournal | None,
     ) -> None:
         self.closed = False
         self._agent = opened.agent
@@ -370,7 +359,7 @@ class HostedAgent:
 
     @classmethod
     async def open(
-        cls, factory: AgentFactory, place: AgentPlace, codec: MessageCodec, limits: Limits
+        cls, factory: AgentFactory, place: AgentPlace, codec: MessageCodec, limits: RemoteLimits
     ) -> HostedAgent:
         """Makes the agent of a place, or takes it up where its worker left it.
 
@@ -379,7 +368,7 @@ class HostedAgent:
         """
         journal = None
         if place.logs is not None:
-            journal = Journal(place.logs.parent / JOURNAL, kept=limits.turns_kept)
+            journal = TurnJournal(place.logs.parent / JOURNAL, kept=limits.turns_kept)
         try:
             opened = await open_agent(factory, place, journal)
             return cls(opened, place, codec, limits, journal)
@@ -389,14 +378,14 @@ class HostedAgent:
             raise
 
     async def answer(self, id: str, request: Request) -> Answer:
-        """Answers a request within `Limits.poll`, if only that it is being worked on."""
+        """Answers a request within `RemoteLimits.poll`, if only that it is being worked on."""
         match request:
-            case Describe():
-                return self._describe()
-            case Begin():
+            case BeginTurn():
                 return await self._begin(request)
-            case Follow():
+            case FollowTurn():
                 return await self._follow(request)
+            case Operation(op="describe"):
+                return self._describe()
             case _:
                 return await self._operate(id, request)
 
@@ -416,38 +405,36 @@ class HostedAgent:
 
     # ---- turns ----
 
-    async def _begin(self, request: Begin) -> Answer:
+    async def _begin(self, request: BeginTurn) -> Answer:
         turn = self._turns.find(request.turn)
         if turn is None:
             refused = self._why_not(request)
             if refused is not None:
-                return Failed(failure=refused)
+                return refused
             messages = [self._codec.load_chat(message) for message in request.messages]
-            if self._journal is not None:
-                before = self._agent.turn if isinstance(self._agent, CoagAgent) else None
-                self._journal.write(Begun(turn=request.turn, turns_before=before))
+            before = self._agent.turn if isinstance(self._agent, CoagAgent) else None
+            self._write(TurnBegun(turn=request.turn, turns_before=before))
             turn = self._run(
                 request.turn, lambda token: self._agent.on_messages_stream(messages, token)
             )
         return await turn.progress("", 0)
 
-    def _why_not(self, request: Begin) -> RemoteFailure | None:
+    def _why_not(self, request: BeginTurn) -> RequestFailed | None:
         forgotten = self._turns.why_unknown(request.turn)
         if forgotten is not None:
-            return forgotten
+            return RequestFailed(failure=forgotten)
         if request.instance != self._instance or self.closed:
-            return _failure("replaced", _REPLACED)
+            return _failed("replaced", _REPLACED)
         if self._turns.running is not None:
-            return _failure("busy", "It is in a turn already; one agent takes one at a time.")
+            return _failed("busy", "It is in a turn already; one agent takes one at a time.")
         return None
 
-    async def _follow(self, request: Follow) -> Answer:
+    async def _follow(self, request: FollowTurn) -> Answer:
         turn = self._turns.find(request.turn)
         if turn is not None:
             return await turn.progress(request.epoch, request.after)
-        told = "The worker does not know the turn: it was replaced, and the agent kept no logs. "
-        told += "What the turn did until then is unknown; it is not repeated."
-        return Failed(failure=self._turns.why_unknown(request.turn) or _failure("lost", told))
+        forgotten = self._turns.why_unknown(request.turn)
+        return _failed("lost", _LOST) if forgotten is None else RequestFailed(failure=forgotten)
 
     def _run(self, id: str, stream: Callable[[CancellationToken], TurnStream]) -> HostedTurn:
         turn = HostedTurn(id, self._epoch, self._codec, self._limits, self._note_end)
@@ -456,7 +443,7 @@ class HostedAgent:
         return turn
 
     def _ended(
-        self, id: str, *, response: Item | None = None, failure: RemoteFailure | None = None
+        self, id: str, *, response: TurnItem | None = None, failure: RemoteFailure | None = None
     ) -> HostedTurn:
         """A turn that is over without having run here."""
         turn = HostedTurn(id, self._epoch, self._codec, self._limits, self._note_end)
@@ -465,31 +452,31 @@ class HostedAgent:
         return turn
 
     def _note_end(self, turn: HostedTurn) -> None:
-        if self._journal is None:
-            return
         response = turn.response
         if response is not None:  # its events went with the worker that brought them
             response = response.model_copy(update={"inner": None})
-        self._journal.write(Ended(turn=turn.id, response=response, failure=turn.failure))
+        self._write(TurnEnded(turn=turn.id, response=response, failure=turn.failure))
 
-    def _take_over(self, opened: OpenedAgent, journal: Journal) -> None:
+    def _take_over(self, opened: OpenedAgent, journal: TurnJournal) -> None:
         """Knows the turns that a forerunner took, and settles the one it was in."""
         for line in journal.ended.values():
             self._ended(line.turn, response=line.response, failure=line.failure)
         if opened.turn is None:
             return
         if opened.lost is not None:
-            self._note_end(self._ended(opened.turn, failure=_failure("lost", opened.lost)))
+            self._note_end(
+                self._ended(opened.turn, failure=RemoteFailure(kind="lost", problem=opened.lost))
+            )
         elif opened.answer is not None:
-            item = Item(message=self._codec.dump(opened.answer), response=True)
+            item = TurnItem(message=self._codec.dump(opened.answer), response=True)
             self._note_end(self._ended(opened.turn, response=item))
         else:
             self._run(opened.turn, lambda token: self._agent.on_messages_stream([], token))
 
     # ---- the rest of a chat agent ----
 
-    def _describe(self) -> Described:
-        return Described(
+    def _describe(self) -> AgentDescription:
+        return AgentDescription(
             name=self._agent.name,
             description=self._agent.description,
             produces=tuple(kind.__name__ for kind in self._agent.produced_message_types),
@@ -505,68 +492,60 @@ class HostedAgent:
             for old in done[: max(0, len(self._operations) - _OPERATIONS_KEPT)]:
                 del self._operations[old]
         done_now, _ = await asyncio.wait([task], timeout=self._limits.poll)
-        return task.result() if done_now and not task.cancelled() else Working()
+        return task.result() if done_now and not task.cancelled() else StillWorking()
 
     async def _guarded(self, request: Operation) -> Answer:
         try:
             return await self._do(request)
         except Exception as error:  # the outermost guard: the client must learn of it
-            return Failed(failure=failure_of(error))
+            return RequestFailed(failure=failure_of(error))
 
     async def _do(self, request: Operation) -> Answer:
-        match request:
-            case Cancel():
-                await self._cancel(request.turn)
-            case Reset():
+        agent, token = self._agent, CancellationToken()
+        match request.op:
+            case "cancel":
+                await self._cancel(request.turn or "")
+            case "reset":
                 await self._reset()
-            case Pause():
-                await self._agent.on_pause(CancellationToken())
-            case Resume():
-                await self._agent.on_resume(CancellationToken())
-            case SaveState():
-                return await self._save_state(request)
-            case LoadState():
-                return await self._load_state(request)
-            case Close():
-                await self._close_on_request(request)
-        return Done(instance=self._instance)
-
-    async def _save_state(self, request: SaveState) -> Answer:
-        if request.instance != self._instance:
-            return Failed(failure=_failure("replaced", _REPLACED))
-        return Saved(state=dict(await self._agent.save_state()))
-
-    async def _load_state(self, request: LoadState) -> Answer:
-        if self._turns.running is not None:
-            return Failed(failure=_failure("busy", "It is in a turn. Cancel it first."))
-        await self._agent.load_state(request.state)
-        self._note_unsettled()
-        return Done(instance=self._instance)
-
-    async def _close_on_request(self, request: Close) -> None:
-        if request.instance == self._instance and not self.closed:
-            self._note_unsettled()
-            await self.close("The agent was closed.")
+            case "pause":
+                await agent.on_pause(token)
+            case "resume":
+                await agent.on_resume(token)
+            case "save_state" if request.instance != self._instance:
+                return _failed("replaced", _REPLACED)
+            case "save_state":
+                return SavedState(state=dict(await agent.save_state()))
+            case "load_state" if self._turns.running is not None:
+                return _failed("busy", "It is in a turn. Cancel it first.")
+            case "load_state":
+                await agent.load_state(request.state or {})
+                self._write(StateUnknown())
+            case "close" if request.instance == self._instance and not self.closed:
+                self._write(StateUnknown())
+                await self.close("The agent was closed.")
+            case _:
+                pass
+        return OperationDone(instance=self._instance)
 
     async def _cancel(self, id: str) -> None:
         turn = self._turns.find(id)
         if turn is not None:
             await turn.cancel("It was cancelled where it was asked for.")
         elif self._turns.why_unknown(id) is None:  # it may arrive yet
-            self._note_end(self._ended(id, failure=_failure("cancelled", "Before it began.")))
+            failure = RemoteFailure(kind="cancelled", problem="Before it began.")
+            self._note_end(self._ended(id, failure=failure))
 
     async def _reset(self) -> None:
         if (turn := self._turns.running) is not None:
             await turn.cancel("The agent was reset.")
         await self._agent.on_reset(CancellationToken())
+        runs = run_names(self._place.logs)
+        self._write(PlaceOpened(instance=self._instance, past_runs=runs))
+
+    def _write(self, line: Line) -> None:
         if self._journal is not None:
-            runs = run_names(self._place.logs)
-            self._journal.write(Opened(instance=self._instance, past_runs=runs))
-
-    def _note_unsettled(self) -> None:
-        if self._journal is not None:
-            self._journal.write(Unsettled())
+            self._journal.write(line)
 
 
-def _failure(kind: FailureKind, problem: str) -> RemoteFailure:
-    return RemoteFailure(kind=kind, problem=problem)
+def _failed(kind: FailureKind, problem: str) -> RequestFailed:
+    return RequestFailed(failure=RemoteFailure(kind=kind, problem=problem))

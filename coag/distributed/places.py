@@ -1,197 +1,27 @@
-"""Where a hosted agent lives, and what its journal tells after a crash."""
+"""Where an agent is hosted, and how the place gets its agent: a new one, or one from its run."""
 
 from __future__ import annotations
 
 import hashlib
 import inspect
-import json
 import sys
 import uuid
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
-from typing import IO, Annotated, Any, Literal, cast
+from typing import Any, cast
 from urllib.parse import quote
 
 from autogen_agentchat.base import ChatAgent
 from autogen_agentchat.messages import TextMessage
-from pydantic import Field, TypeAdapter
 
-from coag._util.files import replace_file
 from coag.agent import CoagAgent
-from coag.errors import ConfigurationError, TraceError
-from coag.schema import TurnEnd, Value
+from coag.errors import ConfigurationError
+from coag.schema import TurnEnd
 from coag.tracing import Recipe, RunFolder, read_run
 
-from .wire import Item, RemoteFailure
-
-# ---- What a worker writes down about an agent's turns, so that its replacement repeats none ----
-#
-# One line per event, flushed before what it tells of goes on. It survives the death of the
-# process, not a power loss. It holds the answers of the last turns, word for word.
-
-
-JOURNAL = "turns.jsonl"
-
-
-class Opened(Value):
-    """An agent took the place, fresh or reset; the dialogue begins."""
-
-    line: Literal["opened"] = "opened"
-    v: Literal[1] = 1
-    instance: str
-    past_runs: tuple[str, ...] = ()
-    """Run folders that belong to what was before."""
-    acted: bool = False
-    """True once a turn was begun, so that there is a run to go on with."""
-
-
-class Begun(Value):
-    """A turn begins."""
-
-    line: Literal["begun"] = "begun"
-    turn: str
-    turns_before: int | None = None
-    """How many turns the agent had begun before, where it counts them."""
-
-
-class Ended(Value):
-    """A turn ended."""
-
-    line: Literal["ended"] = "ended"
-    turn: str
-    response: Item | None = None
-    failure: RemoteFailure | None = None
-
-
-class Unsettled(Value):
-    """The agent's state is one that no run tells of: it was loaded, or the agent closed."""
-
-    line: Literal["unsettled"] = "unsettled"
-
-
-Line = Annotated[Opened | Begun | Ended | Unsettled, Field(discriminator="line")]
-_LINES: TypeAdapter[Line] = TypeAdapter(Line)
-
-
-class Journal:
-    """The journal of one hosted agent; reads what is there, then appends.
-
-    Args:
-        path: The file; made with its folder if it is missing.
-        kept: Ended turns whose result is kept.
-
-    Raises:
-        TraceError: It cannot be read or written.
-    """
-
-    def __init__(self, path: Path, *, kept: int) -> None:
-        self.opened: Opened | None = None
-        self.begun: Begun | None = None
-        """The turn that was going on."""
-        self.settled = True
-        """False where no run tells the state that the agent was in."""
-        self.ended: OrderedDict[str, Ended] = OrderedDict()
-        self._path = path
-        self._kept = kept
-        self._lines = 0
-        self._file: IO[str] | None = None
-        self._read()
-        self._compact()
-
-    def write(self, line: Line) -> None:
-        """Appends a line; when this returns, it survives the death of the process.
-
-        Raises:
-            TraceError: It cannot be written.
-        """
-        self._take(line)
-        if self._lines >= 4 * self._kept + 10:
-            self._compact()
-            return
-        self._lines += 1
-        self._append(line)
-
-    def close(self) -> None:
-        """Lets go of the file."""
-        if self._file is not None:
-            self._file.close()
-            self._file = None
-
-    def _append(self, line: Line) -> None:
-        try:
-            if self._file is None:
-                self._file = self._path.open("a", encoding="ascii")
-            self._file.write(_text(line))
-            self._file.flush()
-        except OSError as error:
-            raise TraceError(self._path, f"cannot be written: {error.strerror}") from error
-
-    def _read(self) -> None:
-        try:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            lines = self._path.read_bytes().splitlines(keepends=True)
-        except FileNotFoundError:
-            return
-        except OSError as error:
-            raise TraceError(self._path, f"cannot be read: {error.strerror}") from error
-        for number, text in enumerate(lines, 1):
-            if not text.endswith(b"\n"):
-                return  # what was being written when the process died; nothing followed from it
-            try:
-                self._take(_LINES.validate_python(json.loads(text)))
-            except ValueError as error:
-                raise TraceError(
-                    self._path, f"line {number} is damaged. Move the file away to begin anew."
-                ) from error
-
-    def _take(self, line: Line) -> None:
-        match line:
-            case Opened():
-                self.opened, self.begun = line, None
-                self.settled = True
-            case Begun():
-                self.begun, self.settled = line, True
-                if self.opened is not None:
-                    self.opened = self.opened.model_copy(update={"acted": True})
-            case Ended():
-                if self.begun is not None and self.begun.turn == line.turn:
-                    self.begun = None
-                self.ended[line.turn] = line
-                while len(self.ended) > self._kept:
-                    self.ended.popitem(last=False)
-            case Unsettled():
-                self.settled = False
-
-    def _compact(self) -> None:
-        """Writes anew what is still needed, in one step."""
-        self.close()
-        kept = self._needed()
-        try:
-            replace_file(self._path, "".join(map(_text, kept)), durable=False)
-        except OSError as error:
-            raise TraceError(self._path, f"cannot be written: {error.strerror}") from error
-        self._lines = len(kept)
-
-    def _needed(self) -> list[Line]:
-        kept: list[Line] = [*self.ended.values()]
-        if self.opened is not None:
-            kept.append(self.opened)
-        if self.begun is not None:
-            kept.append(self.begun)
-        if not self.settled:
-            kept.append(Unsettled())
-        return kept
-
-
-def _text(line: Line) -> str:
-    return json.dumps(line.model_dump()) + "\n"
-
-
-# ---- Where an agent is hosted, and what makes it there ----
-
+from .journal import PlaceOpened, TurnBegun, TurnJournal
 
 _LONGEST_NAME = 120
 
@@ -336,7 +166,7 @@ class OpenedAgent:
 
 
 async def open_agent(
-    factory: AgentFactory, place: AgentPlace, journal: Journal | None
+    factory: AgentFactory, place: AgentPlace, journal: TurnJournal | None
 ) -> OpenedAgent:
     """The agent for a place.
 
@@ -344,8 +174,8 @@ async def open_agent(
         CoagError: It can be neither made nor taken up.
     """
     if journal is None:
-        return OpenedAgent(agent=await make_agent(factory, place), instance=_new_instance())
-    run = _run_to_go_on_with(place, journal)
+        return OpenedAgent(agent=await make_agent(factory, place), instance=uuid.uuid4().hex)
+    run = _run_to_resume(place, journal)
     if run is not None:
         package = factory.__module__.partition(".")[0]
         return _after_resuming(await CoagAgent.resume(run, trust=[package]), journal)
@@ -353,8 +183,8 @@ async def open_agent(
     begun, opened = journal.begun, journal.opened
     if opened is not None and journal.settled and not opened.acted:
         return OpenedAgent(agent=agent, instance=opened.instance)
-    instance = _new_instance()
-    journal.write(Opened(instance=instance, past_runs=run_names(place.logs)))
+    instance = uuid.uuid4().hex
+    journal.write(PlaceOpened(instance=instance, past_runs=run_names(place.logs)))
     turn = begun and begun.turn
     return OpenedAgent(agent=agent, instance=instance, turn=turn, lost=_LOST if begun else None)
 
@@ -366,7 +196,7 @@ def run_names(logs: Path | None) -> tuple[str, ...]:
     return tuple(sorted(path.name for path in logs.iterdir() if RunFolder(path).exists))
 
 
-def _run_to_go_on_with(place: AgentPlace, journal: Journal) -> Path | None:
+def _run_to_resume(place: AgentPlace, journal: TurnJournal) -> Path | None:
     """The one run that holds the dialogue so far and can be built again."""
     opened = journal.opened
     if place.logs is None or opened is None or not (journal.settled and opened.acted):
@@ -377,7 +207,7 @@ def _run_to_go_on_with(place: AgentPlace, journal: Journal) -> Path | None:
     return place.logs / runs[0]
 
 
-def _after_resuming(agent: CoagAgent, journal: Journal) -> OpenedAgent:
+def _after_resuming(agent: CoagAgent, journal: TurnJournal) -> OpenedAgent:
     if journal.opened is None:
         raise AssertionError("Only a journal with a dialogue leads to a run.")
     instance, begun = journal.opened.instance, journal.begun
@@ -390,7 +220,7 @@ def _after_resuming(agent: CoagAgent, journal: Journal) -> OpenedAgent:
     return OpenedAgent(agent=agent, instance=instance, turn=begun.turn, answer=answer, lost=lost)
 
 
-def _answer_in_trace(agent: CoagAgent, begun: Begun) -> TextMessage | None:
+def _answer_in_trace(agent: CoagAgent, begun: TurnBegun) -> TextMessage | None:
     if begun.turns_before is None or TextMessage not in agent.produced_message_types:
         return None
     for record in reversed(agent.trace):
@@ -400,7 +230,3 @@ def _answer_in_trace(agent: CoagAgent, begun: Begun) -> TextMessage | None:
             metadata = {"ended_by": record.reason, "taken_from": "trace"}
             return TextMessage(content=record.response, source=agent.name, metadata=metadata)
     return None
-
-
-def _new_instance() -> str:
-    return uuid.uuid4().hex

@@ -7,10 +7,11 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import AsyncGenerator, Mapping, Sequence
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Self
+from typing import Self, TypeVar
 
 from coag.errors import ConfigurationError
 
@@ -20,20 +21,20 @@ _READY_WITHIN = 60.0
 """Seconds; a worker imports chromadb and whatever its factories need."""
 _STOP_WITHIN = 20.0
 _TAIL = 2_000
-_READY = re.compile(rb"^ready: .*(?=\n)", re.MULTILINE)
-"""The line that a process of ours prints when it takes work."""
+_READY = re.compile(r"^ready: .*(?=\n)", re.MULTILINE)
+ResultT = TypeVar("ResultT")
 _LOOK = 0.05
-"""Seconds between attempts to reach a server that does not say when it is ready."""
+"""Seconds between two looks whether a process is ready."""
 
 
 class _Process:
-    """A process whose output goes into a file, and who says when it is ready."""
+    """A process whose output goes into a file, by which it says when it is ready."""
 
-    def __init__(self, process: asyncio.subprocess.Process, log: Path) -> None:
+    def __init__(self, process: asyncio.subprocess.Process, log: Path, start: int) -> None:
         self._process = process
         self._log = log
-        self._ready: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        self._reader = asyncio.create_task(self._read())
+        self._start = start
+        """Where in the file its output begins; a process before it may have written there."""
 
     @classmethod
     async def start(cls, command: Sequence[str], environment: Mapping[str, str], log: Path) -> Self:
@@ -43,54 +44,33 @@ class _Process:
             ConfigurationError: There is no such program.
         """
         try:
-            process = await asyncio.create_subprocess_exec(
-                *command,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.STDOUT,
-                env=dict(environment),
-            )
+            with log.open("ab") as output:
+                start = output.tell()
+                process = await asyncio.create_subprocess_exec(
+                    *command, stdout=output, stderr=output, env=dict(environment)
+                )
         except OSError as error:
             raise ConfigurationError(f"{command[0]!r} cannot be started: {error}.") from error
-        return cls(process, log)
+        return cls(process, log, start)
 
-    async def ready(self) -> str:
-        """The line by which it says that it is ready.
-
-        Raises:
-            ConfigurationError: It ended before, or is not ready in time.
-        """
-        await asyncio.wait([self._ready], timeout=_READY_WITHIN)
-        if self._ready.done() and (line := self._ready.result()):
-            return line
-        raise await self._not_ready()
-
-    async def listens(self, port: int) -> None:
-        """Returns when it takes connections on a port.
+    async def until(self, is_ready: Callable[[str], Awaitable[ResultT | None]]) -> ResultT:
+        """Looks at what it has printed until it is ready; returns what `is_ready` found.
 
         Raises:
             ConfigurationError: It ended before, or is not ready in time.
         """
-        try:
-            async with asyncio.timeout(_READY_WITHIN):
-                while self._process.returncode is None:
-                    try:
-                        _, writer = await asyncio.open_connection(LOOPBACK, port)
-                    except OSError:
-                        await asyncio.sleep(_LOOK)
-                        continue
-                    writer.close()
-                    await writer.wait_closed()
-                    return
-        except TimeoutError as error:
-            raise await self._not_ready() from error
-        raise await self._not_ready()
-
-    async def _not_ready(self) -> ConfigurationError:
-        ended = self._process.returncode is not None or self._ready.done()
+        deadline = time.monotonic() + _READY_WITHIN
+        ended = False
+        while not ended and time.monotonic() < deadline:
+            ended = self._process.returncode is not None
+            found = await is_ready(self._printed())
+            if found is not None:
+                return found
+            await asyncio.sleep(_LOOK)
         await self.end()
-        printed = self._log.read_text(encoding="utf-8", errors="replace")[-_TAIL:]
         what = "ended before it was ready" if ended else f"was not ready in {_READY_WITHIN:g} s"
-        return ConfigurationError(f"{self._log.stem!r} {what}. It printed:\n{printed}")
+        printed = self._printed()[-_TAIL:]
+        raise ConfigurationError(f"{self._log.stem!r} {what}. It printed:\n{printed}")
 
     async def end(self, *, kill: bool = False) -> None:
         """Ends it, by SIGTERM and then, or at once, by SIGKILL."""
@@ -103,22 +83,26 @@ class _Process:
         except TimeoutError:
             self._process.kill()
             await self._process.wait()
-        await self._reader
 
-    async def _read(self) -> None:
-        output = self._process.stdout
-        if output is None:
-            raise AssertionError("The output is piped.")
-        begun = b""
-        with self._log.open("ab", buffering=0) as log:
-            while chunk := await output.read(_TAIL):
-                log.write(chunk)
-                if not self._ready.done():
-                    begun = (begun + chunk)[-2 * _TAIL :]
-                    if told := _READY.search(begun):
-                        self._ready.set_result(told[0].decode())
-        if not self._ready.done():
-            self._ready.set_result("")
+    def _printed(self) -> str:
+        return self._log.read_bytes()[self._start :].decode(errors="replace")
+
+
+async def _ready_line(printed: str) -> str | None:
+    """The line by which a process of ours says that it takes work."""
+    line = _READY.search(printed)
+    return None if line is None else line[0]
+
+
+async def _listens(port: int) -> bool | None:
+    """True once connections to a port are taken."""
+    try:
+        _, writer = await asyncio.open_connection(LOOPBACK, port)
+    except OSError:
+        return None
+    writer.close()
+    await writer.wait_closed()
+    return True
 
 
 class Processes:
@@ -148,19 +132,20 @@ class Processes:
         host = await self._spawn("host", command)
         if chroma:
             await self._start_chroma()
-        self.address = (await host.ready()).rpartition(" ")[2]
+        self.address = (await host.until(_ready_line)).rpartition(" ")[2]
 
     async def start_workers(self, agents: Mapping[str, str]) -> None:
         """Starts a worker for each agent type; see `start_worker`."""
         for worker in [await self._spawn_worker(*one) for one in agents.items()]:
-            await worker.ready()
+            await worker.until(_ready_line)
 
     async def _start_chroma(self) -> None:
         port = free_port()
         beside = Path(sys.executable).parent / "chroma"
         command = str(beside) if beside.exists() else shutil.which("chroma") or "chroma"
         where = ["--host", LOOPBACK, "--port", str(port), "--path", str(self.folder / "records")]
-        await (await self._spawn("chroma", [command, "run", *where])).listens(port)
+        server = await self._spawn("chroma", [command, "run", *where])
+        await server.until(lambda printed: _listens(port))
         self.memory = self._options["memory"] = f"http://{LOOPBACK}:{port}"
 
     async def start_worker(self, type: str, factory: str) -> None:
@@ -171,7 +156,7 @@ class Processes:
         Raises:
             ConfigurationError: It ends before it is ready; the message says what it printed.
         """
-        await (await self._spawn_worker(type, factory)).ready()
+        await self.start_workers({type: factory})
 
     async def kill(self, name: str) -> None:
         """Kills a process with SIGKILL: a worker's type, `host` or `chroma`."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import AsyncGenerator, Coroutine, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from autogen_agentchat.agents import BaseChatAgent
 from autogen_agentchat.base import Response
@@ -22,40 +22,34 @@ from autogen_core import (
     try_get_known_serializers_for_type,
 )
 
+from coag.compat import cancellable
 from coag.errors import ConfigurationError, RemoteAgentError
 
-from .service import TOPIC
-from .wire import (
+from .protocol import (
+    AgentDescription,
     Answer,
-    Begin,
-    Cancel,
-    Close,
+    BeginTurn,
     CoagAnswer,
     CoagRequest,
-    Describe,
-    Described,
-    Done,
-    Failed,
-    Follow,
-    Item,
-    Limits,
-    LoadState,
+    FollowTurn,
     Message,
     MessageCodec,
-    Pause,
-    Progress,
+    Operation,
+    OperationDone,
     RemoteFailure,
+    RemoteLimits,
     Request,
-    Reset,
-    Resume,
-    Saved,
-    SaveState,
+    RequestFailed,
+    SavedState,
+    StillWorking,
+    TurnItem,
+    TurnProgress,
     VersionError,
-    Working,
     body_of,
     read_answer,
     size_of,
 )
+from .service import TOPIC
 
 # ---- A turn that runs elsewhere, as its client sees it ----
 
@@ -64,45 +58,25 @@ T = TypeVar("T")
 MessageT = TypeVar("MessageT", bound=Message)
 
 
-class Asking(Protocol):
-    """The way to remote agents; see `Connection`."""
-
-    @property
-    def limits(self) -> Limits:
-        """Bounds of waiting."""
-        ...
-
-    async def ask(self, target: AgentId, request: Request) -> Answer:
-        """The answer to a request; raises `RemoteAgentError` where there is none."""
-        ...
-
-    async def tell(self, target: AgentId, request: Request) -> None:
-        """Sends a request whose answer nobody waits for."""
-        ...
-
-
-async def cancellable(coroutine: Coroutine[Any, Any, T], token: CancellationToken) -> T:
-    """Awaits in a way that the token can cancel."""
-    task = asyncio.ensure_future(coroutine)
-    token.link_future(task)
-    return await task
-
-
 class RemoteTurn:
     """Follows one turn to its end.
 
     Args:
         target: The remote agent.
-        asking: The way to it.
+        connection: The way to it.
         codec: Turns JSON into messages.
         names: What the agent is called there and here.
     """
 
     def __init__(
-        self, target: AgentId, asking: Asking, codec: MessageCodec, names: tuple[str, str]
+        self,
+        target: AgentId,
+        connection: RemoteConnection,
+        codec: MessageCodec,
+        names: tuple[str, str],
     ) -> None:
         self._target = target
-        self._asking = asking
+        self._connection = connection
         self._codec = codec
         self._names = names
         self._epoch = ""
@@ -110,26 +84,26 @@ class RemoteTurn:
         self._received: list[Message] = []
 
     async def follow(
-        self, begin: Begin, token: CancellationToken
+        self, begin: BeginTurn, token: CancellationToken
     ) -> AsyncGenerator[Message | Response, None]:
         """Begins the turn and yields what it brings, the response last.
 
         Raises:
             RemoteAgentError: The turn failed, or the worker gives no sign of life.
         """
-        request: Begin | Follow = begin
+        request: BeginTurn | FollowTurn = begin
         while True:
-            answer = await cancellable(self._asking.ask(self._target, request), token)
-            if not isinstance(answer, Progress):
+            answer = await cancellable(self._connection.ask(self._target, request), token)
+            if not isinstance(answer, TurnProgress):
                 raise AssertionError(f"A turn is answered with progress, not {answer!r}.")
             for item in self._new(answer):
                 brought = self._read(item)
                 yield brought
                 if isinstance(brought, Response):
                     return
-            request = Follow(turn=begin.turn, epoch=self._epoch, after=self._count)
+            request = FollowTurn(turn=begin.turn, epoch=self._epoch, after=self._count)
 
-    def _new(self, progress: Progress) -> list[Item]:
+    def _new(self, progress: TurnProgress) -> list[TurnItem]:
         """The items that were not received before; counts them."""
         if progress.epoch != self._epoch:
             self._epoch, self._count = progress.epoch, 0
@@ -138,7 +112,7 @@ class RemoteTurn:
         self._count = max(self._count, progress.first + len(progress.items))
         return list(progress.items[old:])
 
-    def _read(self, item: Item) -> Message | Response:
+    def _read(self, item: TurnItem) -> Message | Response:
         if not item.response:
             event = self._named(self._codec.load(item.message))
             self._received.append(event)
@@ -166,8 +140,9 @@ class RemoteTurn:
 class RemoteChatAgent(BaseChatAgent):
     """An agent that is served on a worker; joins any AgentChat team as a local one does.
 
-    Events, answers, errors, cancellation and state pass both ways. `Connection.agent` makes one
-    that knows what the agent says of itself; made by hand, nothing is asked before its first use.
+    Events, answers, errors, cancellation and state pass both ways. `RemoteConnection.agent` makes
+    one that has the agent's own name and description; made by hand, nothing is asked before its
+    first use.
 
     Args:
         name: What the agent is called here; messages that bear its name there bear this one.
@@ -184,7 +159,7 @@ class RemoteChatAgent(BaseChatAgent):
     def __init__(
         self,
         name: str,
-        connection: Asking,
+        connection: RemoteConnection,
         *,
         type: str,
         key: str = "default",
@@ -194,10 +169,10 @@ class RemoteChatAgent(BaseChatAgent):
     ) -> None:
         super().__init__(name, description)
         self._target = AgentId(type, key)
-        self._asking = connection
+        self._connection = connection
         self._codec = MessageCodec(message_types)
         self._produced = tuple(produced_message_types)
-        self._there: Described | None = None
+        self._there: AgentDescription | None = None
         """What was last told of the agent; its instance is the one whose dialogue goes on."""
 
     @property
@@ -231,13 +206,13 @@ class RemoteChatAgent(BaseChatAgent):
         if cancellation_token.is_cancelled():
             raise asyncio.CancelledError("The turn was cancelled before it began.")
         there = await cancellable(self._known(), cancellation_token)
-        begin = Begin(
+        begin = BeginTurn(
             turn=uuid.uuid4().hex,
             instance=there.instance,
             messages=tuple(self._codec.dump(message) for message in messages),
         )
         names = (there.name, self.name)
-        turn = RemoteTurn(self._target, self._asking, self._codec, names)
+        turn = RemoteTurn(self._target, self._connection, self._codec, names)
         over = False
         try:
             async with aclosing(turn.follow(begin, cancellation_token)) as items:
@@ -247,7 +222,7 @@ class RemoteChatAgent(BaseChatAgent):
         except RemoteAgentError as error:
             over = True
             if error.kind == "unreachable":  # it may be at work all the same
-                await self._asking.tell(self._target, Cancel(turn=begin.turn))
+                await self._connection.tell(self._target, Operation(op="cancel", turn=begin.turn))
             raise
         finally:
             if not over:
@@ -259,8 +234,8 @@ class RemoteChatAgent(BaseChatAgent):
         Where the worker cannot be told, its lease ends the turn.
         """
         try:
-            async with asyncio.timeout(self._asking.limits.cancel):
-                await self._asking.ask(self._target, Cancel(turn=turn))
+            async with asyncio.timeout(self._connection.limits.cancel):
+                await self._connection.ask(self._target, Operation(op="cancel", turn=turn))
         except (TimeoutError, RemoteAgentError):
             return
 
@@ -268,46 +243,48 @@ class RemoteChatAgent(BaseChatAgent):
 
     async def on_reset(self, cancellation_token: CancellationToken) -> None:
         """Resets the remote agent; one that has taken another's place is accepted so."""
-        await cancellable(self._do(Reset()), cancellation_token)
+        await cancellable(self._do(Operation(op="reset")), cancellation_token)
 
     async def on_pause(self, cancellation_token: CancellationToken) -> None:
         """Pauses the remote agent."""
-        await cancellable(self._do(Pause()), cancellation_token)
+        await cancellable(self._do(Operation(op="pause")), cancellation_token)
 
     async def on_resume(self, cancellation_token: CancellationToken) -> None:
         """Lets the remote agent go on."""
-        await cancellable(self._do(Resume()), cancellation_token)
+        await cancellable(self._do(Operation(op="resume")), cancellation_token)
 
     async def save_state(self) -> Mapping[str, Any]:
         """The remote agent's own state, as it would be saved locally."""
         there = await self._known()
-        answer = await self._asking.ask(self._target, SaveState(instance=there.instance))
-        if not isinstance(answer, Saved):
+        answer = await self._connection.ask(
+            self._target, Operation(op="save_state", instance=there.instance)
+        )
+        if not isinstance(answer, SavedState):
             raise AssertionError(f"A state was asked for, not {answer!r}.")
         return answer.state
 
     async def load_state(self, state: Mapping[str, Any]) -> None:
         """Gives the remote agent a state, saved there or locally."""
-        await self._do(LoadState(state=dict(state)))
+        await self._do(Operation(op="load_state", state=dict(state)))
 
     async def close(self) -> None:
         """Closes the remote agent, if it was ever used from here; its place can be taken anew."""
         there, self._there = self._there, None
         if there is not None:
-            await self._asking.ask(self._target, Close(instance=there.instance))
+            await self._connection.ask(self._target, Operation(op="close", instance=there.instance))
 
-    async def _known(self) -> Described:
+    async def _known(self) -> AgentDescription:
         if self._there is None:
-            answer = await self._asking.ask(self._target, Describe())
-            if not isinstance(answer, Described):
+            answer = await self._connection.ask(self._target, Operation(op="describe"))
+            if not isinstance(answer, AgentDescription):
                 raise AssertionError(f"A description was asked for, not {answer!r}.")
             self._there = answer
         return self._there
 
-    async def _do(self, request: Request) -> None:
+    async def _do(self, request: Operation) -> None:
         there = await self._known()
-        answer = await self._asking.ask(self._target, request)
-        if isinstance(answer, Done) and isinstance(request, Reset | LoadState):
+        answer = await self._connection.ask(self._target, request)
+        if isinstance(answer, OperationDone) and request.op in ("reset", "load_state"):
             self._there = there.model_copy(update={"instance": answer.instance})
 
 
@@ -337,7 +314,7 @@ class Mailbox(RoutedAgent):
             future.set_result(message)
 
 
-class Connection:
+class RemoteConnection:
     """The way from this process to agents on workers; see `connect` and `open_connection`.
 
     Args:
@@ -348,7 +325,7 @@ class Connection:
     """
 
     def __init__(
-        self, runtime: AgentRuntime, mailbox: str, waiting: _Waiting, limits: Limits
+        self, runtime: AgentRuntime, mailbox: str, waiting: _Waiting, limits: RemoteLimits
     ) -> None:
         self._runtime = runtime
         self._mailbox = mailbox
@@ -357,7 +334,7 @@ class Connection:
         self._closed = False
 
     @property
-    def limits(self) -> Limits:
+    def limits(self) -> RemoteLimits:
         """Bounds of what travels and of waiting."""
         return self._limits
 
@@ -383,8 +360,8 @@ class Connection:
             RemoteAgentError: No worker that serves it can be reached.
             ConfigurationError: It answers with a type of message that is not known here.
         """
-        there = await self.ask(AgentId(type, key), Describe())
-        if not isinstance(there, Described):
+        there = await self.ask(AgentId(type, key), Operation(op="describe"))
+        if not isinstance(there, AgentDescription):
             raise AssertionError(f"A description was asked for, not {there!r}.")
         return RemoteChatAgent(
             name or there.name,
@@ -407,7 +384,7 @@ class Connection:
         while True:
             told = await self._exchange(target, envelope)
             answer = _read(told)
-            if isinstance(answer, Failed):
+            if isinstance(answer, RequestFailed):
                 failure = answer.failure
                 raise RemoteAgentError(
                     agent=str(target),
@@ -416,7 +393,7 @@ class Connection:
                     problem=failure.problem,
                     error_type=failure.error_type,
                 )
-            if not isinstance(answer, Working):
+            if not isinstance(answer, StillWorking):
                 return answer
 
     async def tell(self, target: AgentId, request: Request) -> None:
@@ -451,7 +428,7 @@ class Connection:
                 problem=(
                     f"the request takes {size} bytes; a message may take {self._limits.max_bytes}. "
                     "It was not sent. Give the agent less at once, or host, workers and clients "
-                    "Limits(max_bytes=...)."
+                    "RemoteLimits(max_bytes=...)."
                 ),
             )
         return envelope
@@ -485,17 +462,19 @@ class Connection:
         await self._runtime.publish_message(envelope, TopicId(f"{target.type}:{TOPIC}", target.key))
 
 
-async def open_connection(runtime: AgentRuntime, *, limits: Limits | None = None) -> Connection:
+async def open_connection(
+    runtime: AgentRuntime, *, limits: RemoteLimits | None = None
+) -> RemoteConnection:
     """Makes a started runtime a way to the agents that are served on it; close it in the end."""
     waiting: _Waiting = {}
     mailbox = f"coag_mailbox_{uuid.uuid4().hex}"
     runtime.add_message_serializer(try_get_known_serializers_for_type(CoagRequest))
     await Mailbox.register(runtime, mailbox, lambda: Mailbox(waiting))
-    return Connection(runtime, mailbox, waiting, limits or Limits())
+    return RemoteConnection(runtime, mailbox, waiting, limits or RemoteLimits())
 
 
 def _read(told: CoagAnswer) -> Answer:
     try:
         return read_answer(told)
     except VersionError as error:
-        return Failed(failure=RemoteFailure(kind="version", problem=str(error)))
+        return RequestFailed(failure=RemoteFailure(kind="version", problem=str(error)))

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 from coag.errors import ConfigurationError, RemoteAgentError
 
 from .places import AgentFactory
-from .remote import Connection, open_connection
+from .protocol import GRPC_MARGIN, Message, RemoteLimits
+from .remote import RemoteConnection, open_connection
 from .service import serve_agent
-from .wire import GRPC_MARGIN, Limits, Message
 
 if TYPE_CHECKING:
     from autogen_ext.runtimes.grpc import GrpcWorkerAgentRuntime, GrpcWorkerAgentRuntimeHost
@@ -34,7 +34,7 @@ _RETRY = 0.25
 
 @asynccontextmanager
 async def host(
-    port: int = 0, *, bind: str = LOOPBACK, limits: Limits | None = None
+    port: int = 0, *, bind: str = LOOPBACK, limits: RemoteLimits | None = None
 ) -> AsyncGenerator[str]:
     """Runs AutoGen's gRPC host, through which workers and clients reach each other.
 
@@ -51,7 +51,7 @@ async def host(
     Raises:
         ConfigurationError: The port is taken, or grpc is not installed.
     """
-    limits = limits or Limits()
+    limits = limits or RemoteLimits()
     grpc_host, address = _bound_host(bind, port, limits)
     grpc_host.start()
     try:
@@ -62,7 +62,9 @@ async def host(
 
 
 @asynccontextmanager
-async def connect(address: str, *, limits: Limits | None = None) -> AsyncGenerator[Connection]:
+async def connect(
+    address: str, *, limits: RemoteLimits | None = None
+) -> AsyncGenerator[RemoteConnection]:
     """Connects to a host.
 
     Args:
@@ -76,7 +78,7 @@ async def connect(address: str, *, limits: Limits | None = None) -> AsyncGenerat
         RemoteAgentError: No host answers there.
         ConfigurationError: grpc is not installed.
     """
-    limits = limits or Limits()
+    limits = limits or RemoteLimits()
     async with _runtime(address, limits) as runtime:
         connection = await open_connection(runtime, limits=limits)
         try:
@@ -93,8 +95,8 @@ async def worker(
     message_types: Sequence[type[Message]] = (),
     logs: Path | str | None = None,
     options: Mapping[str, str] | None = None,
-    limits: Limits | None = None,
-) -> AsyncGenerator[Connection]:
+    limits: RemoteLimits | None = None,
+) -> AsyncGenerator[RemoteConnection]:
     """Serves chat agents to whoever connects to the same host.
 
     A type that a dead worker held is taken as soon as the host has noticed its death.
@@ -115,9 +117,9 @@ async def worker(
         ConfigurationError: Another worker serves one of the types, a factory cannot be
             imported, or grpc is not installed.
     """
-    limits = limits or Limits()
+    limits = limits or RemoteLimits()
 
-    async def serve(runtime: GrpcWorkerAgentRuntime, stack: AsyncExitStack) -> Connection:
+    async def serve(runtime: GrpcWorkerAgentRuntime, stack: AsyncExitStack) -> RemoteConnection:
         connection = await open_connection(runtime, limits=limits)
         stack.push_async_callback(connection.close)
         for type, factory in agents.items():
@@ -137,12 +139,12 @@ async def worker(
         yield await _serving(address, limits, serve, stack)
 
 
-_Serve = Callable[["GrpcWorkerAgentRuntime", AsyncExitStack], Awaitable[Connection]]
+_Serve = Callable[["GrpcWorkerAgentRuntime", AsyncExitStack], Awaitable[RemoteConnection]]
 
 
 async def _serving(
-    address: str, limits: Limits, serve: _Serve, whole: AsyncExitStack
-) -> Connection:
+    address: str, limits: RemoteLimits, serve: _Serve, whole: AsyncExitStack
+) -> RemoteConnection:
     """Serves on a runtime of its own; tries again while another worker holds one of the types.
 
     A runtime cannot take back a registration that failed, so every attempt makes a new one.
@@ -169,7 +171,7 @@ async def _serving(
 
 
 @asynccontextmanager
-async def _runtime(address: str, limits: Limits) -> AsyncGenerator[GrpcWorkerAgentRuntime]:
+async def _runtime(address: str, limits: RemoteLimits) -> AsyncGenerator[GrpcWorkerAgentRuntime]:
     """A runtime that is connected to a host, and is stopped in the end."""
     _need_grpc()
     from autogen_ext.runtimes.grpc import GrpcWorkerAgentRuntime
@@ -196,7 +198,7 @@ async def _stop(runtime: GrpcWorkerAgentRuntime) -> None:
         await asyncio.wait([reading])
 
 
-async def _wait_for_host(address: str, limits: Limits) -> None:
+async def _wait_for_host(address: str, limits: RemoteLimits) -> None:
     import grpc.aio
 
     channel = grpc.aio.insecure_channel(address, options=_options(limits))
@@ -217,7 +219,9 @@ async def _wait_for_host(address: str, limits: Limits) -> None:
         await channel.close()
 
 
-def _bound_host(bind: str, port: int, limits: Limits) -> tuple[GrpcWorkerAgentRuntimeHost, str]:
+def _bound_host(
+    bind: str, port: int, limits: RemoteLimits
+) -> tuple[GrpcWorkerAgentRuntimeHost, str]:
     """A host that has its port, and its address."""
     _need_grpc()
     from autogen_ext.runtimes.grpc import GrpcWorkerAgentRuntimeHost
@@ -242,7 +246,7 @@ def free_port(bind: str = LOOPBACK) -> int:
         return int(probe.getsockname()[1])
 
 
-def _options(limits: Limits) -> list[tuple[str, Any]]:
+def _options(limits: RemoteLimits) -> list[tuple[str, Any]]:
     """Settings of gRPC: the size of messages, and no proxy between one's own processes."""
     size = limits.max_bytes + GRPC_MARGIN
     return [

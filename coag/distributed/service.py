@@ -22,18 +22,18 @@ from coag.errors import CoagError
 
 from .hosted import HostedAgent, failure_of
 from .places import AgentFactory, AgentPlace, folder_of, load_factory, name_of
-from .wire import (
+from .protocol import (
     Answer,
     CoagAnswer,
     CoagRequest,
-    Failed,
-    Limits,
     Message,
     MessageCodec,
     RemoteFailure,
+    RemoteLimits,
     Request,
+    RequestFailed,
+    StillWorking,
     VersionError,
-    Working,
     body_of,
     read_request,
     size_of,
@@ -64,7 +64,7 @@ class AgentService:
         place: AgentPlace,
         factory: AgentFactory,
         codec: MessageCodec,
-        limits: Limits,
+        limits: RemoteLimits,
         worker: str,
     ) -> None:
         self.worker = worker
@@ -80,18 +80,18 @@ class AgentService:
         try:
             answer = await self._answer(key, envelope.id, read_request(envelope))
         except VersionError as error:
-            answer = Failed(failure=RemoteFailure(kind="version", problem=str(error)))
+            answer = RequestFailed(failure=RemoteFailure(kind="version", problem=str(error)))
         except Exception as error:  # the outermost guard: the client must learn of it
-            answer = Failed(failure=failure_of(error))
+            answer = RequestFailed(failure=failure_of(error))
         try:
             body = body_of(answer)
         except CoagError as error:
-            body = body_of(Failed(failure=failure_of(error)))
+            body = body_of(RequestFailed(failure=failure_of(error)))
         told = CoagAnswer(id=envelope.id, worker=self.worker, body=body)
         if (size := size_of(told)) <= self._limits.max_bytes:
             return told
         problem = f"The answer takes {size} bytes; a message may take {self._limits.max_bytes}."
-        failed = Failed(failure=RemoteFailure(kind="too_large", problem=problem))
+        failed = RequestFailed(failure=RemoteFailure(kind="too_large", problem=problem))
         return told.model_copy(update={"body": body_of(failed)})
 
     async def close(self) -> None:
@@ -112,10 +112,14 @@ class AgentService:
         if self._closed:
             return _refused("The worker is shutting down.")
         hosted = await self._hosted(key)
-        return hosted if isinstance(hosted, Working | Failed) else await hosted.answer(id, request)
+        return (
+            hosted
+            if isinstance(hosted, StillWorking | RequestFailed)
+            else await hosted.answer(id, request)
+        )
 
-    async def _hosted(self, key: str) -> HostedAgent | Working | Failed:
-        """The agent of a key; `Working` while it is being made."""
+    async def _hosted(self, key: str) -> HostedAgent | StillWorking | RequestFailed:
+        """The agent of a key; `StillWorking` while it is being made."""
         task = self._opening.get(key)
         if task is None or _is_over(task):
             self._opening.pop(key, None)
@@ -128,7 +132,7 @@ class AgentService:
         done, _ = await asyncio.wait([task], timeout=self._limits.poll)
         if done and task.cancelled():
             return _refused("Its making was cancelled.")
-        return task.result() if done else Working()
+        return task.result() if done else StillWorking()
 
     async def _open(self, key: str) -> HostedAgent:
         logs = self._place.logs
@@ -165,7 +169,7 @@ async def serve_agent(
     message_types: Sequence[type[Message]] = (),
     logs: Path | str | None = None,
     options: Mapping[str, str] | None = None,
-    limits: Limits | None = None,
+    limits: RemoteLimits | None = None,
 ) -> AgentService:
     """Serves chat agents of one type on a runtime; close what is returned in the end.
 
@@ -191,7 +195,9 @@ async def serve_agent(
         factory=str(factory) if named else name_of(make),
     )
     worker = f"{socket.gethostname()}:{os.getpid()}"
-    service = AgentService(place, make, MessageCodec(message_types), limits or Limits(), worker)
+    service = AgentService(
+        place, make, MessageCodec(message_types), limits or RemoteLimits(), worker
+    )
     runtime.add_message_serializer(try_get_known_serializers_for_type(CoagAnswer))
     await ChatAgentHost.register(runtime, type, lambda: ChatAgentHost(service))
     return service
@@ -208,5 +214,5 @@ def _is_over(opening: asyncio.Task[HostedAgent]) -> bool:
     return opening.cancelled() or opening.exception() is not None or opening.result().closed
 
 
-def _refused(problem: str) -> Failed:
-    return Failed(failure=RemoteFailure(kind="refused", problem=problem))
+def _refused(problem: str) -> RequestFailed:
+    return RequestFailed(failure=RemoteFailure(kind="refused", problem=problem))

@@ -9,10 +9,10 @@ from typing import Any
 from autogen_core import AgentId
 from kits.remote_agents import Puppet
 
-from coag.distributed import AgentPlace, Connection, Limits, connect, worker
-from coag.distributed.wire import Begin, Follow, Progress
+from coag.distributed import AgentPlace, RemoteConnection, RemoteLimits, connect, worker
+from coag.distributed.protocol import BeginTurn, FollowTurn, TurnProgress
 
-BRISK = Limits(patience=3.0, resend=0.5, poll=0.1, cancel=0.6)
+BRISK = RemoteLimits(patience=3.0, resend=0.5, poll=0.1, cancel=0.6)
 """Waits that are short enough for tests and long enough for a busy machine."""
 
 
@@ -37,28 +37,30 @@ class Stage:
         """The puppet of the default key."""
         return self.puppets["default"]
 
-    async def serve(self, *types: str, limits: Limits = BRISK, **given: Any) -> AsyncExitStack:
+    async def serve(
+        self, *types: str, limits: RemoteLimits = BRISK, **given: Any
+    ) -> AsyncExitStack:
         """Starts a worker for puppets; what is returned ends it early."""
         own = await self.stack.enter_async_context(AsyncExitStack())
         agents = dict.fromkeys(types or ("puppet",), self.make)
         await own.enter_async_context(worker(self.address, agents, limits=limits, **given))
         return own
 
-    async def connect(self, limits: Limits = BRISK) -> Connection:
+    async def connect(self, limits: RemoteLimits = BRISK) -> RemoteConnection:
         """Connects a client."""
         return await self.stack.enter_async_context(connect(self.address, limits=limits))
 
 
 async def to_the_end(
-    remote: Connection, target: AgentId, request: Begin | Follow
-) -> list[Progress]:
+    remote: RemoteConnection, target: AgentId, request: BeginTurn | FollowTurn
+) -> list[TurnProgress]:
     """Follows a turn until its response; all that was told."""
-    told: list[Progress] = []
+    told: list[TurnProgress] = []
     turn = request.turn
     while not (told and told[-1].items and told[-1].items[-1].response):
         answer = await remote.ask(target, request)
-        assert isinstance(answer, Progress)
+        assert isinstance(answer, TurnProgress)
         told.append(answer)
         after = answer.first + len(answer.items)
-        request = Follow(turn=turn, epoch=answer.epoch, after=after)
+        request = FollowTurn(turn=turn, epoch=answer.epoch, after=after)
     return told

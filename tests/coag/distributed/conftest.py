@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from kits.remote_stage import BRISK, Stage
 
-from coag.distributed import Connection, host
+from coag.distributed import RemoteConnection, host
 
 
 @pytest.fixture
@@ -22,7 +22,7 @@ async def stage() -> AsyncIterator[Stage]:
 
 
 @pytest.fixture
-async def remote(stage: Stage) -> Connection:
+async def remote(stage: Stage) -> RemoteConnection:
     """A client of a host that has a worker for puppets, under the type `puppet`."""
     await stage.serve()
     return await stage.connect()

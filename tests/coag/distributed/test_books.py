@@ -10,21 +10,27 @@ import pytest
 from autogen_agentchat.base import ChatAgent
 from kits.remote_agents import Puppet
 
-from coag.distributed import AgentPlace, Limits
+from coag.distributed import AgentPlace, RemoteLimits
 from coag.distributed.hosted import HostedTurn, TurnBook, TurnStream
 from coag.distributed.places import _file_name  # pyright: ignore[reportPrivateUsage] - one rule
 from coag.distributed.processes import (
     Processes,
     _environment,  # pyright: ignore[reportPrivateUsage] - what every process is given
 )
+from coag.distributed.protocol import (
+    MessageCodec,
+    Operation,
+    RemoteFailure,
+    RequestFailed,
+    StillWorking,
+)
 from coag.distributed.service import AgentService
-from coag.distributed.wire import Describe, Failed, MessageCodec, RemoteFailure, Working
 from coag.errors import ConfigurationError
 
 LATE = RemoteFailure(kind="cancelled", problem="It was late.")
 
 
-def turn(name: str, limits: Limits, *, over: bool = True) -> HostedTurn:
+def turn(name: str, limits: RemoteLimits, *, over: bool = True) -> HostedTurn:
     made = HostedTurn(name, "epoch", MessageCodec(), limits, lambda turn: None)
     if over:
         made.end(failure=LATE)
@@ -32,7 +38,7 @@ def turn(name: str, limits: Limits, *, over: bool = True) -> HostedTurn:
 
 
 def test_of_very_many_turns_not_even_the_ids_are_kept() -> None:
-    limits = Limits(turns_kept=2, ids_kept=3)
+    limits = RemoteLimits(turns_kept=2, ids_kept=3)
     book = TurnBook(limits)
     for number in range(7):
         book.add(turn(f"turn-{number}", limits))
@@ -42,7 +48,7 @@ def test_of_very_many_turns_not_even_the_ids_are_kept() -> None:
 
 
 def test_the_turn_that_was_added_last_is_kept_even_where_others_run() -> None:
-    limits = Limits(turns_kept=1, cancel=0.05)
+    limits = RemoteLimits(turns_kept=1, cancel=0.05)
     book = TurnBook(limits)
 
     async def for_ever() -> TurnStream:
@@ -63,7 +69,7 @@ def test_the_turn_that_was_added_last_is_kept_even_where_others_run() -> None:
 
 
 async def test_a_turn_that_is_over_is_not_cancelled_any_more() -> None:
-    over = turn("over", Limits())
+    over = turn("over", RemoteLimits())
     await over.cancel("Too late.")
     assert over.failure == LATE
 
@@ -106,12 +112,12 @@ async def test_a_service_that_is_closed_while_an_agent_is_made_makes_none_and_sa
         made.append(Puppet())
         return made[0]
 
-    brisk = Limits(patience=1.0, resend=0.5, poll=0.01)
+    brisk = RemoteLimits(patience=1.0, resend=0.5, poll=0.01)
     service = AgentService(AgentPlace(type="puppet", key=""), slow, MessageCodec(), brisk, "w")
-    assert isinstance(await service._answer("a", "1", Describe()), Working)  # pyright: ignore[reportPrivateUsage] - without a wire
+    assert isinstance(await service._answer("a", "1", Operation(op="describe")), StillWorking)  # pyright: ignore[reportPrivateUsage] - without a wire
     await begun.wait()
     await service.close()
     assert made == []
-    refused = await service._answer("a", "2", Describe())  # pyright: ignore[reportPrivateUsage] - without a wire
-    assert isinstance(refused, Failed)
+    refused = await service._answer("a", "2", Operation(op="describe"))  # pyright: ignore[reportPrivateUsage] - without a wire
+    assert isinstance(refused, RequestFailed)
     assert "shutting down" in refused.failure.problem

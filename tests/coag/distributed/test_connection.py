@@ -13,18 +13,17 @@ from kits.remote_agents import Puppet, Yielded
 from kits.remote_stage import BRISK, Stage, to_the_end
 from pydantic import ValidationError
 
-from coag.distributed import Connection, Limits, open_connection, serve_agent
-from coag.distributed.wire import (
-    Begin,
-    Cancel,
+from coag.distributed import RemoteConnection, RemoteLimits, open_connection, serve_agent
+from coag.distributed.protocol import (
+    AgentDescription,
+    BeginTurn,
     CoagAnswer,
     CoagRequest,
-    Describe,
-    Described,
-    Done,
-    Failed,
-    Follow,
-    Progress,
+    FollowTurn,
+    Operation,
+    OperationDone,
+    RequestFailed,
+    TurnProgress,
     VersionError,
     read_answer,
 )
@@ -33,20 +32,20 @@ from coag.errors import ConfigurationError, RemoteAgentError
 TARGET = AgentId("puppet", "default")
 
 
-async def described(remote: Connection) -> Described:
-    answer = await remote.ask(TARGET, Describe())
-    assert isinstance(answer, Described)
+async def described(remote: RemoteConnection) -> AgentDescription:
+    answer = await remote.ask(TARGET, Operation(op="describe"))
+    assert isinstance(answer, AgentDescription)
     return answer
 
 
-def hello(turn: str, instance: str) -> Begin:
+def hello(turn: str, instance: str) -> BeginTurn:
     message = TextMessage(content="Hello.", source="user")
     dumped = {"type": "TextMessage", "message": dict(message.dump())}
-    return Begin(turn=turn, instance=instance, messages=(dumped,))
+    return BeginTurn(turn=turn, instance=instance, messages=(dumped,))
 
 
 async def test_the_same_turn_sent_again_gives_the_same_and_does_not_run_again(
-    stage: Stage, remote: Connection
+    stage: Stage, remote: RemoteConnection
 ) -> None:
     begin = hello("turn-1", (await described(remote)).instance)
     first = (await to_the_end(remote, TARGET, begin))[-1]
@@ -67,17 +66,19 @@ async def test_a_turn_older_than_those_kept_is_refused_and_does_not_run_again(
     with pytest.raises(RemoteAgentError, match="not run again") as caught:
         await remote.ask(TARGET, turns[0])
     with pytest.raises(RemoteAgentError, match="not run again"):
-        await remote.ask(TARGET, Follow(turn="turn-0", epoch="", after=0))
+        await remote.ask(TARGET, FollowTurn(turn="turn-0", epoch="", after=0))
     assert caught.value.kind == "forgotten"
     await to_the_end(remote, TARGET, turns[-1])
     assert stage.puppet.done == ["turn"] * 4
 
 
 async def test_a_turn_that_is_cancelled_before_it_arrives_does_not_run(
-    stage: Stage, remote: Connection
+    stage: Stage, remote: RemoteConnection
 ) -> None:
     instance = (await described(remote)).instance
-    assert isinstance(await remote.ask(TARGET, Cancel(turn="turn-1")), Done)
+    assert isinstance(
+        await remote.ask(TARGET, Operation(op="cancel", turn="turn-1")), OperationDone
+    )
     with pytest.raises(RemoteAgentError, match="Before it began"):
         await remote.ask(TARGET, hello("turn-1", instance))
     assert stage.puppet.done == []
@@ -101,7 +102,7 @@ async def test_a_turn_that_nobody_asks_after_is_cancelled_when_its_lease_ends(
     await stage.serve(limits=BRISK.model_copy(update={"lease": 0.3, "cancel": 0.1}))
     remote = await stage.connect()
     begin = hello("turn-1", (await described(remote)).instance)
-    assert isinstance(await remote.ask(TARGET, begin), Progress)
+    assert isinstance(await remote.ask(TARGET, begin), TurnProgress)
     await ended.wait()
     with pytest.raises(RemoteAgentError, match=r"Nobody had asked after the turn for 0\.3 s"):
         await remote.ask(TARGET, begin)
@@ -152,27 +153,27 @@ async def test_answers_that_are_lost_or_come_twice_change_nothing(stage: Stage) 
 
 
 async def test_nobody_there_is_an_error_in_time(stage: Stage) -> None:
-    remote = await stage.connect(Limits(patience=0.5, resend=0.2, poll=0.1))
+    remote = await stage.connect(RemoteLimits(patience=0.5, resend=0.2, poll=0.1))
     with pytest.raises(RemoteAgentError, match=r"no sign of life for 0\.5 s.*serves 'ghost'"):
         await remote.agent("ghost")
 
 
-async def answer_to(remote: Connection, envelope: CoagRequest) -> Failed:
+async def answer_to(remote: RemoteConnection, envelope: CoagRequest) -> RequestFailed:
     """What a request that no client of ours would send is answered with."""
     addressed = envelope.model_copy(update={"reply_to": remote._mailbox})  # pyright: ignore[reportPrivateUsage]
     failed = read_answer(await remote._exchange(TARGET, addressed))  # pyright: ignore[reportPrivateUsage]
-    assert isinstance(failed, Failed)
+    assert isinstance(failed, RequestFailed)
     return failed
 
 
-async def test_a_client_of_another_version_is_told_so(remote: Connection) -> None:
+async def test_a_client_of_another_version_is_told_so(remote: RemoteConnection) -> None:
     envelope = CoagRequest(v=2, id="1", reply_to="", body='{"op": "teleport"}')
     failure = (await answer_to(remote, envelope)).failure
     assert failure.kind == "version"
     assert "speaks version 2 of the protocol, this one 1" in failure.problem
 
 
-async def test_a_request_that_is_none_is_answered_with_an_error(remote: Connection) -> None:
+async def test_a_request_that_is_none_is_answered_with_an_error(remote: RemoteConnection) -> None:
     failed = await answer_to(remote, CoagRequest(id="1", reply_to="", body='{"op": "teleport"}'))
     assert "teleport" in failed.failure.problem
 
@@ -185,7 +186,7 @@ def test_a_worker_of_another_version_is_told_apart_from_one_that_answers_nonsens
 
 
 async def test_two_clients_that_ask_one_worker_at_once_get_each_their_own_answers(
-    stage: Stage, remote: Connection
+    stage: Stage, remote: RemoteConnection
 ) -> None:
     other = await stage.connect()
     agents = [
@@ -196,7 +197,7 @@ async def test_two_clients_that_ask_one_worker_at_once_get_each_their_own_answer
     assert [r.messages[-1].to_text() for r in results] == [f"I am {n}." for n in range(10)]
 
 
-async def test_a_closed_connection_says_so(stage: Stage, remote: Connection) -> None:
+async def test_a_closed_connection_says_so(stage: Stage, remote: RemoteConnection) -> None:
     agent = await remote.agent("puppet")
     await remote.close()
     with pytest.raises(ConfigurationError, match="The connection is closed"):
@@ -215,7 +216,7 @@ async def test_more_agents_than_the_limit_are_refused_until_one_is_closed(stage:
 
 def test_waits_that_would_take_a_busy_worker_for_a_dead_one_are_refused() -> None:
     with pytest.raises(ValidationError, match=r"poll \(5\.0\) must be below resend"):
-        Limits(poll=5.0)
+        RemoteLimits(poll=5.0)
 
 
 async def test_a_factory_is_served_by_its_name_too() -> None:

@@ -8,11 +8,11 @@ import pytest
 from kits.remote_agents import Puppet
 from kits.remote_stage import BRISK, Stage
 
-from coag.distributed import Limits, connect, host, worker
+from coag.distributed import RemoteLimits, connect, host, worker
 from coag.distributed.runtime import free_port
 from coag.errors import ConfigurationError, RemoteAgentError
 
-HASTY = Limits(patience=0.6, resend=0.2, poll=0.1)
+HASTY = RemoteLimits(patience=0.6, resend=0.2, poll=0.1)
 
 
 async def test_a_port_that_is_taken_is_named(capfd: pytest.CaptureFixture[str]) -> None:

@@ -8,8 +8,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coag.distributed.places import Begun, Ended, Journal, Line, Opened, Unsettled
-from coag.distributed.wire import Item, RemoteFailure
+from coag.distributed.journal import (
+    Line,
+    PlaceOpened,
+    StateUnknown,
+    TurnBegun,
+    TurnEnded,
+    TurnJournal,
+)
+from coag.distributed.protocol import RemoteFailure, TurnItem
 from coag.errors import TraceError
 
 KEPT = 3
@@ -17,32 +24,32 @@ _names = st.sampled_from(["a", "b", "c", "d", "e"])
 _texts = st.text(max_size=5)
 _lines: st.SearchStrategy[list[Line]] = st.lists(
     st.one_of(
-        st.builds(Opened, instance=_names, past_runs=st.lists(_names, max_size=2).map(tuple)),
-        st.builds(Begun, turn=_names, turns_before=st.none() | st.integers(0, 9)),
+        st.builds(PlaceOpened, instance=_names, past_runs=st.lists(_names, max_size=2).map(tuple)),
+        st.builds(TurnBegun, turn=_names, turns_before=st.none() | st.integers(0, 9)),
         st.builds(
-            Ended,
+            TurnEnded,
             turn=_names,
             response=st.builds(
-                Item, message=st.dictionaries(_names, _texts), response=st.just(True)
+                TurnItem, message=st.dictionaries(_names, _texts), response=st.just(True)
             ),
         ),
         st.builds(
-            Ended,
+            TurnEnded,
             turn=_names,
             failure=st.builds(RemoteFailure, kind=st.just("lost"), problem=_texts),
         ),
-        st.builds(Unsettled),
+        st.builds(StateUnknown),
     ),
     max_size=30,
 )
 
 
-def what_it_tells(journal: Journal) -> tuple[object, ...]:
+def what_it_tells(journal: TurnJournal) -> tuple[object, ...]:
     return journal.opened, journal.begun, journal.settled, list(journal.ended.values())
 
 
-def written(path: Path, lines: list[Line]) -> Journal:
-    journal = Journal(path, kept=KEPT)
+def written(path: Path, lines: list[Line]) -> TurnJournal:
+    journal = TurnJournal(path, kept=KEPT)
     for line in lines:
         journal.write(line)
     journal.close()
@@ -55,10 +62,10 @@ def test_a_journal_that_is_opened_again_tells_the_same(lines: list[Line]) -> Non
     with TemporaryDirectory() as folder:
         path = Path(folder) / "turns.jsonl"
         first = written(path, lines)
-        again = Journal(path, kept=KEPT)
+        again = TurnJournal(path, kept=KEPT)
         again.close()
         assert what_it_tells(again) == what_it_tells(first)
-        once_more = Journal(path, kept=KEPT)
+        once_more = TurnJournal(path, kept=KEPT)
         once_more.close()
         assert what_it_tells(once_more) == what_it_tells(first)
         assert len(path.read_bytes().splitlines()) <= KEPT + 3
@@ -76,7 +83,7 @@ def test_a_journal_cut_anywhere_tells_what_was_whole(
         cut = data.draw(st.integers(0, len(text)))
         path.write_bytes(text[:cut])
         whole.write_bytes(text[: text.rfind(b"\n", 0, cut) + 1])
-        journals = Journal(path, kept=KEPT), Journal(whole, kept=KEPT)
+        journals = TurnJournal(path, kept=KEPT), TurnJournal(whole, kept=KEPT)
         for journal in journals:
             journal.close()
         assert what_it_tells(journals[0]) == what_it_tells(journals[1])
@@ -84,31 +91,31 @@ def test_a_journal_cut_anywhere_tells_what_was_whole(
 
 def test_a_journal_grows_with_what_is_kept_and_not_with_what_was_done(tmp_path: Path) -> None:
     path = tmp_path / "turns.jsonl"
-    journal = Journal(path, kept=KEPT)
-    journal.write(Opened(instance="a"))
+    journal = TurnJournal(path, kept=KEPT)
+    journal.write(PlaceOpened(instance="a"))
     for number in range(500):
-        journal.write(Begun(turn=str(number)))
-        journal.write(Ended(turn=str(number)))
+        journal.write(TurnBegun(turn=str(number)))
+        journal.write(TurnEnded(turn=str(number)))
     journal.close()
     assert len(path.read_bytes().splitlines()) <= 4 * KEPT + 11
 
 
 def test_a_journal_can_be_read_by_its_owner_only(tmp_path: Path) -> None:
     path = tmp_path / "new" / "turns.jsonl"
-    Journal(path, kept=KEPT).close()
+    TurnJournal(path, kept=KEPT).close()
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
 @pytest.mark.parametrize("damage", ["{}\n", "no json\n", '{"line": "begun"}\n'])
 def test_a_damaged_line_is_refused_with_its_number(tmp_path: Path, damage: str) -> None:
     path = tmp_path / "turns.jsonl"
-    written(path, [Opened(instance="a")])
+    written(path, [PlaceOpened(instance="a")])
     path.write_text(path.read_text() + damage)
     with pytest.raises(TraceError, match=r"line 2 is damaged\. Move the file away"):
-        Journal(path, kept=KEPT)
+        TurnJournal(path, kept=KEPT)
 
 
 def test_a_journal_that_cannot_be_written_is_a_trace_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(TraceError, match="cannot be"):
-        Journal(tmp_path / "file" / "turns.jsonl", kept=KEPT)
+        TurnJournal(tmp_path / "file" / "turns.jsonl", kept=KEPT)

@@ -11,11 +11,11 @@ import pytest
 from autogen_agentchat.base import TaskResult
 from kits.remote_agents import FACT, UNSURE
 
-from coag.distributed import Limits, Processes, RemoteChatAgent, connect, processes
+from coag.distributed import Processes, RemoteChatAgent, RemoteLimits, connect, processes
 from coag.errors import RemoteAgentError
 
 TESTS = Path(__file__).parents[2]
-BRIEF = Limits(patience=4.0, resend=0.5, poll=0.2)
+BRIEF = RemoteLimits(patience=4.0, resend=0.5, poll=0.2)
 
 
 @pytest.fixture
@@ -49,7 +49,9 @@ async def test_a_turn_whose_worker_is_killed_inside_an_action_is_taken_up_and_no
 ) -> None:
     world = world_of(running)
     await running.start_worker("carrier", "kits.remote_agents:carrier")
-    async with connect(running.address, limits=Limits(resend=0.5, poll=0.2, patience=60)) as remote:
+    async with connect(
+        running.address, limits=RemoteLimits(resend=0.5, poll=0.2, patience=60)
+    ) as remote:
         agent = await remote.agent("carrier")
         await agent.run(task="Keep in mind what you know of the gate.")
         turn = await begin_to_carry(agent, world)
@@ -90,7 +92,9 @@ async def test_a_turn_of_an_agent_without_a_trace_is_lost_with_its_worker_and_no
 ) -> None:
     world = world_of(running)
     await running.start_worker("carrier", "kits.remote_agents:stock_carrier")
-    async with connect(running.address, limits=Limits(resend=0.5, poll=0.2, patience=60)) as remote:
+    async with connect(
+        running.address, limits=RemoteLimits(resend=0.5, poll=0.2, patience=60)
+    ) as remote:
         agent = await remote.agent("carrier")
         turn = await begin_to_carry(agent, world)
         await running.kill("carrier")

@@ -12,11 +12,10 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from coag.distributed import Limits, connect, host, processes
+from coag.distributed import RemoteLimits, connect, host, processes, worker
 from coag.distributed.app import (
     _run,  # pyright: ignore[reportPrivateUsage]
-    _Serving,  # pyright: ignore[reportPrivateUsage]
-    _worker,  # pyright: ignore[reportPrivateUsage]
+    _serve,  # pyright: ignore[reportPrivateUsage]
     app,  # pyright: ignore[reportPrivateUsage]
 )
 from coag.errors import ConfigurationError
@@ -75,14 +74,15 @@ async def test_a_worker_serves_until_it_is_stopped(tmp_path: Path) -> None:
 
 
 def test_a_worker_whose_host_is_gone_ends_and_says_so(capsys: pytest.CaptureFixture[str]) -> None:
-    hasty = Limits(patience=0.6, resend=0.2, poll=0.1)
+    hasty = RemoteLimits(patience=0.6, resend=0.2, poll=0.1)
     agents = {"puppet": "kits.remote_agents:puppet"}
 
     async def work_until_the_host_is_gone() -> None:
         async with AsyncExitStack() as hosting:
             address = await hosting.enter_async_context(host(limits=hasty))
+            serving = worker(address, agents, limits=hasty)
             working = asyncio.create_task(
-                _worker(_Serving(address=address, agents=agents, limits=hasty))
+                _serve(serving, f"serving puppet by way of {address}", address)
             )
             async with connect(address, limits=hasty) as remote:
                 await remote.agent("puppet")

@@ -29,8 +29,8 @@ from autogen_core.models import FunctionExecutionResult, RequestUsage, UserMessa
 from PIL.Image import new as new_image
 from pydantic import BaseModel
 
-from coag.distributed.wire import (
-    Begin,
+from coag.distributed.protocol import (
+    BeginTurn,
     CoagRequest,
     Message,
     MessageCodec,
@@ -86,10 +86,10 @@ STOCK: list[Message] = [
 
 def over_the_wire(message: dict[str, Any]) -> dict[str, Any]:
     """A dumped message as it arrives."""
-    body = body_of(Begin(turn="t", instance="i", messages=(message,)))
+    body = body_of(BeginTurn(turn="t", instance="i", messages=(message,)))
     sent = CoagRequest(id="1", reply_to="m", body=body).model_dump_json()
     arrived = read_request(CoagRequest.model_validate_json(sent))
-    assert isinstance(arrived, Begin)
+    assert isinstance(arrived, BeginTurn)
     return arrived.messages[0]
 
 

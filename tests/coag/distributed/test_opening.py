@@ -17,9 +17,16 @@ from kits.remote_agents import UNSURE, carrier, stock_carrier
 from kits.remote_stage import BRISK, Stage, to_the_end
 
 from coag.agent import CoagAgent
-from coag.distributed import AgentFactory, AgentPlace, Connection, RemoteChatAgent, connect, worker
-from coag.distributed.places import Begun
-from coag.distributed.wire import Follow
+from coag.distributed import (
+    AgentFactory,
+    AgentPlace,
+    RemoteChatAgent,
+    RemoteConnection,
+    connect,
+    worker,
+)
+from coag.distributed.journal import TurnBegun
+from coag.distributed.protocol import FollowTurn
 from coag.errors import RemoteAgentError
 
 CARRY, KEEP, GATE = "Carry granite.", "Keep in mind what you know.", "Where is the gate?"
@@ -44,7 +51,7 @@ class Site:
     @asynccontextmanager
     async def worker(
         self, factory: AgentFactory = carrier, logs: str = "logs"
-    ) -> AsyncGenerator[Connection]:
+    ) -> AsyncGenerator[RemoteConnection]:
         options = {"world": str(self.folder)}
         async with worker(
             self.address,
@@ -100,7 +107,7 @@ async def test_a_turn_that_died_inside_an_action_is_taken_up_and_the_action_not_
             await turn
     assert site.carried == ["carrier granite"]
     begun = (copy / "carrier" / "default" / "turns.jsonl").read_text().splitlines()[-1]
-    follow = Follow(turn=json.loads(begun)["turn"], epoch="", after=0)
+    follow = FollowTurn(turn=json.loads(begun)["turn"], epoch="", after=0)
     async with site.worker(logs="as-it-was-killed") as connection:
         told = await to_the_end(connection, AgentId("carrier", "default"), follow)
         assert told[-1].items[-1].message["message"]["content"] == UNSURE
@@ -131,7 +138,7 @@ async def test_a_turn_that_the_agent_had_not_begun_is_told_as_such(
     site: Site, agent: RemoteChatAgent
 ) -> None:
     with site.journal.open("a") as journal:
-        journal.write(Begun(turn="t", turns_before=1).model_dump_json() + "\n")
+        journal.write(TurnBegun(turn="t", turns_before=1).model_dump_json() + "\n")
     async with site.worker():
         await agent.run(task=GATE)
     assert "before the agent had begun the turn" in site.journal.read_text()

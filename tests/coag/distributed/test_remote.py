@@ -21,7 +21,7 @@ from kits.remote_agents import Acts, Puppet, Yielded
 from kits.remote_stage import BRISK, Stage
 from pydantic import BaseModel
 
-from coag.distributed import AgentPlace, Connection, worker
+from coag.distributed import AgentPlace, RemoteConnection, worker
 from coag.errors import ConfigurationError, RemoteAgentError
 
 
@@ -76,7 +76,7 @@ def text(content: str, source: str = "puppet") -> TextMessage:
 
 
 async def test_a_remote_agent_tells_its_events_and_its_answer_as_a_local_one_does(
-    stage: Stage, remote: Connection
+    stage: Stage, remote: RemoteConnection
 ) -> None:
     agent = await remote.agent("puppet")
     assert (agent.name, agent.description) == ("puppet", "A puppet.")
@@ -90,21 +90,21 @@ async def test_a_remote_agent_tells_its_events_and_its_answer_as_a_local_one_doe
     assert response.inner_messages == [thought]
 
 
-async def test_run_gives_the_same_as_with_the_agent_itself(remote: Connection) -> None:
+async def test_run_gives_the_same_as_with_the_agent_itself(remote: RemoteConnection) -> None:
     agent = await remote.agent("puppet")
     there = await agent.run(task="Hello.")
     here = await Puppet().run_stream(task="Hello.").__anext__()
     assert [type(message) for message in there.messages] == [type(here), ThoughtEvent, TextMessage]
 
 
-async def test_an_agent_bears_here_the_name_that_it_is_given_here(remote: Connection) -> None:
+async def test_an_agent_bears_here_the_name_that_it_is_given_here(remote: RemoteConnection) -> None:
     agent = await remote.agent("puppet", name="echo", description="Repeats.")
     result = await agent.run(task="Hello.")
     assert [message.source for message in result.messages] == ["user", "echo", "echo"]
     assert agent.description == "Repeats."
 
 
-async def test_each_key_has_an_agent_of_its_own(stage: Stage, remote: Connection) -> None:
+async def test_each_key_has_an_agent_of_its_own(stage: Stage, remote: RemoteConnection) -> None:
     for key in ("a", "b b/../c", "a"):
         await (await remote.agent("puppet", key=key)).run(task="Hello.")
     assert {key: one.done for key, one in stage.puppets.items()} == {
@@ -114,7 +114,7 @@ async def test_each_key_has_an_agent_of_its_own(stage: Stage, remote: Connection
 
 
 async def test_chunks_travel_and_inner_messages_that_were_never_yielded_do_too(
-    stage: Stage, remote: Connection
+    stage: Stage, remote: RemoteConnection
 ) -> None:
     chunks = [ModelClientStreamingChunkEvent(content=c, source="puppet") for c in "abc"]
     unseen, seen = (ThoughtEvent(content=c, source="puppet") for c in ("unseen", "seen"))
@@ -147,7 +147,7 @@ async def test_handoffs_and_structured_answers_travel(stage: Stage) -> None:
 
 
 async def test_an_error_tells_its_type_its_text_and_the_worker(
-    stage: Stage, remote: Connection
+    stage: Stage, remote: RemoteConnection
 ) -> None:
     thought = ThoughtEvent(content="hm", source="puppet")
     playing(stage, says(thought, KeyError("no such stone")))
@@ -165,7 +165,7 @@ async def test_an_error_tells_its_type_its_text_and_the_worker(
 
 @pytest.mark.parametrize("answers", [[], [text("no response")]], ids=["nothing", "a message"])
 async def test_a_stream_without_a_response_is_an_error(
-    stage: Stage, remote: Connection, answers: list[TextMessage]
+    stage: Stage, remote: RemoteConnection, answers: list[TextMessage]
 ) -> None:
     playing(stage, says(*answers))
     with pytest.raises(RemoteAgentError, match="ended without a response"):
@@ -173,7 +173,7 @@ async def test_a_stream_without_a_response_is_an_error(
 
 
 async def test_a_cancelled_error_of_the_agent_itself_is_an_error_and_no_hang(
-    stage: Stage, remote: Connection
+    stage: Stage, remote: RemoteConnection
 ) -> None:
     playing(stage, says(asyncio.CancelledError("a tool said so")))
     with pytest.raises(RemoteAgentError) as caught:
@@ -182,7 +182,7 @@ async def test_a_cancelled_error_of_the_agent_itself_is_an_error_and_no_hang(
 
 
 async def test_a_factory_that_fails_is_an_error_and_is_tried_again(
-    stage: Stage, remote: Connection
+    stage: Stage, remote: RemoteConnection
 ) -> None:
     def fail() -> Puppet:
         raise RuntimeError("no strings")
@@ -195,7 +195,7 @@ async def test_a_factory_that_fails_is_an_error_and_is_tried_again(
 
 
 async def test_cancelling_by_token_cancels_the_turn_where_it_runs(
-    stage: Stage, remote: Connection
+    stage: Stage, remote: RemoteConnection
 ) -> None:
     signals = Signals()
     playing(stage, signals)
@@ -211,7 +211,7 @@ async def test_cancelling_by_token_cancels_the_turn_where_it_runs(
 
 
 async def test_cancelling_the_task_or_leaving_the_stream_cancels_the_turn_too(
-    stage: Stage, remote: Connection
+    stage: Stage, remote: RemoteConnection
 ) -> None:
     signals = Signals()
     playing(stage, signals)
@@ -231,7 +231,7 @@ async def test_cancelling_the_task_or_leaving_the_stream_cancels_the_turn_too(
 
 
 async def test_a_token_that_was_cancelled_before_sends_nothing(
-    stage: Stage, remote: Connection
+    stage: Stage, remote: RemoteConnection
 ) -> None:
     agent, token = await remote.agent("puppet"), CancellationToken()
     token.cancel()
@@ -241,7 +241,7 @@ async def test_a_token_that_was_cancelled_before_sends_nothing(
 
 
 async def test_pause_and_resume_reach_an_agent_in_its_turn(
-    stage: Stage, remote: Connection
+    stage: Stage, remote: RemoteConnection
 ) -> None:
     signals = Signals()
     playing(stage, signals)
@@ -256,7 +256,7 @@ async def test_pause_and_resume_reach_an_agent_in_its_turn(
 
 
 async def test_state_is_the_agents_own_and_loads_here_and_there(
-    stage: Stage, remote: Connection
+    stage: Stage, remote: RemoteConnection
 ) -> None:
     agent = await remote.agent("puppet")
     await agent.run(task="Hello.")
@@ -267,7 +267,7 @@ async def test_state_is_the_agents_own_and_loads_here_and_there(
     assert await agent.save_state() == {"seen": 0}
 
 
-async def test_a_state_that_is_no_json_is_an_error(stage: Stage, remote: Connection) -> None:
+async def test_a_state_that_is_no_json_is_an_error(stage: Stage, remote: RemoteConnection) -> None:
     agent = await remote.agent("puppet")
     stage.puppet.state["seen"] = object()
     with pytest.raises(RemoteAgentError, match="what JSON cannot"):
@@ -312,7 +312,7 @@ async def test_an_agent_that_takes_long_to_make_is_waited_for(stage: Stage) -> N
 
 
 async def test_what_an_agent_raises_outside_turns_is_told_too(
-    stage: Stage, remote: Connection
+    stage: Stage, remote: RemoteConnection
 ) -> None:
     class Stateless(Puppet):
         async def save_state(self) -> Mapping[str, Any]:
@@ -325,7 +325,7 @@ async def test_what_an_agent_raises_outside_turns_is_told_too(
 
 
 async def test_close_closes_the_agent_once_and_its_place_is_taken_anew(
-    stage: Stage, remote: Connection
+    stage: Stage, remote: RemoteConnection
 ) -> None:
     agent = await remote.agent("puppet")
     await agent.run(task="Hello.")
@@ -338,7 +338,7 @@ async def test_close_closes_the_agent_once_and_its_place_is_taken_anew(
 
 
 async def test_an_agent_that_was_replaced_between_turns_is_not_talked_to_unknowingly(
-    stage: Stage, remote: Connection
+    stage: Stage, remote: RemoteConnection
 ) -> None:
     agent, other = await remote.agent("puppet"), await remote.agent("puppet")
     await agent.run(task="Hello.")
@@ -353,7 +353,9 @@ async def test_an_agent_that_was_replaced_between_turns_is_not_talked_to_unknowi
     assert (await agent.run(task="Anew.")).messages[-1].to_text() == "Anew."
 
 
-async def test_a_second_turn_at_the_same_time_is_refused(stage: Stage, remote: Connection) -> None:
+async def test_a_second_turn_at_the_same_time_is_refused(
+    stage: Stage, remote: RemoteConnection
+) -> None:
     signals = Signals()
     playing(stage, signals)
     agent, other = await remote.agent("puppet"), await remote.agent("puppet")
@@ -369,7 +371,7 @@ async def test_a_second_turn_at_the_same_time_is_refused(stage: Stage, remote: C
     assert stage.puppet.done == ["turn"]
 
 
-async def test_reset_ends_a_turn_that_goes_on(stage: Stage, remote: Connection) -> None:
+async def test_reset_ends_a_turn_that_goes_on(stage: Stage, remote: RemoteConnection) -> None:
     signals = Signals()
     playing(stage, signals)
     agent = await remote.agent("puppet")
@@ -382,7 +384,7 @@ async def test_reset_ends_a_turn_that_goes_on(stage: Stage, remote: Connection) 
 
 
 async def test_a_message_that_is_too_large_is_refused_on_either_side_and_breaks_nothing(
-    stage: Stage, remote: Connection
+    stage: Stage, remote: RemoteConnection
 ) -> None:
     agent = await remote.agent("puppet")
     huge = "x" * (BRISK.max_bytes + 1)
@@ -400,7 +402,7 @@ async def test_a_message_that_is_too_large_is_refused_on_either_side_and_breaks_
 
 
 async def test_what_is_large_together_comes_in_several_answers(
-    stage: Stage, remote: Connection
+    stage: Stage, remote: RemoteConnection
 ) -> None:
     thoughts = [ThoughtEvent(content='"' * 700_000, source="puppet") for _ in range(5)]
     response = Response(chat_message=text("done"), inner_messages=thoughts)

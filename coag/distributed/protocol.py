@@ -1,4 +1,4 @@
-"""What goes over the wire: limits, message types, requests and answers."""
+"""The protocol between clients and workers: limits, message types, requests and answers."""
 
 from __future__ import annotations
 
@@ -32,14 +32,11 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, model_validator
 from coag.errors import ConfigurationError
 from coag.schema import Value
 
-# ---- What is bounded between a client and a worker, and where the bounds are ----
-
-
 GRPC_MARGIN = 64 * 1024
 """Bytes that gRPC's own limit is above ours: addresses and headers of a message."""
 
 
-class Limits(Value):
+class RemoteLimits(Value):
     """Bounds of what travels, of waiting, and of what is kept. Times are seconds."""
 
     max_bytes: int = Field(default=4 * 1024 * 1024 - GRPC_MARGIN, ge=1_024)
@@ -229,7 +226,7 @@ class CoagAnswer(_Envelope):
     """Which worker answers."""
 
 
-class Item(Value):
+class TurnItem(Value):
     """Something that a turn brought: an event, or the response that ends it."""
 
     message: dict[str, Any]
@@ -249,14 +246,8 @@ class RemoteFailure(Value):
     """Name of the type that was raised."""
 
 
-class Describe(Value):
-    """Asks who is there."""
-
-    op: Literal["describe"] = "describe"
-
-
-class Begin(Value):
-    """Begins a turn, unless it is known already; answered like `Follow`."""
+class BeginTurn(Value):
+    """Begins a turn, unless it is known already; answered like `FollowTurn`."""
 
     op: Literal["begin"] = "begin"
     turn: str
@@ -266,7 +257,7 @@ class Begin(Value):
     messages: tuple[dict[str, Any], ...]
 
 
-class Follow(Value):
+class FollowTurn(Value):
     """Asks what a turn has brought since."""
 
     op: Literal["follow"] = "follow"
@@ -277,57 +268,28 @@ class Follow(Value):
     """How many items of that epoch were received; those need not be kept any longer."""
 
 
-class Cancel(Value):
-    """Cancels a turn; answered when it has ended."""
+class Operation(Value):
+    """Anything else that a client may ask of an agent.
 
-    op: Literal["cancel"] = "cancel"
-    turn: str
+    `cancel` ends a turn and is answered when it has ended; `pause` works within a turn, too;
+    `close` closes the agent, and the next request makes a new one.
+    """
 
-
-class Reset(Value):
-    """Resets the agent."""
-
-    op: Literal["reset"] = "reset"
-
-
-class Pause(Value):
-    """Pauses the agent, also within a turn."""
-
-    op: Literal["pause"] = "pause"
-
-
-class Resume(Value):
-    """Lets the agent go on."""
-
-    op: Literal["resume"] = "resume"
+    op: Literal[
+        "describe", "cancel", "reset", "pause", "resume", "save_state", "load_state", "close"
+    ]
+    turn: str | None = None
+    """The turn to cancel."""
+    instance: str | None = None
+    """The agent whose state is to be saved, or which is to be closed."""
+    state: dict[str, Any] | None = None
+    """The state to load."""
 
 
-class SaveState(Value):
-    """Asks for the agent's state."""
-
-    op: Literal["save_state"] = "save_state"
-    instance: str
+Request = BeginTurn | FollowTurn | Operation
 
 
-class LoadState(Value):
-    """Gives the agent a state."""
-
-    op: Literal["load_state"] = "load_state"
-    state: dict[str, Any]
-
-
-class Close(Value):
-    """Closes the agent; the next request makes a new one."""
-
-    op: Literal["close"] = "close"
-    instance: str
-
-
-Operation = Reset | Pause | Resume | SaveState | LoadState | Close | Cancel
-Request = Annotated[Describe | Begin | Follow | Operation, Field(discriminator="op")]
-
-
-class Described(Value):
+class AgentDescription(Value):
     """Who is there."""
 
     answer: Literal["described"] = "described"
@@ -339,39 +301,39 @@ class Described(Value):
     """Changes when another agent takes the place, one that knows nothing of the dialogue."""
 
 
-class Progress(Value):
-    """What a turn has brought. A response is its last item; one that failed ends in `Failed`."""
+class TurnProgress(Value):
+    """What a turn has brought; a response is its last item, a failure is `RequestFailed`."""
 
     answer: Literal["progress"] = "progress"
     epoch: str
     """Changes where the turn was taken up by another worker; numbering begins anew."""
     first: int
     """Number of the first item below, counted from 0."""
-    items: tuple[Item, ...]
+    items: tuple[TurnItem, ...]
     """Empty where the turn goes on and has brought nothing new."""
 
 
-class Working(Value):
+class StillWorking(Value):
     """The request was received and is being worked on; ask again under the same id."""
 
     answer: Literal["working"] = "working"
 
 
-class Done(Value):
+class OperationDone(Value):
     """It is done."""
 
     answer: Literal["done"] = "done"
     instance: str
 
 
-class Saved(Value):
+class SavedState(Value):
     """The agent's state."""
 
     answer: Literal["saved"] = "saved"
     state: dict[str, Any]
 
 
-class Failed(Value):
+class RequestFailed(Value):
     """It could not be done."""
 
     answer: Literal["failed"] = "failed"
@@ -379,7 +341,8 @@ class Failed(Value):
 
 
 Answer = Annotated[
-    Described | Progress | Working | Done | Saved | Failed, Field(discriminator="answer")
+    AgentDescription | TurnProgress | StillWorking | OperationDone | SavedState | RequestFailed,
+    Field(discriminator="answer"),
 ]
 
 _REQUESTS: TypeAdapter[Request] = TypeAdapter(Request)
@@ -423,7 +386,8 @@ def body_of(value: Value) -> str:
         ConfigurationError: It holds something that is no JSON, e.g. in an agent's state.
     """
     try:
-        return json.dumps(value.model_dump())
+        fields = value.model_dump().items()
+        return json.dumps({name: field for name, field in fields if field is not None})
     except (TypeError, ValueError) as error:
         raise ConfigurationError(
             f"A {type(value).__name__} holds what JSON cannot: {error}. States and metadata of "

@@ -1,0 +1,176 @@
+"""`TurnJournal`: what a worker records about an agent's turns, so that a replacement repeats none.
+
+One line per event, flushed before what it records continues. It survives the death of the
+process, not a power loss. It holds the answers of the last turns, word for word.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import OrderedDict
+from pathlib import Path
+from typing import IO, Annotated, Literal
+
+from pydantic import Field, TypeAdapter
+
+from coag._util.files import replace_file
+from coag.errors import TraceError
+from coag.schema import Value
+
+from .protocol import RemoteFailure, TurnItem
+
+JOURNAL = "turns.jsonl"
+
+
+class PlaceOpened(Value):
+    """An agent took the place, fresh or reset; the dialogue begins."""
+
+    line: Literal["opened"] = "opened"
+    v: Literal[1] = 1
+    instance: str
+    past_runs: tuple[str, ...] = ()
+    """Run folders that belong to what was before."""
+    acted: bool = False
+    """True once a turn was begun, so that there is a run to go on with."""
+
+
+class TurnBegun(Value):
+    """A turn begins."""
+
+    line: Literal["begun"] = "begun"
+    turn: str
+    turns_before: int | None = None
+    """How many turns the agent had begun before, where it counts them."""
+
+
+class TurnEnded(Value):
+    """A turn ended."""
+
+    line: Literal["ended"] = "ended"
+    turn: str
+    response: TurnItem | None = None
+    failure: RemoteFailure | None = None
+
+
+class StateUnknown(Value):
+    """The agent's state is one that no run tells of: it was loaded, or the agent closed."""
+
+    line: Literal["unsettled"] = "unsettled"
+
+
+Line = Annotated[PlaceOpened | TurnBegun | TurnEnded | StateUnknown, Field(discriminator="line")]
+_LINES: TypeAdapter[Line] = TypeAdapter(Line)
+
+
+class TurnJournal:
+    """The journal of one hosted agent; reads what is there, then appends.
+
+    Args:
+        path: The file; made with its folder if it is missing.
+        kept: Ended turns whose result is kept.
+
+    Raises:
+        TraceError: It cannot be read or written.
+    """
+
+    def __init__(self, path: Path, *, kept: int) -> None:
+        self.opened: PlaceOpened | None = None
+        self.begun: TurnBegun | None = None
+        """The turn that was going on."""
+        self.settled = True
+        """False where no run tells the state that the agent was in."""
+        self.ended: OrderedDict[str, TurnEnded] = OrderedDict()
+        self._path = path
+        self._kept = kept
+        self._lines = 0
+        self._file: IO[str] | None = None
+        self._read()
+        self._compact()
+
+    def write(self, line: Line) -> None:
+        """Appends a line; when this returns, it survives the death of the process.
+
+        Raises:
+            TraceError: It cannot be written.
+        """
+        self._take(line)
+        if self._lines >= 4 * self._kept + 10:
+            self._compact()
+            return
+        self._lines += 1
+        self._append(line)
+
+    def close(self) -> None:
+        """Lets go of the file."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def _append(self, line: Line) -> None:
+        try:
+            if self._file is None:
+                self._file = self._path.open("a", encoding="ascii")
+            self._file.write(_text(line))
+            self._file.flush()
+        except OSError as error:
+            raise TraceError(self._path, f"cannot be written: {error.strerror}") from error
+
+    def _read(self) -> None:
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            lines = self._path.read_bytes().splitlines(keepends=True)
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise TraceError(self._path, f"cannot be read: {error.strerror}") from error
+        for number, text in enumerate(lines, 1):
+            if not text.endswith(b"\n"):
+                return  # what was being written when the process died; nothing followed from it
+            try:
+                self._take(_LINES.validate_python(json.loads(text)))
+            except ValueError as error:
+                raise TraceError(
+                    self._path, f"line {number} is damaged. Move the file away to begin anew."
+                ) from error
+
+    def _take(self, line: Line) -> None:
+        match line:
+            case PlaceOpened():
+                self.opened, self.begun = line, None
+                self.settled = True
+            case TurnBegun():
+                self.begun, self.settled = line, True
+                if self.opened is not None:
+                    self.opened = self.opened.model_copy(update={"acted": True})
+            case TurnEnded():
+                if self.begun is not None and self.begun.turn == line.turn:
+                    self.begun = None
+                self.ended[line.turn] = line
+                while len(self.ended) > self._kept:
+                    self.ended.popitem(last=False)
+            case StateUnknown():
+                self.settled = False
+
+    def _compact(self) -> None:
+        """Writes anew what is still needed, in one step."""
+        self.close()
+        kept = self._needed()
+        try:
+            replace_file(self._path, "".join(map(_text, kept)), durable=False)
+        except OSError as error:
+            raise TraceError(self._path, f"cannot be written: {error.strerror}") from error
+        self._lines = len(kept)
+
+    def _needed(self) -> list[Line]:
+        needed: list[Line] = [*self.ended.values()]
+        if self.opened is not None:
+            needed.append(self.opened)
+        if self.begun is not None:
+            needed.append(self.begun)
+        if not self.settled:
+            needed.append(StateUnknown())
+        return needed
+
+
+def _text(line: Line) -> str:
+    return json.dumps(line.model_dump()) + "\n"
