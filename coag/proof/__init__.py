@@ -13,7 +13,8 @@ from .diagnose import diagnose, diagnoses
 from .findings import Examination, Remark, Rule, Violation, folded
 from .fork import Counterfactual, ForkReport, counterfactuals, fork
 from .fork_changes import Changes
-from .replaying import AgentBuilder, Divergence, ReplayReport, replay
+from .replay import AgentBuilder, ReplayReport, replay
+from .tape import Divergence
 from .verify import TraceSource, examine, verify
 from .why import Considered, Explanation, ProcedureUsed, explain, why
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from coag.agent import Answered
 from coag.context import WorkingMemory
@@ -53,14 +53,70 @@ from coag.schema import (
 )
 from coag.store import short_id
 
-from .sink import CheckingSink, Stage, Tape
-
-# ---- What the trace tells of what actions brought back ----
-
+from .tape import CheckingSink, Tape
 
 CANCELLED = "It was cancelled while it ran."
-"""How the result of an action begins that was broken off."""
-_BROKEN = "The turn broke off: "
+"""How the result of an action begins that was cancelled."""
+_BROKEN_OFF = "The turn broke off: "
+_PATIENCE = 2_000
+"""Rounds of the event loop in which a record that must come first may come."""
+_DROPPED = re.compile(r"(\d+) tool calls of one answer were too many")
+_RecordT = TypeVar("_RecordT", bound=TraceRecord)
+
+Perceive = Callable[[Percept], Awaitable[None]]
+"""Perceives what came from outside in the middle of a turn."""
+
+
+class Stage:
+    """What the doubles share: the tape, and what arrives from outside meanwhile.
+
+    Args:
+        sink: Compares what is written.
+        perceive: Perceives what came from outside.
+        queued: Ids of the percepts that executions brought and that are yet to be perceived.
+    """
+
+    def __init__(
+        self, sink: CheckingSink, perceive: Perceive, queued: Callable[[], set[str]]
+    ) -> None:
+        self.sink = sink
+        self.tape = sink.tape
+        self._perceive = perceive
+        self._queued = queued
+
+    async def pause(self) -> None:
+        """Waits as the original waited: others run, and what arrives meanwhile is perceived."""
+        await asyncio.sleep(0)
+        self.sink.check()
+        self.sink.settle()
+        while self.is_input(head := self.tape.head) and isinstance(head, Percept):
+            await self._perceive(head)
+            self.sink.settle()
+
+    def is_input(self, record: TraceRecord | None) -> bool:
+        """Whether it is a percept that no execution brought."""
+        return isinstance(record, Percept) and record.id not in self._queued()
+
+    async def until(self, due: Callable[[TraceRecord | None], bool], what: str) -> None:
+        """Waits until what is next on the tape is due, because others come before."""
+        for _ in range(_PATIENCE):
+            await self.pause()
+            if due(self.tape.head):
+                return
+        head = self.tape.head
+        found = "the end" if head is None else head.record
+        self.sink.diverge("record", found, f"{what}, which is not next on the tape")
+
+    def next_of(self, kind: type[_RecordT]) -> _RecordT | None:
+        """The next record of a sort in this cycle."""
+        return _next_of(self.tape, kind)
+
+
+def _next_of(tape: Tape, kind: type[_RecordT]) -> _RecordT | None:
+    return next((record for record in tape.in_cycle() if isinstance(record, kind)), None)
+
+
+# ---- Actions: what came back of them ----
 
 
 async def answered(stage: Stage, call: ActionCall) -> ActionResult:
@@ -68,7 +124,7 @@ async def answered(stage: Stage, call: ActionCall) -> ActionResult:
     receipt = _receipt(stage, call)
     if receipt is None:
         await stage.until(lambda head: not isinstance(head, Receipt), "a receipt")
-        stage.sink.part("record", "no receipt", f"the receipt of {call.action} ({call.id})")
+        stage.sink.diverge("record", "no receipt", f"the receipt of {call.action} ({call.id})")
     await stage.until(lambda head: head is receipt, f"the receipt of {call.action}")
     _break_off(stage, call, receipt)
     queued = _queued(stage, call)
@@ -101,13 +157,13 @@ def _break_off(stage: Stage, call: ActionCall, receipt: Receipt) -> None:
     if was is None or not was.result.startswith(CANCELLED):
         return
     end = next((r for r in stage.tape.in_turn() if isinstance(r, TurnEnd)), None)
-    told = end.response.removeprefix(_BROKEN) if end is not None else "KeyboardInterrupt: "
-    name, _, text = told.partition(": ")
+    error = end.response.removeprefix(_BROKEN_OFF) if end is not None else "KeyboardInterrupt: "
+    name, _, text = error.partition(": ")
     raise type(name if name.isidentifier() else "BrokenOff", (BaseException,), {})(text)
 
 
 def executed_as(stage: Stage, call: ActionCall) -> Executed | None:
-    """How the recorded execution tells of a call."""
+    """How the recorded Execution has a call."""
     outcome = stage.tape.execution()
     done = outcome.executed if outcome is not None else ()
     by_id = [each for each in done if each.intent_id == call.id]
@@ -116,12 +172,12 @@ def executed_as(stage: Stage, call: ActionCall) -> Executed | None:
 
 
 def failure_of(stage: Stage, was: Executed) -> Failure:
-    """Whether repeating a failed action could have helped: the next snapshot tells."""
+    """Whether repeating a failed action could have helped: the next snapshot says so."""
     snapshots = (r for r in stage.tape.ahead() if isinstance(r, Snapshot))
     following = next(snapshots, None)
     failed = following.detector.values() if following is not None else ()
-    told = (each["failure"] for each in failed if each["text"] == was.result[:200])
-    return Failure(next(told, Failure.DETERMINISTIC))
+    failures = (each["failure"] for each in failed if each["text"] == was.result[:200])
+    return Failure(next(failures, Failure.DETERMINISTIC))
 
 
 def _queued(stage: Stage, call: ActionCall) -> list[Percept]:
@@ -152,11 +208,10 @@ class TapeMemory(LongTermMemory):
     stage: Stage
 
     async def recall(self, query: str, **options: Any) -> Recall:
-        """What was recalled then; the outcome tells whether the query is the same."""
+        """What was recalled then; the outcome shows whether the query is the same."""
         del query, options
         await self.stage.pause()
-        found = (r for r in self.stage.tape.in_cycle() if isinstance(r, RetrievalOutcome))
-        outcome = next(found, None)
+        outcome = self.stage.next_of(RetrievalOutcome)
         if outcome is None:
             return Recall()
         await self.keep(hit.record for hit in outcome.records)
@@ -176,8 +231,8 @@ class TapeActions:
     Args:
         stage: What doubles share.
         own: The actions that the agent's own code describes.
-        on_percepts: Is told of the percepts that an action brings beside its return.
-        listed: The actions that were listed last; given on to whoever goes on with the run.
+        on_percepts: Called with the percepts that an action brings beside its return.
+        listed: The actions that were listed last; shared with the next process of the run.
     """
 
     def __init__(
@@ -200,8 +255,7 @@ class TapeActions:
     async def specs(self) -> Sequence[ActionSpec]:
         """The actions that there were; those of the agent's own code as it has them now."""
         await self._stage.pause()
-        ahead = (r for r in self._stage.tape.in_cycle() if isinstance(r, ActionsListed))
-        if listed := next(ahead, None):
+        if listed := self._stage.next_of(ActionsListed):
             self._listed[:] = listed.specs
         own = {spec.name: spec for spec in await self._own.specs()}
         names = [spec.name for spec in self._listed]
@@ -212,8 +266,7 @@ class TapeActions:
 
     def complete(self, spec: ActionSpec, arguments: dict[str, Any]) -> dict[str, Any]:
         """The arguments that were judged then, also where that was before they were completed."""
-        ahead = list(self._stage.tape.in_cycle())
-        outcome = next((r for r in ahead if isinstance(r, EvaluationOutcome)), None)
+        outcome = self._stage.next_of(EvaluationOutcome)
         if outcome is None:
             return arguments  # in Execution, they are those that were evaluated
         given = {n: v for n, v in arguments.items() if n != IDEMPOTENCY_KEY}
@@ -244,7 +297,7 @@ class TapeSource:
         source: The source.
         stage: What doubles share.
         memory: The memory of the replay.
-        on_answered: Is told of an action that did not run, and of the percepts that it brought.
+        on_answered: Called with an action that did not run, and the percepts that it brought.
     """
 
     def __init__(
@@ -278,7 +331,7 @@ class TapeSource:
         return await self._source.run_action(call)
 
     async def _remember(self, call: ActionCall, was: Executed | None) -> ActionResult:
-        """Remembers, or tells what came of it then.
+        """Remembers, or gives the recorded result.
 
         The latter where the recorded memory knew, or failed at, what the tape does not show.
         """
@@ -311,7 +364,7 @@ class TapeApprover:
 
     Args:
         stage: What doubles share.
-        once: Has the clock tell a time at its next look.
+        once: Sets the time that the clock gives next.
     """
 
     def __init__(self, stage: Stage, once: Callable[[datetime], None]) -> None:
@@ -321,25 +374,25 @@ class TapeApprover:
     async def __call__(self, request: ApprovalRequest) -> ApprovalAnswer:
         """The answer that was given then."""
         await self._stage.pause()
-        fate = self._fate(request)
-        if fate is None:
+        answer = self._answer(request)
+        if answer is None:
             self._stage.sink.end()
-        if fate.details["what"] == "withdrawn":
+        if answer.details["what"] == "withdrawn":
             await asyncio.Event().wait()  # whoever waits for it is about to be cancelled
-        by: str = fate.details.get("by", "")
-        if fate.details["what"] == "denied":
-            await self._stage.until(lambda head: head is fate, "the denial of a request")
-            self._tell_time(fate, request)
-            told = fate.text.removeprefix(f"{request.action}: ")
-            return request.deny(by, told.removeprefix(f"{by} denied it: ") if by else told)
-        self._tell_time(fate, request)
+        by: str = answer.details.get("by", "")
+        if answer.details["what"] == "denied":
+            await self._stage.until(lambda head: head is answer, "the denial of a request")
+            self._set_time(answer, request)
+            text = answer.text.removeprefix(f"{request.action}: ")
+            return request.deny(by, text.removeprefix(f"{by} denied it: ") if by else text)
+        self._set_time(answer, request)
         return request.grant(by)
 
-    def _tell_time(self, fate: Note, request: ApprovalRequest) -> None:
-        expires = datetime.fromisoformat(fate.details["expires_at"])
+    def _set_time(self, answer: Note, request: ApprovalRequest) -> None:
+        expires = datetime.fromisoformat(answer.details["expires_at"])
         self._once(expires - timedelta(seconds=request.approval_seconds))
 
-    def _fate(self, request: ApprovalRequest) -> Note | None:
+    def _answer(self, request: ApprovalRequest) -> Note | None:
         notes = (n for n in self._stage.tape.in_turn() if isinstance(n, Note))
         return next(
             (
@@ -354,20 +407,17 @@ class TapeApprover:
 
 
 def _written_by(was: Executed, head: TraceRecord | None) -> Written | None:
-    """The next record if it tells what a memory action wrote, whose result names it."""
+    """The next record if it is what a memory action wrote, whose result names it."""
     if not isinstance(head, Written) or head.what != "record":
         return None
     return head if f" id {short_id(head.id)})" in was.result else None
 
 
-# ---- The double of all models: recorded requests answer those of the replay, in their order ----
-
-
-_DROPPED = re.compile(r"(\d+) tool calls of one answer were too many")
+# ---- Models: recorded requests answer those of the replay, in their order ----
 
 
 class TapeAnswers:
-    """Tells what came of each request.
+    """Answers each request as it was answered then.
 
     Args:
         stage: What doubles share.
@@ -383,7 +433,7 @@ class TapeAnswers:
         if head is None:
             self._stage.sink.end()
         if not isinstance(head, ModelCall):
-            self._stage.sink.part("record", head.record, "a request to a model")
+            self._stage.sink.diverge("record", head.record, "a request to a model")
         return Answered(
             call=head, refused=self._refused(head), thought=self._thought(), dropped=self._dropped()
         )
@@ -425,7 +475,7 @@ class TapeAnswers:
 
 
 class RecordedRule:
-    """A constraint that nobody has any more: it says what it said.
+    """A constraint that no longer exists: it gives the recorded verdicts.
 
     Args:
         name: Its name.
@@ -448,15 +498,15 @@ class RecordedRule:
         return Verdict.allow()
 
     def _offered(self, candidate: Candidate) -> Verdict:
-        """Before a call is offered, a verdict is only told where it forbids."""
+        """Before a call is offered, a verdict is only recorded where it forbids."""
         note = next(iter(self._tape.notes(NOT_OFFERED)), None)
-        told: Any = None if note is None else note.details.get("forbidden")
+        forbidden: Any = None if note is None else note.details.get("forbidden")
         sought = {
             "action": candidate.action,
             "arguments": candidate.raw_arguments,
             "constraint": self.name,
         }
-        for each in cast("list[Any]", told) if isinstance(told, list) else []:
+        for each in cast("list[Any]", forbidden) if isinstance(forbidden, list) else []:
             found = cast("dict[str, Any]", each) if isinstance(each, dict) else {}
             if sought.items() <= found.items():
                 return Verdict.forbid(str(found.get("reason")))
@@ -473,7 +523,7 @@ class RecordedRule:
         return next(verdicts, Verdict.allow())
 
     def _refused(self, candidate: Candidate, outcome: ExecutionOutcome) -> Verdict:
-        """Right before an action runs, a verdict is only told where it forbids."""
+        """Right before an action runs, a verdict is only recorded where it forbids."""
         for done in outcome.executed:
             refused = done.status is ExecutionStatus.REFUSED and done.candidate_id == candidate.id
             _, found, reason = done.result.partition(f" {self.name}: ")
@@ -483,13 +533,13 @@ class RecordedRule:
 
 
 class TapeRules(ConstraintSet):
-    """The agent's constraints; what was put in or out of force from outside is, too.
+    """The agent's constraints, with what was put in or out of force from outside.
 
     Args:
         rules: The agent's own.
         sink: Knows what is next on the tape.
         from_outside: Whether constraints of the first cycle may have come from outside.
-        left_out: Names of those that a fork goes on without.
+        left_out: Names of those that a fork leaves out.
     """
 
     def __init__(
@@ -515,14 +565,13 @@ class TapeRules(ConstraintSet):
     def pin(self) -> tuple[str, ...]:
         """Fixes what is in force, as it was in force then."""
         pinned = self._rules.pin()
-        ahead = (r for r in self._sink.tape.in_cycle() if isinstance(r, RetrievalOutcome))
-        was = next(ahead, None)
+        was = _next_of(self._sink.tape, RetrievalOutcome)
         adapts, self._from_outside = self._from_outside, True
         if was is None or not adapts or not (was.query or was.constraints):
             return pinned
         return self._adapted(pinned, was)
 
-    def go_on(self, retrieval: RetrievalOutcome | None) -> None:
+    def begin_fork(self, retrieval: RetrievalOutcome | None) -> None:
         """Fixes what is in force where a fork begins, in the middle of a cycle or before one."""
         if retrieval is None:
             self._rules.pin()

@@ -1,4 +1,4 @@
-"""The replay of a stock agent's run."""
+"""The replay of a stock agent's run: turn by turn, with the messages it was sent."""
 
 from __future__ import annotations
 
@@ -24,70 +24,10 @@ from coag.schema import (
 )
 from coag.tracing import Rebuild, RunFolder, RunInfo
 
-from .sink import CheckingSink, ReplayStopped, TapeClock
-
-# ---- What a plain run's recipe makes, as something that can be driven turn by turn ----
+from .tape import CheckingSink, ReplayStopped, TapeClock
 
 
-_WRITTEN_BY_DOUBLES = ("model_call", "actions")
-"""Records that are written by what is put around a model client and around tools."""
-
-
-def driven(
-    made: object,
-    run: RunFolder,
-    recorder: Recorder,
-    records: Callable[[], Iterable[TraceRecord]],
-) -> Any:
-    """What the recipe's function made, as a `PlainRun`; any chat agent of AutoGen becomes one.
-
-    Raises:
-        ResumeError: It is neither, or the run was written down without turns.
-    """
-    if callable(getattr(made, "say", None)) and callable(getattr(made, "repeat", None)):
-        return made
-    agent = stock_run(made, recorder, records)
-    if agent is None:
-        raise ResumeError(
-            f"The recipe of {run.path} makes a {type(made).__name__}. Its function of a client, a "
-            "workbench and a recorder must make a chat agent of AutoGen, or something with the "
-            "methods say(text) and repeat(about, text)."
-        )
-    if not any(isinstance(record, TurnStart) for record in records()):
-        raise ResumeError(
-            f"{run.path} was written down without turns, so its agent cannot be driven. Make it a "
-            "RecordedAgent when you record; or drive your program yourself with "
-            "ReplayingClient(run) and ReplayingWorkbench(run)."
-        )
-    return agent
-
-
-def check_written(
-    sink: CheckingSink, run: RunFolder, records: Callable[[], Iterable[TraceRecord]]
-) -> None:
-    """Refuses an agent that does not write all down, with which nothing can be compared.
-
-    Raises:
-        ResumeError: The replay left the tape before its first model call came or as it was due,
-            where a client or a workbench would have written.
-    """
-    found = sink.parting
-    if found is None or found.difference.field != "record":
-        return
-    first = next((n for n, one in enumerate(records()) if isinstance(one, ModelCall)), -1)
-    if found.seq <= first and found.kind in _WRITTEN_BY_DOUBLES:
-        raise ResumeError(
-            f"The agent that the recipe of {run.path} makes does not write down what it asks its "
-            "model, or which tools it lists. "
-            "The function must make it over RecordingClient(client, recorder) and "
-            "RecordingWorkbench(workbench, recorder), as when it was recorded."
-        )
-
-
-# ---- Running a plain agent's run again: turn by turn, with what it was told ----
-
-
-class PlainRun(Protocol):
+class DrivenAgent(Protocol):
     """A plain agent that can be driven turn by turn, as a recipe's factory gives it."""
 
     async def say(self, text: str) -> object:
@@ -95,7 +35,7 @@ class PlainRun(Protocol):
         ...
 
     async def repeat(self, about: str, text: str) -> bool:
-        """Does once more what a note between turns tells; False if it cannot."""
+        """Repeats what a note between turns says; False if it cannot."""
         ...
 
 
@@ -103,21 +43,21 @@ _PATIENCE = 50
 """Rounds of the event loop in which what a cancellation broke off may begin."""
 PlainBuilder = Callable[[ReplayingClient, ReplayingWorkbench, Recorder], object]
 """What a recipe's factory gives for the replay of a plain run: it builds the agent over doubles
-of its model and its tools, and over a recorder to which it writes. The agent is a `PlainRun`, or
+of its model and its tools, and over a recorder to which it writes. The agent is a `DrivenAgent`, or
 any chat agent of AutoGen."""
 
 
 class PlainSink(CheckingSink):
     """Compares the records of a plain agent.
 
-    A recorded error comes again as a `ModelCallError` that tells of it, and counts as the same.
+    A recorded error is raised again as a `ModelCallError` with its text, and counts as the same.
     A tool that was cancelled comes again as an error, and is cancelled then.
     """
 
     cancels_at: int | None = None
     """Number of the first record after the turn was cancelled; None if it was not."""
     _begun: frozenset[str] = frozenset()
-    """Ids of the intents of the turn that goes on."""
+    """Ids of the intents of the open turn."""
 
     @property
     def cancels(self) -> bool:
@@ -125,10 +65,10 @@ class PlainSink(CheckingSink):
         return self.cancels_at is not None and self.tape.position >= self.cancels_at
 
     def settle(self) -> None:
-        """Passes by what did not come from the agent, and tools that ended after their turn."""
+        """Skips what did not come from the agent, and tools that ended after their turn."""
         super().settle()
         while isinstance(head := self.tape.head, Receipt) and self._is_late(head):
-            self.pass_by(f"A tool that had been left alone ended after its turn: {head.intent_id}")
+            self.skip(f"A tool that had been left alone ended after its turn: {head.intent_id}")
 
     def _is_late(self, receipt: Receipt) -> bool:
         return receipt.intent_id not in self._begun
@@ -149,7 +89,9 @@ class PlainSink(CheckingSink):
         match record, head:
             case Receipt(), _ if self._is_late(record):
                 return
-            case ModelCall(), ModelCall(error=str(was)) if _tells(record.error, was, record.model):
+            case ModelCall(), ModelCall(error=str(was)) if _is_same_error(
+                record.error, was, record.model
+            ):
                 record = record.model_copy(update={"error": was})
             case TurnEnd(), TurnEnd(response=was) if record.response.endswith(_reason(was)):
                 record = record.model_copy(update={"response": was})
@@ -197,23 +139,21 @@ async def replay_plain(
     listed = (r for r in records() if isinstance(r, ActionsListed) and r.specs)
     tools = ReplayingWorkbench(run, tools=() if next(listed, None) is None else None)
     made = cast("PlainBuilder", build)(ReplayingClient(run), tools, recorder)
-    agent = driven(made, run, recorder, records)
-    while not sink.stopped and (head := _next(sink)) is not None:
-        if isinstance(head, TurnStart) and _said(sink) is None:
-            sink.pass_by("A turn that broke off before its model was asked.")
+    agent = _driven(made, run, recorder, records)
+    while not sink.stopped:
+        sink.settle()
+        head = sink.tape.head
+        if head is None:
+            break
+        if isinstance(head, TurnStart) and _message(sink) is None:
+            sink.skip("A turn that broke off before its model was asked.")
             recorder.turn = head.turn
         else:
             await _step(agent, head, sink)
-    check_written(sink, run, records)
+    _check_written(sink, run, records)
 
 
-def _next(sink: PlainSink) -> TraceRecord | None:
-    """What comes next, without what nobody waits for any more."""
-    sink.settle()
-    return sink.tape.head
-
-
-async def _step(agent: PlainRun, head: TraceRecord, sink: PlainSink) -> None:
+async def _step(agent: DrivenAgent, head: TraceRecord, sink: PlainSink) -> None:
     """Does what comes next on the tape; what stopped it is in the sink, or on the tape."""
     before = sink.tape.position
     try:
@@ -235,20 +175,20 @@ def _leave_if_cancelled() -> None:
         raise asyncio.CancelledError
 
 
-async def _do(agent: PlainRun, head: TraceRecord, sink: PlainSink) -> None:
+async def _do(agent: DrivenAgent, head: TraceRecord, sink: PlainSink) -> None:
     """Takes a turn, or repeats what was noted between turns."""
     match head:
         case TurnStart():
-            await _say(agent, _said(sink) or "", sink)
+            await _say(agent, _message(sink) or "", sink)
         case Note() if await agent.repeat(head.about, head.text):
             pass
         case Note() | Percept() | TurnEnd():
-            sink.pass_by(f"Not of a turn: {_told(head)}")
+            sink.skip(f"Not of a turn: {_brief(head)}")
         case _:
-            sink.part("record", head.record, "nothing: no turn goes on")
+            sink.diverge("record", head.record, "nothing: no turn goes on")
 
 
-async def _say(agent: PlainRun, text: str, sink: PlainSink) -> None:
+async def _say(agent: DrivenAgent, text: str, sink: PlainSink) -> None:
     """Lets the agent take a turn, up to where the original one was cancelled."""
     before = _cancelled_before(tuple(sink.tape.in_turn()))
     sink.cancels_at = None if before is None else sink.tape.position + before
@@ -269,7 +209,7 @@ async def _say(agent: PlainRun, text: str, sink: PlainSink) -> None:
     await turn
 
 
-async def _taken(agent: PlainRun, text: str) -> None:
+async def _taken(agent: DrivenAgent, text: str) -> None:
     await agent.say(text)
 
 
@@ -289,11 +229,11 @@ def _cancelled_before(records: Sequence[TraceRecord]) -> int | None:
     return None if broke_off else len(left)
 
 
-def _said(sink: CheckingSink) -> str | None:
-    """What the agent was told in the turn: a percept, or the last word of its first request."""
-    heard = next((r for r in islice(sink.tape.in_turn(), 1, 2) if isinstance(r, Percept)), None)
-    if heard is not None:
-        return heard.content
+def _message(sink: CheckingSink) -> str | None:
+    """The message of the turn: a percept, or the last user message of its first request."""
+    percept = next((r for r in islice(sink.tape.in_turn(), 1, 2) if isinstance(r, Percept)), None)
+    if percept is not None:
+        return percept.content
     calls = (record for record in sink.tape.in_turn() if isinstance(record, ModelCall))
     first = next(calls, None)
     if first is None:
@@ -302,21 +242,75 @@ def _said(sink: CheckingSink) -> str | None:
     return str(said[-1]) if said else ""
 
 
-def _told(head: Note | Percept | TurnEnd) -> str:
-    match head:
-        case Note():
-            return head.text
-        case Percept():
-            return head.content
-        case TurnEnd():
-            return f"the end of turn {head.turn}: {head.reason}"
+def _brief(head: Note | Percept | TurnEnd) -> str:
+    if isinstance(head, TurnEnd):
+        return f"the end of turn {head.turn}: {head.reason}"
+    return head.text if isinstance(head, Note) else head.content
 
 
-def _tells(now: str | None, was: str, model: str) -> bool:
-    """Whether an error in a replay tells of the recorded one."""
+def _is_same_error(now: str | None, was: str, model: str) -> bool:
+    """Whether an error in a replay is the recorded one."""
     return now is not None and f"Model {model!r} could not be asked: {was}" in now
 
 
 def _reason(response: str) -> str:
     """What an error's sentence says, after the model's name."""
     return response.partition("could not be asked: ")[2] or response
+
+
+# ---- What a plain run's recipe makes ----
+
+
+_WRITTEN_BY_DOUBLES = ("model_call", "actions")
+"""Records that are written by what is put around a model client and around tools."""
+
+
+def _driven(
+    made: object,
+    run: RunFolder,
+    recorder: Recorder,
+    records: Callable[[], Iterable[TraceRecord]],
+) -> Any:
+    """What the recipe's function made, as a `DrivenAgent`; any chat agent of AutoGen becomes one.
+
+    Raises:
+        ResumeError: It is neither, or the run was written down without turns.
+    """
+    if callable(getattr(made, "say", None)) and callable(getattr(made, "repeat", None)):
+        return made
+    agent = stock_run(made, recorder, records)
+    if agent is None:
+        raise ResumeError(
+            f"The recipe of {run.path} makes a {type(made).__name__}. Its function of a client, a "
+            "workbench and a recorder must make a chat agent of AutoGen, or something with the "
+            "methods say(text) and repeat(about, text)."
+        )
+    if not any(isinstance(record, TurnStart) for record in records()):
+        raise ResumeError(
+            f"{run.path} was written down without turns, so its agent cannot be driven. Make it a "
+            "RecordedAgent when you record; or drive your program yourself with "
+            "ReplayingClient(run) and ReplayingWorkbench(run)."
+        )
+    return agent
+
+
+def _check_written(
+    sink: CheckingSink, run: RunFolder, records: Callable[[], Iterable[TraceRecord]]
+) -> None:
+    """Refuses an agent that does not record everything, with which nothing can be compared.
+
+    Raises:
+        ResumeError: The replay left the tape before its first model call came or as it was due,
+            where a client or a workbench would have written.
+    """
+    found = sink.divergence
+    if found is None or found.field != "record":
+        return
+    first = next((n for n, one in enumerate(records()) if isinstance(one, ModelCall)), -1)
+    if found.seq <= first and found.record in _WRITTEN_BY_DOUBLES:
+        raise ResumeError(
+            f"The agent that the recipe of {run.path} makes does not write down what it asks its "
+            "model, or which tools it lists. "
+            "The function must make it over RecordingClient(client, recorder) and "
+            "RecordingWorkbench(workbench, recorder), as when it was recorded."
+        )

@@ -1,4 +1,4 @@
-"""The agent's process in a replay."""
+"""A process of an agent in a replay: its mind behind doubles, turn by turn."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from coag.schema import (
     ActionSource,
     ActionSpace,
     ActionSpec,
+    EvaluationOutcome,
     ExecutionOutcome,
     ExecutionStatus,
     ModelCall,
@@ -27,10 +28,14 @@ from coag.schema import (
     Percept,
     PerceptKind,
     Phase,
+    ProposalOutcome,
+    ReasoningOutcome,
     Receipt,
     ReceiptStatus,
     Reconciliation,
     Record,
+    RetrievalOutcome,
+    SelectionOutcome,
     Snapshot,
     SnapshotReason,
     TraceRecord,
@@ -41,8 +46,9 @@ from coag.schema import (
 )
 from coag.store import HashEmbedder, open_store
 
-from .doubles import (
+from .replay_doubles import (
     CANCELLED,
+    Stage,
     TapeActions,
     TapeAnswers,
     TapeApprover,
@@ -50,7 +56,7 @@ from .doubles import (
     TapeRules,
     TapeSource,
 )
-from .sink import CheckingSink, Stage, TapeClock
+from .tape import CheckingSink, TapeClock
 
 # ---- A turn of a replay, and where the original turn was cancelled ----
 
@@ -105,7 +111,7 @@ class Cancellation:
 def cancelled_before(records: Sequence[TraceRecord]) -> int | None:
     """Which of the records of a turn is the first after it was cancelled; None if it was not.
 
-    Also None where the cancellation broke off a model call or an action, which tell of it.
+    Also None where the cancellation broke off a model call or an action, which show it.
     """
     if not records or not isinstance(end := records[-1], TurnEnd) or end.reason != "cancelled":
         return None
@@ -135,29 +141,27 @@ def _closes(record: TraceRecord, reason: str) -> bool:
 
 
 def _is_empty(outcome: Outcome, reason: str) -> bool:
-    match outcome.phase.value:
-        case "reasoning":
-            return getattr(outcome, "situation", None) == reason
-        case "selection":
-            return getattr(outcome, "reason", None) == reason
-        case "proposal":
-            return getattr(outcome, "proposed_by", None) == "nobody"
-        case "evaluation":
-            return not getattr(outcome, "evaluations", None)
+    """Whether it is the outcome of a phase that was closed without having run."""
+    match outcome:
+        case ReasoningOutcome():
+            return outcome.situation == reason
+        case SelectionOutcome():
+            return outcome.reason == reason
+        case ProposalOutcome():
+            return outcome.proposed_by == "nobody"
+        case EvaluationOutcome():
+            return not outcome.evaluations
+        case RetrievalOutcome():
+            return not outcome.query
         case _:
-            return not getattr(outcome, "query", None)
+            return True
 
 
 def _broke_off(record: TraceRecord) -> bool:
-    """Whether a record tells of something that the cancellation broke off."""
+    """Whether a record is of something that the cancellation broke off."""
     if isinstance(record, ModelCall):
         return record.error == "cancelled"
     return isinstance(record, Receipt) and record.status is ReceiptStatus.CANCELLED
-
-
-def queued_ids(percepts: Iterable[Percept]) -> set[str]:
-    """Ids of percepts."""
-    return {percept.id for percept in percepts}
 
 
 _NUMBER = re.compile(r"([a-z]+)-(\d{6,})$")
@@ -177,7 +181,7 @@ class Process:
         listed: The external actions that were listed last.
         later: Whether another process was there before.
         configuration: What the run's `run.json` says of its agent.
-        left_out: Names of constraints that a fork goes on without.
+        left_out: Names of constraints that a fork leaves out.
     """
 
     def __init__(
@@ -195,7 +199,7 @@ class Process:
         self._sink = sink
         self._listed = listed
         self._answered_by_tape = False
-        self.stage = memory.stage = Stage(sink, self._hear, self._queued)
+        self.stage = memory.stage = Stage(sink, self.perceive, self._queued)
         clock = TapeClock(sink.tape, sink.settle)
         self._memory = memory
         memory.clock = clock
@@ -247,16 +251,16 @@ class Process:
         )
 
     def _count(self, percepts: Iterable[Percept]) -> None:
-        """Keeps the counters of ids in step with what came from outside."""
+        """Counts the ids of what came from outside."""
         for percept in percepts:
             if found := _NUMBER.fullmatch(percept.id):
                 self.mind.deps.ids.load({found[1]: int(found[2])})
 
     def _queued(self) -> set[str]:
-        return queued_ids(self.mind.context.working_memory.queued)
+        return {percept.id for percept in self.mind.context.working_memory.queued}
 
-    async def _hear(self, percept: Percept) -> None:
-        """Takes in a percept that came from outside."""
+    async def perceive(self, percept: Percept) -> None:
+        """Perceives what came from outside."""
         self._count([percept])
         await perceive([bare(percept)], self.mind.context, self.mind.deps)
 
@@ -270,7 +274,7 @@ class Process:
             self.before_cycle(head)
 
     def before_cycle(self, snapshot: Snapshot) -> None:
-        """Takes over changes from outside that the cycle's snapshot shows."""
+        """Adopts changes from outside that the cycle's snapshot shows."""
         deps = self.mind.deps
         if self._answered_by_tape:
             self._answered_by_tape = False
@@ -299,17 +303,17 @@ class Process:
         self.mind.deps.told.begin()
         if snapshot.reason is SnapshotReason.FORKED:
             memory = self.mind.context.working_memory
-            self._rules.go_on(memory.cognitive_state.retrieval if memory.in_cycle else None)
+            self._rules.begin_fork(memory.cognitive_state.retrieval if memory.in_cycle else None)
         write_snapshot(self.mind.context, self.mind.deps, snapshot.reason)
 
     def load(self, snapshot: Snapshot) -> None:
-        """Takes over a state that was loaded."""
+        """Adopts a state that was loaded."""
         self._restore(snapshot)
-        self._sink.remark("A saved state that was loaded: it is what the trace tells of it.")
+        self._sink.remark("A saved state that was loaded: it is what the trace has of it.")
         write_snapshot(self.mind.context, self.mind.deps, snapshot.reason)
 
-    async def take_over(self, remains: Remains) -> None:
-        """Goes on where another process had stood."""
+    async def resume(self, remains: Remains) -> None:
+        """Continues where another process had stopped."""
         await take_up(self.mind, remains)
 
     @property
@@ -325,10 +329,6 @@ class Process:
         cycle = context.working_memory.cycle
         at = deps.clock.now()
         deps.trace.write(TurnEnd(at=at, turn=number, cycle=cycle, reason="cancelled", response=why))
-
-    async def perceive(self, percept: Percept) -> None:
-        """Takes in what came between turns."""
-        await self._hear(percept)
 
     async def take_back(self, line: Written) -> None:
         """Revokes what the owner revoked between turns; procedures follow by the next snapshot."""
@@ -355,7 +355,7 @@ class Process:
             yield bare(head)
 
     def _note_running(self) -> None:
-        """What a loaded state was saved in the middle of; no snapshot tells it."""
+        """What a loaded state was saved in the middle of; no snapshot has it."""
         if not self.mind.context.working_memory.in_cycle:
             return
         outcome = self._sink.tape.execution()

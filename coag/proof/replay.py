@@ -1,0 +1,463 @@
+"""Running an agent's run again, on what its trace holds: no model, no world, every record compared.
+
+The trace is the tape. The agent is built by its recipe, and doubles take the place of the outside:
+models answer what they answered, actions bring what they brought, memory recalls what it recalled,
+the clock gives the times of the tape. Everything between is the agent's own code.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+
+from coag.agent import CoagAgent, Remains, rebuild
+from coag.errors import CoagError, ConfigurationError, ResumeError, TraceError
+from coag.schema import (
+    TRACE_VERSION,
+    ActionsListed,
+    ActionSpec,
+    Note,
+    Outcome,
+    Percept,
+    Snapshot,
+    SnapshotReason,
+    TraceRecord,
+    TurnEnd,
+    TurnStart,
+    Written,
+    html_card,
+)
+from coag.tracing import (
+    Parent,
+    Rebuild,
+    RunFolder,
+    RunInfo,
+    TraceProblem,
+    read_lines,
+    read_run,
+    read_trace,
+)
+
+from .replay_doubles import TapeMemory
+from .replay_process import Process, empty_memory
+from .replay_stock import PlainSink, replay_plain
+from .tape import CheckingSink, Divergence, ReplayStopped, Tape, is_outside
+
+AgentBuilder = Callable[[], CoagAgent | Awaitable[CoagAgent]]
+_Builder = Callable[[], Awaitable[CoagAgent]]
+"""Builds the agent of the run once more."""
+_Records = Callable[[], Iterator[TraceRecord]]
+"""Reads the records of the run from the first one on."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplayReport:
+    """The result of a replay."""
+
+    run: str
+    """Id of the run."""
+    records: int
+    """Records that were found alike."""
+    divergence: Divergence | None = None
+    remarks: tuple[str, ...] = ()
+    """What was taken from the trace though it is no answer of a model or of the environment."""
+
+    @property
+    def same(self) -> bool:
+        """True if nothing differs."""
+        return self.divergence is None
+
+    def _repr_html_(self) -> str:
+        found = self.divergence
+        title = f"Replay of {self.run}: all {self.records} records are alike"
+        facts: list[tuple[str, object]] = []
+        if found is not None:
+            title = f"Replay of {self.run}: {self.records} records are alike, then it differs"
+            facts = [
+                ("record", found.seq),
+                ("where", found.place),
+                ("field", found.field),
+                ("recorded", found.recorded),
+                ("replayed", found.replayed),
+                ("meaning", found.meaning),
+            ]
+        return html_card(title, facts=facts, lines=self.remarks)
+
+
+async def replay(
+    run: Path | str | RunFolder,
+    *,
+    agent: CoagAgent | AgentBuilder | None = None,
+    trust: Iterable[str] = (),
+) -> ReplayReport:
+    """Runs a run again with no model and no world, up to where it first differs.
+
+    The agent is built by the recipe in `run.json`. Its models, actions, approvals and recall
+    answer as they are recorded; whatever else is in the trace, its code makes again, and every
+    record must be as it was, but for times and durations.
+
+    Args:
+        run: The run's folder.
+        agent: The agent, for a run without a recipe: as it was before its first turn, or a
+            function that builds it. It cannot be used afterwards, and nothing of it is written to.
+        trust: Modules, or packages with their modules, from which the run may name its factory.
+
+    Raises:
+        ResumeError: There is no recipe, or it does not build the agent of the run.
+        TraceError: The trace cannot be read, or is of a version that cannot be replayed.
+    """
+    folder = run if isinstance(run, RunFolder) else RunFolder(Path(run))
+    info = read_run(folder.path)
+    _check_version(folder)
+    problems: dict[str, None] = {}
+    trusted = tuple(trust)
+
+    def records() -> Iterator[TraceRecord]:
+        def torn(problem: TraceProblem) -> None:
+            problems.setdefault(problem.text)
+
+        return (entry.body for entry in read_trace(folder.trace_path, torn))
+
+    plain = info.kind == "plain"
+    sink = PlainSink(Tape(records())) if plain else CheckingSink(Tape(records()))
+    if isinstance(sink, PlainSink):
+        await replay_plain(folder, _with_recipe(folder, info), sink, records, trusted)
+    else:
+        build = _builder(folder, info, agent, sink, trusted)
+        await _Replay(run=folder, info=info, build=build, records=records, sink=sink).go()
+    return ReplayReport(
+        run=info.id,
+        records=sink.compared,
+        divergence=sink.divergence,
+        remarks=(*problems, *sink.remarks),
+    )
+
+
+def _check_version(folder: RunFolder) -> None:
+    first = next(read_lines(folder.trace_path), None)
+    if first is not None and first.version is not None and first.version < TRACE_VERSION:
+        raise TraceError(
+            folder.trace_path,
+            f"is of version {first.version} of the format, which holds too little for a replay; "
+            "it can be read and verified",
+        )
+
+
+# ---- Building the agent, as often as it is needed ----
+
+
+def _builder(
+    folder: RunFolder,
+    info: RunInfo,
+    given: CoagAgent | AgentBuilder | None,
+    sink: CheckingSink,
+    trust: Iterable[str],
+) -> _Builder:
+    if isinstance(given, CoagAgent):
+        return _once(given)
+    if given is not None:
+        return lambda: _made(given)
+    _with_recipe(folder, info)
+    model = next(_changed(info.parent, "--model "), None)
+
+    async def build() -> CoagAgent:
+        if model is not None:
+            try:
+                return await rebuild(folder, Rebuild(purpose="replay", model=model), trust)
+            except CoagError as error:
+                sink.remark(f"The agent was built with the run's first model: {error}")
+        return await rebuild(folder, Rebuild(purpose="replay"), trust)
+
+    return build
+
+
+def _with_recipe(folder: RunFolder, info: RunInfo) -> RunInfo:
+    if info.recipe is None:
+        raise ResumeError(
+            f"{folder.path} has no recipe in its run.json, so its agent cannot be built again. "
+            "Give the agent, `replay(run, agent=...)`, or let the next run have one: "
+            "CoagAgent(..., recipe=Recipe(factory='module:function', arguments={...}))."
+        )
+    return info
+
+
+async def _made(given: AgentBuilder) -> CoagAgent:
+    made = given()
+    return made if isinstance(made, CoagAgent) else await made
+
+
+def _once(agent: CoagAgent) -> _Builder:
+    """Gives an agent that serves one process of the run."""
+    left = [agent]
+
+    async def build() -> CoagAgent:
+        if not left:
+            raise ConfigurationError(
+                "Several processes took part in this run, and each needs the agent as it was "
+                "built: give a function, replay(run, agent=build)."
+            )
+        return left.pop()
+
+    return build
+
+
+def _changed(parent: Parent | None, option: str) -> Iterator[str]:
+    """The values of an option among the changes of a fork."""
+    changes = () if parent is None else parent.changes
+    return (change.removeprefix(option) for change in changes if change.startswith(option))
+
+
+# ---- What a fork's turn was before the fork ----
+
+
+_GENERATIONS = 100
+"""Forks of forks that are followed back; a trace may be hostile."""
+_NO_BOUNDS = ("respond", "cancelled", "error")
+"""How a turn ends that no bound ended."""
+
+
+@dataclass(slots=True, kw_only=True)
+class _TurnBefore:
+    """The turn in which a fork began, as its ancestors left it."""
+
+    number: int | None = None
+    """None where no trace of it is at hand."""
+    is_open: bool = False
+    """True if the fork continued it."""
+    outcomes: list[Outcome] = field(default_factory=list[Outcome])
+    """The outcomes that it had had, which count towards its bounds."""
+    listed: list[ActionSpec] = field(default_factory=list[ActionSpec])
+    """The external actions that were listed last."""
+
+    def take(self, record: TraceRecord) -> None:
+        """Adds the next record of an ancestor."""
+        match record:
+            case TurnStart():
+                self.number, self.is_open, self.outcomes = record.turn, True, []
+            case TurnEnd():
+                self.is_open = False
+            case ActionsListed():
+                self.listed = list(record.specs)
+            case _ if record.record == "outcome":
+                self.outcomes.append(record)
+            case _:
+                pass
+
+
+def _turn_before(run: RunFolder, parent: Parent, sink: CheckingSink) -> _TurnBefore:
+    """The turn of a fork before it, by its ancestors as far as they are there.
+
+    Raises:
+        TraceError: An ancestor's folder is there and cannot be read.
+    """
+    tape = sink.tape
+    ancestors, gone = _ancestors(run, parent)
+    before = _TurnBefore()
+    for folder, seq in reversed(ancestors):
+        for entry in read_trace(folder.trace_path, lambda problem: None):
+            if entry.seq >= seq:
+                break
+            before.take(entry.body)
+    if before.number is None:
+        before.number, before.is_open = _first_turn(tape)
+        end = next((record for record in tape.ahead() if isinstance(record, TurnEnd)), None)
+        if gone and end is not None and end.reason not in _NO_BOUNDS:
+            sink.remark(
+                f"The run that this one was forked from is not in {gone} any more: what its turn "
+                "had done before the fork is not known, and cannot count towards its bounds."
+            )
+    if not before.listed:
+        listed = next((r for r in tape.ahead() if isinstance(r, ActionsListed)), None)
+        before.listed = [] if listed is None else list(listed.specs)
+    return before
+
+
+def _ancestors(run: RunFolder, parent: Parent) -> tuple[list[tuple[RunFolder, int]], str]:
+    """The ancestors that are there, each with where it was left, and the one that is not."""
+    found: list[tuple[RunFolder, int]] = []
+    above: Parent | None = parent
+    while above is not None and len(found) < _GENERATIONS:
+        folder = RunFolder((run.path.parent / above.path).resolve())
+        info = read_run(folder.path) if folder.exists else None
+        if info is None or info.id != above.run:
+            return found, above.path
+        found.append((folder, above.seq))
+        run, above = folder, info.parent
+    return found, ""
+
+
+def _first_turn(tape: Tape) -> tuple[int, bool]:
+    """The turn that a fork began in, and whether it continued it, by its own trace."""
+    for number, record in enumerate(tape.ahead()):
+        if isinstance(record, TurnStart):
+            return (record.turn - 1, number > 1)
+        if isinstance(record, TurnEnd):
+            return record.turn, True
+    return 1, True
+
+
+# ---- Running a whole run again: its processes, its turns, and what came between them ----
+
+
+@dataclass(slots=True, kw_only=True)
+class _Replay:
+    """A run that is being run again.
+
+    Where another process resumed the run, that one is replayed from there on.
+    """
+
+    run: RunFolder
+    info: RunInfo
+    build: _Builder
+    records: _Records
+    sink: CheckingSink
+    _process: Process | None = None
+    _memory: TapeMemory | None = None
+    _listed: list[ActionSpec] = field(default_factory=list[ActionSpec])
+    _turn: int = 0
+    _begun: Sequence[Outcome] | None = None
+    """For a process that began in the middle of a turn: the outcomes that the turn had had."""
+    _stop: str | None = None
+    """Why a fork stopped at once."""
+
+    async def go(self) -> None:
+        """Replays as far as the tape goes, or to where the replay differs."""
+        await self._guarded(self._begin)
+        while not self.sink.ended and (self.sink.resumes or self.sink.tape.head is not None):
+            if self.sink.resumes:
+                await self._guarded(self._resume)
+            elif self.sink.divergence is not None:
+                return
+            else:
+                await self._guarded(self._step)
+
+    async def _guarded(self, step: Callable[[], Awaitable[None]]) -> None:
+        """Takes a step; what stopped it is in the sink, what it raised is on the tape."""
+        before = self.sink.tape.position
+        try:
+            await step()
+        except ReplayStopped:
+            return
+        except TraceError:
+            raise
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise
+        except CoagError:
+            if self.sink.tape.position == before and not self.sink.stopped:
+                raise
+        except BaseException:  # an error of the agent's own code broke off the original turn, too
+            last = self.sink.last
+            broke_off = isinstance(last, TurnEnd) and last.reason == "error"
+            if self._process is None or not broke_off:
+                raise
+
+    def _process_of(self, agent: CoagAgent, *, later: bool) -> Process:
+        self._memory = self._memory or empty_memory(agent)
+        return Process(
+            agent,
+            self.info.id,
+            self.sink,
+            memory=self._memory,
+            listed=self._listed,
+            later=later,
+            configuration=self.info.configuration,
+            left_out=tuple(_changed(self.info.parent, "--without-constraint ")),
+        )
+
+    # ---- where a process begins ----
+
+    async def _begin(self) -> None:
+        if self.sink.resumes or (head := self.sink.tape.head) is None:
+            return
+        reason = head.reason if isinstance(head, Snapshot) else None
+        if isinstance(head, Snapshot) and reason is SnapshotReason.OPENED:
+            self._process = self._process_of(await self.build(), later=False)
+            await self._process.begin(head)
+        elif isinstance(head, Snapshot) and reason is SnapshotReason.FORKED:
+            await self._begin_fork(head)
+        else:
+            self.sink.remark(
+                "The trace does not begin with a snapshot, as where its first process died at "
+                "once: the run is taken to begin with the agent as it is built."
+            )
+            await self._take_over(await self.build())
+
+    async def _begin_fork(self, head: Snapshot) -> None:
+        """A fork begins in its parent's state, in the middle of a turn."""
+        if self.info.parent is None:
+            raise TraceError(
+                self.run.info_path, "names no parent, though the trace begins as a fork"
+            )
+        before = _turn_before(self.run, self.info.parent, self.sink)
+        self._listed[:] = before.listed
+        self._turn = before.number or 0
+        self._begun = before.outcomes if before.is_open else None
+        following = next(islice(self.sink.tape.ahead(), 1, None), None)
+        if isinstance(following, Note) and following.about == "fork":
+            self._stop = following.text
+        self._process = self._process_of(await self.build(), later=True)
+        stored = self.run.remembered_path.is_file()
+        await self._process.begin(head, self.run.remembered() if stored else ())
+
+    async def _resume(self) -> None:
+        """Another process continues where the tape is now."""
+        self.sink.restart()
+        agent = await self.build()  # before anything is taken: else the error counts as the run's
+        self.sink.skip(f"Another process went on with the run at record {self.sink.tape.position}.")
+        await self._take_over(agent)
+
+    async def _take_over(self, agent: CoagAgent) -> None:
+        remains = Remains()
+        for record in islice(self.records(), self.sink.tape.position):
+            if not (isinstance(record, Note) and is_outside(record)):
+                remains.take(record)
+        remains.forget_bare_start()
+        self._process = self._process_of(agent, later=True)
+        self._turn = remains.turn
+        await self._process.resume(remains)
+        self._begun = remains.outcomes if remains.turn_open else None
+
+    # ---- what it does ----
+
+    async def _step(self) -> None:
+        """What comes next between turns."""
+        process, head = self._process, self.sink.tape.head
+        if process is None or head is None:
+            return
+        if self._begun is not None:
+            begun, self._begun = self._begun, None
+            if process.has_selected and self._stop is not None:
+                await process.stop(self._turn, self._stop)
+            else:
+                await process.turn(self._turn, begun)
+            return
+        match head:
+            case TurnStart():
+                self._turn = head.turn
+                await process.turn(head.turn, None)
+            case Percept():
+                await process.perceive(head)
+            case Snapshot() if head.reason is SnapshotReason.LOADED:
+                process.load(head)
+            case Written() if head.what != "record":
+                await process.take_back(head)
+                self.sink.skip(f"Not of a turn: {head.what} {head.id}.")
+            case Note():
+                self.sink.skip(f"Not of a turn: {head.about}: {head.text}")
+            case _:
+                await self._unstarted(process, head)
+
+    async def _unstarted(self, process: Process, head: TraceRecord) -> None:
+        """A turn whose beginning is not next: it first closes a cycle that was left."""
+        starts = (r for r in self.sink.tape.ahead() if isinstance(r, TurnStart))
+        start = next(starts, None)
+        if process.mind.context.working_memory.in_cycle:
+            self._turn = start.turn if start else self._turn + 1
+            await process.turn(self._turn, None)
+        else:
+            self.sink.diverge("record", head.record, "nothing: no turn goes on")
