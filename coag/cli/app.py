@@ -1,45 +1,141 @@
-"""The commands and their options.
+"""The commands of `coag`, and how they are loaded.
 
-This is the one place where modules of our own are imported inside functions: `coag --help` must
-be quick, and what the commands need (pydantic, AutoGen, Chroma) takes long to import. A command
-here only declares its options and hands them to the module named after it. To add one, write
-`_NAME.py` with a function that takes the options, and a command below that imports it.
+`coag --help` must be quick, and what the commands need (pydantic, AutoGen, Chroma) takes long to
+import. So a group knows of each command its name and a line of help, and imports its module when
+the command is called. To add one, write a function with its options in a module of its own, and
+add a line to `_COMMANDS`.
 """
 
 from __future__ import annotations
 
 import atexit
 import gc
+import importlib
 import sys
-from collections.abc import Sequence
-from importlib.metadata import version
-from pathlib import Path
-from typing import Annotated, Any
+from collections.abc import Callable, Mapping, Sequence
+from importlib.metadata import version as version_of
+from typing import Annotated, Any, ClassVar
 
 import typer
+from typer.core import TyperGroup
 
+from coag._util.text import cleaned
 from coag.errors import CoagError
 
-from . import app_looking as looking
-from . import options as given
-from .command import unread_output
-from .memory import app as memory_app
+from .terminal import unread_output
+
+_USER_ERROR = 2
+"""Exit code for what the user got wrong; the same as for an unknown option."""
+
+
+class LazyGroup(TyperGroup):
+    """A group of commands that are imported when they are called."""
+
+    lazy: ClassVar[Mapping[str, tuple[str, str]]] = {}
+    """For each command, in the order of the help: where it is (`module:name`), and a line of
+    help, the first of its docstring."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """The names of the commands."""
+        return list(self.lazy)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """What the help needs to know of a command."""
+        return (
+            _made(cmd_name, lambda: None, self.lazy[cmd_name][1]) if cmd_name in self.lazy else None
+        )
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
+        """The command that the arguments name, imported, and the arguments behind its name."""
+        name, command, rest = super().resolve_command(ctx, args)
+        if command is None or name is None or name not in self.lazy:
+            return name, command, rest
+        module, attribute = self.lazy[name][0].split(":")
+        declared = getattr(importlib.import_module(module), attribute)
+        if isinstance(declared, typer.Typer):
+            return name, typer.main.get_command(declared), rest
+        paragraphs = (declared.__doc__ or "").split("\n\n")
+        text = "\n\n".join(" ".join(part.split()) for part in paragraphs)
+        return name, _made(name, declared, text), rest
+
+
+def _made(name: str, function: Callable[..., None], text: str) -> Any:
+    alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+    alone.command(name=name, help=text)(function)
+    return typer.main.get_command(alone)
+
+
+class _Commands(LazyGroup):
+    lazy: ClassVar[Mapping[str, tuple[str, str]]] = {
+        "chat": (
+            "coag.cli.chat:chat",
+            "Talks with an agent that deliberates; shows the phases as they happen.",
+        ),
+        "log": (
+            "coag.cli.log:log",
+            "Shows a run: what was recalled, proposed, rejected and why, chosen, done.",
+        ),
+        "verify": (
+            "coag.cli.verify:verify",
+            "Checks that a run obeyed its cycle and that nobody changed its trace.",
+        ),
+        "seal": (
+            "coag.cli.verify:seal",
+            "Signs runs with the key of COAG_SEAL_KEY, or appends their state to a witness file.",
+        ),
+        "fork": (
+            "coag.cli.fork:fork",
+            "Continues from a phase of a run with something changed; shows both side by side.",
+        ),
+        "why": (
+            "coag.cli.why:why",
+            "Shows what a decision depended on: percepts, memory, procedures, constraints.",
+        ),
+        "doctor": (
+            "coag.cli.doctor:doctor",
+            "Examines a model server, or without SPEC what is installed; says what to do.",
+        ),
+        "diagnose": (
+            "coag.cli.diagnose:diagnose",
+            "Names the cause of every failure of a run, with the records that show it.",
+        ),
+        "replay": (
+            "coag.cli.replay:replay",
+            "Runs a run again with no model and no world; says where it first differs.",
+        ),
+        "otel": (
+            "coag.cli.otel:otel",
+            "Sends a run to a tracing tool, as OpenTelemetry's spans over OTLP/HTTP.",
+        ),
+        "inspect": (
+            "coag.cli.looking:inspect",
+            "Shows runs in the browser: cycles, prompts, verdicts, beliefs, causes, live.",
+        ),
+        "report": (
+            "coag.cli.looking:report",
+            "Writes runs into one HTML file that opens anywhere, e.g. to be sent by mail.",
+        ),
+        "top": (
+            "coag.cli.top:top",
+            "Shows live how runs stand: phase, tokens, cost, last decision, vetoes.",
+        ),
+        "memory": ("coag.cli.memory:app", "Reads and corrects what an agent remembers."),
+    }
+
 
 app = typer.Typer(
     name="coag",
+    cls=_Commands,
     help="AutoGen agents with a mind that can be inspected.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
 )
 
-_USER_ERROR = 2
-"""Exit code for what the user got wrong; the same as for an unknown option."""
-
 
 def _show_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"coag {version('coag')}")
+        typer.echo(f"coag {version_of('coag')}")
         raise typer.Exit
 
 
@@ -56,244 +152,6 @@ def coag(
     """AutoGen agents with a mind that can be inspected."""
 
 
-@app.command()
-def chat(
-    model: given.ChatModel,
-    system: given.System = None,
-    memory: given.MemoryFolder = None,
-    logs: given.OwnLogs = None,
-    depth: given.HowDeep = given.Depth.COMPACT,
-    proposal: given.HowProposed = given.Proposal.JSON,
-    once: given.Once = None,
-) -> None:
-    """Talks with an agent that deliberates; shows the phases as they happen.
-
-    Reads a message a line. Answers go to standard output, all else to standard error.
-    """
-    from .chat import ChatOptions
-    from .chat import chat as run_chat
-
-    run_chat(
-        ChatOptions(
-            model=model,
-            system=system,
-            memory=memory,
-            logs=logs,
-            depth=depth.value,
-            proposal=proposal.value,
-            once=once,
-        )
-    )
-
-
-@app.command()
-def log(
-    run: given.RunOrFolder = None,
-    cycle: given.OnlyCycle = None,
-    phase: given.OnlyPhase = None,
-    as_json: given.RecordsAsJson = False,
-    follow: given.Follow = False,
-    logs: given.Logs = Path("logs"),
-) -> None:
-    """Shows a run: what was recalled, proposed, rejected and why, chosen, done.
-
-    Without RUN, lists the runs there are; with --cycle, --phase or --follow, shows the latest.
-    """
-    from .log import show_run
-    from .runs import show_runs
-
-    if run is None and cycle is None and phase is None and not follow:
-        show_runs(logs, as_json=as_json)
-    else:
-        show_run(run or "latest", logs, cycle=cycle, phase=phase, as_json=as_json, follow=follow)
-
-
-@app.command()
-def verify(
-    run: given.RunOrRuns = "latest",
-    head: given.Head = None,
-    key: given.PublicKey = None,
-    witness: given.WitnessedBy = None,
-    hooks: given.Hooks = False,
-    trust: given.Trust = None,
-    logs: given.Logs = Path("logs"),
-) -> None:
-    """Checks that a run obeyed its cycle and that nobody changed what it left.
-
-    Exit code 0: all holds; 1: something is violated; 2: wrongly called.
-    """
-    from .verify import Anchors, verify_runs
-
-    anchors = Anchors(head=head, key=key, witness=witness)
-    raise typer.Exit(verify_runs(run, logs, anchors, hooks=hooks, trust=trust or ()))
-
-
-@app.command()
-def seal(
-    runs: given.Sealed = None,
-    witness: given.WitnessFile = None,
-    new_key: given.NewKey = None,
-    logs: given.Logs = Path("logs"),
-) -> None:
-    """Signs runs with the key of COAG_SEAL_KEY, or appends how they stand to a witness file.
-
-    `coag verify --key` and `--witness` check that. Signing needs the extra `seal`.
-    """
-    from .seal import seal_runs
-
-    seal_runs(runs or [], logs, witness=witness, new=new_key)
-
-
-@app.command()
-def fork(  # noqa: PLR0913, PLR0917 - a command has as many arguments as options
-    run: given.Run,
-    at: given.At,
-    model: given.GoOnWith = None,
-    without_record: given.WithoutRecord = None,
-    without_constraint: given.WithoutConstraint = None,
-    procedure: given.ProcedureText = None,
-    settings: given.Set = None,
-    turns: given.MoreTurns = None,
-    live: given.Live = False,
-    yes: given.Yes = False,
-    trust: given.Trust = None,
-    as_json: given.AsJson = False,
-    logs: given.Logs = Path("logs"),
-    into: given.Into = None,
-) -> None:
-    """Goes on from a phase of a run with something changed, and shows both side by side.
-
-    The run itself, its memory and what it did outside are not touched. The options that change
-    something may be given together, and all but --model several times.
-    """
-    from .fork import ForkOptions, fork_run
-
-    options = ForkOptions(
-        run=run,
-        at=at,
-        model=model,
-        without_record=without_record or (),
-        without_constraint=without_constraint or (),
-        procedure=procedure or (),
-        settings=settings or (),
-        turns=turns,
-        live=live,
-        yes=yes,
-        trust=trust or (),
-        as_json=as_json,
-        logs=logs,
-        into=into,
-    )
-    fork_run(options)
-
-
-@app.command()
-def why(
-    run: given.Run,
-    cycle: given.Cycle = None,
-    counterfactual: given.Counterfactual = False,
-    model: given.DecideWith = None,
-    repeats: given.Repeats = 1,
-    trust: given.Trust = None,
-    as_json: given.AsJson = False,
-    logs: given.Logs = Path("logs"),
-) -> None:
-    """Tells what a decision rested on: percepts, memory, procedures, constraints, candidates.
-
-    Without CYCLE, lists what was decided in each.
-    """
-    from .why import WhyOptions, explain
-
-    options = WhyOptions(
-        run=run,
-        cycle=cycle,
-        counterfactual=counterfactual,
-        model=model,
-        repeats=repeats,
-        trust=trust or (),
-        as_json=as_json,
-        logs=logs,
-    )
-    explain(options)
-
-
-@app.command()
-def doctor(
-    model: given.Examined = None,
-    context: given.LongestPrompt = 4_096,
-    max_tokens: given.LongestAnswer = 256,
-    seconds: given.Seconds = 60.0,
-    as_json: given.AsJson = False,
-) -> None:
-    """Examines a model server, or without SPEC what is installed; says what to do.
-
-    Exit code 0: usable; 1: not usable; 2: wrongly called.
-    """
-    from .doctor import DoctorOptions
-    from .doctor import doctor as run_doctor
-
-    options = DoctorOptions(
-        model=model, context=context, max_tokens=max_tokens, seconds=seconds, as_json=as_json
-    )
-    raise typer.Exit(run_doctor(options))
-
-
-@app.command()
-def diagnose(
-    run: given.RunOrRuns = "latest",
-    domain: given.Domain = None,
-    as_json: given.FailuresAsJson = False,
-    logs: given.Logs = Path("logs"),
-) -> None:
-    """Names the cause of every failure of a run, with the records that show it.
-
-    Exit code 0: nothing failed; 1: there are failures; 2: wrongly called.
-    """
-    from .diagnose import DiagnoseOptions, diagnose_runs
-
-    options = DiagnoseOptions(run=run, logs=logs, domain=domain, as_json=as_json)
-    raise typer.Exit(diagnose_runs(options))
-
-
-@app.command()
-def replay(
-    runs: given.SeveralRuns,
-    trust: given.Trust = None,
-    as_json: given.RunsAsJson = False,
-    logs: given.Logs = Path("logs"),
-) -> None:
-    """Runs a run again with no model and no world; says where it first differs, if it does.
-
-    The trace answers for models, tools, approvals and recall. Exit code 0: no divergence; 1: it
-    differs; 2: it cannot be replayed.
-    """
-    from .replay import replay_runs
-
-    raise typer.Exit(replay_runs(runs, logs, as_json=as_json, trust=trust or ()))
-
-
-@app.command()
-def otel(
-    run: given.RunOrRuns = "latest",
-    endpoint: given.Endpoint = None,
-    with_content: given.WithContent = False,
-    logs: given.Logs = Path("logs"),
-) -> None:
-    """Sends a run to a tracing tool, as OpenTelemetry's spans over OTLP/HTTP.
-
-    The variables OTEL_EXPORTER_OTLP_* hold. No dialogue, prompt, argument or result is sent
-    without --with-content.
-    """
-    from .otel import OtelOptions, send_runs
-
-    send_runs(OtelOptions(run=run, logs=logs, endpoint=endpoint, with_content=with_content))
-
-
-for command in looking.COMMANDS:
-    app.command()(command)
-app.add_typer(memory_app)
-
-
 def main(arguments: Sequence[str] | None = None) -> None:
     """Runs the command line and leaves the process with its exit code.
 
@@ -308,7 +166,5 @@ def main(arguments: Sequence[str] | None = None) -> None:
             app(**options, prog_name="coag")
         except CoagError as error:
             # Messages may quote what a stranger wrote into a log.
-            from coag.schema import cleaned
-
             typer.secho(" ".join(cleaned(str(error)).split()), fg=typer.colors.RED, err=True)
             sys.exit(_USER_ERROR)

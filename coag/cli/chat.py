@@ -3,100 +3,112 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
-from typing import Literal, TextIO
+from typing import Annotated, TextIO
+from urllib.parse import urlsplit, urlunsplit
 
+import typer
 from rich.console import Console
 from rich.text import Text
 
+from coag._util.text import cleaned, one_line
 from coag.agent import SYSTEM_MESSAGE, CoagAgent
 from coag.errors import ConfigurationError, ModelCallError
 from coag.models import ModelSpec
-from coag.schema import Phase, cleaned, one_line
+from coag.schema import Phase
 from coag.ui import PhaseConsole
 
-from .command import as_typed, coag_command
-from .hints import what_to_check
+from .output import DIM, say
+from .terminal import as_typed, coag_command
 
-_DIM = "dim"
 _UNUSABLE = "The model gave no usable answer:"
 """How Reasoning's account of the situation begins where there was no answer to take it from."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChatOptions:
-    """What the user asked for."""
+class Depth(StrEnum):
+    """How often the model is asked."""
 
-    model: str
-    """A model spec; see `coag.models.ModelSpec`."""
-    system: str | None = None
-    """Instructions to the agent; None for the default ones."""
-    memory: str | None = None
-    """A folder (or a Chroma server's URL) for long-term memory; None keeps it in RAM."""
-    logs: Path | None = None
-    """A folder for the run's log; None keeps none."""
-    depth: Literal["compact", "full"] = "compact"
-    proposal: Literal["json", "native"] = "json"
-    """How the model proposes; `json` works with every one."""
-    once: str | None = None
-    """The only message; None to read messages from standard input."""
+    COMPACT = "compact"
+    FULL = "full"
 
 
-def chat(options: ChatOptions) -> None:
-    """Answers one message, or every line of standard input, until it ends or Ctrl-C.
+class HowProposed(StrEnum):
+    """How the model proposes."""
 
-    Answers go to standard output; the banner and the phases to standard error, so that what is
-    piped on is the answers alone.
+    JSON = "json"
+    NATIVE = "native"
 
-    Raises:
-        ConfigurationError: The model cannot be opened, or could not be asked for an answer to
-            the one message or to some of the piped ones; says what to do. At a terminal a
-            message that fails is told, and the next one is read.
-        TraceError: The log cannot be written.
+
+def chat(
+    model: Annotated[
+        str,
+        typer.Option(
+            help="`openai:NAME`, `ollama:NAME`, `anthropic:NAME`, `URL#NAME` for a server that "
+            "speaks OpenAI's API, or an AutoGen component file."
+        ),
+    ],
+    system: Annotated[str | None, typer.Option(help="Instructions to the agent.")] = None,
+    memory: Annotated[
+        str | None, typer.Option(help="A folder in which it remembers; without one, in RAM.")
+    ] = None,
+    logs: Annotated[Path | None, typer.Option(help="A folder for a log of what it did.")] = None,
+    depth: Annotated[
+        Depth, typer.Option(help="Ask the model once a cycle, or once a phase.")
+    ] = Depth.COMPACT,
+    proposal: Annotated[
+        HowProposed,
+        typer.Option(
+            help="Candidates written as JSON, which every model can, or the model's own tool "
+            "calls; `coag doctor` says whether a server gives those."
+        ),
+    ] = HowProposed.JSON,
+    once: Annotated[str | None, typer.Option(help="Say this, show the answer, and leave.")] = None,
+) -> None:
+    """Talks with an agent that deliberates; shows the phases as they happen.
+
+    Reads a message a line. Answers go to standard output, all else to standard error.
     """
-    spec = ModelSpec.parse(options.model)
+    spec = ModelSpec.parse(model)
     client = spec.open()
     agent = CoagAgent(
         "assistant",
         client,
-        system_message=options.system or SYSTEM_MESSAGE,
-        memory=options.memory,
+        system_message=system or SYSTEM_MESSAGE,
+        memory=memory,
         events="phases",
-        logs=options.logs,
-        depth=options.depth,
-        proposal=options.proposal,
+        logs=logs,
+        depth=depth.value,
+        proposal=proposal.value,
     )
-    shown = Console(stderr=True, highlight=False)
     with asyncio.Runner() as runner:
-        conversation = _Conversation(agent, spec, shown)
+        conversation = _Conversation(agent, spec)
         try:
-            for message in _messages(options, spec.public, shown):
-                conversation.take(message, runner, only=options.once is not None)
+            messages = [once] if once is not None else _messages(spec.public, memory)
+            for message in messages:
+                conversation.take(message, runner, only=once is not None)
         except KeyboardInterrupt:
-            shown.print(Text("\nStopped.", style=_DIM))
+            say("\nStopped.", DIM)
         finally:
             runner.run(agent.close())
             runner.run(client.close())
-    _farewell(conversation, options)
+    conversation.end(logs)
 
 
-def _messages(options: ChatOptions, model: str, shown: Console) -> Iterator[str]:
-    """The one message, or the lines that the user types; empty ones are left out."""
-    if options.once is not None:
-        yield options.once
-        return
-    shown.print(Text(f"coag chat with {model}. It deliberates, then answers."))
-    kept = f"kept in {options.memory}" if options.memory else "gone at the end (--memory DIR)"
-    shown.print(Text(f"What it remembers is {kept}. Ctrl-D leaves.", style=_DIM))
-    for line in _lines(sys.stdin, shown):
+def _messages(model: str, memory: str | None) -> Iterator[str]:
+    """The lines that the user types; empty ones are left out."""
+    say(f"coag chat with {model}. It deliberates, then answers.")
+    kept = f"kept in {memory}" if memory else "gone at the end (--memory DIR)"
+    say(f"What it remembers is {kept}. Ctrl-D leaves.", DIM)
+    for line in _lines(sys.stdin):
         if line.strip():
             yield line.strip()
 
 
-def _lines(source: TextIO, shown: Console) -> Iterator[str]:
+def _lines(source: TextIO) -> Iterator[str]:
     if not source.isatty():
         yield from source
         return
@@ -104,60 +116,111 @@ def _lines(source: TextIO, shown: Console) -> Iterator[str]:
         try:
             yield input("> ")
         except EOFError:
-            shown.print()
+            say("")
             return
 
 
 class _Conversation:
     """Message and answer, as they are shown."""
 
-    def __init__(self, agent: CoagAgent, spec: ModelSpec, shown: Console) -> None:
-        self.agent = agent
-        self.shown = shown
-        self.failed = 0
-        """How many messages got no answer because the model could not be asked."""
-        self.unusable = 0
-        """How many times an answer of the model was unusable."""
+    def __init__(self, agent: CoagAgent, spec: ModelSpec) -> None:
+        self._agent = agent
         self._spec = spec
+        self._failed = 0
+        """How many messages got no answer because the model could not be asked."""
+        self._unusable = 0
+        """How many times an answer of the model was unusable."""
 
     def take(self, message: str, runner: asyncio.Runner, *, only: bool) -> None:
-        """One message; a model that cannot be asked is told, and raised for an only one."""
+        """One message; that the model cannot be asked is shown, or raised for an only message."""
         try:
             runner.run(self._turn(message))
         except ModelCallError as error:
-            told = f"{str(error).rstrip('.')}. {what_to_check(error, self._spec)}"
+            text = f"{str(error).rstrip('.')}. {what_to_check(error, self._spec)}"
             if only:
-                raise ConfigurationError(told) from error
-            self.failed += 1
-            self.shown.print(Text(one_line(told, 600), style="red"), soft_wrap=True)
+                raise ConfigurationError(text) from error
+            self._failed += 1
+            say(one_line(text, 600), "red")
 
     async def _turn(self, message: str) -> None:
         result = await PhaseConsole(
-            self.agent.run_stream(task=message), output=sys.stderr, messages=False
+            self._agent.run_stream(task=message), output=sys.stderr, messages=False
         )
         for item in result.messages:
             thought = item.metadata.get("detail", "")
             if item.metadata.get("phase") == Phase.REASONING and thought.startswith(_UNUSABLE):
-                self.unusable += 1
-        said = result.messages[-1]
-        Console(highlight=False).print(Text(cleaned(said.to_text())), soft_wrap=True)
-        ended_by = said.metadata.get("ended_by", "respond")
+                self._unusable += 1
+        answer = result.messages[-1]
+        Console(highlight=False).print(Text(cleaned(answer.to_text())), soft_wrap=True)
+        ended_by = answer.metadata.get("ended_by", "respond")
         if ended_by != "respond":
-            self._dim(f"(ended by its bound on {ended_by})")
+            say(f"  (ended by its bound on {ended_by})", DIM)
 
-    def _dim(self, text: str) -> None:
-        self.shown.print(Text(f"  {text}", style=_DIM), soft_wrap=True)
+    def end(self, logs: Path | None) -> None:
+        """Says where to see more.
+
+        Raises:
+            ConfigurationError: Some of the piped messages got no answer.
+        """
+        folder = self._agent.run_folder
+        if folder is not None and logs is not None:
+            command = f"{coag_command()} log {folder.path.name} --logs {as_typed(logs)}"
+            say(f"See it all by: {command}", DIM)
+        elif self._unusable:
+            say("To see what the model answered, keep a log: --logs DIR", DIM)
+        if self._failed and not sys.stdin.isatty():
+            raise ConfigurationError(
+                f"Messages without an answer: {self._failed}. See the errors above."
+            )
 
 
-def _farewell(conversation: _Conversation, options: ChatOptions) -> None:
-    shown, folder = conversation.shown, conversation.agent.run_folder
-    if folder is not None and options.logs is not None:
-        command = f"{coag_command()} log {folder.path.name} --logs {as_typed(options.logs)}"
-        shown.print(Text(f"See it all by: {command}", style=_DIM), soft_wrap=True)
-    elif conversation.unusable:
-        hint = "To see what the model answered, keep a log: --logs DIR"
-        shown.print(Text(hint, style=_DIM), soft_wrap=True)
-    if conversation.failed and not sys.stdin.isatty():
-        raise ConfigurationError(
-            f"Messages without an answer: {conversation.failed}. See the errors above."
-        )
+# ---- What to check when a model could not be asked ----
+
+
+_KEYS = {"openai": "OPENAI_API_KEY", "url": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY"}
+_ADDRESSES = {
+    "openai": ("OPENAI_BASE_URL", "https://api.openai.com/v1"),
+    "ollama": ("OLLAMA_HOST", "http://127.0.0.1:11434"),
+    "anthropic": ("ANTHROPIC_BASE_URL", "https://api.anthropic.com"),
+}
+"""Where a provider is met: the variable that says so, and the address without it."""
+
+
+def what_to_check(error: ModelCallError, spec: ModelSpec) -> str:
+    """A sentence on what to do, by how the server answered; names its address where known."""
+    address = _address(spec)
+    server = f"the server at {address}" if address else f"the server of {spec.public}"
+    status = _status(error)
+    if status in {401, 403}:
+        key = _KEYS.get(spec.scheme)
+        return f"Check the key{f' in {key}' if key else ''}: {server} refused it."
+    if status == 404:
+        return f"Check the model's name {spec.name!r} and the URL: {server} does not know them."
+    if status == 429:
+        return f"Wait, or check the account: {server} takes no more requests for now."
+    if status is not None:
+        return f"Check that {server} can serve this model: it answered with status {status}."
+    return f"Check that {server} runs and knows this model."
+
+
+def _address(spec: ModelSpec) -> str:
+    """Where the model is asked, without user, password and query; empty where it is not known."""
+    if spec.scheme == "url":
+        return spec.public.partition("#")[0]
+    if spec.scheme not in _ADDRESSES:
+        return ""
+    variable, usual = _ADDRESSES[spec.scheme]
+    parts = urlsplit(os.environ.get(variable) or usual)
+    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
+
+
+def _status(error: BaseException) -> int | None:
+    """The HTTP status in the chain of causes, where there is one."""
+    current: BaseException | None = error
+    while current is not None:
+        for holder in (current, getattr(current, "response", None)):
+            status: object = getattr(holder, "status_code", None)
+            if isinstance(status, int):
+                return status
+        current = current.__cause__
+    return None

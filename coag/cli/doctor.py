@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import json
-import sys
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import Annotated
 
+import typer
 from rich.console import Console
-from rich.status import Status
 from rich.table import Table
 from rich.text import Text
 
+from coag._util.text import cleaned, one_line
 from coag.doctor import (
     Fit,
     Grade,
@@ -28,7 +28,9 @@ from coag.doctor import (
     examine,
 )
 from coag.models import ModelSpec
-from coag.schema import cleaned, escaped_json, one_line
+
+from .options import AsJson
+from .output import screen, write_json
 
 _SOUND = 0
 _UNSOUND = 1
@@ -43,45 +45,58 @@ _TEXT = 500
 """Characters of a finding that are shown."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DoctorOptions:
-    """What the user asked for."""
+def doctor(
+    model: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="SPEC",
+            help="`openai:NAME`, `ollama:NAME`, `anthropic:NAME`, `URL#NAME`, or an AutoGen "
+            "component file; without one, what is installed is checked.",
+        ),
+    ] = None,
+    context: Annotated[
+        int, typer.Option(min=256, metavar="N", help="Longest prompt to try, in tokens.")
+    ] = 4_096,
+    max_tokens: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Longest answer; more for models that think.")
+    ] = 256,
+    seconds: Annotated[
+        float, typer.Option(min=0.1, metavar="S", help="Time for each request.")
+    ] = 60.0,
+    as_json: AsJson = False,
+) -> None:
+    """Examines a model server, or without SPEC what is installed; says what to do.
 
-    model: str | None = None
-    """A model spec; None to look at versions only."""
-    context: int = 4_096
-    max_tokens: int = 256
-    seconds: float = 60.0
-    as_json: bool = False
-
-
-def doctor(options: DoctorOptions) -> int:
-    """Examines and prints; returns the exit code: 0 usable, 1 not usable.
-
-    Raises:
-        ConfigurationError: The spec fits no form, or the model cannot be opened.
+    Exit code 0: usable; 1: not usable; 2: wrongly called.
     """
-    versions = check_versions()
-    if options.model is None:
-        if not options.as_json:
-            _print_versions(versions)
-        return _end(options, versions, None)
-    out = Console(highlight=False, markup=False, emoji=False)
-    spec = ModelSpec.parse(options.model)
-    if not options.as_json:
-        _print_faults(versions, out)
-    report = asyncio.run(_examined(spec, options, out))
-    if not options.as_json:
-        _print_conclusion(report, out)
-    return _end(options, versions, report)
+    versions, report, out = check_versions(), None, screen()
+    if model is not None:
+        spec = ModelSpec.parse(model)
+        limits = ProbeLimits(context=context, max_tokens=max_tokens, seconds=seconds)
+        if not as_json:
+            for check in versions.packages:  # those that may be why an examination goes wrong
+                if check.fit in (Fit.UNFIT, Fit.MISSING):
+                    _print_check(check, out)
+        report = asyncio.run(_examined(spec, limits, None if as_json else out))
+        if not as_json:
+            _print_conclusion(report, out)
+    elif not as_json:
+        _print_versions(versions, out)
+    usable = versions.sound if report is None else report.usable
+    if as_json:
+        write_json(
+            {
+                "usable": usable,
+                "versions": {"sound": versions.sound, **versions.model_dump(mode="json")},
+                "model": None if report is None else report.model_dump(mode="json"),
+            }
+        )
+    raise typer.Exit(_SOUND if usable else _UNSOUND)
 
 
-async def _examined(spec: ModelSpec, options: DoctorOptions, out: Console) -> Report:
-    limits = ProbeLimits(
-        context=options.context, max_tokens=options.max_tokens, seconds=options.seconds
-    )
+async def _examined(spec: ModelSpec, limits: ProbeLimits, out: Console | None) -> Report:
     client = spec.open()
-    if not options.as_json:
+    if out is not None:
         out.print(Text(spec.public, style="bold"), soft_wrap=True)
     with Console(stderr=True).status("") as status, warnings.catch_warnings():
         # AutoGen's remarks on servers that differ from OpenAI's: the findings say it better.
@@ -90,15 +105,11 @@ async def _examined(spec: ModelSpec, options: DoctorOptions, out: Console) -> Re
             return await examine(
                 client,
                 limits=limits,
-                on_probe=lambda probe: _tell(status, probe),
-                on_finding=lambda finding: None if options.as_json else _print(finding, out),
+                on_probe=lambda probe: status.update(f"asking: {probe.value} …"),
+                on_finding=lambda finding: None if out is None else _print(finding, out),
             )
         finally:
             await client.close()
-
-
-def _tell(status: Status, probe: Probe) -> None:
-    status.update(f"asking: {probe.value} …")
 
 
 def _print(finding: ProbeFinding, out: Console) -> None:
@@ -123,7 +134,7 @@ def _row(word: Text, name: str, text: Text) -> Table:
 def _print_conclusion(report: Report, out: Console) -> None:
     out.print()
     if not report.usable:
-        out.print(Text("Not usable. Mend what is BAD above, then ask again.", style="bold red"))
+        out.print(Text("Not usable. Fix what is BAD above, then ask again.", style="bold red"))
         return
     advised = report.recommendation
     out.print(Text(f"Usable on the rung {advised.rung.value!r}. Use it so:", style="bold green"))
@@ -158,8 +169,7 @@ def _literal(value: bool | str) -> str:
     return json.dumps(value) if isinstance(value, str) else repr(value)
 
 
-def _print_versions(versions: VersionReport) -> None:
-    out = Console(highlight=False, markup=False, emoji=False)
+def _print_versions(versions: VersionReport, out: Console) -> None:
     for check in versions.packages:
         _print_check(check, out)
     word = Text("ok" if versions.telemetry_off else "-", style="dim")
@@ -173,13 +183,6 @@ def _print_versions(versions: VersionReport) -> None:
         out.print(Text("Install what is BAD above in a version that works.", style="bold red"))
 
 
-def _print_faults(versions: VersionReport, out: Console) -> None:
-    """The packages that may be why an examination goes wrong."""
-    for check in versions.packages:
-        if check.fit in (Fit.UNFIT, Fit.MISSING):
-            _print_check(check, out)
-
-
 def _print_check(check: PackageCheck, out: Console) -> None:
     word, style = _STYLES[check.grade]
     bounds = f" ({check.asked_by}: {check.bounds})" if check.bounds else ""
@@ -187,15 +190,3 @@ def _print_check(check: PackageCheck, out: Console) -> None:
     if check.advice:
         text.append(f"\n→ {check.advice}", style="dim")
     out.print(_row(Text(word, style=style), check.name, text))
-
-
-def _end(options: DoctorOptions, versions: VersionReport, report: Report | None) -> int:
-    usable = versions.sound if report is None else report.usable
-    if options.as_json:
-        told = {
-            "usable": usable,
-            "versions": {"sound": versions.sound, **versions.model_dump(mode="json")},
-            "model": None if report is None else report.model_dump(mode="json"),
-        }
-        sys.stdout.write(escaped_json(json.dumps(told, ensure_ascii=False)) + "\n")
-    return _SOUND if usable else _UNSOUND

@@ -6,84 +6,115 @@ import asyncio
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
+from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from coag._util.text import one_line
 from coag.agent import load_factory
 from coag.errors import ConfigurationError
-from coag.proof import Changes, CycleResult, ForkReport, fork
-from coag.schema import escaped_json, one_line
+from coag.proof import Changes, CycleResult, ForkReport
+from coag.proof import fork as forked
 from coag.tracing import RunFolder, read_run
 
+from .options import AsJson, Logs, Run, Trust
+from .output import DIM, screen, write_json
 from .runs import found_run, result_beside, warn_if_changed
 
-_DIM = "bright_black"
 _SHORT = 80
 """Characters of a reason that a column shows."""
 _WIDTH = 120
 """Columns where there is no terminal that has some."""
 
+At = Annotated[
+    str,
+    typer.Option(
+        metavar="CYCLE.PHASE",
+        help="The first phase to run anew, e.g. `3.evaluation`; `3` means its retrieval.",
+    ),
+]
+OtherModel = Annotated[str | None, typer.Option(metavar="SPEC", help="Continue with this model.")]
+WithoutRecord = Annotated[
+    list[str] | None,
+    typer.Option(metavar="ID", help="As if this record had never been written."),
+]
+WithoutConstraint = Annotated[
+    list[str] | None, typer.Option(metavar="NAME", help="This constraint is not in force.")
+]
+ProcedureText = Annotated[
+    list[str] | None,
+    typer.Option(metavar="NAME=FILE", help="Another text of a procedure, if the gate agrees."),
+]
+SetValue = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="PATH=VALUE",
+        help="A value (JSON) in the perceptual state or in working memory, e.g. `battery=30`.",
+    ),
+]
+MoreTurns = Annotated[
+    int | None,
+    typer.Option(min=0, metavar="N", help="Turns after this one; as many as the parent had."),
+]
+Live = Annotated[
+    bool,
+    typer.Option(
+        "--live",
+        help="Act for real on what the factory built, if that is no copy; asks first.",
+    ),
+]
+YesToLive = Annotated[bool, typer.Option("--yes", help="With --live, do not ask.")]
+Into = Annotated[
+    Path | None, typer.Option(help="Folder for the fork's run; else beside its parent.")
+]
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ForkOptions:
-    """What `coag fork` was given; see there."""
 
-    run: str
-    at: str
-    model: str | None
-    without_record: Sequence[str]
-    without_constraint: Sequence[str]
-    procedure: Sequence[str]
-    settings: Sequence[str]
-    turns: int | None
-    live: bool
-    yes: bool
-    trust: Sequence[str]
-    as_json: bool
-    logs: Path
-    into: Path | None
+def fork(  # noqa: PLR0913, PLR0917 - a command has as many arguments as options
+    run: Run,
+    at: At,
+    model: OtherModel = None,
+    without_record: WithoutRecord = None,
+    without_constraint: WithoutConstraint = None,
+    procedure: ProcedureText = None,
+    settings: SetValue = None,
+    turns: MoreTurns = None,
+    live: Live = False,
+    yes: YesToLive = False,
+    trust: Trust = None,
+    as_json: AsJson = False,
+    logs: Logs = Path("logs"),
+    into: Into = None,
+) -> None:
+    """Continues from a phase of a run with something changed; shows both side by side.
 
-
-def fork_run(options: ForkOptions) -> None:
-    """Forks a run and prints what came of it.
-
-    Raises:
-        CoagError: There is no such run or boundary, a change does not fit, or a turn broke off.
+    The run itself, its memory and what it did outside are not touched. The options that change
+    something may be given together, and all but --model several times.
     """
     changes = Changes.of(
-        model=options.model,
-        without_records=options.without_record,
-        without_constraints=options.without_constraint,
-        procedures=options.procedure,
-        settings=options.settings,
+        model=model,
+        without_records=without_record or (),
+        without_constraints=without_constraint or (),
+        procedures=procedure or (),
+        settings=settings or (),
     )
-    folder = found_run(options.run, options.logs)
-    if options.live and not options.yes:
+    folder, trusted = found_run(run, logs), trust or ()
+    if live and not yes:
         _confirm(folder)
     warn_if_changed(folder)
     if read_run(folder.path).kind == "coag":
-        load_factory(folder, options.trust)
+        load_factory(folder, trusted)
     report = asyncio.run(
-        fork(
-            folder,
-            options.at,
-            changes,
-            turns=options.turns,
-            live=options.live,
-            logs=options.into,
-            trust=options.trust,
-        )
+        forked(folder, at, changes, turns=turns, live=live, logs=into, trust=trusted)
     )
-    if options.as_json:
-        sys.stdout.write(escaped_json(report.model_dump_json()) + "\n")
+    if as_json:
+        write_json(report.model_dump_json())
         return
-    console = Console(highlight=False, markup=False, emoji=False)
+    console = screen()
     if not console.is_terminal and "COLUMNS" not in os.environ:
         console.width = _WIDTH
     for part in _shown(report):
@@ -113,7 +144,7 @@ def _shown(report: ForkReport) -> Iterator[Text | Table]:
     for change in report.changes:
         yield Text(f"  {one_line(change)}", style="cyan")
     for notice in report.notices:
-        yield Text(f"  {one_line(notice)}", style=_DIM)
+        yield Text(f"  {one_line(notice)}", style=DIM)
     yield _table(report)
     if report.stopped is not None:
         yield Text(one_line(report.stopped), style="yellow")
@@ -135,37 +166,37 @@ def _table(report: ForkReport) -> Table:
         left = parent.cell(was, now)
         right = own.cell(now, was)
         if now is not None and now == was:
-            right = Text("as in the parent", style=_DIM)
+            right = Text("as in the parent", style=DIM)
         table.add_row(Text(str(number)), left, right)
     return table
 
 
 class _Side:
-    """One run's column; a cycle that only repeats the one before is not told again."""
+    """One run's column; a cycle that only repeats the one before is not shown again."""
 
     def __init__(self) -> None:
-        self._told: CycleResult | None = None
+        self._last: CycleResult | None = None
 
     def cell(self, story: CycleResult | None, other: CycleResult | None) -> Text:
         """The story beside that of the same cycle in the other run."""
         if story is None:
-            return Text("-", style=_DIM)
-        told = self._told
-        if told is not None and told.model_copy(update={"cycle": story.cycle}) == story:
-            return Text(f"as in cycle {told.cycle}", style=_DIM)
-        self._told = story
-        return _cell(story, [one.result for one in (other, told) if one is not None])
+            return Text("-", style=DIM)
+        last = self._last
+        if last is not None and last.model_copy(update={"cycle": story.cycle}) == story:
+            return Text(f"as in cycle {last.cycle}", style=DIM)
+        self._last = story
+        return _cell(story, [one.result for one in (other, last) if one is not None])
 
 
 def _cell(story: CycleResult, others: Sequence[str]) -> Text:
     cell = Text()
     if story.chosen is None:
-        cell.append("nothing chosen yet", _DIM)
+        cell.append("nothing chosen yet", DIM)
     elif not story.chosen:
         cell.append("impasse", "red")
     else:
         cell.append("; ".join(one_line(str(choice)) for choice in story.chosen), "bold")
-        cell.append(f" (by {story.decided_by})", _DIM)
+        cell.append(f" (by {story.decided_by})", DIM)
     for death in story.deaths:
         reason = one_line(death.reason, _SHORT)
         cell.append(f"\nrejected {one_line(str(death.choice))}: ", "red")

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated
 
-from rich.console import Console
+import typer
 from rich.text import Text
 
+from coag._util.text import one_line
 from coag.errors import ConfigurationError, UnknownNameError
 from coag.schema import (
     PHASES,
@@ -43,8 +43,6 @@ from coag.schema import (
     TurnEnd,
     TurnStart,
     Written,
-    escaped_json,
-    one_line,
 )
 from coag.tracing import (
     Parent,
@@ -61,6 +59,8 @@ from coag.tracing import (
     read_trace,
 )
 
+from .options import Logs
+from .output import DIM, as_json, count, say, screen, write_json
 from .runs import found_run, runs_below, show_runs
 
 # ---- A run while it goes on ----
@@ -112,7 +112,7 @@ def followed(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Totals:
+class RunTotals:
     """Sums over the records of a run."""
 
     cycles: int = 0
@@ -124,7 +124,7 @@ class Totals:
     """Requests to models, failed ones included."""
     usage: TokenUsage = field(default_factory=TokenUsage)
 
-    def with_record(self, record: TraceRecord) -> Totals:
+    def with_record(self, record: TraceRecord) -> RunTotals:
         """The sums with one more record."""
         if isinstance(record, ModelCall):
             return replace(self, model_calls=self.model_calls + 1, usage=self.usage + record.usage)
@@ -137,16 +137,16 @@ class Totals:
     def sentence(self) -> str:
         """The sums of a whole run for a person."""
         return (
-            f"{_count(self.cycles, 'cycle')}, {_count(self.actions, 'external action')}, "
-            f"{_count(self.model_calls, 'model call')}, {self._tokens()}"
+            f"{count(self.cycles, 'cycle')}, {count(self.actions, 'external action')}, "
+            f"{count(self.model_calls, 'model call')}, {self._tokens()}"
         )
 
     def shown(self) -> str:
         """The sums of a part of a run: what it does not hold is left out, as it says nothing."""
-        told = [_count(self.cycles, "cycle")]
-        told += [_count(self.actions, "external action")] if self.actions else []
+        told = [count(self.cycles, "cycle")]
+        told += [count(self.actions, "external action")] if self.actions else []
         if self.model_calls:
-            told += [_count(self.model_calls, "model call"), self._tokens()]
+            told += [count(self.model_calls, "model call"), self._tokens()]
         return ", ".join(told)
 
     def _tokens(self) -> str:
@@ -157,14 +157,9 @@ class Totals:
         )
 
 
-def _count(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
-
-
 # ---- A run's records as lines for a person ----
 
 
-_DIM = "bright_black"
 _BAD = "red"
 _GOOD = "green"
 _SHORT = 60
@@ -216,7 +211,7 @@ class RunLines:
                     name: self._once(value) if isinstance(value, str) else value
                     for name, value in record.content.items()
                 }
-                text = f"{record.what} {record.id} {_json(content)}"
+                text = f"{record.what} {record.id} {as_json(content)}"
                 yield _line("written", text, "cyan")
             case TurnEnd():
                 said = self._once(record.response)
@@ -279,12 +274,12 @@ def _retrieval(outcome: RetrievalOutcome) -> Iterator[Text]:
         record = recalled.record
         yield _item(f"{recalled.score:.2f} {record.kind} {record.id[:12]} {record.text}")
         if recalled.why is not None and (because := recalled.why.told()):
-            yield _item(f"  why: {because}", _DIM)
+            yield _item(f"  why: {because}", DIM)
     if outcome.left_out:
         names = ", ".join(name[:12] for name in outcome.left_out)
-        yield _item(f"no room in the prompt for: {names}", _DIM)
+        yield _item(f"no room in the prompt for: {names}", DIM)
     if outcome.constraints:
-        yield _item(f"constraints in force: {', '.join(outcome.constraints)}", _DIM)
+        yield _item(f"constraints in force: {', '.join(outcome.constraints)}", DIM)
 
 
 def _reasoning(outcome: ReasoningOutcome) -> Iterator[Text]:
@@ -305,7 +300,7 @@ def _execution(outcome: ExecutionOutcome, result: str) -> Iterator[Text]:
     if outcome.status is ExecutionStatus.NONE:
         yield _line("execution", "nothing was run", _BAD)
         return
-    action = f"{outcome.action} {_json(outcome.arguments or {})}"
+    action = f"{outcome.action} {as_json(outcome.arguments or {})}"
     style = _GOOD if outcome.status is ExecutionStatus.DONE else _BAD
     yield _line("execution", f"{outcome.status} {action}", style)
     if outcome.response is not None:
@@ -323,7 +318,7 @@ def _model_call(call: ModelCall) -> Iterator[Text]:
         f"{call.model} by {call.rung}{again}{mended}: {usage.prompt_tokens} prompt "
         f"({usage.cached_tokens} cached), {usage.completion_tokens} completion tokens, "
         f"{call.seconds:.1f} s",
-        _DIM,
+        DIM,
     )
     if call.error is not None:
         yield _item(f"unusable: {call.error}", _BAD)
@@ -344,8 +339,8 @@ def _percept(percept: Percept, content: str, *, refusal: bool) -> Text:
 
 def _effect(record: Intent | Receipt) -> Text:
     if isinstance(record, Intent):
-        return _line("intent", f"{record.id} {record.action} {_json(record.arguments)}", _DIM)
-    style = _DIM if record.status is ReceiptStatus.DONE else _BAD
+        return _line("intent", f"{record.id} {record.action} {as_json(record.arguments)}", DIM)
+    style = DIM if record.status is ReceiptStatus.DONE else _BAD
     return _line("receipt", f"{record.intent_id} {record.status}: {record.content}", style)
 
 
@@ -362,15 +357,11 @@ def _item(text: str, style: str = "") -> Text:
     return Text(f"             {one_line(text)}", style=style)
 
 
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
-
-
 # ---- `coag log`: shows the runs, or one run ----
 
 
-_TOLD = 5
-"""How many problems are told one by one."""
+_LISTED = 5
+"""How many problems are listed one by one."""
 _MEANS = {ProblemKind.TRUNCATED: ": the run was killed, or still goes on"}
 """What a problem means for the run, where its sentence does not say."""
 
@@ -395,17 +386,44 @@ class _Problems:
 
     def take(self, problem: TraceProblem) -> None:
         self._count += 1
-        if len(self._first) < _TOLD:
+        if len(self._first) < _LISTED:
             self._first.append(problem)
 
     def show(self) -> None:
-        console = Console(stderr=True)
         for problem in self._first:
-            means = _MEANS.get(problem.kind, "")
-            console.print(Text(f"{problem.text}{means}.", style="yellow"), soft_wrap=True)
+            say(f"{problem.text}{_MEANS.get(problem.kind, '')}.", "yellow")
         if self._count > len(self._first):
-            more = f"… and {self._count - len(self._first)} more lines like that."
-            console.print(Text(more, style="yellow"), soft_wrap=True)
+            say(f"… and {self._count - len(self._first)} more lines like that.", "yellow")
+
+
+def log(
+    run: Annotated[
+        str | None,
+        typer.Argument(
+            help="A run's id or the beginning of one, its folder, or `latest`; or a folder of "
+            "runs, to list them."
+        ),
+    ] = None,
+    cycle: Annotated[int | None, typer.Option(min=0, metavar="N", help="Only this cycle.")] = None,
+    phase: Annotated[str | None, typer.Option(help="Only this phase, e.g. `evaluation`.")] = None,
+    json_lines: Annotated[
+        bool, typer.Option("--json", help="The records as JSON, one a line, for programs.")
+    ] = False,
+    follow: Annotated[
+        bool,
+        typer.Option("--follow", "-f", help="Show what comes as well, until it ends or Ctrl-C."),
+    ] = False,
+    logs: Logs = Path("logs"),
+) -> None:
+    """Shows a run: what was recalled, proposed, rejected and why, chosen, done.
+
+    Without RUN, lists the runs there are; with --cycle, --phase or --follow, shows the latest.
+    """
+    if run is None and cycle is None and phase is None and not follow:
+        show_runs(logs, json_lines=json_lines)
+    else:
+        name = run or "latest"
+        show_run(name, logs, cycle=cycle, phase=phase, json_lines=json_lines, follow=follow)
 
 
 def show_run(
@@ -414,7 +432,7 @@ def show_run(
     *,
     cycle: int | None,
     phase: str | None,
-    as_json: bool,
+    json_lines: bool,
     follow: bool = False,
 ) -> None:
     """Prints one run, or which runs a folder holds.
@@ -424,7 +442,7 @@ def show_run(
         logs: The folder of all runs.
         cycle: Only this cycle.
         phase: Only this phase.
-        as_json: Print the records themselves, one a line.
+        json_lines: Print the records themselves, one a line.
         follow: Show what comes as well, until the run ends or Ctrl-C.
 
     Raises:
@@ -440,7 +458,7 @@ def show_run(
                 f"{str(holder)!r} holds runs and is none itself: name one of them with --cycle, "
                 f"--phase and --follow. `coag log {holder}` lists them."
             )
-        show_runs(holder, as_json=as_json)
+        show_runs(holder, json_lines=json_lines)
         return
     folder = found_run(name, logs)
     if cycle is not None and not follow:
@@ -448,7 +466,7 @@ def show_run(
     problems = _Problems()
     entries = _select(_entries(folder, problems, follow=follow), cycle, wanted)
     try:
-        if as_json:
+        if json_lines:
             _print_json(entries)
         else:
             _print_run(folder, entries, partly=cycle is not None or wanted is not None)
@@ -467,7 +485,7 @@ def _entries(folder: RunFolder, problems: _Problems, *, follow: bool) -> Iterato
 def _print_json(entries: Iterator[_Shown]) -> None:
     for shown in entries:
         if shown.selected:
-            sys.stdout.write(escaped_json(shown.entry.model_dump_json()) + "\n")
+            write_json(shown.entry.model_dump_json())
             sys.stdout.flush()
 
 
@@ -508,13 +526,13 @@ def _phase_of(record: TraceRecord) -> Phase | None:
 
 
 def _print_run(folder: RunFolder, entries: Iterator[_Shown], *, partly: bool) -> None:
-    console = _console()
+    console = screen()
     info = read_run(folder.path)
     for line in _head(info):
         console.print(line, soft_wrap=True)
     plain = info.kind == "plain"
     lines = RunLines(plain=plain)
-    totals = Totals()
+    totals = RunTotals()
     cycle: int | None = None
     cycles: set[int] = set()
     for shown in entries:
@@ -551,7 +569,3 @@ def _head(info: RunInfo) -> Iterator[Text]:
 def _origin(parent: Parent) -> str:
     changes = "".join(f", {change}" for change in parent.changes)
     return f"forked from {parent.run} at {parent.cycle}.{parent.phase}{changes}"
-
-
-def _console() -> Console:
-    return Console(highlight=False, markup=False, emoji=False)

@@ -1,79 +1,73 @@
-"""`coag inspect` and `coag report`."""
+"""`coag inspect` and `coag report`: runs in the browser, or in one HTML file."""
 
 from __future__ import annotations
 
 import webbrowser
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
-from rich.console import Console
+import typer
 from rich.text import Text
 
+from coag._util.text import one_line
 from coag.errors import ConfigurationError
 from coag.inspector.report import write_report
 from coag.inspector.web import serve_inspector
-from coag.schema import one_line
-from coag.tracing import RunFolder, list_runs
+from coag.tracing import RunFolder
 
-from .runs import domain_of, found_run, runs_below
-
-# ---- `coag inspect`: the local web app over a folder of logs ----
-
+from .options import Domain, Logs, RunOrWatched, SeveralRuns
+from .output import DIM, screen, show
+from .runs import domain_of, found_run, runs_named
 
 _HERE = ("127.0.0.1", "::1", "localhost")
+_MEGABYTE = 1_000_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InspectOptions:
-    """What the user asked for."""
+def inspect(
+    place: RunOrWatched = None,
+    host: Annotated[
+        str,
+        typer.Option(
+            metavar="ADDRESS",
+            help="The address to serve; any but this machine's own shows the logs to others.",
+        ),
+    ] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, metavar="N", help="The port; 0 takes a free one.")
+    ] = 8765,
+    domain: Domain = None,
+    browser: Annotated[bool, typer.Option("--open", help="Open it in a browser at once.")] = False,
+    logs: Logs = Path("logs"),
+) -> None:
+    """Shows runs in the browser: cycles, prompts, verdicts, beliefs, causes, live.
 
-    place: str | None
-    logs: Path
-    host: str
-    port: int
-    domain: str | None
-    browser: bool
-
-
-def inspect_runs(options: InspectOptions) -> None:
-    """Serves the inspector until Ctrl-C.
-
-    Raises:
-        ConfigurationError: There is no such folder or run, the address is not to be had, or the
-            domain is none.
+    A local web app over a folder of logs; without RUN, all runs in it. It only reads, works
+    without a network, and answers this machine only. Needs the extra `ui`.
     """
-    folder, run = _place(options.place, options.logs)
-    console = Console(highlight=False, markup=False, emoji=False)
+    folder, run = _inspected(place, logs)
 
-    def tell(url: str) -> None:
+    def started(url: str) -> None:
         address = url if run is None else f"{url}/runs/{run.path.name}"
         shown = one_line(str(folder), 300)
-        console.print(Text.assemble(f"The runs in {shown}: ", (address, "bold")), soft_wrap=True)
-        if options.host not in _HERE:
-            console.print(
-                "Everybody who reaches this address can read the logs; there is no password.",
-                style="yellow",
-            )
-        console.print("Ctrl-C ends it.", style="bright_black")
-        if options.browser:
+        show([Text.assemble(f"The runs in {shown}: ", (address, "bold"))])
+        if host not in _HERE:
+            warning = "Everybody who reaches this address can read the logs; there is no password."
+            show([Text(warning, style="yellow")])
+        show([Text("Ctrl-C ends it.", style=DIM)])
+        if browser:
             webbrowser.open(address)
 
+    known = domain_of(domain)
     try:
-        serve_inspector(
-            folder,
-            host=options.host,
-            port=options.port,
-            domain=domain_of(options.domain),
-            on_start=tell,
-        )
+        serve_inspector(folder, host=host, port=port, domain=known, on_start=started)
     except OSError as error:
         raise ConfigurationError(
-            f"{options.host}:{options.port} cannot be served: {error.strerror or error}. "
+            f"{host}:{port} cannot be served: {error.strerror or error}. "
             "Give another port: --port 0 takes a free one."
         ) from error
 
 
-def _place(place: str | None, logs: Path) -> tuple[Path, RunFolder | None]:
+def _inspected(place: str | None, logs: Path) -> tuple[Path, RunFolder | None]:
     """The folder of logs to show, and the run to begin with, where one is named."""
     if place is None:
         return logs, None
@@ -90,59 +84,44 @@ def _place(place: str | None, logs: Path) -> tuple[Path, RunFolder | None]:
     return (logs if inside else run.path), run
 
 
-# ---- `coag report`: runs as one file that opens anywhere ----
+def report(
+    runs: SeveralRuns,
+    output: Annotated[
+        Path, typer.Option("-o", "--output", metavar="FILE", help="The file to write.")
+    ] = Path("run.html"),
+    cycles: Annotated[
+        int,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="Cycles of each run that are kept; more are left out, and said so.",
+        ),
+    ] = 1_000,
+    domain: Domain = None,
+    logs: Logs = Path("logs"),
+) -> None:
+    """Writes runs into one HTML file that opens anywhere, e.g. to be sent by mail.
 
-
-_MEGABYTE = 1_000_000
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReportOptions:
-    """What the user asked for."""
-
-    runs: list[str]
-    logs: Path
-    output: Path
-    cycles: int
-    domain: str | None
-
-
-def report_runs(options: ReportOptions) -> None:
-    """Writes the report and says where it is.
-
-    Raises:
-        ConfigurationError: A run is not there, several may be meant, the domain is none, or the
-            file cannot be written.
-        TraceError: A run cannot be read.
+    Nothing in it is loaded from elsewhere. Needs the extra `ui`.
     """
-    runs = [run for name in options.runs for run in _runs(name, options.logs)]
-    unique = list({run.path.resolve(): run for run in runs}.values())
-    console = Console(stderr=True, highlight=False, markup=False, emoji=False)
-    with console.status("") as status:
+    found = [one for name in runs for one in runs_named(name, logs)]
+    unique = list({one.path.resolve(): one for one in found}.values())
+    with screen(errors=True).status("") as status:
 
-        def tell(text: str) -> None:
+        def progress(text: str) -> None:
             status.update(Text(one_line(text, 120)))
 
+        known = domain_of(domain)
         try:
             written = write_report(
-                unique,
-                options.output,
-                domain=domain_of(options.domain),
-                cycles=options.cycles,
-                on_progress=tell,
+                unique, output, domain=known, cycles=cycles, on_progress=progress
             )
         except OSError as error:
             raise ConfigurationError(
-                f"{str(options.output)!r} cannot be written: {error.strerror or error}."
+                f"{str(output)!r} cannot be written: {error.strerror or error}."
             ) from error
-    size = written.bytes / _MEGABYTE
-    told = one_line(str(options.output), 300)
-    told += f": {written.cycles} cycles of {len(unique)} runs, {size:.1f} MB"
+    text = one_line(str(output), 300)
+    text += f": {written.cycles} cycles of {len(unique)} runs, {written.bytes / _MEGABYTE:.1f} MB"
     if written.left_out:
-        told += f"; {written.left_out} cycles left out (--cycles raises how many are kept)"
-    console.print(Text(told), soft_wrap=True)
-
-
-def _runs(name: str, logs: Path) -> list[RunFolder]:
-    holder = runs_below(name, logs)
-    return [found_run(name, logs)] if holder is None else list(list_runs(holder))
+        text += f"; {written.left_out} cycles left out (--cycles raises how many are kept)"
+    screen(errors=True).print(Text(text), soft_wrap=True)

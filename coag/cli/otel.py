@@ -1,62 +1,49 @@
-"""`coag otel`: sends what runs did to a tracing tool, as OpenTelemetry's spans."""
+"""`coag otel`: sends runs to a tracing tool, as OpenTelemetry's spans."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
-from rich.console import Console
-from rich.text import Text
+import typer
 
-from coag.schema import one_line
+from coag._util.text import one_line
 from coag.telemetry import send_run
-from coag.tracing import RunFolder, TraceProblem, list_runs
+from coag.tracing import TraceProblem
 
-from .runs import found_run, runs_below
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OtelOptions:
-    """What `coag otel` was told."""
-
-    run: str
-    """What the user typed for the run, or a folder of runs."""
-    logs: Path
-    endpoint: str | None
-    """The collector's URL; None for what the environment says, or the usual one here."""
-    with_content: bool
+from .options import Logs, RunOrRuns
+from .output import count, show
+from .runs import runs_named
 
 
-def send_runs(options: OtelOptions) -> None:
-    """Sends one run, or all runs of a folder, and prints how many spans each came to.
+def otel(
+    run: RunOrRuns = "latest",
+    endpoint: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            help="The collector; else OTEL_EXPORTER_OTLP_ENDPOINT, else http://127.0.0.1:4318.",
+        ),
+    ] = None,
+    with_content: Annotated[
+        bool,
+        typer.Option(
+            "--with-content",
+            help="Send dialogue, prompts, arguments and results, too; without secrets.",
+        ),
+    ] = False,
+    logs: Logs = Path("logs"),
+) -> None:
+    """Sends a run to a tracing tool, as OpenTelemetry's spans over OTLP/HTTP.
 
-    Raises:
-        UnknownNameError: If there is no such run.
-        ConfigurationError: If several runs may be meant, the extra is missing, or the collector
-            did not take the spans.
-        TraceError: If a run's trace cannot be read.
+    The variables OTEL_EXPORTER_OTLP_* hold. No dialogue, prompt, argument or result is sent
+    without --with-content.
     """
-    console = Console(highlight=False, markup=False, emoji=False)
-    for run in _runs(options):
-        sent = send_run(
-            run,
-            options.endpoint,
-            record_content=options.with_content,
-            on_problem=_tell,
-        )
-        spans = f"{sent} span{'' if sent == 1 else 's'}"
-        console.print(Text(f"{one_line(run.path.name)}: {spans} sent"), soft_wrap=True)
+    for one in runs_named(run, logs):
+        sent = send_run(one, endpoint, record_content=with_content, on_problem=_warn)
+        show([f"{one_line(one.path.name)}: {count(sent, 'span')} sent"])
 
 
-def _runs(options: OtelOptions) -> Iterator[RunFolder]:
-    holder = runs_below(options.run, options.logs)
-    if holder is None:
-        yield found_run(options.run, options.logs)
-    else:
-        yield from list_runs(holder)
-
-
-def _tell(problem: TraceProblem) -> None:
+def _warn(problem: TraceProblem) -> None:
     sys.stderr.write(f"{one_line(str(problem.path), 500)}: {one_line(problem.text)}\n")

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Annotated
 
-from rich.console import Console
+import typer
 from rich.text import Text
 
+from coag._util.text import one_line
 from coag.agent import load_factory
 from coag.errors import CoagError
-from coag.proof import ReplayReport, replay
-from coag.schema import escaped_json, one_line
-from coag.tracing import RunFolder, list_runs
+from coag.proof import ReplayReport
+from coag.proof import replay as replayed
+from coag.tracing import RunFolder
 
-from .runs import found_run, runs_below
+from .options import Logs, SeveralRuns, Trust
+from .output import DIM, count, show, write_json
+from .runs import runs_named
 
 _DIVERGED = 1
 """Exit code where a replay differs, or a run of several cannot be replayed."""
@@ -27,73 +28,59 @@ _VALUE = 320
 """Characters of a value that are printed."""
 
 
-def replay_runs(names: Sequence[str], logs: Path, *, as_json: bool, trust: Sequence[str]) -> int:
-    """Replays runs and prints how far each is the same.
+def replay(
+    runs: SeveralRuns,
+    trust: Trust = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="One JSON object per run, for programs.")
+    ] = False,
+    logs: Logs = Path("logs"),
+) -> None:
+    """Runs a run again with no model and no world; says where it first differs.
 
-    Args:
-        names: What the user typed for runs, or for folders of runs.
-        logs: The folder of all runs.
-        as_json: Print one JSON object per run.
-        trust: Modules whose code the runs may name.
-
-    Returns:
-        The exit code: 0 if every replay is the same, 1 if not.
-
-    Raises:
-        UnknownNameError: If there is no such run.
-        ConfigurationError: If several runs may be meant.
-        ResumeError: If the only run cannot be built again.
-        TraceError: If the trace of the only run cannot be read.
+    The trace answers for models, tools, approvals and recall. Exit code 0: no divergence; 1: it
+    differs; 2: it cannot be replayed.
     """
-    runs = [run for name in names for run in _named(name, logs)]
-    console = Console(highlight=False, markup=False, emoji=False)
+    found = [one for name in runs for one in runs_named(name, logs)]
     differing = 0
-    for run in runs:
+    for one in found:
         try:
-            load_factory(run, trust)
-            report = asyncio.run(replay(run, trust=trust))
+            load_factory(one, trust or ())
+            report = asyncio.run(replayed(one, trust=trust or ()))
         except CoagError as error:
-            if len(runs) == 1:
+            if len(found) == 1:
                 raise
             differing += 1
-            _show_error(run, error, console, as_json=as_json)
+            _show_error(one, error, as_json=as_json)
             continue
         differing += not report.same
         if as_json:
-            _write({**asdict(report), "same": report.same})
-            continue
-        for line in _lines(report, short=len(runs) > 1):
-            console.print(line, soft_wrap=True)
-    if len(runs) > 1 and not as_json:
-        console.print(_sum(len(runs), differing), soft_wrap=True)
-    return _DIVERGED if differing else 0
+            write_json({**asdict(report), "same": report.same})
+        else:
+            show(_lines(report, short=len(found) > 1))
+    if len(found) > 1 and not as_json:
+        if differing:
+            text = f"{len(found)} runs, {differing} of them not the same"
+            show([Text(text, style="bold red")])
+        else:
+            show([Text(f"{len(found)} runs, no divergence", style="green")])
+    raise typer.Exit(_DIVERGED if differing else 0)
 
 
-def _named(name: str, logs: Path) -> list[RunFolder]:
-    holder = runs_below(name, logs)
-    return [found_run(name, logs)] if holder is None else list(list_runs(holder))
-
-
-def _show_error(run: RunFolder, error: CoagError, console: Console, *, as_json: bool) -> None:
+def _show_error(run: RunFolder, error: CoagError, *, as_json: bool) -> None:
     if as_json:
-        _write({"run": run.path.name, "same": False, "error": str(error)})
-        return
-    text = f"{one_line(run.path.name)}: not replayed: {one_line(str(error), 1_000)}"
-    console.print(Text(text, style="red"), soft_wrap=True)
-
-
-def _write(told: dict[str, Any]) -> None:
-    sys.stdout.write(escaped_json(json.dumps(told, ensure_ascii=False)) + "\n")
+        write_json({"run": run.path.name, "same": False, "error": str(error)})
+    else:
+        text = f"{one_line(run.path.name)}: not replayed: {one_line(str(error), 1_000)}"
+        show([Text(text, style="red")])
 
 
 def _lines(report: ReplayReport, *, short: bool) -> Iterator[Text]:
-    """What came of one replay, foreign text made harmless."""
-    name = one_line(report.run)
-    records = f"{report.records} record{'' if report.records == 1 else 's'}"
-    found = report.divergence
+    """The result of one replay, foreign text made harmless."""
+    name, records, found = one_line(report.run), count(report.records, "record"), report.divergence
     if found is None:
         taken = len(report.remarks)
-        rest = f", {taken} remark{'' if taken == 1 else 's'}" if short and taken else ""
+        rest = f", {count(taken, 'remark')}" if short and taken else ""
         yield Text(f"{name}: no divergence, {records} alike{rest}", style="green")
     else:
         where = f"cycle {found.cycle}, {found.phase or 'between phases'}, {found.record}"
@@ -109,12 +96,6 @@ def _lines(report: ReplayReport, *, short: bool) -> Iterator[Text]:
         yield Text(f"  replayed: {one_line(found.replayed, _VALUE)}")
         yield Text(f"  {found.meaning}")
     if report.remarks:
-        yield Text("  Taken from the trace:", style="bright_black")
+        yield Text("  Taken from the trace:", style=DIM)
     for remark in report.remarks:
-        yield Text(f"  - {one_line(remark)}", style="bright_black")
-
-
-def _sum(runs: int, differing: int) -> Text:
-    if differing:
-        return Text(f"{runs} runs, {differing} of them not the same", style="bold red")
-    return Text(f"{runs} runs, no divergence", style="green")
+        yield Text(f"  - {one_line(remark)}", style=DIM)

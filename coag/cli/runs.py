@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import Any, cast
 
-from rich.console import Console
 from rich.text import Text
 
+from coag._util.text import cleaned, one_line
 from coag.errors import ConfigurationError, TraceError, UnknownNameError
 from coag.proof import Domain
-from coag.schema import Imported, cleaned, escaped_json, one_line
+from coag.schema import Imported
 from coag.tracing import (
     ProblemKind,
     RunFolder,
@@ -26,7 +25,8 @@ from coag.tracing import (
     read_trace,
 )
 
-from .command import as_typed, coag_command
+from .output import DIM, as_json, say, screen, show, write_json
+from .terminal import as_typed, coag_command
 
 # ---- The domain that a person names for a command ----
 
@@ -99,14 +99,10 @@ def _fields(parsed: dict[str, Any]) -> dict[str, str]:
     for name, value in parsed.items():
         if isinstance(value, dict):
             within = cast("dict[str, Any]", value)
-            found |= {f"{name}.{key}": _json(one) for key, one in within.items()}
+            found |= {f"{name}.{key}": as_json(one) for key, one in within.items()}
         else:
-            found[name] = _json(value)
+            found[name] = as_json(value)
     return found
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
 
 
 # ---- Which runs there are, and which one a person means ----
@@ -122,28 +118,25 @@ _SHORTEST_GOAL = 24
 """Characters of what was asked that are shown at least, however narrow the terminal is."""
 
 
-def show_runs(logs: Path, *, as_json: bool) -> None:
+def show_runs(logs: Path, *, json_lines: bool) -> None:
     """Prints which runs there are, oldest first, under the folders that they lie in.
 
     Args:
         logs: The folder of all runs.
-        as_json: Print each run's `run.json` on a line, instead of a list.
+        json_lines: Print each run's `run.json` on a line, instead of a list.
 
     Raises:
         ConfigurationError: If there is no such folder.
-        TraceError: With `as_json`, if a run's `run.json` cannot be read.
+        TraceError: With `json_lines`, if a run's `run.json` cannot be read.
     """
     runs = list(list_runs(logs))
-    if as_json:
+    if json_lines:
         for folder in runs:
-            sys.stdout.write(escaped_json(read_run(folder.path).model_dump_json()) + "\n")
-        return
-    console = Console(highlight=False, markup=False, emoji=False)
-    if not runs:
-        console.print(Text(f"There are no runs in {cleaned(str(logs))} yet."))
-        return
-    for line in _listing(runs, logs, console.width):
-        console.print(line, soft_wrap=True)
+            write_json(read_run(folder.path).model_dump_json())
+    elif runs:
+        show(_listing(runs, logs, screen().width))
+    else:
+        show([f"There are no runs in {cleaned(str(logs))} yet."])
 
 
 def runs_below(name: str, logs: Path) -> Path | None:
@@ -160,6 +153,12 @@ def runs_below(name: str, logs: Path) -> Path | None:
     return None
 
 
+def runs_named(name: str, logs: Path) -> list[RunFolder]:
+    """The run that a person means, or all runs of the folder that they name; see `found_run`."""
+    holder = runs_below(name, logs)
+    return [found_run(name, logs)] if holder is None else list(list_runs(holder))
+
+
 def found_run(name: str, logs: Path) -> RunFolder:
     """The run that a person means, as `coag.tracing.find_run` finds it.
 
@@ -173,9 +172,6 @@ def found_run(name: str, logs: Path) -> RunFolder:
     """
     try:
         found = find_run(name, logs)
-        if name == "latest":
-            _tell_fork(found)
-        return found
     except UnknownNameError:
         raise
     except ConfigurationError as error:
@@ -191,13 +187,11 @@ def found_run(name: str, logs: Path) -> RunFolder:
             f"Several runs in {str(logs)!r} begin with {name!r}: {', '.join(named)}. "
             "Give more of the name, or the run's folder."
         ) from error
-
-
-def _tell_fork(folder: RunFolder) -> None:
-    parent = read_run(folder.path).parent
+    parent = read_run(found.path).parent if name == "latest" else None
     if parent is not None:
-        told = f"latest is {folder.path.name}, a fork of {parent.run} at {parent.cycle}."
-        _warn(f"{told}{parent.phase}.")
+        at = f"{parent.cycle}.{parent.phase}"
+        _warn(f"latest is {found.path.name}, a fork of {parent.run} at {at}.")
+    return found
 
 
 def warn_if_changed(folder: RunFolder) -> None:
@@ -252,14 +246,12 @@ class Damage:
 
 
 def _warn(text: str) -> None:
-    Console(stderr=True, highlight=False).print(
-        Text(one_line(text, 1_000), style="yellow"), soft_wrap=True
-    )
+    say(one_line(text, 1_000), "yellow")
 
 
 def _listing(runs: Sequence[RunFolder], logs: Path, width: int) -> Iterator[Text]:
     widest = max(len(cleaned(run.path.name)) for run in runs)
-    yield Text(f"  {'run':<{widest}} kind  started     state model, asked", style="bright_black")
+    yield Text(f"  {'run':<{widest}} kind  started     state model, asked", style=DIM)
     for parent, group in groupby(runs, key=lambda run: run.path.parent):
         if parent != logs:
             yield Text(cleaned(str(parent.relative_to(logs))), style="bold")
@@ -283,4 +275,4 @@ def _row(folder: RunFolder, widest: int, width: int) -> Text:
     room = max(width - line.cell_len - 2, _SHORTEST_GOAL)
     goal = one_line(first_asked(folder), 10 * room)
     shown = goal if len(goal) <= room else f"{goal[: room - 1]}…"
-    return line.append(f"  {shown}", "bright_black") if shown else line
+    return line.append(f"  {shown}", DIM) if shown else line

@@ -1,63 +1,65 @@
-"""`coag top`: which runs are watched, and how they stand, once."""
+"""`coag top`: how runs stand, live at a terminal or once as plain text."""
 
 from __future__ import annotations
 
+import importlib
 import shutil
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from coag.errors import ConfigurationError
 from coag.tracing import RunFolder, list_runs
 from coag.ui import Board, snapshot
 
+from .options import Logs, RunOrWatched
 from .runs import found_run
 
-_DEFAULT = Path("logs")
+_LOGS = Path("logs")
 """It need not be there yet: the first run makes it."""
 
 
-def show_once(name: str | None, logs: Path) -> None:
-    """Prints how the runs stand as plain text.
+def top(
+    run: RunOrWatched = None,
+    once: Annotated[
+        bool, typer.Option("--once", help="Print how they stand as plain text, and end.")
+    ] = False,
+    logs: Logs = _LOGS,
+) -> None:
+    """Shows live how runs stand: phase, tokens, cost, last decision, vetoes.
 
-    Args:
-        name: A run, or a folder of runs; None for all in `logs`.
-        logs: The folder of all runs.
-
-    Raises:
-        ConfigurationError: If there is no such run or folder, or several runs may be meant.
+    Without RUN, all in the folder of logs, new ones as they begin. Needs the extra `ui`, but for
+    --once.
     """
-    place, find = watched(name, logs)
-    width = shutil.get_terminal_size().columns
-    for line in snapshot(Board(find), place, width=width):
-        sys.stdout.write(line + "\n")
+    place, find = _watched(run, logs)
+    if once:
+        width = shutil.get_terminal_size().columns
+        for line in snapshot(Board(find), place, width=width):
+            sys.stdout.write(line + "\n")
+        return
+    live = importlib.import_module("coag.ui.top")  # needs the extra, which --once does not
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise ConfigurationError(
+            "`coag top` needs a terminal. For scripts and pipes: coag top --once"
+        )
+    live.TopApp(Board(find), place).run()
 
 
-def watched(name: str | None, logs: Path) -> tuple[Path, Callable[[], Sequence[RunFolder]]]:
-    """Where the runs lie, and a way to find them time and again.
-
-    Args:
-        name: A run, or a folder of runs; None for all in `logs`.
-        logs: The folder of all runs.
-
-    Raises:
-        ConfigurationError: If there is no such run or folder, or several runs may be meant.
-    """
+def _watched(name: str | None, logs: Path) -> tuple[Path, Callable[[], Sequence[RunFolder]]]:
+    """Where the runs are, and a way to find them time and again."""
     if name is None:
-        if logs != _DEFAULT:
-            _check(logs)
+        if logs != _LOGS:
+            next(list_runs(logs), None)  # raises where there is no such folder
         return logs, partial(_runs_in, logs)
     for folder in (Path(name), logs / name):
         if name and folder.is_dir() and not RunFolder(folder).exists:
             return folder, partial(_runs_in, folder)
     run = found_run(name, logs)
     return run.path, lambda: [run]
-
-
-def _check(logs: Path) -> None:
-    """Raises where there is no such folder."""
-    next(list_runs(logs), None)
 
 
 def _runs_in(folder: Path) -> Sequence[RunFolder]:

@@ -1,4 +1,4 @@
-"""`coag verify`: says whether runs obeyed their cycle and whether their traces are untouched."""
+"""`coag verify` and `coag seal`: whether runs obeyed their cycle and their traces are unchanged."""
 
 from __future__ import annotations
 
@@ -6,30 +6,21 @@ import asyncio
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TypedDict
+from typing import Annotated, TypedDict
 
-from rich.console import Console
+import typer
 from rich.text import Text
 
+from coag._util.text import one_line
 from coag.agent import load_factory, rebuild
 from coag.errors import ConfigurationError, TraceError
 from coag.proof import Examination, Remark, examine, folded
-from coag.schema import one_line
-from coag.tracing import Rebuild, RunFolder, Witness, list_runs, read_run
+from coag.schema import SystemClock
+from coag.tracing import Rebuild, RunFolder, Witness, list_runs, new_key, read_run, sign_run
 
-from .runs import found_run, runs_below
-
-
-class Anchors(TypedDict):
-    """What runs are held against that does not lie in their folders."""
-
-    head: str | None
-    """The hash with which the run must end, as it was noted down before."""
-    key: str | None
-    """The public key of signatures."""
-    witness: Path | None
-    """A file to which heads were appended."""
-
+from .options import Logs, RunOrRuns, Trust
+from .output import count, show
+from .runs import found_run, runs_below, runs_named
 
 _LISTED = 100
 """Sentences about one run's violations that are printed."""
@@ -40,77 +31,84 @@ _VIOLATED = 1
 """Exit code where something is violated."""
 
 
-def verify_runs(
-    name: str,
-    logs: Path,
-    anchors: Anchors,
-    *,
-    hooks: bool = False,
-    trust: Sequence[str] = (),
-) -> int:
-    """Verifies one run, or all runs of a folder; prints a sentence per violation.
+class _Anchors(TypedDict):
+    """What runs are compared with that is not in their folders."""
 
-    Args:
-        name: What the user typed for the run, or a folder of runs.
-        logs: The folder of all runs.
-        anchors: What the runs are held against.
-        hooks: Have each run's agent, built again by its recipe, compute all changes of state.
-        trust: With `hooks`, modules whose code the runs may name.
+    head: str | None
+    key: str | None
+    witness: Path | None
 
-    Returns:
-        The exit code: 0 if all holds, 1 if not.
 
-    Raises:
-        UnknownNameError: If there is no such run.
-        ConfigurationError: If several runs may be meant, or a hash is given for several.
-        TraceError: If the run's trace cannot be read.
-        ResumeError: With `hooks`, if a run's agent cannot be built again.
+def verify(
+    run: RunOrRuns = "latest",
+    head: Annotated[
+        str | None,
+        typer.Option(metavar="HASH", help="The run's last hash, as it was noted down before."),
+    ] = None,
+    key: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="The public key with which seal.json must be signed; COAG_SEAL_PUBLIC_KEY does "
+            "the same.",
+        ),
+    ] = None,
+    witness: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Runs must be as they were appended to this file."),
+    ] = None,
+    hooks: Annotated[
+        bool,
+        typer.Option(
+            "--hooks",
+            help="Build the run's agent again by its recipe, and have its domain's code compute "
+            "every change of state once more. This runs the code that run.json names.",
+        ),
+    ] = False,
+    trust: Trust = None,
+    logs: Logs = Path("logs"),
+) -> None:
+    """Checks that a run obeyed its cycle and that nobody changed its trace.
+
+    Exit code 0: all holds; 1: something is violated; 2: wrongly called.
     """
-    if anchors["witness"] is not None:
-        Witness(
-            anchors["witness"]
-        ).entries()  # a file that is none is an error, and no violation of each run
-    console = Console(highlight=False, markup=False, emoji=False)
-    rebuilt_by = trust if hooks else None
-    holder = runs_below(name, logs)
-    if holder is None:
-        return _verify([found_run(name, logs)], console, anchors, rebuilt_by)
-    if anchors["head"] is not None:
+    if witness is not None:
+        Witness(witness).entries()  # a file that is none is an error, and no violation of each run
+    holder = runs_below(run, logs)
+    if holder is not None and head is not None:
         raise ConfigurationError(
             f"{str(holder)!r} holds several runs, and --head is the last hash of one: name it."
         )
-    return _verify(list(list_runs(holder)), console, anchors, rebuilt_by)
-
-
-def _verify(
-    runs: Sequence[RunFolder], console: Console, anchors: Anchors, trust: Sequence[str] | None
-) -> int:
+    runs = [found_run(run, logs)] if holder is None else list(list_runs(holder))
+    anchors = _Anchors(head=head, key=key, witness=witness)
     violated = 0
-    for run in runs:
+    for one in runs:
         try:
-            found = _examined(run, anchors, trust)
+            found = _examined(one, anchors, (trust or ()) if hooks else None)
         except TraceError as error:
             if len(runs) == 1:
                 raise
             violated += 1
-            console.print(Text(one_line(str(error), 1_000), style="red"), soft_wrap=True)
+            show([Text(one_line(str(error), 1_000), style="red")])
             continue
         violated += not found.holds
-        for line in _lines(run, found):
-            console.print(line, soft_wrap=True)
+        show(_lines(one, found))
     if len(runs) > 1:
-        console.print(_sum(len(runs), violated), soft_wrap=True)
-    return _VIOLATED if violated else 0
+        if violated:
+            show([Text(f"{violated} of {len(runs)} runs do not hold", style="bold red")])
+        else:
+            show([Text(f"{len(runs)} runs verified", style="bold green")])
+    raise typer.Exit(_VIOLATED if violated else 0)
 
 
-def _examined(run: RunFolder, anchors: Anchors, trust: Sequence[str] | None) -> Examination:
+def _examined(run: RunFolder, anchors: _Anchors, trust: Sequence[str] | None) -> Examination:
     """What was found in a run; with the domain's own code where modules for it are given."""
     if trust is None:
         return examine(run, **anchors)
     return asyncio.run(_with_hooks(run, anchors, trust))
 
 
-async def _with_hooks(run: RunFolder, anchors: Anchors, trust: Sequence[str]) -> Examination:
+async def _with_hooks(run: RunFolder, anchors: _Anchors, trust: Sequence[str]) -> Examination:
     """The same, with the domain's own code; a plain agent has none."""
     if read_run(run.path).kind == "plain":
         found = examine(run, **anchors)
@@ -125,25 +123,74 @@ async def _with_hooks(run: RunFolder, anchors: Anchors, trust: Sequence[str]) ->
 
 def _lines(run: RunFolder, found: Examination) -> Iterator[Text]:
     """What was found in one run, foreign text made harmless."""
-    name = one_line(run.path.name)
-    records = f"{found.records} record{'' if found.records == 1 else 's'}"
+    name, records = one_line(run.path.name), count(found.records, "record")
     if found.holds:
         head = f", head {one_line(found.head)}" if found.head else ""
         yield Text(f"{name}: verified, {records}{head}", style="green")
     else:
-        count = len(found.violations)
-        text = f"{name}: {count} violation{'' if count == 1 else 's'} in {records}"
+        text = f"{name}: {count(len(found.violations), 'violation')} in {records}"
         yield Text(text, style="bold red")
-    told = folded(found.violations)
-    for sentence in told[:_LISTED]:
+    sentences = folded(found.violations)
+    for sentence in sentences[:_LISTED]:
         yield Text(f"  {one_line(sentence, 1_000)}", style="red")
-    if len(told) > _LISTED:
-        yield Text(f"  … and {len(told) - _LISTED} more", style="red")
+    if len(sentences) > _LISTED:
+        yield Text(f"  … and {len(sentences) - _LISTED} more", style="red")
     for remark in found.remarks[:_LISTED]:
         yield Text(f"  {one_line(str(remark), 1_000)}", style="yellow")
 
 
-def _sum(runs: int, violated: int) -> Text:
-    if not violated:
-        return Text(f"{runs} runs verified", style="bold green")
-    return Text(f"{violated} of {runs} runs do not hold", style="bold red")
+def seal(
+    runs: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="RUN...",
+            help="A run's id or the beginning of one, its folder, or `latest`; or a folder of "
+            "runs.",
+        ),
+    ] = None,
+    witness: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Append the state of the runs to this file, instead of signing them; keep it "
+            "where the writer of the logs cannot write.",
+        ),
+    ] = None,
+    new_key_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--new-key",
+            metavar="FILE",
+            help="Make a pair of keys: FILE, and FILE.pub to give away.",
+        ),
+    ] = None,
+    logs: Logs = Path("logs"),
+) -> None:
+    """Signs runs with the key of COAG_SEAL_KEY, or appends their state to a witness file.
+
+    `coag verify --key` and `--witness` check that. Signing needs the extra `seal`.
+    """
+    if new_key_file is not None:
+        public = new_key(new_key_file)
+        typer.echo(f"The private key is in {new_key_file}, the public one in {public}.")
+    elif not runs:
+        raise ConfigurationError("Name the runs to seal, or make a key with --new-key FILE.")
+    found = [one for name in runs or () for one in runs_named(name, logs)]
+    now = SystemClock().now()
+    if not found:
+        return
+    for one in found:
+        if read_run(one.path).ended_at is None:
+            typer.echo(
+                f"{one_line(one.path.name)} has not ended: what is added to it from now on does "
+                "not fit this seal. Seal it again once it has.",
+                err=True,
+            )
+    if witness is not None:
+        sealed = Witness(witness).append([one.path for one in found], now)
+    else:
+        sealed = [sign_run(one.path, now) for one in found]
+    how = "signed" if witness is None else "witnessed"
+    for one in sealed:
+        text = f"{one.run}: {how}, {one.records} records, last hash {one.head}"
+        typer.echo(one_line(text, 1_000))

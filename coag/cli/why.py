@@ -1,18 +1,17 @@
-"""`coag why`: what a decision rested on."""
+"""`coag why`: what a decision depended on."""
 
 from __future__ import annotations
 
 import asyncio
-import json
-import sys
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from rich.console import Console
+import typer
 from rich.text import Text
 
+from coag._util.json_diff import diff_patch
+from coag._util.text import one_line
 from coag.agent import load_factory
 from coag.errors import ConfigurationError
 from coag.proof import (
@@ -22,21 +21,16 @@ from coag.proof import (
     Explanation,
     counterfactuals,
     cycle_results,
-    why,
 )
-from coag.schema import (
-    Intent,
-    Percept,
-    RecalledRecord,
-    TraceRecord,
-    diff_patch,
-    escaped_json,
-    one_line,
-)
+from coag.proof import why as explained
+from coag.schema import Intent, Percept, RecalledRecord, TraceRecord
 from coag.tracing import RunFolder, cycle_of, read_run, read_trace
 
-from .command import coag_command
+from .options import AsJson, Logs, Run, Trust
+from .output import DIM, show, write_json
+from .output import as_json as _json
 from .runs import found_run, warn_if_changed
+from .terminal import coag_command
 
 # ---- What was decided in each cycle of a run, a line each ----
 
@@ -51,15 +45,13 @@ def show_decisions(folder: RunFolder) -> None:
     Raises:
         TraceError: The run cannot be read.
     """
-    console = Console(highlight=False, markup=False, emoji=False)
     info = read_run(folder.path)
     records = (entry.body for entry in read_trace(folder.trace_path, lambda problem: None))
     told = _of_cycles(records) if info.kind == "coag" else _of_turns(records)
     lines = [one_line(line, _LINE) for line in told]
     what = "cycle" if info.kind == "coag" else "turn"
-    console.print(Text(f"{one_line(info.id)}: which {what}?", style="bold"), soft_wrap=True)
-    for line in lines or [f"There is no {what} in it yet."]:
-        console.print(Text(f"  {line}"), soft_wrap=True)
+    show([Text(f"{one_line(info.id)}: which {what}?", style="bold")])
+    show(f"  {line}" for line in lines or [f"There is no {what} in it yet."])
 
 
 def _of_cycles(records: Iterator[TraceRecord]) -> Iterator[str]:
@@ -84,84 +76,66 @@ def _of_turns(records: Iterator[TraceRecord]) -> Iterator[str]:
         yield f"{turn}  {', '.join(begun) or 'no action'}"
 
 
-# ---- `coag why`: what a decision rested on ----
+# ---- `coag why`: what a decision depended on ----
 
 
-_DIM = "bright_black"
+def why(
+    run: Run,
+    cycle: Annotated[
+        int | None,
+        typer.Argument(min=1, help="The cycle; of a plain run the turn. Without one, lists them."),
+    ] = None,
+    counterfactual: Annotated[
+        bool,
+        typer.Option(
+            "--counterfactual",
+            help="Take the decision again without each recalled record in turn; nothing is run.",
+        ),
+    ] = False,
+    model: Annotated[
+        str | None, typer.Option(metavar="SPEC", help="Take it again with this model.")
+    ] = None,
+    repeats: Annotated[
+        int, typer.Option(min=1, metavar="N", help="How often; models may answer differently.")
+    ] = 1,
+    trust: Trust = None,
+    as_json: AsJson = False,
+    logs: Logs = Path("logs"),
+) -> None:
+    """Shows what a decision depended on: percepts, memory, procedures, constraints.
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WhyOptions:
-    """What `coag why` was given; see there."""
-
-    run: str
-    cycle: int | None
-    """None to list what was decided in each."""
-    counterfactual: bool
-    model: str | None
-    repeats: int
-    trust: Sequence[str]
-    as_json: bool
-    logs: Path
-
-
-def explain(options: WhyOptions) -> None:
-    """Prints what a decision rested on and, if asked for, which records it hung on.
-
-    Raises:
-        CoagError: There is no such run or cycle, or its agent cannot be built again.
+    Also its candidates, and what became of them. Without CYCLE, lists what was decided in each.
     """
-    if not options.counterfactual and (options.model is not None or options.repeats != 1):
+    if not counterfactual and (model is not None or repeats != 1):
         raise ConfigurationError("--model and --repeats belong to --counterfactual: add it.")
-    folder = found_run(options.run, options.logs)
-    if options.cycle is None:
-        if options.counterfactual or options.as_json:
-            raise ConfigurationError(f"Which cycle? {coag_command()} why {options.run} lists them.")
+    folder = found_run(run, logs)
+    if cycle is None:
+        if counterfactual or as_json:
+            raise ConfigurationError(f"Which cycle? {coag_command()} why {run} lists them.")
         show_decisions(folder)
         return
-    explanation = why(folder, options.cycle)
+    explanation = explained(folder, cycle)
     warn_if_changed(folder)
-    _show(folder, options, options.cycle, explanation)
+    if counterfactual:
+        load_factory(folder, trust or ())
 
-
-def _show(folder: RunFolder, options: WhyOptions, cycle: int, explanation: Explanation) -> None:
-    if options.counterfactual:
-        load_factory(folder, options.trust)
-    if options.as_json:
-        told = _all(folder, options, cycle) if options.counterfactual else ()
-        whole = {
-            "explanation": explanation.model_dump(mode="json"),
-            "counterfactuals": [each.model_dump(mode="json") for each in told],
-        }
-        sys.stdout.write(escaped_json(json.dumps(whole, ensure_ascii=False)) + "\n")
-        return
-    console = Console(highlight=False, markup=False, emoji=False)
-    for line in _lines(explanation):
-        console.print(line, soft_wrap=True)
-    if options.counterfactual:
-        console.print(_head("taken again"), soft_wrap=True)
-        _all(folder, options, cycle, console)
-
-
-def _all(
-    folder: RunFolder, options: WhyOptions, cycle: int, console: Console | None = None
-) -> tuple[Counterfactual, ...]:
-    """Takes the decision again; each result is printed as soon as it is known."""
-
-    def tell(told: Counterfactual) -> None:
-        if console is not None:
-            console.print(_again(told), soft_wrap=True)
-
-    return asyncio.run(
-        counterfactuals(
-            folder,
-            cycle,
-            model=options.model,
-            repeats=options.repeats,
-            trust=options.trust,
-            on_told=tell,
+    def again(on_result: Callable[[Counterfactual], None]) -> tuple[Counterfactual, ...]:
+        if not counterfactual:
+            return ()
+        taken = counterfactuals(
+            folder, cycle, model=model, repeats=repeats, trust=trust or (), on_told=on_result
         )
-    )
+        return asyncio.run(taken)
+
+    if as_json:
+        results = [each.model_dump(mode="json") for each in again(lambda _: None)]
+        told = explanation.model_dump(mode="json")
+        write_json({"explanation": told, "counterfactuals": results})
+        return
+    show(_lines(explanation))
+    if counterfactual:
+        show([_head("taken again")])
+        again(lambda result: show([_again(result)]))
 
 
 def _lines(told: Explanation) -> Iterator[Text]:
@@ -222,7 +196,7 @@ def _recalled(told: Explanation) -> Iterator[Text]:
         yield from _record(hit)
     if told.left_out:
         names = ", ".join(name[:12] for name in told.left_out)
-        yield _item(f"no room in the prompt for: {names}", _DIM)
+        yield _item(f"no room in the prompt for: {names}", DIM)
 
 
 def _record(hit: RecalledRecord) -> Iterator[Text]:
@@ -230,7 +204,7 @@ def _record(hit: RecalledRecord) -> Iterator[Text]:
     source = f"{origin.source}, {origin.trust}, cycle {origin.cycle} of {origin.run}"
     yield _item(f"{hit.score:.2f} {record.kind} {record.id[:12]} {record.text} ({source})", "cyan")
     if hit.why is not None and (because := hit.why.told()):
-        yield _item(f"why: {because}", _DIM, depth=2)
+        yield _item(f"why: {because}", DIM, depth=2)
 
 
 def _procedures(told: Explanation) -> Iterator[Text]:
@@ -249,18 +223,14 @@ def _considered(one: Considered, state: Mapping[str, Any]) -> Iterator[Text]:
         reason = f": {one.judged}" if one.judged else ""
         yield _item(f"{mark} {one.choice}{score}{reason}", style)
     if one.because:
-        yield _item(f"proposed because: {one.because}", _DIM, depth=2)
+        yield _item(f"proposed because: {one.because}", DIM, depth=2)
     if one.projection is not None:
         change = diff_patch(state, one.projection)
-        yield _item(f"predicted to change: {_json(change) if change else 'nothing'}", _DIM, depth=2)
+        yield _item(f"predicted to change: {_json(change) if change else 'nothing'}", DIM, depth=2)
     passed = [verdict for verdict in one.verdicts if verdict.allowed]
     if passed:
         said = (f"{v.constraint} ({v.reason})" if v.reason else v.constraint for v in passed)
-        yield _item(f"allowed by: {', '.join(said)}", _DIM, depth=2)
-
-
-def _json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False)
+        yield _item(f"allowed by: {', '.join(said)}", DIM, depth=2)
 
 
 def _again(told: Counterfactual) -> Text:

@@ -115,8 +115,6 @@ def test_own_imports_stand_at_the_top_except_where_loading_late_is_the_point(
 ) -> None:
     late = {
         "__init__.py",
-        "app.py",
-        "app_looking.py",
         "__main__.py",
         "_assessing.py",
         "_aware.py",

@@ -7,11 +7,13 @@ import sys
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Annotated, Any
 
 import click
 import typer
 
+from coag.cli.options import AsJson
+from coag.cli.output import say, write_json
 from coag.errors import ConfigurationError
 from coag.memory import (
     PROCEDURES_FILE,
@@ -31,16 +33,16 @@ from coag.schema import Record, Scalar
 from coag.store import RecordStore, short_id
 
 from .log import note
-from .looking import write_json
+from .options import By, Embedder, Id, Memory, Scope, Yes
 from .place import (
+    MemoryPlace,
     NothingFoundError,
-    Place,
     ask,
     check_can_ask,
     line,
     opened,
+    place_of,
     run,
-    tell,
     the_record,
     visible,
 )
@@ -67,53 +69,73 @@ class _Change:
         return f"{self.what}: {line(self.before)} -> {line(self.now)}"
 
 
-def wanted_of(
-    *,
-    text: str | None,
-    type_: str | None,
-    metadata: Sequence[str],
-    unset: Sequence[str],
-    importance: float | None,
-    value: str | None,
-    until: str | None,
-    no_fact: bool = False,
-) -> Correction:
-    """What options want to be changed.
+NewText = Annotated[
+    str | None,
+    typer.Option(metavar="TEXT", help="What it is to say; `-` reads standard input."),
+]
+NewType = Annotated[str | None, typer.Option("--type", metavar="TYPE", help="Another type.")]
+SetMetadata = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="A value of metadata, JSON or text."),
+]
+Unset = Annotated[
+    list[str] | None, typer.Option(metavar="KEY", help="Take a key of metadata away.")
+]
+Importance = Annotated[
+    float | None, typer.Option(min=0.0, max=1.0, metavar="X", help="From 0 to 1; 0.5 is usual.")
+]
+NewValue = Annotated[str | None, typer.Option(metavar="TEXT", help="What the record's fact says.")]
+Until = Annotated[
+    str | None,
+    typer.Option(metavar="TIME", help="When its fact ceased to hold (ISO 8601); or `never`."),
+]
+NoFact = Annotated[bool, typer.Option("--no-fact", help="Drop the record's fact.")]
 
-    Raises:
-        ConfigurationError: If one of them cannot be understood.
+
+def edit(  # noqa: PLR0913, PLR0917 - a command has as many arguments as options
+    name: Id,
+    text: NewText = None,
+    type_: NewType = None,
+    metadata: SetMetadata = None,
+    unset: Unset = None,
+    importance: Importance = None,
+    value: NewValue = None,
+    until: Until = None,
+    no_fact: NoFact = False,
+    memory: Memory = None,
+    scope: Scope = None,
+    embedder: Embedder = None,
+    by: By = "person",
+    yes: Yes = False,
+) -> None:
+    """Corrects a record; without options, opens its text in $EDITOR.
+
+    A text never changes: another one becomes a new record, said by you, that takes the place of
+    the old one. The rest is overwritten.
+
+    Example: coag memory edit 1f0c22aa --text "The charger is at (3,0)." -m ~/robbie
     """
     if no_fact and (value is not None or until is not None):
         raise ConfigurationError("--no-fact drops the fact; --value and --until are of one.")
     never = until is not None and until.strip().casefold() == _NEVER
-    return Correction(
+    wanted = Correction(
         text=sys.stdin.read().strip() if text == _STANDARD_INPUT else text,
         type=type_,
-        metadata=dict(map(_pair, metadata)),
-        without=tuple(unset),
+        metadata=dict(map(_pair, metadata or ())),
+        without=tuple(unset or ()),
         importance=importance,
         value=value,
         until=None if until is None or never else _moment(until),
         holds=never,
         no_fact=no_fact,
     )
-
-
-def edit_record(
-    place: Place, name: str, wanted: Correction, *, scope: str | None, by: str, yes: bool
-) -> None:
-    """Changes a record, after it has shown what will be and asked.
-
-    Raises:
-        CoagError: The record cannot be found or changed so, or nobody can be asked.
-    """
     if not wanted.is_empty:
         check_can_ask(yes=yes)
-    run(_edited(place, name, wanted, scope=scope, by=by, yes=yes))
+    run(_edited(place_of(memory, embedder), name, wanted, scope=scope, by=by, yes=yes))
 
 
 async def _edited(
-    place: Place, name: str, wanted: Correction, *, scope: str | None, by: str, yes: bool
+    place: MemoryPlace, name: str, wanted: Correction, *, scope: str | None, by: str, yes: bool
 ) -> None:
     async with opened(place) as store:
         record = await the_record(store, name, scope)
@@ -123,13 +145,13 @@ async def _edited(
         try:
             changes = list(_changes(record, wanted))
             if not changes:
-                tell("Nothing is to be changed: it says so already.")
+                say("Nothing is to be changed: it says so already.")
                 return
-            tell(f"{short_id(record.id)} {line(record.text, 100)}", "bold")
+            say(f"{short_id(record.id)} {line(record.text, 100)}", "bold")
             for one in changes:
-                tell(f"  {one.shown}")
+                say(f"  {one.shown}")
                 if one.what == "text":
-                    tell("    (a new record of yours, in the place of this one)")
+                    say("    (a new record of yours, in the place of this one)")
             ask("Change it?", yes=yes)
             memory = LongTermMemory(store, scope=record.scope)
             now = await corrected(memory, record, wanted, by=said_by_person(by))
@@ -201,7 +223,7 @@ def _typed(record: Record) -> str:
             "--set, --unset, --importance, --value or --until."
         )
     if visible(record.text) != record.text:
-        tell(f"It has characters that do not show: {line(record.text)}", "yellow")
+        say(f"It has characters that do not show: {line(record.text)}", "yellow")
     try:
         typed = click.edit(record.text + "\n")
     except click.ClickException as error:
@@ -240,81 +262,90 @@ def _moment(given: str) -> datetime:
 # ---- `coag memory forget` ----
 
 
-SHOWN = 20
+_SHOWN = 20
 """Records that are told of many."""
 
 
-def forget_records(
-    place: Place, ids: Sequence[str], *, scope: str | None, by: str, yes: bool
+def forget(
+    ids: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="ID...", help="Ids of records, or their first 8 characters."),
+    ] = None,
+    everything: Annotated[
+        bool, typer.Option("--everything", help="Every record of the scope that --scope names.")
+    ] = False,
+    memory: Memory = None,
+    scope: Scope = None,
+    embedder: Embedder = None,
+    by: By = "person",
+    yes: Yes = False,
 ) -> None:
-    """Removes records, after it has shown them and asked.
+    """Removes records for good, and nothing that was concluded from them.
 
-    Raises:
-        CoagError: None is named, one cannot be found or removed, or nobody can be asked.
+    What they had superseded holds again. `revoke` takes what was concluded, too.
+
+    Example: coag memory forget 1f0c22aa -m ~/robbie
     """
+    place = place_of(memory, embedder)
+    if everything:
+        if scope is None or ids:
+            raise ConfigurationError(
+                "--everything forgets one scope: name it by --scope, and no ids."
+            )
+        check_can_ask(yes=yes)
+        count = run(_scope_forgotten(place, scope, yes=yes))
+        note(place, "forgot_scope", by=by, details={"scope": scope, "records": count})
+        typer.echo(f"{count} record(s) of scope {line(scope)!r} are forgotten.")
+        return
     if not ids:
         raise ConfigurationError("Which records? Give their ids, or --everything with --scope.")
     check_can_ask(yes=yes)
-
-    async def forgotten() -> list[Record]:
-        async with opened(place) as store:
-            found = [await the_record(store, name, scope) for name in ids]
-            records = list({one.id: one for one in found}.values())
-            tell(f"{len(records)} record(s) will be removed for good:", "bold")
-            tell_records(records)
-            for record in records:
-                await _tell_restored(store, record, {one.id for one in records})
-                resting = await dependents_of(store, record.id)
-                if resting:
-                    tell(
-                        f"  {len(resting)} record(s) were concluded from {short_id(record.id)} and "
-                        "stay; `coag memory revoke` takes them, too.",
-                        "yellow",
-                    )
-            ask("Remove for good?", yes=yes)
-            return [
-                one
-                for one in records
-                if await LongTermMemory(store, scope=one.scope).forget_record(one.id)
-            ]
-
-    gone = run(forgotten())
+    gone = run(_records_forgotten(place, ids, scope, yes=yes))
     note(place, "forgot", by=by, records=tuple(one.id for one in gone))
     for record in gone:
         typer.echo(f"{record.id} is forgotten.")
 
 
-def forget_everything(
-    place: Place, ids: Sequence[str], *, scope: str | None, by: str, yes: bool
-) -> None:
-    """Removes every record of a scope, after it has asked.
-
-    Raises:
-        CoagError: The scope is not named, or nobody can be asked.
-    """
-    if scope is None or ids:
-        raise ConfigurationError("--everything forgets one scope: name it by --scope, and no ids.")
-    check_can_ask(yes=yes)
-
-    async def forgotten() -> int:
-        async with opened(place) as store:
-            count, first = 0, list[Record]()
-            async for records in store.scan(scopes=[scope]):
-                count += len(records)
-                first += records[: SHOWN - len(first)]
-            if not count:
-                raise NothingFoundError(f"There are no records of scope {scope!r}.")
-            tell(f"{count:,} record(s) will be removed for good:", "bold")
-            tell_records(first, count)
-            ask(f"Remove all {count:,} record(s) of scope {line(scope)!r} for good?", yes=yes)
-            return await LongTermMemory(store, scope=scope).forget(scope)
-
-    count = run(forgotten())
-    note(place, "forgot_scope", by=by, details={"scope": scope, "records": count})
-    typer.echo(f"{count} record(s) of scope {line(scope)!r} are forgotten.")
+async def _records_forgotten(
+    place: MemoryPlace, ids: Sequence[str], scope: str | None, *, yes: bool
+) -> list[Record]:
+    async with opened(place) as store:
+        found = [await the_record(store, name, scope) for name in ids]
+        records = list({one.id: one for one in found}.values())
+        say(f"{len(records)} record(s) will be removed for good:", "bold")
+        _say_records(records)
+        for record in records:
+            await _say_restored(store, record, {one.id for one in records})
+            dependents = await dependents_of(store, record.id)
+            if dependents:
+                say(
+                    f"  {len(dependents)} record(s) were concluded from {short_id(record.id)} and "
+                    "stay; `coag memory revoke` takes them, too.",
+                    "yellow",
+                )
+        ask("Remove for good?", yes=yes)
+        return [
+            one
+            for one in records
+            if await LongTermMemory(store, scope=one.scope).forget_record(one.id)
+        ]
 
 
-async def _tell_restored(store: RecordStore, record: Record, gone: Set[str]) -> None:
+async def _scope_forgotten(place: MemoryPlace, scope: str, *, yes: bool) -> int:
+    async with opened(place) as store:
+        count, first = 0, list[Record]()
+        async for records in store.scan(scopes=[scope]):
+            count += len(records)
+            first += records[: _SHOWN - len(first)]
+        if not count:
+            raise NothingFoundError(f"There are no records of scope {scope!r}.")
+        say(f"{count:,} record(s) will be removed for good:", "bold")
+        _say_records(first, count)
+        ask(f"Remove all {count:,} record(s) of scope {line(scope)!r} for good?", yes=yes)
+        return await LongTermMemory(store, scope=scope).forget(scope)
+
+
+async def _say_restored(store: RecordStore, record: Record, gone: Set[str]) -> None:
     """Says what holds again without a record."""
     seen, last = {record.id}, record
     while (by := last.superseded_by) is not None and by in gone and by not in seen:
@@ -324,10 +355,10 @@ async def _tell_restored(store: RecordStore, record: Record, gone: Set[str]) -> 
         return
     for old in await store.get([record.supersedes]):
         if old.superseded_by == record.id:
-            tell(f"  {short_id(old.id)} {line(old.text, 100)} (holds again)", "green")
+            say(f"  {short_id(old.id)} {line(old.text, 100)} (holds again)", "green")
 
 
-def tell_records(records: Sequence[Record], count: int | None = None) -> None:
+def _say_records(records: Sequence[Record], count: int | None = None) -> None:
     """Tells the first of some records, each in a line, and how many more there are.
 
     Args:
@@ -335,18 +366,18 @@ def tell_records(records: Sequence[Record], count: int | None = None) -> None:
         count: How many they are; None if these are all.
     """
     several = len({one.scope for one in records}) > 1
-    for record in records[:SHOWN]:
+    for record in records[:_SHOWN]:
         of = f" [{line(record.scope, 20)}]" if several else ""
-        tell(f"  {short_id(record.id)} {record.kind.value}{of} {line(record.text, 100)}")
-    more = (len(records) if count is None else count) - SHOWN
+        say(f"  {short_id(record.id)} {record.kind.value}{of} {line(record.text, 100)}")
+    more = (len(records) if count is None else count) - _SHOWN
     if more > 0:
-        tell(f"  … and {more:,} more")
+        say(f"  … and {more:,} more")
 
 
 # ---- The procedures that stand beside a memory's records ----
 
 
-def procedures_of(place: Place) -> ProceduralMemory | None:
+def procedures_of(place: MemoryPlace) -> ProceduralMemory | None:
     """The procedures beside the records, as they stand in their file; None without one.
 
     The developer's own texts are taken from the file, so that none of them is changed.
@@ -380,77 +411,105 @@ def _as_stored(name: str, versions: list[dict[str, str]]) -> Procedure:
 
 _ID_LENGTH = 32
 
+PerhapsId = Annotated[
+    str | None,
+    typer.Argument(metavar="[ID]", help="A record's id, or its first 8 characters."),
+]
+OfSource = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="Only what this source said; see `history`."),
+]
+Reason = Annotated[str, typer.Option(metavar="TEXT", help="Why, in one sentence.")]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Show what would be done, and change nothing.")
+]
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Revoking:
-    """What `coag memory revoke` was given; see there."""
 
-    name: str | None
-    source: str | None
-    reason: str
-    scope: str | None
-    by: str
-    yes: bool
-    dry_run: bool
-    as_json: bool
+def revoke(  # noqa: PLR0913, PLR0917 - a command has as many arguments as options
+    name: PerhapsId = None,
+    source: OfSource = None,
+    reason: Reason = "",
+    dry_run: DryRun = False,
+    memory: Memory = None,
+    scope: Scope = None,
+    embedder: Embedder = None,
+    by: By = "person",
+    yes: Yes = False,
+    as_json: AsJson = False,
+) -> None:
+    """Takes back a record and everything concluded from it, rules of procedures included.
 
+    With --source, what that one said, of the record or altogether: what others said too stays, and
+    is trusted as they are. What was superseded holds again. Without --scope it reaches every scope.
 
-def revoke_records(place: Place, asked: Revoking) -> None:
-    """Takes back a record or a source's word, after it has shown what that means and asked.
+    Example: coag memory revoke 1f0c22aa --reason "It was a lie." -m ~/robbie
 
-    Raises:
-        CoagError: Nothing is named, it cannot be revoked, or nobody can be asked.
+    Example: coag memory revoke --source web --reason "It lies." --dry-run -m ~/robbie
     """
-    if asked.name is None and asked.source is None:
-        raise ConfigurationError(
-            "What is to be taken back? Give a record's id, or --source NAME for what one said."
-        )
-    if not asked.dry_run:
-        if not asked.reason.strip():
-            raise ConfigurationError("--reason is empty; say why it is revoked.")
-        check_can_ask(yes=asked.yes)
-    told = run(_revoked(place, asked))
-    content = told.written()[0].content
-    if not asked.dry_run:
-        named = () if asked.source is not None else (told.record_id,)
+    place, reason = place_of(memory, embedder), reason.strip()
+    _check_wanted(name, source, "dry run" if dry_run else reason, yes=yes or dry_run)
+
+    async def revoked() -> Revocation:
+        async with opened(place) as store:
+            whole = await _whole(store, name, scope)
+            reached = LongTermMemory(store, scope=await _reached(store, scope, whole))
+            procedures = procedures_of(place)
+            plan = await _planned(reached, whole, source, procedures)
+            if dry_run:
+                return plan
+            ask("Take them back?" if source is None else "Take that back?", yes=yes)
+            if source is not None:
+                return await retract_source(reached, whole, source, reason, procedures=procedures)
+            return await reached.revoke(whole or "", reason, procedures=procedures)
+
+    done = run(revoked())
+    content = done.written()[0].content
+    if not dry_run:
+        named = () if source is not None else (done.record_id,)
         note(
             place,
             "revoked",
-            by=asked.by,
-            records=tuple(dict.fromkeys((*named, *told.records))),
-            reason=told.reason,
+            by=by,
+            records=tuple(dict.fromkeys((*named, *done.records))),
+            reason=done.reason,
             details={k: v for k, v in content.items() if k not in ("reason", "records")},
         )
-    if asked.as_json:
-        write_json([told.written()[0].model_dump_json()])
+    if as_json:
+        write_json(done.written()[0].model_dump_json())
         return
-    for text in _outcome(told, "would be " if asked.dry_run else ""):
+    for text in _outcome(done, "would be " if dry_run else ""):
         typer.echo(text)
-    if asked.dry_run:
-        tell("Nothing was changed.")
+    if dry_run:
+        say("Nothing was changed.")
 
 
-async def _revoked(place: Place, asked: Revoking) -> Revocation:
-    async with opened(place) as store:
-        name = await _whole(store, asked.name, asked.scope)
-        memory = LongTermMemory(store, scope=await _reached(store, asked, name))
-        try:
-            plan, after = await would_revoke(memory, name, source=asked.source)
-        except ValueError as error:
-            raise NothingFoundError(str(error)) from error
-        procedures = procedures_of(place)
-        gone = {*plan.records, *([] if asked.source is not None or name is None else [name])}
-        rules = [] if procedures is None else _rules_on(procedures, gone)
-        if not (plan.records or plan.lowered or rules):
-            raise NothingFoundError(f"There is no record {asked.name!r}, and nothing rests on it.")
-        await _tell_plan(store, plan, after, rules)
-        if asked.dry_run:
-            return plan
-        ask("Take them back?" if asked.source is None else "Take that back?", yes=asked.yes)
-        reason = asked.reason.strip()
-        if asked.source is not None:
-            return await retract_source(memory, name, asked.source, reason, procedures=procedures)
-        return await memory.revoke(name or "", reason, procedures=procedures)
+def _check_wanted(name: str | None, source: str | None, reason: str, *, yes: bool) -> None:
+    if name is None and source is None:
+        raise ConfigurationError(
+            "What is to be taken back? Give a record's id, or --source NAME for what one said."
+        )
+    if not reason:
+        raise ConfigurationError("--reason is empty; say why it is revoked.")
+    check_can_ask(yes=yes)
+
+
+async def _planned(
+    memory: LongTermMemory,
+    name: str | None,
+    source: str | None,
+    procedures: ProceduralMemory | None,
+) -> Revocation:
+    """What the revocation would do, shown to the person."""
+    try:
+        plan, after = await would_revoke(memory, name, source=source)
+    except ValueError as error:
+        raise NothingFoundError(str(error)) from error
+    gone = {*plan.records, *([] if source is not None or name is None else [name])}
+    rules = [] if procedures is None else _rules_on(procedures, gone)
+    if not (plan.records or plan.lowered or rules):
+        raise NothingFoundError(f"There is no record {name!r}, and nothing depends on it.")
+    await _show_plan(memory.store, plan, after, rules)
+    return plan
 
 
 async def _whole(store: RecordStore, name: str | None, scope: str | None) -> str | None:
@@ -465,10 +524,10 @@ async def _whole(store: RecordStore, name: str | None, scope: str | None) -> str
         raise
 
 
-async def _reached(store: RecordStore, asked: Revoking, name: str | None) -> Scopes:
+async def _reached(store: RecordStore, scope: str | None, name: str | None) -> Scopes:
     """The scopes that a revocation reaches: the one that was given, or all that there are."""
-    if asked.scope is not None:
-        return Scopes(own=asked.scope)
+    if scope is not None:
+        return Scopes(own=scope)
     found = await scopes_in(store)
     if not found:
         raise NothingFoundError(f"There is no record {name!r}; the memory holds none.")
@@ -476,26 +535,26 @@ async def _reached(store: RecordStore, asked: Revoking, name: str | None) -> Sco
     return Scopes(own=own, writes=tuple(others))
 
 
-async def _tell_plan(
+async def _show_plan(
     store: RecordStore, plan: Revocation, after: Sequence[Record], rules: Sequence[str]
 ) -> None:
-    """Tells what would go, what would only be trusted less, and what would hold again."""
+    """Shows what would go, what would only be trusted less, and what would hold again."""
     if plan.records or rules:
-        tell(f"{len(plan.records)} record(s) will be taken back:", "bold")
-        tell_records(await store.get(plan.records[:SHOWN]), len(plan.records))
+        say(f"{len(plan.records)} record(s) will be taken back:", "bold")
+        _say_records(await store.get(plan.records[:_SHOWN]), len(plan.records))
     if rules:
-        tell(f"  and what came of them in procedures: {', '.join(map(line, rules))}")
+        say(f"  and what came of them in procedures: {', '.join(map(line, rules))}")
     if plan.lowered:
-        tell(f"{len(plan.lowered)} record(s) stay without that word:", "bold")
+        say(f"{len(plan.lowered)} record(s) stay without that source:", "bold")
     left = {one.id: one for one in after}
-    for one in await store.get(plan.lowered[:SHOWN]):
+    for one in await store.get(plan.lowered[:_SHOWN]):
         trust, now = one.provenance.trust, left[one.id].provenance.trust
         kept = f"stays {now}" if now is trust else f"{trust} to {now}"
-        tell(f"  {short_id(one.id)} {one.kind.value} {line(one.text, 100)} ({kept})")
-    if len(plan.lowered) > SHOWN:
-        tell(f"  … and {len(plan.lowered) - SHOWN:,} more")
-    for one in await store.get(plan.restored[:SHOWN]):
-        tell(f"  {short_id(one.id)} {line(one.text, 100)} (holds again)", "green")
+        say(f"  {short_id(one.id)} {one.kind.value} {line(one.text, 100)} ({kept})")
+    if len(plan.lowered) > _SHOWN:
+        say(f"  … and {len(plan.lowered) - _SHOWN:,} more")
+    for one in await store.get(plan.restored[:_SHOWN]):
+        say(f"  {short_id(one.id)} {line(one.text, 100)} (holds again)", "green")
 
 
 def _rules_on(procedures: ProceduralMemory, gone: set[str]) -> list[str]:
@@ -512,15 +571,15 @@ def _rules_on(procedures: ProceduralMemory, gone: set[str]) -> list[str]:
     return found + [one.id for one in procedures.pending() if gone.intersection(one.origins)]
 
 
-def _outcome(told: Revocation, would: str) -> list[str]:
-    procedures = [f"{name}@{version.version}" for name, version in told.procedures]
+def _outcome(done: Revocation, would: str) -> list[str]:
+    procedures = [f"{name}@{version.version}" for name, version in done.procedures]
     parts = (
-        (f"{would}taken back", told.records),
-        (f"{would}left without that word", told.lowered),
-        ("would hold again" if would else "hold again", told.restored),
-        ("would no longer name them" if would else "no longer name them", told.cleared),
+        (f"{would}taken back", done.records),
+        (f"{would}left without that word", done.lowered),
+        ("would hold again" if would else "hold again", done.restored),
+        ("would no longer name them" if would else "no longer name them", done.cleared),
         ("procedures rolled back", procedures),
-        ("waiting rewrites dropped", told.dropped),
+        ("waiting rewrites dropped", done.dropped),
     )
     lines = [f"{what}: {', '.join(map(line, ids))}" for what, ids in parts if ids]
     return lines or ["Nothing was left to take back."]

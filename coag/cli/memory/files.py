@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
+from enum import StrEnum
 from pathlib import Path
+from typing import Annotated
 
 import typer
 
+from coag._util.text import one_line
+from coag.cli.options import AsJson
+from coag.cli.output import say, write_json
 from coag.errors import ConfigurationError, RecordStoreError
 from coag.memory.transfer import (
     ExportResult,
@@ -22,51 +26,46 @@ from coag.memory.transfer import (
     export_records,
     import_records,
 )
-from coag.schema import MemoryKind, Trust, escaped_json, one_line
-from coag.store import (
-    Embedder,
-    ReembedPlan,
-    WordLlamaEmbedder,
-    abandon_reembedding,
-    embedder_of,
-    plan_reembedding,
-    reembed,
-)
+from coag.schema import MemoryKind, Trust
+from coag.store import WordLlamaEmbedder, abandon_reembedding, embedder_of, plan_reembedding
+from coag.store import reembed as reembedded
 
 from .log import note
-from .looking import write_json
-from .place import Place, ask, check_can_ask, line, opened, run, shown_progress, tell
+from .options import By, Embedder, Memory, OfKind, Scope, Yes, one_of
+from .place import MemoryPlace, ask, check_can_ask, line, opened, place_of, run, shown_progress
 
 # ---- `coag memory export` and `import` ----
 
 
 _ALL, _NOT_ALL = 0, 1
 _STANDARD_OUTPUT = Path("-")
-_TOLD = 10
+_LISTED = 10
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ImportOptions:
-    """What `coag memory import` was given; see there."""
+class HighestTrust(StrEnum):
+    """How far what is imported may be trusted at most."""
 
-    file: Path
-    scope: str | None
-    trust: str | None
-    take: bool
-    skip_bad: bool
-    by: str
-    as_json: bool
+    USER = "user"
+    UNTRUSTED = "untrusted"
 
 
-def export_memory(
-    place: Place, file: Path, *, scope: str | None, kind: str | None, yes: bool
+def export(
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="The file to write; `-` is standard output.")
+    ],
+    memory: Memory = None,
+    scope: Scope = None,
+    kind: OfKind = None,
+    embedder: Embedder = None,
+    yes: Yes = False,
 ) -> None:
-    """Writes the records of a memory into a file, or onto standard output.
+    """Writes every record with every field into a file, one JSON object a line.
 
-    Raises:
-        CoagError: The memory cannot be read, the file cannot be written, or is there already and
-            nobody can be asked.
+    Vectors are not part of it.
+
+    Example: coag memory export robbie.jsonl -m ~/robbie
     """
+    place = place_of(memory, embedder)
     scopes = None if scope is None else [scope]
     kinds = None if kind is None else [MemoryKind(kind)]
     if file == _STANDARD_OUTPUT:
@@ -88,131 +87,167 @@ def export_memory(
                     store, file, scopes=scopes, kinds=kinds, progress=progress
                 )
 
-    told = run(written())
-    size = f"{told.size / 1_000_000:,.1f} MB"
-    typer.echo(f"{told.records:,} record(s) are in {line(str(file))} ({size}).")
+    result = run(written())
+    size = f"{result.size / 1_000_000:,.1f} MB"
+    typer.echo(f"{result.records:,} record(s) are in {line(str(file))} ({size}).")
 
 
-def import_memory(place: Place, options: ImportOptions) -> int:
-    """Brings the records of a file into a memory; gives the exit code.
+ExportedFile = Annotated[
+    Path, typer.Argument(metavar="FILE", help="What `coag memory export` wrote.")
+]
+IntoScope = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="Make all of it this scope's memory."),
+]
+TrustAtMost = Annotated[
+    HighestTrust | None,
+    typer.Option(
+        parser=one_of(HighestTrust),
+        metavar="|".join(HighestTrust),
+        help="Trust nothing of it more than so; for files from elsewhere.",
+    ),
+]
+Take = Annotated[
+    bool,
+    typer.Option("--take", help="Where a record is there with other fields, take the file's."),
+]
+SkipBad = Annotated[
+    bool, typer.Option("--skip-bad", help="Continue behind lines that hold no record.")
+]
 
-    Raises:
-        CoagError: The file is no export, or the memory cannot be written.
+
+def import_(  # noqa: PLR0913, PLR0917 - a command has as many arguments as options
+    file: ExportedFile,
+    memory: Memory = None,
+    scope: IntoScope = None,
+    trust: TrustAtMost = None,
+    take: Take = False,
+    skip_bad: SkipBad = False,
+    embedder: Embedder = None,
+    by: By = "person",
+    as_json: AsJson = False,
+) -> None:
+    """Brings the records of an exported file into a memory, which is made if missing.
+
+    Can be repeated: what is there already stays as it is.
+
+    Example: coag memory import robbie.jsonl -m ~/robbie2 --trust untrusted
+
+    Exit code 0: all is there; 1: lines were bad or are missing; 2: wrongly called.
     """
+    place = place_of(memory, embedder, make=True)
 
-    async def brought() -> ImportResult:
+    async def imported() -> ImportResult:
         async with opened(place) as store:
             with shown_progress("importing", None) as progress:
                 return await import_records(
                     store,
-                    options.file,
-                    scope=options.scope,
-                    trust=None if options.trust is None else Trust(options.trust),
-                    on_conflict=OnConflict.TAKE if options.take else OnConflict.KEEP,
-                    skip_bad=options.skip_bad,
+                    file,
+                    scope=scope,
+                    trust=None if trust is None else Trust(trust),
+                    on_conflict=OnConflict.TAKE if take else OnConflict.KEEP,
+                    skip_bad=skip_bad,
                     progress=progress,
                 )
 
-    check_import(options.file, options.scope)
+    check_import(file, scope)
+    failed = ""
     try:
-        told = run(brought())
+        result = run(imported())
     except TransferError as error:
         if error.line <= 1:
             raise
-        told = error.done
-        _note(place, options, told)
-        tell(line(str(error), 1_000), "red")
-        return _NOT_ALL
-    _note(place, options, told)
-    if options.as_json:
-        write_json([json.dumps(asdict(told), ensure_ascii=False)])
+        result, failed = error.done, line(str(error), 1_000)
+    if result.new or (take and result.differing):
+        counts = {k: v for k, v in asdict(result).items() if k != "reasons"}
+        details = {"file": file.name, "scope": scope, "trust": trust, **counts}
+        note(place, "imported", by=by, details=details)
+    if failed:
+        say(failed, "red")
+    elif as_json:
+        write_json(asdict(result))
     else:
-        for text in _outcome(told, take=options.take):
+        for text in _outcome(result, take=take):
             typer.echo(text)
-    return _NOT_ALL if told.refused or told.missing else _ALL
+    raise typer.Exit(_NOT_ALL if failed or result.refused or result.missing else _ALL)
 
 
-async def _printed(place: Place, scopes: list[str] | None, kinds: list[MemoryKind] | None) -> None:
+async def _printed(
+    place: MemoryPlace, scopes: list[str] | None, kinds: list[MemoryKind] | None
+) -> None:
     async with opened(place) as store:
-        sys.stdout.write(Header.of(store).model_dump_json() + "\n")
+        write_json(Header.of(store).model_dump_json())
         async for lines in export_lines(store, scopes=scopes, kinds=kinds):
-            sys.stdout.writelines(escaped_json(one.removesuffix("\n")) + "\n" for one in lines)
+            write_json(*(one.removesuffix("\n") for one in lines))
 
 
-def _note(place: Place, options: ImportOptions, told: ImportResult) -> None:
-    """Writes into the memory's log what came, if it changed anything."""
-    taken = told.differing if options.take else 0
-    if told.new or taken:
-        counts = {k: v for k, v in asdict(told).items() if k != "reasons"}
-        details = {"file": options.file.name, "scope": options.scope, "trust": options.trust}
-        note(place, "imported", by=options.by, details={**details, **counts})
-
-
-def _outcome(told: ImportResult, *, take: bool) -> Iterator[str]:
+def _outcome(result: ImportResult, *, take: bool) -> Iterator[str]:
     became = "were changed" if take else "stay as they were (--take takes the file's)"
-    yield f"{told.new:,} new, {told.known:,} known"
-    if told.differing:
-        yield f"{told.differing:,} were there with other fields and {became}"
-    if told.refused:
-        yield f"{told.refused:,} line(s) were left out:"
-        for one in told.reasons[:_TOLD]:
+    yield f"{result.new:,} new, {result.known:,} known"
+    if result.differing:
+        yield f"{result.differing:,} were there with other fields and {became}"
+    if result.refused:
+        yield f"{result.refused:,} line(s) were left out:"
+        for one in result.reasons[:_LISTED]:
             yield f"  line {one.line}: {line(one.why)}"
-        if told.refused > _TOLD:
-            yield f"  … and {told.refused - _TOLD:,} more"
-    if told.missing:
-        yield f"{told.missing:,} record(s) of which the file's header tells are not in it: cut off?"
+        if result.refused > _LISTED:
+            yield f"  … and {result.refused - _LISTED:,} more"
+    if result.missing:
+        yield f"{result.missing:,} record(s) that the header counts are not in the file: cut off?"
 
 
 # ---- `coag memory reembed` ----
 
 
-def reembed_memory(place: Place, to: str | None, *, by: str, yes: bool) -> None:
-    """Gives all records vectors of another embedder, after it has told how long that takes.
+def reembed(
+    to: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="The embedder to make the vectors with; else the default."
+        ),
+    ] = None,
+    memory: Memory = None,
+    abandon: Annotated[
+        bool, typer.Option("--abandon", help="Drop what an unfinished re-embedding has done.")
+    ] = False,
+    by: By = "person",
+    yes: Yes = False,
+) -> None:
+    """Makes new vectors for all records with another embedder; the texts stay.
 
-    Raises:
-        CoagError: There is no such embedder, it failed, or nobody can be asked.
+    If it is interrupted, the same command continues; until it is done, the memory works as before.
+    From then on, open it with that embedder.
+
+    Example: coag memory reembed -m ~/robbie
     """
+    place = place_of(memory, None)
+    if abandon:
+        ask("Drop what the unfinished re-embedding has done?", yes=yes)
+        dropped = run(abandon_reembedding(place.store))
+        typer.echo("It is dropped." if dropped else "There was none to drop.")
+        return
     embedder = embedder_of(to or WordLlamaEmbedder.name)
     check_can_ask(yes=yes)
     plan = run(plan_reembedding(place.store, embedder))
     if plan.state == "done":
         typer.echo(f"All {plan.records:,} record(s) have vectors of {embedder.name} already.")
         return
-    _tell(plan)
+    made_with = one_line(", ".join(plan.made_with) or "nothing", 200)
+    begun = " It was begun before and continues." if plan.state == "half_way" else ""
+    say(
+        f"{plan.records:,} record(s) have vectors of {made_with}; {plan.left:,} of them will get "
+        f"those of {plan.embedder}, which takes about {plan.seconds:,.0f} s.{begun}"
+    )
     ask("Do it?", yes=yes)
-    count = run(_reembedded(place, embedder, plan))
+    with shown_progress("re-embedding", plan.records) as progress:
+        try:
+            count = run(reembedded(place.store, embedder, progress=lambda now: progress(now.done)))
+        except RecordStoreError:
+            say("It is not done; the same command continues where it stopped.", "yellow")
+            raise
     details = {"made_with": list(plan.made_with), "embedder": embedder.name, "records": count}
     note(place, "reembedded", by=by, details=details)
     typer.echo(
         f"{count:,} record(s) have vectors of {embedder.name}. Open the memory with that embedder "
         "from now on."
-    )
-
-
-def abandon_it(place: Place, *, yes: bool) -> None:
-    """Drops what an unfinished re-embedding has done; the memory stays as it is in use.
-
-    Raises:
-        CoagError: It failed, its switch has begun, or nobody can be asked.
-    """
-    ask("Drop what the unfinished re-embedding has done?", yes=yes)
-    dropped = run(abandon_reembedding(place.store))
-    typer.echo("It is dropped." if dropped else "There was none to drop.")
-
-
-async def _reembedded(place: Place, embedder: Embedder, plan: ReembedPlan) -> int:
-    with shown_progress("re-embedding", plan.records) as progress:
-        try:
-            return await reembed(place.store, embedder, progress=lambda now: progress(now.done))
-        except RecordStoreError:
-            tell("It is not done; the same command goes on where it stopped.", "yellow")
-            raise
-
-
-def _tell(plan: ReembedPlan) -> None:
-    made_with = one_line(", ".join(plan.made_with) or "nothing", 200)
-    begun = " It was begun before and goes on." if plan.state == "half_way" else ""
-    tell(
-        f"{plan.records:,} record(s) have vectors of {made_with}; {plan.left:,} of them will get "
-        f"those of {plan.embedder}, which takes about {plan.seconds:,.0f} s.{begun}"
     )

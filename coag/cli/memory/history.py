@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 from pathlib import Path
+from typing import Annotated
 
+import typer
 from rich.table import Table
 from rich.text import Text
 
+from coag.cli.options import AsJson
+from coag.cli.output import DIM, say, screen, show, write_json
 from coag.memory import held_when
 from coag.memory.correction import RelatedRecords, related_to
 from coag.memory.health import MemoryHealth, examine_memory, repair_chains
@@ -17,19 +20,18 @@ from coag.schema import MemoryKind, Record
 from coag.store import DEFAULT_RANKING, ReembedPlan, Search, short_id, unfinished_reembedding
 from coag.store.lexicon import throw_away
 
-from .log import Done, done_to, lowered_by, note
-from .looking import marks_of, origin_line, write_json
+from .log import LoggedChange, changes_of, lowered_by, note
+from .looking import marks_of, origin_line
+from .options import Embedder, Id, Memory, Scope
 from .place import (
-    DIM,
+    MemoryPlace,
     NothingFoundError,
-    Place,
     day,
     line,
     minute,
     opened,
+    place_of,
     run,
-    screen,
-    tell,
     the_record,
 )
 
@@ -47,48 +49,57 @@ _VERBS = {
 }
 
 
-def show_history(place: Place, name: str, *, scope: str | None, as_json: bool) -> None:
-    """Prints what a record has to do with others, and what people did to it.
+def history(
+    name: Id,
+    memory: Memory = None,
+    scope: Scope = None,
+    embedder: Embedder = None,
+    as_json: AsJson = False,
+) -> None:
+    """Shows the records before and after one in its chain, and those it is linked to.
 
-    Raises:
-        CoagError: The memory cannot be read, or the name is not one record's.
+    What it was concluded from and what from it, what contradicts it, where it came from, and what
+    people did to it.
+
+    Example: coag memory history 1f0c22aa -m ~/robbie
     """
+    place = place_of(memory, embedder)
 
     async def found() -> RelatedRecords:
         async with opened(place) as store:
             try:
                 record = await the_record(store, name, scope)
             except NothingFoundError as error:
-                done = done_to(place, name)
-                if not done:
+                changes = changes_of(place, name)
+                if not changes:
                     raise
-                told = [str(error), *(f"  {_deed(one, name)}" for one in done)]
-                raise NothingFoundError("\n".join(told)) from error
+                lines = [str(error), *(f"  {_described(one, name)}" for one in changes)]
+                raise NothingFoundError("\n".join(lines)) from error
             return await related_to(store, record)
 
-    family = run(found())
-    done = done_to(place, family.record.id)
+    related = run(found())
+    changes = changes_of(place, related.record.id)
     if as_json:
-        write_json([json.dumps(_as_json(family, done), ensure_ascii=False)])
-        return
-    console = screen()
-    for text in _lines(family, done):
-        console.print(text, soft_wrap=True)
+        write_json(_as_json(related, changes))
+    else:
+        show(_lines(related, changes))
 
 
-def _lines(family: RelatedRecords, done: list[Done]) -> Iterator[Text]:
-    own = family.record.id
+def _lines(related: RelatedRecords, done: list[LoggedChange]) -> Iterator[Text]:
+    own = related.record.id
     yield _head("in its place, oldest first")
-    for held in held_when(family.chain):
+    for held in held_when(related.chain):
         times = (held.since, held.until)
         yield _row(held.record, times, current=held.record.id == own)
-    yield from _part("concluded from", map(_row, family.sources))
-    for name in family.lost:
+    yield from _part("concluded from", map(_row, related.sources))
+    for name in related.lost:
         yield Text(f"  {short_id(name)} (it is gone)", style="yellow")
-    yield from _part("concluded from it", map(_row, family.derived))
-    yield from _part("says otherwise", map(_row, family.contradicts))
-    yield from _part("where it comes from", (_item(origin_line(one)) for one in family.origins))
-    yield from _part("changed by hand", (_item(_deed(one, own)) for one in done))
+    yield from _part("concluded from it", map(_row, related.derived))
+    yield from _part("says otherwise", map(_row, related.contradicts))
+    yield from _part(
+        "where it comes from", (Text(f"  {line(origin_line(one))}") for one in related.origins)
+    )
+    yield from _part("changed by hand", (Text(f"  {line(_described(one, own))}") for one in done))
 
 
 def _row(
@@ -113,7 +124,7 @@ def _row(
     return text
 
 
-def _deed(done: Done, name: str) -> str:
+def _described(done: LoggedChange, name: str) -> str:
     reason = f": {done.reason}" if done.reason else ""
     gone = any(one.startswith(name) for one in done.records)
     verb = _VERBS[done.action]
@@ -138,30 +149,26 @@ def _head(title: str) -> Text:
     return Text(title, style="bold")
 
 
-def _item(text: str) -> Text:
-    return Text(f"  {line(text)}")
-
-
 def _moment(moment: datetime | None) -> str | None:
     return None if moment is None else moment.isoformat()
 
 
-def _as_json(family: RelatedRecords, done: list[Done]) -> dict[str, object]:
+def _as_json(related: RelatedRecords, done: list[LoggedChange]) -> dict[str, object]:
     def dumped(records: Iterable[Record]) -> list[object]:
         return [record.model_dump(mode="json") for record in records]
 
     return {
-        "record": family.record.model_dump(mode="json"),
-        "chain": dumped(family.chain),
+        "record": related.record.model_dump(mode="json"),
+        "chain": dumped(related.chain),
         "held": [
             {"id": one.record.id, "since": _moment(one.since), "until": _moment(one.until)}
-            for one in held_when(family.chain)
+            for one in held_when(related.chain)
         ],
-        "derived_from": dumped(family.sources),
-        "gone": list(family.lost),
-        "derived": dumped(family.derived),
-        "contradicts": dumped(family.contradicts),
-        "origins": [origin.model_dump(mode="json") for origin in family.origins],
+        "derived_from": dumped(related.sources),
+        "gone": list(related.lost),
+        "derived": dumped(related.derived),
+        "contradicts": dumped(related.contradicts),
+        "origins": [origin.model_dump(mode="json") for origin in related.origins],
         "done": [one.model_dump(mode="json") for one in done],
     }
 
@@ -173,40 +180,51 @@ _SOUND, _UNSOUND = 0, 1
 _MOST_ROWS = 10
 
 
-def show_stats(place: Place, *, mend: bool, as_json: bool) -> int:
-    """Prints a table of how a memory is, and a verdict; gives the exit code.
+def stats(
+    memory: Memory = None,
+    mend: Annotated[
+        bool,
+        typer.Option(
+            "--mend",
+            help="Make the index of words again if it does not agree, and make hold what is "
+            "superseded by something that is gone.",
+        ),
+    ] = False,
+    embedder: Embedder = None,
+    as_json: AsJson = False,
+) -> None:
+    """Shows the state of a memory: what it holds, and whether its parts agree.
 
-    Raises:
-        CoagError: The memory cannot be read.
+    Example: coag memory stats -m ~/robbie
+
+    Exit code 0: healthy; 1: something is to be repaired; 2: wrongly called.
     """
+    place = place_of(memory, embedder)
     health = run(_examined(place))
     if mend and health.index is not None and not health.index.sound:
         throw_away(Path(health.index.file))
         run(_recalled_once(place))
-        tell("The index of words was made anew.", DIM)
+        say("The index of words was made again.", DIM)
         health = run(_examined(place))
     if mend and not health.healthy:
-        restored = run(_chains_mended(place))
+        restored = run(_repaired(place))
         if restored:
             note(place, "mended", by="person", records=restored)
-            tell(f"{len(restored)} record(s) hold again.", DIM)
+            say(f"{len(restored)} record(s) hold again.", DIM)
             health = run(_examined(place))
     begun = run(unfinished_reembedding(place.store))
     if as_json:
-        told = {
-            "healthy": health.healthy,
-            "verdict": health.verdict,
-            "reembedding": None if begun is None else _unfinished(begun),
-        }
-        write_json([json.dumps({**health.model_dump(mode="json"), **told}, ensure_ascii=False)])
+        begun_json = None if begun is None else _unfinished(begun)
+        own = {"healthy": health.healthy, "verdict": health.verdict, "reembedding": begun_json}
+        write_json({**health.model_dump(mode="json"), **own})
     else:
         _print(health)
         if begun is not None:
-            tell(_notice(begun), "yellow")
-    return _SOUND if health.healthy else _UNSOUND
+            say(_notice(begun), "yellow")
+    raise typer.Exit(_SOUND if health.healthy else _UNSOUND)
 
 
-async def _examined(place: Place) -> MemoryHealth:
+async def _examined(place: MemoryPlace) -> MemoryHealth:
     async with opened(place) as store:
         return await examine_memory(store)
 
@@ -227,12 +245,12 @@ def _notice(begun: ReembedPlan) -> str:
     )
 
 
-async def _chains_mended(place: Place) -> tuple[str, ...]:
+async def _repaired(place: MemoryPlace) -> tuple[str, ...]:
     async with opened(place) as store:
         return await repair_chains(store)
 
 
-async def _recalled_once(place: Place) -> None:
+async def _recalled_once(place: MemoryPlace) -> None:
     """The first recall makes an index that is missing."""
     async with opened(place) as store:
         search = Search(text="anything", kind=MemoryKind.EPISODIC, ranking=DEFAULT_RANKING)

@@ -15,14 +15,14 @@ from coag._util.files import flush_to_disk, private
 from coag.errors import RecordStoreError
 from coag.schema import Moment, SystemClock, Value
 
-from .place import Place
+from .place import MemoryPlace
 
 LOG_FILE = "memory-log.jsonl"
 
 Action = Literal["edited", "forgot", "forgot_scope", "revoked", "imported", "reembedded", "mended"]
 
 
-class Done(Value):
+class LoggedChange(Value):
     """Something that a person did to a memory."""
 
     at: Moment
@@ -37,7 +37,7 @@ class Done(Value):
 
 
 def note(
-    place: Place,
+    place: MemoryPlace,
     action: Action,
     *,
     by: str,
@@ -52,7 +52,7 @@ def note(
     """
     if place.folder is None:
         return False
-    done = Done(
+    done = LoggedChange(
         at=SystemClock().now(),
         action=action,
         by=by,
@@ -72,7 +72,7 @@ def note(
     return True
 
 
-def done_to(place: Place, name: str) -> list[Done]:
+def changes_of(place: MemoryPlace, name: str) -> list[LoggedChange]:
     """What people did to a record, oldest first; lines that are damaged are passed over.
 
     Args:
@@ -84,14 +84,14 @@ def done_to(place: Place, name: str) -> list[Done]:
     """
     if place.folder is None:
         return []
-    path, found = place.folder / LOG_FILE, list[Done]()
+    path, found = place.folder / LOG_FILE, list[LoggedChange]()
     try:
         lines = path.read_bytes().splitlines() if path.is_file() else []
     except OSError as error:
         raise RecordStoreError(f"{str(path)!r} cannot be read: {error.strerror}.") from error
     for line in lines:
         try:
-            done = Done.model_validate_json(line)
+            done = LoggedChange.model_validate_json(line)
         except ValidationError:
             continue
         if any(one.startswith(name) for one in (*done.records, *_touched(done))):
@@ -99,17 +99,17 @@ def done_to(place: Place, name: str) -> list[Done]:
     return found
 
 
-def lowered_by(done: Done) -> list[str]:
+def lowered_by(done: LoggedChange) -> list[str]:
     """Ids of the records that a revocation left without the word of one of their sources."""
     return _ids(done, "lowered")
 
 
-def _touched(done: Done) -> list[str]:
+def _touched(done: LoggedChange) -> list[str]:
     """Ids of the records that stayed and that a revocation made hold again or trusted less."""
     return [*_ids(done, "restored"), *lowered_by(done)]
 
 
-def _ids(done: Done, detail: str) -> list[str]:
+def _ids(done: LoggedChange, detail: str) -> list[str]:
     told = done.details.get(detail)
     names = cast("list[Any]", told) if isinstance(told, list) else []
     return [one for one in names if isinstance(one, str)]

@@ -3,28 +3,43 @@
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
+from typing import Annotated
 
+import typer
 from rich.table import Table
 from rich.text import Text
 
-from coag.schema import MemoryKind, Provenance, RecalledRecord, Record, Trust, escaped_json
+from coag.cli.output import DIM, screen, write_json
+from coag.cli.output import show as show_lines
+from coag.schema import MemoryKind, Provenance, RecalledRecord, Record, Trust
 from coag.store import short_id
 
+from .options import (
+    FILTER_PANEL,
+    Embedder,
+    Limit,
+    LinesOfJson,
+    Memory,
+    OfKind,
+    OfSource,
+    OfTrust,
+    OfType,
+    Scope,
+    Superseded,
+    Where,
+)
 from .place import (
-    DIM,
-    Chosen,
     NothingFoundError,
-    Place,
+    RecordFilter,
     cell,
     day,
     line,
     minute,
     no_scope,
     opened,
+    place_of,
     run,
-    screen,
     the_record,
     visible,
 )
@@ -35,91 +50,149 @@ _FOR_KIND, _FOR_TYPE = 75, 60
 _MARKS = {"!": "untrusted", "-": "superseded", "x": "contradicted"}
 
 
-def list_records(place: Place, chosen: Chosen, *, as_json: bool) -> None:
-    """Prints the newest records that pass.
+def ls(  # noqa: PLR0913, PLR0917 - a command has as many arguments as options
+    memory: Memory = None,
+    scope: Scope = None,
+    kind: OfKind = None,
+    type_: OfType = None,
+    source: OfSource = None,
+    trust: OfTrust = None,
+    superseded: Superseded = False,
+    where: Where = None,
+    limit: Limit = 20,
+    embedder: Embedder = None,
+    as_json: LinesOfJson = False,
+) -> None:
+    """Lists records, the newest first.
 
-    Raises:
-        CoagError: The memory cannot be read.
+    Example: coag memory ls -m ~/robbie --kind semantic --trust untrusted
+
+    Exit code 0: some; 1: none; 2: wrongly called.
     """
+    place = place_of(memory, embedder)
+    wanted = RecordFilter.of(
+        scope=scope,
+        kind=kind,
+        type_=type_,
+        source=source,
+        trust=trust,
+        superseded=superseded,
+        where=where,
+    )
 
     async def listed() -> tuple[list[Record], int]:
         async with opened(place) as store:
-            hits = await chosen.found(store, None, k=chosen.limit + 1)
-            counts = [await store.count(kind) for kind in MemoryKind]
+            hits = await wanted.matching(store, None, k=limit + 1)
+            counts = [await store.count(one) for one in MemoryKind]
             if hits:
                 return [hit.record for hit in hits], sum(counts)
             what = "No record passes." if any(counts) else "It holds no records."
-            if any(counts) and chosen.scopes is not None:
-                what = await no_scope(store, chosen.scopes[0]) or what
+            if any(counts) and scope is not None:
+                what = await no_scope(store, scope) or what
             raise NothingFoundError(f"{what} (memory {place.shown})")
 
-    records, count = run(listed())
-    shown = records[: chosen.limit]
+    records, total = run(listed())
+    shown = records[:limit]
     if as_json:
-        write_json(record.model_dump_json() for record in shown)
+        write_json(*(record.model_dump_json() for record in shown))
         return
     console = screen()
-    console.print(table_of(shown, console.width))
+    console.print(_table(shown, console.width))
     marks = {mark for record in shown for mark in marks_of(record)}
-    told = [f"{mark} {meaning}" for mark, meaning in _MARKS.items() if mark in marks]
+    legend = [f"{mark} {meaning}" for mark, meaning in _MARKS.items() if mark in marks]
     if len(records) > len(shown):
-        told.append(f"{len(shown)} are shown of {count:,} in all; --limit N shows more")
-    if told:
-        console.print(Text("   ".join(told), style=DIM), soft_wrap=True)
+        legend.append(f"{len(shown)} are shown of {total:,} in all; --limit N shows more")
+    if legend:
+        console.print(Text("   ".join(legend), style=DIM), soft_wrap=True)
 
 
-def search_records(
-    place: Place, query: str, chosen: Chosen, *, min_score: float | None, as_json: bool
+def search(  # noqa: PLR0913, PLR0917 - a command has as many arguments as options
+    query: Annotated[str, typer.Argument(help="What to look for, in any words.")],
+    memory: Memory = None,
+    scope: Scope = None,
+    kind: OfKind = None,
+    type_: OfType = None,
+    source: OfSource = None,
+    trust: OfTrust = None,
+    superseded: Superseded = False,
+    where: Where = None,
+    limit: Limit = 5,
+    min_score: Annotated[
+        float | None,
+        typer.Option(
+            min=0.0,
+            max=1.0,
+            metavar="S",
+            help="Leave out what scores less.",
+            rich_help_panel=FILTER_PANEL,
+        ),
+    ] = None,
+    embedder: Embedder = None,
+    as_json: LinesOfJson = False,
 ) -> None:
-    """Prints the records that answer a query, with the parts of their scores.
+    """Finds records as the agent would, with the parts of their scores.
 
-    Raises:
-        CoagError: The memory cannot be searched.
+    Example: coag memory search "where is the charger" -m ~/robbie
+
+    Exit code 0: found; 1: nothing found; 2: wrongly called.
     """
+    wanted = RecordFilter.of(
+        scope=scope,
+        kind=kind,
+        type_=type_,
+        source=source,
+        trust=trust,
+        superseded=superseded,
+        where=where,
+    )
 
     async def searched() -> list[RecalledRecord]:
-        async with opened(place) as store:
-            hits = await chosen.found(store, query, k=chosen.limit, min_score=min_score)
+        async with opened(place_of(memory, embedder)) as store:
+            hits = await wanted.matching(store, query, k=limit, min_score=min_score)
         if not hits:
             raise NothingFoundError(f"Nothing was found for {query!r}.")
         return hits
 
     hits = run(searched())
     if as_json:
-        write_json(hit.model_dump_json() for hit in hits)
+        write_json(*(hit.model_dump_json() for hit in hits))
         return
-    console = screen()
     several = len({hit.record.scope for hit in hits}) > 1
-    for hit in hits:
-        for text in _hit(hit, with_scope=several):
-            console.print(text, soft_wrap=True)
+    show_lines(text for hit in hits for text in _hit(hit, with_scope=several))
 
 
-def show_records(place: Place, ids: Sequence[str], *, scope: str | None, as_json: bool) -> None:
-    """Prints everything that records say.
+def show(
+    ids: Annotated[
+        list[str],
+        typer.Argument(metavar="ID...", help="Ids of records, or their first 8 characters."),
+    ],
+    memory: Memory = None,
+    scope: Scope = None,
+    embedder: Embedder = None,
+    as_json: LinesOfJson = False,
+) -> None:
+    """Shows everything that records say.
 
-    Raises:
-        CoagError: The memory cannot be read, or an id is not one record's.
+    Example: coag memory show 1f0c22aa -m ~/robbie
     """
 
     async def found() -> list[Record]:
-        async with opened(place) as store:
+        async with opened(place_of(memory, embedder)) as store:
             return [await the_record(store, name, scope) for name in ids]
 
     records = run(found())
     if as_json:
-        write_json(record.model_dump_json() for record in records)
+        write_json(*(record.model_dump_json() for record in records))
         return
-    console = screen()
-    for place_in_list, record in enumerate(records):
-        if place_in_list:
-            console.print()
-        for name, value in details(record):
-            text = Text(f"{name:<12} ", style=DIM)
-            console.print(text.append(visible(value), style="default"), soft_wrap=True)
+    for number, record in enumerate(records):
+        show_lines([""] if number else [])
+        show_lines(
+            Text(f"{name:<12} ", style=DIM).append(visible(value), style="default")
+            for name, value in _details(record)
+        )
 
 
-def details(record: Record) -> Iterator[tuple[str, str]]:
+def _details(record: Record) -> Iterator[tuple[str, str]]:
     """Names and values of all that a record says; what it does not say is left out."""
     yield "id", record.id
     yield "text", record.text.replace("\n", f"\n{'':<13}")
@@ -158,7 +231,7 @@ def origin_line(origin: Provenance) -> str:
     return f"{origin.source} ({origin.source_kind}, {origin.trust.value}){run_of}"
 
 
-def table_of(records: Iterable[Record], width: int) -> Table:
+def _table(records: Iterable[Record], width: int) -> Table:
     """Records one a row, within the width of the terminal; scopes only where there are several.
 
     Narrow terminals leave out kind and type; records of one day have the time, too.
@@ -202,12 +275,6 @@ def marks_of(record: Record) -> str:
         "x": bool(record.lineage.contradicts),
     }
     return "".join(mark for mark, holds in found.items() if holds)
-
-
-def write_json(lines: Iterable[str]) -> None:
-    """Prints objects of JSON, in which no character can steer a terminal."""
-    for one in lines:
-        sys.stdout.write(escaped_json(one) + "\n")
 
 
 def _hit(hit: RecalledRecord, *, with_scope: bool) -> Iterator[Text]:

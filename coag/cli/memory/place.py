@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import typer
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
 from coag._util.text import clip, in_a_line
 from coag._util.text import visible as unseen_escaped
+from coag.cli.output import say, screen
 from coag.errors import ConfigurationError, EmbedderMismatchError
 from coag.schema import MemoryKind, RecalledRecord, Record
 from coag.store import (
@@ -39,10 +39,7 @@ from coag.store import (
     short_id,
 )
 
-# ---- Texts of records for a terminal: what does not show is written out ----
-
-
-DIM = "bright_black"
+# ---- Texts of records for a terminal: characters that do not show are written out ----
 
 
 def visible(text: str) -> str:
@@ -65,11 +62,6 @@ def minute(moment: datetime) -> str:
     return f"{moment:%Y-%m-%d %H:%M}{'Z' if not moment.utcoffset() else f'{moment:%z}'}"
 
 
-def screen(*, errors: bool = False) -> Console:
-    """Where a command prints; nothing in a text is markup."""
-    return Console(stderr=errors, highlight=False, markup=False, emoji=False)
-
-
 def cell(text: str, style: str = "", limit: int = 300) -> Text:
     """One cell of a table, cut by the table where it is too long."""
     return Text(line(text, limit), style=style, no_wrap=True, overflow="ellipsis")
@@ -89,7 +81,7 @@ class NothingFoundError(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class MemoryPlace:
     """Where a memory is."""
 
     store: Path | str
@@ -105,7 +97,7 @@ class Place:
         return str(self.store)
 
 
-def place_of(memory: str | None, embedder: str | None, *, make: bool = False) -> Place:
+def place_of(memory: str | None, embedder: str | None, *, make: bool = False) -> MemoryPlace:
     """The place that options name.
 
     Args:
@@ -122,7 +114,7 @@ def place_of(memory: str | None, embedder: str | None, *, make: bool = False) ->
             "server's http://HOST:PORT; or set COAG_MEMORY."
         )
     if "://" in memory:
-        return Place(store=memory, folder=None, embedder=embedder)
+        return MemoryPlace(store=memory, folder=None, embedder=embedder)
     folder = Path(memory).expanduser()
     inner = folder / LTM_FOLDER
     if holds_records(folder) and holds_records(inner):
@@ -133,17 +125,17 @@ def place_of(memory: str | None, embedder: str | None, *, make: bool = False) ->
         )
     if holds_records(folder):  # the records' own folder
         beside = folder.parent if folder.name == LTM_FOLDER else folder
-        return Place(store=folder, folder=beside, embedder=embedder)
+        return MemoryPlace(store=folder, folder=beside, embedder=embedder)
     if not make and not holds_records(inner):
         raise ConfigurationError(
             f"There is no memory in {str(folder)!r}. Neither {str(inner)!r}, where an agent that "
             f"was given memory= has it, nor {str(folder)!r} itself has a {RECORDS_FILE}."
         )
-    return Place(store=inner, folder=folder, embedder=embedder)
+    return MemoryPlace(store=inner, folder=folder, embedder=embedder)
 
 
 @asynccontextmanager
-async def opened(place: Place) -> AsyncGenerator[RecordStore]:
+async def opened(place: MemoryPlace) -> AsyncGenerator[RecordStore]:
     """The records of a place, while a command works with them.
 
     Raises:
@@ -157,7 +149,7 @@ async def opened(place: Place) -> AsyncGenerator[RecordStore]:
         await store.close()
 
 
-async def _opened(place: Place) -> RecordStore:
+async def _opened(place: MemoryPlace) -> RecordStore:
     """The store with the embedder that it was made with, if that is one of coag's."""
     name = place.embedder or WordLlamaEmbedder.name
     store = StoreConfig(location=str(place.store), embedder=name).open()
@@ -173,7 +165,7 @@ async def _opened(place: Place) -> RecordStore:
     return store
 
 
-async def _made_with(place: Place, error: EmbedderMismatchError) -> str:
+async def _made_with(place: MemoryPlace, error: EmbedderMismatchError) -> str:
     """Name of the one embedder whose vectors a place holds; the error if it is not to be had."""
     if place.embedder is not None:
         raise error
@@ -199,11 +191,6 @@ _SECONDS = 5.0
 """Between two lines of progress where there is no terminal."""
 
 
-def tell(text: str, style: str = "") -> None:
-    """A line for a person, beside what a program reads."""
-    screen(errors=True).print(Text(text, style=style), soft_wrap=True)
-
-
 def check_can_ask(*, yes: bool) -> None:
     """Refuses where nobody can be asked.
 
@@ -225,7 +212,7 @@ def ask(question: str, *, yes: bool) -> None:
     """
     check_can_ask(yes=yes)
     if not yes and not typer.confirm(question, err=True):
-        tell("Nothing was changed.")
+        say("Nothing was changed.")
         raise typer.Exit(_DECLINED)
 
 
@@ -250,7 +237,7 @@ def shown_progress(what: str, total: int | None) -> Generator[Callable[[int], No
             bar.update(task, completed=done)
             if not console.is_terminal and time.monotonic() - last >= _SECONDS:
                 last = time.monotonic()
-                tell(f"{what}: {done:,}" + ("" if total is None else f" of {total:,}"))
+                say(f"{what}: {done:,}" + ("" if total is None else f" of {total:,}"))
 
         yield show
 
@@ -263,14 +250,13 @@ _MANY = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Chosen:
+class RecordFilter:
     """Filters as options give them."""
 
     scopes: tuple[str, ...] | None
     kinds: tuple[MemoryKind, ...]
     superseded: bool
     where: Mapping[str, Any]
-    limit: int
 
     @classmethod
     def of(
@@ -283,8 +269,7 @@ class Chosen:
         trust: str | None,
         superseded: bool,
         where: str | None,
-        limit: int,
-    ) -> Chosen:
+    ) -> RecordFilter:
         """The filters that options stand for.
 
         Raises:
@@ -301,10 +286,9 @@ class Chosen:
             kinds=tuple(MemoryKind) if kind is None else (MemoryKind(kind),),
             superseded=superseded,
             where={"$and": parts} if len(parts) > 1 else (parts[0] if parts else {}),
-            limit=limit,
         )
 
-    async def found(
+    async def matching(
         self, store: RecordStore, text: str | None, *, k: int, min_score: float | None = None
     ) -> list[RecalledRecord]:
         """The best of them for a text, or for None the newest."""

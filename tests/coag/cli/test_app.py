@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -11,9 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.main import get_command
 
 import coag
-from coag.cli import coag_command
+from coag.cli import app, coag_command
+from coag.cli.app import LazyGroup
+from coag.cli.memory import app as memory_app
 from coag.tracing import RunFolder
 
 Say = Callable[..., Any]
@@ -24,6 +28,20 @@ def test_help_names_the_commands(say: Say) -> None:
     said = say("--help")
     assert said.code == 0
     assert "log" in said.out
+
+
+@pytest.mark.parametrize("group", [(), ("memory",)])
+def test_the_help_of_a_group_has_the_first_line_of_each_command_s_own(
+    say: Say, group: tuple[str, ...]
+) -> None:
+    listed = " ".join(re.sub("[│╭╰─╮╯]", " ", say(*group, "--help").out).split())
+    commands = get_command(app)
+    commands = commands if not group else get_command(memory_app)
+    assert isinstance(commands, LazyGroup)
+    for name, (_, line) in commands.lazy.items():
+        own = " ".join(re.sub("[│╭╰─╮╯]", " ", say(*group, name, "--help").out).split())
+        assert f"{name} {line}" in listed
+        assert line in own
 
 
 def test_version_is_told(say: Say) -> None:
@@ -103,7 +121,7 @@ def test_a_standard_output_that_is_full_is_told_with_an_exit_code(
 
 def test_what_fails_elsewhere_is_not_taken_for_a_full_output() -> None:
     code = (
-        "from coag.cli.command import unread_output\n"
+        "from coag.cli.terminal import unread_output\n"
         "with unread_output(): raise OSError(28, 'No space left on device')"
     )
     run = [sys.executable, "-c", code]

@@ -58,7 +58,7 @@ def test_of_very_many_failures_the_first_are_told(say: Say, tmp_path: Path) -> N
     _run(tmp_path / "logs", *["lost " + ("a" if number % 2 else "") for number in range(203)])
     said = say("diagnose", "latest")
     assert said.out.startswith(said.out.split(":")[0] + ": 203 failures")
-    assert "… and 3 more: --json tells all" in said.out
+    assert "… and 3 more: --json shows all" in said.out
 
 
 @pytest.mark.broken_trace("it changes a word in the log, and tears its last line")

@@ -135,7 +135,7 @@ def test_a_model_of_a_component_file_is_examined_too(silent: str, say: Say) -> N
     said = say("doctor", silent, *SMALL)
     assert said.code == 1
     assert said.out.startswith("silent.json\n")
-    assert said.out.endswith("Not usable. Mend what is BAD above, then ask again.\n")
+    assert said.out.endswith("Not usable. Fix what is BAD above, then ask again.\n")
     told = json.loads(say("doctor", silent, "--json", *SMALL).out)
     assert told["usable"] is False
     assert "bad" in {finding["grade"] for finding in told["model"]["findings"]}

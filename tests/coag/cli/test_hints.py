@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from coag.cli.hints import what_to_check
+from coag.cli.chat import what_to_check
 from coag.errors import ModelCallError
 from coag.models import ModelSpec
 

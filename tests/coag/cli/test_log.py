@@ -247,7 +247,7 @@ def test_a_long_text_is_cut_and_says_so(
         update={"content": "x" * 5_000}
     )
     leave_run([message.body, percept], "run-9")
-    assert "[… 4726 more]" in say("log", "run-9").out
+    assert "[… 4,726 more]" in say("log", "run-9").out
 
 
 def test_without_a_run_all_runs_are_listed(
@@ -395,5 +395,5 @@ def test_whoever_breaks_off_a_list_that_does_not_follow_leaves_it(
     monkeypatch.setattr("coag.cli.log.read_trace", broken_off)
     with pytest.raises(KeyboardInterrupt):
         show_run(
-            str(coag_run.path), Path("logs"), cycle=None, phase=None, as_json=False, follow=False
+            str(coag_run.path), Path("logs"), cycle=None, phase=None, json_lines=False, follow=False
         )

@@ -226,7 +226,7 @@ def test_a_revoked_record_takes_all_with_it_that_rests_on_it(say: Say, own: Path
     assert (line["action"], line["reason"]) == ("revoked", "The sign lied.")
     assert line["details"]["procedures"] == {"reasoning": 3}
     again = say("memory", "revoke", ids["lie"], "--reason", "Once more.", "--yes")
-    assert (again.code, "nothing rests on it" in again.err) == (1, True)
+    assert (again.code, "nothing depends on it" in again.err) == (1, True)
 
 
 @pytest.mark.usefixtures("own")

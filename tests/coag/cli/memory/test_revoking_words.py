@@ -64,7 +64,7 @@ def test_all_that_a_source_said_is_taken_back_once_a_person_saw_what_that_means(
     assert said.code == 0
     lines = said.err.splitlines()
     assert lines[0] == "1 record(s) will be taken back:"
-    assert lines[2] == "1 record(s) stay without that word:"
+    assert lines[2] == "1 record(s) stay without that source:"
     assert lines[3].endswith("The gate is blue. (user to untrusted)")
     assert lines[4].endswith("The hatch is open. (holds again)")
     assert said.out.splitlines() == [

@@ -1,4 +1,4 @@
-"""How the command was typed, and output that nobody reads."""
+"""The command as a person types it, and standard output that cannot be read or written."""
 
 from __future__ import annotations
 
