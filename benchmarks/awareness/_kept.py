@@ -9,8 +9,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from coag.awareness import AwarenessEngine, ConversationAdapter, load_state
-from coag.awareness.stores import SqliteStateStore
+from coag.awareness import AwarenessEngine, ConversationAdapter, SqliteStateStore, load_state
 
 from ._langgraph import savers
 from ._talk import BUDGET, TURNS, talked, turn

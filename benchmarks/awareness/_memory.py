@@ -8,8 +8,7 @@ from importlib import import_module
 from importlib.util import find_spec
 
 from benchmarks._peak import peak
-from coag.awareness import ConversationAdapter
-from coag.awareness.dynamics import DynamicEngine, DynamicsSettings
+from coag.awareness import ConversationAdapter, DynamicEngine, DynamicsSettings
 
 from ._langgraph import in_memory_saver, put_and_get
 from ._talk import BUDGET, TURNS, talked, turn, with_many

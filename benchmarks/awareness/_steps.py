@@ -8,8 +8,14 @@ from collections.abc import Callable, Sequence
 from statistics import median
 from typing import Any
 
-from coag.awareness import AwarenessEngine, ConversationAdapter
-from coag.awareness.dynamics import DecaySettings, DynamicEngine, DynamicsSettings, decayed
+from coag.awareness import (
+    AwarenessEngine,
+    ConversationAdapter,
+    DecaySettings,
+    DynamicEngine,
+    DynamicsSettings,
+)
+from coag.awareness.dynamics import decayed
 
 from ._talk import BUDGET, TURNS, talked, turn, with_many
 from ._timing import REPEATS, WARM_UP, Row, medians, timed

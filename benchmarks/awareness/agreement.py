@@ -28,20 +28,18 @@ from coag.awareness import (
     AttentionType,
     AwarenessState,
     ConversationAdapter,
-    Observation,
-    TransitionType,
-)
-from coag.awareness.adapters import ConversationAnalysis
-from coag.awareness.perception import (
     ModelPerception,
+    Observation,
     Perception,
     PerceptionSettings,
     RulePerception,
+    TransitionType,
 )
-from coag.awareness.state import Share, folded
+from coag.awareness.adapters import ConversationAnalysis
+from coag.awareness.fields import Share
 from coag.errors import CoagError
 from coag.models import Asker, ModelSpec
-from coag.schema import Value, estimate_tokens
+from coag.schema import Value, estimate_tokens, folded
 
 # ---- How far two readings of a dialogue agree ----
 

@@ -15,8 +15,8 @@ from pydantic import Field
 
 from case_study.awareness.dialogues import DialogueRun, run_analyses, run_perception
 from case_study.statistics import FEWEST_PAIRS, Interval, paired_bootstrap
-from coag.awareness.adapters import ConversationAdapter
-from coag.awareness.perception import (
+from coag.awareness import (
+    ConversationAdapter,
     ModelPerception,
     Perception,
     PerceptionSettings,

@@ -8,7 +8,13 @@ from pathlib import Path
 
 from pydantic import Field, TypeAdapter, ValidationError, model_validator
 
-from coag.awareness import AwarenessEngine, AwarenessState, ConversationAdapter, Observation
+from coag.awareness import (
+    AwarenessEngine,
+    AwarenessState,
+    ConversationAdapter,
+    Observation,
+    Perception,
+)
 from coag.awareness.adapters import (
     ConversationAnalysis,
     ConversationEntityType,
@@ -16,8 +22,6 @@ from coag.awareness.adapters import (
     Sentiment,
     StatedGoal,
 )
-from coag.awareness.perception import Perception
-from coag.awareness.state import Said
 from coag.errors import AwarenessError, ConfigurationError, ModelAnswerError
 from coag.schema import SteppingClock, Value, one_line
 
@@ -69,7 +73,7 @@ CONVERSATION = (
 class Dialogue(Value):
     """What one person said, turn by turn, and what each turn says by hand."""
 
-    name: Said
+    name: str = Field(pattern=r"\S")
     turns: tuple[ConversationAnalysis, ...] = Field(min_length=1)
     """Each with its `message`."""
 

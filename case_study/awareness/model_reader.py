@@ -10,8 +10,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, JsonValue
 
-from coag.awareness import AwarenessState
-from coag.awareness.perception import Perception, summary_of
+from coag.awareness import AwarenessState, Perception, summary_of
 from coag.errors import ModelAnswerError, ModelCallError
 from coag.models import Asker, AskSettings
 from coag.schema import Prompt, PromptMessage, Value, one_line

@@ -10,6 +10,8 @@ from coag.awareness import (
     AwarenessState,
     CollaborationMode,
     Entity,
+    InjectionBlock,
+    InjectionItem,
     InteractionProtocol,
     Need,
     Observation,
@@ -24,7 +26,6 @@ from coag.awareness import (
     TransitionType,
 )
 from coag.awareness.adapters import Place
-from coag.awareness.injection import InjectionBlock, InjectionItem
 from coag.schema import Percept, PerceptKind
 from vacuum_world.world import (
     CLEAN_COST,

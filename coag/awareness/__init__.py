@@ -1,14 +1,14 @@
-"""Situational awareness: where the agent stands, kept from call to call (SAGEN).
+"""Situational awareness: the agent's situation, kept from call to call (SAGEN).
 
 What an agent needs across calls is not only what it knows, but what it tries to do, what just
 changed, what needs attention and what it has tried. Six modules hold this in one frozen
 `AwarenessState`: goal graph, trajectory, world model, self model, attention and interaction
-protocol. A domain's adapter turns raw input into an `Observation`, an observation gives the next
-state, and the adapter renders a state as text within a token budget.
+protocol. A domain's adapter turns raw input into an `Observation`, `updated` gives the next state,
+and the adapter renders a state as text within a token budget.
 
-`Awareness` is all of it as a module of an agent's mind. What this face does not show has rooms of
-its own: `adapters`, `dynamics` (long runs), `module`, `perception`, `state` and `stores`. Names of
-`stores` and `perception` are loaded when they are first used.
+`AwarenessEngine` does this in a loop, `Awareness` as a module of an agent. `dynamics` is how a
+state changes by itself over long runs, `archive` where it is found again, `stores` where states
+are stored. Names of `stores` and of the perceptions are imported on first use.
 """
 
 from __future__ import annotations
@@ -16,21 +16,46 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from .adapters import CodingAdapter, CompositeAdapter, ConversationAdapter, DomainAdapter
-from .dynamics import (
+from .adapters import (
+    CodingAdapter,
+    CompositeAdapter,
+    ConversationAdapter,
+    DomainAdapter,
+    PerceptAdapter,
+    ToolAdapter,
+)
+from .archive import (
+    ApartArchive,
     Archive,
+    ArchivedEntity,
+    ArchivedGoal,
+    ArchivedItem,
+    FoundBy,
+    FoundItem,
+    ItemKind,
+    RecordArchive,
+)
+from .dynamics import (
     DecaySettings,
-    DynamicEngine,
     DynamicsSettings,
     LearningSettings,
     ProjectionSettings,
-    RecordArchive,
     ReturnSettings,
-    SharedEngine,
-    SharedWorld,
 )
-from .engine import Adapter, AwarenessEngine, new_state
-from .module import Awareness, AwarenessSettings, PerceptAdapter, ToolAdapter, heard_by
+from .engine import (
+    Adapter,
+    AwarenessEngine,
+    DynamicEngine,
+    SharedEngine,
+    SharedVersion,
+    SharedWorld,
+    SharedWorldError,
+    new_state,
+)
+from .goals import Goal, GoalGraph, GoalOutcomes, GoalSource, GoalStatus, WaitsFor
+from .injection import InjectionBlock, InjectionItem
+from .module import Awareness, AwarenessSettings, heard_by
+from .names import EngineSettings, NameResolver
 from .observation import (
     GoalChange,
     Observation,
@@ -43,8 +68,6 @@ from .observation import (
     Spent,
     load_state,
 )
-from .resolving import NameResolver
-from .settings import EngineSettings
 from .state import (
     STATE_VERSION,
     STICKY,
@@ -57,11 +80,6 @@ from .state import (
     CollaborationMode,
     Entity,
     FailureNote,
-    Goal,
-    GoalGraph,
-    GoalOutcomes,
-    GoalSource,
-    GoalStatus,
     InteractionProtocol,
     Merge,
     MergeReason,
@@ -70,116 +88,145 @@ from .state import (
     Resource,
     ScanPattern,
     SelfModel,
+    Tally,
+    TallyOf,
     Trajectory,
     Transition,
     TransitionType,
-    WaitsFor,
     WorldModel,
 )
 from .updating import updated
 
 if TYPE_CHECKING:
-    from .perception import ModelPerception, Perception, RulePerception
+    from .model_perception import ModelPerception, PerceptionSettings, summary_of
+    from .perception import Perception, PerceptionDomain, RulePerception
     from .stores import (
         FolderStateStore,
         InMemoryStateStore,
         PostgresStateStore,
         SqliteStateStore,
+        StaleStateError,
         StateStore,
+        StateStoreError,
+        StoredState,
         change_stored,
     )
 
-_HOMES = {
-    "Perception": "coag.awareness.perception",
-    "RulePerception": "coag.awareness.perception",
-    "ModelPerception": "coag.awareness.perception",
-    "StateStore": "coag.awareness.stores",
-    "InMemoryStateStore": "coag.awareness.stores",
-    "FolderStateStore": "coag.awareness.stores",
-    "SqliteStateStore": "coag.awareness.stores",
-    "PostgresStateStore": "coag.awareness.stores",
-    "change_stored": "coag.awareness.stores",
+_LAZY = {
+    "perception": ("Perception", "PerceptionDomain", "RulePerception"),
+    "model_perception": ("ModelPerception", "PerceptionSettings", "summary_of"),
+    "stores": (
+        "StateStore",
+        "StoredState",
+        "InMemoryStateStore",
+        "FolderStateStore",
+        "SqliteStateStore",
+        "PostgresStateStore",
+        "change_stored",
+        "StateStoreError",
+        "StaleStateError",
+    ),
 }
+_HOMES = {name: f"coag.awareness.{home}" for home, names in _LAZY.items() for name in names}
 
 __all__ = [
-    "Awareness",
-    "AwarenessSettings",
+    "CodingAdapter",
+    "CompositeAdapter",
+    "ConversationAdapter",
+    "DomainAdapter",
     "PerceptAdapter",
     "ToolAdapter",
-    "heard_by",
-    "DynamicsSettings",
+    "ApartArchive",
+    "Archive",
+    "ArchivedEntity",
+    "ArchivedGoal",
+    "ArchivedItem",
+    "FoundBy",
+    "FoundItem",
+    "ItemKind",
+    "RecordArchive",
     "DecaySettings",
+    "DynamicsSettings",
     "LearningSettings",
     "ProjectionSettings",
     "ReturnSettings",
-    "DynamicEngine",
-    "Archive",
-    "RecordArchive",
-    "SharedEngine",
-    "SharedWorld",
-    "Perception",
-    "RulePerception",
-    "ModelPerception",
-    "StateStore",
-    "InMemoryStateStore",
-    "FolderStateStore",
-    "SqliteStateStore",
-    "PostgresStateStore",
-    "change_stored",
-    "AwarenessEngine",
-    "EngineSettings",
     "Adapter",
-    "NameResolver",
+    "AwarenessEngine",
+    "DynamicEngine",
+    "SharedEngine",
+    "SharedVersion",
+    "SharedWorld",
+    "SharedWorldError",
     "new_state",
-    "updated",
-    "DomainAdapter",
-    "ConversationAdapter",
-    "CodingAdapter",
-    "CompositeAdapter",
-    "AwarenessState",
+    "Goal",
+    "GoalGraph",
+    "GoalOutcomes",
+    "GoalSource",
+    "GoalStatus",
+    "WaitsFor",
+    "InjectionBlock",
+    "InjectionItem",
+    "Awareness",
+    "AwarenessSettings",
+    "heard_by",
+    "EngineSettings",
+    "NameResolver",
+    "GoalChange",
+    "Observation",
+    "ObservedAttention",
+    "ObservedEntity",
+    "ObservedEvent",
+    "ObservedFailure",
+    "ObservedGoal",
+    "ObservedRelationship",
+    "Spent",
     "load_state",
     "STATE_VERSION",
-    "GoalGraph",
-    "WaitsFor",
-    "Goal",
-    "GoalStatus",
-    "GoalSource",
-    "GoalOutcomes",
-    "Trajectory",
-    "Transition",
-    "TransitionType",
     "STICKY",
-    "WorldModel",
-    "Entity",
-    "Relationship",
-    "Belief",
-    "Merge",
-    "MergeReason",
-    "SelfModel",
-    "Resource",
-    "Need",
-    "FailureNote",
-    "CanI",
     "Attention",
     "AttentionItem",
     "AttentionType",
-    "ScanPattern",
-    "InteractionProtocol",
+    "AwarenessState",
+    "Belief",
+    "CanI",
     "CollaborationMode",
-    "Observation",
-    "ObservedEntity",
-    "ObservedRelationship",
-    "ObservedGoal",
-    "GoalChange",
-    "ObservedAttention",
-    "ObservedEvent",
-    "ObservedFailure",
-    "Spent",
+    "Entity",
+    "FailureNote",
+    "InteractionProtocol",
+    "Merge",
+    "MergeReason",
+    "Need",
+    "Relationship",
+    "Resource",
+    "ScanPattern",
+    "SelfModel",
+    "Tally",
+    "TallyOf",
+    "Trajectory",
+    "Transition",
+    "TransitionType",
+    "WorldModel",
+    "updated",
+    "ModelPerception",
+    "PerceptionSettings",
+    "summary_of",
+    "Perception",
+    "PerceptionDomain",
+    "RulePerception",
+    "FolderStateStore",
+    "InMemoryStateStore",
+    "PostgresStateStore",
+    "SqliteStateStore",
+    "StaleStateError",
+    "StateStore",
+    "StateStoreError",
+    "StoredState",
+    "change_stored",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    """Loads a name of a room that takes its time on first use (PEP 562)."""
+    """Imports a lazy name on first use (PEP 562)."""
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module 'coag.awareness' has no attribute {name!r}")

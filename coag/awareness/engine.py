@@ -1,25 +1,41 @@
-"""The engine: observes, and injects what matters."""
+"""The engines: observe, update, inject (SAGEN §4, algorithm 1).
+
+`AwarenessEngine` is the paper's. `DynamicEngine` adds what changes by itself (see `dynamics`) and
+an archive. `SharedEngine` shares its world with other engines. `updated` does the work of all.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from asyncio import Lock as AsyncLock
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from threading import Lock
 from typing import Protocol
 
 from coag.errors import AwarenessError, ObservationError
-from coag.schema import Clock, SystemClock, estimate_tokens
+from coag.schema import Clock, SystemClock, Value, estimate_tokens, folded
 from coag.store import Embedder
 
+from .archive import Archive, archived, recalled
+from .dynamics import DynamicsSettings, weighed, weighed_goals
+from .fields import Step
+from .names import EngineSettings, NameResolver
 from .observation import Observation
-from .resolving import NameResolver
-from .settings import EngineSettings
-from .state import Attention, AwarenessState, InteractionProtocol, ScanPattern, Trajectory
-from .updating import updated
+from .state import (
+    Attention,
+    AwarenessState,
+    InteractionProtocol,
+    ScanPattern,
+    Trajectory,
+    WorldModel,
+)
+from .updating import advanced, updated
 
 # ---- What the engine asks of a domain's adapter (SAGEN §5, table 2) ----
 
 
 class Adapter(Protocol):
-    """All that is particular to a domain. It keeps nothing: what it knows is in the state."""
+    """All that is particular to a domain. It holds no state: what it knows is in the state."""
 
     @property
     def domain_name(self) -> str:
@@ -39,7 +55,7 @@ class Adapter(Protocol):
         ...
 
     def parse_observation(self, raw: Mapping[str, object], state: AwarenessState) -> Observation:
-        """What raw input says, given where things stand; the state is only read."""
+        """What raw input means in this state, which is only read."""
         ...
 
     def format_for_injection(self, state: AwarenessState, budget: int) -> str:
@@ -51,11 +67,8 @@ class Adapter(Protocol):
         ...
 
 
-# ---- What every engine asks of its adapter: a state to begin with, an observation, a text ----
-
-
 BUDGET = 500
-"""Tokens of an injection where nothing else is said."""
+"""Tokens of an injection by default."""
 
 
 def new_state(
@@ -73,51 +86,37 @@ def new_state(
 
 
 def of_domain(adapter: Adapter, state: AwarenessState) -> AwarenessState:
-    """The state, which must be of the adapter's domain.
+    """The state.
 
     Raises:
-        AwarenessError: It is of another one.
+        AwarenessError: It is of another domain than the adapter's.
     """
     if state.domain != adapter.domain_name:
         raise AwarenessError(
             f"The state is of domain {state.domain!r}, the adapter's is "
-            f"{adapter.domain_name!r}: give the adapter that kept the state."
+            f"{adapter.domain_name!r}: give the adapter that made the state."
         )
     return state
 
 
 def observed(adapter: Adapter, raw: Mapping[str, object], state: AwarenessState) -> Observation:
-    """What the adapter makes of raw input.
+    """What the adapter reads in raw input.
 
     Raises:
         ObservationError: It breaks the schema, or has a type that the domain does not declare.
     """
     observation = adapter.parse_observation(raw, state)
-    types = adapter.define_entity_types()
-    for place, entity in enumerate(observation.entities):
-        _check_type(f"entities[{place}].type", entity.type, types)
-    types = adapter.define_relationship_types()
-    for place, edge in enumerate(observation.relationships):
-        _check_type(f"relationships[{place}].type", edge.type, types)
+    for name, declared, things in (
+        ("entities", adapter.define_entity_types(), observation.entities),
+        ("relationships", adapter.define_relationship_types(), observation.relationships),
+    ):
+        for place, thing in enumerate(things if declared else ()):
+            if thing.type not in declared:
+                raise ObservationError(
+                    f"{name}[{place}].type",
+                    f"the domain has no type {thing.type!r}; it declares {', '.join(declared)}.",
+                )
     return observation
-
-
-def _check_type(path: str, given: str, declared: tuple[str, ...]) -> None:
-    """Refuses a type that is not among the declared ones, where there are any."""
-    if declared and given not in declared:
-        raise ObservationError(
-            path, f"the domain has no type {given!r}; it declares {', '.join(declared)}."
-        )
-
-
-def check_budget(budget: int) -> None:
-    """Refuses a budget that is none.
-
-    Raises:
-        ValueError: It is negative, or no finite number.
-    """
-    if not 0 <= budget < float("inf"):
-        raise ValueError(f"budget is in tokens and at least 0, not {budget!r}.")
 
 
 def injected(adapter: Adapter, state: AwarenessState, budget: int) -> str:
@@ -127,7 +126,7 @@ def injected(adapter: Adapter, state: AwarenessState, budget: int) -> str:
         ValueError: The budget is negative.
         AwarenessError: The adapter gave more than that.
     """
-    check_budget(budget)
+    _check_budget(budget)
     text = adapter.format_for_injection(state, budget)
     taken = estimate_tokens(text)
     if taken > budget:
@@ -139,25 +138,161 @@ def injected(adapter: Adapter, state: AwarenessState, budget: int) -> str:
     return text
 
 
-# ---- The engine: observe, update, inject (SAGEN §4, algorithm 1) ----
+def _check_budget(budget: int) -> None:
+    if not 0 <= budget < float("inf"):
+        raise ValueError(f"budget is in tokens and at least 0, not {budget!r}.")
 
 
-class AwarenessEngine:
-    """Keeps one awareness state by the Observe-Update-Inject loop.
+# ---- A world that several engines share ----
+#
+# Optimistic concurrency control (Kung & Robinson 1981, "On optimistic methods for concurrency
+# control"): a change names the version on which it is based; if that is not the present one any
+# more, the observation is applied again, to the newer world. So no update is lost, and no engine
+# waits for another. Steps are Lamport's (1978): a change gets a step later than the world's and
+# the engine's own, so that "last mentioned" means the same to all.
 
-    All that it knows is in `state`; the rest is a cache. Give a state back to a new engine, and it
-    goes on as this one would. One engine takes one call at a time.
+
+class SharedVersion(Value):
+    """The world as it was at a step."""
+
+    step: Step = 0
+    """When it was changed last; each version has a later one than all before."""
+    world: WorldModel = WorldModel()
+
+
+class SharedWorldError(AwarenessError):
+    """Other engines changed a shared world each time that it was to be changed here."""
+
+
+class SharedWorld:
+    """The present version of a world; every engine of this process may use it, in any thread.
 
     Args:
-        adapter: The domain.
-        clock: Tells the time of each step.
-        embedder: Recognises names by meaning; None recognises them by their form only.
-        settings: How names are recognised and how much is kept.
-        state: Where to go on from; None for a new state.
-
-    Raises:
-        AwarenessError: The state is of another domain than the adapter's.
+        world: What it starts with.
+        step: When that was changed last.
     """
+
+    def __init__(self, world: WorldModel | None = None, step: int = 0) -> None:
+        self._current = SharedVersion(step=step, world=world or WorldModel())
+        self._lock = Lock()
+
+    @property
+    def current(self) -> SharedVersion:
+        """The world now."""
+        return self._current
+
+    def swap(self, before: SharedVersion, after: SharedVersion) -> bool:
+        """Replaces a version by the next one.
+
+        Returns:
+            Whether `before` was the present one; if it was not, nothing is changed.
+
+        Raises:
+            ValueError: `after` is no later than `before`.
+        """
+        if after.step <= before.step:
+            raise ValueError(
+                f"A new version is later than the one it is based on: step {after.step!r} is not "
+                f"after {before.step!r}."
+            )
+        with self._lock:
+            if self._current is not before:
+                return False
+            self._current = after
+            return True
+
+    def change(
+        self, change: Callable[[SharedVersion], SharedVersion], *, tries: int = 100
+    ) -> SharedVersion:
+        """Changes the world; again on the newer one if another engine was faster.
+
+        Args:
+            change: From the present version to the next. It may be called more than once, so it
+                must only compute.
+            tries: How often at most.
+
+        Returns:
+            The new version.
+
+        Raises:
+            SharedWorldError: Others were faster each time; nothing is changed.
+            ValueError: `tries` is below 1.
+        """
+        if tries < 1:
+            raise ValueError(f"tries is at least 1, not {tries!r}.")
+        for _ in range(tries):
+            before = self.current
+            after = change(before)
+            if self.swap(before, after):
+                return after
+        raise SharedWorldError(
+            f"The shared world was changed by others {tries} times in a row while it was to be "
+            "changed here. Nothing was changed: try later, or give more tries."
+        )
+
+    def update(
+        self,
+        state: AwarenessState,
+        observation: Observation,
+        now: datetime,
+        *,
+        resolver: NameResolver,
+    ) -> AwarenessState:
+        """An engine's state one step later, with an observation that all engines are to see.
+
+        Entities, relationships, assumptions and unknowns go to the shared world; goals,
+        trajectory, self and attention are the engine's own.
+
+        Raises:
+            AwarenessError: The observation names what does not exist, or others were faster each
+                time. The shared world is as the others left it.
+        """
+        result = state
+
+        def applied(version: SharedVersion) -> SharedVersion:
+            nonlocal result
+            open_only = _without_settled(observation, version.world)
+            result = updated(joined(state, version), open_only, now, resolver=resolver)
+            return SharedVersion(step=result.step, world=result.world)
+
+        self.change(applied)
+        return result
+
+
+def joined(state: AwarenessState, version: SharedVersion) -> AwarenessState:
+    """The state with the shared world in it, at the later of the two steps.
+
+    The life of attention items is counted in the engine's own steps, so they move along.
+    """
+    ahead = max(0, version.step - state.step)
+    if not ahead:
+        return state.model_copy(update={"world": version.world})
+    items = tuple(
+        item.model_copy(update={"created_step": item.created_step + ahead})
+        for item in state.attention.items
+    )
+    attention = state.attention.model_copy(update={"items": items})
+    return state.model_copy(
+        update={"world": version.world, "step": state.step + ahead, "attention": attention}
+    )
+
+
+def _without_settled(observation: Observation, world: WorldModel) -> Observation:
+    """The observation without what another engine has settled already."""
+    if not observation.resolved:
+        return observation
+    beliefs = (*world.assumptions, *world.unknowns)
+    open_ones = {folded(one.text) for one in beliefs if one.resolved is None}
+    settled = {folded(one.text) for one in beliefs if one.resolved is not None} - open_ones
+    resolved = tuple(text for text in observation.resolved if folded(text) not in settled)
+    return observation.model_copy(update={"resolved": resolved})
+
+
+# ---- The engines ----
+
+
+class _Engine:
+    """What all engines share: a domain, a state, and how it is read and shown."""
 
     def __init__(
         self,
@@ -170,13 +305,12 @@ class AwarenessEngine:
     ) -> None:
         self._adapter = adapter
         self._clock = clock or SystemClock()
-        self._settings = settings or EngineSettings()
-        self._resolver = NameResolver(self._settings, embedder)
-        self._state = of_domain(adapter, state or new_state(adapter, self._clock, self._settings))
+        self._resolver = NameResolver(settings, embedder)
+        self._state = of_domain(adapter, state or new_state(adapter, self._clock, settings))
 
     @property
     def state(self) -> AwarenessState:
-        """Where the agent stands now."""
+        """The agent's situation now."""
         return self._state
 
     @property
@@ -185,22 +319,12 @@ class AwarenessEngine:
         return self._adapter
 
     def observe(self, raw: Mapping[str, object]) -> Observation:
-        """What the adapter makes of raw input; nothing changes.
+        """What the adapter reads in raw input; nothing changes.
 
         Raises:
             ObservationError: It breaks the schema, or has a type that the domain does not declare.
         """
-        return observed(self._adapter, raw, self._state)
-
-    def update(self, observation: Observation) -> AwarenessState:
-        """Takes in an observation and gives the new state.
-
-        Raises:
-            AwarenessError: It names what does not exist or would make a circle. The state is as
-                it was.
-        """
-        self._state = updated(self._state, observation, self._clock.now(), resolver=self._resolver)
-        return self._state
+        return observed(self._adapter, raw, self.state)
 
     def inject(self, budget: int = BUDGET) -> str:
         """The state as text for a prompt, of at most `budget` tokens.
@@ -208,7 +332,35 @@ class AwarenessEngine:
         Raises:
             ValueError: The budget is negative.
         """
-        return injected(self._adapter, self._state, budget)
+        return injected(self._adapter, self.state, budget)
+
+
+class AwarenessEngine(_Engine):
+    """Keeps one awareness state by the Observe-Update-Inject loop.
+
+    All that it knows is in `state`; the rest is a cache. A new engine with the same state gives
+    the same results. One engine takes one call at a time.
+
+    Args:
+        adapter: The domain.
+        clock: Gives the time of each step.
+        embedder: Recognises names by meaning; None recognises them by their form only.
+        settings: How names are recognised and how much is kept.
+        state: The state to start from; None for a new one.
+
+    Raises:
+        AwarenessError: The state is of another domain than the adapter's.
+    """
+
+    def update(self, observation: Observation) -> AwarenessState:
+        """Applies an observation and returns the new state.
+
+        Raises:
+            AwarenessError: It names what does not exist or would form a circle. The state is as
+                it was.
+        """
+        self._state = updated(self._state, observation, self._clock.now(), resolver=self._resolver)
+        return self._state
 
     def step(self, raw: Mapping[str, object], budget: int = BUDGET) -> str:
         """Observe, update and inject, as algorithm 1 has it.
@@ -217,6 +369,155 @@ class AwarenessEngine:
             AwarenessError: As `observe` and `update`; the state is as it was.
             ValueError: The budget is negative; the state is as it was.
         """
-        check_budget(budget)
+        _check_budget(budget)
         self.update(self.observe(raw))
         return self.inject(budget)
+
+
+class SharedEngine(AwarenessEngine):
+    """An engine with its own goals, trajectory, self and attention in a shared world.
+
+    What others learn of the world is visible with each look at `state`. One engine takes one call
+    at a time; several work at once, in one thread or in many.
+
+    Args:
+        adapter: The domain; engines of one world may have different ones.
+        shared: The world.
+        clock: Gives the time of each step.
+        embedder: Recognises names by meaning; None recognises them by their form only.
+        settings: How names are recognised and how much is kept.
+        state: The state to start from, for all but the world; None for a new one.
+
+    Raises:
+        AwarenessError: The state is of another domain than the adapter's.
+    """
+
+    def __init__(
+        self,
+        adapter: Adapter,
+        shared: SharedWorld,
+        *,
+        clock: Clock | None = None,
+        embedder: Embedder | None = None,
+        settings: EngineSettings | None = None,
+        state: AwarenessState | None = None,
+    ) -> None:
+        super().__init__(adapter, clock=clock, embedder=embedder, settings=settings, state=state)
+        self._shared = shared
+
+    @property
+    def state(self) -> AwarenessState:
+        """The agent's situation, in the world as it is now."""
+        return joined(self._state, self._shared.current)
+
+    def update(self, observation: Observation) -> AwarenessState:
+        """Applies an observation for all engines and returns the new state.
+
+        Raises:
+            AwarenessError: It names what does not exist or would form a circle, or others were
+                faster each time. The own state is as it was, and the world as others left it.
+        """
+        now = self._clock.now()
+        self._state = self._shared.update(self._state, observation, now, resolver=self._resolver)
+        return self._state
+
+
+class DynamicEngine(_Engine):
+    """An engine for long runs. With nothing switched on it does what `AwarenessEngine` does.
+
+    One step is: what is mentioned returns from the archive; priorities of new goals are moved by
+    what was learned; algorithm 1; outcomes are counted; what faded leaves for the archive; what
+    lies ahead becomes attention. Calls at the same time wait for each other.
+
+    Args:
+        adapter: The domain.
+        dynamics: What is on.
+        archive: Where goals and things are stored that left; None loses them.
+        clock: Gives the time of each step.
+        embedder: Recognises names by meaning; None recognises them by their form only.
+        settings: How names are recognised and how much is kept.
+        state: The state to start from; None for a new one.
+
+    Raises:
+        AwarenessError: The state is of another domain than the adapter's.
+    """
+
+    def __init__(
+        self,
+        adapter: Adapter,
+        dynamics: DynamicsSettings | None = None,
+        *,
+        archive: Archive | None = None,
+        clock: Clock | None = None,
+        embedder: Embedder | None = None,
+        settings: EngineSettings | None = None,
+        state: AwarenessState | None = None,
+    ) -> None:
+        super().__init__(adapter, clock=clock, embedder=embedder, settings=settings, state=state)
+        self._dynamics = dynamics or DynamicsSettings()
+        self._archive = archive
+        self._one_at_a_time = AsyncLock()
+
+    def inject(self, budget: int = BUDGET) -> str:
+        """The state as text of at most `budget` tokens, goals by effective priority.
+
+        Raises:
+            ValueError: The budget is negative.
+        """
+        decay = self._dynamics.decay
+        shown = self._state if decay is None else weighed(self._state, decay)
+        return injected(self._adapter, shown, budget)
+
+    async def update(self, observation: Observation) -> AwarenessState:
+        """Applies an observation and returns the new state.
+
+        Raises:
+            AwarenessError: It names what does not exist or would form a circle. The state is as
+                it was.
+            RecordStoreError: The archive cannot be reached. The state is as it was.
+        """
+        async with self._one_at_a_time:
+            return await self._advance(observation, await self._recalled(observation))
+
+    async def take(self, raw: Mapping[str, object]) -> AwarenessState:
+        """Observes and updates, as `step` does, and returns the new state.
+
+        Raises:
+            AwarenessError: As `observe` and `update`; the state is as it was.
+            RecordStoreError: As `update`.
+        """
+        async with self._one_at_a_time:
+            observation = self.observe(raw)
+            before = await self._recalled(observation)
+            if before is not self._state:  # what was a new topic is a callback now
+                observation = observed(self._adapter, raw, before)
+            return await self._advance(observation, before)
+
+    async def step(self, raw: Mapping[str, object], budget: int = BUDGET) -> str:
+        """Observe, update and inject.
+
+        Raises:
+            AwarenessError: As `observe` and `update`; the state is as it was.
+            RecordStoreError: As `update`.
+            ValueError: The budget is negative; the state is as it was.
+        """
+        _check_budget(budget)
+        await self.take(raw)
+        return self.inject(budget)
+
+    async def _recalled(self, observation: Observation) -> AwarenessState:
+        """The state with what an observation mentions that had left it."""
+        if self._archive is None:
+            return self._state
+        chosen = self._dynamics.returning
+        return await recalled(self._state, observation, self._archive, self._resolver, chosen)
+
+    async def _advance(self, observation: Observation, before: AwarenessState) -> AwarenessState:
+        if self._dynamics.learning is not None:
+            observation = weighed_goals(observation, before, self._dynamics.learning)
+        after = updated(before, observation, self._clock.now(), resolver=self._resolver)
+        result = advanced(before, after, self._dynamics)
+        if self._archive is not None:
+            await self._archive.put(archived(result.left, after.goals, after.step, after.at))
+        self._state = result.state
+        return self._state

@@ -1,230 +1,32 @@
-"""A state after an observation."""
+"""The next state: from a state, an observation and a time, as a pure function (SAGEN §4.2)."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import datetime
 
 from coag.errors import AwarenessError, GoalError, ObservationError
+from coag.schema import folded
 
-from .observation import (
-    GoalChange,
-    Observation,
-    ObservedEntity,
-    ObservedEvent,
-    ObservedGoal,
-    ObservedRelationship,
-)
-from .resolving import NameIndex, NameResolver, WorldIndex, settle_all, told_apart
+from .dynamics import Decayed, DynamicsSettings, decayed, learned
+from .goals import Goal, GoalDraft, GoalGraph, GoalStatus
+from .names import EngineSettings, NameIndex, NameResolver
+from .observation import Observation, ObservedEntity, ObservedGoal
+from .projection import with_projection, with_readings
 from .state import (
     Attention,
     AttentionItem,
     AwarenessState,
+    Belief,
     Entity,
     FailureNote,
-    Goal,
-    GoalDraft,
-    GoalGraph,
-    GoalStatus,
     Merge,
     Relationship,
     SelfModel,
-    Trajectory,
     Transition,
     WorldModel,
     attention_id,
 )
-
-# ---- What an observation changes in the goal graph ----
-
-
-def add_goals(draft: GoalDraft, seen: tuple[ObservedGoal, ...], step: int) -> None:
-    """Adds the goals that were noticed, then says what each serves and waits for.
-
-    A goal that is open already, by its description, is not made twice: it counts as named again,
-    with the higher of the two priorities.
-
-    Raises:
-        GoalError: A parent or dependency is unknown, or would make a circle.
-    """
-    ids = [_spawned(draft, one, step) for one in seen]
-    for one, id in zip(seen, ids, strict=True):
-        if one.parent is not None:
-            draft.adopt(id, draft.find(one.parent).id, step)
-        for on in one.depends_on:
-            draft.depend(id, draft.find(on).id, step)
-
-
-def _spawned(draft: GoalDraft, seen: ObservedGoal, step: int) -> str:
-    """The id of this goal, which is in the draft then."""
-    known = draft.open_one(seen.description)
-    if known is not None:
-        draft.reprioritise(known.id, max(known.priority, seen.priority), step)
-        return known.id
-    goal = Goal(
-        id=draft.fresh_id(seen.description, seen.source, step),
-        description=seen.description,
-        source=seen.source,
-        priority=seen.priority,
-        completion_criteria=seen.completion_criteria,
-        created_step=step,
-        updated_step=step,
-    )
-    draft.spawn(goal)
-    return goal.id
-
-
-def change_goals(draft: GoalDraft, changes: tuple[GoalChange, ...], step: int) -> None:
-    """Completes, abandons, puts off, takes up again or weighs anew.
-
-    Raises:
-        GoalError: A goal is unknown, or is said to be blocked.
-    """
-    for change in changes:
-        id = draft.find(change.goal).id
-        if change.succeeded is not None:
-            draft.score(id, succeeded=change.succeeded, step=step)
-        if change.priority is not None:
-            draft.reprioritise(id, change.priority, step)
-        if change.status is not None:
-            _move(draft, id, change.status, step)
-
-
-def _move(draft: GoalDraft, id: str, status: GoalStatus, step: int) -> None:
-    """Brings a goal to this status, or where that leads it."""
-    match status:
-        case GoalStatus.COMPLETED | GoalStatus.ABANDONED:
-            draft.close(id, status, step)
-        case GoalStatus.DEFERRED:
-            draft.defer(id, step)
-        case GoalStatus.ACTIVE:
-            draft.resume(id, step)
-        case GoalStatus.BLOCKED:
-            raise GoalError(
-                f"Goal {draft.get(id).description!r} cannot be set to blocked: say what it waits "
-                "for with `depends_on`, or put it off as deferred."
-            )
-
-
-# ---- What an observation changes in the world model ----
-
-
-def world_with(
-    world: WorldModel, observation: Observation, step: int, resolver: NameResolver
-) -> WorldModel:
-    """The world with the entities and relationships that were noticed.
-
-    An entity that is known, by whatever of its names, is brought up to date; another is added.
-    """
-    if not observation.entities and not observation.relationships:
-        return world
-    entities = list(world.entities)
-    index = resolver.index_of(world)
-    merges = [
-        merge
-        for seen in told_apart(observation.entities, index.names)
-        if (merge := _upsert(entities, index.names, seen, step, resolver.settings.kept_aliases))
-    ]
-    edges = _edges(world.relationships, observation.relationships, entities, index, step)
-    known_merges = (*world.merges, *merges)
-    recent = known_merges[max(0, len(known_merges) - resolver.settings.kept_merges) :]
-    changed = world.model_copy(
-        update={"entities": tuple(entities), "relationships": edges, "merges": recent}
-    )
-    resolver.keep(changed, index)
-    return changed
-
-
-def _upsert(
-    entities: list[Entity], names: NameIndex, seen: ObservedEntity, step: int, kept_aliases: int
-) -> Merge | None:
-    """Adds what was noticed, or brings it up to date; the merge, if its name is another one."""
-    found = names.find(seen.name, seen.type)
-    if found is None:
-        entities.append(_new(seen, step))
-        names.add(entities[-1])
-        return None
-    known = entities[found.position]
-    merge = None
-    if seen.name != known.name and seen.name not in known.aliases:
-        merge = Merge(
-            name=seen.name, entity=known.name, how=found.how, score=found.score, step=step
-        )
-        if len(known.aliases) < kept_aliases:
-            known = known.model_copy(update={"aliases": (*known.aliases, seen.name)})
-            names.learn(found.position, seen.name)
-    entities[found.position] = _brought_up_to_date(known, seen, step)
-    return merge
-
-
-def _new(seen: ObservedEntity, step: int) -> Entity:
-    return Entity(
-        name=seen.name,
-        type=seen.type,
-        state=seen.state,
-        affordances=seen.affordances,
-        first_step=step,
-        last_step=step,
-    )
-
-
-def _brought_up_to_date(known: Entity, seen: ObservedEntity, step: int) -> Entity:
-    """The entity with its state overlaid and its affordances added to; its type stays."""
-    new = tuple(one for one in seen.affordances if one not in known.affordances)
-    return known.model_copy(
-        update={
-            "state": {**known.state, **seen.state},
-            "affordances": known.affordances + new,
-            "last_step": step,
-            "mentions": known.mentions + 1,
-        }
-    )
-
-
-def _edges(
-    known: tuple[Relationship, ...],
-    seen: tuple[ObservedRelationship, ...],
-    entities: list[Entity],
-    index: WorldIndex,
-    step: int,
-) -> tuple[Relationship, ...]:
-    """The relationships with those that were noticed; one that is known is only seen again."""
-    if not seen:
-        return known
-    edges = list(known)
-    for edge in seen:
-        source, target = (
-            end if position is None else entities[position].name
-            for end, position in (
-                (end, index.names.position_of(end)) for end in (edge.source, edge.target)
-            )
-        )
-        now = Relationship(source=source, type=edge.type, target=target, step=step)
-        place = index.edges.setdefault((source, edge.type, target), len(edges))
-        edges[place : place + 1] = [now]
-    return tuple(edges)
-
-
-def with_beliefs(
-    world: WorldModel, observation: Observation, step: int, resolver: NameResolver
-) -> WorldModel:
-    """The world with what is assumed, what is not known, and what of both is settled now.
-
-    Raises:
-        ObservationError: What is settled was not open.
-    """
-    if not (observation.assumptions or observation.unknowns or observation.resolved):
-        return world
-    assumptions, unknowns = resolver.beliefs_of(world)
-    assumptions.say(observation.assumptions, step)
-    unknowns.say(observation.unknowns, step)
-    settle_all(assumptions, unknowns, observation.resolved, step)
-    resolver.keep_beliefs(assumptions, unknowns)
-    return world.model_copy(
-        update={"assumptions": assumptions.beliefs, "unknowns": unknowns.beliefs}
-    )
-
-
-# ---- The next state, as a pure function (SAGEN §4.2, algorithm 1) ----
 
 
 def updated(
@@ -239,71 +41,228 @@ def updated(
     after it.
 
     Raises:
-        AwarenessError: The observation names what does not exist, or would make a circle.
+        AwarenessError: The observation names what does not exist, or would form a circle.
     """
     ticked = state.tick(now)
-    step = ticked.step
-    world = world_with(state.world, observation, step, resolver)
-    goals = _pursued(state.goals, observation, step, resolver)
-    attention = _noticed(state.attention, observation, step, state.domain)
-    world = with_beliefs(world, observation, step, resolver)
-    self_model = _self_with(state.self_model, observation, step, resolver.settings.kept_failures)
+    step, source = ticked.step, state.domain
+    world = _with_things(state.world, observation, step, resolver)
+    goals = _with_goals(state.goals, observation, step, resolver)
+    attention = _with_attention(state.attention, observation, step, source)
+    world = _with_beliefs(world, observation, step)
+    self_model = _with_self(state.self_model, observation, step, resolver.settings)
+    trajectory = state.trajectory
+    if observation.event is not None:
+        transition = Transition(step=step, **observation.event.model_dump())
+        trajectory = trajectory.record(transition).compress()
     return ticked.model_copy(
         update={
             "world": world,
             "goals": goals,
             "self_model": self_model,
-            "trajectory": _recorded(state.trajectory, observation.event, step),
+            "trajectory": trajectory,
             "attention": attention.expire(step),
         }
     )
 
 
-def _pursued(
+def _with_things(
+    world: WorldModel, observation: Observation, step: int, resolver: NameResolver
+) -> WorldModel:
+    """The world with the entities and relationships that were noticed."""
+    if not observation.entities and not observation.relationships:
+        return world
+    settings, entities = resolver.settings, list(world.entities)
+    names = resolver.names.take(world.entities)
+    merges = [
+        merge
+        for observed in names.told_apart(observation.entities)
+        if (merge := _upsert(entities, names, observed, step, settings.kept_aliases))
+    ]
+    edges = _with_edges(world.relationships, observation, entities, names, step, resolver)
+    known_merges = (*world.merges, *merges)
+    changed = world.model_copy(
+        update={
+            "entities": tuple(entities),
+            "relationships": edges,
+            "merges": known_merges[max(0, len(known_merges) - settings.kept_merges) :],
+        }
+    )
+    resolver.names.put_back(changed.entities, names)
+    return changed
+
+
+def _upsert(
+    entities: list[Entity], names: NameIndex, observed: ObservedEntity, step: int, most_aliases: int
+) -> Merge | None:
+    """Adds what was noticed, or updates it; the merge, if its name is another one."""
+    match = names.find(observed.name, observed.type)
+    if match is None:
+        entity = Entity(
+            name=observed.name,
+            type=observed.type,
+            state=observed.state,
+            affordances=observed.affordances,
+            first_step=step,
+            last_step=step,
+        )
+        entities.append(entity)
+        names.add(entity)
+        return None
+    known = entities[match.position]
+    new = tuple(one for one in observed.affordances if one not in known.affordances)
+    changes: dict[str, object] = {
+        "state": {**known.state, **observed.state},
+        "affordances": known.affordances + new,
+        "last_step": step,
+        "mentions": known.mentions + 1,
+    }
+    merge = None
+    if observed.name != known.name and observed.name not in known.aliases:
+        merge = Merge(
+            name=observed.name, entity=known.name, how=match.how, score=match.score, step=step
+        )
+        if len(known.aliases) < most_aliases:
+            changes["aliases"] = (*known.aliases, observed.name)
+            names.learn(match.position, observed.name)
+    entities[match.position] = known.model_copy(update=changes)
+    return merge
+
+
+def _with_edges(
+    known: tuple[Relationship, ...],
+    observation: Observation,
+    entities: list[Entity],
+    names: NameIndex,
+    step: int,
+    resolver: NameResolver,
+) -> tuple[Relationship, ...]:
+    """The relationships with those that were noticed; a known one gets this step."""
+    if not observation.relationships:
+        return known
+
+    def named(end: str) -> str:
+        position = names.position_of(end)
+        return end if position is None else entities[position].name
+
+    edges, places = list(known), resolver.edges.take(known)
+    for observed in observation.relationships:
+        source, target = named(observed.source), named(observed.target)
+        edge = Relationship(source=source, type=observed.type, target=target, step=step)
+        place = places.setdefault(edge.key, len(edges))
+        edges[place : place + 1] = [edge]
+    changed = tuple(edges)
+    resolver.edges.put_back(changed, places)
+    return changed
+
+
+def _with_goals(
     graph: GoalGraph, observation: Observation, step: int, resolver: NameResolver
 ) -> GoalGraph:
-    """The goals with those that were noticed, and with what became of earlier ones."""
+    """The goals with those that were noticed, then with the changes of known ones."""
     if not observation.goals and not observation.goal_changes:
         return graph
-    draft = resolver.goals_of(graph)
-    add_goals(draft, observation.goals, step)
-    change_goals(draft, observation.goal_changes, step)
-    resolver.keep_goals(draft)
+    draft = resolver.goals.take(graph.goals)
+    ids = [_spawned(draft, one, step) for one in observation.goals]
+    for one, id in zip(observation.goals, ids, strict=True):
+        if one.parent is not None:
+            draft.adopt(id, draft.find(one.parent).id, step)
+        for on in one.depends_on:
+            draft.depend(id, draft.find(on).id, step)
+    for change in observation.goal_changes:
+        id = draft.find(change.goal).id
+        if change.succeeded is not None:
+            draft.score(id, succeeded=change.succeeded, step=step)
+        if change.priority is not None:
+            draft.reprioritise(id, change.priority, step)
+        if change.status is not None:
+            _set_status(draft, id, change.status, step)
+    resolver.goals.put_back(draft.goals, draft)
     return graph.drafted(draft)
 
 
-def _noticed(attention: Attention, observation: Observation, step: int, source: str) -> Attention:
-    """Attention with the items that were noticed."""
+def _spawned(draft: GoalDraft, observed: ObservedGoal, step: int) -> str:
+    """The id of an observed goal; an open one of its description gets the higher priority."""
+    known = draft.open_one(observed.description)
+    if known is not None:
+        draft.reprioritise(known.id, max(known.priority, observed.priority), step)
+        return known.id
+    goal = Goal(
+        id=draft.fresh_id(observed.description, observed.source, step),
+        description=observed.description,
+        source=observed.source,
+        priority=observed.priority,
+        completion_criteria=observed.completion_criteria,
+        created_step=step,
+        updated_step=step,
+    )
+    draft.spawn(goal)
+    return goal.id
+
+
+def _set_status(draft: GoalDraft, id: str, status: GoalStatus, step: int) -> None:
+    match status:
+        case GoalStatus.COMPLETED | GoalStatus.ABANDONED:
+            draft.close(id, status, step)
+        case GoalStatus.DEFERRED:
+            draft.defer(id, step)
+        case GoalStatus.ACTIVE:
+            draft.resume(id, step)
+        case GoalStatus.BLOCKED:
+            raise GoalError(
+                f"Goal {draft.get(id).description!r} cannot be set to blocked: name what it waits "
+                "for with `depends_on`, or put it off as deferred."
+            )
+
+
+def _with_attention(
+    attention: Attention, observation: Observation, step: int, source: str
+) -> Attention:
     if not observation.attention_items:
         return attention
-    return attention.add(
-        *(
-            AttentionItem(
-                id=attention_id(seen.type, seen.description, seen.slot),
-                type=seen.type,
-                description=seen.description,
-                urgency=seen.urgency,
-                ttl=seen.ttl,
-                created_step=step,
-                source=source,
-            )
-            for seen in observation.attention_items
+    items = (
+        AttentionItem(
+            id=attention_id(seen.type, seen.description, seen.slot),
+            created_step=step,
+            source=source,
+            **seen.model_dump(exclude={"slot"}),
         )
+        for seen in observation.attention_items
     )
+    return attention.add(*items)
 
 
-def _recorded(trajectory: Trajectory, event: ObservedEvent | None, step: int) -> Trajectory:
-    """The trajectory with the event, compressed."""
-    if event is None:
-        return trajectory
-    transition = Transition(
-        step=step, type=event.type, description=event.description, detail=event.detail
-    )
-    return trajectory.record(transition).compress()
+def _with_beliefs(world: WorldModel, observation: Observation, step: int) -> WorldModel:
+    """The world with what is assumed, what is not known, and what of both is settled now."""
+    if not (observation.assumptions or observation.unknowns or observation.resolved):
+        return world
+    settled = set(map(folded, observation.resolved))
+    beliefs: dict[str, tuple[Belief, ...]] = {}
+    open_texts: set[str] = set()
+    for name in ("assumptions", "unknowns"):
+        known: tuple[Belief, ...] = getattr(world, name)
+        opened = {folded(one.text): one for one in known if one.resolved is None}
+        new: dict[str, Belief] = {}
+        for text in getattr(observation, name):
+            if folded(text) not in opened:
+                new.setdefault(folded(text), Belief(text=text, step=step))
+        open_texts |= opened.keys() | new.keys()
+        beliefs[name] = tuple(
+            one.model_copy(update={"resolved": step})
+            if one.resolved is None and folded(one.text) in settled
+            else one
+            for one in (*known, *new.values())
+        )
+    for place, text in enumerate(observation.resolved):
+        if folded(text) not in open_texts:
+            raise ObservationError(
+                f"resolved[{place}]",
+                f"no open assumption or unknown says {text!r}; give it as it was stated.",
+            )
+    return world.model_copy(update=beliefs)
 
 
-def _self_with(
-    self_model: SelfModel, observation: Observation, step: int, kept_failures: int
+def _with_self(
+    self_model: SelfModel, observation: Observation, step: int, settings: EngineSettings
 ) -> SelfModel:
     """The self model with resources read and spent, and a mistake noted."""
     for resource in observation.resources:
@@ -316,4 +275,38 @@ def _self_with(
     if observation.failure is None:
         return self_model
     note = FailureNote(step=step, **observation.failure.model_dump())
-    return self_model.note(note, keep=kept_failures)
+    return self_model.note(note, keep=settings.kept_failures)
+
+
+# ---- What changes by itself ----
+
+
+def advanced(
+    before: AwarenessState,
+    after: AwarenessState,
+    settings: DynamicsSettings,
+    *,
+    staying: Collection[str] = (),
+) -> Decayed:
+    """The state after a step as it changes by itself: learning, decay, projection.
+
+    Pure. With nothing switched on it is `after`.
+
+    Args:
+        before: The state before the step, with what returned from the archive.
+        after: The state after it.
+        settings: What is on.
+        staying: Ids of goals that stay in any case.
+    """
+    state, result = after, Decayed(state=after)
+    if settings.learning is not None:
+        state = learned(before.goals, state, settings.learning)
+    if settings.projection is not None:
+        state = with_readings(state, settings.projection)
+    decay = settings.decay
+    if decay is not None and before.step // decay.every != after.step // decay.every:
+        result = decayed(state, decay, staying=staying)
+        state = result.state
+    if settings.projection is not None:
+        state = with_projection(state, settings.projection)
+    return Decayed(state=state, left=result.left)

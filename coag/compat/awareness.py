@@ -22,9 +22,15 @@ from autogen_core.memory import (
 from autogen_core.model_context import ChatCompletionContext
 from pydantic import BaseModel, Field
 
-from coag.awareness import Adapter, AwarenessState, EngineSettings
-from coag.awareness.adapters import ConversationAdapter
-from coag.awareness.dynamics import Archive, DynamicEngine, DynamicsSettings
+from coag.awareness import (
+    Adapter,
+    Archive,
+    AwarenessState,
+    ConversationAdapter,
+    DynamicEngine,
+    DynamicsSettings,
+    EngineSettings,
+)
 from coag.schema import Clock
 from coag.store import Embedder
 
@@ -33,7 +39,7 @@ from .clients import cancellable
 from .components import NamedComponent, Part, get_part, part_of
 
 if TYPE_CHECKING:
-    from coag.awareness.perception import Perception
+    from coag.awareness import Perception
 
 __all__ = ["AwarenessMemory", "AwarenessMemoryConfig"]
 

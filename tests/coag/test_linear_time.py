@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from coag._util.json_schemas import value_fault
-from coag.awareness import AwarenessState
-from coag.awareness.perception import Domain, RulePerception
+from coag.awareness import AwarenessState, PerceptionDomain, RulePerception
 from coag.compat import mend_arguments
 from coag.context import wrap_as_data
 from coag.models import calls_in_text, parse_answer
@@ -39,7 +38,10 @@ def arguments(text: str) -> None:
 
 
 STATE = AwarenessState(domain="any", at=datetime(2026, 1, 1, tzinfo=UTC))
-CODING, TALK = RulePerception(Domain.CODING), RulePerception(Domain.CONVERSATION)
+CODING, TALK = (
+    RulePerception(PerceptionDomain.CODING),
+    RulePerception(PerceptionDomain.CONVERSATION),
+)
 
 
 def perceived(by: RulePerception) -> Callable[[str], object]:

@@ -8,8 +8,16 @@ from collections.abc import Sequence
 from typing import Any
 
 from coag.agent import CoagAgent
-from coag.awareness import Awareness, AwarenessSettings, DynamicsSettings, ToolAdapter
-from coag.awareness.dynamics import ArchivedItem, FoundItem, ItemKind, RecordArchive
+from coag.awareness import (
+    ArchivedItem,
+    Awareness,
+    AwarenessSettings,
+    DynamicsSettings,
+    FoundItem,
+    ItemKind,
+    RecordArchive,
+    ToolAdapter,
+)
 from coag.models import ScriptedModel, ScriptedReply, ScriptedRequest
 from coag.schema import SteppingClock
 from coag.store import HashEmbedder, InMemoryStore

@@ -12,8 +12,8 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
-from coag.awareness.state import AwarenessState
-from coag.awareness.stores import (
+from coag.awareness import (
+    AwarenessState,
     FolderStateStore,
     SqliteStateStore,
     StateStore,

@@ -1,10 +1,10 @@
-"""Domains: what turns raw input into observations and a state into text (SAGEN §5, table 2).
+"""Domains: from raw input to observations, and from a state to text (SAGEN §5, table 2).
 
-A `DomainAdapter` has all that is particular to a domain, and keeps nothing: what it knows is in
-the state that it is given. `ConversationAdapter` follows a talk: topics, pivots, callbacks and
-moods. `CodingAdapter` follows work on software: errors with their life, regressions and growing
-scope. Both take an analysis, hand-written or made by a model; `ConversationAnalysis` and
-`CodingAnalysis` are its schemas. `CompositeAdapter` makes several domains one.
+A `DomainAdapter` has all that is particular to a domain, and holds no state. `ConversationAdapter`
+follows a talk: topics, pivots, callbacks and moods. `CodingAdapter` follows work on software:
+errors, regressions and growing scope. Both take an analysis, hand-written or made by a model;
+`ConversationAnalysis` and `CodingAnalysis` are its schemas. `ToolAdapter` reads an agent's
+percepts. `CompositeAdapter` combines several domains.
 """
 
 from .analysis import Analysis, StatedGoal
@@ -20,6 +20,7 @@ from .conversation import (
     Sentiment,
 )
 from .domain_adapter import DomainAdapter, Place, standard_blocks
+from .tools import PerceptAdapter, ToolAdapter
 
 __all__ = [
     "DomainAdapter",
@@ -40,4 +41,6 @@ __all__ = [
     "CodingEdgeType",
     "RaisedError",
     "CompositeAdapter",
+    "PerceptAdapter",
+    "ToolAdapter",
 ]

@@ -1,118 +1,99 @@
-"""What the analyses of the two domains have in common, and how it becomes an observation."""
+"""What the analyses of both domains have in common, and how it becomes an observation."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Annotated, Self
+from collections.abc import Iterable
+from typing import Annotated, Any
 
-from pydantic import BeforeValidator, ValidationError
+from pydantic import BeforeValidator
 
-from coag.awareness.observation import GoalChange, ObservedGoal, where_wrong
-from coag.awareness.state import GoalSource, GoalStatus, Heard, HeardText, Share
-from coag.errors import ObservationError
+from coag.awareness.fields import Foreign, ForeignText, Share
+from coag.awareness.goals import GoalSource, GoalStatus
+from coag.awareness.observation import GoalChange, ObservedGoal, ParsedValue
 from coag.schema import Value
 
 STATED_PRIORITY = 0.7
-"""Of a goal that somebody states, unless they say otherwise (listing 1)."""
+"""Of a goal that somebody states, by default (listing 1)."""
 QUESTION_PRIORITY = 0.6
 """Of the goal to answer a question (listing 1)."""
 
+ForeignNames = tuple[Foreign, ...]
 
-HeardNames = tuple[Heard, ...]
+
+def from_text(field: str) -> BeforeValidator:
+    """Takes a mere text as an object with that text in this field."""
+    return BeforeValidator(lambda given: {field: given} if isinstance(given, str) else given)
 
 
 class StatedGoal(Value):
     """A goal that somebody stated."""
 
-    description: Heard
+    description: Foreign
     priority: Share = STATED_PRIORITY
-    parent: Heard | None = None
+    parent: Foreign | None = None
     """The goal that it serves, by its description or id."""
-    depends_on: HeardNames = ()
-    """Goals that come first, by description or id."""
-    completion_criteria: Heard | None = None
-    """How one can tell that it is reached."""
+    depends_on: ForeignNames = ()
+    """Goals that must be completed first, by description or id."""
+    completion_criteria: Foreign | None = None
+    """How one can see that it is reached."""
 
 
-def _from_text(given: object) -> object:
-    return {"description": given} if isinstance(given, str) else given
+class Analysis(ParsedValue):
+    """The analysis of one input, made by hand or by a model."""
 
-
-StatedGoals = tuple[Annotated[StatedGoal, BeforeValidator(_from_text)], ...]
-"""Goals; a mere text is a goal of that description."""
-
-
-class Analysis(Value):
-    """What was made of one input: by hand, or by a model."""
-
-    message: HeardText = ""
-    """What came in, word for word; it is not kept in the state."""
-    goals: StatedGoals = ()
-    """Goals that were stated."""
-    questions: HeardNames = ()
+    message: ForeignText = ""
+    """The input, word for word; it is not kept in the state."""
+    goals: tuple[Annotated[StatedGoal, from_text("description")], ...] = ()
+    """Goals that were stated; a mere text is a goal of that description."""
+    questions: ForeignNames = ()
     """Questions that were asked; each becomes a goal to answer it."""
-    answered: HeardNames = ()
+    answered: ForeignNames = ()
     """Earlier questions that have their answer now, as they were asked."""
-    completed: HeardNames = ()
+    completed: ForeignNames = ()
     """Goals that are reached, by description or id."""
-    abandoned: HeardNames = ()
+    abandoned: ForeignNames = ()
     """Goals that were given up, by description or id."""
-    assumptions: HeardNames = ()
-    """What is taken for granted without being known."""
-    unknowns: HeardNames = ()
+    assumptions: ForeignNames = ()
+    """What is assumed without being known."""
+    unknowns: ForeignNames = ()
     """What would have to be known and is not."""
-    resolved: HeardNames = ()
+    resolved: ForeignNames = ()
     """Earlier assumptions and unknowns that are settled now."""
-
-    @classmethod
-    def parse(cls, raw: Mapping[str, object]) -> Self:
-        """The analysis that this mapping says.
-
-        Raises:
-            ObservationError: It breaks the schema; the error names the place.
-        """
-        try:
-            return cls.model_validate(raw)
-        except ValidationError as error:
-            path, problem = where_wrong(error)
-            raise ObservationError(path, problem) from error
 
     def observed_goals(self) -> tuple[ObservedGoal, ...]:
         """The goals that were stated, and those to answer what was asked."""
         stated = (
             ObservedGoal(
-                description=goal.description,
                 source=GoalSource.SPAWNED if goal.parent else GoalSource.EXPLICIT,
-                priority=goal.priority,
-                parent=goal.parent,
-                depends_on=goal.depends_on,
-                completion_criteria=goal.completion_criteria,
+                **goal.model_dump(),
             )
             for goal in self.goals
         )
-        asked = (
+        questions = (
             ObservedGoal(
-                description=_to_answer(question),
+                description=f"Answer: {question}",
                 source=GoalSource.INFERRED,
                 priority=QUESTION_PRIORITY,
             )
             for question in self.questions
         )
-        return (*stated, *asked)
+        return (*stated, *questions)
 
-    def goal_changes(self) -> tuple[GoalChange, ...]:
-        """What became of earlier goals."""
-        done = (*self.completed, *map(_to_answer, self.answered))
-        return (
-            *(GoalChange(goal=goal, status=GoalStatus.COMPLETED) for goal in done),
-            *(GoalChange(goal=goal, status=GoalStatus.ABANDONED) for goal in self.abandoned),
-        )
-
-
-def _to_answer(question: str) -> str:
-    return f"Answer: {question}"
+    def common_parts(self) -> dict[str, Any]:
+        """The parts of an observation that are the same in every domain."""
+        done = (*self.completed, *(f"Answer: {question}" for question in self.answered))
+        return {
+            "goals": self.observed_goals(),
+            "goal_changes": (
+                *(GoalChange(goal=goal, status=GoalStatus.COMPLETED) for goal in done),
+                *(GoalChange(goal=goal, status=GoalStatus.ABANDONED) for goal in self.abandoned),
+            ),
+            "assumptions": self.assumptions,
+            "unknowns": self.unknowns,
+            "resolved": self.resolved,
+        }
 
 
 def as_set(names: Iterable[str]) -> str:
-    """The names as the paper writes them: `{'cooking', 'pasta carbonara'}`."""
+    """The names in the paper's notation: `{'cooking', 'pasta carbonara'}`."""
     return "{" + ", ".join(repr(name) for name in names) + "}"

@@ -1,10 +1,11 @@
-"""Several adapters as one."""
+"""Several domains on one state, which the paper leaves open (SAGEN §7.6, §8)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import cast
+from typing import Any, cast
 
+from coag.awareness.fields import Scalar, distinct
 from coag.awareness.injection import InjectionBlock, merge_blocks
 from coag.awareness.observation import Observation, ObservedEntity, ObservedEvent, ObservedFailure
 from coag.awareness.state import (
@@ -12,24 +13,23 @@ from coag.awareness.state import (
     CollaborationMode,
     Entity,
     InteractionProtocol,
-    Names,
-    Plain,
     ScanPattern,
     TransitionType,
-    distinct,
 )
 from coag.errors import ConfigurationError, ObservationError
 
 from .domain_adapter import DomainAdapter, PerEntity
 
+# ---- One domain's part of the shared state ----
+
 _TYPE = "type"
 
 
-class Namespace:
-    """The names of a domain's types and of what it notes on entities: `coding:file`.
+class _Namespace:
+    """The names of a domain's types and of the keys in entities' states: `coding:file`.
 
-    An entity's type is that of the domain that saw it first. What each domain takes it for stands
-    in the entity's state as `coding:type`, beside what the domain notes there.
+    An entity's type is that of the domain that saw it first. The type that each domain gives it is
+    in the entity's state as `coding:type`, beside that domain's other keys.
     """
 
     def __init__(self, domain: str) -> None:
@@ -38,11 +38,11 @@ class Namespace:
         self._views = PerEntity(self._inward)
 
     def outward(self, name: str) -> str:
-        """A name of the domain as it stands in the shared state."""
+        """A name of the domain as it is in the shared state."""
         return f"{self._prefix}{name}"
 
     def observed(self, observation: Observation) -> Observation:
-        """What the domain observed, as it goes into the shared state."""
+        """An observation of the domain, for the shared state."""
         return observation.model_copy(
             update={
                 "entities": tuple(map(self._entity_outward, observation.entities)),
@@ -68,17 +68,17 @@ class Namespace:
         )
         return state.model_copy(update={"domain": self._domain, "world": world})
 
-    def _entity_outward(self, seen: ObservedEntity) -> ObservedEntity:
-        state: dict[str, Plain] = {self.outward(key): value for key, value in seen.state.items()}
-        state[self.outward(_TYPE)] = seen.type
-        return seen.model_copy(update={"type": self.outward(seen.type), "state": state})
+    def _entity_outward(self, observed: ObservedEntity) -> ObservedEntity:
+        state = {self.outward(key): value for key, value in observed.state.items()}
+        state[self.outward(_TYPE)] = observed.type
+        return observed.model_copy(update={"type": self.outward(observed.type), "state": state})
 
     def _inward(self, entity: Entity) -> Entity | None:
-        """The entity as the domain noted it; None if it never did."""
+        """The entity as the domain observed it; None if it never did."""
         type = entity.state.get(self.outward(_TYPE))
         if not isinstance(type, str):
             return None
-        state = {
+        state: dict[str, Scalar] = {
             key.removeprefix(self._prefix): value
             for key, value in entity.state.items()
             if key.startswith(self._prefix) and key != self.outward(_TYPE)
@@ -86,8 +86,7 @@ class Namespace:
         return entity.model_copy(update={"type": type, "state": state})
 
 
-# ---- What several domains observed in one step, as one observation ----
-
+# ---- Several observations as one ----
 
 _BY_WEIGHT = (
     TransitionType.FAILURE,
@@ -98,41 +97,31 @@ _BY_WEIGHT = (
     TransitionType.EXTERNAL_EVENT,
     TransitionType.PROGRESS,
 )
-"""Of several events in one step the one with most consequence gives the type."""
+"""Of several events in one step the one of most consequence gives the type."""
 
 
-def merged_observation(found: Mapping[str, Observation]) -> Observation:
-    """All that was observed. A step has one event and one failure: several are told in one.
-
-    Args:
-        found: What each domain observed, by its name.
-    """
-    seen = tuple(found.values())
+def _merged(found: Mapping[str, Observation]) -> Observation:
+    """All that the domains observed. A step has one event and one failure: several are joined."""
+    merged: dict[str, Any] = {
+        name: tuple(one for each in found.values() for one in getattr(each, name))
+        for name in Observation.model_fields
+        if name not in ("event", "failure")
+    }
+    for name in ("assumptions", "unknowns", "resolved"):
+        merged[name] = distinct(merged[name])
     return Observation(
-        entities=tuple(entity for one in seen for entity in one.entities),
-        relationships=tuple(edge for one in seen for edge in one.relationships),
-        goals=tuple(goal for one in seen for goal in one.goals),
-        goal_changes=tuple(change for one in seen for change in one.goal_changes),
-        attention_items=tuple(item for one in seen for item in one.attention_items),
-        assumptions=distinct(text for one in seen for text in one.assumptions),
-        unknowns=distinct(text for one in seen for text in one.unknowns),
-        resolved=distinct(text for one in seen for text in one.resolved),
+        **merged,
         event=_one_event({name: one.event for name, one in found.items() if one.event}),
-        resources=tuple(resource for one in seen for resource in one.resources),
-        spent=tuple(spent for one in seen for spent in one.spent),
-        failure=_one_failure([one.failure for one in seen if one.failure]),
+        failure=_one_failure([one.failure for one in found.values() if one.failure]),
     )
 
 
 def _one_event(events: Mapping[str, ObservedEvent]) -> ObservedEvent | None:
-    if not events:
-        return None
     ordered = sorted(events, key=lambda name: _BY_WEIGHT.index(events[name].type))
-    first = events[ordered[0]]
-    if len(ordered) == 1:
-        return first
+    if len(ordered) < 2:
+        return events[ordered[0]] if ordered else None
     return ObservedEvent(
-        type=first.type,
+        type=events[ordered[0]].type,
         description="; ".join(f"{name}: {events[name].description}" for name in ordered),
         detail={
             f"{name}:{key}": value for name in ordered for key, value in events[name].detail.items()
@@ -150,8 +139,7 @@ def _one_failure(failures: Sequence[ObservedFailure]) -> ObservedFailure | None:
     )
 
 
-# ---- Several domains on one state, which the paper leaves open (SAGEN §7.6, §8) ----
-
+# ---- The composite ----
 
 _BY_STRICTNESS = (
     CollaborationMode.AUTONOMOUS,
@@ -164,15 +152,15 @@ _BY_STRICTNESS = (
 class CompositeAdapter(DomainAdapter):
     """Several domains as one: one state, one set of goals, one attention, one budget.
 
-    `parse_observation` takes what each domain takes under its name: `{"coding": {...},
+    `parse_observation` takes the input of each domain under its name: `{"coding": {...},
     "conversation": {...}}`. Types become `coding:file`. A thing that two domains know is one
-    entity; each domain sees of it what it noted itself. The budget of an injection is shared by
-    urgency: goals, attention and trajectory are common, and what the domains show besides
-    competes for its place by how urgent and how fresh it is.
+    entity; each domain sees of it what it observed itself. The budget of an injection is shared by
+    urgency: goals, attention and trajectory are common, and the domains' own blocks compete by how
+    urgent and how recent their items are.
 
     Args:
-        parts: The domains, at least two, each with another name. What they show is their
-            `domain_blocks`; a `format_for_injection` of their own is not used.
+        parts: The domains, at least two, each with another name. Their `domain_blocks` are shown;
+            a `format_for_injection` of their own is not used.
 
     Raises:
         ConfigurationError: There are fewer than two, two have the same name, or one has `:` in it.
@@ -185,7 +173,7 @@ class CompositeAdapter(DomainAdapter):
                 "A CompositeAdapter takes two adapters or more, with domain names that differ "
                 f"and have no ':' in them, not {names!r}."
             )
-        self._parts = {part.domain_name: (part, Namespace(part.domain_name)) for part in parts}
+        self._parts = {part.domain_name: (part, _Namespace(part.domain_name)) for part in parts}
 
     @property
     def domain_name(self) -> str:
@@ -222,13 +210,13 @@ class CompositeAdapter(DomainAdapter):
             output_format="; ".join(
                 distinct(one.output_format for one in given if one.output_format)
             ),
-            escalation=_every([one.escalation for one in given]),
+            escalation=distinct(rule for one in given for rule in one.escalation),
             mode=max((one.mode for one in given), key=_BY_STRICTNESS.index),
-            hard_constraints=_every([one.hard_constraints for one in given]),
+            hard_constraints=distinct(rule for one in given for rule in one.hard_constraints),
         )
 
     def parse_observation(self, raw: Mapping[str, object], state: AwarenessState) -> Observation:
-        """What each domain makes of its part of the input, as one observation.
+        """What each domain reads in its part of the input, as one observation.
 
         Raises:
             ObservationError: A domain is unknown, or its part breaks that domain's schema.
@@ -240,18 +228,25 @@ class CompositeAdapter(DomainAdapter):
                 )
         found: dict[str, Observation] = {}
         for name, (part, space) in self._parts.items():
-            if name in raw:
-                given = _mapping(name, raw[name])
-                try:
-                    seen = part.parse_observation(given, space.view(state))
-                except ObservationError as error:
-                    path = ".".join(filter(None, (name, error.path)))
-                    raise ObservationError(path, error.problem) from error
-                found[name] = space.observed(seen)
-        return merged_observation(found)
+            if name not in raw:
+                continue
+            given = raw[name]
+            if not isinstance(given, Mapping):
+                raise ObservationError(
+                    name, f"must be a mapping, what the domain takes, not {type(given).__name__}."
+                )
+            try:
+                seen = part.parse_observation(
+                    cast("Mapping[str, object]", given), space.view(state)
+                )
+            except ObservationError as error:
+                path = ".".join(filter(None, (name, error.path)))
+                raise ObservationError(path, error.problem) from error
+            found[name] = space.observed(seen)
+        return _merged(found)
 
     def domain_blocks(self, state: AwarenessState) -> tuple[InjectionBlock, ...]:
-        """What each domain shows of its own view of the state."""
+        """The blocks of each domain, for its own view of the state."""
         return merge_blocks(
             block
             for part, space in self._parts.values()
@@ -260,18 +255,6 @@ class CompositeAdapter(DomainAdapter):
 
 
 def _all_or_any(declared: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
-    """All declared types; none, which stands for any, where one declares none."""
+    """All declared types; none, which stands for any, where one domain declares none."""
     every = tuple(declared)
     return tuple(type for types in every for type in types) if all(every) else ()
-
-
-def _every(given: Iterable[Names]) -> Names:
-    return distinct(rule for rules in given for rule in rules)
-
-
-def _mapping(name: str, given: object) -> Mapping[str, object]:
-    if not isinstance(given, Mapping):
-        raise ObservationError(
-            name, f"must be a mapping, what the domain takes, not {type(given).__name__}."
-        )
-    return cast("Mapping[str, object]", given)

@@ -1,4 +1,4 @@
-"""The adapter for talk."""
+"""The domain of a talk with somebody (SAGEN §4.4, §5.1)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from operator import attrgetter
 
 from pydantic import Field
 
-from coag.awareness.injection import InjectionBlock, InjectionItem
+from coag.awareness.fields import Foreign, ForeignScalar, ForeignText, Scalar, distinct
+from coag.awareness.goals import GoalSource
+from coag.awareness.injection import InjectionBlock
 from coag.awareness.observation import (
     Observation,
     ObservedAttention,
@@ -23,25 +25,24 @@ from coag.awareness.observation import (
 from coag.awareness.state import (
     AttentionType,
     AwarenessState,
-    CollaborationMode,
     Entity,
-    GoalSource,
-    Heard,
-    HeardPlain,
-    HeardText,
     InteractionProtocol,
-    Plain,
-    ScanPattern,
     TransitionType,
-    distinct,
-    folded,
 )
-from coag.schema import Value
+from coag.schema import Value, folded
 
-from .analysis import Analysis, HeardNames, as_set
-from .domain_adapter import MOST, DomainAdapter, KnownNames, PerEntity, Place, is_named
+from .analysis import Analysis, ForeignNames, as_set
+from .domain_adapter import (
+    MOST,
+    DeclaredAdapter,
+    KnownNames,
+    PerEntity,
+    Place,
+    block,
+    is_named,
+)
 
-# ---- What is analysed of one message of a talk (SAGEN §4.4) ----
+# ---- The analysis of one message ----
 
 
 class ConversationEntityType(StrEnum):
@@ -56,7 +57,7 @@ class ConversationEntityType(StrEnum):
 
 
 class ConversationEdgeType(StrEnum):
-    """How things in a talk hang together."""
+    """How things in a talk are related."""
 
     INTERESTED_IN = "interested_in"
     ASKED_ABOUT = "asked_about"
@@ -68,7 +69,7 @@ class ConversationEdgeType(StrEnum):
 
 
 class Sentiment(StrEnum):
-    """How the one who speaks feels."""
+    """How the speaker feels."""
 
     POSITIVE = "positive"
     NEUTRAL = "neutral"
@@ -82,52 +83,51 @@ class Sentiment(StrEnum):
 class MentionedEntity(Value):
     """A thing that was mentioned."""
 
-    name: Heard
+    name: Foreign
     type: ConversationEntityType = ConversationEntityType.CONCEPT
-    state: dict[HeardText, HeardPlain] = Field(default_factory=dict)
+    state: dict[ForeignText, ForeignScalar] = Field(default_factory=dict)
     """What is said of it."""
 
 
 class ConversationEdge(Value):
-    """How two things that were mentioned hang together, by their names."""
+    """How two things that were mentioned are related, by their names."""
 
-    source: Heard
+    source: Foreign
     type: ConversationEdgeType
-    target: Heard
+    target: Foreign
 
 
 class ConversationAnalysis(Analysis):
-    """What one message of a talk says. Every part may be left out."""
+    """The analysis of one message of a talk. Every part may be left out."""
 
-    topics: HeardNames = ()
+    topics: ForeignNames = ()
     """What the message is about."""
     entities: tuple[MentionedEntity, ...] = ()
     """What it mentions; a topic may be here again with a type of its own."""
     relationships: tuple[ConversationEdge, ...] = ()
     sentiment: Sentiment = Sentiment.NEUTRAL
     references_previous: bool = False
-    """Whether it takes up something from earlier in the talk."""
+    """Whether it refers to something from earlier in the talk."""
 
 
-# ---- The thread of a talk: what it was about, what it is about now ----
+# ---- The thread of a talk: its topics before and now ----
 
-
-LAST_TOPIC, ASKED = "topic_step", "asked"
-"""What an entity's state keeps: when it was a topic last, in how many steps it was asked about."""
+_LAST_TOPIC, _ASKED = "topic_step", "asked"
+"""Keys of an entity's state: when it was a topic last, in how many steps it was asked about."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Thread:
-    """A message's topics against those of the talk so far."""
+class _Thread:
+    """A message's topics compared with those of the talk so far."""
 
     topics: tuple[str, ...]
     """The topics now."""
     known: dict[str, Entity]
-    """Those of them that were topics before, with what they mean."""
+    """Those of them that were topics before, with their entities."""
     before: tuple[Entity, ...]
-    """What the talk was about last."""
+    """The last topics."""
     linked: bool
-    """Whether a topic belongs to an earlier one, or to what is open, though it was none before."""
+    """Whether a topic belongs to an earlier one, or to an open goal, though it was none before."""
 
     @classmethod
     def of(
@@ -136,17 +136,10 @@ class Thread:
         earlier: tuple[Entity, ...],
         names: KnownNames,
         goals: Iterable[str] = (),
-    ) -> Thread:
-        """The thread with a message that is not in the state yet.
-
-        Args:
-            analysis: What the message says.
-            earlier: All that was a topic before.
-            names: Recognises topics.
-            goals: What is open, in words; gone through only where no topic is known.
-        """
+    ) -> _Thread:
+        """Compares an analysis with all earlier topics; goals are read only if none is known."""
         topics = distinct(analysis.topics)
-        known, before = names.find(topics, earlier), active_topics(earlier)
+        known, before = names.find(topics, earlier), _active_topics(earlier)
         linked = not known and (
             _share_words(topics, before)
             or _joined_to(topics, analysis, earlier, names)
@@ -156,24 +149,23 @@ class Thread:
 
     @property
     def pivots(self) -> bool:
-        """Whether the talk had topics, this message has some, and none goes on with an old one."""
+        """Whether the talk had topics, this message has some, and none continues an old one."""
         return bool(self.topics and self.before and not self.known and not self.linked)
 
     @property
     def returns(self) -> bool:
-        """Whether old topics are taken up again, and none of the last ones goes on."""
+        """Whether old topics are taken up again, and none of the last ones continues."""
         last = {entity.name for entity in self.before}
         return bool(self.known) and all(one.name not in last for one in self.known.values())
 
 
 def _share_words(topics: Sequence[str], before: Sequence[Entity]) -> bool:
-    """Whether a topic has a word of the last ones in it: `flights` after `flights to Faro`."""
-    said = {word for topic in topics for word in _words(topic)}
-    return any(not said.isdisjoint(_words(one.name)) for one in before)
+    """Whether a topic shares a word with the last ones: `flights` after `flights to Faro`."""
+    words = {word for topic in topics for word in _long_words(topic)}
+    return any(not words.isdisjoint(_long_words(one.name)) for one in before)
 
 
-def _words(name: str) -> list[str]:
-    """The longer words of a name, of whatever number."""
+def _long_words(name: str) -> list[str]:
     return [word.removesuffix("s") for word in re.findall(r"\w{4,}", folded(name))]
 
 
@@ -183,7 +175,7 @@ def _joined_to(
     earlier: tuple[Entity, ...],
     names: KnownNames,
 ) -> bool:
-    """Whether a message says how one of its topics hangs together with an earlier one."""
+    """Whether a message relates one of its topics to an earlier one."""
     own = set(map(folded, topics))
     others = [
         b
@@ -194,26 +186,24 @@ def _joined_to(
     return bool(names.find(others, earlier))
 
 
-def is_topic(entity: Entity) -> bool:
-    """Whether it was a topic of the talk, whatever else it is."""
-    return entity.type == ConversationEntityType.TOPIC or LAST_TOPIC in entity.state
+def _is_topic(entity: Entity) -> bool:
+    return entity.type == ConversationEntityType.TOPIC or _LAST_TOPIC in entity.state
 
 
-def count_of(entity: Entity | None, key: str) -> int:
-    """A number that an entity's state keeps; 0 if it keeps none."""
+def _count(entity: Entity | None, key: str) -> int:
+    """A number in an entity's state; 0 if there is none."""
     value = entity.state.get(key) if entity is not None else None
     return value if isinstance(value, int) else 0
 
 
-def active_topics(topics: Sequence[Entity]) -> tuple[Entity, ...]:
-    """Of all topics those of the last message that had any."""
-    steps = [count_of(topic, LAST_TOPIC) for topic in topics]
+def _active_topics(topics: Sequence[Entity]) -> tuple[Entity, ...]:
+    """The topics of the last message that had any."""
+    steps = [_count(topic, _LAST_TOPIC) for topic in topics]
     last = max(steps, default=0)
     return tuple(topic for topic, step in zip(topics, steps, strict=True) if step and step == last)
 
 
-# ---- The domain of talking with somebody (SAGEN §5.1) ----
-
+# ---- The domain ----
 
 _OFTEN = 3
 """Steps with questions about a topic from which on understanding it is a goal."""
@@ -222,7 +212,7 @@ _OPEN = 50
 _TTL = 5
 _SHIFT, _CALLBACK, _GLAD = 0.5, 0.6, 0.3
 _MOOD = "mood"
-"""The slot of moods: the latest takes the place of the one before."""
+"""The slot of moods: the latest replaces the one before."""
 _WORRYING = {
     Sentiment.NEGATIVE: 0.7,
     Sentiment.CONFUSED: 0.7,
@@ -233,118 +223,73 @@ _WORRYING = {
 """Urgency by sentiment; 0.8 for frustration is the paper's."""
 
 
-class ConversationAdapter(DomainAdapter):
-    """Follows a talk: what it is about, when it turns, comes back or goes sour.
+class ConversationAdapter(DeclaredAdapter):
+    """Follows a talk: what it is about, and when it changes, returns or turns bad.
 
     `parse_observation` takes a `ConversationAnalysis` as a mapping. A message is a pivot if none of
-    its topics was one before, is joined to one by the message, or stands in an open goal (of the
+    its topics was one before, is related to one by the message, occurs in an open goal (of the
     latest 50) or shares a word with the last ones, else progress. A pivot, a callback and a mood
-    need attention; a new mood takes the place of the last, a neutral message says nothing of it. A
-    topic that is asked about in three steps, and that no stated goal names, becomes a goal.
+    need attention; a new mood replaces the last, a neutral message says nothing of it. A topic that
+    is asked about in three steps, and that no stated goal names, becomes a goal.
     """
 
+    name = "conversation"
+    entity_types = tuple(ConversationEntityType)
+    relationship_types = tuple(ConversationEdgeType)
+    patterns = (
+        ("topic shift", "The user changes the subject without resolving active goals."),
+        ("emotional escalation", "The user's sentiment becomes negative."),
+        ("callback opportunity", "The input relates to an earlier thread that was left."),
+        ("implicit goal", "Repeated questions show an objective that nobody stated."),
+    )
+    protocol = InteractionProtocol(style="friendly, adaptive", output_format="natural language")
+
     def __init__(self) -> None:
-        self._are_topics = PerEntity(is_topic)
+        self._are_topics = PerEntity(_is_topic)
         self._names = KnownNames()
 
-    @property
-    def domain_name(self) -> str:
-        """`conversation`."""
-        return "conversation"
-
-    def define_entity_types(self) -> tuple[str, ...]:
-        """Person, topic, concept, reference, emotion, preference."""
-        return tuple(ConversationEntityType)
-
-    def define_relationship_types(self) -> tuple[str, ...]:
-        """Seven, social and topical."""
-        return tuple(ConversationEdgeType)
-
-    def define_scan_patterns(self) -> tuple[ScanPattern, ...]:
-        """The four of section 5.1."""
-        return (
-            ScanPattern(
-                name="topic shift",
-                description="The user changes the subject without resolving active goals.",
-            ),
-            ScanPattern(
-                name="emotional escalation",
-                description="The user's sentiment becomes negative.",
-            ),
-            ScanPattern(
-                name="callback opportunity",
-                description="The input relates to an earlier thread that was left.",
-            ),
-            ScanPattern(
-                name="implicit goal",
-                description="Repeated questions show an objective that nobody stated.",
-            ),
-        )
-
-    def define_protocol_defaults(self) -> InteractionProtocol:
-        """Friendly, in natural language, deciding together."""
-        return InteractionProtocol(
-            style="friendly, adaptive",
-            output_format="natural language",
-            mode=CollaborationMode.COLLABORATIVE,
-        )
-
     def parse_observation(self, raw: Mapping[str, object], state: AwarenessState) -> Observation:
-        """What a message says where the talk stands so.
+        """What a message means in this state.
 
         Raises:
             ObservationError: It is no `ConversationAnalysis`; the error names the place.
         """
         analysis = ConversationAnalysis.parse(raw)
-        thread = Thread.of(analysis, self._topics(state), self._names, _stated(state))
-        return Observation(
+        thread = _Thread.of(analysis, self._topics(state), self._names, _stated(state))
+        observation = Observation(
             entities=_entities(analysis, thread, state.step + 1),
             relationships=tuple(
                 ObservedRelationship(source=edge.source, type=edge.type.value, target=edge.target)
                 for edge in analysis.relationships
             ),
-            goals=(*analysis.observed_goals(), *_implicit_goals(analysis, thread, state)),
-            goal_changes=analysis.goal_changes(),
-            attention_items=_attention(analysis, thread),
-            assumptions=analysis.assumptions,
-            unknowns=analysis.unknowns,
-            resolved=analysis.resolved,
+            attention_items=tuple(_attention(analysis, thread)),
             event=_event(analysis, thread),
+            **analysis.common_parts(),
         )
+        return observation.plus(goals=_implicit_goals(analysis, thread, state))
 
     def domain_blocks(self, state: AwarenessState) -> tuple[InjectionBlock, ...]:
         """The topics of the last message that had any; then what else is known."""
-        active = active_topics(self._topics(state))
+        active, step = _active_topics(self._topics(state)), max(1, state.step)
         ids = set(map(id, active))
         others = [entity for entity in state.world.entities if id(entity) not in ids]
         latest = sorted(others, key=attrgetter("last_step"))[-MOST:]
         return (
-            InjectionBlock(
-                heading="ACTIVE TOPICS",
-                priority=Place.TOPICS,
-                items=tuple(
-                    InjectionItem(
-                        text=entity.name, urgency=count_of(entity, LAST_TOPIC) / max(1, state.step)
-                    )
-                    for entity in active[:MOST]
-                ),
+            block(
+                "ACTIVE TOPICS",
+                Place.TOPICS,
+                ((one.name, _count(one, _LAST_TOPIC) / step) for one in active[:MOST]),
+                of=len(active),
                 first=10,
                 inline=True,
-                more=max(0, len(active) - MOST),
             ),
-            InjectionBlock(
-                heading="KNOWN",
-                priority=Place.KNOWN,
-                items=tuple(
-                    InjectionItem(
-                        text=f"{entity.name} ({entity.type})",
-                        urgency=entity.last_step / max(1, state.step),
-                    )
-                    for entity in reversed(latest)
-                ),
+            block(
+                "KNOWN",
+                Place.KNOWN,
+                ((f"{one.name} ({one.type})", one.last_step / step) for one in latest[::-1]),
+                of=len(others),
                 first=3,
                 inline=True,
-                more=len(others) - len(latest),
             ),
         )
 
@@ -354,42 +299,42 @@ class ConversationAdapter(DomainAdapter):
 
 
 def _entities(
-    analysis: ConversationAnalysis, thread: Thread, step: int
+    analysis: ConversationAnalysis, thread: _Thread, step: int
 ) -> tuple[ObservedEntity, ...]:
-    """The topics and what else is mentioned, each once; a type of its own goes before `topic`."""
-    seen: dict[str, ObservedEntity] = {}
+    """The topics and what else is mentioned, each once; a specific type precedes `topic`."""
+    found: dict[str, ObservedEntity] = {}
     for topic in thread.topics:
-        state: dict[str, Plain] = {LAST_TOPIC: step}
+        state: dict[str, Scalar] = {_LAST_TOPIC: step}
         if analysis.questions:
-            state[ASKED] = count_of(thread.known.get(topic), ASKED) + 1
-        seen[folded(topic)] = ObservedEntity(
+            state[_ASKED] = _count(thread.known.get(topic), _ASKED) + 1
+        found[folded(topic)] = ObservedEntity(
             name=topic, type=ConversationEntityType.TOPIC.value, state=state
         )
     for entity in analysis.entities:
-        topic = seen.get(folded(entity.name))
-        seen[folded(entity.name)] = ObservedEntity(
+        topic = found.get(folded(entity.name))
+        found[folded(entity.name)] = ObservedEntity(
             name=topic.name if topic else entity.name,
             type=entity.type.value,
             state={**(topic.state if topic else {}), **entity.state},
         )
-    return tuple(seen.values())
+    return tuple(found.values())
 
 
 def _stated(state: AwarenessState) -> Iterator[str]:
-    """What is open and was not merely inferred, the latest."""
+    """The latest active goals that were not merely inferred."""
     for goal in state.goals.active_goals[-_OPEN:]:
         if goal.source is not GoalSource.INFERRED:
             yield goal.description
 
 
 def _implicit_goals(
-    analysis: ConversationAnalysis, thread: Thread, state: AwarenessState
+    analysis: ConversationAnalysis, thread: _Thread, state: AwarenessState
 ) -> tuple[ObservedGoal, ...]:
-    """Goals to understand what is asked about again and again, and no stated goal names."""
+    """Goals to understand what is asked about repeatedly, and no stated goal names."""
     if not analysis.questions:
         return ()
     often = [
-        topic for topic in thread.topics if count_of(thread.known.get(topic), ASKED) + 1 == _OFTEN
+        topic for topic in thread.topics if _count(thread.known.get(topic), _ASKED) + 1 == _OFTEN
     ]
     stated = [
         goal.description
@@ -403,53 +348,37 @@ def _implicit_goals(
     )
 
 
-def _attention(analysis: ConversationAnalysis, thread: Thread) -> tuple[ObservedAttention, ...]:
-    items: list[ObservedAttention] = []
-    now, before = as_set(thread.topics), as_set(entity.name for entity in thread.before)
+def _attention(analysis: ConversationAnalysis, thread: _Thread) -> Iterator[ObservedAttention]:
     if thread.pivots:
-        items.append(
-            ObservedAttention(
-                type=AttentionType.TRANSITION,
-                description=f"Topic shift: {before} -> {now}",
-                urgency=_SHIFT,
-                ttl=_TTL,
-            )
+        now, before = as_set(thread.topics), as_set(entity.name for entity in thread.before)
+        yield ObservedAttention(
+            type=AttentionType.TRANSITION,
+            description=f"Topic shift: {before} -> {now}",
+            urgency=_SHIFT,
+            ttl=_TTL,
         )
     if analysis.references_previous or thread.returns:
         which = f": {as_set(thread.known)}" if thread.known else ""
-        items.append(
-            ObservedAttention(
-                type=AttentionType.OPPORTUNITY,
-                description=f"Callback to earlier topic{which}",
-                urgency=_CALLBACK,
-                ttl=_TTL,
-            )
+        yield ObservedAttention(
+            type=AttentionType.OPPORTUNITY,
+            description=f"Callback to earlier topic{which}",
+            urgency=_CALLBACK,
+            ttl=_TTL,
         )
-    if analysis.sentiment in _WORRYING:
-        items.append(
-            ObservedAttention(
-                type=AttentionType.THREAT,
-                description=f"User sentiment: {analysis.sentiment.value}",
-                urgency=_WORRYING[analysis.sentiment],
-                ttl=_TTL,
-                slot=_MOOD,
-            )
+    sentiment = analysis.sentiment
+    worrying = _WORRYING.get(sentiment)
+    if worrying is not None or sentiment is Sentiment.POSITIVE:  # a good mood ends a bad one
+        yield ObservedAttention(
+            type=AttentionType.OPPORTUNITY if worrying is None else AttentionType.THREAT,
+            description=f"User sentiment: {sentiment.value}",
+            urgency=_GLAD if worrying is None else worrying,
+            ttl=1 if worrying is None else _TTL,
+            slot=_MOOD,
         )
-    elif analysis.sentiment is Sentiment.POSITIVE:  # what worried is over
-        items.append(
-            ObservedAttention(
-                type=AttentionType.OPPORTUNITY,
-                description=f"User sentiment: {analysis.sentiment.value}",
-                urgency=_GLAD,
-                ttl=1,
-                slot=_MOOD,
-            )
-        )
-    return tuple(items)
 
 
-def _event(analysis: ConversationAnalysis, thread: Thread) -> ObservedEvent | None:
-    """A pivot or progress; nothing where nothing was said."""
+def _event(analysis: ConversationAnalysis, thread: _Thread) -> ObservedEvent | None:
+    """A pivot or progress; none for an empty analysis."""
     now, before = as_set(thread.topics), as_set(entity.name for entity in thread.before)
     if thread.pivots:
         return ObservedEvent(
@@ -459,5 +388,5 @@ def _event(analysis: ConversationAnalysis, thread: Thread) -> ObservedEvent | No
         return None
     word = "Continuing" if thread.before else "Beginning"
     about = now if thread.topics else before
-    told = f"{word}: {about}" if thread.topics or thread.before else word
-    return ObservedEvent(type=TransitionType.PROGRESS, description=told)
+    text = f"{word}: {about}" if thread.topics or thread.before else word
+    return ObservedEvent(type=TransitionType.PROGRESS, description=text)

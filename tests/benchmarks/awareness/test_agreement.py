@@ -15,8 +15,8 @@ from case_study.awareness import (
     run_analyses,
     run_perception,
 )
+from coag.awareness import ModelPerception, PerceptionSettings, RulePerception
 from coag.awareness.adapters import ConversationAnalysis
-from coag.awareness.perception import ModelPerception, PerceptionSettings, RulePerception
 from coag.errors import ConfigurationError
 from coag.models import Asker, ScriptedModel, ScriptedReply, scripted_answers
 

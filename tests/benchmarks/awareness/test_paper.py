@@ -14,8 +14,14 @@ from benchmarks.awareness.paper import (
     states_of,
 )
 from case_study.awareness import CONVERSATION
-from coag.awareness import AwarenessState, GoalStatus, TransitionType
-from coag.awareness.adapters import Analysis, CodingAdapter, ConversationAdapter
+from coag.awareness import (
+    AwarenessState,
+    CodingAdapter,
+    ConversationAdapter,
+    GoalStatus,
+    TransitionType,
+)
+from coag.awareness.adapters import Analysis
 
 
 def test_table_3_comes_out_as_the_paper_has_it() -> None:

@@ -8,9 +8,7 @@ from pathlib import Path
 import pytest
 
 from case_study.awareness import CachedPerception
-from coag.awareness import ConversationAdapter, new_state
-from coag.awareness.perception import RulePerception
-from coag.awareness.state import AwarenessState
+from coag.awareness import AwarenessState, ConversationAdapter, RulePerception, new_state
 from coag.errors import ConfigurationError, ModelAnswerError
 from coag.schema import SteppingClock
 

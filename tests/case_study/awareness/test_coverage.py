@@ -21,7 +21,7 @@ from case_study.awareness import (
     memories_of,
     questions_named,
 )
-from coag.awareness.perception import RulePerception
+from coag.awareness import RulePerception
 from coag.schema import estimate_tokens
 
 RULES = RuleReader()

@@ -10,8 +10,13 @@ from kits.happenings import asked, executed, failed, returned, situation
 
 from case_study.robot import VacuumAdapter, VacuumContext, vacuum_self
 from coag import CoagAgent, ScriptedModel
-from coag.awareness import Awareness, AwarenessSettings, TransitionType
-from coag.awareness.adapters import CompositeAdapter, ConversationAdapter
+from coag.awareness import (
+    Awareness,
+    AwarenessSettings,
+    CompositeAdapter,
+    ConversationAdapter,
+    TransitionType,
+)
 from coag.models import ScriptedRequest
 from coag.schema import Candidate, Percept, Phase, Verdict
 from vacuum_world.world import (

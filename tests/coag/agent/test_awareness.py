@@ -18,6 +18,7 @@ from kits.shelves import FailingShelf, clerk, shelf
 
 from coag import CoagAgent
 from coag.awareness import (
+    ArchivedItem,
     Awareness,
     AwarenessSettings,
     AwarenessState,
@@ -32,10 +33,10 @@ from coag.awareness import (
     RulePerception,
     SelfModel,
     ToolAdapter,
+    heard_by,
 )
 from coag.awareness import Observation as Seen
-from coag.awareness.dynamics import ArchivedItem
-from coag.awareness.module import fields_of, heard_by
+from coag.awareness.module import fields_of
 from coag.errors import ConfigurationError, ObservationError
 from coag.models import ScriptedModel, ScriptedReply, ScriptedRequest
 from coag.proof import replay, verify

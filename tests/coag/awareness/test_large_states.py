@@ -7,8 +7,11 @@ import pytest
 from coag.awareness import (
     AwarenessEngine,
     AwarenessState,
+    Belief,
     ConversationAdapter,
+    DecaySettings,
     Entity,
+    Goal,
     GoalGraph,
     NameResolver,
     Observation,
@@ -16,8 +19,7 @@ from coag.awareness import (
     load_state,
     updated,
 )
-from coag.awareness.dynamics import DecaySettings, decayed
-from coag.awareness.state import Belief, Goal
+from coag.awareness.dynamics import decayed
 from coag.schema import SteppingClock, estimate_tokens
 
 

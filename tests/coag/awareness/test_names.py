@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coag.awareness import EngineSettings
-from coag.awareness.resolving import forms_of, is_code
+from coag.awareness.names import forms_of, is_code
 
 GENERIC = EngineSettings().generic_words
 

@@ -53,7 +53,7 @@ def world_of(*entities: tuple[str, str]) -> WorldModel:
 def meant(
     world: WorldModel, name: str, type: str = "topic", embedder: Embedder | None = None
 ) -> tuple[str, MergeReason] | None:
-    found = NameResolver(embedder=embedder).index_of(world).names.find(name, type)
+    found = NameResolver(embedder=embedder).names.take(world.entities).find(name, type)
     return None if found is None else (world.entities[found.position].name, found.how)
 
 
@@ -113,23 +113,23 @@ def test_other_numbers_are_other_things_however_near_in_meaning() -> None:
 def test_the_threshold_decides(threshold: float, found: bool) -> None:
     world = world_of(("web scraping tools", "topic"))
     resolver = NameResolver(EngineSettings(name_threshold=threshold), HashEmbedder())
-    assert (resolver.index_of(world).names.find("web scraping", "topic") is not None) is found
+    assert (resolver.names.take(world.entities).find("web scraping", "topic") is not None) is found
 
 
 def test_each_name_is_embedded_once() -> None:
     embedder = Meanings(("car", "automobile"))
     resolver = NameResolver(embedder=embedder)
     world = world_of(("car", "topic"), ("boat", "topic"), ("a.py", "file"))
-    index = resolver.index_of(world)
+    names = resolver.names.take(world.entities)
     assert embedder.asked == []
     for name in ("plane", "train"):
-        assert index.names.find(name, "topic") is None
-        index.names.add(Entity(name=name, type="topic"))
+        assert names.find(name, "topic") is None
+        names.add(Entity(name=name, type="topic"))
     assert sorted(embedder.asked) == ["boat", "car", "plane", "train"]
 
 
 def test_many_names_that_come_one_by_one_are_all_remembered() -> None:
-    names = NameResolver(embedder=HashEmbedder()).index_of(WorldModel()).names
+    names = NameResolver(embedder=HashEmbedder()).names.take(())
     for number in range(200):
         assert names.find(f"item {number}", "topic") is None
         names.add(Entity(name=f"item {number}", type="topic"))
@@ -147,15 +147,14 @@ def test_no_name_is_near_to_none() -> None:
 def test_the_index_of_another_world_is_made_anew() -> None:
     resolver = NameResolver()
     one, other = world_of(("a", "topic")), world_of(("b", "topic"))
-    index = resolver.index_of(one)
-    resolver.keep(one, index)
-    assert resolver.index_of(one) is index
-    assert resolver.index_of(one) is not index
-    resolver.keep(one, index)
-    assert resolver.index_of(other).names.find("a", "topic") is None
-    resolver.keep(one, index)
+    names = resolver.names.take(one.entities)
+    resolver.names.put_back(one.entities, names)
+    assert resolver.names.take(one.entities) is names
+    assert resolver.names.take(one.entities) is not names
+    resolver.names.put_back(one.entities, names)
+    assert resolver.names.take(other.entities).find("a", "topic") is None
     edges = (Relationship(source="a", type="t", target="b"),)
-    assert resolver.index_of(one.model_copy(update={"relationships": edges})).edges
+    assert resolver.edges.take(edges) == {("a", "t", "b"): 0}
 
 
 @given(
@@ -166,7 +165,7 @@ def test_an_index_that_grew_finds_what_one_made_at_once_finds(
     seen: list[tuple[str, str]], by_meaning: bool
 ) -> None:
     resolver = NameResolver(embedder=HashEmbedder() if by_meaning else None)
-    names = resolver.index_of(WorldModel()).names
+    names = resolver.names.take(())
     entities: list[Entity] = []
     for name, type in seen:
         found = names.find(name, type)
@@ -178,7 +177,7 @@ def test_an_index_that_grew_finds_what_one_made_at_once_finds(
         if name not in (known.name, *known.aliases):
             entities[found.position] = known.model_copy(update={"aliases": (*known.aliases, name)})
             names.learn(found.position, name)
-    anew = resolver.index_of(WorldModel(entities=tuple(entities))).names
+    anew = resolver.names.take(tuple(entities))
     for name in NAMES:
         for type in TYPES:
             assert anew.find(name, type) == names.find(name, type)

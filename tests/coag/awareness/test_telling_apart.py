@@ -19,7 +19,6 @@ from coag.awareness import (
     SharedWorld,
     WorldModel,
 )
-from coag.awareness.dynamics import shared_update
 from coag.schema import SteppingClock
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -72,7 +71,7 @@ async def test_a_thing_keeps_the_name_that_it_got_though_the_other_one_left() ->
 def test_engines_that_share_a_world_tell_apart_what_the_others_saw() -> None:
     world, state = SharedWorld(), AwarenessState(domain="d", at=NOW)
     for type in ("order", "customer"):
-        shared_update(world, state, seen(("17", type)), NOW, resolver=NameResolver())
+        world.update(state, seen(("17", type)), NOW, resolver=NameResolver())
     names = [one.name for one in world.current.world.entities]
     assert names == ["17", "customer:17"]
 

@@ -22,12 +22,13 @@ from PIL import Image as Pictures
 
 from coag.awareness import (
     AwarenessState,
+    CodingAdapter,
+    ConversationAdapter,
     DecaySettings,
     DynamicsSettings,
     EngineSettings,
     ToolAdapter,
 )
-from coag.awareness.adapters import CodingAdapter, ConversationAdapter
 from coag.compat import AutoGenMemory
 from coag.compat.awareness import AwarenessMemory
 from coag.context import CoagContext

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coag.awareness import AwarenessEngine
-from coag.awareness.adapters import (
+from coag.awareness import (
+    AwarenessEngine,
     CodingAdapter,
     CompositeAdapter,
     ConversationAdapter,

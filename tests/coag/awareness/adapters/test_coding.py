@@ -2,8 +2,13 @@ from collections.abc import Mapping
 
 import pytest
 
-from coag.awareness import AttentionType, AwarenessEngine, AwarenessState, TransitionType
-from coag.awareness.adapters import CodingAdapter
+from coag.awareness import (
+    AttentionType,
+    AwarenessEngine,
+    AwarenessState,
+    CodingAdapter,
+    TransitionType,
+)
 from coag.errors import ObservationError
 from coag.schema import SteppingClock
 

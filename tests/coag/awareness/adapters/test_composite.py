@@ -7,17 +7,15 @@ from case_study.awareness import CONVERSATION
 from coag.awareness import (
     AwarenessEngine,
     AwarenessState,
+    CodingAdapter,
     CollaborationMode,
+    CompositeAdapter,
+    ConversationAdapter,
+    DomainAdapter,
     InteractionProtocol,
     Observation,
     TransitionType,
     WorldModel,
-)
-from coag.awareness.adapters import (
-    CodingAdapter,
-    CompositeAdapter,
-    ConversationAdapter,
-    DomainAdapter,
 )
 from coag.errors import ConfigurationError, ObservationError
 from coag.schema import SteppingClock, estimate_tokens

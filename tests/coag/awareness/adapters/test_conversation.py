@@ -6,11 +6,11 @@ from coag.awareness import (
     AttentionType,
     AwarenessEngine,
     AwarenessState,
+    ConversationAdapter,
     GoalSource,
     GoalStatus,
     TransitionType,
 )
-from coag.awareness.adapters import ConversationAdapter
 from coag.errors import ObservationError
 from coag.schema import SteppingClock
 

@@ -11,12 +11,14 @@ from coag.awareness import (
     Adapter,
     AwarenessEngine,
     AwarenessState,
+    CodingAdapter,
+    ConversationAdapter,
+    DomainAdapter,
     InteractionProtocol,
     Observation,
     Resource,
     ScanPattern,
 )
-from coag.awareness.adapters import CodingAdapter, ConversationAdapter, DomainAdapter
 from coag.schema import SteppingClock, estimate_tokens
 
 

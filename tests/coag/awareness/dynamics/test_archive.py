@@ -12,34 +12,29 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coag.awareness import (
+    ArchivedEntity,
+    ArchivedGoal,
     AwarenessState,
+    DecaySettings,
     Entity,
+    FoundBy,
+    FoundItem,
     Goal,
     GoalGraph,
     GoalOutcomes,
     GoalSource,
     GoalStatus,
+    ItemKind,
     NameResolver,
     Observation,
+    RecordArchive,
     Relationship,
+    ReturnSettings,
     WorldModel,
     updated,
 )
-from coag.awareness.dynamics import (
-    ArchivedEntity,
-    ArchivedGoal,
-    DecaySettings,
-    FoundBy,
-    FoundItem,
-    ItemKind,
-    Left,
-    RecordArchive,
-    ReturnSettings,
-    archived,
-    decayed,
-    recalled,
-    with_goal,
-)
+from coag.awareness.archive import archived, recalled, with_goal
+from coag.awareness.dynamics import Left, decayed
 from coag.errors import AwarenessError
 from coag.schema import MemoryKind, SteppingClock, Trust
 from coag.store import HashEmbedder, InMemoryStore, Search, open_store

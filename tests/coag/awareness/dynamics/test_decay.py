@@ -15,6 +15,7 @@ from coag.awareness import (
     AttentionType,
     AwarenessState,
     Belief,
+    DecaySettings,
     Entity,
     FailureNote,
     Goal,
@@ -31,13 +32,7 @@ from coag.awareness import (
     WorldModel,
     updated,
 )
-from coag.awareness.dynamics import (
-    DecaySettings,
-    base_level,
-    decayed,
-    effective_priorities,
-    weighed,
-)
+from coag.awareness.dynamics import base_level, decayed, effective_priorities, weighed
 
 
 def close_to(value: float) -> object:

@@ -9,18 +9,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coag.awareness import AwarenessEngine, AwarenessState, GoalStatus, Observation, Resource
-from coag.awareness.adapters import ConversationAdapter
-from coag.awareness.dynamics import (
+from coag.awareness import (
     ArchivedItem,
+    AwarenessEngine,
+    AwarenessState,
+    ConversationAdapter,
     DecaySettings,
     DynamicEngine,
     DynamicsSettings,
     FoundBy,
     FoundItem,
+    GoalStatus,
     ItemKind,
+    Observation,
     ProjectionSettings,
     RecordArchive,
+    Resource,
 )
 from coag.errors import AwarenessError, RecordStoreError
 from coag.schema import SteppingClock, estimate_tokens

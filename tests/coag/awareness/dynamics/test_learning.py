@@ -8,16 +8,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coag.awareness import AwarenessState, GoalGraph, GoalSource, NameResolver, Observation, updated
-from coag.awareness.dynamics import (
+from coag.awareness import (
+    AwarenessState,
+    GoalGraph,
+    GoalSource,
     LearningSettings,
+    NameResolver,
+    Observation,
+    Tally,
+    TallyOf,
+    updated,
+)
+from coag.awareness.dynamics import (
     expected_rate,
     goal_type,
     learned,
     learned_priority,
     weighed_goals,
 )
-from coag.awareness.state import Tally, TallyOf
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 SETTINGS = LearningSettings()

@@ -16,19 +16,13 @@ from coag.awareness import (
     GoalGraph,
     GoalStatus,
     Need,
+    ProjectionSettings,
     Resource,
     SelfModel,
     load_state,
 )
-from coag.awareness.dynamics import (
-    Ahead,
-    ProjectionSettings,
-    criteria_of,
-    project,
-    trends,
-    with_projection,
-    with_readings,
-)
+from coag.awareness.dynamics import Ahead
+from coag.awareness.projection import criteria_of, project, trends, with_projection, with_readings
 from coag.awareness.state import Reading
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)

@@ -10,14 +10,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coag.awareness import AwarenessState, NameResolver, Observation, WorldModel
-from coag.awareness.adapters import CodingAdapter, ConversationAdapter
-from coag.awareness.dynamics import (
+from coag.awareness import (
+    AwarenessState,
+    CodingAdapter,
+    ConversationAdapter,
+    NameResolver,
+    Observation,
     SharedEngine,
     SharedVersion,
     SharedWorld,
     SharedWorldError,
-    shared_update,
+    WorldModel,
 )
 from coag.errors import AwarenessError, ObservationError
 from coag.schema import SteppingClock
@@ -84,10 +87,8 @@ def test_engines_of_different_domains_can_share_a_world() -> None:
 def test_an_update_that_comes_between_is_not_lost_and_neither_is_the_own() -> None:
     shared = Interrupted()
     ben = fresh("ben")
-    shared.others.append(
-        lambda: shared_update(shared, ben, named("Python"), NOW, resolver=NameResolver())
-    )
-    anna = shared_update(shared, fresh("anna"), named("python"), NOW, resolver=NameResolver())
+    shared.others.append(lambda: shared.update(ben, named("Python"), NOW, resolver=NameResolver()))
+    anna = shared.update(fresh("anna"), named("python"), NOW, resolver=NameResolver())
     assert mentions(shared.current.world) == {"Python": 2}
     assert anna.world == shared.current.world
     assert anna.step == shared.current.step == 2
@@ -193,7 +194,7 @@ def test_no_interleaving_loses_an_update(plan: list[tuple[int, str, int]]) -> No
             goals=[{"description": f"Know {name}"}],
             assumptions=[f"{name} is {who}"],
         )
-        states[who] = shared_update(shared, states[who], observation, NOW, resolver=resolvers[who])
+        states[who] = shared.update(states[who], observation, NOW, resolver=resolvers[who])
         busy.discard(who)
         done.append(name)
 

@@ -18,12 +18,13 @@ from coag.awareness import (
     CompositeAdapter,
     ConversationAdapter,
     DomainAdapter,
+    InjectionBlock,
+    InjectionItem,
     Observation,
     ScanPattern,
     ToolAdapter,
     load_state,
 )
-from coag.awareness.injection import InjectionBlock, InjectionItem
 from coag.errors import AwarenessError
 from coag.schema import SteppingClock, cleaned, estimate_tokens
 

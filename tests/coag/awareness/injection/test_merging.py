@@ -1,4 +1,5 @@
-from coag.awareness.injection import InjectionBlock, InjectionItem, merge_blocks
+from coag.awareness import InjectionBlock, InjectionItem
+from coag.awareness.injection import merge_blocks
 
 
 def _block(heading: str, priority: int, **urgencies: float) -> InjectionBlock:

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coag.awareness.injection import InjectionBlock, InjectionItem, render_injection
+from coag.awareness import InjectionBlock, InjectionItem
+from coag.awareness.injection import render_injection
 from coag.schema import estimate_tokens
 
 _HOSTILE = st.sampled_from(

@@ -26,6 +26,8 @@ from coag.awareness import (
     Awareness,
     AwarenessSettings,
     AwarenessState,
+    CompositeAdapter,
+    ConversationAdapter,
     GoalStatus,
     Need,
     Observation,
@@ -35,9 +37,9 @@ from coag.awareness import (
     SelfModel,
     ToolAdapter,
     TransitionType,
+    heard_by,
 )
-from coag.awareness.adapters import CompositeAdapter, ConversationAdapter
-from coag.awareness.module import fields_of, heard_by
+from coag.awareness.module import fields_of
 from coag.errors import AwarenessError, ConfigurationError, ObservationError, StateVersionError
 from coag.schema import (
     Candidate,

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from kits.happenings import answered, asked, percept
 
 from coag.awareness import Awareness, AwarenessSettings
-from coag.awareness.module.rules import goal_text
+from coag.awareness.activity import goal_text
 from coag.schema import Outcome, Percept, PerceptKind
 
 GO_ON = percept(PerceptKind.MESSAGE, "Continue.", source="user")

@@ -10,9 +10,20 @@ import pytest
 
 from benchmarks.awareness.paper import CODING
 from case_study.awareness import CONVERSATION
-from coag.awareness import AwarenessEngine, AwarenessState, Entity, Goal, GoalGraph, WorldModel
-from coag.awareness.adapters import CodingAdapter, ConversationAdapter, ConversationAnalysis
-from coag.awareness.perception import Domain, ModelPerception, PerceptionSettings
+from coag.awareness import (
+    AwarenessEngine,
+    AwarenessState,
+    CodingAdapter,
+    ConversationAdapter,
+    Entity,
+    Goal,
+    GoalGraph,
+    ModelPerception,
+    PerceptionDomain,
+    PerceptionSettings,
+    WorldModel,
+)
+from coag.awareness.adapters import ConversationAnalysis
 from coag.errors import ModelAnswerError, ModelCallError
 from coag.models import (
     Asker,
@@ -146,14 +157,14 @@ async def test_a_reference_to_something_previous_needs_a_word_of_it(
 
 async def test_fixed_errors_are_those_of_the_list_and_not_such_as_show_again() -> None:
     state = code_state()
-    fixing = perception({**CODE, "fixed": [1, 7]}, domain=Domain.CODING)
+    fixing = perception({**CODE, "fixed": [1, 7]}, domain=PerceptionDomain.CODING)
     raw = await fixing.perceive("That fixed it, but now ...", state)
     assert raw["fixed"] == ["ConnectionRefusedError"]
     assert (raw["files"], raw["endpoints"]) == (["main.py"], ["GET /users"])
     engine = AwarenessEngine(CodingAdapter(), state=state)
     engine.step(raw)
     again = {**CODE, "errors": [{"name": "connectionrefusederror", "message": ""}], "fixed": [1]}
-    raw = await perception(again, domain=Domain.CODING).perceive("It is back.", state)
+    raw = await perception(again, domain=PerceptionDomain.CODING).perceive("It is back.", state)
     assert raw["fixed"] == []
 
 
@@ -236,9 +247,9 @@ async def test_nothing_usable_is_an_error_and_the_state_is_as_it_was() -> None:
     assert engine.state is before
 
 
-@pytest.mark.parametrize("domain", list(Domain))
-async def test_an_empty_answer_is_an_analysis_that_says_nothing(domain: Domain) -> None:
-    full = TALK if domain is Domain.CONVERSATION else CODE
+@pytest.mark.parametrize("domain", list(PerceptionDomain))
+async def test_an_empty_answer_is_an_analysis_that_says_nothing(domain: PerceptionDomain) -> None:
+    full = TALK if domain is PerceptionDomain.CONVERSATION else CODE
     nothing = {
         name: type(value)() if isinstance(value, list) else value for name, value in full.items()
     }
@@ -247,7 +258,7 @@ async def test_an_empty_answer_is_an_analysis_that_says_nothing(domain: Domain) 
 
 
 def test_the_forms_of_answers_are_strict_and_bounded() -> None:
-    from coag.awareness.perception import model as _answers
+    from coag.awareness import model_perception as _answers
 
     for form in (_answers.ConversationClosingAnswer, _answers.CodingClosingAnswer):
         schema = json.dumps(strict_schema(form))

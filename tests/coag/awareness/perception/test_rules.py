@@ -12,11 +12,16 @@ from hypothesis import strategies as st
 
 from benchmarks.awareness.paper import CODING
 from case_study.awareness import CONVERSATION
-from coag.awareness import AwarenessEngine, AwarenessState
-from coag.awareness.adapters import CodingAdapter, ConversationAdapter
-from coag.awareness.perception import Domain, RulePerception
+from coag.awareness import (
+    AwarenessEngine,
+    AwarenessState,
+    CodingAdapter,
+    ConversationAdapter,
+    PerceptionDomain,
+    RulePerception,
+)
 
-TALK, CODE = RulePerception(), RulePerception(Domain.CODING)
+TALK, CODE = RulePerception(), RulePerception(PerceptionDomain.CODING)
 START = AwarenessState(domain="conversation", at=datetime(2026, 11, 24, tzinfo=UTC))
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from kits.postgres_server import postgres_programs, postgres_server
 
-from coag.awareness.stores import (
+from coag.awareness import (
     FolderStateStore,
     InMemoryStateStore,
     PostgresStateStore,

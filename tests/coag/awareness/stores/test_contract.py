@@ -10,13 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coag.awareness import AwarenessState, Entity, WorldModel
-from coag.awareness.stores import (
+from coag.awareness import (
+    AwarenessState,
+    Entity,
     InMemoryStateStore,
     StaleStateError,
     StateStore,
     StateStoreError,
     StoredState,
+    WorldModel,
     change_stored,
 )
 

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from coag.awareness import AwarenessState
-from coag.awareness.stores import FolderStateStore, StateStoreError
+from coag.awareness import AwarenessState, FolderStateStore, StateStoreError
 from coag.errors import StateVersionError
 
 STATE = AwarenessState(domain="conversation", at=datetime(2026, 11, 24, tzinfo=UTC))
@@ -66,7 +65,7 @@ async def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
     store = FolderStateStore(tmp_path)
     await store.save("alice", STATE)
     files(tmp_path)[0].write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(StateStoreError, match="States cannot be read in"):
+    with pytest.raises(StateStoreError, match="States cannot be read or written in"):
         await store.load("alice")
 
 
@@ -82,5 +81,5 @@ async def test_a_state_of_another_version_is_refused(tmp_path: Path) -> None:
 async def test_a_folder_that_cannot_be_made_is_an_error_that_names_it(tmp_path: Path) -> None:
     (tmp_path / "taken").write_text("a file")
     store = FolderStateStore(tmp_path / "taken")
-    with pytest.raises(StateStoreError, match=r"States cannot be saved in .*taken"):
+    with pytest.raises(StateStoreError, match=r"States cannot be read or written in .*taken"):
         await store.save("alice", STATE)

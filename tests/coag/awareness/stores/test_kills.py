@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from kits.state_writer import KEY, one_more, opened
 
-from coag.awareness.stores import change_stored
+from coag.awareness import change_stored
 
 pytestmark = pytest.mark.slow
 ROUNDS = 3

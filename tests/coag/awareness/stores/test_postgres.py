@@ -7,8 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from coag.awareness import AwarenessState
-from coag.awareness.stores import PostgresStateStore, StateStoreError
+from coag.awareness import AwarenessState, PostgresStateStore, StateStoreError
 from coag.errors import ConfigurationError
 
 STATE = AwarenessState(domain="conversation", at=datetime(2026, 11, 24, tzinfo=UTC))
@@ -59,7 +58,7 @@ async def test_one_who_holds_the_key_for_too_long_is_an_error(
 ) -> None:
     import psycopg
 
-    monkeypatch.setattr("coag.awareness.stores.postgres.PATIENCE", 1.0)
+    monkeypatch.setattr("coag.awareness.stores._PATIENCE", 1.0)
     store = PostgresStateStore(postgres, table="held")
     await store.save("alice", STATE)
     with psycopg.connect(postgres) as other:

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from coag.awareness import AwarenessState
-from coag.awareness.stores import SqliteStateStore, StateStoreError
+from coag.awareness import AwarenessState, SqliteStateStore, StateStoreError
 
 STATE = AwarenessState(domain="conversation", at=datetime(2026, 11, 24, tzinfo=UTC))
 

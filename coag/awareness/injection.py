@@ -1,4 +1,16 @@
-"""What of a state stands in a prompt, by weight and within a budget."""
+"""From state to text: the block in a prompt (SAGEN §4.3), within a budget of tokens.
+
+An adapter gives *blocks* of *items*; `render_injection` chooses what fits and writes
+
+    <sagen>
+    ACTIVE GOALS:
+      [explicit] Learn Python (p=0.7)
+    </sagen>
+
+The order in which items are chosen does not depend on the budget, and what is shown is always a
+beginning of that order: a larger budget never drops what a smaller one showed. An item is shown
+whole or not at all. Text from outside stays on its own line and cannot close the block.
+"""
 
 from __future__ import annotations
 
@@ -8,42 +20,49 @@ from dataclasses import dataclass, replace
 
 from coag.schema import BYTES_PER_TOKEN, cleaned, well_formed, without_tags
 
-# ---- What an adapter gives to be shown: blocks of items ----
+__all__ = [
+    "InjectionBlock",
+    "InjectionItem",
+    "LONG_ITEM",
+    "as_item",
+    "merge_blocks",
+    "render_injection",
+]
+
+# ---- Blocks of items ----
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InjectionItem:
-    """One thing to be shown, whole or not at all."""
+    """One item, shown whole or not at all."""
 
     text: str
     """The line; text from outside may be part of it."""
     urgency: float = 0.5
-    """How much it matters within its module, from 0 to 1; what is more urgent is chosen first."""
+    """From 0 to 1; within a module the more urgent is chosen first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InjectionBlock:
-    """A heading with the items of one module, in the order in which they are to be read."""
+    """A heading with the items of one module, in reading order."""
 
     heading: str
     """The heading, without a colon."""
     priority: int
-    """The place of the module: lower is chosen and shown first. Equals share by urgency."""
+    """Lower is chosen and shown first. Blocks of equal priority share by urgency."""
     items: tuple[InjectionItem, ...]
-    """What may be shown."""
     first: int = 5
-    """So many items, the most urgent, are chosen before any block's further ones are."""
+    """So many items, the most urgent, are chosen before any block's others."""
     inline: bool = False
-    """Whether the items stand behind the heading, between commas, instead of on lines."""
+    """Whether the items are written after the heading, separated by commas."""
     more: int = 0
-    """How many further items there are that were not even given; told as left out."""
+    """How many more items exist that are not given here; counted as left out."""
 
 
-# ---- Foreign text in a block: on one line, without anything that reads as a delimiter ----
-
+# ---- Text from outside: on one line, without anything that reads as a delimiter ----
 
 _GAP = r"[^\w\x21-\x7e]*"
-"""Blanks, what a reader does not see, and whatever else is neither ASCII nor a letter or digit."""
+"""Blanks, invisible characters, and whatever else is neither ASCII nor a letter or digit."""
 _DELIMITER = re.compile(rf"<(?={_GAP}(?:/|sagen|data))", re.IGNORECASE)
 
 
@@ -66,7 +85,7 @@ def as_inline(text: str) -> str:
     return '"' + line.replace('"', "'") + '"'
 
 
-# ---- Blocks of several adapters as those of one ----
+# ---- Blocks of several adapters ----
 
 
 def merge_blocks(blocks: Iterable[InjectionBlock]) -> tuple[InjectionBlock, ...]:
@@ -98,7 +117,6 @@ def _joined(one: InjectionBlock, other: InjectionBlock) -> InjectionBlock:
 
 # ---- Choosing what fits, and writing it ----
 
-
 LONG_ITEM = 100
 """Tokens; an item of more comes after all others, so that it does not keep them out."""
 
@@ -112,7 +130,7 @@ def render_injection(blocks: Sequence[InjectionBlock], budget: int) -> str:
 
     Chosen first are each block's most urgent items (`InjectionBlock.first`), by the blocks'
     priority and then by urgency; then the others likewise; then what is longer than `LONG_ITEM`.
-    The first item that does not fit ends it. How many are left out is told where that fits.
+    The first item that does not fit ends it. How many are left out is noted where that fits.
 
     Args:
         blocks: What may be shown, in any order.

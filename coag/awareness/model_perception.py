@@ -4,12 +4,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, NamedTuple, TypeVar
 
 from pydantic import Field
 
-from coag.awareness.adapters import (
+from coag.models import Asker, AskSettings, CallContext
+from coag.schema import (
+    Prompt,
+    PromptMessage,
+    Value,
+    cleaned,
+    cut_to_tokens,
+    estimate_tokens,
+    folded,
+)
+
+from .adapters import (
     CodingAnalysis,
     ConversationAnalysis,
     ConversationEntityType,
@@ -18,13 +30,20 @@ from coag.awareness.adapters import (
     Sentiment,
     StatedGoal,
 )
-from coag.awareness.state import AwarenessState, folded
-from coag.models import Asker, AskSettings, CallContext
-from coag.schema import Prompt, PromptMessage, Value, cleaned, cut_to_tokens
+from .fields import distinct
+from .injection import as_item
+from .perception import (
+    PerceptionDomain,
+    content,
+    given_up_in,
+    reached_in,
+    refers_back,
+    sentences,
+    unresolved_errors,
+)
+from .state import AwarenessState
 
-from .protocol import Domain
-from .rules import Summary, content, given_up_in, reached_in, refers_back, sentences, summary_of
-
+# ---- The form of the model's answer ----
 #
 # Docstrings of fields are shown to the model. Goals and errors that are known are named by the
 # numbers under which the prompt lists them, since small models copy numbers better than texts.
@@ -117,7 +136,96 @@ class CodingClosingAnswer(CodingAnswer, Closings):
     """What one message about software says."""
 
 
-# ---- What of a model's reading the message itself bears out ----
+# ---- The state in the prompt: short, numbered, within a budget ----
+
+_ITEM = 30
+"""Tokens of one goal, error or question; the rest is cut."""
+_NAME_TOKENS = 12
+"""Tokens of one name."""
+_MOST_NAMES = 12
+"""Items of a list."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summary:
+    """A state as text, and the meaning of the numbers in it."""
+
+    text: str
+    goals: tuple[str, ...]
+    """Ids of the goals, the first of them number 1."""
+    errors: tuple[str, ...]
+    """Names of the unresolved errors, the first of them number 1."""
+
+
+def summary_of(state: AwarenessState, budget: int) -> Summary:
+    """The state in at most `budget` tokens; of each list the newest, whole.
+
+    Goals and errors come before names, since the answer refers to them.
+    """
+    budgeted = _LineBudget(budget)
+    goals = sorted(
+        (goal for goal in state.goals.goals if goal.is_open), key=lambda goal: -goal.updated_step
+    )[:_MOST_NAMES]
+    shown_goals = budgeted.numbered("Open goals", [goal.description for goal in goals])
+    errors = unresolved_errors(state)[:_MOST_NAMES]
+    shown_errors = budgeted.numbered("Unresolved errors", [error.name for error in errors])
+    last = max((one.last_step for one in state.world.entities), default=0)
+    entities = sorted(state.world.entities, key=lambda one: -one.last_step)
+    now = [one.name for one in entities if one.last_step == last]
+    budgeted.names("In the message before", now)
+    budgeted.names("Earlier", [one.name for one in entities[len(now) :]])
+    return Summary(
+        text="\n".join(budgeted.lines) or "Nothing yet: this is the first message.",
+        goals=tuple(goal.id for goal in goals[:shown_goals]),
+        errors=tuple(error.name for error in errors[:shown_errors]),
+    )
+
+
+class _LineBudget:
+    """Lines within a budget."""
+
+    def __init__(self, budget: int) -> None:
+        self.lines: list[str] = []
+        self._rest = budget
+
+    def numbered(self, heading: str, items: Sequence[str]) -> int:
+        """Adds as many of the items as fit, and returns how many."""
+        lines = [f"{number}. {_short(item, _ITEM)}" for number, item in enumerate(items, 1)]
+        fitting = self._how_many([f"{heading}:", *lines])
+        if fitting > 1:
+            self._take([f"{heading}:", *lines[: fitting - 1]])
+        return max(0, fitting - 1)
+
+    def names(self, heading: str, names: Iterable[str]) -> None:
+        """Adds as many of the names as fit, on one line."""
+        line = ""
+        for name in list(names)[:_MOST_NAMES]:
+            longer = f"{line}, " if line else f"{heading}: "
+            longer += _short(name, _NAME_TOKENS)
+            if self._how_many([longer]) == 0:
+                break
+            line = longer
+        if line:
+            self._take([line])
+
+    def _how_many(self, lines: Sequence[str]) -> int:
+        rest = self._rest
+        for count, line in enumerate(lines):
+            rest -= estimate_tokens(line + "\n")
+            if rest < 0:
+                return count
+        return len(lines)
+
+    def _take(self, lines: Sequence[str]) -> None:
+        self.lines += lines
+        self._rest -= sum(estimate_tokens(line + "\n") for line in lines)
+
+
+def _short(text: str, tokens: int) -> str:
+    return cut_to_tokens(as_item(text), tokens)
+
+
+# ---- Which parts of an answer the message supports ----
 #
 # Small models copy what the prompt lists: earlier topics come back as topics of every message,
 # and every message refers to them. So what is known counts only where the message shows it.
@@ -127,8 +235,8 @@ _KNOWN = 300
 """Entities and goals, the latest of each, that are looked at."""
 
 
-def shown_only(analysis: ConversationAnalysis, state: AwarenessState) -> ConversationAnalysis:
-    """The analysis without known topics and references that its message does not show."""
+def _supported(analysis: ConversationAnalysis, state: AwarenessState) -> ConversationAnalysis:
+    """The analysis without known topics and references that its message does not support."""
     text = analysis.message
     return analysis.model_copy(
         update={
@@ -139,9 +247,9 @@ def shown_only(analysis: ConversationAnalysis, state: AwarenessState) -> Convers
 
 
 def _shown(topics: Sequence[str], text: str, state: AwarenessState) -> tuple[str, ...]:
-    """The topics without known ones of which the message has no word, where it has one of others.
+    """The topics without known ones of which the message has no word, if it has one of others.
 
-    Where it has no word of any, as in `And how long does it take?`, all stay.
+    If it has no word of any, as in `And how long does it take?`, all stay.
     """
     said = content(text)
     known = {folded(name) for name in _names(state)}
@@ -165,8 +273,7 @@ def _names(state: AwarenessState) -> tuple[str, ...]:
     return tuple(name for one in entities for name in (one.name, *one.aliases))
 
 
-# ---- What a perception model is told ----
-
+# ---- The prompt ----
 
 _RULES = """\
 You read one message and write down what it says, as JSON. You do not answer it.
@@ -214,8 +321,8 @@ _GAP = r"[\s\u00ad\u200b-\u200f\u2060-\u2064\ufeff]*"
 _DELIMITER = re.compile(rf"<(?={_GAP}(?:/{_GAP})?data)", re.IGNORECASE)
 
 
-def perception_prompt(
-    domain: Domain, summary: str, text: str, *, budget: int, closing: bool
+def _prompt(
+    domain: PerceptionDomain, summary: str, text: str, *, budget: int, closing: bool
 ) -> Prompt:
     """The prompt: the rules, the same for every message, then what is known and the message.
 
@@ -226,7 +333,7 @@ def perception_prompt(
         budget: Tokens of the message.
         closing: Whether it is asked which goals the message closes.
     """
-    rules = _CONVERSATION if domain is Domain.CONVERSATION else _CODING
+    rules = _CONVERSATION if domain is PerceptionDomain.CONVERSATION else _CODING
     rules += _CLOSING if closing else ""
     message = cut_to_tokens(cleaned(text), budget)
     return (
@@ -245,14 +352,13 @@ def _data(source: str, trust: str, text: str) -> str:
     return f'<data source="{source}" trust="{trust}">\n{inside}\n</data>'
 
 
-# ---- Perception by a model ----
-
+# ---- The perception ----
 
 _Form = TypeVar("_Form", ConversationAnswer, CodingAnswer)
 
 
 class PerceptionSettings(Value):
-    """The bounds of asking what a text says."""
+    """The bounds of a call."""
 
     summary_tokens: int = Field(default=300, ge=0)
     """Of the state in the prompt."""
@@ -273,7 +379,7 @@ class PerceptionSettings(Value):
 
 
 class ModelPerception:
-    """Asks a model what a text says, through the structured caller, in a fixed form.
+    """Asks a model for the analysis of a text, in a fixed form.
 
     The prompt has the text and a summary of the state, both as data. Of an answer, blanks and
     repetitions are left out, and so are numbers that stand for no goal or error of the prompt;
@@ -283,40 +389,40 @@ class ModelPerception:
         asker: Asks the model: `Asker(open_model("openai:gpt-5-mini"))`.
         domain: Which adapter's analysis to give.
         settings: The bounds.
-        context: Gives, for each text, who asks and who is told of the calls, so that a trace can
-            record them; the type that they expect is named after the domain.
+        context: Gives the context of each call, so that a trace can record it; the type that it
+            expects is named after the domain.
     """
 
     def __init__(
         self,
         asker: Asker,
         *,
-        domain: Domain = Domain.CONVERSATION,
+        domain: PerceptionDomain = PerceptionDomain.CONVERSATION,
         settings: PerceptionSettings | None = None,
         context: Callable[[], CallContext] = CallContext,
     ) -> None:
         self._asker = asker
-        self._domain = Domain(domain)
+        self._domain = PerceptionDomain(domain)
         self._settings = settings or PerceptionSettings()
         self._context = context
 
     async def perceive(self, text: str, state: AwarenessState) -> Mapping[str, object]:
-        """What a text says where things stand so.
+        """The analysis of a text in a state.
 
         Raises:
-            ModelAnswerError: No usable answer came, even after the error was told.
+            ModelAnswerError: No usable answer came, even after asking again with the error.
             ModelCallError: The model could not be asked.
         """
         settings = self._settings
         summary = summary_of(state, settings.summary_tokens)
-        prompt = perception_prompt(
+        prompt = _prompt(
             self._domain,
             summary.text,
             text,
             budget=settings.text_tokens,
             closing=settings.trusted,
         )
-        if self._domain is Domain.CODING:
+        if self._domain is PerceptionDomain.CODING:
             form = CodingClosingAnswer if settings.trusted else CodingAnswer
             coding = await self._answer(prompt, form)
             analysis = _coding(coding, text, summary, _closings(coding, text, summary, state))
@@ -325,7 +431,7 @@ class ModelPerception:
             talk = await self._answer(prompt, form)
             analysis = _conversation(talk, text, _closings(talk, text, summary, state))
             if not settings.trusted:
-                analysis = shown_only(analysis, state)
+                analysis = _supported(analysis, state)
         return analysis.model_dump(mode="json")
 
     async def _answer(self, prompt: Prompt, form: type[_Form]) -> _Form:
@@ -337,15 +443,15 @@ class ModelPerception:
         return answer.value
 
 
-class _Closed(NamedTuple):
+class _ClosedGoals(NamedTuple):
     """Ids of goals."""
 
     completed: tuple[str, ...]
     abandoned: tuple[str, ...]
 
 
-def _closings(answer: Value, text: str, summary: Summary, state: AwarenessState) -> _Closed:
-    """The goals that the model says are closed, where it was asked; else those by the rules.
+def _closings(answer: Value, text: str, summary: Summary, state: AwarenessState) -> _ClosedGoals:
+    """The goals that the model says are closed, if it was asked; else those by the rules.
 
     One that is said to be both reached and given up is reached.
     """
@@ -355,10 +461,12 @@ def _closings(answer: Value, text: str, summary: Summary, state: AwarenessState)
     else:
         said = sentences(text)
         reached, given_up = reached_in(said, state), given_up_in(said, state)
-    return _Closed(reached, tuple(goal for goal in given_up if goal not in reached))
+    return _ClosedGoals(reached, tuple(goal for goal in given_up if goal not in reached))
 
 
-def _conversation(answer: ConversationAnswer, text: str, closed: _Closed) -> ConversationAnalysis:
+def _conversation(
+    answer: ConversationAnswer, text: str, closed: _ClosedGoals
+) -> ConversationAnalysis:
     named = {folded(one.name): one for one in reversed(answer.entities) if one.name.strip()}
     return ConversationAnalysis(
         message=text,
@@ -376,7 +484,9 @@ def _conversation(answer: ConversationAnswer, text: str, closed: _Closed) -> Con
     )
 
 
-def _coding(answer: CodingAnswer, text: str, summary: Summary, closed: _Closed) -> CodingAnalysis:
+def _coding(
+    answer: CodingAnswer, text: str, summary: Summary, closed: _ClosedGoals
+) -> CodingAnalysis:
     def named(type: PartType) -> tuple[str, ...]:
         return _said(part.name for part in answer.parts if part.type is type)
 
@@ -408,14 +518,10 @@ def _coding(answer: CodingAnswer, text: str, summary: Summary, closed: _Closed) 
 
 def _said(texts: Iterable[str]) -> tuple[str, ...]:
     """The texts without blank ones and repetitions."""
-    kept: dict[str, str] = {}
-    for text in texts:
-        if text.strip():
-            kept.setdefault(folded(text), text.strip())
-    return tuple(kept.values())
+    return distinct(text.strip() for text in texts if text.strip())
 
 
 def _numbered(numbers: Sequence[int], items: Sequence[str]) -> tuple[str, ...]:
-    """What the numbers stand for, each once; numbers of nothing are left out."""
+    """The items of these numbers, each once; other numbers are left out."""
     known = dict.fromkeys(number for number in numbers if 1 <= number <= len(items))
     return tuple(items[number - 1] for number in known)

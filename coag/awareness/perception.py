@@ -1,27 +1,48 @@
-"""Perception by rules: sentences of talk and code work, without a model."""
+"""Perception: from raw text to the analysis that an adapter takes (SAGEN §4.4, §6.6).
+
+A `Perception` reads a text in a state, and gives the mapping that `parse_observation` of the
+conversation or the coding adapter takes; it changes nothing. `RulePerception` needs no model and
+applies the rules below. `ModelPerception` asks a model.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from enum import StrEnum
+from itertools import takewhile
+from typing import Any, Protocol
+from warnings import warn
 
-from coag.awareness.adapters import (
-    CodingAnalysis,
-    ConversationAnalysis,
-    RaisedError,
-    Sentiment,
-    StatedGoal,
-)
-from coag.awareness.injection import as_item
-from coag.awareness.observation import ObservedFailure
-from coag.awareness.state import AwarenessState, Entity, distinct, folded
-from coag.schema import cut_to_tokens, estimate_tokens
+from coag.schema import folded
 
-from .protocol import Domain
+from .adapters import CodingAnalysis, ConversationAnalysis, RaisedError, Sentiment, StatedGoal
+from .fields import distinct
+from .observation import ObservedFailure
+from .state import AwarenessState, Entity
 
-# ---- Rules for both domains: sentences, questions, goals and what became of them ----
 
+class PerceptionDomain(StrEnum):
+    """Which adapter's analysis a perception gives."""
+
+    CONVERSATION = "conversation"
+    CODING = "coding"
+
+
+class Perception(Protocol):
+    """Reads raw input. It holds no state and changes nothing."""
+
+    async def perceive(self, text: str, state: AwarenessState) -> Mapping[str, object]:
+        """The analysis of a text in a state, as the adapter takes it.
+
+        Raises:
+            ModelAnswerError: A model was asked, and gave nothing usable.
+            ModelCallError: A model could not be asked.
+        """
+        ...
+
+
+# ---- Rules for both domains: sentences, questions and goals ----
 
 LONGEST = 20_000
 """Characters of a text that the rules read."""
@@ -79,7 +100,7 @@ def sentences(text: str) -> tuple[str, ...]:
 
 
 def questions_in(said: Iterable[str]) -> tuple[str, ...]:
-    """The sentences that ask."""
+    """The sentences that are questions."""
     return first_few(_capital(one) for one in said if one.rstrip("\"')").endswith("?"))
 
 
@@ -121,7 +142,7 @@ def stems(text: str) -> frozenset[str]:
 def _goals_of(
     pattern: re.Pattern[str], said: Iterable[str], state: AwarenessState
 ) -> tuple[str, ...]:
-    """Ids of the open goals all of whose words a pattern finds; else of those with all it finds."""
+    """Ids of the open goals whose words a pattern all matches; else of those with all it finds."""
     found: list[str] = []
     for sentence in said:
         match = pattern.search(sentence.rstrip(".!?"))
@@ -138,108 +159,13 @@ def _capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-# ---- The state as a perception model is told it: short, numbered, within a budget ----
-
-
-_ITEM = 30
-"""Tokens of one goal, error or question; the rest is cut."""
-_NAME_CHARACTERS = 12
-"""Tokens of one name."""
-_MOST_NAMES = 12
-"""Items of a list."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Summary:
-    """A state as text, and what its numbers mean."""
-
-    text: str
-    goals: tuple[str, ...]
-    """Ids of the goals, the first of them number 1."""
-    errors: tuple[str, ...]
-    """Names of the unresolved errors, the first of them number 1."""
-
-
 def unresolved_errors(state: AwarenessState) -> tuple[Entity, ...]:
-    """The errors that the coding adapter holds for unresolved, those seen last first."""
+    """The unresolved errors, those seen last first."""
     errors = [one for one in state.world.entities if one.state.get("error_status") == "unresolved"]
     return tuple(sorted(errors, key=lambda error: -error.last_step))
 
 
-def summary_of(state: AwarenessState, budget: int) -> Summary:
-    """The state in at most `budget` tokens; of each list the newest, whole.
-
-    Goals and errors come before names, since the answer refers to them.
-    """
-    room = _Room(budget)
-    goals = sorted(
-        (goal for goal in state.goals.goals if goal.is_open), key=lambda goal: -goal.updated_step
-    )[:_MOST_NAMES]
-    told_goals = room.numbered("Open goals", [goal.description for goal in goals])
-    errors = unresolved_errors(state)[:_MOST_NAMES]
-    told_errors = room.numbered("Unresolved errors", [error.name for error in errors])
-    last = max((one.last_step for one in state.world.entities), default=0)
-    entities = sorted(state.world.entities, key=lambda one: -one.last_step)
-    now = [one.name for one in entities if one.last_step == last]
-    room.names("In the message before", now)
-    room.names("Earlier", [one.name for one in entities[len(now) :]])
-    return Summary(
-        text="\n".join(room.lines) or "Nothing yet: this is the first message.",
-        goals=tuple(goal.id for goal in goals[:told_goals]),
-        errors=tuple(error.name for error in errors[:told_errors]),
-    )
-
-
-class _Room:
-    """Lines within a budget."""
-
-    def __init__(self, budget: int) -> None:
-        self.lines: list[str] = []
-        self._left = budget
-
-    def numbered(self, heading: str, items: Sequence[str]) -> int:
-        """Tells as many of the items as there is room for, and says how many."""
-        lines = [f"{number}. {_short(item, _ITEM)}" for number, item in enumerate(items, 1)]
-        told = self._how_many([f"{heading}:", *lines])
-        if told > 1:
-            self._take([f"{heading}:", *lines[: told - 1]])
-        return max(0, told - 1)
-
-    def names(self, heading: str, names: Iterable[str]) -> None:
-        """Tells as many of the names as there is room for, on one line."""
-        line = ""
-        for name in list(names)[:_MOST_NAMES]:
-            longer = (
-                f"{line}, {_short(name, _NAME_CHARACTERS)}"
-                if line
-                else f"{heading}: {_short(name, _NAME_CHARACTERS)}"
-            )
-            if self._how_many([longer]) == 0:
-                break
-            line = longer
-        if line:
-            self._take([line])
-
-    def _how_many(self, lines: Sequence[str]) -> int:
-        left, told = self._left, 0
-        for line in lines:
-            left -= estimate_tokens(line + "\n")
-            if left < 0:
-                break
-            told += 1
-        return told
-
-    def _take(self, lines: Sequence[str]) -> None:
-        self.lines += lines
-        self._left -= sum(estimate_tokens(line + "\n") for line in lines)
-
-
-def _short(text: str, tokens: int) -> str:
-    return cut_to_tokens(as_item(text), tokens)
-
-
-# ---- Rules for work on software: its parts, its errors, what was fixed ----
-
+# ---- Rules for work on software ----
 
 _FILE = re.compile(
     r"(?<![\w./-])[\w./-]*\w\.(?:py|js|ts|tsx|jsx|go|rs|java|kt|c|cc|cpp|h|hpp|cs|rb|php|sh|sql|html|"
@@ -280,8 +206,8 @@ _TRIED = re.compile(
 )
 
 
-def coding_by_rules(text: str, state: AwarenessState) -> CodingAnalysis:
-    """What a message about software says by the rules of `RulePerception`."""
+def _coding(text: str, state: AwarenessState) -> CodingAnalysis:
+    """The analysis of a message about software."""
     read = text[:LONGEST]
     said = sentences(read)
     clauses = [clause for sentence in said for clause in _BUT.split(sentence)]
@@ -319,10 +245,7 @@ def _matches(pattern: re.Pattern[str], text: str) -> tuple[str, ...]:
 
 
 def _errors(text: str, said: Sequence[str]) -> tuple[RaisedError, ...]:
-    """The errors that the text names, each once, but for those whose sentence says they are gone.
-
-    The whole text is read for what an error says; sentences end at its colon.
-    """
+    """The errors that the text names, each once, except those that are said to be gone."""
     found: dict[str, RaisedError] = {}
     for match in _ERROR.finditer(text):
         name = match[1] or match[3]
@@ -339,7 +262,7 @@ def _names(sentence: str) -> Iterable[str]:
 
 
 def _says_fixed(sentence: str) -> bool:
-    """Whether it says that something is fixed, and not that it is not, or asks how."""
+    """Whether it says that something is fixed; not that it is not, nor asks how."""
     found = _FIXED.search(sentence)
     if found is None or sentence.endswith("?"):
         return False
@@ -356,8 +279,8 @@ def _fixed(
     gone: list[str] = []
     for sentence in said:
         if _says_fixed(sentence):
-            told = stems(sentence)
-            named = [name for name in known if _parts(name) & told]
+            said_words = stems(sentence)
+            named = [name for name in known if _parts(name) & said_words]
             gone += named or (known if len(known) == 1 else [])
     return tuple(dict.fromkeys(gone))
 
@@ -369,7 +292,7 @@ def _parts(name: str) -> frozenset[str]:
 
 
 def _failure(said: Iterable[str]) -> ObservedFailure | None:
-    """The first thing that was tried in vain."""
+    """The first thing that was tried without success."""
     for sentence in said:
         match = _TRIED.search(sentence)
         if match:
@@ -377,8 +300,7 @@ def _failure(said: Iterable[str]) -> ObservedFailure | None:
     return None
 
 
-# ---- Rules for a talk: topics, moods, and what refers back ----
-
+# ---- Rules for a talk ----
 
 _MOST_TOPICS = 4
 _KNOWN = 300
@@ -445,8 +367,8 @@ _MOODS = (
 )
 
 
-def conversation_by_rules(text: str, state: AwarenessState) -> ConversationAnalysis:
-    """What a message of a talk says by the rules of `RulePerception`."""
+def _conversation(text: str, state: AwarenessState) -> ConversationAnalysis:
+    """The analysis of a message of a talk."""
     said = sentences(text)
     return ConversationAnalysis(
         message=text,
@@ -461,29 +383,25 @@ def conversation_by_rules(text: str, state: AwarenessState) -> ConversationAnaly
 
 
 def refers_back(text: str, state: AwarenessState) -> bool:
-    """Whether a text says that it takes up something previous, and something was."""
+    """Whether a text says that it refers to something earlier, and there was something."""
     return state.step > 0 and _BACK.search(text[:LONGEST]) is not None
 
 
 def content(text: str) -> frozenset[str]:
-    """The stems of the words of a text that are about something."""
+    """The stems of a text's content words."""
     said = re.findall(r"[\w+#]+", text[:LONGEST].casefold())
     return stems(" ".join(word for word in said if word not in _STOP))
 
 
 def _topics(text: str, said: Sequence[str], state: AwarenessState) -> tuple[str, ...]:
     """Known names, other names, then what follows a cue; none twice, none within another."""
-    found = [
-        *_known(text, state),
-        *_coded(text),
-        *(name for sentence in said for name in _NAME.findall(sentence) if _says_something(name)),
-        *_cued(said),
-    ]
-    kept: list[str] = []
-    for topic in first_few(found):
-        if not any(f" {folded(topic)} " in f" {folded(other)} " for other in kept):
-            kept.append(topic)
-    return tuple(kept[:_MOST_TOPICS])
+    names = (name for sentence in said for name in _NAME.findall(sentence))
+    candidates = [*_known(text, state), *_coded(text), *filter(_is_content, names), *_cued(said)]
+    topics: list[str] = []
+    for topic in first_few(candidates):
+        if not any(f" {folded(topic)} " in f" {folded(other)} " for other in topics):
+            topics.append(topic)
+    return tuple(topics[:_MOST_TOPICS])
 
 
 def _known(text: str, state: AwarenessState) -> list[str]:
@@ -505,31 +423,26 @@ def _spaced(text: str) -> str:
 
 
 def _coded(text: str) -> list[str]:
-    """Names that are written as in code, wherever they stand."""
-    return [name for name in _CODED.findall(text) if _says_something(name)]
+    """Names that are written as in code."""
+    return [name for name in _CODED.findall(text) if _is_content(name)]
 
 
-def _says_something(name: str) -> bool:
+def _is_content(name: str) -> bool:
     return name not in _PRONOUN and name.casefold() not in _STOP
 
 
 def _cued(said: Iterable[str]) -> list[str]:
-    """The words after a cue, up to the first that says nothing."""
-    found: list[str] = []
-    for sentence in said:
-        for match in _CUE.finditer(sentence):
-            kept: list[str] = []
-            for word in match["what"].split():
-                if word.casefold() in _STOP:
-                    break
-                kept.append(word)
-            if kept:
-                found.append(" ".join(kept))
-    return found
+    """The words after a cue, up to the first stop word."""
+    phrases = (
+        takewhile(lambda word: word.casefold() not in _STOP, match["what"].split())
+        for sentence in said
+        for match in _CUE.finditer(sentence)
+    )
+    return [joined for phrase in phrases if (joined := " ".join(phrase))]
 
 
 def _mood(text: str) -> Sentiment:
-    """The worst mood that the words tell."""
+    """The worst mood that the words show."""
     for mood, signs in _MOODS:
         for match in re.finditer(signs, text, re.I):
             start = match.start()
@@ -538,11 +451,11 @@ def _mood(text: str) -> Sentiment:
     return Sentiment.NEUTRAL
 
 
-# ---- Perception by rules: no model, no network, the same answer each time ----
+# ---- The perception ----
 
 
 class RulePerception:
-    """Reads English text by plain rules, for offline use and as a base line.
+    """Reads English text by plain rules, for offline use and as a baseline.
 
     Both domains: a sentence that ends in `?` is a question. `I want to ...`, `I need to ...`,
     `I'd like to ...`, `I'm trying to ...`, `my goal is to ...`, `let's ...` and, outside of
@@ -565,11 +478,19 @@ class RulePerception:
         domain: Which adapter's analysis to give.
     """
 
-    def __init__(self, domain: Domain = Domain.CONVERSATION) -> None:
-        self._domain = Domain(domain)
+    def __init__(self, domain: PerceptionDomain = PerceptionDomain.CONVERSATION) -> None:
+        self._domain = PerceptionDomain(domain)
 
     async def perceive(self, text: str, state: AwarenessState) -> Mapping[str, object]:
-        """What a text says by the rules, where things stand so."""
-        if self._domain is Domain.CODING:
-            return coding_by_rules(text, state).model_dump(mode="json")
-        return conversation_by_rules(text, state).model_dump(mode="json")
+        """The analysis of a text by the rules."""
+        if self._domain is PerceptionDomain.CODING:
+            return _coding(text, state).model_dump(mode="json")
+        return _conversation(text, state).model_dump(mode="json")
+
+
+def __getattr__(name: str) -> Any:
+    """The former name of `PerceptionDomain`."""
+    if name != "Domain":
+        raise AttributeError(f"module 'coag.awareness.perception' has no attribute {name!r}")
+    warn("Domain is PerceptionDomain now.", DeprecationWarning, stacklevel=2)
+    return PerceptionDomain

@@ -1,8 +1,8 @@
-"""What has faded is archived, and comes back when it is mentioned."""
+"""An archive: what left a state is stored there, and returns when it is mentioned again."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -10,21 +10,6 @@ from typing import Annotated, Any, Literal, Protocol, runtime_checkable
 
 from pydantic import Field, TypeAdapter, ValidationError
 
-from coag.awareness.observation import Observation, where_wrong
-from coag.awareness.resolving import NameResolver, forms_of, told_apart
-from coag.awareness.settings import EngineSettings
-from coag.awareness.state import (
-    AwarenessState,
-    Entity,
-    Goal,
-    GoalGraph,
-    GoalStatus,
-    Relationship,
-    Share,
-    Step,
-    WorldModel,
-    folded,
-)
 from coag.errors import AwarenessError
 from coag.schema import (
     Clock,
@@ -38,65 +23,84 @@ from coag.schema import (
     SystemClock,
     Trust,
     Value,
+    folded,
     record_id,
 )
 from coag.store import RecordStore, Search
 
-from .decay import Left
-from .settings import ReturnSettings
+from .dynamics import Left, ReturnSettings
+from .fields import Share, Step
+from .goals import Goal, GoalGraph
+from .names import EngineSettings, NameResolver, forms_of
+from .observation import Observation, where_wrong
+from .state import AwarenessState, Entity, Relationship, WorldModel
 
-# ---- What left a state, kept so that it can return ----
-
+# ---- What is archived ----
 
 _CONTEXT = 20
-"""Goals that an archived one takes along: what it serves and waits for."""
+"""How many linked goals an archived goal contains."""
 
 
-class ArchivedGoal(Value):
+class _Archived(Value):
+    """What every archived item has."""
+
+    step: Step = 0
+    """When it left."""
+    at: Moment | None = None
+    """The time then."""
+
+    def is_later_than(self, now: datetime) -> bool:
+        """Whether it left only after this time: a state of that time must not find it."""
+        return self.at is not None and self.at > now
+
+
+class ArchivedGoal(_Archived):
     """A goal as it left."""
 
     kind: Literal["goal"] = "goal"
     goal: Goal
     context: tuple[Goal, ...] = ()
-    """What it serves and waits for, the nearest first, as they stood then."""
-    step: Step = 0
-    """When it left."""
-    at: Moment | None = None
-    """The time then."""
+    """What it serves and waits for, the nearest first, as they were then."""
 
     @property
     def name(self) -> str:
-        """What it is called by."""
+        """Its description."""
         return self.goal.description
 
     @property
     def names(self) -> frozenset[str]:
-        """The forms of all that it is called by: its description and its id."""
+        """By what it is found: its description and its id."""
         return frozenset((folded(self.goal.description), self.goal.id))
 
+    @property
+    def fact(self) -> Fact:
+        """What tells it apart from other items of its name."""
+        return Fact(subject=f"goal {self.goal.id}", attribute="status", value=self.goal.status)
 
-class ArchivedEntity(Value):
+
+class ArchivedEntity(_Archived):
     """A thing as it left, with the relationships that left with it."""
 
     kind: Literal["entity"] = "entity"
     entity: Entity
     relationships: tuple[Relationship, ...] = ()
-    step: Step = 0
-    """When it left."""
-    at: Moment | None = None
-    """The time then."""
 
     @property
     def name(self) -> str:
-        """What it is called by."""
+        """Its name."""
         return self.entity.name
 
     @property
     def names(self) -> frozenset[str]:
-        """The forms of all that it is called by: its name and its other names."""
+        """By what it is found: the forms of its name and of its other names."""
         return frozenset(
-            form for name in (self.entity.name, *self.entity.aliases) for form in name_forms(name)
+            form for name in (self.entity.name, *self.entity.aliases) for form in _name_forms(name)
         )
+
+    @property
+    def fact(self) -> Fact:
+        """What tells it apart from other items of its name."""
+        return Fact(subject=self.entity.name, attribute="type", value=self.entity.type)
 
 
 ItemKind = Literal["goal", "entity"]
@@ -108,11 +112,11 @@ class FoundBy(StrEnum):
 
     NAME = "name"
     SCORE = "score"
-    """By what the text is about."""
+    """By similarity."""
 
 
 class FoundItem(Value):
-    """An archived item that a text brought up."""
+    """An archived item that a text names or resembles."""
 
     item: ArchivedItem
     by: FoundBy
@@ -121,10 +125,10 @@ class FoundItem(Value):
 
 
 class Archive(Protocol):
-    """Where items rest. The latest version of a goal or an entity counts."""
+    """Stores items. The latest version of a goal or an entity counts."""
 
     async def put(self, items: Sequence[ArchivedItem]) -> None:
-        """Keeps items; one that is kept already is replaced, unless that left later."""
+        """Stores items; one that is stored already is replaced, unless that left later."""
         ...
 
     async def find(self, text: str, k: int, kind: ItemKind | None = None) -> Sequence[FoundItem]:
@@ -140,7 +144,7 @@ class Archive(Protocol):
 
 @runtime_checkable
 class ApartArchive(Archive, Protocol):
-    """An archive that keeps what is one person's apart from what is another's."""
+    """An archive that separates one person's items from another's."""
 
     def within(self, scope: str) -> Archive:
         """The same archive for one person.
@@ -154,7 +158,7 @@ class ApartArchive(Archive, Protocol):
 def archived(
     left: Left, before: GoalGraph, step: int, at: datetime | None = None
 ) -> tuple[ArchivedItem, ...]:
-    """What of all that left is to be kept: goals, and things with their relationships.
+    """The items to archive of what left: goals, and things with their relationships.
 
     Args:
         left: What left.
@@ -162,45 +166,39 @@ def archived(
         step: When it left.
         at: The time then.
     """
-    goals = tuple(
-        ArchivedGoal(goal=goal, context=_context(goal, before), step=step, at=at)
+    by_id = {one.id: one for one in before.goals} if left.goals else {}
+    goals = (
+        ArchivedGoal(goal=goal, context=_linked(goal, by_id, _CONTEXT), step=step, at=at)
         for goal in left.goals
     )
     edges: dict[str, list[Relationship]] = {}
     for edge in left.relationships:
         for end in dict.fromkeys((edge.source, edge.target)):
             edges.setdefault(end, []).append(edge)
-    entities = tuple(
+    entities = (
         ArchivedEntity(entity=one, relationships=tuple(edges.get(one.name, ())), step=step, at=at)
         for one in left.entities
     )
     return (*goals, *entities)
 
 
-def left_later(item: ArchivedItem, now: datetime) -> bool:
-    """Whether an item left only after this time: for a state of then it is not there yet."""
-    return item.at is not None and item.at > now
-
-
-def name_forms(name: str) -> frozenset[str]:
-    """The forms under which the names of things are compared."""
-    return frozenset(form for form in forms_of(name, EngineSettings().generic_words) if form)
-
-
-def _context(goal: Goal, graph: GoalGraph) -> tuple[Goal, ...]:
-    by_id = {one.id: one for one in graph.goals}
+def _linked(goal: Goal, by_id: Mapping[str, Goal], most: int | None = None) -> tuple[Goal, ...]:
+    """The goals that a goal refers to, directly or through others, the nearest first."""
     found: dict[str, Goal] = {}
     todo = [goal]
-    while todo and len(found) < _CONTEXT:
-        one, *todo = todo
-        for id in (*((one.parent_id,) if one.parent_id else ()), *one.depends_on):
-            if id in by_id and id not in found and len(found) < _CONTEXT:
+    for one in todo:
+        for id in one.references:
+            if id in by_id and id not in found and (most is None or len(found) < most):
                 found[id] = by_id[id]
                 todo.append(by_id[id])
     return tuple(found.values())
 
 
-# ---- What is mentioned again returns from the archive ----
+def _name_forms(name: str) -> frozenset[str]:
+    return frozenset(form for form in forms_of(name, EngineSettings().generic_words) if form)
+
+
+# ---- Return ----
 
 
 async def recalled(
@@ -210,12 +208,12 @@ async def recalled(
     resolver: NameResolver,
     settings: ReturnSettings | None = None,
 ) -> AwarenessState:
-    """The state with what an observation mentions that left it: to be updated with it next.
+    """The state with what an observation mentions that had left it; to be updated with it next.
 
-    Goals and things that the state has are not looked for. By its name an item always returns, by
-    what it is about from a score on. A thing returns as it left; a goal counts as named at the
-    coming step, and brings back what it serves and waits for. What left later than the state's own
-    time is not there yet, so that a state of earlier comes to what it came to then.
+    Goals and things that the state has are not looked up. By its name an item always returns, by
+    similarity from a score on. A thing returns as it left; a goal counts as named at the coming
+    step, and brings back what it serves and waits for. What left later than the state's own time
+    is not found, so that an earlier state leads to the same states as before.
 
     Args:
         state: The state before the observation.
@@ -234,116 +232,14 @@ async def recalled(
     for text in goals[:room]:
         item = await _found(text, archive, "goal", state.at, chosen)
         if isinstance(item, ArchivedGoal):
-            graph = await _with_goal(graph, item, archive, state)
+            graph = await _with_archived_goal(graph, item, archive, state)
     for text in things[: max(0, room - len(goals))]:
         item = await _found(text, archive, "entity", state.at, chosen)
         if isinstance(item, ArchivedEntity):
-            world = with_entity(world, item.entity, item.relationships)
+            world = _with_entity(world, item)
     if graph is state.goals and world is state.world:
         return state
     return state.model_copy(update={"goals": graph, "world": world})
-
-
-def with_goal(graph: GoalGraph, goal: Goal, others: Iterable[Goal] = ()) -> GoalGraph:
-    """The graph with a goal again, and with those of the others that it serves or waits for.
-
-    A goal that is there already stays as it is. What a goal named that is neither there nor among
-    the others is not named any more.
-
-    Raises:
-        AwarenessError: A goal would serve itself or wait for itself.
-    """
-    by_id = {one.id: one for one in graph.goals}
-    if goal.id in by_id:
-        return graph
-    new = _reached(goal, {one.id: one for one in others if one.id not in by_id})
-    by_id |= {one.id: _named_there(one, {*by_id, *new}) for one in new.values()}
-    goals = [_at_rest(one, by_id) if one.id in new else one for one in by_id.values()]
-    try:
-        return GoalGraph(goals=tuple(sorted(goals, key=lambda one: one.created_step)))
-    except ValidationError as error:
-        raise AwarenessError(
-            f"Goal {goal.description!r} ({goal.id}) cannot return from the archive: "
-            f"{where_wrong(error)[1]}. Its item is not one that left this graph; remove it."
-        ) from error
-
-
-def with_entity(
-    world: WorldModel, entity: Entity, relationships: Sequence[Relationship] = ()
-) -> WorldModel:
-    """The world with a thing again, and its relationships; what is there stays as it is."""
-    if world.get(entity.name) is not None:
-        return world
-    there = {(one.source, one.type, one.target) for one in world.relationships}
-    edges = [one for one in relationships if (one.source, one.type, one.target) not in there]
-    return world.model_copy(
-        update={
-            "entities": (*world.entities, entity),
-            "relationships": (*world.relationships, *edges),
-        }
-    )
-
-
-def _reached(goal: Goal, others: Mapping[str, Goal]) -> dict[str, Goal]:
-    """The goal, and those of the others that it names directly or by others of them."""
-    found, todo = {goal.id: goal}, [goal]
-    while todo:
-        one = todo.pop()
-        for id in (*((one.parent_id,) if one.parent_id else ()), *one.depends_on):
-            if id in others and id not in found:
-                found[id] = others[id]
-                todo.append(others[id])
-    return found
-
-
-def _named_there(goal: Goal, there: Collection[str]) -> Goal:
-    """The goal, naming only goals that are there."""
-    return goal.model_copy(
-        update={
-            "parent_id": goal.parent_id if goal.parent_id in there else None,
-            "depends_on": tuple(on for on in goal.depends_on if on in there),
-        }
-    )
-
-
-def _at_rest(goal: Goal, by_id: Mapping[str, Goal]) -> Goal:
-    """The goal, blocked exactly while something that it waits for is not completed."""
-    if goal.status not in (GoalStatus.ACTIVE, GoalStatus.BLOCKED):
-        return goal
-    done = all(by_id[on].status is GoalStatus.COMPLETED for on in goal.depends_on)
-    return goal.model_copy(update={"status": GoalStatus.ACTIVE if done else GoalStatus.BLOCKED})
-
-
-async def _with_goal(
-    graph: GoalGraph, item: ArchivedGoal, archive: Archive, state: AwarenessState
-) -> GoalGraph:
-    """The graph with an archived goal, and what it names as it was archived last."""
-    known, step = {one.id for one in graph.goals}, state.step + 1
-    others: list[Goal] = []
-    for one in item.context:
-        if one.id not in known:
-            found = [each.item for each in await archive.find(one.id, 1, "goal")]
-            later = [
-                each.goal
-                for each in found
-                if isinstance(each, ArchivedGoal) and not left_later(each, state.at)
-            ]
-            others += [each if each.id == one.id else one for each in later] or [one]
-    named = item.goal.model_copy(update={"updated_step": step})
-    return with_goal(
-        graph, named, [one.model_copy(update={"updated_step": step}) for one in others]
-    )
-
-
-async def _found(
-    text: str, archive: Archive, kind: ItemKind, now: datetime, settings: ReturnSettings
-) -> ArchivedItem | None:
-    """What a text brings back: what it names, else what is similar enough."""
-    for found in await archive.find(text, 1, kind):
-        near = found.by is FoundBy.NAME or found.score >= settings.least_score
-        if near and not left_later(found.item, now):
-            return found.item
-    return None
 
 
 def _missing(
@@ -358,21 +254,96 @@ def _missing(
     goals = [text for text in dict.fromkeys(goals) if folded(text) not in known]
     if not observation.entities:
         return goals, []
-    index = resolver.index_of(state.world)
-    seen = told_apart(observation.entities, index.names)
-    things = [one.name for one in seen if index.names.find(one.name, one.type) is None]
-    resolver.keep(state.world, index)
+    names = resolver.names.take(state.world.entities)
+    things = [
+        one.name
+        for one in names.told_apart(observation.entities)
+        if names.find(one.name, one.type) is None
+    ]
+    resolver.names.put_back(state.world.entities, names)
     return goals, list(dict.fromkeys(things))
+
+
+async def _found(
+    text: str, archive: Archive, kind: ItemKind, now: datetime, settings: ReturnSettings
+) -> ArchivedItem | None:
+    """The item that a text names, or else one that is similar enough."""
+    for found in await archive.find(text, 1, kind):
+        near = found.by is FoundBy.NAME or found.score >= settings.least_score
+        if near and not found.item.is_later_than(now):
+            return found.item
+    return None
+
+
+async def _with_archived_goal(
+    graph: GoalGraph, item: ArchivedGoal, archive: Archive, state: AwarenessState
+) -> GoalGraph:
+    """The graph with an archived goal, and what it refers to as that was archived last."""
+    known, step = {one.id for one in graph.goals}, state.step + 1
+    others: list[Goal] = []
+    for one in item.context:
+        if one.id not in known:
+            found = (each.item for each in await archive.find(one.id, 1, "goal"))
+            later = [
+                each.goal
+                for each in found
+                if isinstance(each, ArchivedGoal)
+                and each.goal.id == one.id
+                and not each.is_later_than(state.at)
+            ]
+            others.append(later[0] if later else one)
+    named = [one.model_copy(update={"updated_step": step}) for one in (item.goal, *others)]
+    return with_goal(graph, named[0], named[1:])
+
+
+def with_goal(graph: GoalGraph, goal: Goal, others: Iterable[Goal] = ()) -> GoalGraph:
+    """The graph with a goal again, and with those of the others that it serves or waits for.
+
+    A goal that is there already stays as it is. References to goals that are neither there nor
+    among the others are removed.
+
+    Raises:
+        AwarenessError: A goal would serve itself or wait for itself.
+    """
+    by_id = {one.id: one for one in graph.goals}
+    if goal.id in by_id:
+        return graph
+    missing = {one.id: one for one in others if one.id not in {*by_id, goal.id}}
+    new = {one.id: one for one in (goal, *_linked(goal, missing))}
+    there = {*by_id, *new}
+    by_id |= {id: one.linked_only(there) for id, one in new.items()}
+    goals = [one.settled(by_id) if one.id in new else one for one in by_id.values()]
+    try:
+        return GoalGraph(goals=tuple(sorted(goals, key=lambda one: one.created_step)))
+    except ValidationError as error:
+        raise AwarenessError(
+            f"Goal {goal.description!r} ({goal.id}) cannot return from the archive: "
+            f"{where_wrong(error)[1]}. Its item is not one that left this graph; remove it."
+        ) from error
+
+
+def _with_entity(world: WorldModel, item: ArchivedEntity) -> WorldModel:
+    """The world with a thing and its relationships again; what is there stays as it is."""
+    if world.get(item.entity.name) is not None:
+        return world
+    there = {one.key for one in world.relationships}
+    edges = (one for one in item.relationships if one.key not in there)
+    return world.model_copy(
+        update={
+            "entities": (*world.entities, item.entity),
+            "relationships": (*world.relationships, *edges),
+        }
+    )
 
 
 # ---- An archive whose items are records of long-term memory, in any store ----
 
-
 _ITEM = "awareness_item"
-"""Metadata key under which a record has the whole item as JSON; filters tell by the next one."""
+"""Metadata key under which a record has the whole item as JSON."""
 _IS_ITEM = "is_awareness_item"
+"""Metadata key by which searches select items."""
 _NAMED = "awareness_named "
-"""Begins the metadata keys that say how an item is called."""
+"""Begins the metadata keys by which an item is found by name."""
 _MEMORIES: Mapping[ItemKind, MemoryKind] = {
     "goal": MemoryKind.EPISODIC,
     "entity": MemoryKind.SEMANTIC,
@@ -381,16 +352,14 @@ _READS: TypeAdapter[ArchivedItem] = TypeAdapter(ArchivedItem)
 
 
 class RecordArchive:
-    """Keeps goals as episodic records (what was tried, and how it ended) and things as semantic.
-
-    What `put` gave back rests in the store; whoever reads the store finds it there as any record.
+    """Stores goals as episodic records (what was tried, and how it ended) and things as semantic.
 
     Args:
         store: Where.
         scope: Whose records.
-        run: What the records are said to stem from.
-        trust: How far their text may steer the agent; what others said is untrusted.
-        clock: Tells when a record is made.
+        run: The run that the records name as their source.
+        trust: How far their text may steer the agent; text from others is untrusted.
+        clock: Gives the time when a record is made.
     """
 
     def __init__(
@@ -443,38 +412,37 @@ class RecordArchive:
         """
         if not text.strip() or k < 1:
             return ()
-        names = name_forms(text) | {folded(text)}
+        names = _name_forms(text) | {folded(text)}
         named = [{f"{_NAMED}{form}": True} for form in sorted(names)]
         where = named[0] if len(named) == 1 else {"$or": named}
         by_name = await self._search(None, k, kind, where)
         found = [FoundItem(item=_item_of(one.record), by=FoundBy.NAME) for one in by_name[:k]]
         if len(found) < k:
-            told = {one.record.id for one in by_name}
-            similar = await self._search(text, k + len(told), kind, {_IS_ITEM: True})
+            ids = {one.record.id for one in by_name}
+            similar = await self._search(text, k + len(ids), kind, {_IS_ITEM: True})
             found += [
                 FoundItem(item=_item_of(one.record), by=FoundBy.SCORE, score=one.score)
                 for one in similar
-                if one.record.id not in told
+                if one.record.id not in ids
             ]
         return tuple(found[:k])
 
     async def _search(
         self, text: str | None, k: int, kind: ItemKind | None, where: Mapping[str, Any]
     ) -> list[RecalledRecord]:
-        """What the memory of these items has, or both have, best first."""
+        """The records in the memory of these items, or in both, best first."""
         found: list[RecalledRecord] = []
         for memory in _MEMORIES.values() if kind is None else (_MEMORIES[kind],):
-            asked = Search(text=text, kind=memory, k=k, scopes=(self._scope,), where=where)
-            found += await self._store.search(asked)
+            search = Search(text=text, kind=memory, k=k, scopes=(self._scope,), where=where)
+            found += await self._store.search(search)
         return sorted(found, key=lambda one: -one.score)
 
     def _record(self, item: ArchivedItem, now: Moment) -> Record:
-        kind = _MEMORIES[item.kind]
-        fact, event = _fact_of(item), None
+        kind, event = _MEMORIES[item.kind], None
         if isinstance(item, ArchivedGoal):
             event = Event(order=item.step, outcome=item.goal.status.value)
         return Record(
-            id=record_id(kind, self._scope, item.name, fact),
+            id=record_id(kind, self._scope, item.name, item.fact),
             kind=kind,
             text=item.name,
             scope=self._scope,
@@ -494,24 +462,17 @@ class RecordArchive:
                 **{f"{_NAMED}{name}": True for name in sorted(item.names)},
             },
             event=event,
-            fact=fact,
+            fact=item.fact,
         )
-
-
-def _fact_of(item: ArchivedItem) -> Fact:
-    """What makes two items of one text two records: the goal's id, or the thing's name."""
-    if isinstance(item, ArchivedGoal):
-        return Fact(subject=f"goal {item.goal.id}", attribute="status", value=item.goal.status)
-    return Fact(subject=item.entity.name, attribute="type", value=item.entity.type)
 
 
 def _left_at(record: Record) -> datetime:
     """When what a record holds left; the beginning of time where that is not known."""
     try:
-        left = _item_of(record).at
-    except AwarenessError:  # a changed record is no item any more: any item may take its place
-        left = None
-    return left or datetime.min.replace(tzinfo=UTC)
+        at = _item_of(record).at
+    except AwarenessError:  # a changed record is no item any more: any item may replace it
+        at = None
+    return at or datetime.min.replace(tzinfo=UTC)
 
 
 def _item_of(record: Record) -> ArchivedItem:

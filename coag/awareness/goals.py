@@ -1,0 +1,524 @@
+"""Goals, their graph, and how each may change (SAGEN §3.1, tables 1 and 13)."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping
+from enum import StrEnum
+from typing import Annotated
+
+from pydantic import Field, StringConstraints, model_validator
+
+from coag.errors import GoalError
+from coag.schema import Value, content_id, folded, one_line
+
+from .fields import NonBlank, Share, Step
+
+GoalId = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{8}$")]
+"""Eight hexadecimal digits."""
+
+
+class GoalStatus(StrEnum):
+    """The status of a goal."""
+
+    ACTIVE = "active"
+    COMPLETED = "completed"
+    ABANDONED = "abandoned"
+    BLOCKED = "blocked"
+    """Open, but something it depends on is not completed; the goal graph sets it by itself."""
+    DEFERRED = "deferred"
+    """Open, but put off until it is resumed."""
+
+
+_CLOSED = frozenset({GoalStatus.COMPLETED, GoalStatus.ABANDONED})
+_BY_DEPENDENCIES = frozenset({GoalStatus.ACTIVE, GoalStatus.BLOCKED})
+"""Statuses that follow from what a goal depends on."""
+
+
+class GoalSource(StrEnum):
+    """Where a goal comes from."""
+
+    EXPLICIT = "explicit"
+    """Stated by the user."""
+    INFERRED = "inferred"
+    """Inferred from what the user does or asks."""
+    EMERGENT = "emergent"
+    """Derived from the state."""
+    SPAWNED = "spawned"
+    """Made to serve another goal."""
+
+
+class GoalOutcomes(Value):
+    """How often what was done for a goal helped it, and how often not."""
+
+    successes: int = Field(default=0, ge=0)
+    failures: int = Field(default=0, ge=0)
+
+
+class Goal(Value):
+    """One objective, with its source and its dependencies."""
+
+    id: GoalId
+    description: NonBlank
+    status: GoalStatus = GoalStatus.ACTIVE
+    source: GoalSource = GoalSource.EXPLICIT
+    priority: Share = 0.5
+    """Urgency and importance, 0 to 1."""
+    parent_id: GoalId | None = None
+    """The goal that it serves; None for a root goal."""
+    depends_on: tuple[GoalId, ...] = ()
+    """Goals that must be completed first."""
+    completion_criteria: NonBlank | None = None
+    """How one can see that it is reached."""
+    created_step: Step = 0
+    updated_step: Step = 0
+    """When it was last named, changed, blocked or freed."""
+    closed_step: Step | None = None
+    """When it was completed or abandoned; None while it is open."""
+    outcomes: GoalOutcomes = GoalOutcomes()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it is neither completed nor abandoned."""
+        return self.status is not GoalStatus.COMPLETED and self.status is not GoalStatus.ABANDONED
+
+    @property
+    def references(self) -> tuple[str, ...]:
+        """Ids of the goals that it names: its parent, then its dependencies."""
+        return (self.parent_id, *self.depends_on) if self.parent_id else self.depends_on
+
+    def linked_only(self, known: Collection[str]) -> Goal:
+        """The goal without references to goals that are not among the known ids."""
+        if all(id in known for id in self.references):
+            return self
+        return self.model_copy(
+            update={
+                "parent_id": self.parent_id if self.parent_id in known else None,
+                "depends_on": tuple(on for on in self.depends_on if on in known),
+            }
+        )
+
+    def settled(self, by_id: Mapping[str, Goal]) -> Goal:
+        """The goal, active or blocked as its dependencies demand; itself if it is so already."""
+        if self.status not in _BY_DEPENDENCIES:
+            return self
+        done = all(by_id[on].status is GoalStatus.COMPLETED for on in self.depends_on)
+        status = GoalStatus.ACTIVE if done else GoalStatus.BLOCKED
+        return self if status is self.status else self.model_copy(update={"status": status})
+
+
+# ---- The goal graph ----
+
+
+class WaitsFor(Value):
+    """Why a goal is blocked: one thing that it depends on and that is not completed."""
+
+    goal: str
+    """Id of the goal that is blocked."""
+    on: str
+    """Id of the goal that it waits for."""
+    description: str
+    """Of the goal that it waits for."""
+    status: GoalStatus
+    """Of the goal that it waits for; an abandoned one will never be completed."""
+
+    @property
+    def reason(self) -> str:
+        """The same as a sentence."""
+        text = f"It waits for {self.description!r} ({self.on}), which is {self.status.value}"
+        if self.status is GoalStatus.ABANDONED:
+            return f"{text}: take that up again, or abandon this goal, too."
+        return f"{text}."
+
+
+class GoalGraph(Value):
+    """The agent's goals. Neither `parent_id` nor `depends_on` ever forms a circle.
+
+    A goal is blocked exactly while it is open, not deferred, and something that it depends on is
+    not completed. The graph sets this by itself with every change.
+    """
+
+    goals: tuple[Goal, ...] = ()
+    """In the order in which they were made."""
+
+    @model_validator(mode="after")
+    def _is_consistent(self) -> GoalGraph:
+        problem = _problem_of(self.goals)
+        if problem:
+            raise ValueError(problem)
+        return self
+
+    @property
+    def active_goals(self) -> tuple[Goal, ...]:
+        """Goals with the status active."""
+        return tuple(goal for goal in self.goals if goal.status is GoalStatus.ACTIVE)
+
+    @property
+    def root_goals(self) -> tuple[Goal, ...]:
+        """Goals without a parent."""
+        return tuple(goal for goal in self.goals if goal.parent_id is None)
+
+    @property
+    def blocked(self) -> tuple[Goal, ...]:
+        """Goals with the status blocked; `why_blocked` says why."""
+        return tuple(goal for goal in self.goals if goal.status is GoalStatus.BLOCKED)
+
+    def children_of(self, id: str) -> tuple[Goal, ...]:
+        """The goals that serve this one directly."""
+        return tuple(goal for goal in self.goals if goal.parent_id == id)
+
+    def get(self, id: str) -> Goal:
+        """See `GoalDraft.get`."""
+        return GoalDraft(self.goals).get(id)
+
+    def find(self, reference: str) -> Goal:
+        """See `GoalDraft.find`."""
+        return GoalDraft(self.goals).find(reference)
+
+    def why_blocked(self, id: str) -> tuple[WaitsFor, ...]:
+        """What a goal waits for; empty if everything that it depends on is completed.
+
+        Raises:
+            GoalError: There is no such goal.
+        """
+        draft = GoalDraft(self.goals)
+        return tuple(
+            WaitsFor(goal=id, on=goal.id, description=goal.description, status=goal.status)
+            for goal in map(draft.get, draft.get(id).depends_on)
+            if goal.status is not GoalStatus.COMPLETED
+        )
+
+    def fresh_id(self, description: str, source: GoalSource, step: int) -> str:
+        """See `GoalDraft.fresh_id`."""
+        return GoalDraft(self.goals).fresh_id(description, source, step)
+
+    def spawn(self, goal: Goal) -> GoalGraph:
+        """See `GoalDraft.spawn`."""
+        return self._edited(lambda draft: draft.spawn(goal))
+
+    def close(self, id: str, status: GoalStatus, step: int) -> GoalGraph:
+        """See `GoalDraft.close`."""
+        return self._edited(lambda draft: draft.close(id, status, step))
+
+    def defer(self, id: str, step: int) -> GoalGraph:
+        """See `GoalDraft.defer`."""
+        return self._edited(lambda draft: draft.defer(id, step))
+
+    def resume(self, id: str, step: int) -> GoalGraph:
+        """See `GoalDraft.resume`."""
+        return self._edited(lambda draft: draft.resume(id, step))
+
+    def reprioritise(self, id: str, priority: float, step: int) -> GoalGraph:
+        """See `GoalDraft.reprioritise`."""
+        return self._edited(lambda draft: draft.reprioritise(id, priority, step))
+
+    def score(self, id: str, *, succeeded: bool, step: int) -> GoalGraph:
+        """See `GoalDraft.score`."""
+        return self._edited(lambda draft: draft.score(id, succeeded=succeeded, step=step))
+
+    def adopt(self, id: str, parent_id: str, step: int) -> GoalGraph:
+        """See `GoalDraft.adopt`."""
+        return self._edited(lambda draft: draft.adopt(id, parent_id, step))
+
+    def depend(self, id: str, on: str, step: int) -> GoalGraph:
+        """See `GoalDraft.depend`."""
+        return self._edited(lambda draft: draft.depend(id, on, step))
+
+    def without(self, ids: Collection[str]) -> GoalGraph:
+        """Without some goals, and without the references to them."""
+        rest = {goal.id: goal for goal in self.goals if goal.id not in ids}
+        linked = {id: goal.linked_only(rest) for id, goal in rest.items()}
+        return GoalGraph(goals=tuple(goal.settled(linked) for goal in linked.values()))
+
+    def drafted(self, draft: GoalDraft) -> GoalGraph:
+        """With the goals of a draft that began with this graph's; itself if nothing changed."""
+        if draft.goals is self.goals:
+            return self
+        return self.model_copy(update={"goals": draft.goals})
+
+    def _edited(self, change: Callable[[GoalDraft], object]) -> GoalGraph:
+        draft = GoalDraft(self.goals)
+        change(draft)
+        return self.drafted(draft)
+
+
+def _problem_of(goals: tuple[Goal, ...]) -> str:
+    """What keeps goals from being a graph; empty if nothing does."""
+    by_id = {goal.id: goal for goal in goals}
+    if len(by_id) < len(goals):
+        return "two goals have the same id; give each its own"
+    parents = {goal.id: (goal.parent_id,) for goal in goals if goal.parent_id}
+    depends = {goal.id: goal.depends_on for goal in goals if goal.depends_on}
+    for edges in (parents, depends):
+        for id, ends in edges.items():
+            for end in ends:
+                if end not in by_id:
+                    return f"goal {id!r} names {end!r}, which is no goal here"
+        circle = _circle_in(edges)
+        if circle:
+            return f"goals form a circle: {' -> '.join(circle)}"
+    for goal in goals:
+        if not goal.depends_on and goal.status is not GoalStatus.BLOCKED:
+            continue  # nearly every goal
+        settled = goal.settled(by_id)
+        if settled is not goal:
+            return (
+                f"goal {goal.id!r} is {goal.status.value}, but by what it depends on it is "
+                f"{settled.status.value}"
+            )
+    return ""
+
+
+def _circle_in(edges: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
+    """A circle that the edges form, its first node repeated at its end; empty if there is none."""
+    done: set[str] = set()
+    for start in edges:
+        path: list[str] = []
+        on_path: set[str] = set()
+        todo: list[tuple[str, bool]] = [(start, False)]
+        while todo:
+            node, leaving = todo.pop()
+            if leaving:
+                done.add(node)
+                on_path.discard(path.pop())
+            elif node in on_path:
+                return (*path[path.index(node) :], node)
+            elif node not in done:
+                path.append(node)
+                on_path.add(node)
+                todo.append((node, True))
+                todo.extend((following, False) for following in edges.get(node, ()))
+    return ()
+
+
+# ---- Goals while they are changed, each found without a search ----
+
+_LISTED = 10
+"""How many goals an error names."""
+
+
+class GoalDraft:
+    """The goals of a graph while they are changed, by the graph's rules.
+
+    `GoalGraph` makes one for a change, an engine reuses one from step to step: a change costs as
+    much as it concerns goals, however many others there are. A draft that refused a change must
+    be discarded, since it contains the changes before that.
+
+    Args:
+        goals: Those of a graph.
+    """
+
+    def __init__(self, goals: tuple[Goal, ...] = ()) -> None:
+        self._by_id = {goal.id: goal for goal in goals}
+        self._goals: tuple[Goal, ...] | None = goals
+        self._by_words: defaultdict[str, dict[str, None]] | None = None
+        """Ids by folded description, oldest first."""
+        self._waiting: defaultdict[str, list[str]] | None = None
+        """Ids of the goals that depend on a goal."""
+
+    @property
+    def goals(self) -> tuple[Goal, ...]:
+        """All of them as they are now, in the order in which they were made."""
+        if self._goals is None:
+            self._goals = tuple(self._by_id.values())
+        return self._goals
+
+    def get(self, id: str) -> Goal:
+        """The goal of this id.
+
+        Raises:
+            GoalError: There is none.
+        """
+        goal = self._by_id.get(id)
+        if goal is None:
+            raise GoalError(f"There is no goal with the id {id!r}. {self._open_goals()}")
+        return goal
+
+    def find(self, reference: str) -> Goal:
+        """The goal of this id or, ignoring case and spacing, description.
+
+        Of several with one description an open one precedes a closed one, then the newest.
+
+        Raises:
+            GoalError: There is none.
+        """
+        goal = self._by_id.get(reference)
+        if goal is not None:
+            return goal
+        same = self._described(reference)
+        if not same:
+            raise GoalError(
+                f"There is no goal {one_line(reference)!r}; name one by its id or description. "
+                f"{self._open_goals()}"
+            )
+        return next((one for one in reversed(same) if one.is_open), same[-1])
+
+    def open_one(self, description: str) -> Goal | None:
+        """The oldest open goal of this description; None if there is none."""
+        return next((one for one in self._described(description) if one.is_open), None)
+
+    def fresh_id(self, description: str, source: GoalSource, step: int) -> str:
+        """The id that a new goal gets; the same history gives the same ids on every machine."""
+        ordinal = len(self._by_id)
+        while True:
+            parts = (folded(description), source.value, str(step), str(ordinal))
+            id = content_id(*parts)[:8]
+            if id not in self._by_id:
+                return id
+            ordinal += 1
+
+    def spawn(self, goal: Goal) -> None:
+        """Adds a goal; if it is open, whether it is blocked follows from the graph.
+
+        Raises:
+            GoalError: Its id is taken, or its parent or something it depends on is unknown.
+        """
+        if goal.id in self._by_id:
+            raise GoalError(
+                f"A goal with the id {goal.id!r} exists already: "
+                f"{one_line(self._by_id[goal.id].description)!r}. Take the id from `fresh_id`."
+            )
+        for id in goal.references:
+            if id not in self._by_id:
+                raise GoalError(
+                    f"The new goal {one_line(goal.description)!r} names {id!r} as parent or "
+                    f"dependency, which is no goal. {self._open_goals()}"
+                )
+        self._put(goal.settled(self._by_id))
+        if self._by_words is not None:
+            self._by_words[folded(goal.description)][goal.id] = None
+        if self._waiting is not None:
+            for on in goal.depends_on:
+                self._waiting[on].append(goal.id)
+
+    def close(self, id: str, status: GoalStatus, step: int) -> None:
+        """Completes or abandons a goal; what waits for it is freed or stays blocked.
+
+        Raises:
+            GoalError: There is no such goal, or the status is none that ends a goal.
+        """
+        if status not in _CLOSED:
+            raise GoalError(
+                f"A goal is closed as completed or abandoned, not as {status.value!r}; "
+                "`defer` puts it off, `resume` takes it up again."
+            )
+        self._change(id, step, status=status, closed_step=step)
+
+    def defer(self, id: str, step: int) -> None:
+        """Puts a goal off until it is resumed.
+
+        Raises:
+            GoalError: There is no such goal.
+        """
+        self._change(id, step, status=GoalStatus.DEFERRED, closed_step=None)
+
+    def resume(self, id: str, step: int) -> None:
+        """Takes up a goal again that was put off or closed: active, or blocked.
+
+        Raises:
+            GoalError: There is no such goal.
+        """
+        self._change(id, step, status=GoalStatus.ACTIVE, closed_step=None)
+
+    def reprioritise(self, id: str, priority: float, step: int) -> None:
+        """Gives a goal another priority, 0 to 1.
+
+        Raises:
+            GoalError: There is no such goal, or the priority is out of range.
+        """
+        if not 0.0 <= priority <= 1.0:
+            raise GoalError(f"A priority is a number from 0 to 1, not {priority!r}.")
+        self._change(id, step, priority=priority)
+
+    def score(self, id: str, *, succeeded: bool, step: int) -> None:
+        """Counts one more success or failure of what was done for a goal.
+
+        Raises:
+            GoalError: There is no such goal.
+        """
+        known = self.get(id).outcomes
+        outcomes = GoalOutcomes(
+            successes=known.successes + succeeded, failures=known.failures + (not succeeded)
+        )
+        self._change(id, step, outcomes=outcomes)
+
+    def adopt(self, id: str, parent_id: str, step: int) -> None:
+        """Makes a goal serve another one.
+
+        Raises:
+            GoalError: One of them is unknown, or the parent serves the goal itself.
+        """
+        goal, parent = self.get(id), self.get(parent_id)
+        self._refuse_circle(
+            goal.id, parent.id, lambda one: (one.parent_id,) if one.parent_id else (), "serve"
+        )
+        self._change(id, step, parent_id=parent.id)
+
+    def depend(self, id: str, on: str, step: int) -> None:
+        """Makes a goal wait for another one; it is blocked until that is completed.
+
+        Raises:
+            GoalError: One of them is unknown, or the other waits for this one.
+        """
+        goal, other = self.get(id), self.get(on)
+        if other.id in goal.depends_on:
+            return
+        self._refuse_circle(goal.id, other.id, lambda one: one.depends_on, "wait for")
+        if self._waiting is not None:
+            self._waiting[other.id].append(goal.id)
+        self._change(id, step, depends_on=(*goal.depends_on, other.id))
+
+    def _change(self, id: str, step: int, **changes: object) -> None:
+        """Changes a goal, then the statuses that follow from it."""
+        self._put(self.get(id).model_copy(update={**changes, "updated_step": step}))
+        for one in (id, *self._dependents(id)):
+            settled = self._by_id[one].settled(self._by_id)
+            if settled is not self._by_id[one]:
+                self._put(settled.model_copy(update={"updated_step": step}))
+
+    def _put(self, goal: Goal) -> None:
+        self._by_id[goal.id] = goal
+        self._goals = None
+
+    def _refuse_circle(
+        self, id: str, end: str, edges: Callable[[Goal], Iterable[str]], verb: str
+    ) -> None:
+        """Refuses an edge between two goals if the other end already leads back to the first."""
+        came_from: dict[str, str] = {end: id}
+        todo = [end]
+        while todo and id not in came_from:
+            node = todo.pop()
+            for following in edges(self._by_id[node]):
+                if following not in came_from:
+                    came_from[following] = node
+                    todo.append(following)
+        if id not in came_from:
+            return
+        way = [id, came_from[id]]
+        while way[-1] != id:
+            way.append(came_from[way[-1]])
+        names = [f"{self._by_id[one].description!r} ({one})" for one in reversed(way)]
+        raise GoalError(f"A goal would {verb} itself: {' -> '.join(names)}. Leave one out.")
+
+    def _described(self, description: str) -> list[Goal]:
+        """The goals of this description, oldest first."""
+        if self._by_words is None:
+            self._by_words = defaultdict(dict)
+            for goal in self._by_id.values():
+                self._by_words[folded(goal.description)][goal.id] = None
+        return [self._by_id[id] for id in self._by_words.get(folded(description), ())]
+
+    def _dependents(self, id: str) -> tuple[str, ...]:
+        if self._waiting is None:
+            self._waiting = defaultdict(list)
+            for goal in self._by_id.values():
+                for on in goal.depends_on:
+                    self._waiting[on].append(goal.id)
+        return tuple(self._waiting.get(id, ()))
+
+    def _open_goals(self) -> str:
+        """The open goals for an error, newest first."""
+        open_ones = [goal for goal in reversed(self.goals) if goal.is_open]
+        named = [f"{goal.id} {one_line(goal.description, 60)!r}" for goal in open_ones[:_LISTED]]
+        more = f" and {len(open_ones) - _LISTED} more" if len(open_ones) > _LISTED else ""
+        return f"Open goals: {', '.join(named) or 'none'}{more}."
