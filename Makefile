@@ -54,18 +54,19 @@ $(RUN_STAMP):
 $(DEV_STAMP):
 	$(call install,requirements/dev.txt)
 
-# The site has an environment of its own: what makes it reads the source and imports none of it.
-DOCS_ENV := build/docs-env
-DOCS_STAMP := $(DOCS_ENV)/.docs-$(shell cksum < requirements/docs.txt | cut -d ' ' -f 1)
+# The site and the mutants have environments of their own: what makes them imports none of coag.
+stamp = build/$(1)-env/.$(1)-$(shell cksum < requirements/$(1).txt | cut -d ' ' -f 1)
+DOCS_STAMP := $(call stamp,docs)
+MUTANTS_STAMP := $(call stamp,mutants)
 
-$(DOCS_STAMP):
-	@python=$$($(find_python)) || exit 1; echo "Installing requirements/docs.txt..."; \
-		$$python -m venv --clear $(DOCS_ENV)
-	@$(DOCS_ENV)/bin/python -m pip install -q --require-hashes -r requirements/docs.txt
+$(DOCS_STAMP) $(MUTANTS_STAMP): build/%:
+	@python=$$($(find_python)) || exit 1; echo "Setting up $(@D)..."; $$python -m venv --clear $(@D)
+	@$(@D)/bin/python -m pip install -q --require-hashes \
+		-r requirements/$(patsubst %-env,%,$(notdir $(@D))).txt
 	@touch $@
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test coverage test-slow test-long test-kills test-browser test-model matrix check format docs bench lock clean
+.PHONY: help setup demo test coverage test-slow test-long test-kills test-browser test-model matrix check format docs mutants bench lock clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | \
@@ -116,8 +117,11 @@ format: $(READY_TO_WORK) ## Put the code into its format
 	@$(BIN)/ruff check --fix
 
 docs: $(DOCS_STAMP) ## Build the documentation site, links checked, into build/site
-	@NO_MKDOCS_2_WARNING=1 $(DOCS_ENV)/bin/mkdocs build --quiet
+	@NO_MKDOCS_2_WARNING=1 build/docs-env/bin/mkdocs build --quiet
 	@echo "Built build/site/index.html"
+
+mutants: $(READY_TO_WORK) $(MUTANTS_STAMP) ## Change 200 places of coag, one by one: how many do tests notice? (hours)
+	@build/mutants-env/bin/python .ci/mutate.py $(ARGUMENTS)
 
 bench: $(READY_TO_WORK) ## Run every benchmark, one after the other
 	@set -e; for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python "$$script"; done

@@ -47,3 +47,4 @@ resolve requirements/lowest.txt "Every requirement of pyproject.toml at its lowe
     pyproject.toml requirements/run.in requirements/test.in
 
 resolve requirements/docs.txt "What making the documentation site needs." requirements/docs.in
+resolve requirements/mutants.txt "What \`make mutants\` needs." requirements/mutants.in

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import BaseModel, ConfigDict, Field, Strict, StringConstraints, model_validator
 
 from vacuum_world.world import Cell, inside
 
@@ -19,7 +19,9 @@ SLOWEST, QUICKEST = 60.0, 0.01
 Word = Annotated[str, StringConstraints(min_length=1, max_length=40)]
 Sentence = Annotated[str, StringConstraints(max_length=600)]
 Phrase = Annotated[str, StringConstraints(max_length=200)]
-Cells = Annotated[tuple[Cell, ...], Field(max_length=MOST_CELLS)]
+# JSON has lists where these values have tuples; everything within them stays strict.
+_Place = Annotated[Cell, Strict(False)]
+Cells = Annotated[tuple[_Place, ...], Field(max_length=MOST_CELLS, strict=False)]
 
 
 class _Shown(BaseModel):
@@ -44,7 +46,7 @@ class Option(_Shown):
 class Belief(_Shown):
     """What an agent takes to be true of the world; what it leaves out it does not know."""
 
-    position: Cell | None = None
+    position: _Place | None = None
     """Where it takes itself to be."""
     battery: Annotated[int, Field(ge=0, le=100)] | None = None
     """The charge it takes itself to have."""
@@ -74,11 +76,11 @@ class Report(_Shown):
 
     phase: Word
     """The step of its thinking that is under way, or was the latest."""
-    phases: Annotated[tuple[Word, ...], Field(max_length=12)] = ()
+    phases: Annotated[tuple[Word, ...], Field(max_length=12, strict=False)] = ()
     """All steps of its thinking, in order; empty where it has no fixed ones."""
     about: Sentence = ""
     """What the step is about."""
-    options: Annotated[tuple[Option, ...], Field(max_length=12)] = ()
+    options: Annotated[tuple[Option, ...], Field(max_length=12, strict=False)] = ()
     """What it considers doing."""
     cycle: Annotated[int, Field(ge=0, le=1_000_000_000)] | None = None
     """Which round of its thinking this is."""
@@ -95,7 +97,7 @@ class Pace(_Shown):
     """Actions that will be let through although it is paused."""
     interval: float = 1.0
     """Seconds between ticks where time passes by the clock."""
-    waiting: tuple[str, ...] = ()
+    waiting: Annotated[tuple[str, ...], Strict(False)] = ()
     """Ids of the robots whose actions are held back, in the order of their arrival."""
 
 

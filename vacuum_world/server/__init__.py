@@ -7,16 +7,13 @@ as it was. `WorldServer` serves from a background thread; `vacuum-world serve` f
 its own. Nothing is sent anywhere.
 """
 
-from ._app import create_app
-from ._gate import Gate
-from ._hub import WorldHub
-from ._messages import Happened, Joined, ProblemBody, StrandedBody
-from ._openapi import openapi
-from ._running import WorldServer, listen, open_world, serve_until_stopped, url_of
-from ._statefile import KeptWorld, StateFile
-from ._table import ENDPOINTS, Endpoint
-from ._tokens import Tokens
-from ._views import Change, Reported, Scene, WorldView
+from .app import create_app
+from .gate import Gate
+from .hub import KeptWorld, StateFile, WorldHub
+from .messages import Happened, Joined, ProblemBody, StrandedBody
+from .running import WorldServer, listen, open_world, serve_until_stopped, url_of
+from .tokens import Tokens
+from .views import Change, Reported, Scene, WorldView
 
 __all__ = [
     "WorldServer",
@@ -27,9 +24,6 @@ __all__ = [
     "listen",
     "url_of",
     "serve_until_stopped",
-    "openapi",
-    "ENDPOINTS",
-    "Endpoint",
     "KeptWorld",
     "StateFile",
     "Tokens",

@@ -158,8 +158,8 @@ def test_leaving_takes_robot_and_token_away(http: httpx.Client, served: WorldSer
     [
         ("/api/agent/move", '{"direction": "up"}', "direction: Input should be 'north'"),
         ("/api/agent/move", '{"direction": "north", "by": 2}', "by: Extra inputs"),
-        ("/api/agent/move", "{", "Invalid JSON"),
-        ("/api/agent/move", "", "direction: Field required"),
+        ("/api/agent/move", "{", "JSON decode error"),
+        ("/api/agent/move", "", "body: Field required"),
         ("/api/agents", '{"name": ""}', "name: String should have at least 1"),
         ("/api/agents", '{"name": 5}', "name: Input should be a valid string"),
         ("/api/agents", "[]", "body: Input should be"),
@@ -169,7 +169,7 @@ def test_a_malformed_request_is_told_what_is_wrong(
     http: httpx.Client, path: str, body: str, told: str
 ) -> None:
     token = bearer(joined(http)["token"]) if "agents" not in path else {}
-    response = http.post(path, content=body, headers=token)
+    response = http.post(path, content=body, headers=token | {"Content-Type": "application/json"})
     assert (response.status_code, response.json()["error"]) == (422, "invalid")
     assert told in response.json()["detail"]
 

@@ -54,7 +54,7 @@ def test_a_restored_snapshot_is_the_same_world_and_keeps_its_robots_tokens(
     snapshot = http.post("/api/world/snapshot", headers=control)
     http.post("/api/agent/move", json={"direction": "south"}, headers=robot)
     late = http.post("/api/agents", json={"name": "bob"}).json()
-    restored = http.post("/api/world/restore", content=snapshot.content, headers=control)
+    restored = http.post("/api/world/restore", json=snapshot.json(), headers=control)
     assert restored.status_code == 200
     assert served.world.model_dump_json().encode() == snapshot.content
     assert http.get("/api/sensor/all", headers=robot).json()["position"] == [0, 0]

@@ -60,7 +60,7 @@ def test_a_restored_world_begins_without_reports(http: httpx.Client, served: Wor
     control = {"Authorization": f"Bearer {served.control_token}"}
     snapshot = http.post("/api/world/snapshot", headers=control)
     http.put("/api/agents/r1/report", json={"phase": "x"}, headers=robot)
-    http.post("/api/world/restore", content=snapshot.content, headers=control)
+    http.post("/api/world/restore", json=snapshot.json(), headers=control)
     assert shown(served) == []
 
 

@@ -7,10 +7,13 @@ the order of arrival; or it is withdrawn, and then it never is. Nothing is in be
 from __future__ import annotations
 
 import asyncio
+import re
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
+
+from starlette.requests import Request
 
 from vacuum_world.errors import WorldError
 from vacuum_world.showing import Pace, PaceChange
@@ -18,6 +21,11 @@ from vacuum_world.world import LoggedAction
 
 MOST_STEPS = 1000
 """Steps that can be saved up."""
+WAIT = 5
+"""Seconds that an action is held back at most where its request names none."""
+LONGEST_WAIT = 600
+"""Seconds that a request may ask for."""
+_WAIT = re.compile(r"(?:^|[,;])\s*wait\s*=\s*\"?(\d{1,9})\"?\s*(?:$|[,;])", re.IGNORECASE)
 
 Act = Callable[[], LoggedAction]
 
@@ -140,3 +148,43 @@ class Gate:
         while self._held and done < count:
             done += self._held.popleft().carry_out()
         return done
+
+    async def wait_for(self, request: Request, robot: str, act: Act) -> LoggedAction | None:
+        """Carries out a request's action, at once or when the pause lets it through.
+
+        Returns:
+            The result; None where the world stayed paused for as long as the caller waits (the
+            header `Prefer: wait=SECONDS`, RFC 7240), or the caller has gone: the action was not
+            carried out and will not be.
+        """
+        done = self.submit(robot, act)
+        if not done.done():
+            try:
+                await _settled(request, done)
+            finally:
+                self.withdraw(done)
+        return None if done.cancelled() else done.result()
+
+
+def wait_of(request: Request) -> int:
+    """Seconds that the caller is ready to wait, from `Prefer: wait=SECONDS`."""
+    found = _WAIT.search(request.headers.get("prefer", ""))
+    return min(int(found[1]), LONGEST_WAIT) if found else WAIT
+
+
+async def _settled(request: Request, done: Future[LoggedAction]) -> None:
+    """Waits until it is done, the caller's patience is at its end, or the caller has gone."""
+    woken = asyncio.Event()
+    done.add_done_callback(lambda _: woken.set())
+    waits = {asyncio.ensure_future(woken.wait()), asyncio.ensure_future(_gone(request))}
+    try:
+        await asyncio.wait(waits, timeout=wait_of(request), return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for each in waits:
+            each.cancel()
+        await asyncio.wait(waits)
+
+
+async def _gone(request: Request) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass

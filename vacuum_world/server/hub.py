@@ -1,10 +1,23 @@
-"""The one place where a served world changes: kept on disk first, then told, then answered."""
+"""The one place where a served world changes: written to disk first, then shown, then answered."""
 
 from __future__ import annotations
 
-from typing import TypeVar
+import asyncio
+import os
+from collections import deque
+from collections.abc import AsyncIterator, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, TypeVar
 
-from vacuum_world.errors import NotPausedError, OutsideGridError, UnknownRobotError
+from pydantic import ValidationError
+
+from vacuum_world.errors import (
+    NotPausedError,
+    OutsideGridError,
+    StateFileError,
+    UnknownRobotError,
+)
 from vacuum_world.showing import Report
 from vacuum_world.world import (
     Direction,
@@ -12,6 +25,7 @@ from vacuum_world.world import (
     LoggedAction,
     Robot,
     Step,
+    Value,
     WorldEvent,
     WorldState,
     clean,
@@ -23,13 +37,129 @@ from vacuum_world.world import (
     use,
 )
 
-from ._gate import Gate
-from ._statefile import KeptWorld, StateFile
-from ._tokens import Tokens, new_token
-from ._views import Scene
-from ._watchers import Watchers
+from .gate import Gate
+from .tokens import Tokens, new_token
+from .views import Scene
 
 ResultT = TypeVar("ResultT")
+
+_WAITING = 256
+_RECENT = 50
+
+
+# ---- The world on disk ----
+
+
+class KeptWorld(Value):
+    """Everything a server needs to come back as it was."""
+
+    version: Literal[1] = 1
+    """Version of this format."""
+    world: WorldState
+    """The world, its log included."""
+    tokens: Tokens
+    """Hashes of the tokens in force."""
+
+
+class StateFile:
+    """Where a world is kept.
+
+    The file is replaced, never rewritten in place: whoever is killed at any moment leaves either
+    the old world or the new one. It is as safe as a process kill demands, not a power loss.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def load(self) -> KeptWorld | None:
+        """The kept world, or None where nothing is kept yet.
+
+        Raises:
+            StateFileError: The file holds something else.
+            OSError: It cannot be read.
+        """
+        try:
+            return KeptWorld.model_validate_json(self._path.read_bytes())
+        except FileNotFoundError:
+            return None
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]["msg"]
+            raise StateFileError(str(self._path), first) from error
+
+    def save(self, kept: KeptWorld) -> None:
+        """Replace what is kept.
+
+        Raises:
+            OSError: It cannot be written; the old content stands.
+        """
+        beside = self._path.with_name(f".{self._path.name}.new")
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+        with os.fdopen(os.open(beside, flags, 0o600), "w", encoding="utf-8") as file:
+            file.write(kept.model_dump_json())
+        beside.replace(self._path)
+
+
+# ---- Those who watch ----
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moment:
+    """A world and what just happened in it."""
+
+    number: int
+    """Counts the changes since the server started."""
+    scene: Scene
+    """What there is to be seen afterwards."""
+    events: tuple[WorldEvent, ...]
+    """What happened."""
+
+
+class Watchers:
+    """Passes every moment on; who falls too far behind is let go and may come back."""
+
+    def __init__(self) -> None:
+        self._queues: set[asyncio.Queue[Moment | None]] = set()
+        self._recent: deque[WorldEvent] = deque(maxlen=_RECENT)
+        self._number = 0
+        self._closed = False
+
+    def publish(self, scene: Scene, events: Iterable[WorldEvent] = ()) -> None:
+        """Tell everybody."""
+        moment = Moment(number=self._number + 1, scene=scene, events=tuple(events))
+        self._number = moment.number
+        self._recent.extend(moment.events)
+        for queue in tuple(self._queues):
+            if queue.qsize() >= _WAITING:
+                self._queues.discard(queue)
+                queue.put_nowait(None)
+            else:
+                queue.put_nowait(moment)
+
+    def open(self) -> None:
+        """Let streams begin (again, after `close`)."""
+        self._closed = False
+
+    def close(self) -> None:
+        """End every stream, now and later; only in the event loop that serves them."""
+        self._closed = True
+        for queue in self._queues:
+            queue.put_nowait(None)
+
+    async def watch(self, now: Scene) -> AsyncIterator[Moment]:
+        """The present with the latest events, then every change until `close`."""
+        if self._closed:
+            return
+        queue: asyncio.Queue[Moment | None] = asyncio.Queue()
+        self._queues.add(queue)
+        try:
+            yield Moment(number=self._number, scene=now, events=tuple(self._recent))
+            while (moment := await queue.get()) is not None:
+                yield moment
+        finally:
+            self._queues.discard(queue)
+
+
+# ---- The world that is served ----
 
 
 class WorldHub:

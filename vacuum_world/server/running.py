@@ -15,10 +15,9 @@ import uvicorn
 from vacuum_world.errors import WorldError
 from vacuum_world.world import WorldState, create_world
 
-from ._app import create_app
-from ._hub import WorldHub
-from ._statefile import KeptWorld, StateFile
-from ._tokens import Tokens, checked_control_token, digest, new_token
+from .app import create_app
+from .hub import KeptWorld, StateFile, WorldHub
+from .tokens import Tokens, checked_control_token, digest, new_token
 
 _START_TIMEOUT = 15.0
 _STOP_TIMEOUT = 10.0
