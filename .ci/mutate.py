@@ -2,8 +2,8 @@
 
     make mutants [ARGUMENTS="--places 200 --seed 1 --processes 2"]
 
-Each mutant is tried in a copy of the tree, with the tests of the room that it is in: `tests/coag/ROOM`
-and what `ALSO` names. cosmic-ray makes the mutants. Annotations and docstrings are left alone.
+Each mutant is tried in a copy of the tree, with the tests of its room: `tests/coag/ROOM` and what
+`ALSO` names. cosmic-ray makes the mutants. Annotations and docstrings are left alone.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import ast
 import json
+import os
 import random
 import re
 import shutil
@@ -29,7 +30,11 @@ from cosmic_ray.plugins import get_operator, operator_names  # type: ignore[impo
 
 ROOT = Path(__file__).resolve().parent.parent
 UNWANTED = re.compile(r"BitOr|RemoveDecorator|VariableReplacer|VariableInserter")
-ALSO = {"cycle": ["tests/coag/agent"], "context": ["tests/coag/agent"], "schema": ["tests/coag/tracing"]}
+ALSO = {
+    "cycle": ["tests/coag/agent"],
+    "context": ["tests/coag/agent"],
+    "schema": ["tests/coag/tracing"],
+}
 """Further tests of a room, tried where its own tests pass."""
 LEFT_OUT = {".git", ".venv", "build", "logs", "__pycache__", ".hypothesis", ".pytest_cache"}
 
@@ -87,7 +92,7 @@ def noticed(copy: Path, python: str, runs: list[list[str]], seconds: float) -> b
         try:
             done = subprocess.run(
                 command, cwd=copy, capture_output=True, timeout=seconds, check=False,
-                env={"PATH": "/usr/bin:/bin", "PYTHONPATH": str(copy), "HOME": tempfile.gettempdir()},
+                env={**os.environ, "PYTHONPATH": str(copy)},
             )  # fmt: skip
         except subprocess.TimeoutExpired:
             return True

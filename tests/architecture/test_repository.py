@@ -71,7 +71,9 @@ def test_no_lock_file_with_addresses_is_kept(repository_files: list[Path]) -> No
     assert [str(path) for path in repository_files if path.name in _LOCK_FILES] == []
 
 
-@pytest.mark.parametrize("name", ["run.txt", "dev.txt", "docs.txt", "mutants.txt", "lowest.txt", "newest.txt"])
+@pytest.mark.parametrize(
+    "name", ["run.txt", "dev.txt", "docs.txt", "mutants.txt", "lowest.txt", "newest.txt"]
+)
 def test_requirements_are_pinned_by_hash_and_carry_no_address(repository: Path, name: str) -> None:
     text = (repository / "requirements" / name).read_text(encoding="utf-8")
     lines = [line for line in text.splitlines() if line and not line.lstrip().startswith("#")]
