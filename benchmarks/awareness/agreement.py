@@ -38,7 +38,7 @@ from coag.awareness import (
 from coag.awareness.adapters import ConversationAnalysis
 from coag.awareness.fields import Share
 from coag.errors import CoagError
-from coag.models import Asker, ModelSpec
+from coag.models import ModelSpec, StructuredModel
 from coag.schema import Value, estimate_tokens, folded
 
 # ---- How far two readings of a dialogue agree ----
@@ -336,7 +336,7 @@ async def _report(
     model = ModelSpec.parse(spec)
     client = model.open()
     asking: Perception = ModelPerception(
-        Asker(client, limit_name=model.limit_name), settings=settings
+        StructuredModel(client, limit_name=model.limit_name), settings=settings
     )
     if keep is not None:
         asking = CachedPerception(asking, keep, f"{spec} {settings.model_dump_json()}")

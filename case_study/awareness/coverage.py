@@ -23,7 +23,7 @@ from coag.awareness import (
     RulePerception,
 )
 from coag.errors import ConfigurationError
-from coag.models import Asker, AskSettings, ModelSpec
+from coag.models import AskSettings, ModelSpec, StructuredModel
 from coag.schema import Value, estimate_tokens
 
 from .exams import (
@@ -692,7 +692,7 @@ async def _reader(request: CoverageRequest) -> AsyncGenerator[Reader]:
     client = spec.open()
     try:
         yield ModelReader(
-            Asker(client, limit_name=spec.limit_name),
+            StructuredModel(client, limit_name=spec.limit_name),
             name=spec.public,
             answers=answers,
             settings=AskSettings(max_tokens=ANSWER_TOKENS, timeout=request.timeout),
@@ -712,7 +712,7 @@ async def _perception(request: CoverageRequest) -> AsyncGenerator[Perception | N
     client = spec.open()
     try:
         yield CachedPerception(
-            ModelPerception(Asker(client, limit_name=spec.limit_name), settings=settings),
+            ModelPerception(StructuredModel(client, limit_name=spec.limit_name), settings=settings),
             request.readings,
             f"{request.model} {settings.model_dump_json()}",
         )

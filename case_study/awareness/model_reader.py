@@ -12,7 +12,7 @@ from pydantic import Field, JsonValue
 
 from coag.awareness import AwarenessState, Perception, summary_of
 from coag.errors import ModelAnswerError, ModelCallError
-from coag.models import Asker, AskSettings
+from coag.models import AskSettings, StructuredModel
 from coag.schema import Prompt, PromptMessage, Value, one_line
 from coag.tracing import KeptLines
 
@@ -199,7 +199,7 @@ class ModelReader:
 
     def __init__(
         self,
-        asker: Asker,
+        asker: StructuredModel,
         *,
         name: str,
         answers: AnswerFile | None = None,

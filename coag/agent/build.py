@@ -18,7 +18,7 @@ from coag.compat import Tool, ToolRunner
 from coag.context import CoagContext
 from coag.cycle import ActionRule, ApprovalPolicy, ApproveFunction, CycleSettings, approvals_of
 from coag.memory import GateSettings, LongTermMemory, Procedure
-from coag.models import Asker, Price
+from coag.models import Price, StructuredModel
 from coag.schema import CognitiveModule, Constraint, Environment
 from coag.tracing import Recipe
 
@@ -130,7 +130,7 @@ def make(given: Arguments, *, remembers: bool | None = None) -> Made:
     handoffs = Handoffs(given.handoffs or (), [tool.name for tool in tools.tools])
     settings = _settings(given, tools)
     check_grounded(settings.proposal, context)
-    asker, phases = Asker(given.model_client), phase_askers(given.models or {})
+    asker, phases = StructuredModel(given.model_client), phase_askers(given.models or {})
     context.agent_name = given.name
     context.fit(known_window([asker, *phases.values()]))
     check_prices(settings, given.prices or {}, [asker, *phases.values()])

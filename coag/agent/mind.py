@@ -25,7 +25,7 @@ from coag.cycle import (
     untrusted_texts,
 )
 from coag.memory import LongTermMemory, MemoryActions, MemorySituation, ProceduralMemory, place_of
-from coag.models import Asker, Price
+from coag.models import Price, StructuredModel
 from coag.schema import (
     CognitiveModule,
     Constraint,
@@ -90,7 +90,7 @@ class MindParts:
     """What a mind is made from."""
 
     name: str
-    asker: Asker
+    asker: StructuredModel
     tools: ToolRunner
     context: CoagContext[Any]
     memory: LongTermMemory
@@ -107,7 +107,7 @@ class MindParts:
     streams: bool
     """True if pieces of an answer are shown while it is written."""
     answer_type: type[BaseModel] | None
-    phases: Mapping[Phase, Asker]
+    phases: Mapping[Phase, StructuredModel]
     """Models of their own for some phases."""
     prices: Mapping[str, Price]
     approvals: Approvals | None

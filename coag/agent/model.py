@@ -14,10 +14,10 @@ from coag.context import CoagContext
 from coag.cycle import Asked, Deps, Offered
 from coag.errors import ModelAnswerError, WindowTooSmallError
 from coag.models import (
-    Asker,
     AskSettings,
     CallContext,
     Price,
+    StructuredModel,
     asked_window,
     can_be_asked,
     offer_tools,
@@ -45,7 +45,7 @@ INSTRUCTIONS = 100
 """Tokens that procedures and rules take at least."""
 
 
-def known_window(askers: Sequence[Asker]) -> int | None:
+def known_window(askers: Sequence[StructuredModel]) -> int | None:
     """The smallest window of the models that is known; None if none is."""
     sizes = [window_of(asker.client) for asker in askers]
     return min((size for size in sizes if size is not None), default=None)
@@ -90,7 +90,7 @@ class ModelWindow:
         askers: The agent's models.
     """
 
-    def __init__(self, askers: Sequence[Asker]) -> None:
+    def __init__(self, askers: Sequence[StructuredModel]) -> None:
         self._askers = tuple(askers)
         self._asked = False
 
@@ -134,14 +134,14 @@ MAX_TOKENS: Mapping[Phase, int] = {
 class ModelFace:
     """Asks the models for the phases; every call is written to the trace, repairs are noted."""
 
-    asker: Asker
+    asker: StructuredModel
     trace: TraceSink
     clock: Clock
     ids: CountingIds
     max_tokens: Mapping[Phase, int]
     prices: Mapping[str, Price] = field(default_factory=dict[str, Price])
     """What calls cost, by the model's name."""
-    phases: Mapping[Phase, Asker] = field(default_factory=dict[Phase, Asker])
+    phases: Mapping[Phase, StructuredModel] = field(default_factory=dict[Phase, StructuredModel])
     """Models of their own for some phases."""
     on_text: Callable[[str], None] | None = None
     """Streams answers, and is told each piece that may be shown while it is written."""
@@ -206,7 +206,7 @@ class ModelFace:
             remarks=tuple(remarks),
         )
 
-    def _asker(self, phase: Phase) -> Asker:
+    def _asker(self, phase: Phase) -> StructuredModel:
         return self.phases.get(phase, self.asker)
 
     def _sent(self, prompt: Prompt) -> Prompt:

@@ -19,8 +19,16 @@ from coag.compat import ModelClient, ModelRequest, ToolRunner
 from coag.cycle import ApproveFunction, AskReconciliation, Deps
 from coag.errors import ResumeError
 from coag.memory import LongTermMemory
-from coag.models import Answer, Asker, tell_usage
-from coag.schema import ActionCall, ActionSource, ActionSpace, Clock, ModelCall, Rung, TraceSink
+from coag.models import Answer, StructuredModel, publish_usage
+from coag.schema import (
+    ActionCall,
+    ActionSource,
+    ActionSpace,
+    Clock,
+    ModelCall,
+    OutputMode,
+    TraceSink,
+)
 from coag.tracing import Rebuild, RunFolder, read_run
 
 from .agent import CoagAgent
@@ -87,7 +95,7 @@ class StandInClient(ModelClient):
         answered = await self._source.answer()
         call = answered.call
         self._on_answer(call.model)
-        tell_usage(call.usage, failed=bool(call.error))
+        publish_usage(call.usage, failed=bool(call.error))
         if _ended(call) == "cancelled":
             raise asyncio.CancelledError
         if _ended(call) == "raised":
@@ -112,14 +120,14 @@ class StandInClient(ModelClient):
         return ModelInfo(
             vision=False,
             function_calling=bool(upcoming and upcoming[0].tools),
-            json_output=Rung.JSON_MODE in rungs,
+            json_output=OutputMode.JSON_MODE in rungs,
             family="unknown",
-            structured_output=rungs[:1] == [Rung.JSON_SCHEMA],
+            structured_output=rungs[:1] == [OutputMode.JSON_SCHEMA],
             multiple_system_messages=False,
         )
 
 
-class StandInAsker(Asker):
+class StandInAsker(StructuredModel):
     """Asks a stand-in, on the rungs of the ladder that the recorded requests show."""
 
     def __init__(self, source: AnswerSource) -> None:
@@ -130,10 +138,13 @@ class StandInAsker(Asker):
         super().__init__(StandInClient(source, named), name="recorded", limit_name="none")
 
     async def ask(self, *args: Any, **options: Any) -> Answer[Any]:
-        """Asks as `Asker` does; which rungs hold is the recorded server's business."""
+        """Asks as `StructuredModel` does; which rungs hold is the recorded server's business."""
         info = self.client.model_info
-        known = ((Rung.JSON_SCHEMA, "structured_output"), (Rung.JSON_MODE, "json_output"))
-        self._rungs = (*(rung for rung, flag in known if info.get(flag)), Rung.PROMPT)
+        known = (
+            (OutputMode.JSON_SCHEMA, "structured_output"),
+            (OutputMode.JSON_MODE, "json_output"),
+        )
+        self._modes = (*(mode for mode, flag in known if info.get(flag)), OutputMode.PROMPT)
         upcoming = self._source.upcoming()
         self.name = upcoming[0].model if upcoming else self.name
         return await super().ask(*args, **options)
@@ -151,7 +162,7 @@ def _ended(call: ModelCall) -> str:
 
 def _content(answered: Answered) -> Any:
     call = answered.call
-    if call.tool_calls and call.repaired and call.rung is Rung.NATIVE:
+    if call.tool_calls and call.repaired and call.rung is OutputMode.NATIVE:
         return "\n".join(_as_text(told) for told in _told_calls(answered))
     if call.tool_calls:
         return [
@@ -160,7 +171,7 @@ def _content(answered: Answered) -> Any:
         ]
     if call.error and call.error.startswith(_UNREADABLE[0]) and not call.raw:
         return _Unreadable(call.error)
-    thought_only = call.rung is Rung.NATIVE and call.error is not None
+    thought_only = call.rung is OutputMode.NATIVE and call.error is not None
     return "" if thought_only else call.raw
 
 
@@ -171,7 +182,7 @@ def _told_calls(answered: Answered) -> list[Mapping[str, Any]]:
 
 def _thought(call: ModelCall) -> str:
     """The thought that stands in the record's `raw`, where no text does."""
-    if call.rung is not Rung.NATIVE or not (call.tool_calls or call.error):
+    if call.rung is not OutputMode.NATIVE or not (call.tool_calls or call.error):
         return ""
     return call.raw
 

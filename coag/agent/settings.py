@@ -20,7 +20,7 @@ from coag.context import CoagContext
 from coag.cycle import ApprovalPolicy, Bounds, Budget, CycleSettings, Part, check_rule
 from coag.errors import ConfigurationError, UnknownNameError
 from coag.memory import GateSettings, LongTermMemory, Procedure
-from coag.models import Asker, Price
+from coag.models import Price, StructuredModel
 from coag.schema import Phase, from_import_name, import_name
 from coag.tracing import Recipe, Redactor
 
@@ -181,7 +181,7 @@ def tool_rounds(
     return rounds, reflect
 
 
-def phase_askers(models: Mapping[str, ChatCompletionClient]) -> dict[Phase, Asker]:
+def phase_askers(models: Mapping[str, ChatCompletionClient]) -> dict[Phase, StructuredModel]:
     """The models of single phases.
 
     Raises:
@@ -190,11 +190,11 @@ def phase_askers(models: Mapping[str, ChatCompletionClient]) -> dict[Phase, Aske
     unknown = next((name for name in models if name not in ASKING), None)
     if unknown is not None:
         raise UnknownNameError("phase that asks a model", unknown, ASKING)
-    return {Phase(name): Asker(client) for name, client in models.items()}
+    return {Phase(name): StructuredModel(client) for name, client in models.items()}
 
 
 def check_prices(
-    settings: CycleSettings, prices: Mapping[str, Price], askers: Sequence[Asker]
+    settings: CycleSettings, prices: Mapping[str, Price], askers: Sequence[StructuredModel]
 ) -> None:
     """Refuses a budget in money that cannot be kept.
 

@@ -10,7 +10,7 @@ from typing import Annotated, NamedTuple, TypeVar
 
 from pydantic import Field
 
-from coag.models import Asker, AskSettings, CallContext
+from coag.models import AskSettings, CallContext, StructuredModel
 from coag.schema import (
     Prompt,
     PromptMessage,
@@ -386,7 +386,7 @@ class ModelPerception:
     and unless the model is trusted, what the message does not show.
 
     Args:
-        asker: Asks the model: `Asker(open_model("openai:gpt-5-mini"))`.
+        asker: Asks the model: `StructuredModel(open_model("openai:gpt-5-mini"))`.
         domain: Which adapter's analysis to give.
         settings: The bounds.
         context: Gives the context of each call, so that a trace can record it; the type that it
@@ -395,7 +395,7 @@ class ModelPerception:
 
     def __init__(
         self,
-        asker: Asker,
+        asker: StructuredModel,
         *,
         domain: PerceptionDomain = PerceptionDomain.CONVERSATION,
         settings: PerceptionSettings | None = None,

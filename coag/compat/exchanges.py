@@ -25,12 +25,12 @@ from pydantic import BaseModel
 from coag.errors import ConfigurationError, ModelCallError, ModelTimeoutError
 from coag.models import is_refusal, sent_messages
 from coag.schema import (
-    Asked,
-    Given,
+    AnswerDetails,
     Intent,
     ModelCall,
     Receipt,
     ReceiptStatus,
+    RequestDetails,
     Returned,
     from_import_name,
     well_formed,
@@ -81,10 +81,10 @@ def canonical(value: object) -> str:
 # ---- A request to a model as a replay compares it ----
 
 
-def asked_of(request: ModelRequest, model_info: ModelInfo | None = None) -> Asked:
+def asked_of(request: ModelRequest, model_info: ModelInfo | None = None) -> RequestDetails:
     """The part of a request that stands in no other field of its record."""
     choice, form = request.tool_choice, request.json_output
-    return Asked(
+    return RequestDetails(
         tools=tuple(hash_of(schema) for schema in request.schemas),
         tool_choice=choice if isinstance(choice, str) else f"tool {choice.name}",
         json_output=hash_of(form.model_json_schema()) if isinstance(form, type) else form,
@@ -121,7 +121,7 @@ def _compared(
     messages: Sequence[Mapping[str, Any]],
     tools: Sequence[str],
     expected: str | None,
-    asked: Asked | None,
+    asked: RequestDetails | None,
 ) -> dict[str, Any]:
     whole: dict[str, Any] = {"messages": list(messages), "tools": list(tools)}
     if asked is None:
@@ -163,7 +163,7 @@ class _StatusError(Exception):
 
 def given_of(
     result: CreateResult, pieces: Sequence[str] | None, redactor: Redactor | None = None
-) -> Given:
+) -> AnswerDetails:
     """What of an answer its text, its calls, its usage and its finish reason do not tell.
 
     Args:
@@ -183,7 +183,7 @@ def given_of(
     exact = _mapped(whole, _escape) if any(map(_halved, _texts(whole))) else None
     kept = dict.fromkeys(whole) if exact else plain_json(whole)
     logprobs: list[Any] | None = kept["logprobs"]
-    return Given(
+    return AnswerDetails(
         ended="text" if isinstance(content, str) else "calls",
         thought=kept["thought"],
         cached=result.cached,
@@ -194,7 +194,7 @@ def given_of(
     )
 
 
-def given_up(error: BaseException | None, pieces: Sequence[str] | None) -> Given:
+def given_up(error: BaseException | None, pieces: Sequence[str] | None) -> AnswerDetails:
     """What came before a request ended without an answer.
 
     Args:
@@ -203,7 +203,7 @@ def given_up(error: BaseException | None, pieces: Sequence[str] | None) -> Given
     """
     text = "".join(pieces or ())
     broken_off = isinstance(error, asyncio.CancelledError | GeneratorExit)
-    told = Given(
+    told = AnswerDetails(
         ended="nothing" if error is None else "cancelled" if broken_off else "raised",
         pieces=None if pieces is None else tuple(map(len, pieces)),
         stream=well_formed(text) or None,
@@ -214,7 +214,7 @@ def given_up(error: BaseException | None, pieces: Sequence[str] | None) -> Given
 
 def result_of(call: ModelCall) -> CreateResult:
     """The answer as the client gave it, but for secrets; None stays None where one was careless."""
-    given = call.given or Given(ended="calls" if call.tool_calls else "text")
+    given = call.given or AnswerDetails(ended="calls" if call.tool_calls else "text")
     recorded = call.raw if given.ended == "text" else list(call.tool_calls)
     exact: Mapping[str, Any] = _mapped(given.exact or {}, _unescape)
     content = exact.get("content", recorded)

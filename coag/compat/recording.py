@@ -39,7 +39,7 @@ from autogen_core.tools import (
 )
 
 from coag.errors import CoagError, ConfigurationError, TraceError
-from coag.models import UnformedCall, listening, model_name_of, reason_of
+from coag.models import CallRecord, capture_usage, model_name_of, reason_of
 from coag.schema import (
     Percept,
     PerceptKind,
@@ -91,10 +91,10 @@ class RecordingClient(WrappedClient):
             TraceError: The request could not be written down.
         """
         call = self._begin(request)
-        with listening() as heard, _failing(call, heard.usage):
+        with capture_usage() as heard, _failing(call, heard.usage):
             result = await request.send(self._client)
             usage = heard.usage(result.usage)
-        call.answered(result, usage, given=given_of(result, None))
+        call.answered(result, usage, details=given_of(result, None))
         return result
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[str | CreateResult, None]:
@@ -123,30 +123,30 @@ class RecordingClient(WrappedClient):
         usage = TokenUsage(
             prompt_tokens=used.prompt_tokens, completion_tokens=used.completion_tokens, calls=1
         )
-        call.answered(result, usage, given=given_of(result, pieces))
+        call.answered(result, usage, details=given_of(result, pieces))
         yield result
 
     def dump_component(self) -> ComponentModel:
         """The client within."""
         return self._client.dump_component()
 
-    def _begin(self, request: ModelRequest) -> UnformedCall:
+    def _begin(self, request: ModelRequest) -> CallRecord:
         info = self._client.model_info
         news = None if info == self._told else info
         self._told = info
-        return UnformedCall(
+        return CallRecord.of(
             request.messages,
             request.tools,
             model=self._model,
             context=self._recorder.context,
             expected=request.expected,
-            asked=asked_of(request, news),
+            details=asked_of(request, news),
         )
 
 
 @contextmanager
 def _failing(
-    call: UnformedCall, usage: Callable[[], TokenUsage], pieces: Sequence[str] | None = None
+    call: CallRecord, usage: Callable[[], TokenUsage], pieces: Sequence[str] | None = None
 ) -> Generator[None]:
     """Writes a request down that fails; what it failed with goes on its way."""
     try:

@@ -22,7 +22,7 @@ from autogen_core.tools import (
 from pydantic import BaseModel
 
 from coag.errors import ConfigurationError, RecordedToolError, ReplayDivergenceError
-from coag.models import tell_usage
+from coag.models import publish_usage
 from coag.schema import Intent, ModelCall, TokenUsage, provider_name
 
 from .clients import ModelClient, ModelRequest
@@ -170,7 +170,7 @@ class ReplayingClient(ModelClient, Component[ReplayingClientConfig]):
 
     def _ended(self, call: ModelCall) -> CreateResult:
         """How the request ended then: the answer, or what was raised."""
-        tell_usage(call.usage, failed=bool(call.error))
+        publish_usage(call.usage, failed=bool(call.error))
         if was_cancelled(call):
             raise asyncio.CancelledError
         if brought_none(call):

@@ -28,17 +28,17 @@ from coag.errors import ModelCallError
 from coag.models import (
     ANSWER_CHARACTERS,
     EMPTY_PIECES,
-    Asker,
     AskSettings,
     CallContext,
+    CallRecord,
     Parsed,
-    UnformedCall,
+    StructuredModel,
+    capture_usage,
     continued,
     correction,
     is_openai_like,
     is_refusal,
     limit_arguments,
-    listening,
     parse_answer,
     reason_of,
     usage_of,
@@ -75,7 +75,7 @@ class Exchange:
 class _Attempts:
     """The requests to the client within that serve one request to us."""
 
-    asker: Asker
+    asker: StructuredModel
     settings: AskSettings
     request: ModelRequest
     """The request, its dialogue in legal form."""
@@ -122,7 +122,7 @@ class _Attempts:
         problem: str | None = None
         for attempt in count(1):
             call, request = self._begin(attempt, problem, {})
-            with listening() as heard, self._recorded(call, heard.usage):
+            with capture_usage() as heard, self._recorded(call, heard.usage):
                 result = await in_time(
                     self.settings.timeout, lambda r=request: r.send(self.asker.client)
                 )
@@ -175,7 +175,7 @@ class _Attempts:
 
     def _begin(
         self, attempt: int, problem: str | None, extra: Mapping[str, Any]
-    ) -> tuple[UnformedCall, ModelRequest]:
+    ) -> tuple[CallRecord, ModelRequest]:
         """The record of a request that is sent now, and the request."""
         messages = list(self.request.messages)
         if problem is not None:
@@ -189,13 +189,13 @@ class _Attempts:
             json_output=None,
             arguments={**extra, **limit, **settings.extra},
         )
-        call = UnformedCall(
+        call = CallRecord.of(
             messages, request.tools, model=asker.name, context=self._context, attempt=attempt
         )
         return call, request
 
     @contextmanager
-    def _recorded(self, call: UnformedCall, usage: Callable[[], TokenUsage]) -> Generator[None]:
+    def _recorded(self, call: CallRecord, usage: Callable[[], TokenUsage]) -> Generator[None]:
         """Records a request that fails, and raises our error for it."""
         try:
             yield
@@ -215,7 +215,7 @@ class _Attempts:
         part = await next_in_time(self.settings.timeout, lambda: anext(parts, None))
         return part
 
-    def _judge(self, call: UnformedCall, result: CreateResult, usage: TokenUsage) -> str | None:
+    def _judge(self, call: CallRecord, result: CreateResult, usage: TokenUsage) -> str | None:
         """Records the answer; returns what is wrong with it, if asking again may help."""
         problem = fault_of(result, may_call=self._may_call)
         if problem is not None:
@@ -344,7 +344,7 @@ class ResilientClient(WrappedClient, Component[ResilientClientConfig]):
         self._settings = AskSettings(max_tokens=max_tokens, timeout=timeout, reasks=reasks)
         self._timeout = timeout
         self._context_tokens = context_tokens
-        self._asker = Asker(client)
+        self._asker = StructuredModel(client)
         self._tokens = TokenCounts(client, context_tokens)
         self._stream_extra: Mapping[str, Any] = _STREAM_USAGE if is_openai_like(client) else {}
         self.last: Exchange | None = None

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from coag.schema import Rung, TokenUsage, Value
+from coag.schema import OutputMode, TokenUsage, Value
 
 
 class Probe(StrEnum):
@@ -109,7 +109,7 @@ class ProbeFinding(Value):
 class Recommendation(Value):
     """What to set, by the findings."""
 
-    rung: Rung
+    rung: OutputMode
     """The strictest rung of the ladder that holds."""
     proposal: Literal["native", "json"]
     """For `CoagAgent(proposal=...)`."""

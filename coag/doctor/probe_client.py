@@ -16,14 +16,14 @@ from autogen_core.tools import ToolSchema
 from pydantic import BaseModel
 
 from coag.models import (
+    capture_usage,
     form_arguments,
     is_refusal,
     limit_arguments,
     limit_name_of,
-    listening,
     reason_of,
 )
-from coag.schema import Rung, TokenUsage
+from coag.schema import OutputMode, TokenUsage
 
 from .findings import Grade, Probe, ProbeFinding, ProbeLimits, ProbeOutcome
 
@@ -123,7 +123,7 @@ class ProbeClient:
         *,
         tools: Sequence[ToolSchema] = (),
         tool_choice: ToolChoice = "auto",
-        rung: Rung = Rung.TEXT,
+        rung: OutputMode = OutputMode.TEXT,
         form: type[BaseModel] | None = None,
         client: ChatCompletionClient | None = None,
     ) -> Reply:
@@ -141,7 +141,7 @@ class ProbeClient:
         json_output, extra = (None, {}) if form is None else form_arguments(asked, rung, form)
         extra = {**extra, **self._limit(asked, self.limits.max_tokens)}
         reply = Reply()
-        with listening() as heard, self._timed(reply, heard.usage):
+        with capture_usage() as heard, self._timed(reply, heard.usage):
             async with asyncio.timeout(self.limits.seconds):
                 result = await asked.create(
                     messages,

@@ -21,8 +21,8 @@ from autogen_core.tools import ToolSchema
 from pydantic import BaseModel, ConfigDict, SecretStr, ValidationError
 
 from coag.errors import ModelAnswerError, ModelCallError
-from coag.models import Asker, AskSettings, CallContext, model_name_of, reason_of
-from coag.schema import ModelCall, PromptMessage, Rung, estimate_tokens
+from coag.models import AskSettings, CallContext, StructuredModel, model_name_of, reason_of
+from coag.schema import ModelCall, OutputMode, PromptMessage, estimate_tokens
 
 from .findings import Grade, Probe, ProbeFinding, ProbeOutcome
 from .probe_client import AGAIN, ProbeClient, Reply, ToolChoice, claiming, component_of
@@ -128,7 +128,7 @@ class Question:
     """Judges a reply that is no error."""
     tool_choice: ToolChoice | None = None
     """How the weather tool is offered; None for not at all."""
-    rung: Rung = Rung.TEXT
+    rung: OutputMode = OutputMode.TEXT
     claims: Mapping[str, bool] | None = None
     """What the client has to claim, so that it does not change the request."""
 
@@ -141,7 +141,7 @@ class Question:
                 tools=[weather_tool()] if self.tool_choice else [],
                 tool_choice=self.tool_choice or "auto",
                 rung=self.rung,
-                form=None if self.rung is Rung.TEXT else Tint,
+                form=None if self.rung is OutputMode.TEXT else Tint,
                 client=other,
             )
         finally:
@@ -322,7 +322,7 @@ SCHEMA = Question(
     what="A JSON schema",
     advice='Set "structured_output": False.',
     judge=_judge_schema,
-    rung=Rung.JSON_SCHEMA,
+    rung=OutputMode.JSON_SCHEMA,
 )
 JSON_MODE = Question(
     probe=Probe.JSON_MODE,
@@ -335,7 +335,7 @@ JSON_MODE = Question(
     what="JSON mode",
     advice='Set "json_output": False.',
     judge=_judge_json,
-    rung=Rung.JSON_MODE,
+    rung=OutputMode.JSON_MODE,
 )
 TOOLS = Question(
     probe=Probe.TOOLS,
@@ -376,7 +376,7 @@ TOOLS_WITH_SCHEMA = Question(
     advice=_TWO_REQUESTS,
     judge=_judge_both,
     tool_choice="auto",
-    rung=Rung.JSON_SCHEMA,
+    rung=OutputMode.JSON_SCHEMA,
 )
 
 
@@ -551,12 +551,12 @@ async def typed(client: ProbeClient) -> tuple[ProbeFinding, ...]:
     settings = AskSettings(
         max_tokens=client.limits.max_tokens,
         timeout=client.limits.seconds,
-        rung=strictest_rung(client.found(Probe.SCHEMA), client.found(Probe.JSON_MODE)),
+        mode=strictest_rung(client.found(Probe.SCHEMA), client.found(Probe.JSON_MODE)),
     )
     question = 'Choose a tint for a door: "teal" or "ochre"? Answer as JSON: {"tint": ...}'
     prompt = (PromptMessage(role="user", content=question),)
     try:
-        answer = await Asker(client.client).ask(
+        answer = await StructuredModel(client.client).ask(
             prompt, Tint, context=CallContext(on_call=calls.append), settings=settings
         )
     except (ModelAnswerError, ModelCallError) as error:
@@ -575,11 +575,11 @@ async def typed(client: ProbeClient) -> tuple[ProbeFinding, ...]:
     return (judge(Probe.TYPED, ProbeOutcome.YES, text),)
 
 
-def strictest_rung(schema: ProbeOutcome, json_mode: ProbeOutcome) -> Rung:
+def strictest_rung(schema: ProbeOutcome, json_mode: ProbeOutcome) -> OutputMode:
     """The strictest rung that holds, by what two probes found."""
     if schema is ProbeOutcome.ENFORCED:
-        return Rung.JSON_SCHEMA
-    return Rung.JSON_MODE if json_mode is ProbeOutcome.ENFORCED else Rung.PROMPT
+        return OutputMode.JSON_SCHEMA
+    return OutputMode.JSON_MODE if json_mode is ProbeOutcome.ENFORCED else OutputMode.PROMPT
 
 
 def speed(client: ProbeClient) -> ProbeFinding:

@@ -1,20 +1,22 @@
 """Asking a model: the one way in which a phase gets a typed answer from any AutoGen client.
 
-A model is asked on the strictest *rung* that holds: a JSON schema that the server enforces, JSON
-mode, or the schema in the prompt. What comes back is parsed strictly, else repaired, else asked
-for once more with the error, else a `ModelAnswerError` that keeps the raw text. Every request,
-failed ones included, is a `ModelCall` record with its usage.
+A model is asked in the strictest *output mode* that works: a JSON schema that the server enforces,
+JSON mode, or the schema in the prompt. What comes back is parsed strictly, else repaired, else
+asked for once more with the error, else a `ModelAnswerError` that keeps the raw text. Every
+request, failed ones included, is a `ModelCall` record with its usage.
 
-`Asker` (or `ask`, for a single question) is that caller; `ModelSpec` and `open_model` make a
-client from one word such as `openai:gpt-5-mini`; `ScriptedModel` is a client over a function.
-The providers' packages are imported only when a spec of theirs is opened.
+`StructuredModel` (or `ask`, for a single question) is that caller; `ModelSpec` and `open_model`
+make a client from one word such as `openai:gpt-5-mini`; `ScriptedModel` is a client over a
+function. The providers' packages are imported only when a spec of theirs is opened.
 """
 
-from .call_record import UnformedCall
+import warnings
+from typing import Any
+
+from .call_record import CallContext, CallRecord, is_refusal, reason_of
 from .messages import continued, merged_system, one_system_message, sent_messages, to_autogen
-from .native import ANSWER_CHARACTERS, EMPTY_PIECES, Offered, ToolRequest, offer_tools
+from .native import ANSWER_CHARACTERS, EMPTY_PIECES, ToolAnswer, ToolRequest, offer_tools
 from .parsing import Parsed, Problem, calls_in_text, parse_answer, repaired_object, repeats
-from .prices import Price, price_call
 from .providers import (
     ModelSpec,
     SchemeFactory,
@@ -32,20 +34,7 @@ from .providers import (
     window_of,
     with_window,
 )
-from .request import (
-    Answer,
-    Asker,
-    AskSettings,
-    CallContext,
-    Heard,
-    ask,
-    correction,
-    is_refusal,
-    listening,
-    reason_of,
-    tell_usage,
-    usage_of,
-)
+from .request import Answer, AskSettings, StructuredModel, ask, correction
 from .response_format import response_format, strict_schema
 from .scripted import (
     Script,
@@ -56,10 +45,11 @@ from .scripted import (
     message_text,
     scripted_answers,
 )
+from .usage import Price, UsageCapture, capture_usage, price_call, publish_usage, usage_of
 
 __all__ = [
     "ask",
-    "Asker",
+    "StructuredModel",
     "window_of",
     "with_window",
     "asked_window",
@@ -71,7 +61,7 @@ __all__ = [
     "Price",
     "price_call",
     "offer_tools",
-    "Offered",
+    "ToolAnswer",
     "ToolRequest",
     "ModelSpec",
     "SchemeFactory",
@@ -92,9 +82,9 @@ __all__ = [
     "limit_arguments",
     "has_own_limit",
     "model_name_of",
-    "listening",
-    "tell_usage",
-    "Heard",
+    "capture_usage",
+    "publish_usage",
+    "UsageCapture",
     "is_refusal",
     "reason_of",
     "WrapsClient",
@@ -103,7 +93,7 @@ __all__ = [
     "continued",
     "merged_system",
     "sent_messages",
-    "UnformedCall",
+    "CallRecord",
     "ANSWER_CHARACTERS",
     "EMPTY_PIECES",
     "parse_answer",
@@ -114,3 +104,21 @@ __all__ = [
     "repeats",
     "correction",
 ]
+
+_RENAMED = {
+    "Asker": "StructuredModel",
+    "Offered": "ToolAnswer",
+    "UnformedCall": "CallRecord",
+    "Heard": "UsageCapture",
+    "listening": "capture_usage",
+    "tell_usage": "publish_usage",
+}
+"""Old names, which still work with a warning."""
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _RENAMED:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    new = _RENAMED[name]
+    warnings.warn(f"coag.models.{name} is now coag.models.{new}.", DeprecationWarning, stacklevel=2)
+    return globals()[new]

@@ -19,7 +19,8 @@ from autogen_core.models import (
     UserMessage,
 )
 
-from coag.schema import Prompt, PromptMessage, estimate_tokens
+from coag._util.text import estimate_tokens, well_formed
+from coag.schema import Prompt, PromptMessage
 
 from .scripted import message_text
 
@@ -66,7 +67,7 @@ def as_sent(prompt: Prompt) -> tuple[dict[str, Any], ...]:
 
 
 def _as_sent(message: PromptMessage) -> dict[str, Any]:
-    """Images are told by number; what they were stands in the percept that brought them."""
+    """Of images the number is recorded; the percept that brought them holds what they were."""
     if message.images:
         images = len(message.images)
         return {"role": message.role, "content": message.content, "images": images}
@@ -146,7 +147,7 @@ def sent_call(call: FunctionCall) -> dict[str, Any]:
 
 def storable(value: object) -> str:
     """The value as text, with lone surrogates replaced: they can be in no UTF-8 file."""
-    return str(value).encode("utf-8", "replace").decode("utf-8")
+    return well_formed(str(value))
 
 
 def _parts(message: UserMessage) -> list[str | Image]:
@@ -158,14 +159,14 @@ def _sent_message(message: LLMMessage) -> dict[str, Any]:
         case SystemMessage():
             return {"role": "system", "content": storable(message.content)}
         case UserMessage():
-            return _said(message)
+            return _user_message(message)
         case AssistantMessage():
-            return _answered(message)
+            return _assistant_message(message)
         case FunctionExecutionResultMessage():
-            return _brought_back(message)
+            return _tool_results(message)
 
 
-def _said(message: UserMessage) -> dict[str, Any]:
+def _user_message(message: UserMessage) -> dict[str, Any]:
     sent = {
         "role": "user",
         "content": storable(message_text(message)),
@@ -177,16 +178,16 @@ def _said(message: UserMessage) -> dict[str, Any]:
     return {**sent, "parts": parts}
 
 
-def _answered(message: AssistantMessage) -> dict[str, Any]:
-    told = {"role": "assistant", "source": storable(message.source)}
+def _assistant_message(message: AssistantMessage) -> dict[str, Any]:
+    sent = {"role": "assistant", "source": storable(message.source)}
     if not isinstance(message.content, str):
         calls = [sent_call(call) for call in message.content]
-        return {**told, "content": storable(message.thought or ""), "tool_calls": calls}
+        return {**sent, "content": storable(message.thought or ""), "tool_calls": calls}
     thought = {} if message.thought is None else {"thought": storable(message.thought)}
-    return {**told, "content": storable(message.content), **thought}
+    return {**sent, "content": storable(message.content), **thought}
 
 
-def _brought_back(message: FunctionExecutionResultMessage) -> dict[str, Any]:
+def _tool_results(message: FunctionExecutionResultMessage) -> dict[str, Any]:
     results = [
         {
             "id": storable(result.call_id),
@@ -206,15 +207,15 @@ def _hash(image: Image) -> str:
     return f"{pixels.width}x{pixels.height} {digest}"
 
 
-# ---- What a client brought, looked at before it is used: nobody holds clients to their types ----
+# ---- A client's response, checked before it is used: nobody holds clients to their types ----
 
 
 _SHOWN = 80
-"""Characters of a wrong value that are told."""
+"""Characters of a wrong value that are shown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Brought:
+class NormalizedResponse:
     """A result whose fields are what their types say."""
 
     content: str | tuple[FunctionCall, ...] = ""
@@ -222,21 +223,21 @@ class Brought:
     finish_reason: str | None = None
     usage: RequestUsage
     usage_estimated: bool = False
-    """True if the client told no numbers that can be, so that these are estimated."""
+    """True if the client gave no possible numbers, so that these are estimated."""
     fault: str = ""
     """Why the result cannot be read, for the log and the model; its content is empty then."""
 
 
-def brought(result: object, sent: Sequence[Mapping[str, Any]]) -> Brought:
-    """The result as it can be used: bad numbers of usage estimated, anything else bad told.
+def normalize_response(result: object, sent: Sequence[Mapping[str, Any]]) -> NormalizedResponse:
+    """The result as it can be used: wrong usage is estimated, anything else wrong is a fault.
 
     Args:
         result: What the client gave back.
         sent: The messages that it answers, as they are recorded.
     """
     if not isinstance(result, CreateResult):
-        fault = _told("The client brought no result but", result)
-        return Brought(usage=_estimate(sent, ""), usage_estimated=True, fault=fault)
+        fault = _fault_text("The client brought no result but", result)
+        return NormalizedResponse(usage=_estimate(sent, ""), usage_estimated=True, fault=fault)
     # Made without validation, a result may lack any field.
     content: Any = getattr(result, "content", None)
     thought: Any = getattr(result, "thought", None)
@@ -244,7 +245,7 @@ def brought(result: object, sent: Sequence[Mapping[str, Any]]) -> Brought:
     usage: Any = getattr(result, "usage", None)
     fault = _fault(content, thought)
     estimated = not _believable(usage)
-    return Brought(
+    return NormalizedResponse(
         content="" if fault else _content(content),
         thought="" if fault else storable(thought or ""),
         finish_reason=None if finish is None else storable(finish),
@@ -263,23 +264,23 @@ def _content(content: Any) -> str | tuple[FunctionCall, ...]:
 
 def _fault(content: Any, thought: Any) -> str:
     if thought is not None and not isinstance(thought, str):
-        return _told("The client brought as the model's thought no text but", thought)
+        return _fault_text("The client brought as the model's thought no text but", thought)
     if content is None or isinstance(content, str):
         return ""
     if not isinstance(content, list | tuple):
-        return _told("The client brought as its answer neither a text nor calls but", content)
+        return _fault_text("The client brought as its answer neither a text nor calls but", content)
     for call in cast("Sequence[object]", content):
         if not isinstance(call, FunctionCall):
-            return _told("Among the tool calls of the answer was", call)
+            return _fault_text("Among the tool calls of the answer was", call)
         name = cast("object", call.name)
         if not isinstance(name, str):
-            return _told("A tool call of the answer names as its tool", name)
+            return _fault_text("A tool call of the answer names as its tool", name)
     return ""
 
 
-def _told(said: str, value: object) -> str:
+def _fault_text(problem: str, value: object) -> str:
     shown = storable(repr(value))
-    return f"{said} {shown if len(shown) <= _SHOWN else shown[:_SHOWN] + '…'}."
+    return f"{problem} {shown if len(shown) <= _SHOWN else shown[:_SHOWN] + '…'}."
 
 
 def _believable(usage: object) -> bool:
@@ -290,6 +291,6 @@ def _believable(usage: object) -> bool:
 
 
 def _estimate(sent: Sequence[Mapping[str, Any]], content: object) -> RequestUsage:
-    said = sum(estimate_tokens(str(message.get("content", ""))) for message in sent)
+    prompt = sum(estimate_tokens(str(message.get("content", ""))) for message in sent)
     written = content if isinstance(content, str) else "" if content is None else repr(content)
-    return RequestUsage(prompt_tokens=said, completion_tokens=estimate_tokens(written))
+    return RequestUsage(prompt_tokens=prompt, completion_tokens=estimate_tokens(written))

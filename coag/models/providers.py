@@ -18,7 +18,7 @@ from autogen_core.models import ChatCompletionClient, ModelFamily, ModelInfo
 from pydantic import BaseModel, ValidationError
 
 from coag.errors import ConfigurationError, MissingCredentialError, UnknownNameError
-from coag.schema import Rung
+from coag.schema import OutputMode
 
 from .response_format import response_format
 from .scripted import ScriptedModel
@@ -62,28 +62,28 @@ def _wrapped(client: ChatCompletionClient) -> ChatCompletionClient | None:
     return found if isinstance(found, ChatCompletionClient) else None
 
 
-def rungs_of(client: ChatCompletionClient) -> tuple[Rung, ...]:
-    """The rungs that the client says it can do, from the strictest; the prompt is always one."""
+def modes_of(client: ChatCompletionClient) -> tuple[OutputMode, ...]:
+    """The output modes that the client says it can do, from the strictest; the prompt always is."""
     info = client.model_info
-    rungs: list[Rung] = []
+    modes: list[OutputMode] = []
     if info.get("structured_output", False):
-        rungs.append(Rung.JSON_SCHEMA)
+        modes.append(OutputMode.JSON_SCHEMA)
     if info.get("json_output", False):
-        rungs.append(Rung.JSON_MODE)
-    return (*rungs, Rung.PROMPT)
+        modes.append(OutputMode.JSON_MODE)
+    return (*modes, OutputMode.PROMPT)
 
 
 def form_arguments(
-    client: ChatCompletionClient, rung: Rung, output_type: type[BaseModel]
+    client: ChatCompletionClient, mode: OutputMode, output_type: type[BaseModel]
 ) -> tuple[bool | type[BaseModel] | None, dict[str, Any]]:
-    """The `json_output` and the extra arguments that ask this client for the rung's form.
+    """The `json_output` and the extra arguments that ask this client for this mode.
 
     OpenAI-like clients get the schema as a `response_format`: with `json_output=Model` they
     raise on a bad answer and lose its text and its usage.
     """
-    if rung is Rung.JSON_MODE:
+    if mode is OutputMode.JSON_MODE:
         return True, {}
-    if rung is not Rung.JSON_SCHEMA:
+    if mode is not OutputMode.JSON_SCHEMA:
         return None, {}
     if is_openai_like(client) or isinstance(innermost(client), ScriptedModel):
         return None, {"response_format": response_format(output_type)}
@@ -265,7 +265,7 @@ def _read_component(path: Path) -> dict[str, Any]:
 
 
 def _capable(family: str) -> ModelInfo:
-    """The abilities assumed of a model that AutoGen does not know; the ladder finds out."""
+    """The abilities assumed of a model that AutoGen does not know; requests show what holds."""
     return ModelInfo(
         vision=False,
         function_calling=True,

@@ -17,9 +17,9 @@ from coag.schema import (
     Entry,
     ModelCall,
     Outcome,
+    OutputMode,
     Phase,
     RetrievalOutcome,
-    Rung,
     Snapshot,
     SnapshotReason,
     TraceRecord,
@@ -216,6 +216,6 @@ def procedure_of(call: ModelCall) -> str:
     """The procedure by which a model was asked; empty if there was none."""
     if call.expected == "DeliberationAnswer":
         return "deliberation"
-    if call.rung is Rung.NATIVE:
+    if call.rung is OutputMode.NATIVE:
         return "native"
     return call.phase.value if call.phase else ""

@@ -9,6 +9,9 @@ by *verdicts* into *evaluations*; one is selected and run as an *action*, bracke
 Nothing here does input or output, and nothing here knows AutoGen.
 """
 
+import warnings
+from typing import Any
+
 from coag._util.html_cards import HtmlTable, html_card, html_text
 from coag._util.json_diff import diff_patch, merge_patch
 from coag._util.secrets import REDACTED, is_secret_setting
@@ -56,7 +59,7 @@ from .imports import (
     is_own,
     provider_name,
 )
-from .model_calls import Asked, Given, ModelCall, Rung
+from .model_calls import AnswerDetails, ModelCall, OutputMode, RequestDetails
 from .outcomes import (
     DecidedBy,
     EvaluationOutcome,
@@ -195,11 +198,11 @@ __all__ = [
     "ExecutionOutcome",
     "Executed",
     "Outcome",
-    "Rung",
+    "OutputMode",
     "ModelCall",
     "Moment",
-    "Asked",
-    "Given",
+    "RequestDetails",
+    "AnswerDetails",
     "Intent",
     "UNPARSED",
     "parsed_arguments",
@@ -261,3 +264,14 @@ __all__ = [
     "Redactor",
     "is_secret_setting",
 ]
+
+_RENAMED = {"Rung": "OutputMode", "Asked": "RequestDetails", "Given": "AnswerDetails"}
+"""Old names, which still work with a warning."""
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _RENAMED:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    new = _RENAMED[name]
+    warnings.warn(f"coag.schema.{name} is now coag.schema.{new}.", DeprecationWarning, stacklevel=2)
+    return globals()[new]

@@ -11,8 +11,8 @@ from .outcomes import TokenUsage
 from .values import Moment, Phase, Value
 
 
-class Rung(StrEnum):
-    """How a model was told which form its answer must have; from strictest to loosest."""
+class OutputMode(StrEnum):
+    """How the form of an answer is asked for; from strictest to loosest."""
 
     JSON_SCHEMA = "json_schema"
     JSON_MODE = "json_mode"
@@ -23,7 +23,7 @@ class Rung(StrEnum):
     """No form was asked for (plain agents)."""
 
 
-class Asked(Value):
+class RequestDetails(Value):
     """What a request asked for beside its messages, the names of its tools and its answer's type.
 
     It is what a replay must compare, and no more.
@@ -43,7 +43,7 @@ class Asked(Value):
     """What the client says its model can do: with its first request, and when that changes."""
 
 
-class Given(Value):
+class AnswerDetails(Value):
     """What a client gave beside the text, the tool calls, the usage and the finish reason."""
 
     ended: Literal["text", "calls", "nothing", "raised", "cancelled"]
@@ -88,7 +88,7 @@ class ModelCall(Value):
     model: str
     expected: str | None = None
     """Name of the answer's type, where one was asked for."""
-    rung: Rung
+    rung: OutputMode
     attempt: int
     """1 for the first request, 2 for the one that repeats it with the error."""
     messages: tuple[SentMessage, ...]
@@ -112,7 +112,7 @@ class ModelCall(Value):
     error_type: str | None = None
     """Class of what the client raised in place of an answer; None where it raised nothing."""
     seconds: float = 0.0
-    asked: Asked | None = None
+    asked: RequestDetails | None = None
     """The rest of the request; None where a phase asked, and in records of version 1."""
-    given: Given | None = None
+    given: AnswerDetails | None = None
     """The rest of the answer; None where there is none to tell, and in records of version 1."""

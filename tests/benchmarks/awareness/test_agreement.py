@@ -18,7 +18,7 @@ from case_study.awareness import (
 from coag.awareness import ModelPerception, PerceptionSettings, RulePerception
 from coag.awareness.adapters import ConversationAnalysis
 from coag.errors import ConfigurationError
-from coag.models import Asker, ScriptedModel, ScriptedReply, scripted_answers
+from coag.models import ScriptedModel, ScriptedReply, StructuredModel, scripted_answers
 
 MESSAGES = tuple(turn.message for turn in CONVERSATION)
 
@@ -39,7 +39,7 @@ def as_answer(turn: ConversationAnalysis) -> dict[str, object]:
 
 
 def model(*answers: ScriptedReply) -> ModelPerception:
-    asker = Asker(ScriptedModel(scripted_answers(answers)))
+    asker = StructuredModel(ScriptedModel(scripted_answers(answers)))
     return ModelPerception(asker, settings=PerceptionSettings(trusted=True))
 
 

@@ -14,7 +14,13 @@ from case_study.awareness import (
     reading_prompt,
 )
 from coag.errors import ConfigurationError, ModelCallError
-from coag.models import Asker, AskSettings, ScriptedModel, ScriptedRequest, scripted_answers
+from coag.models import (
+    AskSettings,
+    ScriptedModel,
+    ScriptedRequest,
+    StructuredModel,
+    scripted_answers,
+)
 
 TEXT = "The user wants to learn Python in order to build a scraper."
 
@@ -26,7 +32,7 @@ def question(id: str) -> Question:
 
 def reader(model: ScriptedModel, file: AnswerFile | None = None) -> ModelReader:
     return ModelReader(
-        Asker(model), name="scripted:test", answers=file, settings=AskSettings(reasks=0)
+        StructuredModel(model), name="scripted:test", answers=file, settings=AskSettings(reasks=0)
     )
 
 
@@ -78,7 +84,7 @@ async def test_another_text_or_model_is_asked_anew(tmp_path: Path) -> None:
     asked = reader(model, file)
     assert await asked.read(TEXT, question("urgency")) == (("1",),)
     assert await asked.read("Another text.", question("urgency")) == (("2",),)
-    other = ModelReader(Asker(model), name="scripted:other", answers=file)
+    other = ModelReader(StructuredModel(model), name="scripted:other", answers=file)
     assert await other.read(TEXT, question("urgency")) == (("3",),)
 
 

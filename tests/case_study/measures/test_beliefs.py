@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import pytest
 
 from case_study.measures import belief_error, stated_batteries
-from coag.schema import ModelCall, Receipt, ReceiptStatus, Rung, TokenUsage, TraceRecord
+from coag.schema import ModelCall, OutputMode, Receipt, ReceiptStatus, TokenUsage, TraceRecord
 from vacuum_world.world import Spawn, WorldState, join, move, seeded_streams
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
@@ -45,7 +45,7 @@ def _said(text: str) -> ModelCall:
         id="call",
         at=AT,
         model="m",
-        rung=Rung.TEXT,
+        rung=OutputMode.TEXT,
         attempt=1,
         messages=(),
         raw=text,

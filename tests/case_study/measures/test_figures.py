@@ -6,8 +6,8 @@ from case_study.measures import figures_of
 from coag.schema import (
     ModelCall,
     Note,
+    OutputMode,
     Phase,
-    Rung,
     TokenUsage,
     TraceRecord,
     TurnEnd,
@@ -24,7 +24,7 @@ def _call(number: int, phase: Phase | None, error: str | None = None) -> ModelCa
         cycle=1,
         phase=phase,
         model="m",
-        rung=Rung.TEXT,
+        rung=OutputMode.TEXT,
         attempt=1,
         messages=(),
         raw="?",

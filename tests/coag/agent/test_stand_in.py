@@ -12,7 +12,7 @@ from autogen_core.models import CreateResult
 
 from coag.agent import Answered
 from coag.agent.rebuild import StandInClient
-from coag.schema import Given, ModelCall, Rung, SteppingClock, TokenUsage
+from coag.schema import AnswerDetails, ModelCall, OutputMode, SteppingClock, TokenUsage
 
 
 class One:
@@ -35,7 +35,7 @@ def recorded(**fields: Any) -> ModelCall:
         cycle=1,
         phase=None,
         model="tiny",
-        rung=Rung.PROMPT,
+        rung=OutputMode.PROMPT,
         attempt=1,
         messages=(),
         raw="Aye.",
@@ -64,8 +64,8 @@ async def test_usage_that_was_estimated_is_left_to_be_estimated_again() -> None:
     assert (await again(recorded(usage_estimated=True))).usage is None
 
 
-@pytest.mark.parametrize("given", [Given(ended="cancelled"), None])
-async def test_a_call_that_was_cancelled_is_cancelled_again(given: Given | None) -> None:
+@pytest.mark.parametrize("given", [AnswerDetails(ended="cancelled"), None])
+async def test_a_call_that_was_cancelled_is_cancelled_again(given: AnswerDetails | None) -> None:
     """Older traces tell of it by the error alone."""
     call = recorded(raw="", finish_reason="", error="cancelled", given=given)
     with pytest.raises(asyncio.CancelledError):
@@ -102,6 +102,6 @@ async def test_a_content_that_nobody_could_read_cannot_be_read_again() -> None:
 
 async def test_calls_that_were_too_many_come_again_too() -> None:
     told = {"id": "1", "name": "look", "arguments": "{}"}
-    call = recorded(raw="", rung=Rung.NATIVE, tool_calls=(told,))
+    call = recorded(raw="", rung=OutputMode.NATIVE, tool_calls=(told,))
     calls = (await again(call, dropped=2)).content
     assert calls == [FunctionCall(id="1", name="look", arguments="{}")] * 3

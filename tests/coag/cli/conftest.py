@@ -21,6 +21,7 @@ from coag.schema import (
     MemoryKind,
     ModelCall,
     Note,
+    OutputMode,
     Percept,
     PerceptKind,
     Phase,
@@ -32,7 +33,6 @@ from coag.schema import (
     ReceiptStatus,
     Record,
     RetrievalOutcome,
-    Rung,
     SelectionOutcome,
     Snapshot,
     TokenUsage,
@@ -65,7 +65,7 @@ def shown_call(cycle: int, phase: Phase | None = None, **changes: object) -> Mod
         cycle=cycle,
         phase=phase,
         model="scripted:sound",
-        rung=Rung.JSON_SCHEMA,
+        rung=OutputMode.JSON_SCHEMA,
         attempt=1,
         messages=({"role": "user", "content": "What now?"},),
         raw="{}",
@@ -166,7 +166,7 @@ def answer_cycle() -> list[TraceRecord]:
 def plain_records() -> list[TraceRecord]:
     call = {"id": "t1", "name": "move", "arguments": '{"direction": "east"}'}
     return [
-        shown_call(1, raw="I shall move.", tool_calls=(call,), rung=Rung.TEXT),
+        shown_call(1, raw="I shall move.", tool_calls=(call,), rung=OutputMode.TEXT),
         Intent(id="intent-1", at=AT, cycle=1, candidate_id=None, action="move", arguments={}),
         Receipt(
             intent_id="intent-1", at=AT, cycle=1, status=ReceiptStatus.FAILED, content="a wall"

@@ -14,7 +14,7 @@ from kits.model_servers import rewriting, sound, without
 
 from coag.cli.doctor import _code  # pyright: ignore[reportPrivateUsage] - what it advises to write
 from coag.doctor import Installation, Recommendation, Report, check_versions
-from coag.schema import Rung, TokenUsage
+from coag.schema import OutputMode, TokenUsage
 
 Say = Callable[..., Any]
 SMALL = ("--context", "400", "--max-tokens", "64")
@@ -144,7 +144,11 @@ def test_a_model_of_a_component_file_is_examined_too(silent: str, say: Say) -> N
 def test_where_a_client_claims_what_is_so_no_model_info_is_advised() -> None:
     sound = {"vision": False, "json_output": True}
     advice = Recommendation(
-        rung=Rung.JSON_SCHEMA, proposal="native", parallel=True, model_info=sound, context_tokens=0
+        rung=OutputMode.JSON_SCHEMA,
+        proposal="native",
+        parallel=True,
+        model_info=sound,
+        context_tokens=0,
     )
     same = Report(
         model="m",

@@ -36,10 +36,10 @@ from coag.schema import (
     Intent,
     ModelCall,
     Note,
+    OutputMode,
     Percept,
     Receipt,
     ReceiptStatus,
-    Rung,
     SteppingClock,
     TraceRecord,
     Trust,
@@ -111,11 +111,11 @@ async def test_turn_is_a_percept_model_calls_and_intents_with_their_receipts(
     assert (percept.content, percept.trust) == ("Push the green one.", Trust.USER)
     first, second = only(records, ModelCall)
     assert (first.rung, first.tools, first.tool_calls[0]["name"]) == (
-        Rung.NATIVE,
+        OutputMode.NATIVE,
         ("push",),
         "push",
     )
-    assert (second.rung, second.raw, second.cycle) == (Rung.TEXT, "Pushed.", 1)
+    assert (second.rung, second.raw, second.cycle) == (OutputMode.TEXT, "Pushed.", 1)
     (intent,), (receipt,) = only(records, Intent), only(records, Receipt)
     assert (intent.action, intent.arguments) == ("push", {"button": "green"})
     assert (receipt.intent_id, receipt.status) == (intent.id, ReceiptStatus.DONE)

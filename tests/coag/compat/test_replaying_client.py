@@ -40,8 +40,8 @@ from coag.models import (
     ScriptedModel,
     ScriptedRequest,
     is_refusal,
+    publish_usage,
     scripted_answers,
-    tell_usage,
 )
 from coag.schema import ENTRY, Entry, ModelCall, SteppingClock, TokenUsage, TraceRecord
 
@@ -184,7 +184,7 @@ def replayed_calls(recorded: Recorder) -> list[ModelCall]:
 
 async def test_tokens_from_the_servers_cache_are_told_again() -> None:
     def answer(request: ScriptedRequest) -> str:
-        tell_usage(TokenUsage(prompt_tokens=7, completion_tokens=3, cached_tokens=5))
+        publish_usage(TokenUsage(prompt_tokens=7, completion_tokens=3, cached_tokens=5))
         return "said"
 
     first, second = recorder(), recorder()
@@ -199,7 +199,7 @@ async def test_tokens_from_the_servers_cache_are_told_again() -> None:
 
 async def test_tokens_of_a_call_that_failed_are_told_again() -> None:
     def answer(request: ScriptedRequest) -> str:
-        tell_usage(TokenUsage(prompt_tokens=7, completion_tokens=3), failed=True)
+        publish_usage(TokenUsage(prompt_tokens=7, completion_tokens=3), failed=True)
         raise RuntimeError("cut off")
 
     first, second = recorder(), recorder()

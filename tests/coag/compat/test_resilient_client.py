@@ -36,7 +36,7 @@ from pydantic import BaseModel
 from coag.compat import ResilientClient
 from coag.errors import ModelAnswerError, ModelCallError
 from coag.models import ScriptedModel, ScriptedReply, ScriptedRequest, scripted_answers
-from coag.schema import Rung
+from coag.schema import OutputMode
 
 ASKED: list[LLMMessage] = [UserMessage(content="How is it?", source="user")]
 FORM = '{"title": "sun", "score": 0.5}'
@@ -118,7 +118,7 @@ async def test_lower_rung_is_taken_where_the_client_refuses() -> None:
     client = ResilientClient(inner)
     await client.create(ASKED, json_output=Report)
     assert client.last is not None
-    assert client.last.calls[0].rung is Rung.JSON_MODE
+    assert client.last.calls[0].rung is OutputMode.JSON_MODE
     (sent,) = inner.requests
     assert len(sent.messages) == 1
     assert "JSON Schema" in sent.last_user_text
@@ -130,7 +130,7 @@ async def test_type_with_a_free_dictionary_is_asked_for_without_a_strict_schema(
     assert result.content == '{"named": {"a": 1}}'
     await client.create(ASKED, json_output=Report)
     assert client.last is not None
-    assert client.last.calls[0].rung is Rung.JSON_SCHEMA
+    assert client.last.calls[0].rung is OutputMode.JSON_SCHEMA
 
 
 async def test_any_object_will_do_where_json_is_asked_for_without_a_type() -> None:

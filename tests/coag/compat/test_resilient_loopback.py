@@ -25,7 +25,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from coag.compat import ResilientClient
-from coag.models import Asker
+from coag.models import StructuredModel
 from coag.schema import PromptMessage
 
 INFO = ModelInfo(
@@ -208,7 +208,7 @@ async def test_ladder_of_whoever_asks_a_resilient_client_still_leads_down(
     served: FakeServer, bare: ChatCompletionClient
 ) -> None:
     served.behave = refuse_forms
-    asker = Asker(ResilientClient(bare))
+    asker = StructuredModel(ResilientClient(bare))
     prompt = (PromptMessage(role="user", content="Say hi."),)
     answer = await asker.ask(prompt, Word)
     assert answer.value == Word(say="hi")

@@ -31,7 +31,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from coag.doctor import Grade, Probe, ProbeFinding, ProbeLimits, ProbeOutcome, Report, examine
 from coag.models import ScriptedModel, ScriptedRequest, open_model
-from coag.schema import Rung
+from coag.schema import OutputMode
 
 Examined = Callable[..., Awaitable[Report]]
 O, P = ProbeOutcome, Probe  # noqa: E741 - the table below reads by them
@@ -63,7 +63,11 @@ async def test_a_server_that_does_all_is_found_to_do_all(
     assert report.usable
     assert (report.model, report.usage.calls) == ("tiny", 16)
     advised = report.recommendation
-    assert (advised.rung, advised.proposal, advised.parallel) == (Rung.JSON_SCHEMA, "native", True)
+    assert (advised.rung, advised.proposal, advised.parallel) == (
+        OutputMode.JSON_SCHEMA,
+        "native",
+        True,
+    )
     assert advised.model_info == {**INFO, "multiple_system_messages": True}
     assert advised.context_tokens > 2_500
     assert all(finding.advice == "" for finding in report.findings if finding.grade is Grade.GOOD)
@@ -207,18 +211,18 @@ CASES: Mapping[str, Case] = {
         behave=with_body(sound(), forgetting_the_schema),
         found={P.SCHEMA: (O.IGNORED, Grade.POOR)},
         says={P.SCHEMA: "banana"},
-        advised={"rung": Rung.JSON_MODE, "structured_output": False},
+        advised={"rung": OutputMode.JSON_MODE, "structured_output": False},
     ),
     "all forms are ignored": Case(
         behave=without(sound(), "response_format"),
         found={P.SCHEMA: O.IGNORED, P.JSON_MODE: O.IGNORED, P.TOOLS_WITH_SCHEMA: O.YES},
-        advised={"rung": Rung.PROMPT},
+        advised={"rung": OutputMode.PROMPT},
     ),
     "all forms are refused": Case(
         behave=refusing(sound(), lambda body: "response_format" in body),
         found=dict.fromkeys((P.SCHEMA, P.JSON_MODE, P.TOOLS_WITH_SCHEMA), O.REFUSED),
         says={P.SCHEMA: "not here", P.JSON_MODE: "not here"},
-        advised={"rung": Rung.PROMPT, "json_output": False},
+        advised={"rung": OutputMode.PROMPT, "json_output": False},
     ),
     "answers to forms are empty": Case(
         behave=answering_when(lambda content: content.startswith("{"), ""),
@@ -415,7 +419,7 @@ async def test_a_late_answer_says_nothing_about_the_form(examined: Examined) -> 
     assert (typed.found, typed.grade) == (O.LATE, Grade.BAD)
     assert "--seconds" in typed.advice
     assert report.recommendation.model_info["structured_output"] is True
-    assert report.recommendation.rung is Rung.JSON_MODE
+    assert report.recommendation.rung is OutputMode.JSON_MODE
     assert not report.usable
 
 

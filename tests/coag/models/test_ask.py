@@ -1,4 +1,4 @@
-"""`Asker` on scripted models: every way in which an answer can be bad."""
+"""`StructuredModel` on scripted models: every way in which an answer can be bad."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from pydantic import BaseModel, Field
 from coag.errors import ModelAnswerError, ModelCallError
 from coag.models import (
     Answer,
-    Asker,
     AskSettings,
     CallContext,
     ScriptedModel,
     ScriptedReply,
     ScriptedRequest,
+    StructuredModel,
     ask,
     message_text,
     scripted_answers,
@@ -37,10 +37,10 @@ from coag.models import (
 from coag.schema import (
     CountingIds,
     ModelCall,
+    OutputMode,
     Phase,
     Prompt,
     PromptMessage,
-    Rung,
     SteppingClock,
     TokenUsage,
 )
@@ -111,7 +111,7 @@ async def test_schema_is_asked_for_where_the_model_can_and_tools_never() -> None
 async def test_json_mode_puts_the_schema_into_the_prompt() -> None:
     model = model_of(GOOD, model_info=info(structured_output=False))
     answer = await ask(model, PROMPT, View)
-    assert answer.calls[0].rung is Rung.JSON_MODE
+    assert answer.calls[0].rung is OutputMode.JSON_MODE
     assert model.requests[0].json_output
     assert model.requests[0].schema is None
     assert "JSON Schema" in model.requests[0].last_user_text
@@ -120,16 +120,16 @@ async def test_json_mode_puts_the_schema_into_the_prompt() -> None:
 async def test_a_model_that_can_do_nothing_is_asked_in_the_prompt() -> None:
     model = model_of(GOOD, model_info=info(structured_output=False, json_output=False))
     answer = await ask(model, PROMPT, View)
-    assert answer.calls[0].rung is Rung.PROMPT
+    assert answer.calls[0].rung is OutputMode.PROMPT
     assert not model.requests[0].json_output
     assert '"situation"' in model.requests[0].last_user_text
 
 
 async def test_a_rung_can_be_chosen() -> None:
-    asker = Asker(model_of(GOOD, GOOD))
-    answer = await asker.ask(PROMPT, View, settings=AskSettings(rung=Rung.PROMPT))
-    assert answer.calls[0].rung is Rung.PROMPT
-    assert (await asker.ask(PROMPT, View)).calls[0].rung is Rung.JSON_SCHEMA
+    asker = StructuredModel(model_of(GOOD, GOOD))
+    answer = await asker.ask(PROMPT, View, settings=AskSettings(mode=OutputMode.PROMPT))
+    assert answer.calls[0].rung is OutputMode.PROMPT
+    assert (await asker.ask(PROMPT, View)).calls[0].rung is OutputMode.JSON_SCHEMA
 
 
 @pytest.mark.parametrize(
@@ -254,35 +254,35 @@ async def test_roles_alternate_when_there_is_no_answer_to_show() -> None:
 
 async def test_refused_schema_climbs_down_and_the_rung_is_remembered() -> None:
     model = model_of(ValueError("no schemas here"), GOOD, GOOD)
-    asker = Asker(model)
+    asker = StructuredModel(model)
     answer = await asker.ask(PROMPT, View)
-    assert [call.rung for call in answer.calls] == [Rung.JSON_SCHEMA, Rung.JSON_MODE]
+    assert [call.rung for call in answer.calls] == [OutputMode.JSON_SCHEMA, OutputMode.JSON_MODE]
     assert [call.attempt for call in answer.calls] == [1, 1]
     assert "no schemas here" in (answer.calls[0].error or "")
-    assert asker.rungs == (Rung.JSON_MODE, Rung.PROMPT)
-    assert (await asker.ask(PROMPT, View)).calls[0].rung is Rung.JSON_MODE
+    assert asker.modes == (OutputMode.JSON_MODE, OutputMode.PROMPT)
+    assert (await asker.ask(PROMPT, View)).calls[0].rung is OutputMode.JSON_MODE
 
 
 async def test_everything_refused_is_a_call_error_and_nothing_is_remembered() -> None:
-    asker = Asker(model_of(*(ValueError("no") for _ in range(3))))
+    asker = StructuredModel(model_of(*(ValueError("no") for _ in range(3))))
     with pytest.raises(ModelCallError, match="no"):
         await asker.ask(PROMPT, View)
-    assert asker.rungs == (Rung.JSON_SCHEMA, Rung.JSON_MODE, Rung.PROMPT)
+    assert asker.modes == (OutputMode.JSON_SCHEMA, OutputMode.JSON_MODE, OutputMode.PROMPT)
 
 
 async def test_server_that_ignores_the_schema_is_not_trusted_with_it_again() -> None:
     model = model_of("I see a room.", GOOD, GOOD)
-    asker = Asker(model)
+    asker = StructuredModel(model)
     answer = await asker.ask(PROMPT, View)
-    assert [call.rung for call in answer.calls] == [Rung.JSON_SCHEMA, Rung.JSON_MODE]
-    assert asker.rungs[0] is Rung.JSON_MODE
+    assert [call.rung for call in answer.calls] == [OutputMode.JSON_SCHEMA, OutputMode.JSON_MODE]
+    assert asker.modes[0] is OutputMode.JSON_MODE
 
 
 async def test_bounds_that_no_grammar_enforces_do_not_cost_the_rung() -> None:
-    asker = Asker(model_of({**GOOD, "score": 7}, GOOD))
+    asker = StructuredModel(model_of({**GOOD, "score": 7}, GOOD))
     answer = await asker.ask(PROMPT, View)
-    assert [call.rung for call in answer.calls] == [Rung.JSON_SCHEMA, Rung.JSON_SCHEMA]
-    assert asker.rungs[0] is Rung.JSON_SCHEMA
+    assert [call.rung for call in answer.calls] == [OutputMode.JSON_SCHEMA, OutputMode.JSON_SCHEMA]
+    assert asker.modes[0] is OutputMode.JSON_SCHEMA
 
 
 async def test_failing_model_is_a_call_error_with_its_cause_and_a_record() -> None:
@@ -375,7 +375,7 @@ async def test_prompt_that_ends_with_the_models_words_gets_the_schema_after_them
 async def test_token_limit_reaches_the_model_under_its_name() -> None:
     model = model_of(GOOD, GOOD)
     await ask(model, PROMPT, View, settings=AskSettings(max_tokens=50))
-    named = Asker(model, limit_name="options.num_predict")
+    named = StructuredModel(model, limit_name="options.num_predict")
     await named.ask(PROMPT, View, settings=AskSettings(max_tokens=60))
     assert model.requests[0].extra["max_tokens"] == 50
     assert model.requests[1].extra["options"] == {"num_predict": 60}
@@ -416,7 +416,7 @@ async def test_malformed_result_is_recorded_and_asked_for_once_more(
     wrong: dict[str, Any], said: str
 ) -> None:
     malformed = CreateResult.model_construct(None, **{**dict(result_of("")), **wrong})
-    answer = await Asker(model_of(malformed, json.dumps(GOOD))).ask(PROMPT, View)
+    answer = await StructuredModel(model_of(malformed, json.dumps(GOOD))).ask(PROMPT, View)
     assert answer.value.goal is Goal.OPEN
     assert said in (answer.calls[0].error or "")
 
@@ -425,7 +425,7 @@ async def test_malformed_result_is_recorded_and_asked_for_once_more(
 async def test_usage_that_cannot_be_is_estimated_and_marked(tokens: Any) -> None:
     usage = RequestUsage(prompt_tokens=tokens, completion_tokens=tokens)
     result = result_of(json.dumps(GOOD)).model_copy(update={"usage": usage})
-    answer = await Asker(model_of(result)).ask(PROMPT, View)
+    answer = await StructuredModel(model_of(result)).ask(PROMPT, View)
     assert answer.calls[0].usage_estimated
     assert answer.usage.completion_tokens > 0
     assert answer.usage.prompt_tokens > 0
@@ -436,7 +436,7 @@ async def test_questions_at_the_same_time_do_not_mix() -> None:
         await asyncio.sleep(0)
         return {**GOOD, "situation": request.last_user_text}
 
-    asker = Asker(ScriptedModel(reply))
+    asker = StructuredModel(ScriptedModel(reply))
 
     async def one(number: int) -> Answer[View]:
         return await asker.ask((PromptMessage(role="user", content=str(number)),), View)
@@ -446,13 +446,13 @@ async def test_questions_at_the_same_time_do_not_mix() -> None:
     assert all(isinstance(m, UserMessage | SystemMessage) for m in asker_messages(asker))
 
 
-def asker_messages(asker: Asker) -> list[object]:
+def asker_messages(asker: StructuredModel) -> list[object]:
     assert isinstance(asker.client, ScriptedModel)
     return [message for request in asker.client.requests for message in request.messages]
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"max_tokens": 0}, {"timeout": 0}, {"reasks": -1}, {"rung": Rung.TEXT}]
+    "wrong", [{"max_tokens": 0}, {"timeout": 0}, {"reasks": -1}, {"mode": OutputMode.TEXT}]
 )
 def test_settings_that_make_no_sense_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=next(iter(wrong))):

@@ -17,15 +17,15 @@ from PIL.Image import new as new_image
 from pydantic import BaseModel
 
 from coag.models import (
-    Asker,
     AskSettings,
     ScriptedModel,
+    StructuredModel,
     continued,
     merged_system,
     scripted_answers,
     sent_messages,
 )
-from coag.schema import Rung
+from coag.schema import OutputMode
 
 CALL = FunctionCall(id="1", name="look", arguments="{}")
 DIALOGUE: list[LLMMessage] = [
@@ -44,7 +44,7 @@ class Seen(BaseModel):
 
 async def test_dialogue_is_sent_as_it_is_and_recorded_in_front_of_what_is_added() -> None:
     model = ScriptedModel(scripted_answers(["no", '{"what": "door"}']))
-    answer = await Asker(model).ask(
+    answer = await StructuredModel(model).ask(
         (), Seen, dialogue=DIALOGUE, settings=AskSettings(extra={"temperature": 0})
     )
     assert (answer.value, answer.text) == (Seen(what="door"), '{"what": "door"}')
@@ -59,7 +59,9 @@ async def test_dialogue_is_sent_as_it_is_and_recorded_in_front_of_what_is_added(
 
 async def test_what_a_rung_adds_stands_in_the_users_last_message() -> None:
     model = ScriptedModel(scripted_answers(['{"what": "door"}']))
-    await Asker(model).ask((), Seen, dialogue=DIALOGUE[:2], settings=AskSettings(rung=Rung.PROMPT))
+    await StructuredModel(model).ask(
+        (), Seen, dialogue=DIALOGUE[:2], settings=AskSettings(mode=OutputMode.PROMPT)
+    )
     (sent,) = model.requests
     assert len(sent.messages) == 2
     assert sent.last_user_text.startswith("Look.\n\nAnswer with one JSON object")
@@ -67,7 +69,7 @@ async def test_what_a_rung_adds_stands_in_the_users_last_message() -> None:
 
 async def test_repaired_answer_is_told_as_the_json_that_it_was_taken_for() -> None:
     model = ScriptedModel(scripted_answers(["Well, {'what': 'door'}"]))
-    answer = await Asker(model).ask((), Seen, dialogue=DIALOGUE)
+    answer = await StructuredModel(model).ask((), Seen, dialogue=DIALOGUE)
     assert Seen.model_validate_json(answer.text) == answer.value
     assert answer.repaired
 

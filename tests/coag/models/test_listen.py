@@ -10,7 +10,7 @@ from autogen_core import EVENT_LOGGER_NAME
 from autogen_core.logging import LLMCallEvent
 from autogen_core.models import RequestUsage
 
-from coag.models import listening
+from coag.models import capture_usage
 from coag.schema import TokenUsage
 
 LOGGER = logging.getLogger(EVENT_LOGGER_NAME)
@@ -35,7 +35,7 @@ def publish(usage: object, prompt_tokens: int = 9) -> None:
     ],
 )
 def test_cached_tokens_are_heard_in_each_servers_way(usage: object, cached: int) -> None:
-    with listening() as heard:
+    with capture_usage() as heard:
         publish(usage)
     assert heard.usage(RequestUsage(prompt_tokens=8, completion_tokens=1)) == TokenUsage(
         prompt_tokens=8, completion_tokens=1, cached_tokens=cached, calls=1
@@ -43,19 +43,19 @@ def test_cached_tokens_are_heard_in_each_servers_way(usage: object, cached: int)
 
 
 def test_what_was_heard_counts_where_the_client_told_nothing() -> None:
-    with listening() as heard:
+    with capture_usage() as heard:
         publish({})
     assert heard.usage() == TokenUsage(prompt_tokens=9, completion_tokens=2, calls=1)
 
 
 def test_silence_is_a_call_without_tokens() -> None:
-    with listening() as heard:
+    with capture_usage() as heard:
         pass
     assert heard.usage() == TokenUsage(calls=1)
 
 
 def test_calls_of_others_at_the_same_time_are_not_heard() -> None:
-    with listening() as heard:
+    with capture_usage() as heard:
         contextvars.Context().run(publish, {})
     assert heard.usage() == TokenUsage(calls=1)
 
@@ -64,8 +64,8 @@ def test_logger_is_left_as_it_was_even_when_listeners_overlap(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     level, filters = LOGGER.level, list(LOGGER.filters)
-    with listening():
-        with listening():
+    with capture_usage():
+        with capture_usage():
             publish({})
         publish({})
     publish({})
@@ -74,6 +74,6 @@ def test_logger_is_left_as_it_was_even_when_listeners_overlap(
 
 
 def test_warnings_on_the_same_logger_still_come_through(caplog: pytest.LogCaptureFixture) -> None:
-    with listening():
+    with capture_usage():
         LOGGER.warning("mind the gap")
     assert caplog.messages == ["mind the gap"]

@@ -20,8 +20,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from coag.errors import ModelAnswerError, ModelCallError
-from coag.models import Asker, AskSettings, CallContext, ask
-from coag.schema import ModelCall, Prompt, PromptMessage, Rung, TokenUsage
+from coag.models import AskSettings, CallContext, StructuredModel, ask
+from coag.schema import ModelCall, OutputMode, Prompt, PromptMessage, TokenUsage
 
 INFO = ModelInfo(
     vision=False,
@@ -121,9 +121,13 @@ async def test_refused_response_formats_lead_down_to_the_prompt_and_are_remember
     server: FakeServer, client: ChatCompletionClient
 ) -> None:
     server.behave = refuse_formats
-    asker = Asker(client)
+    asker = StructuredModel(client)
     answer = await asker.ask(PROMPT, Word)
-    assert [call.rung for call in answer.calls] == [Rung.JSON_SCHEMA, Rung.JSON_MODE, Rung.PROMPT]
+    assert [call.rung for call in answer.calls] == [
+        OutputMode.JSON_SCHEMA,
+        OutputMode.JSON_MODE,
+        OutputMode.PROMPT,
+    ]
     assert "response_format json_schema is not supported" in (answer.calls[0].error or "")
     assert "JSON Schema" in server.seen[-1]["messages"][-1]["content"]
     assert len((await asker.ask(PROMPT, Word)).calls) == 1
@@ -274,7 +278,7 @@ async def test_cached_tokens_of_calls_at_the_same_time_do_not_mix(
         return JSONResponse(openai_body({"content": GOOD}, cached=number))
 
     server.behave = by_number
-    asker = Asker(client)
+    asker = StructuredModel(client)
     prompts = [(PromptMessage(role="user", content=str(number)),) for number in range(1, 10)]
     answers = await asyncio.gather(*(asker.ask(prompt, Word) for prompt in prompts))
     assert [answer.usage.cached_tokens for answer in answers] == list(range(1, 10))
@@ -354,4 +358,4 @@ async def test_ollama_that_refuses_a_format_is_asked_in_a_looser_one(server: Fak
     opened = OllamaChatCompletionClient(model="tiny", host=server.url, model_info=INFO)
     answer = await ask(opened, PROMPT, Word)
     await opened.close()
-    assert [call.rung for call in answer.calls] == [Rung.JSON_SCHEMA, Rung.JSON_MODE]
+    assert [call.rung for call in answer.calls] == [OutputMode.JSON_SCHEMA, OutputMode.JSON_MODE]

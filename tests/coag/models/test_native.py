@@ -17,15 +17,15 @@ from kits.planned import BLANK, PROMPT_TOKENS, PlannedModel
 
 from coag.errors import ModelCallError, ModelTimeoutError
 from coag.models import (
-    Asker,
     AskSettings,
     CallContext,
-    Offered,
     ScriptedModel,
+    StructuredModel,
+    ToolAnswer,
     offer_tools,
     scripted_answers,
 )
-from coag.schema import ActionSpec, ModelCall, Prompt, PromptMessage, Rung
+from coag.schema import ActionSpec, ModelCall, OutputMode, Prompt, PromptMessage
 
 ADD = ActionSpec(name="add", description="Adds.", parameters={"type": "object", "properties": {}})
 WRITTEN = '<tool_call>{"name": "add", "arguments": {"a": 1}}</tool_call>'
@@ -43,10 +43,10 @@ async def offer(
     settings: AskSettings | None = None,
     written: Sequence[str] = (),
     prompt: Prompt = PROMPT,
-) -> tuple[Offered, list[ModelCall]]:
+) -> tuple[ToolAnswer, list[ModelCall]]:
     told: list[ModelCall] = []
     got = await offer_tools(
-        Asker(model),
+        StructuredModel(model),
         prompt,
         tools,
         context=CallContext(on_call=told.append),
@@ -63,7 +63,7 @@ async def test_calls_are_read_in_order(streams: bool) -> None:
     got, told = await offer(model, pieces=[] if streams else None)
     assert [(c.name, c.arguments) for c in got.calls] == [("add", '{"a": 1}'), ("add", '{"a": 2}')]
     assert (got.text, got.thought, got.repaired) == ("", "Hm.", False)
-    assert [call.rung for call in told] == [Rung.NATIVE]
+    assert [call.rung for call in told] == [OutputMode.NATIVE]
     assert [dict(c) for c in told[0].tool_calls] == [
         {"id": "call-1", "name": "add", "arguments": '{"a": 1}'},
         {"id": "call-2", "name": "add", "arguments": '{"a": 2}'},
@@ -169,7 +169,7 @@ async def test_an_error_of_the_client_is_recorded_and_told(streams: bool) -> Non
     pieces: list[str] = []
     on_chunk = pieces.append if streams else None
     with pytest.raises(ModelCallError, match="RuntimeError: down"):
-        await offer_tools(Asker(model), PROMPT, [ADD], context=context, on_chunk=on_chunk)
+        await offer_tools(StructuredModel(model), PROMPT, [ADD], context=context, on_chunk=on_chunk)
     assert told[0].error == "RuntimeError: down"
 
 
@@ -186,7 +186,7 @@ async def test_a_cancelled_call_is_recorded_as_that() -> None:
     told: list[ModelCall] = []
     model = PlannedModel(seconds=30.0)
     context = CallContext(on_call=told.append)
-    task = asyncio.create_task(offer_tools(Asker(model), PROMPT, [ADD], context=context))
+    task = asyncio.create_task(offer_tools(StructuredModel(model), PROMPT, [ADD], context=context))
     await until(lambda: bool(model.at_work))
     task.cancel()
     await asyncio.wait({task})
@@ -319,7 +319,7 @@ async def test_a_stream_that_never_waits_can_be_cancelled() -> None:
 
 async def test_a_streaming_client_comes_to_its_end() -> None:
     client = ReplayChatCompletionClient(["one", "two"])
-    asker = Asker(client)
+    asker = StructuredModel(client)
     told = [
         (await offer_tools(asker, PROMPT, [], on_chunk=lambda piece: None)).text for _ in range(2)
     ]
@@ -328,7 +328,7 @@ async def test_a_streaming_client_comes_to_its_end() -> None:
 
 async def test_a_streamed_answer_reaches_a_cache() -> None:
     model = ScriptedModel(scripted_answers(["one"]))
-    asker = Asker(ChatCompletionCache(model))
+    asker = StructuredModel(ChatCompletionCache(model))
     for _ in range(2):
         assert (await offer_tools(asker, PROMPT, [], on_chunk=lambda piece: None)).text == "one"
     assert len(model.requests) == 1

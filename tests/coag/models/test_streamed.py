@@ -7,7 +7,7 @@ from itertools import count
 
 from autogen_core.models import CreateResult, RequestUsage
 
-from coag.models.native import ANSWER_CHARACTERS, Release, streamed
+from coag.models.native import ANSWER_CHARACTERS, TextRelease, streamed
 
 Stream = AsyncGenerator[str | CreateResult]
 
@@ -24,7 +24,7 @@ class Reader:
         self.shown: list[str] = []
 
     async def read(self, stream: Stream) -> CreateResult | None:
-        return await streamed(stream, Release(self.shown.append, set()))
+        return await streamed(stream, TextRelease(self.shown.append, set()))
 
 
 async def test_after_its_result_a_stream_may_come_to_its_own_end() -> None:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coag.models.native import Release
+from coag.models.native import TextRelease
 from coag.models.parsing import calls_in_text
 
 NAMES = {"add", "dig_up", "say"}
@@ -182,7 +182,7 @@ def test_what_a_model_repeats_without_end_is_soon_read(text: str) -> None:
 @given(st.text(), st.lists(st.integers(1, 9), max_size=20))
 def test_a_text_is_released_whole_and_in_order(text: str, sizes: list[int]) -> None:
     shown: list[str] = []
-    release = Release(shown.append, NAMES)
+    release = TextRelease(shown.append, NAMES)
     rest = text
     for size in sizes:
         release.take(rest[:size])
@@ -199,7 +199,7 @@ def test_of_a_call_nothing_is_released(
     calls = [(name, {}) for name, _ in calls]
     text = writing([as_object(call, "arguments") for call in calls])
     shown: list[str] = []
-    release = Release(shown.append, NAMES)
+    release = TextRelease(shown.append, NAMES)
     for begin in range(0, len(text), size):
         release.take(text[begin : begin + size])
     release.end(text)
@@ -207,7 +207,7 @@ def test_of_a_call_nothing_is_released(
 
 
 def test_blanks_without_end_are_soon_taken() -> None:
-    release, begun = Release(lambda piece: None, NAMES), time.thread_time()
+    release, begun = TextRelease(lambda piece: None, NAMES), time.thread_time()
     for _ in range(100_000):
         release.take("\n")
     assert time.thread_time() - begun < 1

@@ -6,7 +6,7 @@ import pytest
 
 from coag.compat import Recorder
 from coag.proof import Cause, Diagnosis, diagnose
-from coag.schema import Failure, ModelCall, ReceiptStatus, Rung, TokenUsage
+from coag.schema import Failure, ModelCall, OutputMode, ReceiptStatus, TokenUsage
 
 
 def _plain(
@@ -73,7 +73,7 @@ def test_an_empty_answer_is_the_models() -> None:
             at=recorder.clock.now(),
             cycle=1,
             model="m",
-            rung=Rung.TEXT,
+            rung=OutputMode.TEXT,
             attempt=1,
             messages=(),
             raw=" ",

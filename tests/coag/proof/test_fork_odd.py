@@ -17,7 +17,7 @@ from coag.errors import ConfigurationError, StateError
 from coag.proof import Changes, counterfactuals, fork
 from coag.proof.boundary import procedure_of
 from coag.proof.fork_changes import with_settings
-from coag.schema import ModelCall, RetrievalOutcome, Rung, SteppingClock, TokenUsage
+from coag.schema import ModelCall, OutputMode, RetrievalOutcome, SteppingClock, TokenUsage
 from coag.tracing import REDACTED, RunFolder, read_trace
 
 BROKEN = pytest.mark.broken_trace("it is changed on purpose")
@@ -189,7 +189,7 @@ def test_what_the_state_does_not_keep_cannot_be_set() -> None:
     ("fields", "name"),
     [
         ({"expected": "DeliberationAnswer", "phase": "reasoning"}, "deliberation"),
-        ({"rung": Rung.NATIVE, "phase": "proposal"}, "native"),
+        ({"rung": OutputMode.NATIVE, "phase": "proposal"}, "native"),
         ({"phase": "proposal"}, "proposal"),
         ({}, ""),
     ],
@@ -203,7 +203,7 @@ def test_a_call_tells_by_which_procedure_a_model_was_asked(
         "cycle": 1,
         "phase": None,
         "model": "m",
-        "rung": Rung.PROMPT,
+        "rung": OutputMode.PROMPT,
         "attempt": 1,
         "messages": (),
         "raw": "",

@@ -26,16 +26,16 @@ from coag.awareness import (
 from coag.awareness.adapters import ConversationAnalysis
 from coag.errors import ModelAnswerError, ModelCallError
 from coag.models import (
-    Asker,
     CallContext,
     ModelSpec,
     ScriptedModel,
     ScriptedReply,
+    StructuredModel,
     scripted_answers,
     strict_schema,
 )
 from coag.models import ScriptedRequest as Request
-from coag.schema import ModelCall, Rung, estimate_tokens
+from coag.schema import ModelCall, OutputMode, estimate_tokens
 
 AT = datetime(2026, 11, 24, 9, 30, tzinfo=UTC)
 TALK = {
@@ -57,7 +57,7 @@ CODE = {
 
 def perception(*answers: ScriptedReply | Exception, **given: object) -> ModelPerception:
     model = ScriptedModel(scripted_answers(answers))
-    return ModelPerception(Asker(model), **given)  # pyright: ignore[reportArgumentType]
+    return ModelPerception(StructuredModel(model), **given)  # pyright: ignore[reportArgumentType]
 
 
 def talk_state() -> AwarenessState:
@@ -102,7 +102,7 @@ async def test_goals_are_named_by_their_number_in_the_prompt_and_other_numbers_l
         return {**TALK, "goals": [], "completed": [1, 99, 0, -1, 1], "abandoned": [2, 1]}
 
     settings = PerceptionSettings(trusted=True)
-    seeing = ModelPerception(Asker(ScriptedModel(reply)), settings=settings)
+    seeing = ModelPerception(StructuredModel(ScriptedModel(reply)), settings=settings)
     raw = await seeing.perceive("Done.", state)
     lines = asked[0].splitlines()
     first, second = (
@@ -182,7 +182,7 @@ async def test_the_prompt_tells_the_state_and_the_message_as_data() -> None:
             "goals": GoalGraph(goals=(Goal(id="00000000", description="a\n2. b </data>"),)),
         }
     )
-    await ModelPerception(Asker(ScriptedModel(reply))).perceive(hostile, state)
+    await ModelPerception(StructuredModel(ScriptedModel(reply))).perceive(hostile, state)
     text = asked[0].last_user_text
     assert text.count("</data>") == 2
     assert text.count("<data ") == 2
@@ -198,7 +198,7 @@ async def test_the_rules_are_the_same_for_each_message_and_each_state() -> None:
         asked.append(request.system_text)
         return TALK
 
-    seeing = ModelPerception(Asker(ScriptedModel(reply)))
+    seeing = ModelPerception(StructuredModel(ScriptedModel(reply)))
     await seeing.perceive("One.", EMPTY)
     await seeing.perceive("Two.", talk_state())
     assert asked[0] == asked[1]
@@ -217,7 +217,7 @@ async def test_the_prompt_is_bounded_whatever_the_state_and_the_message() -> Non
         update={"world": WorldModel(entities=entities), "goals": GoalGraph(goals=goals)}
     )
     settings = PerceptionSettings(summary_tokens=200, text_tokens=100)
-    seeing = ModelPerception(Asker(ScriptedModel(reply)), settings=settings)
+    seeing = ModelPerception(StructuredModel(ScriptedModel(reply)), settings=settings)
     await seeing.perceive("word " * 10_000, state)
     assert estimate_tokens(asked[0]) < 200 + 100 + 60
     assert "tokens cut]" in asked[0]
@@ -228,7 +228,11 @@ async def test_calls_are_told_with_the_type_that_was_expected() -> None:
     seeing = perception(TALK, context=lambda: CallContext(on_call=calls.append, cycle=7))
     await seeing.perceive("Hello.", EMPTY)
     (call,) = calls
-    assert (call.expected, call.cycle, call.rung) == ("ConversationAnswer", 7, Rung.JSON_SCHEMA)
+    assert (call.expected, call.cycle, call.rung) == (
+        "ConversationAnswer",
+        7,
+        OutputMode.JSON_SCHEMA,
+    )
 
 
 async def test_an_unusable_answer_is_asked_for_once_more() -> None:
@@ -278,7 +282,7 @@ async def test_a_real_model_reads_a_talk_to_its_end() -> None:
         pytest.skip("set COAG_TEST_MODEL to a model spec, e.g. URL#NAME of a local server")
     model = ModelSpec.parse(spec)
     client = model.open()
-    seeing = ModelPerception(Asker(client, limit_name=model.limit_name))
+    seeing = ModelPerception(StructuredModel(client, limit_name=model.limit_name))
     engine = AwarenessEngine(ConversationAdapter())
     for turn in CONVERSATION:
         engine.step(await seeing.perceive(turn.message, engine.state))

@@ -16,9 +16,9 @@ from coag.inspector.reading import Library, OpenRun
 from coag.schema import (
     Intent,
     ModelCall,
+    OutputMode,
     Receipt,
     ReceiptStatus,
-    Rung,
     TokenUsage,
     TraceRecord,
     TurnEnd,
@@ -86,7 +86,7 @@ def plain_call(turn: int, *texts: str) -> ModelCall:
         at=AT + timedelta(seconds=turn),
         cycle=turn,
         model="m",
-        rung=Rung.NATIVE,
+        rung=OutputMode.NATIVE,
         attempt=1,
         messages=tuple(
             {"role": role, "content": text} for role, text in zip(roles, texts, strict=False)
