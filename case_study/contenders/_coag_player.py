@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from autogen_agentchat.messages import TextMessage, ToolCallExecutionEvent
 from autogen_core import CancellationToken
 from autogen_core.models import ChatCompletionClient
 
-from coag.agent import CoagAgent, Deliberation
+from coag.agent import CoagAgent
 from coag.memory import RuleChange, rules_of
 from coag.schema import Constraint
 from coag.tracing import RunFolder
@@ -59,8 +60,8 @@ def coag_agent(
     )
 
 
-def _deliberation(contender: Contender, parts: Parts) -> Deliberation:
-    settings: Deliberation = {
+def _deliberation(contender: Contender, parts: Parts) -> dict[str, Any]:
+    settings: dict[str, Any] = {
         "depth": contender.depth,
         "proposal": "grounded" if contender.grounded else "json",
         "recall_k": parts.recalled,
@@ -69,7 +70,7 @@ def _deliberation(contender: Contender, parts: Parts) -> Deliberation:
     if parts.enforces_schemas:
         settings["enumerate_actions"] = contender.enumerated
     if contender.without:
-        settings["without"] = frozenset(contender.without)
+        settings["ablations"] = frozenset(contender.without)
     return settings
 
 

@@ -1,16 +1,23 @@
-"""`CoagAgent`: the deliberating agent behind AutoGen's API, and the one place of wiring."""
+"""`CoagAgent`: the deliberating agent behind AutoGen's API, and the one place of wiring.
 
-from .agent import SYSTEM_MESSAGE, CoagAgent
+`agent.py` is the agent and its turn; `arguments.py` lists what it is given, `build.py` wires its
+parts, `events.py` maps outcomes to AutoGen's events. `serialize.py` writes it down, `runs.py` keeps
+its run folder, and `resume.py` and `rebuild.py` bring it back from one.
+"""
+
+from .agent import CoagAgent
+from .arguments import SYSTEM_MESSAGE, AgentArguments, MemoryArgument
+from .build import Mind
 from .events import PHASE_LISTENER
-from .mind import Mind
-from .rebuild import Answered, AnswerSource, Doubles, build_again, rebuild, staged, take_up, twin
+from .rebuild import ReplayDoubles, build_again, rebuild, staged, twin
 from .recipes import load_factory, takes_rebuild
-from .resume import Remains, read_remains, taking_up
+from .replay_model import ReplayAnswer, ReplayAnswers
+from .resume import RecoveredState, reading_trace, recover_state, restore
 from .serialize import CoagAgentConfig
-from .settings import Deliberation, MemoryArgument
 
 __all__ = [
     "CoagAgent",
+    "AgentArguments",
     "CoagAgentConfig",
     "PHASE_LISTENER",
     "SYSTEM_MESSAGE",
@@ -21,13 +28,12 @@ __all__ = [
     "rebuild",
     "twin",
     "staged",
-    "Doubles",
-    "AnswerSource",
-    "Answered",
-    "take_up",
-    "Remains",
-    "taking_up",
-    "read_remains",
-    "Deliberation",
+    "ReplayDoubles",
+    "ReplayAnswers",
+    "ReplayAnswer",
+    "restore",
+    "RecoveredState",
+    "reading_trace",
+    "recover_state",
     "MemoryArgument",
 ]

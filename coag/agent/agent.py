@@ -3,174 +3,84 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import aclosing
+from functools import partial
 from pathlib import Path
-from typing import Literal, Self
+from typing import Any, Self
 
-from autogen_agentchat.base import Handoff, Response
+from autogen_agentchat.agents import AssistantAgent, BaseChatAgent
+from autogen_agentchat.base import Response
 from autogen_agentchat.messages import (
     BaseAgentEvent,
     BaseChatMessage,
     ModelClientStreamingChunkEvent,
 )
-from autogen_core import CancellationToken, FunctionCall
-from autogen_core.model_context import ChatCompletionContext
-from autogen_core.models import ChatCompletionClient, FunctionExecutionResult
-from autogen_core.tools import Workbench
-from pydantic import BaseModel
-from typing_extensions import Unpack
+from autogen_core import CancellationToken, Component, ComponentModel
 
-from coag.compat import Tool
-from coag.cycle import ApprovalPolicy, ApproveFunction, TurnResult, perceive, run_turn, sayable
-from coag.errors import ResumeError
-from coag.memory import GateSettings, Procedure
-from coag.models import Price
+from coag.cycle import (
+    TurnResult,
+    perceive,
+    run_turn,
+    sayable,
+    settled_by_person,
+)
+from coag.memory import LongTermMemory, Revocation, retract_source
 from coag.schema import (
-    CognitiveModule,
-    Constraint,
-    Environment,
     Executed,
-    ExecutionOutcome,
     Outcome,
     Percept,
-    ProposalOutcome,
+    provider_name,
 )
-from coag.tracing import Rebuild, Recipe, RunFolder, read_run
+from coag.tracing import Parent, RunFolder
 
-from .build import Arguments, make
+from .arguments import AgentArguments, takes_arguments
+from .assistant import assistant_arguments
+from .build import build_agent
 from .events import Shown, log_event
-from .inbox import message_percepts
+from .inbox import Inbox
 from .memories import owns_memory
-from .mind import build_mind
-from .model import check_fits
-from .recipes import build_from, refuse_fork
-from .resume import read_remains, refuse_missing_rules
-from .runs import AssistantNames, Correctable, Inspectable, Runs
-from .serialize import Declared
-from .settings import SUMMARY, Deliberation, MemoryArgument
-from .turns import Turns
-
-DESCRIPTION = "An agent that deliberates before it acts, and uses tools."
-SYSTEM_MESSAGE = (
-    "You are a helpful AI assistant. Solve tasks using your tools. Reply with TERMINATE when the "
-    "task has been completed."
+from .readable import ReadableAgent
+from .recipes import build_for_resume
+from .resume import RecoveredState, recover_state, refuse_missing_rules, restore
+from .runs import RunLog
+from .serialize import (
+    CoagAgentConfig,
+    from_config,
+    load_agent_state,
+    read_agent_state,
+    save_agent_state,
+    to_config,
 )
-"""AssistantAgent's own."""
+from .turns import TurnRunner
 
 
-class CoagAgent(Inspectable, Correctable, AssistantNames, Declared):
+class CoagAgent(ReadableAgent, BaseChatAgent, Component[CoagAgentConfig]):
     """An AutoGen agent that retrieves, reasons, proposes, evaluates and selects before it acts.
 
-    Takes AssistantAgent's arguments. One message in; cycles until `respond`, a bound or
-    cancellation; stock AutoGen events out for every phase; the answer last. Given no folder,
-    it writes nothing to disk.
-
-    Args:
-        name: The agent's name, a Python identifier.
-        model_client: Any AutoGen chat completion client.
-        tools: AutoGen tools, or functions with annotated arguments and a docstring.
-        workbench: AutoGen workbenches instead of tools.
-        handoffs: Agents that this one can hand over to.
-        model_context: A `CoagContext` for the domain; any other AutoGen context decides which
-            messages of the dialogue are shown.
-        description: What the agent can do, for teams.
-        system_message: Instructions of the developer. None sends no system message at all.
-        model_client_stream: Shows an answer while it is written, where nothing can reject it
-            any more; else as one piece.
-        reflect_on_tool_use: With a limit on tool use, whether an answer follows the last time
-            (True) or a summary of it stands for the answer. False without a limit means once.
-        max_tool_iterations: Cycles of a turn that may use tools; None until the turn is
-            answered or another bound is reached.
-        tool_call_summary_format: Form of the summary where a turn ends with a tool call.
-        tool_call_summary_formatter: A function that makes it instead.
-        output_content_type: The form that every answer has.
-        output_content_type_format: How such an answer reads as text.
-        memory: Long-term memory, to which the agent is offered actions: a folder, a Chroma
-            server's URL, a `LongTermMemory`, or `":memory:"` for one in RAM. Or a list of AutoGen
-            memories, which are only read.
-        metadata: Kept with the agent, as AssistantAgent does.
-        modules: Cognitive modules.
-        constraints: Hard rules in code; see also `agent.constraints`.
-        procedures: Prompts that take the place of the seeds of the same name.
-        logs: Folder for run folders; None keeps the trace in RAM.
-        recipe: How to build this agent again, for `resume`, replays and forks; see docs/recipes.md.
-        seed: Seed of the run's random source.
-        tool_timeout: Seconds that one tool call, or one action of a module, may take.
-        models: Models of their own for phases, e.g. `{"evaluation": strong}`; `model_client`
-            serves the rest.
-        prices: What models cost, by name, for a budget in money.
-        approval: Which actions somebody must approve; all but `respond` if only `approve` is
-            given.
-        approve: Who is asked: an approver, or a function from a request to True or False.
-        environment: What the agent acts in, where it can tell its state: each cycle's snapshot
-            holds it, so that a fork can go on from there.
-        gate: How strict the gate of procedures is. By default a rule that was made after untrusted
-            text was shown waits for approval (`agent.procedures.pending()` and `.approve`).
-        rewriting: Whether the agent may change its standing rules; None for where it has a memory
-            of its own, i.e. `memory=` is a folder, an address or a `LongTermMemory`.
-        events: `stock`: the agent shows what AssistantAgent shows. `phases`: a `ThoughtEvent`
-            for every phase, too. The trace, OpenTelemetry and `PhaseConsole` have them anyway.
-        **deliberation: See `CycleSettings`: `depth`, `selection`, `proposal`, `bounds`, ...
+    Takes AssistantAgent's arguments, and more: see `AgentArguments`. One message in; cycles until
+    `respond`, a bound or cancellation; stock AutoGen events out for every phase; the answer last.
+    Without a folder, it writes nothing to disk.
 
     Raises:
         ConfigurationError: Arguments that cannot work together; the message says which.
     """
 
+    component_type = "agent"
+    component_config_schema = CoagAgentConfig
     component_provider_override = "coag.CoagAgent"
 
-    def __init__(  # noqa: PLR0913 - AssistantAgent's arguments and ours
-        self,
-        name: str,
-        model_client: ChatCompletionClient,
-        *,
-        tools: Sequence[Tool] | None = None,
-        workbench: Workbench | Sequence[Workbench] | None = None,
-        handoffs: Sequence[Handoff | str] | None = None,
-        model_context: ChatCompletionContext | None = None,
-        description: str = DESCRIPTION,
-        system_message: str | None = SYSTEM_MESSAGE,
-        model_client_stream: bool = False,
-        reflect_on_tool_use: bool | None = None,
-        max_tool_iterations: int | None = None,
-        tool_call_summary_format: str = SUMMARY,
-        tool_call_summary_formatter: Callable[[FunctionCall, FunctionExecutionResult], str]
-        | None = None,
-        output_content_type: type[BaseModel] | None = None,
-        output_content_type_format: str | None = None,
-        memory: MemoryArgument | None = None,
-        metadata: dict[str, str] | None = None,
-        modules: Sequence[CognitiveModule] = (),
-        constraints: Sequence[Constraint] = (),
-        procedures: Mapping[str, Procedure] | None = None,
-        logs: Path | str | None = None,
-        recipe: Recipe | None = None,
-        seed: int = 0,
-        tool_timeout: float = 60.0,
-        models: Mapping[str, ChatCompletionClient] | None = None,
-        prices: Mapping[str, Price] | None = None,
-        approval: ApprovalPolicy | None = None,
-        approve: ApproveFunction | None = None,
-        environment: Environment | None = None,
-        gate: GateSettings | None = None,
-        rewriting: bool | None = None,
-        events: Literal["stock", "phases"] = "stock",
-        **deliberation: Unpack[Deliberation],
-    ) -> None:
-        given = Arguments.of(locals())
-        super().__init__(name, description)
-        made = make(given)
-        self.metadata = dict(metadata or {})
-        self._given = given
-        self._made = made
-        self._context, self._live = made.context, made.live
-        self._long_term = made.memory
-        self._voice, self._teller = made.voice, made.teller
-        self._runs = Runs(made.parts, None if logs is None else Path(logs), recipe)
-        self._mind = build_mind(made.parts, self._runs.name)
-        self._turn = 0
+    @takes_arguments(AgentArguments)
+    def __init__(self, arguments: AgentArguments) -> None:
+        super().__init__(arguments.name, arguments.description)
+        self._mind = build_agent(arguments)
+        self.metadata = dict(arguments.metadata or {})
+        self._runs = RunLog(self._mind)
+        self._turns = TurnRunner(arguments.name, self._mind.live)
+        self._inbox = Inbox(self._mind.context, self._mind.responses.pass_on)
+        self.turn = 0
+        """How many turns have begun."""
         self._begun: list[Outcome] | None = None
-        self._turns = Turns(name, made.live)
 
     # ---- turns ----
 
@@ -187,13 +97,13 @@ class CoagAgent(Inspectable, Correctable, AssistantNames, Declared):
     def on_messages_stream(
         self, messages: Sequence[BaseChatMessage], cancellation_token: CancellationToken
     ) -> AsyncGenerator[BaseAgentEvent | BaseChatMessage | Response, None]:
-        """The same, with an event for every phase on the way and the response last.
+        """The same, with events on the way and the response last.
 
-        Read it to its end, or close it: `await stream.aclose()`. One that was left is ended where
-        nobody refers to it any more, or by the next call of whoever read it.
+        Read it to its end, or close it: `await stream.aclose()`. One that was abandoned is ended
+        where nobody refers to it any more, or by the next call of whoever read it.
 
         Raises:
-            TurnInProgressError: Another turn goes on; or this one was left, and ended by another.
+            TurnInProgressError: Another turn is in progress, or has ended this one.
         """
         return self._turns.hold(self._take_turn(list(messages), cancellation_token))
 
@@ -202,106 +112,91 @@ class CoagAgent(Inspectable, Correctable, AssistantNames, Declared):
     ) -> AsyncGenerator[BaseAgentEvent | BaseChatMessage | Response, None]:
         if token.is_cancelled():
             raise asyncio.CancelledError("The turn was cancelled before it began.")
-        deps = self._mind.deps
-        await self._begin(messages)
-        await self._turns.pass_on(messages, self._voice.pass_on)
-        percepts = self._turns.arriving(messages, self._percepts_of)
+        await self._runs.open_for(messages)
+        mind = self._mind
+        percepts = await self._inbox.receive(messages)
         begun, self._begun = self._begun, None
-        if begun is None:
-            self._turn += 1
+        self.turn += begun is None
+        turn = run_turn(
+            percepts,
+            mind.context,
+            mind.deps,
+            turn=self.turn,
+            begun=begun,
+            taken_in=self._inbox.taken_in,
+        )
         inner: list[Shown] = []
-        done: list[Executed] = []
-        turn = run_turn(percepts, self._context, deps, turn=self._turn, begun=begun)
-        self._turns.begin(turn)
+        calls: list[Executed] = []
         result: TurnResult | None = None
-        try:
-            while result is None:
-                async with aclosing(self._turns.step(token)) as step:
-                    async for item in step:
-                        if isinstance(item, TurnResult):
-                            result = item
-                            continue
-                        shown = [item] if isinstance(item, Shown) else await self._tell(item, done)
-                        for event in shown:
-                            log_event(event)
-                            if not isinstance(event, ModelClientStreamingChunkEvent):
-                                inner.append(event)
-                            yield event
-        finally:
-            await turn.aclose()
-        message_id, written = self._live.answer_id(result.response)
-        if self._given.model_client_stream and result.answered and not written:
-            yield self._live.chunk(result.response)
-        outputs = deps.actions.outputs
-        answer = await self._voice.answer(result, done, outputs, message_id, self._may_say)
-        answer.models_usage = self._live.take_usage()  # none where phases tell it
+        async with aclosing(self._turns.steps(turn, token)) as steps:
+            async for item in steps:
+                if isinstance(item, TurnResult):
+                    result = item
+                    continue
+                for event in (
+                    [item] if isinstance(item, Shown) else await mind.events_of(item, calls)
+                ):
+                    log_event(event)
+                    if not isinstance(event, ModelClientStreamingChunkEvent):
+                        inner.append(event)
+                    yield event
+        if result is None:
+            raise AssertionError("A turn always ends with a result.")
+        self._inbox.forget()
+        message_id, written = mind.live.answer_id(result.response)
+        if self.arguments.model_client_stream and result.answered and not written:
+            yield mind.live.chunk(result.response)
+        may_say = partial(sayable, context=mind.context, deps=mind.deps, about="summary")
+        outputs = mind.deps.actions.outputs
+        answer = await mind.responses.answer(result, calls, outputs, message_id, may_say)
+        answer.models_usage = mind.live.take_usage()  # None where phases report it
         yield Response(chat_message=answer, inner_messages=inner)
-
-    async def _begin(self, messages: Sequence[BaseChatMessage]) -> None:
-        """Fits the prompts to the model's window and opens the run, if it is not open.
-
-        Raises:
-            WindowTooSmallError: The task cannot fit.
-        """
-        remark = await self._mind.window.learn(self._context)
-        await check_fits(messages, self._context, self._mind.deps)
-        self._runs.open(self._mind)
-        if remark:
-            self._mind.deps.note(self._context, "window", remark)
-
-    def _percepts_of(self, message: BaseChatMessage) -> list[Percept]:
-        deps = self._mind.deps
-        fitting = self._context.fitting if self._context.working_memory.goal_open else _as_it_is
-        return message_percepts([message], deps.clock, deps.ids, fitting)
-
-    def _may_say(self, text: str) -> bool:
-        return sayable(text, self._context, self._mind.deps, about="summary")
-
-    async def _tell(self, outcome: Outcome, done: list[Executed]) -> list[BaseAgentEvent]:
-        """The events of an outcome; the tool calls that it ran are added to `done`."""
-        deps = self._mind.deps
-        if isinstance(outcome, ExecutionOutcome):
-            done += [one for one in outcome.executed if one.intent_id is not None]
-            await self._voice.pass_on_calls(outcome, deps.actions.outputs)
-        if isinstance(outcome, ProposalOutcome):
-            self._voice.handoffs.warn_of_several([one.action for one in outcome.candidates])
-        known = await deps.actions.specs()
-        memory, outputs = self._context.working_memory, deps.actions.outputs
-        return self._teller.events_of(outcome, memory, known, outputs)
 
     async def perceive(self, percept: Percept) -> None:
         """Takes in a percept between turns, e.g. a property change or a signal of a sensor.
 
-        It is recorded, changes the state by the context's hook, and the modules are told.
+        It is recorded, changes the state by the context's hook, and the modules observe it.
 
         Raises:
             StateError: The context's hook could not read it; it is recorded all the same.
             TraceError: The run's folder cannot be written to.
         """
-        self._runs.open(self._mind)
-        await perceive([percept], self._context, self._mind.deps)
+        self._runs.open()
+        await perceive([percept], self.context, self._mind.deps)
         self._mind.trace.flush()
 
     # ---- life ----
 
     async def on_reset(self, cancellation_token: CancellationToken) -> None:
-        """Forgets the dialogue and the activity; long-term memory and procedures stay.
+        """Clears the dialogue and the activity; long-term memory and procedures stay.
 
-        The next turn begins a run of its own. Modules that are `Resettable` begin anew, too.
+        The next turn begins a run of its own. Modules that are `Resettable` are cleared, too.
         """
         del cancellation_token
-        await self._turns.forget()
-        await self._context.clear()
+        await self._turns.end_abandoned()
+        self._inbox.forget()
+        await self.context.clear()
         self._runs.end()
         self._mind.forget()
 
+    async def close(self) -> None:
+        """Ends the run's log and closes the memory that this agent opened itself.
+
+        Raises:
+            TurnInProgressError: A turn is in progress; nothing was closed.
+        """
+        await self._turns.end_abandoned()
+        self._runs.end()
+        if owns_memory(self.arguments.memory):
+            await self.long_term_memory.close()
+
     @classmethod
     async def resume(cls, run_folder: RunFolder | Path | str, *, trust: Iterable[str] = ()) -> Self:
-        """Goes on with a run that was broken off, at the phase where it stood.
+        """Continues an interrupted run, at the phase where it stopped.
 
-        The agent is built again by the recipe in `run.json`. If the turn was not over
-        (`in_turn`), the next `on_messages` goes on with it; give it no messages then. An action
-        that was begun and has no receipt is perceived as of unknown outcome, never repeated.
+        The recipe in `run.json` builds the agent. If the turn was not over (`in_turn`), the next
+        `on_messages` continues it; give it no messages then. An action that had begun and has no
+        receipt is perceived as of unknown outcome, never repeated.
 
         Args:
             run_folder: The run's folder, as `CoagAgent.run_folder` gives it, or its path.
@@ -315,35 +210,145 @@ class CoagAgent(Inspectable, Correctable, AssistantNames, Declared):
             TraceError: There is no run in the folder, or its trace cannot be read.
         """
         folder = run_folder if isinstance(run_folder, RunFolder) else RunFolder(Path(run_folder))
-        info = read_run(folder.path)
-        refuse_fork(info, folder.path)
-        remains = read_remains(folder.trace_path)
-        agent = await build_from(info.recipe, folder.path, Rebuild(purpose="resume"), trust)
-        if not isinstance(agent, cls):
-            raise ResumeError(
-                f"The recipe of {folder.path} makes a {type(agent).__name__}, not a {cls.__name__}."
-            )
-        remains.change = lambda mind: refuse_missing_rules(mind, remains.rules, folder.path)
-        agent._runs.attach(folder, agent._mind.trace)
+        agent = await build_for_resume(folder, cls, trust)
+        recovered = recover_state(folder.trace_path)
+        recovered.change = lambda mind: refuse_missing_rules(mind, recovered.rules, folder.path)
+        agent._runs.attach(folder)
         try:
-            await agent.take_up(remains)
+            await agent.restore(recovered)
         except BaseException:
             agent._runs.release()
             raise
         return agent
 
-    async def close(self) -> None:
-        """Ends the run's log and closes the memory that this agent opened itself.
+    async def restore(self, recovered: RecoveredState, parent: Parent | None = None) -> None:
+        """Continues where a trace says that a run stopped; for `resume` and for forks.
+
+        With a `parent`, which a fork comes from, a run of its own begins there.
 
         Raises:
-            TurnInProgressError: A turn still goes on; nothing was closed.
+            TraceError: The run's folder cannot be written to.
         """
-        await self._turns.end_left()
-        self._runs.end()
-        if owns_memory(self._given.memory):
-            await self._long_term.close()
+        if parent is None:
+            self._runs.note_resumed(begun=recovered.begun)
+        await restore(self._mind, recovered)
+        self.turn = recovered.turn
+        self._begun = recovered.outcomes if recovered.turn_open else None
+        if parent is not None:
+            self._runs.open(parent)
 
+    async def save_state(self) -> Mapping[str, Any]:
+        """The whole mind as JSON: working memory, procedures, modules, detector, counters."""
+        return (await save_agent_state(self._mind, self.turn)).model_dump(mode="json")
 
-def _as_it_is(text: str) -> str:
-    """A task is never cut."""
-    return text
+    async def load_state(self, state: Mapping[str, Any]) -> None:
+        """Continues from a saved state; an AssistantAgent's messages become dialogue.
+
+        Raises:
+            StateError: It is no agent's state, one of a newer version, or damaged.
+        """
+        read = read_agent_state(state)
+        await self._turns.end_abandoned()
+        self._inbox.forget()
+        self.turn = await load_agent_state(read, self._mind)
+        self._runs.note_state()
+
+    # ---- as an AutoGen component ----
+
+    def dump_component(self) -> ComponentModel:
+        """What the agent was given, as JSON; a subclass dumps as itself.
+
+        Raises:
+            ConfigurationError: An argument cannot be written down, or holds a secret.
+        """
+        dumped = super().dump_component()
+        return dumped.model_copy(update={"provider": provider_name(type(self))})
+
+    def _to_config(self) -> CoagAgentConfig:
+        rules = self.constraints.own()
+        return to_config(
+            self.arguments.keywords() | ({"constraints": list(rules)} if rules else {})
+        )
+
+    @classmethod
+    def _from_config(cls, config: CoagAgentConfig) -> Self:
+        return cls(**from_config(config))
+
+    @classmethod
+    def from_assistant(
+        cls, given: ComponentModel | Mapping[str, Any] | AssistantAgent, **further: Any
+    ) -> Self:
+        """An agent as an AssistantAgent's component describes it.
+
+        Args:
+            given: The component, also as JSON; or an AssistantAgent, without its dialogue.
+            further: Arguments of ours, which also take the place of the component's.
+
+        Raises:
+            ConfigurationError: It is no component of an AssistantAgent.
+        """
+        return cls(**{**assistant_arguments(given), **further})
+
+    # ---- what its owner may correct ----
+
+    async def revoke(self, record_id: str, reason: str) -> Revocation:
+        """Takes back a record, all that was concluded from it, and the rules that depend on it.
+
+        For between turns. The trace lists what was removed, and what is valid again; with `logs`
+        it is on the disk once this returns. See `LongTermMemory.revoke`, also for the errors.
+
+        Raises:
+            TraceError: The run's folder cannot be written to.
+        """
+        memory = await self._revocable()
+        return self._traced(await memory.revoke(record_id, reason, procedures=self.procedures))
+
+    async def revoke_origin(self, record_id: str | None, source: str, reason: str) -> Revocation:
+        """Takes back what a source stated; what others stated too keeps their trust.
+
+        For between turns, with a line in the trace as for `revoke`. See
+        `coag.memory.retract_source`, also for the errors.
+
+        Args:
+            record_id: The record's id; None for all that the source stated.
+            source: Whose statements are taken back (`Provenance.source`).
+            reason: Why, in one sentence.
+        """
+        memory, procedures = await self._revocable(), self.procedures
+        return self._traced(
+            await retract_source(memory, record_id, source, reason, procedures=procedures)
+        )
+
+    async def _revocable(self) -> LongTermMemory:
+        """What can be revoked: everybody's records, where the agent keeps people apart."""
+        self._runs.open()
+        apart, memory = self.context.keeps_people_apart, self.long_term_memory
+        return await memory.reaching_all() if apart else memory
+
+    def _traced(self, gone: Revocation) -> Revocation:
+        for line in gone.written(self.context.working_memory.cycle):
+            self._mind.trace.write(line)
+        self._mind.trace.flush()
+        return gone
+
+    async def settle(self, intent_id: str, *, happened: bool) -> None:
+        """Says whether an action of unknown outcome had its effect; then it may be run again.
+
+        For between turns. The actions are in `agent.context.working_memory.unsettled`.
+
+        Raises:
+            UnknownNameError: No action with this intent is of unknown outcome.
+            StateError: The context's hook could not read it; it is recorded all the same.
+            TraceError: The run's folder cannot be written to.
+        """
+        self._runs.open()
+        await self.perceive(
+            settled_by_person(
+                intent_id, happened=happened, context=self.context, deps=self._mind.deps
+            )
+        )
+
+    @property
+    def in_turn(self) -> bool:
+        """True for a resumed agent whose turn was interrupted; the next call continues it."""
+        return self._begun is not None

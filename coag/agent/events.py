@@ -38,7 +38,6 @@ from autogen_core.models import (
     LLMMessage,
     RequestUsage,
 )
-from pydantic import BaseModel
 
 from coag.compat import RESERVED
 from coag.context import CoagContext, WorkingMemory
@@ -61,6 +60,8 @@ from coag.schema import (
     TokenUsage,
     one_line,
 )
+
+from .arguments import AgentArguments
 
 # ---- Executed actions as AutoGen's tool calls and results ----
 
@@ -94,6 +95,28 @@ def execution_result(
         name=done.action,
         call_id=_call_id(done, ids),
         is_error=done.status is not ExecutionStatus.DONE,
+    )
+
+
+def calls_and_results(
+    ran: Sequence[Executed], outputs: Mapping[str, str], ids: Mapping[str, str]
+) -> tuple[list[FunctionCall], list[FunctionExecutionResult]]:
+    """Executed actions as AutoGen's tool calls, and their results in the same order."""
+    calls = [function_call(one, ids) for one in ran]
+    return calls, [execution_result(one, outputs, ids) for one in ran]
+
+
+def external_calls(outcome: ExecutionOutcome) -> list[Executed]:
+    """The actions of an outcome that are tool calls for AutoGen."""
+    return [one for one in outcome.executed if one.intent_id is not None]
+
+
+def request_usage(usage: TokenUsage) -> RequestUsage | None:
+    """Usage as AutoGen counts it; None where no model was asked."""
+    if not usage.calls:
+        return None
+    return RequestUsage(
+        prompt_tokens=usage.prompt_tokens, completion_tokens=usage.completion_tokens
     )
 
 
@@ -174,7 +197,7 @@ def _handoff(given: Handoff | str) -> Handoff:
 Shown = BaseAgentEvent | BaseChatMessage
 
 
-class Live:
+class LiveEvents:
     """Events of the current turn that have not been shown yet.
 
     Args:
@@ -228,17 +251,13 @@ class Live:
         self.show(ToolCallRequestEvent(content=content, source=self._agent, models_usage=usage))
 
     def use(self, usage: TokenUsage) -> None:
-        """Model calls were made, of which the next message is to tell."""
+        """Adds the usage of model calls, which the next message is to report."""
         self._usage += usage
 
     def take_usage(self) -> RequestUsage | None:
-        """The usage of which no message has told yet; None if there is none."""
+        """The usage that no message has reported yet; None if there is none."""
         used, self._usage = self._usage, TokenUsage()
-        if not used.calls:
-            return None
-        return RequestUsage(
-            prompt_tokens=used.prompt_tokens, completion_tokens=used.completion_tokens
-        )
+        return request_usage(used)
 
     def on_tool_event(self, event: object) -> None:
         """A streaming tool, e.g. another agent, shows what it does."""
@@ -284,7 +303,7 @@ class Live:
             self._wake = lambda: None
 
 
-# ---- What an agent says at the end of a turn, and to the context that keeps its dialogue ----
+# ---- The message that ends a turn, and what a foreign context gets of the dialogue ----
 
 
 CARRIED = 20
@@ -292,119 +311,45 @@ CARRIED = 20
 
 
 @dataclass(frozen=True, slots=True)
-class SummaryForm:
-    """How the answer reads where a turn ends with an action, as in AssistantAgent."""
+class ResponseBuilder:
+    """Builds the response of a turn, and passes the dialogue on to a foreign context."""
 
-    form: str
-    """May hold `{tool_name}`, `{arguments}`, `{result}` and `{is_error}`."""
-    formatter: Callable[[FunctionCall, FunctionExecutionResult], str] | None
-
-    def message(
-        self,
-        done: Sequence[Executed],
-        outputs: Mapping[str, str],
-        ids: Mapping[str, str],
-        source: str,
-        metadata: dict[str, str],
-    ) -> ToolCallSummaryMessage:
-        """The summary of the executed actions."""
-        calls = [function_call(one, ids) for one in done]
-        results = [execution_result(one, outputs, ids) for one in done]
-        return ToolCallSummaryMessage(
-            content="\n".join(map(self._text, calls, results)),
-            source=source,
-            tool_calls=calls,
-            results=results,
-            metadata=metadata,
-        )
-
-    def _text(self, call: FunctionCall, result: FunctionExecutionResult) -> str:
-        if self.formatter is not None:
-            return self.formatter(call, result)
-        values: dict[str, Any] = {
-            "tool_name": call.name,
-            "arguments": call.arguments,
-            "is_error": result.is_error,
-            "result": result.content,
-        }
-        text = self.form
-        for name, value in values.items():
-            text = text.replace(f"{{{name}}}", str(value))
-        return text
-
-
-@dataclass(frozen=True, slots=True)
-class AnswerForm:
-    """The form of the answers of an agent."""
-
-    content_type: type[BaseModel] | None
-    """The type of its answers; None for texts."""
-    format_string: str | None
-    """How a structured answer reads as text."""
-
-    @property
-    def message_type(self) -> type[BaseChatMessage] | None:
-        """The message of a structured answer."""
-        return StructuredMessage[self.content_type] if self.content_type is not None else None
-
-    def message(
-        self, text: str, source: str, metadata: dict[str, str], message_id: str
-    ) -> BaseChatMessage:
-        """The answer as a message."""
-        if self.content_type is None:
-            return TextMessage(content=text, source=source, metadata=metadata, id=message_id)
-        return StructuredMessage[self.content_type](
-            content=self.content_type.model_validate_json(text),
-            format_string=self.format_string,
-            source=source,
-            metadata=metadata,
-            id=message_id,
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class Voice:
-    """Answers for an agent, and lets a foreign context know what was said."""
-
-    name: str
+    given: AgentArguments
     context: CoagContext[Any]
-    summary: SummaryForm
-    form: AnswerForm
     handoffs: Handoffs
-    live: Live
+    live: LiveEvents
 
     @property
     def message_types(self) -> tuple[type[BaseChatMessage], ...]:
         """What the agent's turns can end with. Swarm looks for `HandoffMessage` itself."""
-        structured = self.form.message_type
+        kind = self.given.output_content_type
         return (
-            *((structured,) if structured is not None else ()),
+            *((StructuredMessage[kind],) if kind is not None else ()),
             TextMessage,
             ToolCallSummaryMessage,
             *((HandoffMessage,) if self.handoffs.by_name else ()),
         )
 
     async def pass_on(self, message: BaseChatMessage) -> None:
-        """Gives what is heard to the context that decides what of the dialogue is shown."""
+        """Adds an arriving message to the context that decides what of the dialogue is shown."""
         foreign = self.context.dialogue_source
         if foreign is not None:
             await foreign.add_message(message.to_model_message())
 
     async def pass_on_calls(self, outcome: ExecutionOutcome, outputs: Mapping[str, str]) -> None:
-        """Gives tool calls and their results on, together, so that no call is without one."""
+        """Adds tool calls and their results together, so that no call is without a result."""
         foreign = self.context.dialogue_source
-        ran = [one for one in outcome.executed if one.intent_id is not None]
+        ran = external_calls(outcome)
         if foreign is None or not ran:
             return
-        ids = self.live.call_ids
-        calls = [function_call(one, ids) for one in ran]
-        results = [execution_result(one, outputs, ids) for one in ran]
+        calls, results = calls_and_results(ran, outputs, self.live.call_ids)
         self.context.note_own_calls(call.id for call in calls)
-        thought = self.context.thought or None
-        await foreign.add_message(
-            AssistantMessage(content=calls, thought=thought, source=self.name)
-        )
+        await foreign.add_message(self._own_message(calls))
         await foreign.add_message(FunctionExecutionResultMessage(content=results))
+
+    def _own_message(self, content: str | list[FunctionCall]) -> AssistantMessage:
+        thought = self.context.thought or None
+        return AssistantMessage(content=content, thought=thought, source=self.given.name)
 
     async def answer(
         self,
@@ -427,10 +372,7 @@ class Voice:
         if result.failed_modules:
             metadata["failed_modules"] = ", ".join(result.failed_modules)
         if self.context.dialogue_source is not None:
-            said = AssistantMessage(
-                content=result.response, source=self.name, thought=self.context.thought or None
-            )
-            await self.context.dialogue_source.add_message(said)
+            await self.context.dialogue_source.add_message(self._own_message(result.response))
         last = result.last
         handoff = self.handoffs.by_name.get((last.ended_by if last else None) or "")
         if handoff is not None:
@@ -438,13 +380,40 @@ class Voice:
             return self._handoff(handoff, own, metadata, may_say)
         cut_off = not result.answered and not result.withheld
         if result.reason == "actions" and last is not None and cut_off:
-            ran = [one for one in last.executed if one.intent_id is not None]
-            summary = self.summary.message(ran, outputs, self.live.call_ids, self.name, metadata)
+            summary = self._summary(external_calls(last), outputs, metadata)
             if may_say(summary.to_text()):
                 return summary
-        if result.answered:
-            return self.form.message(result.response, self.name, metadata, message_id)
-        return TextMessage(content=result.response, source=self.name, metadata=metadata)
+        if result.answered and self.given.output_content_type is not None:
+            kind = self.given.output_content_type
+            return StructuredMessage[kind](
+                content=kind.model_validate_json(result.response),
+                format_string=self.given.output_content_type_format,
+                source=self.given.name,
+                metadata=metadata,
+                id=message_id,
+            )
+        message = TextMessage(content=result.response, source=self.given.name, metadata=metadata)
+        return message.model_copy(update={"id": message_id}) if result.answered else message
+
+    def _summary(
+        self, ran: Sequence[Executed], outputs: Mapping[str, str], metadata: dict[str, str]
+    ) -> ToolCallSummaryMessage:
+        """How the answer reads where a turn ends with an action, as in AssistantAgent."""
+        calls, results = calls_and_results(ran, outputs, self.live.call_ids)
+        form = self.given.tool_call_summary_formatter or self._summary_text
+        return ToolCallSummaryMessage(
+            content="\n".join(map(form, calls, results)),
+            source=self.given.name,
+            tool_calls=calls,
+            results=results,
+            metadata=metadata,
+        )
+
+    def _summary_text(self, call: FunctionCall, result: FunctionExecutionResult) -> str:
+        text = self.given.tool_call_summary_format
+        text = text.replace("{tool_name}", call.name).replace("{arguments}", call.arguments)
+        text = text.replace("{is_error}", str(result.is_error))
+        return text.replace("{result}", result.content)
 
     def _handoff(
         self,
@@ -461,17 +430,15 @@ class Voice:
         ]
         context: list[LLMMessage] = []
         if carried:
-            ids = self.live.call_ids
-            calls = [function_call(one, ids) for one in carried]
-            results = [execution_result(one, {}, ids) for one in carried]
+            calls, results = calls_and_results(carried, {}, self.live.call_ids)
             context = [
-                AssistantMessage(content=calls, source=self.name),
+                AssistantMessage(content=calls, source=self.given.name),
                 FunctionExecutionResultMessage(content=results),
             ]
         return HandoffMessage(
             content=handoff.message,
             target=handoff.target,
-            source=self.name,
+            source=self.given.name,
             context=context,
             metadata=metadata,
         )
@@ -481,7 +448,7 @@ class Voice:
 #
 # The text of an event is our own sentence (names, verdicts, counts), never the model's: teams end
 # on words they find in events. What the model wrote is in the metadata. A thought that the client
-# itself tells apart is the exception: it is shown as it is, as AssistantAgent does.
+# itself separates is the exception: it is shown as it is, as AssistantAgent does.
 #
 # Names of tools and constraints may come from elsewhere (an MCP server, say). In a sentence they
 # are short, without control characters, and without square brackets: `RichConsole` takes those
@@ -493,7 +460,7 @@ METADATA_CHARACTERS = 4_000
 PHASE_LISTENER: ContextVar[Callable[[ThoughtEvent], None] | None] = ContextVar(
     "coag_phase_listener", default=None
 )
-"""Is told of every phase by agents that run in this context and show none (`events="stock"`)."""
+"""Gets every phase of agents that run in this context and show none (`events="stock"`)."""
 _NAME = 80
 """Characters of a name in a sentence."""
 _UNKNOWN = "an unknown action"
@@ -501,8 +468,8 @@ _BRACKETS = str.maketrans("[]", "()")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Teller:
-    """Tells an agent's outcomes as events."""
+class EventMapper:
+    """Maps an agent's outcomes to AutoGen events."""
 
     source: str
     """The agent's name."""
@@ -512,8 +479,8 @@ class Teller:
     """Names of the actions that hand over to another agent."""
     phases: bool = False
     """True to show every phase as a `ThoughtEvent`, with its usage."""
-    live: Live
-    """Knows what the model calls its calls, and the usage that no message has told yet."""
+    live: LiveEvents
+    """Holds the model's ids of its calls, and the usage that no message has reported yet."""
 
     def events_of(
         self,
@@ -567,17 +534,15 @@ class Teller:
         self, outcome: ExecutionOutcome, memory: WorkingMemory, outputs: Mapping[str, str]
     ) -> list[BaseAgentEvent]:
         """Results of the tools, whose calls were shown when they began; then handoffs."""
-        ran = [done for done in outcome.executed if done.intent_id is not None]
+        ran = external_calls(outcome)
         events: list[BaseAgentEvent] = []
         if ran:
-            results = [execution_result(done, outputs, self.live.call_ids) for done in ran]
+            _, results = calls_and_results(ran, outputs, self.live.call_ids)
             events.append(ToolCallExecutionEvent(content=results, source=self.source))
         handed = [done for done in outcome.executed if done.action in self.handoffs]
         if ran or not handed:
             return events
-        ids = _ids(memory)
-        calls = [function_call(one, ids) for one in handed]
-        return [*events, *self._pair(calls, [execution_result(one, {}, ids) for one in handed])]
+        return [*events, *self._pair(*calls_and_results(handed, {}, _ids(memory)))]
 
     def _pair(
         self, calls: list[FunctionCall], results: list[FunctionExecutionResult]
@@ -622,12 +587,7 @@ def _phase_event(
     known: Collection[str],
 ) -> ThoughtEvent:
     """A phase as a thought, with its usage."""
-    usage = None
-    if outcome.usage.calls:
-        usage = RequestUsage(
-            prompt_tokens=outcome.usage.prompt_tokens,
-            completion_tokens=outcome.usage.completion_tokens,
-        )
+    usage = request_usage(outcome.usage)
     text, detail = _sentence(outcome, memory, known)
     metadata = {"phase": outcome.phase.value, "cycle": str(outcome.cycle)}
     if detail:
@@ -716,6 +676,6 @@ def _plain(name: str) -> str:
 
 
 def log_event(event: BaseAgentEvent | BaseChatMessage) -> None:
-    """Tells AutoGen's event log of tool calls and results, as AssistantAgent does."""
+    """Writes tool calls and results to AutoGen's event log, as AssistantAgent does."""
     if isinstance(event, ToolCallRequestEvent | ToolCallExecutionEvent):
         _EVENTS.debug(event)

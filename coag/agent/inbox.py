@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 from autogen_agentchat.messages import BaseChatMessage, HandoffMessage, MultiModalMessage
 from autogen_core import FunctionCall, Image
@@ -15,19 +16,19 @@ from autogen_core.models import (
     UserMessage,
 )
 
-from coag.context import named_images
+from coag.context import CoagContext, named_images
 from coag.schema import Clock, CountingIds, Percept, PerceptKind, Trust, well_formed
 
-# ---- Who tries a turn again says the same once more; it is not heard twice ----
+# ---- A turn that is retried with the same messages adds none of them twice ----
 
 
-class Heard:
-    """What was taken in of the turn that broke off last.
+class MessageDeduplicator:
+    """What was taken in of the turn that failed last.
 
-    A repetition of it at the head of what is said next is not new: the whole of it or its end,
-    once or several times (a team says what it had not got an answer to, and then the same task
-    again). What comes in another order is said anew: after "Delete it." and "No, stop.", "Delete
-    it." is a third message.
+    A repetition of it at the head of the next messages is not new: the whole of it or its end,
+    once or several times (a team repeats what it got no answer to, and then the same task again).
+    In another order messages are new: after "Delete it." and "No, stop.", "Delete it." is a third
+    message.
     """
 
     def __init__(self) -> None:
@@ -35,35 +36,84 @@ class Heard:
         self._repeated: list[str] = []
 
     def new(self, messages: Sequence[BaseChatMessage]) -> list[BaseChatMessage]:
-        """The messages after those that only repeat what was heard last."""
-        said = [_identity(message) for message in messages]
+        """The messages after those that only repeat what was taken in last."""
+        keys = [_identity(message) for message in messages]
         repeated = 0
-        while length := self._overlap(said[repeated:]):
+        while length := self._overlap(keys[repeated:]):
             repeated += length
-        self._repeated = said[:repeated]
+        self._repeated = keys[:repeated]
         if repeated:
             self._last = self._repeated.copy()
         return list(messages[repeated:])
 
     def note(self, message: BaseChatMessage) -> None:
-        """One of the new ones was taken in; the turn that broke off before is not the last."""
+        """One of the new messages was taken in; the turn that failed before is not the last."""
         self._repeated.append(_identity(message))
         self._last = self._repeated.copy()
 
     def forget(self) -> None:
-        """All was answered: whatever is said from now on is new."""
+        """All was answered: every message from now on is new."""
         self._last, self._repeated = [], []
 
-    def _overlap(self, said: Sequence[str]) -> int:
-        """How many of the first ones are the last ones that were heard."""
-        longest = min(len(said), len(self._last))
-        return next((n for n in range(longest, 0, -1) if self._last[-n:] == said[:n]), 0)
+    def _overlap(self, keys: Sequence[str]) -> int:
+        """How many of the first ones are the last ones that were taken in."""
+        longest = min(len(keys), len(self._last))
+        return next((n for n in range(longest, 0, -1) if self._last[-n:] == keys[:n]), 0)
 
 
 def _identity(message: BaseChatMessage) -> str:
     """The same for messages of the same kind, sender and content."""
-    told = message.model_dump(mode="json", exclude={"id", "created_at", "metadata", "models_usage"})
-    return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
+    plain = message.model_dump(
+        mode="json", exclude={"id", "created_at", "metadata", "models_usage"}
+    )
+    return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()
+
+
+class Inbox:
+    """The messages of a turn: each is passed on and perceived once.
+
+    Args:
+        context: Whose dialogue they belong to.
+        pass_on: Adds a message to a foreign context.
+    """
+
+    def __init__(
+        self, context: CoagContext[Any], pass_on: Callable[[BaseChatMessage], Awaitable[None]]
+    ) -> None:
+        self._context = context
+        self._pass_on = pass_on
+        self._perceived = MessageDeduplicator()
+        self._passed_on = MessageDeduplicator()
+        self._waiting: dict[str, BaseChatMessage] = {}
+        """The messages that are not taken in yet, by the id of their last percept."""
+
+    async def receive(self, messages: Sequence[BaseChatMessage]) -> list[Percept]:
+        """Passes new messages on, and gives their percepts.
+
+        To retry after an error or a cancellation, a caller sends the same messages again; those
+        that were taken in already are not added twice.
+        """
+        for message in self._passed_on.new(messages):
+            await self._pass_on(message)
+            self._passed_on.note(message)
+        percepts: list[Percept] = []
+        self._waiting = {}
+        for message in self._perceived.new(messages):
+            whole = not (percepts or self._context.working_memory.goal_open)  # a task is never cut
+            fitting = str if whole else self._context.fitting
+            percepts += message_percepts([message], self._context.clock, self._context.ids, fitting)
+            self._waiting[percepts[-1].id] = message
+        return percepts
+
+    def taken_in(self, percept: Percept) -> None:
+        """A percept is in the trace; with its last one, a message is taken in."""
+        if message := self._waiting.pop(percept.id, None):
+            self._perceived.note(message)
+
+    def forget(self) -> None:
+        """The turn was answered: every message from now on is new."""
+        self._perceived.forget()
+        self._passed_on.forget()
 
 
 # ---- AutoGen's messages as percepts ----
@@ -84,7 +134,7 @@ def message_percepts(
     over: a stranger may carry words "of the user" that the user never said.
 
     Args:
-        messages: What was said.
+        messages: The messages.
         clock: Dates the percepts.
         ids: Names them.
         fitting: Cuts a text that no prompt has room for; the text that it is given otherwise.
@@ -96,7 +146,7 @@ def message_percepts(
             for carried in message.context:
                 percepts += [
                     _percept(source, fitting(text), _carried(source, trust), clock, ids)
-                    for source, text in _said(carried)
+                    for source, text in _carried_texts(carried)
                 ]
         text, images = message.to_model_text(), dict[str, str]()
         if isinstance(message, MultiModalMessage):
@@ -115,7 +165,7 @@ def _carried(source: str, sender: Trust) -> Trust:
     return _trust(source) if sender is Trust.USER else sender
 
 
-def _said(message: LLMMessage) -> Iterator[tuple[str, str]]:
+def _carried_texts(message: LLMMessage) -> Iterator[tuple[str, str]]:
     """Who said what in a carried message; what tools were called with and what they returned."""
     match message:
         case UserMessage():
@@ -144,9 +194,9 @@ def _part(part: str | Image | FunctionCall) -> str:
 
 def _images(content: Sequence[str | Image]) -> tuple[dict[str, str], int]:
     """The images by hash, as data URIs, and how many were too large."""
-    found = [part.data_uri for part in content if isinstance(part, Image)]
-    named = named_images(found)
-    return named, len(dict.fromkeys(found)) - len(named)
+    uris = [part.data_uri for part in content if isinstance(part, Image)]
+    named = named_images(uris)
+    return named, len(dict.fromkeys(uris)) - len(named)
 
 
 def _percept(

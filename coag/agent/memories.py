@@ -22,7 +22,7 @@ from coag.memory import (
 from coag.schema import Clock, MemoryKind, Provenance, RecalledRecord, Record, Trust, record_id
 from coag.store import StoreConfig, holds_records, open_store
 
-from .settings import MemoryArgument
+from .arguments import MemoryArgument
 
 IN_RAM = ":memory:"
 """What stands for a memory that lasts as long as the agent, as in SQLite."""

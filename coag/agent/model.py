@@ -11,7 +11,7 @@ from autogen_agentchat.messages import BaseChatMessage
 from pydantic import BaseModel
 
 from coag.context import CoagContext
-from coag.cycle import Asked, Deps, Offered
+from coag.cycle import Deps, ModelReply, ToolProposal
 from coag.errors import ModelAnswerError, WindowTooSmallError
 from coag.models import (
     AskSettings,
@@ -37,9 +37,6 @@ from coag.schema import (
     TraceSink,
     estimate_tokens,
 )
-
-# ---- How large the models' windows are: known, told by a server, or assumed ----
-
 
 INSTRUCTIONS = 100
 """Tokens that procedures and rules take at least."""
@@ -76,15 +73,15 @@ async def check_fits(
     if limits.known:
         raise WindowTooSmallError(parts, limits.prompt, limits.window)
     warnings.warn(
-        f"The task has about {parts['goal']:,} tokens. It is sent whole, and nobody told the "
-        f"model's window, which is taken to be {limits.window:,} tokens. Say it: "
+        f"The task has about {parts['goal']:,} tokens. It is sent whole, and the model's window is "
+        f"not known; it is taken to be {limits.window:,} tokens. Set it: "
         "model_context=CoagContext(budgets=Budgets(window=...)).",
         stacklevel=2,
     )
 
 
 class ModelWindow:
-    """Asks servers, once and before the first turn, what nobody has told.
+    """Asks servers for windows that are not known, once and before the first turn.
 
     Args:
         askers: The agent's models.
@@ -95,22 +92,22 @@ class ModelWindow:
         self._asked = False
 
     async def learn(self, context: CoagContext[Any]) -> str:
-        """Fits the context to what servers tell, unless its limits are known or in use.
+        """Fits the context to what servers report, unless its limits are known or in use.
 
-        Working memory that has been through a cycle keeps its limits: its trace says them.
+        Working memory that has been through a cycle keeps its limits: its trace holds them.
 
         Returns:
-            What is to be noted, where a server was asked and did not tell; else nothing.
+            What is to be noted, where a server was asked and did not answer; else nothing.
         """
         if self._asked or context.working_memory.cycle or context.budgets.window is not None:
             return ""
         self._asked = True
         unknown = [one.client for one in self._askers if window_of(one.client) is None]
-        told = [await asked_window(one) for one in unknown if can_be_asked(one)]
-        sizes = [size for size in (known_window(self._askers), *told) if size is not None]
-        if told and sizes:
+        reported = [await asked_window(one) for one in unknown if can_be_asked(one)]
+        sizes = [size for size in (known_window(self._askers), *reported) if size is not None]
+        if reported and sizes:
             context.fit(min(sizes))
-        if None not in told:
+        if None not in reported:
             return ""
         window = context.working_memory.limits.window
         return f"The server did not tell the model's window; it is taken to be {window:,} tokens."
@@ -121,6 +118,8 @@ class ModelWindow:
 
 AnswerT = TypeVar("AnswerT", bound=BaseModel)
 
+MODEL_PHASES = (Phase.REASONING, Phase.PROPOSAL, Phase.EVALUATION, Phase.SELECTION)
+"""Phases that ask a model."""
 MAX_TOKENS: Mapping[Phase, int] = {
     Phase.REASONING: 800,
     Phase.PROPOSAL: 2_000,
@@ -131,33 +130,37 @@ MAX_TOKENS: Mapping[Phase, int] = {
 
 
 @dataclass(slots=True, kw_only=True)
-class ModelFace:
+class ModelGateway:
     """Asks the models for the phases; every call is written to the trace, repairs are noted."""
 
     asker: StructuredModel
     trace: TraceSink
     clock: Clock
     ids: CountingIds
-    max_tokens: Mapping[Phase, int]
     prices: Mapping[str, Price] = field(default_factory=dict[str, Price])
     """What calls cost, by the model's name."""
     phases: Mapping[Phase, StructuredModel] = field(default_factory=dict[Phase, StructuredModel])
     """Models of their own for some phases."""
     on_text: Callable[[str], None] | None = None
-    """Streams answers, and is told each piece that may be shown while it is written."""
+    """Gets each piece of an answer that may be shown while it is written."""
     system_role: bool = True
-    """False for models that are sent no system message: their user is told everything."""
+    """False for models that are sent no system message: their user gets everything."""
+
+    @property
+    def askers(self) -> tuple[Asker, ...]:
+        """All models of the agent."""
+        return (self.asker, *self.phases.values())
 
     async def __call__(
         self, prompt: Prompt, answer: type[AnswerT], /, *, phase: Phase, cycle: int
-    ) -> Asked[AnswerT]:
+    ) -> ModelReply[AnswerT]:
         """The answer, or why there is none.
 
         Raises:
             ModelCallError: The model could not be asked at all.
         """
         calls: list[ModelCall] = []
-        settings = AskSettings(max_tokens=self.max_tokens.get(phase))
+        settings = AskSettings(max_tokens=MAX_TOKENS.get(phase))
         try:
             got = await self._asker(phase).ask(
                 self._sent(prompt),
@@ -166,10 +169,10 @@ class ModelFace:
                 settings=settings,
             )
         except ModelAnswerError as error:
-            return Asked(None, usage_of(calls), error.problem)
+            return ModelReply(None, usage_of(calls), error.problem)
         if got.repaired:
             self._note_repair(phase, cycle, got.raw)
-        return Asked(got.value, usage_of(calls))
+        return ModelReply(got.value, usage_of(calls))
 
     async def offer(
         self,
@@ -180,12 +183,12 @@ class ModelFace:
         phase: Phase,
         cycle: int,
         live: bool,
-    ) -> Offered:
+    ) -> ToolProposal:
         """What the model calls of the actions, or what it answers in text; see `OfferActions`."""
         asker = self._asker(phase)
         knows_tools = bool(asker.client.model_info["function_calling"])
         calls: list[ModelCall] = []
-        got = await offer_tools(
+        answer = await offer_tools(
             asker,
             self._sent(prompt),
             actions if knows_tools else (),
@@ -194,14 +197,22 @@ class ModelFace:
             written=() if knows_tools else [action.name for action in actions],
         )
         remarks = [
-            *(["The tool calls were written as text and read as calls."] if got.repaired else []),
-            *([f"{got.dropped} tool calls of one answer were too many."] if got.dropped else []),
+            *(
+                ["The tool calls were written as text and read as calls."]
+                if answer.repaired
+                else []
+            ),
+            *(
+                [f"{answer.dropped} tool calls of one answer were too many."]
+                if answer.dropped
+                else []
+            ),
         ]
-        return Offered(
-            calls=tuple((call.name, call.arguments) for call in got.calls),
-            ids=tuple(call.id for call in got.calls),
-            text=got.text,
-            thought=got.thought,
+        return ToolProposal(
+            calls=tuple((call.name, call.arguments) for call in answer.calls),
+            ids=tuple(call.id for call in answer.calls),
+            text=answer.text,
+            thought=answer.thought,
             usage=usage_of(calls),
             remarks=tuple(remarks),
         )
@@ -229,11 +240,11 @@ class ModelFace:
 
 def _without_system(prompt: Prompt) -> Prompt:
     """The prompt with what its system messages say at the head of the user's first one."""
-    told = [message.content for message in prompt if message.role == "system"]
+    instructions = [message.content for message in prompt if message.role == "system"]
     rest = [message for message in prompt if message.role != "system"]
     first = next((n for n, message in enumerate(rest) if message.role == "user"), None)
     if first is None:
-        return (PromptMessage(role="user", content="\n\n".join(told)), *rest)
-    text = "\n\n".join([*told, rest[first].content])
+        return (PromptMessage(role="user", content="\n\n".join(instructions)), *rest)
+    text = "\n\n".join([*instructions, rest[first].content])
     rest[first] = rest[first].model_copy(update={"content": text})
     return tuple(rest)

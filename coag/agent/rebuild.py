@@ -1,24 +1,16 @@
-"""An agent built again for replays and forks, with stand-ins for its models."""
+"""The agent of a run built again: by its recipe, as a copy, or with stand-ins around it."""
 
 from __future__ import annotations
 
-import asyncio
-import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
-from typing import Any, Protocol, cast
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, cast
 
-from autogen_core import FunctionCall
-from autogen_core.models import (
-    CreateResult,
-    ModelInfo,
-    RequestUsage,
-)
-
-from coag.compat import ModelClient, ModelRequest, ToolRunner
-from coag.cycle import ApproveFunction, AskReconciliation, Deps
+from coag.compat import ToolRunner
+from coag.cycle import ApproveFunction, AskReconciliation
 from coag.errors import ResumeError
 from coag.memory import LongTermMemory
+<<<<<<< HEAD
 from coag.models import Answer, StructuredModel, publish_usage
 from coag.schema import (
     ActionCall,
@@ -29,19 +21,19 @@ from coag.schema import (
     OutputMode,
     TraceSink,
 )
+=======
+from coag.schema import ActionCall, ActionSource, ActionSpace, Clock, TraceSink
+>>>>>>> adb91d9 (The agent is one class over one frozen value of arguments; approval is one pending state; the field's words)
 from coag.tracing import Rebuild, RunFolder, read_run
 
 from .agent import CoagAgent
-from .build import make
-from .mind import Mind, RunName, build_mind
-from .model import ModelFace
+from .arguments import DEFAULT
+from .build import Mind, build_agent
 from .recipes import build_from
-from .resume import Remains, restore
-from .settings import Deliberation
-
-# ---- A model that answers with what somebody tells it: the double of every model in a replay ----
+from .replay_model import ReplayAnswers, ReplayAsker
 
 
+<<<<<<< HEAD
 _NO_RESULT = "The client brought no result"
 _UNREADABLE = (
     "The client brought",
@@ -226,42 +218,35 @@ class _Unreadable:
 
 
 async def build_again(run: RunFolder, told: Rebuild, trust: Iterable[str] = ()) -> Any:
+=======
+async def build_again(run: RunFolder, purpose: Rebuild, trust: Iterable[str] = ()) -> Any:
+>>>>>>> adb91d9 (The agent is one class over one frozen value of arguments; approval is one pending state; the field's words)
     """What the recipe of a run makes.
 
     Args:
         run: The run.
-        told: What for.
+        purpose: What for.
         trust: Modules from which the run may name its factory; see `coag.schema.from_run`.
 
     Raises:
         ResumeError: The run cannot be built again.
         TraceError: There is no run in the folder.
     """
-    return await build_from(read_run(run.path).recipe, run.path, told, trust)
+    return await build_from(read_run(run.path).recipe, run.path, purpose, trust)
 
 
-async def rebuild(run: RunFolder, told: Rebuild, trust: Iterable[str] = ()) -> CoagAgent:
-    """The agent of a run as its recipe makes it, without what the run did.
-
-    Args:
-        run: The run.
-        told: What for.
-        trust: Modules from which the run may name its factory; see `coag.schema.from_run`.
-
-    Raises:
-        ResumeError: The run cannot be built again.
-        TraceError: There is no run in the folder.
-    """
-    made = await build_again(run, told, trust)
-    if not isinstance(made, CoagAgent):
+async def rebuild(run: RunFolder, purpose: Rebuild, trust: Iterable[str] = ()) -> CoagAgent:
+    """The agent of a run as its recipe makes it, without what the run did; see `build_again`."""
+    agent = await build_again(run, purpose, trust)
+    if not isinstance(agent, CoagAgent):
         raise ResumeError(
-            f"The recipe of {run.path} makes a {type(made).__name__}, not a CoagAgent."
+            f"The recipe of {run.path} makes a {type(agent).__name__}, not a CoagAgent."
         )
-    return made
+    return agent
 
 
 def twin(agent: CoagAgent, *, clock: Clock | None = None, **arguments: Any) -> CoagAgent:
-    """An agent like one that has not begun its run, with other arguments in the place of some.
+    """A copy of an agent that has not begun its run, with other arguments in the place of some.
 
     Both share the context, so only one of them may be used.
 
@@ -270,24 +255,21 @@ def twin(agent: CoagAgent, *, clock: Clock | None = None, **arguments: Any) -> C
         clock: Takes the place of the context's clock.
         **arguments: Arguments of `CoagAgent`; those that are not named stay as they were given.
     """
-    given = agent.arguments
     if clock is not None:
         agent.context.clock = clock
-    own = {field.name: getattr(given, field.name) for field in fields(given)}
-    deliberation = own.pop("deliberation")
-    own["model_context"] = own["model_context"] or agent.context
-    return CoagAgent(**{**own, **deliberation, **arguments})
+    shared: dict[str, Any] = {"model_context": agent.model_context}
+    return CoagAgent(**{**agent.arguments.keywords(), **shared, **arguments})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Doubles:
+class ReplayDoubles:
     """What takes the place of everything that is not the agent's own code."""
 
     run: str
     """The run's id, which ids of intents begin with."""
     clock: Clock
     trace: TraceSink
-    answers: AnswerSource
+    answers: ReplayAnswers
     """Answers for all models."""
     memory: LongTermMemory
     approve: ApproveFunction
@@ -295,9 +277,9 @@ class Doubles:
     external: Callable[[ActionSpace], ActionSpace]
     """Makes the environment's actions; is given those that the agent's own code describes."""
     around: Callable[[ActionSource], ActionSource]
-    """Makes what stands in the place of each source of internal actions."""
+    """Makes what takes the place of each source of internal actions."""
     reconcile: AskReconciliation
-    """Tells what became of actions of unknown outcome."""
+    """Answers what became of actions of unknown outcome."""
     proposal: str | None = None
     """What `proposal="auto"` came to, by a model that is not here; None if that is not known."""
     remembering: bool = True
@@ -306,7 +288,7 @@ class Doubles:
     """Whether it offered the action to change standing rules."""
 
 
-def staged(agent: CoagAgent, doubles: Doubles) -> Mind:
+def staged(agent: CoagAgent, doubles: ReplayDoubles) -> Mind:
     """The mind of an agent that has not begun its run, with doubles around it.
 
     Nothing of the agent's own is written to, but it shares its context and its modules with
@@ -314,6 +296,9 @@ def staged(agent: CoagAgent, doubles: Doubles) -> Mind:
     """
     given, context = agent.arguments, agent.context
     context.clock = doubles.clock
+    decided = given.proposal
+    if doubles.proposal is not None and decided in ("auto", DEFAULT):
+        decided = cast("Any", doubles.proposal)
     own = replace(
         given,
         model_context=context,
@@ -322,44 +307,26 @@ def staged(agent: CoagAgent, doubles: Doubles) -> Mind:
         environment=None,
         logs=None,
         rewriting=doubles.rewriting,
-        deliberation=_decided(given.deliberation, doubles.proposal),
+        proposal=decided,
     )
-    made = make(own, remembers=doubles.remembering)
-    mind = build_mind(made.parts, RunName(doubles.run))
-    mind.trace.sink = doubles.trace
-    return replace(
-        mind, deps=_staged(agent, mind.deps, ToolRunner(made.parts.tools.tools), doubles)
-    )
-
-
-def _staged(agent: CoagAgent, deps: Deps, tools: ToolRunner, doubles: Doubles) -> Deps:
-    rules = deps.constraints
+    mind = build_agent(own, remembers=doubles.remembering)
+    mind.trace.run_id, mind.trace.sink = doubles.run, doubles.trace
+    rules = mind.deps.constraints
     for rule in agent.constraints.own():
         if rule.name not in rules.names():
             rules.add(rule.judge, name=rule.name)
-    if not isinstance(deps.ask, ModelFace):
-        raise AssertionError("An agent's mind asks by a ModelFace.")
-    face = replace(deps.ask, asker=StandInAsker(doubles.answers), phases={}, on_text=None)
-    return replace(
-        deps,
-        ask=face,
-        offer=face.offer,
-        actions=deps.actions.over(doubles.external(tools), doubles.around),
-        announce=_nobody,
+    gateway = replace(mind.gateway, asker=ReplayAsker(doubles.answers), phases={}, on_text=None)
+    tools = ToolRunner(mind.tools.tools)
+    deps = replace(
+        mind.deps,
+        ask=gateway,
+        offer=gateway.offer,
+        actions=mind.deps.actions.over(doubles.external(tools), doubles.around),
+        announce=_announce_nothing,
         reconcilers=(doubles.reconcile,),
     )
+    return replace(mind, gateway=gateway, deps=deps)
 
 
-def _decided(given: Deliberation, proposal: str | None) -> Deliberation:
-    if proposal is None or given.get("proposal", "auto") != "auto":
-        return given
-    return cast("Deliberation", {**given, "proposal": proposal})
-
-
-def _nobody(calls: Sequence[ActionCall]) -> None:
+def _announce_nothing(calls: Sequence[ActionCall]) -> None:
     """Nobody is shown what is about to run."""
-
-
-async def take_up(mind: Mind, remains: Remains) -> None:
-    """Brings a staged mind to where a trace says that its run stood, as `resume` does."""
-    await restore(mind, remains)

@@ -8,11 +8,13 @@ import sys
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from coag.errors import CoagError, ConfigurationError, ResumeError
 from coag.schema import HOSTED_FACTORY, check_trusted, from_run, is_own
-from coag.tracing import REDACTED, Rebuild, Recipe, RunFolder, RunInfo, read_run
+from coag.tracing import REDACTED, Rebuild, Recipe, RunFolder, read_run
+
+AgentT = TypeVar("AgentT")
 
 _NO_RECIPE = {
     "coag": "Give recipe=Recipe(factory='module:function', arguments={...}) to CoagAgent.",
@@ -32,7 +34,7 @@ async def build_from(
     Args:
         recipe: The recipe.
         run: The run's folder, for errors.
-        rebuild: What for. A factory that takes a keyword `rebuild` is told. For a resume, modules
+        rebuild: What for; given to a factory that takes a keyword `rebuild`. For a resume, modules
             that the program has imported itself need not be named.
         trust: Modules from which the run may name its factory; see `coag.schema.from_run`.
 
@@ -48,10 +50,10 @@ async def build_from(
             "keep. Let the factory take it from the environment, or build the agent in code."
         )
     factory = _factory(recipe, run, trust, resuming=rebuild.purpose == "resume")
-    told = {"rebuild": rebuild} if _takes(factory, "rebuild") else {}
+    purpose = {"rebuild": rebuild} if _takes(factory, "rebuild") else {}
     try:
-        made = factory(**recipe.arguments, **told)
-        return await made if inspect.isawaitable(made) else made
+        agent = factory(**recipe.arguments, **purpose)
+        return await agent if inspect.isawaitable(agent) else agent
     except TypeError as error:
         raise ResumeError(
             f"The recipe of {run} does not fit {recipe.factory!r} any more: {error}"
@@ -167,23 +169,31 @@ def _why_not(error: ConfigurationError, module: str, *, here: bool) -> str:
     )
 
 
-def refuse_fork(info: RunInfo, run: Path) -> None:
-    """Refuses to resume a fork: its recipe would open its parent's memory.
+async def build_for_resume(run: RunFolder, kind: type[AgentT], trust: Iterable[str]) -> AgentT:
+    """The agent of a run that is to be resumed.
 
     Raises:
-        ResumeError: The run is a fork.
+        ResumeError: The run cannot be built again, is a fork, or makes another agent.
     """
-    if info.parent is not None:
+    info = read_run(run.path)
+    if info.parent is not None:  # its recipe would open its parent's memory
         raise ResumeError(
-            f"{run} is a fork of {info.parent.run}; its memory was its own, so it cannot be "
-            f"resumed. Fork it where it stood instead: coag fork {run.name} --at CYCLE.PHASE."
+            f"{run.path} is a fork of {info.parent.run}; its memory was its own, so it cannot be "
+            "resumed. Fork it where it stopped instead: "
+            f"coag fork {run.path.name} --at CYCLE.PHASE."
         )
+    agent = await build_from(info.recipe, run.path, Rebuild(purpose="resume"), trust)
+    if not isinstance(agent, kind):
+        raise ResumeError(
+            f"The recipe of {run.path} makes a {type(agent).__name__}, not a {kind.__name__}."
+        )
+    return agent
 
 
 def _takes(factory: Callable[..., Any], name: str) -> bool:
     """Whether a factory has a keyword of this name."""
     try:
         known = inspect.signature(factory).parameters
-    except (TypeError, ValueError):  # some callables tell no signature
+    except (TypeError, ValueError):  # some callables have no signature
         return False
     return name in known

@@ -1,4 +1,4 @@
-"""Going on from a run's trace: what it tells, and taking it up."""
+"""Continuing from a run's trace: what it holds, and restoring it."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ from coag.schema import (
 )
 from coag.tracing import REDACTED, read_trace
 
-from .mind import Mind
+from .build import Mind
 
 _TRACE = Path("trace.jsonl")
 
 
 @contextmanager
-def taking_up(record: Snapshot | Written | None, field: str) -> Generator[None]:
-    """Says of a value that cannot be taken up in which record and field of the trace it stands.
+def reading_trace(record: Snapshot | Written | None, field: str) -> Generator[None]:
+    """Adds to the error of a value that cannot be read its record and field in the trace.
 
     Args:
         record: The record; None where it is one of several snapshots.
@@ -80,10 +80,10 @@ def _error(record: Snapshot | Written | None, field: str, problem: str) -> Trace
             named = f"the record that {record.id!r} was written"
         case None:
             named = "a snapshot"
-    return TraceError(_TRACE, f"{field!r} of {named} cannot be taken up: {problem}")
+    return TraceError(_TRACE, f"{field!r} of {named} cannot be read: {problem}")
 
 
-# ---- Memory that was in RAM only, given back by what the trace says was written to it ----
+# ---- Memory that was in RAM only, written again from the trace ----
 
 
 async def recover_memory(
@@ -97,7 +97,7 @@ async def recover_memory(
     if memory is not None and await _recover_records(_still_held(written), memory):
         for line in written:
             if line.what == "revoked" and line.content.get("source") is not None:
-                with taking_up(line, "content"):
+                with reading_trace(line, "content"):
                     await revoke_again(await memory.reaching_all(), line)
     _recover_versions([w for w in written if w.what == "procedure"], procedures)
 
@@ -119,7 +119,7 @@ async def _recover_records(written: Sequence[Written], memory: LongTermMemory) -
     if not written or await memory.store.get([line.id for line in written]):
         return False
     for line in written:
-        with taking_up(line, "content"):
+        with reading_trace(line, "content"):
             record = Record.model_validate(line.content)
         others = await memory.store.get([record.supersedes or "", *record.lineage.contradicts])
         old = [other for other in others if other.id == record.supersedes]
@@ -139,18 +139,18 @@ def _recover_versions(written: Sequence[Written], procedures: ProceduralMemory) 
     for line in written:
         name, _, version = line.id.rpartition("@")
         history = histories.get(name, [])
-        with taking_up(line, "id"):
+        with reading_trace(line, "id"):
             is_next = len(history) == int(version) - 1
         if is_next:
-            with taking_up(line, "content"):
+            with reading_trace(line, "content"):
                 ProcedureVersion.model_validate(line.content)
             histories[name] = [*history, line.content]
     if written:
-        with taking_up(written[-1], "content"):
+        with reading_trace(written[-1], "content"):
             procedures.load_state(state)
 
 
-# ---- Going on with a run that a crash broke off, from its folder alone ----
+# ---- Continuing a run that a crash interrupted, from its folder alone ----
 
 
 _NUMBERED = re.compile(r"\b([a-z]+)-(\d{6,})\b")
@@ -158,8 +158,8 @@ UNKNOWN = "The run broke off while this ran. It may or may not have had its effe
 
 
 @dataclass(slots=True)
-class Remains:
-    """What a trace tells of where its run stood."""
+class RecoveredState:
+    """What a trace holds on where its run stopped."""
 
     snapshot: Snapshot | None = None
     since: list[TraceRecord] = field(default_factory=list[TraceRecord])
@@ -189,13 +189,15 @@ class Remains:
     """Messages and answers, from the run's beginning."""
     rules: tuple[str, ...] = ()
     """The constraints that were in force in the last cycle."""
-    _told: bool = True
+    _content: bool = True
     """False right after a turn's start, until something of the turn is known."""
 
     def take(self, record: TraceRecord) -> None:
         """Takes in the next record."""
         self.begun = True
-        self._told = not isinstance(record, TurnStart) and (self._told or not _is_resuming(record))
+        self._content = not isinstance(record, TurnStart) and (
+            self._content or not _is_resuming(record)
+        )
         match record:
             case Snapshot():
                 self._begin_with(record)
@@ -211,7 +213,7 @@ class Remains:
                 self.written.append(record)
             case _:
                 self.since.append(record)
-                self._hear(record)
+                self._add_dialogue(record)
                 if isinstance(record, RetrievalOutcome):
                     self.rules = record.constraints
                 if record.record == "outcome":
@@ -220,7 +222,7 @@ class Remains:
                     self.intents, self.receipts = [], {}
         self._count_ids(record)
 
-    def _hear(self, record: TraceRecord) -> None:
+    def _add_dialogue(self, record: TraceRecord) -> None:
         if isinstance(record, Percept):
             if record.kind is PerceptKind.MESSAGE:
                 self.said.append(record)
@@ -236,7 +238,7 @@ class Remains:
 
     def forget_bare_start(self) -> None:
         """A turn of which only the start is known has not begun: its messages are not here."""
-        if not self._told:
+        if not self._content:
             self.turn, self.turn_open = self.turn - 1, False
 
     def _count_ids(self, record: TraceRecord) -> None:
@@ -251,61 +253,61 @@ def _is_resuming(record: TraceRecord) -> bool:
     return isinstance(record, Note) and record.about == RESUMED
 
 
-def read_remains(trace: Path) -> Remains:
+def recover_state(trace: Path) -> RecoveredState:
     """Where the run stood; a truncated last line is left out, nothing had followed from it.
 
     A run that broke off before its trace was made has none; it stood at the very start.
     """
-    remains = Remains()
+    recovered = RecoveredState()
     if not trace.exists():
-        return remains
+        return recovered
     for entry in read_trace(trace, on_problem=lambda problem: None):
-        remains.take(entry.body)
-    remains.forget_bare_start()
-    return remains
+        recovered.take(entry.body)
+    recovered.forget_bare_start()
+    return recovered
 
 
-async def restore(mind: Mind, remains: Remains) -> None:
+async def restore(mind: Mind, recovered: RecoveredState) -> None:
     """Brings a freshly built mind to where the run stood; what it starts with is perceived.
 
     An intent without a receipt becomes an unknown-outcome percept, never a retry (invariant 6).
 
     Raises:
-        TraceError: What the trace says of the mind's state cannot be taken up.
+        TraceError: What the trace says of the mind's state cannot be read.
     """
     deps, context = mind.deps, mind.context
-    deps.ids.load(remains.ids)
-    if remains.random is not None:
-        with taking_up(None, "random"):
-            set_random(deps.random, remains.random)
-    if remains.procedures is not None:
-        with taking_up(None, "procedures"):
-            deps.procedures.load_state(remains.procedures)
-    await recover_memory(remains.written, deps.memory, deps.procedures)
-    if remains.snapshot is not None:
-        _take_up(remains.snapshot, mind)
-    for record in _state_records(remains):
-        await _take_again(record, mind)
-    context.take_up_said(remains.said)
+    deps.ids.load(recovered.ids)
+    if recovered.random is not None:
+        with reading_trace(None, "random"):
+            set_random(deps.random, recovered.random)
+    if recovered.procedures is not None:
+        with reading_trace(None, "procedures"):
+            deps.procedures.load_state(recovered.procedures)
+    await recover_memory(recovered.written, deps.memory, deps.procedures)
+    if recovered.snapshot is not None:
+        _load_snapshot(recovered.snapshot, mind)
+    for record in _state_records(recovered):
+        await _replay_record(record, mind)
+    context.take_up_said(recovered.said)
     deps.constraints.pin()
-    if remains.intents and context.working_memory.in_cycle:
-        outcome = _finish_intents(remains.intents, remains.receipts, mind)
-        remains.outcomes.append(outcome)
-        _tell_detector(outcome, mind)
+    if recovered.intents and context.working_memory.in_cycle:
+        outcome = _finish_intents(recovered.intents, recovered.receipts, mind)
+        recovered.outcomes.append(outcome)
+        _note_results(outcome, mind)
         await commit(outcome, context, deps)
     if context.working_memory.in_cycle and REDACTED in str(context.working_memory.to_json()):
         await close_cycle(context, deps, "The cycle held a secret that the trace does not keep.")
     await perceive(context.working_memory.queued, context, deps)
-    remains.change(mind)
+    recovered.change(mind)
 
 
-async def _take_again(record: Percept | Outcome, mind: Mind) -> None:
+async def _replay_record(record: Percept | Outcome, mind: Mind) -> None:
     """Takes in a record of the trace as the run did, without writing it again."""
     context, deps = mind.context, mind.deps
     leaves = context.leaves_person(record)
     of_another = isinstance(record, Percept) and context.working_memory.of_another(record)
     if isinstance(record, ExecutionOutcome):
-        _tell_detector(record, mind)
+        _note_results(record, mind)
     if isinstance(record, Percept):
         deps.detector.perceive(record)
         context.restore(context.working_memory.perceive(record))
@@ -333,22 +335,22 @@ def refuse_missing_rules(mind: Mind, rules: Sequence[str], run: Path) -> None:
         )
 
 
-def _take_up(snapshot: Snapshot, mind: Mind) -> None:
-    with taking_up(snapshot, "working_memory"):
+def _load_snapshot(snapshot: Snapshot, mind: Mind) -> None:
+    with reading_trace(snapshot, "working_memory"):
         mind.context.restore(WorkingMemory.model_validate(snapshot.working_memory))
-    with taking_up(snapshot, "detector"):
+    with reading_trace(snapshot, "detector"):
         mind.deps.detector.load_state(snapshot.detector)
-    with taking_up(snapshot, "modules"):
+    with reading_trace(snapshot, "modules"):
         mind.deps.modules.load_state(snapshot.modules)
 
 
-def _state_records(remains: Remains) -> Iterator[Percept | Outcome]:
-    for record in remains.since:
+def _state_records(recovered: RecoveredState) -> Iterator[Percept | Outcome]:
+    for record in recovered.since:
         if record.record == "percept" or record.record == "outcome":  # noqa: PLR1714 - narrows the type
             yield record
 
 
-def _tell_detector(outcome: ExecutionOutcome, mind: Mind) -> None:
+def _note_results(outcome: ExecutionOutcome, mind: Mind) -> None:
     failures = {p.caused_by: p.failure for p in outcome.queued if p.failure is not None}
     for done in outcome.executed:
         if done.status is ExecutionStatus.REFUSED:
@@ -391,8 +393,8 @@ def _executed(intent: Intent, result: ActionResult) -> Executed:
 
 def _result_of(receipt: Receipt | None) -> ActionResult:
     if receipt is None or receipt.status in (ReceiptStatus.UNKNOWN, ReceiptStatus.CANCELLED):
-        told = f" {receipt.content}" if receipt and receipt.content else ""
-        return ActionResult(content=UNKNOWN + told, is_error=True, outcome_unknown=True)
+        rest = f" {receipt.content}" if receipt and receipt.content else ""
+        return ActionResult(content=UNKNOWN + rest, is_error=True, outcome_unknown=True)
     failed = receipt.status is ReceiptStatus.FAILED
     whole = len(receipt.content)
     result = read_result(receipt.content, is_error=failed, limit=whole)

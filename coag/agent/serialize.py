@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from abc import ABC
-from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Self, cast
+from typing import Any, Literal, cast
 
-from autogen_agentchat.agents import AssistantAgent, BaseChatAgent
-from autogen_agentchat.agents._assistant_agent import AssistantAgentConfig
 from autogen_agentchat.base import Handoff
 from autogen_agentchat.messages import StructuredMessageFactory
-from autogen_core import Component, ComponentModel
+from autogen_core import ComponentModel
 from autogen_core.memory import Memory
 from autogen_core.models import ChatCompletionClient
-from autogen_core.tools import BaseTool, Workbench
+from autogen_core.tools import Workbench
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from coag.compat import (
     ConstraintConfig,
     Part,
-    Tool,
     constraint_config,
     from_constraint_config,
     get_part,
@@ -35,34 +31,19 @@ from coag.context import check_public, from_part, load_context, nested_component
 from coag.cycle import CycleSettings
 from coag.errors import CoagError, ConfigurationError, StateError
 from coag.memory import GateSettings, LongTermMemory, LongTermMemoryConfig, Procedure
-from coag.schema import ActionCall, Outcome, provider_name, random_state, set_random
+from coag.schema import ActionCall, from_import_name, import_name, random_state, set_random
 from coag.store import public_location
-from coag.tracing import Parent, Recipe
+from coag.tracing import Recipe
 
-from .build import Arguments
+from .arguments import DEFAULT
+from .build import Mind
 from .memories import memory_location
-from .mind import Mind
-from .resume import Remains, restore
-from .runs import Runs
-from .settings import load_output_type, output_fields
-from .turns import Turns
 
 # ---- `CoagAgent` as an AutoGen component: its constructor's arguments as JSON, and back ----
 #
 # What was said and what is remembered is state, not part of it. Every field that is None was not
 # given, or was given as None where that is the default, so that no None changes its meaning where
 # AutoGen leaves it out.
-
-
-_TEXTS = {"system_message", "description", "procedures", "tools", "workbench"}
-"""Fields in which words are the developer's own or were checked already."""
-_PLAIN = (
-    *("name", "description", "system_message", "model_client_stream", "reflect_on_tool_use"),
-    *("max_tool_iterations", "tool_call_summary_format", "metadata", "seed", "tool_timeout"),
-    *("output_content_type_format", "recipe", "gate", "rewriting", "events"),
-)
-"""Arguments that are JSON, or models of it, as they are."""
-_REQUIRED = ("name", "model_client", "description", "system_message")
 
 
 class CoagAgentConfig(BaseModel):
@@ -119,34 +100,112 @@ class CoagAgentConfig(BaseModel):
         return [{"target": one} if isinstance(one, str) else one for one in given]
 
 
+@dataclass(frozen=True, slots=True)
+class FieldForm:
+    """How an argument is written into a component, and read from it."""
+
+    write: Callable[[Any], Any]
+    read: Callable[[Any], Any]
+
+    @classmethod
+    def each(cls, write: Callable[[Any], Any], read: Callable[[Any], Any]) -> FieldForm:
+        """The form of every item of a list."""
+        return cls(lambda items: [write(one) for one in items], lambda parts: [*map(read, parts)])
+
+
+def _unchanged(value: Any) -> Any:
+    return value
+
+
+def _component(where: str, kind: Any) -> FieldForm:
+    return FieldForm(lambda value: nested_component(value, where), kind.load_component)
+
+
+def _write_workbenches(given: Workbench | Sequence[Workbench]) -> list[ComponentModel]:
+    benches = [given] if isinstance(given, Workbench) else given
+    return [workbench_component(one) for one in benches]
+
+
+def _write_handoff(handoff: Handoff | str) -> Handoff | str:
+    if isinstance(handoff, str) or type(handoff) is Handoff:
+        return handoff
+    raise ConfigurationError(
+        f"handoffs=: a {type(handoff).__name__} would come back as a plain Handoff. Give a "
+        "Handoff, or build the agent in code."
+    )
+
+
+def _write_memory(given: object) -> list[ComponentModel] | LongTermMemoryConfig | str:
+    if isinstance(given, str | Path):
+        return public_location(given)
+    if isinstance(given, LongTermMemory):
+        return LongTermMemoryConfig.of(given)
+    memories = [given] if isinstance(given, Memory) else cast("Sequence[object]", given)
+    return [nested_component(memory, "memory=") for memory in memories]
+
+
+def _read_memory(
+    config: list[ComponentModel] | LongTermMemoryConfig | str,
+) -> list[Memory] | LongTermMemory | str:
+    if isinstance(config, LongTermMemoryConfig):
+        return config.open()
+    return [*map(Memory.load_component, config)] if isinstance(config, list) else config
+
+
+_FORMS: Mapping[str, FieldForm] = {
+    "model_client": _component("model_client=", ChatCompletionClient),
+    "tools": FieldForm.each(tool_component, load_tool),
+    "workbench": FieldForm(_write_workbenches, lambda parts: [*map(load_workbench, parts)]),
+    "model_context": FieldForm(
+        lambda value: nested_component(value, "model_context="), load_context
+    ),
+    "memory": FieldForm(_write_memory, _read_memory),
+    "handoffs": FieldForm.each(_write_handoff, _unchanged),
+    "modules": FieldForm.each(lambda one: part_of(one, "modules="), get_part),
+    "constraints": FieldForm.each(constraint_config, from_constraint_config),
+    "tool_call_summary_formatter": FieldForm(
+        lambda one: part_of(one, "tool_call_summary_formatter="), get_part
+    ),
+    "procedures": FieldForm(dict, dict),
+    "logs": FieldForm(str, _unchanged),
+}
+"""Arguments that are not JSON as they are."""
+_OWN = ("deliberation", "further", "output_content_type", "structured_message_factory")
+"""Fields that are not an argument of the same name."""
+_REQUIRED = ("name", "model_client", "description", "system_message")
+_TEXTS = {"system_message", "description", "procedures", "tools", "workbench"}
+"""Fields whose words are the developer's own or were checked already."""
+
+
 def to_config(arguments: Mapping[str, Any]) -> CoagAgentConfig:
     """The declarative form of an agent.
 
     Args:
-        arguments: What its constructor was given, by name, deliberation settings among them;
-            `name`, `model_client`, `description` and `system_message` always.
+        arguments: What its constructor was given, by name; `name`, `model_client`, `description`
+            and `system_message` always.
 
     Raises:
         ConfigurationError: An argument cannot be written down, or holds a secret; the message
             names it and says what to do.
         TypeError: A required argument is missing.
     """
-    given = dict(arguments)
-    missing = [name for name in _REQUIRED if name not in given]
+    missing = [name for name in _REQUIRED if name not in arguments]
     if missing:
         raise TypeError(f"to_config needs {', '.join(missing)} of the agent's arguments.")
-    config = CoagAgentConfig(
-        **{name: given.pop(name) for name in _PLAIN if given.get(name) is not None},
-        **_components(given),
-        **_parts(given),
-        **output_fields(given.pop("output_content_type", None)),
-        procedures=_optional(given, "procedures", dict),
-        logs=_optional(given, "logs", str),
-        deliberation=_deliberation(given),
-        further={
-            name: to_part(value, f"{name}=") for name, value in given.items() if name not in _PLAIN
-        },
-    )
+    given = {
+        name: value
+        for name, value in arguments.items()
+        if value is not DEFAULT and value is not None
+    }
+    fields = output_fields(given.pop("output_content_type", None))
+    fields["deliberation"] = _write_deliberation(given)
+    further: dict[str, Any] = {}
+    for name, value in given.items():
+        if name in CoagAgentConfig.model_fields:
+            fields[name] = _FORMS[name].write(value) if name in _FORMS else value
+        else:
+            further[name] = to_part(value, f"{name}=")
+    config = CoagAgentConfig(**fields, further=further)
     shown = config.model_dump(mode="json", exclude=_TEXTS)
     check_public(shown, f"The component of agent {config.name!r}")
     return config
@@ -158,174 +217,75 @@ def from_config(config: CoagAgentConfig) -> dict[str, Any]:
     Raises:
         ConfigurationError: Something that the component names does not exist any more.
     """
-    plain = {name: getattr(config, name) for name in _PLAIN}
-    given = {name: value for name, value in plain.items() if value is not None}
-    given["system_message"] = config.system_message
-    given["model_client"] = ChatCompletionClient.load_component(config.model_client)
-    if config.model_context is not None:
-        given["model_context"] = load_context(config.model_context)
-    if (memory := _memory_from(config.memory)) is not None:
-        given["memory"] = memory
-    lists = {
-        "tools": (config.tools, load_tool),
-        "workbench": (config.workbench, load_workbench),
-        "handoffs": (config.handoffs, _as_it_is),
-        "modules": (config.modules, get_part),
-        "constraints": (config.constraints, from_constraint_config),
-    }
-    for name, (parts, load) in lists.items():
-        if parts is not None:
-            given[name] = [load(part) for part in cast("list[Any]", parts)]
-    if config.tool_call_summary_formatter is not None:
-        given["tool_call_summary_formatter"] = get_part(config.tool_call_summary_formatter)
+    given: dict[str, Any] = {"system_message": config.system_message}
+    for name in CoagAgentConfig.model_fields:
+        value = getattr(config, name)
+        if name not in _OWN and value is not None:
+            given[name] = _FORMS[name].read(value) if name in _FORMS else value
     settings = CycleSettings.model_validate(config.deliberation)
     return {
         **given,
         **load_output_type(config.output_content_type, config.structured_message_factory),
-        **({} if config.procedures is None else {"procedures": dict(config.procedures)}),
-        **({} if config.logs is None else {"logs": config.logs}),
-        **{name: getattr(settings, name) for name in config.deliberation},
+        **{name: getattr(settings, name) for name in settings.model_fields_set},
         **{name: from_part(part) for name, part in config.further.items()},
     }
 
 
-def _components(given: dict[str, Any]) -> dict[str, Any]:
-    """The arguments that are AutoGen components."""
-    tools = cast("Sequence[Tool] | None", given.pop("tools", None))
-    benches = cast("Workbench | Sequence[Workbench] | None", given.pop("workbench", None))
-    if isinstance(benches, Workbench):
-        benches = [benches]
-    context = given.pop("model_context", None)
-    return {
-        "model_client": nested_component(given.pop("model_client"), "model_client="),
-        "tools": None if tools is None else [tool_component(tool) for tool in tools],
-        "workbench": None if benches is None else [workbench_component(one) for one in benches],
-        "model_context": None if context is None else nested_component(context, "model_context="),
-        "memory": _memory(given.pop("memory", None)),
-    }
-
-
-def _parts(given: dict[str, Any]) -> dict[str, Any]:
-    """The arguments that go by import name."""
-    handoffs = cast("Sequence[Handoff | str] | None", given.pop("handoffs", None))
-    modules = cast("Sequence[object] | None", given.pop("modules", None))
-    rules = cast("Sequence[object] | None", given.pop("constraints", None))
-    formatter = given.pop("tool_call_summary_formatter", None)
-    return {
-        "handoffs": None if handoffs is None else [_handoff(one) for one in handoffs],
-        "modules": None if modules is None else [part_of(one, "modules=") for one in modules],
-        "constraints": None if rules is None else [constraint_config(one) for one in rules],
-        "tool_call_summary_formatter": None
-        if formatter is None
-        else part_of(formatter, "tool_call_summary_formatter="),
-    }
-
-
-def _handoff(handoff: Handoff | str) -> Handoff | str:
-    if isinstance(handoff, str) or type(handoff) is Handoff:
-        return handoff
-    raise ConfigurationError(
-        f"handoffs=: a {type(handoff).__name__} would come back as a plain Handoff. Give a "
-        "Handoff, or build the agent in code."
-    )
-
-
-def _memory(given: object) -> list[ComponentModel] | LongTermMemoryConfig | str | None:
-    if given is None:
-        return None
-    if isinstance(given, str | Path):
-        return public_location(given)
-    if isinstance(given, LongTermMemory):
-        return LongTermMemoryConfig.of(given)
-    memories = [given] if isinstance(given, Memory) else cast("Sequence[object]", given)
-    return [nested_component(memory, "memory=") for memory in memories]
-
-
-def _memory_from(
-    config: list[ComponentModel] | LongTermMemoryConfig | str | None,
-) -> list[Memory] | LongTermMemory | str | None:
-    if isinstance(config, LongTermMemoryConfig):
-        return config.open()
-    if isinstance(config, list):
-        return [Memory.load_component(component) for component in config]
-    return config
-
-
-def _deliberation(given: dict[str, Any]) -> dict[str, Any]:
+def _write_deliberation(given: dict[str, Any]) -> dict[str, Any]:
     """Takes out what `CycleSettings` has, as JSON."""
-    names = [name for name in given if name in CycleSettings.model_fields]
+    names = [name for name in CycleSettings.model_fields if name in given]
     settings = CycleSettings.model_validate({name: given.pop(name) for name in names})
     dumped = settings.model_dump(mode="json")
     return {name: dumped[name] for name in names}
 
 
-def _optional(given: dict[str, Any], name: str, kind: type[Any]) -> Any:
-    value = given.pop(name, None)
-    return None if value is None else kind(value)
+# ---- The type of an agent's answers in its component ----
 
 
-def _as_it_is(value: Any) -> Any:
-    return value
+def output_fields(kind: type[BaseModel] | None) -> dict[str, Any]:
+    """The fields of a component that hold the type of answers.
 
-
-# ---- From the component of an AssistantAgent to a `CoagAgent`'s arguments ----
-
-
-_PROVIDERS = ("AssistantAgent", "autogen_agentchat.agents.AssistantAgent")
-_ALIKE = (
-    *("name", "handoffs", "description", "system_message", "model_client_stream"),
-    *("reflect_on_tool_use", "tool_call_summary_format", "metadata"),
-)
-"""Fields that are arguments of ours by the same name and as they are."""
-
-
-def assistant_config(given: ComponentModel | Mapping[str, Any] | AssistantAgent) -> Any:
-    """The configuration in an AssistantAgent's component.
+    By import name where it has one; else as AutoGen does it, from which a like type is made.
 
     Raises:
-        ConfigurationError: It is another component, or none.
+        ConfigurationError: It cannot be imported, nor made again from its JSON Schema.
     """
-    if isinstance(given, AssistantAgent):
-        given = given.dump_component()
+    if kind is None:
+        return {}
     try:
-        component = ComponentModel.model_validate(given)
-        if component.provider not in _PROVIDERS:
-            raise ConfigurationError(
-                f"from_assistant takes the component of an AssistantAgent, not one of "
-                f"{component.provider!r}. Load that with its own class."
-            )
-        return AssistantAgentConfig.model_validate(component.config)
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        where = ".".join(map(str, first["loc"]))
+        name = import_name(kind)
+    except ConfigurationError:
+        name = "__main__:"
+    if not name.startswith("__main__:"):
+        return {"output_content_type": name}
+    try:
+        once = StructuredMessageFactory(input_model=kind).dump_component()
+        # What AutoGen makes of a schema has a schema that differs a little; the next is the same.
+        again = StructuredMessageFactory(input_model=_content_type(once)).dump_component()
+    except Exception as error:  # AutoGen's own errors here derive from nothing narrower
         raise ConfigurationError(
-            f"This is no component of an AssistantAgent: {where}: {first['msg']}. Give what "
-            "its dump_component() gave."
+            f"output_content_type= {kind.__name__} cannot be written down: {error}. Move it to "
+            "the top level of a module."
         ) from error
+    return {"structured_message_factory": again}
 
 
-def from_assistant(config: AssistantAgentConfig) -> dict[str, Any]:
-    """The arguments of a `CoagAgent`; what the component leaves out is left out.
+def load_output_type(name: str | None, factory: ComponentModel | None) -> dict[str, Any]:
+    """The arguments that `output_fields` was given; with AutoGen's own format, where it has one."""
+    if name is not None:
+        return {"output_content_type": from_import_name(name)}
+    if factory is None:
+        return {}
+    given: dict[str, Any] = {"output_content_type": _content_type(factory)}
+    text = factory.config.get("format_string")
+    return given if text is None else {**given, "output_content_type_format": text}
 
-    A limit of one use of tools is AssistantAgent's default and is kept where it was given.
-    """
-    arguments: dict[str, Any] = {name: getattr(config, name) for name in _ALIKE}
-    arguments["model_client"] = ChatCompletionClient.load_component(config.model_client)
-    if config.model_context is not None:
-        arguments["model_context"] = load_context(config.model_context)
-    if config.structured_message_factory is not None:
-        factory = StructuredMessageFactory.load_component(config.structured_message_factory)
-        arguments["output_content_type"] = factory.ContentModel
-        arguments["output_content_type_format"] = factory.format_string
-    parts: dict[str, Any] = {
-        "tools": [BaseTool.load_component(one) for one in config.tools or ()],
-        "workbench": [Workbench.load_component(one) for one in config.workbench or ()],
-        "memory": [Memory.load_component(one) for one in config.memory or ()],
-    }
-    arguments |= {name: given for name, given in parts.items() if given}
-    if config.max_tool_iterations > 1:
-        arguments["max_tool_iterations"] = config.max_tool_iterations
-    return arguments
+
+def _content_type(factory: ComponentModel) -> type[BaseModel]:
+    kind = StructuredMessageFactory.load_component(factory).ContentModel
+    # AutoGen loses the description, which models read.
+    kind.__doc__ = factory.config["json_schema"].get("description")
+    return kind
 
 
 # ---- The saved state of a whole mind ----
@@ -350,10 +310,10 @@ class AgentState(BaseModel):
     """State of the random source; None while nothing was drawn from it."""
     turn: int = 0
     pending: list[ActionCall] = Field(default_factory=list[ActionCall])
-    """Actions that had begun and not ended when it was saved: nobody knows whether they had
+    """Actions that had begun and not ended when it was saved: it is not known whether they had
     their effect, and they are not run again."""
     long_term_memory: str | None = None
-    """Where long-term memory rests; its records are not part of a state. None for RAM."""
+    """Where long-term memory is; its records are not part of a state. None for RAM."""
 
 
 async def save_agent_state(mind: Mind, turn: int) -> AgentState:
@@ -365,7 +325,7 @@ async def save_agent_state(mind: Mind, turn: int) -> AgentState:
         modules=deps.modules.save_state(),
         detector=deps.detector.save_state(),
         ids=deps.ids.save(),
-        random=None if mind.fresh_random() else random_state(deps.random),
+        random=None if mind.random_unused() else random_state(deps.random),
         turn=turn,
         pending=list(deps.actions.running.values()),
         long_term_memory=memory_location(deps.memory),
@@ -395,7 +355,7 @@ def read_agent_state(state: object) -> AgentState:
 
 
 async def load_agent_state(state: AgentState, mind: Mind) -> int:
-    """Goes on from a saved state and returns its turn.
+    """Continues from a saved state and returns its turn.
 
     Where it cannot be loaded, the mind is as it was.
 
@@ -438,116 +398,17 @@ async def _apply(state: AgentState, mind: Mind) -> int:
     if state.random is not None:
         set_random(deps.random, state.random)
     else:
-        deps.random.seed(mind.seed)
+        deps.random.seed(mind.arguments.seed)
     return state.turn
 
 
 def _note_other_memory(state: AgentState, mind: Mind) -> None:
-    """Says in the trace that this agent remembers elsewhere than the saved one did."""
+    """Notes in the trace that this agent's memory is elsewhere than the saved one's."""
     saved, here = state.long_term_memory, memory_location(mind.deps.memory)
     if saved is None or saved == here:
         return
     text = (
-        f"The state was saved by an agent whose long-term memory rests in {saved!r}; this one's "
-        f"rests in {here or 'RAM'!r}, so it recalls other records."
+        f"The state was saved by an agent whose long-term memory is in {saved!r}; this one's "
+        f"is in {here or 'RAM'!r}, so it recalls other records."
     )
     mind.deps.note(mind.context, "memory", text)
-
-
-# ---- `CoagAgent` as JSON: what it was given as an AutoGen component, and its state ----
-
-
-_ALWAYS = ("name", "model_client", "description", "system_message")
-
-
-class Declared(BaseChatAgent, Component[CoagAgentConfig], ABC):
-    """An agent that is declared by what it was given: no dialogue, no memory, no secret."""
-
-    component_type = "agent"
-    component_config_schema = CoagAgentConfig
-
-    _given: Arguments
-    _mind: Mind
-    _runs: Runs
-    _turns: Turns
-    _turn: int
-    _begun: list[Outcome] | None
-
-    def dump_component(self) -> ComponentModel:
-        """What the agent was given, as JSON; a subclass dumps as itself.
-
-        Raises:
-            ConfigurationError: An argument cannot be written down, or holds a secret.
-        """
-        dumped = super().dump_component()
-        return dumped.model_copy(update={"provider": provider_name(type(self))})
-
-    def _to_config(self) -> CoagAgentConfig:
-        given = {
-            field.name: getattr(self._given, field.name)
-            for field in fields(self._given)
-            if field.name != "deliberation"
-        }
-        told = {
-            name: value
-            for name, value in given.items()
-            if name in _ALWAYS or (value is not None and value != ())
-        }
-        rules = self._mind.deps.constraints.own()
-        told |= {"constraints": list(rules)} if rules else {}
-        return to_config({**told, **self._given.deliberation})
-
-    @classmethod
-    def _from_config(cls, config: CoagAgentConfig | AssistantAgentConfig) -> Self:
-        if isinstance(config, AssistantAgentConfig):
-            return cls(**from_assistant(config))
-        return cls(**from_config(config))
-
-    @classmethod
-    def from_assistant(
-        cls, given: ComponentModel | Mapping[str, Any] | AssistantAgent, **further: Any
-    ) -> Self:
-        """An agent as an AssistantAgent's component describes it.
-
-        Args:
-            given: The component, as `dump_component` gives it or as JSON that was read; or an
-                AssistantAgent itself, whose component is taken. What was said is not part of it.
-            further: Arguments of ours, which also take the place of the component's.
-
-        Raises:
-            ConfigurationError: It is no component of an AssistantAgent.
-        """
-        return cls(**{**from_assistant(assistant_config(given)), **further})
-
-    async def save_state(self) -> Mapping[str, Any]:
-        """The whole mind as JSON: working memory, procedures, modules, detector, counters."""
-        return (await save_agent_state(self._mind, self._turn)).model_dump(mode="json")
-
-    async def take_up(self, remains: Remains, parent: Parent | None = None) -> None:
-        """Goes on where a trace says that a run stood; for `resume` and for forks.
-
-        Args:
-            remains: What the trace tells.
-            parent: Where a fork comes from: a run of its own begins there.
-
-        Raises:
-            TraceError: The run's folder cannot be written to.
-        """
-        if parent is None:
-            self._runs.note_resumed(self._mind, begun=remains.begun)
-        await restore(self._mind, remains)
-        self._turn = remains.turn
-        self._begun = remains.outcomes if remains.turn_open else None
-        if parent is not None:
-            self._runs.open(self._mind, parent)
-
-    async def load_state(self, state: Mapping[str, Any]) -> None:
-        """Goes on from a saved state; an AssistantAgent's messages become dialogue.
-
-        Raises:
-            StateError: It is no agent's state, one of a newer version, or damaged.
-        """
-        read = read_agent_state(state)
-        await self._turns.forget()
-        self._turn = await load_agent_state(read, self._mind)
-        self._runs.note_state(self._mind)

@@ -30,11 +30,11 @@ from coag._util.timeouts import describe_error
 from coag.context import CoagContext
 from coag.cycle import (
     CURRENT_STATE,
+    ActionRun,
     Approvals,
     ConstraintSet,
     GuardDeps,
     ProgressDetector,
-    Ran,
     perceive,
     reconcile,
     run_selected,
@@ -123,7 +123,7 @@ async def result_when_cancelled(
     return during() if calling.cancelled() else calling.result()
 
 
-def _result_of(ran: Ran) -> GuardedResult:
+def _result_of(ran: ActionRun) -> GuardedResult:
     name = ran.executed.action
     if ran.refused_by is not None:
         return _refusal(name, ran.refused_by)

@@ -7,7 +7,7 @@ perceptual state, a hook that reads tool returns, a description, a query, and, w
 one, a forward model. `rebuild` gives a working memory back from a trace.
 """
 
-from .budgets import READ_MORE, WINDOW, Budgets, Limits, name_of, shortened
+from .budgets import READ_MORE, WINDOW, Budgets, MemoryLimits, name_of, shortened
 from .component import CoagContextConfig, from_part, load_context, nested_component, to_part
 from .context import CoagContext
 from .dialogue import named_images
@@ -16,10 +16,10 @@ from .sections import fitting, render_section, wrap_as_data
 from .states import AssistantState, check_public, dump_state, own_copy
 from .working_memory import (
     CognitiveState,
-    Deed,
-    Earlier,
-    Rejection,
-    Spent,
+    EarlierDialogue,
+    GoalCost,
+    PastAction,
+    RejectedCandidate,
     Taint,
     Utterance,
     WorkingMemory,
@@ -31,18 +31,18 @@ __all__ = [
     "CoagContext",
     "CoagContextConfig",
     "WorkingMemory",
-    "Spent",
+    "GoalCost",
     "Taint",
     "is_untrusted",
     "CognitiveState",
     "Utterance",
-    "Deed",
-    "Rejection",
+    "PastAction",
+    "RejectedCandidate",
     "rebuild",
     "Budgets",
-    "Limits",
+    "MemoryLimits",
     "WINDOW",
-    "Earlier",
+    "EarlierDialogue",
     "READ_MORE",
     "shortened",
     "name_of",

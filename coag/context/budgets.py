@@ -17,7 +17,7 @@ from coag.schema import BYTES_PER_TOKEN, Section, Trust, Value, estimate_tokens
 # with a note of how much is left out and how to read it; entries that do not fit are counted.
 
 
-Keep = Callable[[str], str]
+KeepText = Callable[[str], str]
 """Keeps a text that is cut, so that it can be read on, and gives the name to ask for it by."""
 READ_MORE = "read_more"
 """The action that shows what was left out."""
@@ -91,7 +91,7 @@ def _from_line(text: str) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class PromptPart:
     """What a prompt may show under one heading: entries, and which of them go first."""
 
     name: str
@@ -117,7 +117,7 @@ class Part:
         # The one place that sets it; the value is frozen from here on.
         object.__setattr__(self, "need", min(whole, self.cap or whole))
 
-    def section(self, budget: int, keep: Keep) -> Section:
+    def section(self, budget: int, keep: KeepText) -> Section:
         """As a section of at most so many tokens."""
         room = max(1, budget - FRAME)
         if self.keeps == "newest":
@@ -130,14 +130,14 @@ class Part:
         )
 
 
-def newest(entries: Sequence[str], room: int, keep: Keep) -> str:
+def newest(entries: Sequence[str], room: int, keep: KeepText) -> str:
     """The last entries that fit, with a note of how many older ones there are."""
     kept, left_out = newest_of(entries, room, keep)
     return "\n".join([*([f"[{left_out} older left out]"] if left_out else []), *kept])
 
 
 def newest_of(
-    entries: Sequence[str], room: int, keep: Keep, costs: Sequence[int] | None = None
+    entries: Sequence[str], room: int, keep: KeepText, costs: Sequence[int] | None = None
 ) -> tuple[list[str], int]:
     """The last entries that fit, whole and in order, and how many older ones do not.
 
@@ -163,7 +163,7 @@ def newest_of(
     return kept[::-1], len(entries) - len(kept)
 
 
-def alike(entries: Sequence[str], room: int, keep: Keep) -> list[str]:
+def alike(entries: Sequence[str], room: int, keep: KeepText) -> list[str]:
     """All entries: the short ones whole, the long ones cut to the same length."""
     cap, left, waiting = 0, room, sorted(estimate_tokens(entry) + 1 for entry in entries)
     for number, cost in enumerate(waiting):
@@ -179,7 +179,7 @@ def alike(entries: Sequence[str], room: int, keep: Keep) -> list[str]:
     ]
 
 
-def _fitted(entry: str, tokens: int, keep: Keep) -> str:
+def _fitted(entry: str, tokens: int, keep: KeepText) -> str:
     size = len(entry.encode("utf-8", "surrogatepass"))
     characters = tokens * BYTES_PER_TOKEN * len(entry) // size if size else 0
     return entry if len(entry) <= characters else shortened(entry, characters, keep(entry))
@@ -218,7 +218,7 @@ _MOST_KEPT = 30_000
 _CAP = Field(default=None, gt=0)
 
 
-class Limits(Value):
+class MemoryLimits(Value):
     """What working memory keeps: part of its value, so that a trace gives it back alike."""
 
     window: int = WINDOW
@@ -273,7 +273,7 @@ class Budgets(Value):
     module: int = Field(default=400, gt=0)
     """Each cognitive module's section."""
 
-    def limits(self, window: int | None) -> Limits:
+    def limits(self, window: int | None) -> MemoryLimits:
         """What follows for working memory.
 
         Args:
@@ -282,7 +282,7 @@ class Budgets(Value):
         whole = self.window or window or WINDOW
         prompt = max(1, int(whole * self.share))
         kept = (self.kept or min(int(prompt * _KEPT_SHARE), _MOST_KEPT)) * BYTES_PER_TOKEN
-        return Limits(
+        return MemoryLimits(
             window=whole,
             known=(self.window or window) is not None,
             prompt=prompt,
@@ -290,14 +290,14 @@ class Budgets(Value):
             results=kept,
         )
 
-    def output_characters(self, limits: Limits) -> int:
+    def output_characters(self, limits: MemoryLimits) -> int:
         """Characters of one tool's output that are kept."""
         return (self.output or int(limits.prompt * _OUTPUT_SHARE)) * BYTES_PER_TOKEN
 
-    def recall_room(self, limits: Limits) -> int:
+    def recall_room(self, limits: MemoryLimits) -> int:
         """Tokens for what is recalled."""
         return self.recalled or max(1, limits.prompt // 8)
 
-    def action_room(self, limits: Limits) -> int:
+    def action_room(self, limits: MemoryLimits) -> int:
         """Tokens for the list of actions; the same in every cycle, as the list should be."""
         return self.actions or max(1, limits.prompt // 2)

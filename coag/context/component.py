@@ -264,7 +264,7 @@ class CoagContextConfig(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class ConstructorArguments:
     """What a context's constructor was given."""
 
     positional: tuple[Any, ...] = ()
@@ -275,12 +275,12 @@ class ContextComponent(ChatCompletionContext, Component[CoagContextConfig]):
     """A context whose component tells what its constructor was given."""
 
     component_config_schema = CoagContextConfig
-    _given: Given
+    _given: ConstructorArguments
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         """Keeps what the constructor is given, so that a component tells of it as it was."""
         context = super().__new__(cls)
-        context._given = Given(args, kwargs)
+        context._given = ConstructorArguments(args, kwargs)
         return context
 
     def dump_component(self) -> ComponentModel:
@@ -310,7 +310,7 @@ class ContextComponent(ChatCompletionContext, Component[CoagContextConfig]):
         return context
 
 
-def given_to(kind: type, given: Given) -> dict[str, Any]:
+def given_to(kind: type, given: ConstructorArguments) -> dict[str, Any]:
     """The arguments by name.
 
     Raises:

@@ -59,7 +59,7 @@ OWN_CALLS = 1_000
 """Tool calls that are known again in a foreign context."""
 
 
-class KeepsDialogue(ForeseesPercepts[StateT], Generic[StateT]):
+class DialogueKeeper(ForeseesPercepts[StateT], Generic[StateT]):
     """Fits a context to the model's window, and keeps what does not fit."""
 
     budgets: Budgets
@@ -216,7 +216,7 @@ _OWN_STATE = ("working_memory", "images", "archive")
 _LLM_MESSAGES: TypeAdapter[list[LLMMessage]] = TypeAdapter(list[LLMMessage])
 
 
-class CoagContext(KeepsDialogue[StateT], ContextComponent, Generic[StateT]):
+class CoagContext(DialogueKeeper[StateT], ContextComponent, Generic[StateT]):
     """Structured working memory for one agent (CoAG §2 and A.1), to be subclassed per domain.
 
     It owns the current `WorkingMemory`; `perceive` and `commit` are the only writers. A

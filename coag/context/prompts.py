@@ -21,7 +21,7 @@ from coag.schema import (
     estimate_tokens,
 )
 
-from .budgets import FRAME, Budgets, Keep, Part, allot, newest_of
+from .budgets import FRAME, Budgets, KeepText, PromptPart, allot, newest_of
 from .dialogue import Originals
 from .sections import (
     actions_section,
@@ -50,7 +50,7 @@ from .working_memory import Utterance, WorkingMemory
 PartT = TypeVar("PartT")
 
 
-class Kept(Generic[PartT]):
+class RenderCache(Generic[PartT]):
     """The latest part of each sort, and the very values that it was made from.
 
     Within a cycle most of what a prompt shows does not change from phase to phase. All that
@@ -84,7 +84,7 @@ LEFT_OUT = "[{count} older messages left out]"
 
 
 @dataclass(slots=True)
-class _Line:
+class ChatLine:
     """One message of the dialogue as prompts show it."""
 
     said: Utterance
@@ -100,16 +100,16 @@ class Chat:
     """The dialogue of one context as messages; each is made once."""
 
     def __init__(self) -> None:
-        self._known: dict[int, _Line] = {}
+        self._known: dict[int, ChatLine] = {}
         self._of: tuple[Utterance, ...] = ()
-        self._lines: list[_Line] = []
+        self._lines: list[ChatLine] = []
 
-    def part(self, memory: WorkingMemory, budgets: Budgets) -> Part | None:
+    def part(self, memory: WorkingMemory, budgets: Budgets) -> PromptPart | None:
         """What was said beside the goal, for its share of the room."""
         lines = self._beside(memory, goal_index(memory))
         if not lines:
             return None
-        return Part(
+        return PromptPart(
             name="dialogue",
             title="Dialogue",
             source="dialogue",
@@ -120,7 +120,7 @@ class Chat:
         )
 
     def messages(
-        self, memory: WorkingMemory, goal: Section, room: int, keep: Keep
+        self, memory: WorkingMemory, goal: Section, room: int, keep: KeepText
     ) -> tuple[list[PromptMessage], bool]:
         """The dialogue with the goal in its place, the newest messages that fit.
 
@@ -149,7 +149,7 @@ class Chat:
         note = PromptMessage(role="user", content=LEFT_OUT.format(count=left_out))
         return [*([note] if left_out else []), *_messages(lines)], at is not None
 
-    def _beside(self, memory: WorkingMemory, goal: int | None) -> list[_Line]:
+    def _beside(self, memory: WorkingMemory, goal: int | None) -> list[ChatLine]:
         """The lines of the dialogue without that of the goal."""
         if self._of is not memory.dialogue:
             known, self._known = self._known, {}
@@ -207,28 +207,28 @@ def shows_data(messages: Sequence[PromptMessage]) -> bool:
     return any("<data " in message.content for message in messages if message.role == "user")
 
 
-def _line(said: Utterance) -> _Line:
+def _line(said: Utterance) -> ChatLine:
     if said.own:
         message = PromptMessage(role="assistant", content=said.content)
-        return _Line(said, "own", said.content, estimate_tokens(said.content) + 1, message)
+        return ChatLine(said, "own", said.content, estimate_tokens(said.content) + 1, message)
     speaker = one_line(said.source)
     if said.trust is Trust.UNTRUSTED:
         text = one_entry(f"{speaker}: {said.content}")
-        return _Line(said, "data", text, estimate_tokens(text) + 1, None)
+        return ChatLine(said, "data", text, estimate_tokens(text) + 1, None)
     text = said.content if speaker == "user" else f"{speaker}: {said.content}"
     message = PromptMessage(role="user", content=text, images=said.images)
-    return _Line(said, "user", text, estimate_tokens(text) + 1, message)
+    return ChatLine(said, "user", text, estimate_tokens(text) + 1, message)
 
 
-def _with(line: _Line, text: str) -> _Line:
+def _with(line: ChatLine, text: str) -> ChatLine:
     """The line with a text that may be a shortened one."""
     if text == line.text:
         return line
     message = line.message and line.message.model_copy(update={"content": text})
-    return _Line(line.said, line.role, text, estimate_tokens(text) + 1, message)
+    return ChatLine(line.said, line.role, text, estimate_tokens(text) + 1, message)
 
 
-def _costs(lines: Sequence[_Line]) -> list[int]:
+def _costs(lines: Sequence[ChatLine]) -> list[int]:
     """Tokens of each, with the delimiters of a run of data at its last line."""
     if not lines:
         return []
@@ -239,9 +239,9 @@ def _costs(lines: Sequence[_Line]) -> list[int]:
     ]
 
 
-def _messages(lines: Sequence[_Line]) -> list[PromptMessage]:
+def _messages(lines: Sequence[ChatLine]) -> list[PromptMessage]:
     made: list[PromptMessage] = []
-    data: list[_Line] = []
+    data: list[ChatLine] = []
     for line, role in zip(lines, [*(one.role for one in lines[1:]), ""], strict=False):
         if line.message is not None:
             made.append(line.message)
@@ -253,7 +253,7 @@ def _messages(lines: Sequence[_Line]) -> list[PromptMessage]:
     return made
 
 
-def _quoted(lines: Sequence[_Line]) -> PromptMessage:
+def _quoted(lines: Sequence[ChatLine]) -> PromptMessage:
     """What people said one after the other who are not trusted."""
     text = wrap_as_data("\n".join(line.text for line in lines), "dialogue", Trust.UNTRUSTED)
     images = tuple(name for line in lines for name in line.said.images)
@@ -317,14 +317,14 @@ class Renderer:
     rendering: Rendering
     originals: Originals = field(default_factory=Originals)
     """Where texts that a prompt shows in part are kept whole."""
-    _parts: Kept[Part | None] = field(default_factory=Kept[Part | None])
-    _texts: Kept[str] = field(default_factory=Kept[str])
+    _parts: RenderCache[PromptPart | None] = field(default_factory=RenderCache[PromptPart | None])
+    _texts: RenderCache[str] = field(default_factory=RenderCache[str])
     _lines: dict[int, tuple[Utterance, str]] = field(
         default_factory=dict[int, tuple[Utterance, str]]
     )
     _chat: Chat = field(default_factory=Chat)
-    _sizes: Kept[int] = field(default_factory=Kept[int])
-    _goals: Kept[Section] = field(default_factory=Kept[Section])
+    _sizes: RenderCache[int] = field(default_factory=RenderCache[int])
+    _goals: RenderCache[Section] = field(default_factory=RenderCache[Section])
     _grown: list[PromptMessage] = field(default_factory=list[PromptMessage])
     _grown_for: tuple[int, Phase] | None = None
 
@@ -458,7 +458,7 @@ class Renderer:
         memory: WorkingMemory,
         material: PhaseMaterial,
         room: int,
-        reasoning: Part | None = None,
+        reasoning: PromptPart | None = None,
     ) -> list[Section]:
         """What the cycle starts from: everything that does not change in it, newest last."""
         said = [self._earlier(memory), self._dialogue(memory)]
@@ -467,7 +467,7 @@ class Renderer:
 
     def _moving(
         self, memory: WorkingMemory, material: PhaseMaterial
-    ) -> list[Part | Section | None]:
+    ) -> list[PromptPart | Section | None]:
         """What the cycle starts from beside goal and dialogue."""
         deeds = self._parts.part(
             "deeds",
@@ -492,30 +492,30 @@ class Renderer:
         candidates = _candidates(memory, material, self.budgets) if weighs else None
         return self._fitting([*material.modules, candidates], room)
 
-    def _fitting(self, parts: Iterable[Part | Section | None], room: int) -> list[Section]:
+    def _fitting(self, parts: Iterable[PromptPart | Section | None], room: int) -> list[Section]:
         """The parts as sections, in their order, within the room that is there for all."""
         return self._shown(self._allotted(parts, room))
 
     def _allotted(
-        self, parts: Iterable[Part | Section | None], room: int
-    ) -> list[tuple[Part | Section, int]]:
+        self, parts: Iterable[PromptPart | Section | None], room: int
+    ) -> list[tuple[PromptPart | Section, int]]:
         """The parts, each with its tokens of the room."""
         shown = [part for part in parts if part is not None]
         needs: dict[str, int] = {}
         for part in shown:
-            name = part.name if isinstance(part, Part) else "module"
+            name = part.name if isinstance(part, PromptPart) else "module"
             needs[name] = needs.get(name, 0) + _need(part)
         given = allot(needs, room)
-        allotted: list[tuple[Part | Section, int]] = []
+        allotted: list[tuple[PromptPart | Section, int]] = []
         for part in shown:
-            name = part.name if isinstance(part, Part) else "module"
+            name = part.name if isinstance(part, PromptPart) else "module"
             allotted.append((part, given[name] * _need(part) // needs[name]))
         return allotted
 
-    def _shown(self, allotted: Iterable[tuple[Part | Section, int]]) -> list[Section]:
+    def _shown(self, allotted: Iterable[tuple[PromptPart | Section, int]]) -> list[Section]:
         sections: list[Section] = []
         for part, budget in allotted:
-            if isinstance(part, Part):
+            if isinstance(part, PromptPart):
                 sections.append(part.section(budget, self.originals.keep))
             elif budget > FRAME:
                 own = min(part.budget, budget - FRAME)
@@ -528,16 +528,16 @@ class Renderer:
             "goal", made_from, lambda: goal_section(memory, self.budgets, self.originals.keep)
         )
 
-    def _earlier(self, memory: WorkingMemory) -> Part | None:
+    def _earlier(self, memory: WorkingMemory) -> PromptPart | None:
         return self._parts.part("earlier", (memory.earlier,), lambda: earlier_part(memory))
 
-    def _dialogue(self, memory: WorkingMemory) -> Part | None:
+    def _dialogue(self, memory: WorkingMemory) -> PromptPart | None:
         made_from = (memory.dialogue, memory.goal)
         return self._parts.part(
             "dialogue", made_from, lambda: dialogue_part(memory, self.budgets, self._lines)
         )
 
-    def _recalled(self, memory: WorkingMemory) -> Part | None:
+    def _recalled(self, memory: WorkingMemory) -> PromptPart | None:
         retrieval = memory.cognitive_state.retrieval
         records = retrieval.records if retrieval else ()
         return self._parts.part(
@@ -545,8 +545,8 @@ class Renderer:
         )
 
 
-def _need(part: Part | Section) -> int:
-    if isinstance(part, Part):
+def _need(part: PromptPart | Section) -> int:
+    if isinstance(part, PromptPart):
         return part.need
     return min(estimate_tokens(part.text), part.budget) + FRAME
 
@@ -568,5 +568,7 @@ def _user(instruction: str, sections: Sequence[Section]) -> PromptMessage:
     return PromptMessage(role="user", content="\n\n".join(parts), sections=tuple(sections))
 
 
-def _candidates(memory: WorkingMemory, material: PhaseMaterial, budgets: Budgets) -> Part | None:
+def _candidates(
+    memory: WorkingMemory, material: PhaseMaterial, budgets: Budgets
+) -> PromptPart | None:
     return candidates_part(memory, material.evaluations, material.predictions, budgets)

@@ -30,7 +30,7 @@ from coag.schema import (
     without_tags,
 )
 
-from .budgets import READ_MORE, Budgets, Keep, Part, newest
+from .budgets import READ_MORE, Budgets, KeepText, PromptPart, newest
 from .working_memory import DIALOGUE, Utterance, WorkingMemory
 
 # ---- The sections that working memory itself contributes to prompts ----
@@ -73,7 +73,7 @@ def render_section(section: Section) -> str:
     return f"## {one_line(section.title)}\n{text}"
 
 
-def goal_section(memory: WorkingMemory, budgets: Budgets, keep: Keep) -> Section:
+def goal_section(memory: WorkingMemory, budgets: Budgets, keep: KeepText) -> Section:
     """The goal, quoted: it is a request, not an instruction of the developer.
 
     It stands whole, unless the developer set a budget for it.
@@ -87,7 +87,7 @@ def goal_section(memory: WorkingMemory, budgets: Budgets, keep: Keep) -> Section
 
 def dialogue_part(
     memory: WorkingMemory, budgets: Budgets, known: dict[int, tuple[Utterance, str]]
-) -> Part | None:
+) -> PromptPart | None:
     """The last messages, the agent's own answers among them; not the goal alone once more.
 
     Args:
@@ -100,7 +100,7 @@ def dialogue_part(
     if not said or (len(said) == 1 and said[0].content == memory.goal and not said[0].own):
         return None
     trusts = {one.trust for one in said if not one.own}
-    return Part(
+    return PromptPart(
         name="dialogue",
         title="Dialogue",
         source="dialogue",
@@ -110,13 +110,13 @@ def dialogue_part(
     )
 
 
-def earlier_part(memory: WorkingMemory) -> Part | None:
+def earlier_part(memory: WorkingMemory) -> PromptPart | None:
     """What was said before the dialogue that is kept, in short."""
     earlier = memory.earlier
     if earlier is None:
         return None
     asked = f'{READ_MORE}(of="{DIALOGUE}") shows all'
-    return Part(
+    return PromptPart(
         name="earlier",
         title=f"Earlier in this dialogue ({earlier.messages} messages in short; {asked})",
         source="dialogue",
@@ -152,11 +152,11 @@ def _said(said: Utterance, goal: str) -> str:
     return one_entry(f"{speaker}: {'(the goal above)' if said.content == goal else said.content}")
 
 
-def state_part(description: str, budgets: Budgets) -> Part | None:
+def state_part(description: str, budgets: Budgets) -> PromptPart | None:
     """The domain's description of the perceptual state: facts, brought by sensors and tools."""
     if not description:
         return None
-    return Part(
+    return PromptPart(
         name="state",
         title="State of the environment",
         source="perception",
@@ -182,13 +182,13 @@ def _percept_line(percept: Percept) -> str:
             return f"{percept.kind.value} from {percept.source}: {percept.content}"
 
 
-def percepts_part(memory: WorkingMemory, budgets: Budgets) -> Part | None:
+def percepts_part(memory: WorkingMemory, budgets: Budgets) -> PromptPart | None:
     """What has arrived since the last action; messages stand in the dialogue."""
     heard = (p for p in memory.percepts if p.kind is not PerceptKind.MESSAGE)
     lines = tuple(one_entry(_percept_line(p)) for p in heard)
     if not lines:
         return None
-    return Part(
+    return PromptPart(
         name="percepts",
         title="What just happened",
         source="percepts",
@@ -199,7 +199,7 @@ def percepts_part(memory: WorkingMemory, budgets: Budgets) -> Part | None:
     )
 
 
-def deeds_part(memory: WorkingMemory, budgets: Budgets) -> Part | None:
+def deeds_part(memory: WorkingMemory, budgets: Budgets) -> PromptPart | None:
     """The actions of earlier cycles with their results.
 
     Not what has just been perceived, nor answers, which stand in the dialogue.
@@ -217,7 +217,7 @@ def deeds_part(memory: WorkingMemory, budgets: Budgets) -> Part | None:
     )
     if not lines:
         return None
-    return Part(
+    return PromptPart(
         name="deeds",
         title="Your earlier actions",
         source="deeds",
@@ -227,7 +227,7 @@ def deeds_part(memory: WorkingMemory, budgets: Budgets) -> Part | None:
     )
 
 
-def unsettled_part(memory: WorkingMemory, budgets: Budgets) -> Part | None:
+def unsettled_part(memory: WorkingMemory, budgets: Budgets) -> PromptPart | None:
     """The actions of unknown outcome, for as long as it is not known."""
     shown = [one for one in memory.unsettled if one.memory_scope in ("", memory.memory_scope)]
     if not shown:
@@ -236,7 +236,7 @@ def unsettled_part(memory: WorkingMemory, budgets: Budgets) -> Part | None:
         f"cycle {one.cycle}: {one.action} {json.dumps(one.arguments, ensure_ascii=False)}"
         for one in shown
     )
-    return Part(
+    return PromptPart(
         name="unsettled",
         title="Not known whether these had their effect (they are not run again before it is)",
         source="unsettled",
@@ -246,7 +246,7 @@ def unsettled_part(memory: WorkingMemory, budgets: Budgets) -> Part | None:
     )
 
 
-def rejections_part(memory: WorkingMemory, budgets: Budgets) -> Part | None:
+def rejections_part(memory: WorkingMemory, budgets: Budgets) -> PromptPart | None:
     """What Evaluation rejected last time, so that it is not proposed again."""
     if not memory.rejections:
         return None
@@ -254,7 +254,7 @@ def rejections_part(memory: WorkingMemory, budgets: Budgets) -> Part | None:
         f"- {gone.action} {gone.raw_arguments}: rejected by {gone.constraint}: {gone.reason}"
         for gone in memory.rejections
     )
-    return Part(
+    return PromptPart(
         name="rejections",
         title="Rejected in the previous cycle (do not propose these again)",
         source="evaluation",
@@ -381,12 +381,12 @@ def fitting(recall: Recall, room: int) -> Recall:
     )
 
 
-def recalled_part(records: Sequence[RecalledRecord], budgets: Budgets) -> Part | None:
+def recalled_part(records: Sequence[RecalledRecord], budgets: Budgets) -> PromptPart | None:
     """What long-term memory brought back, best first, each with kind, score and trust."""
     if not records:
         return None
     shown = {hit.record.id for hit in records}
-    return Part(
+    return PromptPart(
         name="recalled",
         title="Recalled from long-term memory",
         source="memory",
@@ -463,13 +463,13 @@ def _in_short(value: Any) -> Any:
     return value
 
 
-def reasoning_part(memory: WorkingMemory, budgets: Budgets) -> Part | None:
+def reasoning_part(memory: WorkingMemory, budgets: Budgets) -> PromptPart | None:
     """How the agent understood its situation in this cycle."""
     reasoning = memory.cognitive_state.reasoning
     if reasoning is None or not reasoning.situation:
         return None
     risks = "".join(f"\n- risk: {risk}" for risk in reasoning.risks)
-    return Part(
+    return PromptPart(
         name="cognition",
         title="Your reasoning",
         source="reasoning",
@@ -485,7 +485,7 @@ def candidates_part(
     evaluations: Sequence[Evaluation],
     predictions: Mapping[str, str],
     budgets: Budgets,
-) -> Part | None:
+) -> PromptPart | None:
     """The candidates that survived the hard checks, with predictions and scores.
 
     They stand by rank, with the numbers that `numbered` gives them: before there are scores, these
@@ -503,7 +503,7 @@ def candidates_part(
         )
         for number, judged in ranked
     )
-    return Part(
+    return PromptPart(
         name="cognition",
         title="Candidates",
         source="candidates",

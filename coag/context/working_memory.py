@@ -35,7 +35,7 @@ from coag.schema import (
     phase_after,
 )
 
-from .budgets import Limits
+from .budgets import MemoryLimits
 
 # ---- What was said before the dialogue that working memory keeps: in short, by rules ----
 
@@ -59,7 +59,7 @@ _LASTING = re.compile(
 _EXACT = re.compile(r"\d|\b[A-Z][a-z]+ [A-Z][a-z]+")
 
 
-class Remark(Value):
+class DialogueNote(Value):
     """One sentence of an earlier message that is worth keeping."""
 
     number: int
@@ -70,7 +70,7 @@ class Remark(Value):
     """How likely it matters later; the least likely go first."""
 
 
-class Earlier(Value):
+class EarlierDialogue(Value):
     """What left the dialogue: how much, and what of it is kept in short."""
 
     messages: int = 0
@@ -80,7 +80,7 @@ class Earlier(Value):
     """What a model made of the older part, where one was asked."""
     summarized: int = 0
     """Messages that the summary covers, the oldest ones."""
-    remarks: tuple[Remark, ...] = ()
+    remarks: tuple[DialogueNote, ...] = ()
     """What rules kept of the rest."""
 
     def lines(self) -> tuple[str, ...]:
@@ -90,7 +90,7 @@ class Earlier(Value):
 
     def with_message(
         self, speaker: str, text: str, trust: Trust, *, own: bool, characters: int = CHARACTERS
-    ) -> Earlier:
+    ) -> EarlierDialogue:
         """With one more message that has left.
 
         Args:
@@ -107,20 +107,20 @@ class Earlier(Value):
         untrusted = self.untrusted or trust is Trust.UNTRUSTED
         return self.model_copy(update={"messages": number, "untrusted": untrusted, "remarks": kept})
 
-    def summed_up(self, summary: str, messages: int) -> Earlier:
+    def summed_up(self, summary: str, messages: int) -> EarlierDialogue:
         """With a model's summary of so many messages in the place of the remarks on them."""
         rest = tuple(one for one in self.remarks if one.number > messages)
         changes = {"summary": summary[:CHARACTERS], "summarized": messages, "remarks": rest}
         return self.model_copy(update=changes)
 
 
-def _remarks(number: int, speaker: str, text: str, *, own: bool) -> Iterable[Remark]:
+def _remarks(number: int, speaker: str, text: str, *, own: bool) -> Iterable[DialogueNote]:
     """The sentences of a message that may matter; of the agent's own ones the first."""
     sentences = [part.strip() for part in _END.split(text[:20_000]) if part.strip()]
     for place, sentence in enumerate(sentences[: 1 if own else _SENTENCES]):
         weight = _weight(sentence, own=own) + (1 if place == 0 else 0)
         if weight:
-            yield Remark(
+            yield DialogueNote(
                 number=number, speaker=speaker, text=one_line(sentence, _NOTE), weight=weight
             )
 
@@ -136,9 +136,9 @@ def _weight(sentence: str, *, own: bool) -> int:
     )
 
 
-def _worthiest(remarks: tuple[Remark, ...], characters: int) -> tuple[Remark, ...]:
+def _worthiest(remarks: tuple[DialogueNote, ...], characters: int) -> tuple[DialogueNote, ...]:
     """The remarks that matter most, the newer of two alike, in so many characters."""
-    kept: list[Remark] = []
+    kept: list[DialogueNote] = []
     for remark in sorted(remarks, key=lambda one: (-one.weight, -one.number)):
         characters -= len(remark.text) + len(remark.speaker) + 3
         if characters < 0:
@@ -151,10 +151,10 @@ def _worthiest(remarks: tuple[Remark, ...], characters: int) -> tuple[Remark, ..
 
 
 DIALOGUE_KEPT = 200
-"""Messages kept in working memory, as far as `Limits.dialogue` allows; of older ones what
-`Earlier` keeps."""
+"""Messages kept in working memory, as far as `MemoryLimits.dialogue` allows; of older ones what
+`EarlierDialogue` keeps."""
 DEEDS_KEPT = 50
-"""Executed actions kept in working memory, as far as `Limits.results` allows."""
+"""Executed actions kept in working memory, as far as `MemoryLimits.results` allows."""
 PERCEPTS_KEPT = 64
 """Percepts kept for one cycle."""
 REJECTIONS_KEPT = 3
@@ -184,7 +184,7 @@ class Utterance(Value):
     """True for what the agent said after untrusted text was shown to it."""
 
 
-class Deed(Value):
+class PastAction(Value):
     """An action that was executed in an earlier cycle, as the agent remembers it for now."""
 
     cycle: int
@@ -195,7 +195,7 @@ class Deed(Value):
     result: str
 
 
-class Rejection(Value):
+class RejectedCandidate(Value):
     """A candidate of the previous cycle that did not survive, and what it died of."""
 
     cycle: int
@@ -239,7 +239,7 @@ def is_untrusted(percept: Percept) -> bool:
     return percept.trust is Trust.UNTRUSTED and percept.kind is not PerceptKind.IMPASSE
 
 
-class Spent(Value):
+class GoalCost(Value):
     """What has been spent on the goal."""
 
     usage: TokenUsage = TokenUsage()
@@ -284,13 +284,13 @@ class WorkingMemory(Value):
     """Why the perceptual state is out of date: the domain's hook could not read a percept. None
     while it is not. No later percept mends it; a reset does, or another state that is loaded."""
     cognitive_state: CognitiveState = CognitiveState()
-    spent: Spent = Spent()
+    spent: GoalCost = GoalCost()
     """What the current goal has cost so far."""
     dialogue: tuple[Utterance, ...] = ()
     percepts: tuple[Percept, ...] = ()
     """What has arrived since the last action; the current cycle deliberates on it."""
-    deeds: tuple[Deed, ...] = ()
-    rejections: tuple[Rejection, ...] = ()
+    deeds: tuple[PastAction, ...] = ()
+    rejections: tuple[RejectedCandidate, ...] = ()
     """What Evaluation rejected in the previous cycle, and in the two before it if nothing has been
     done in the environment since."""
     queued: tuple[Percept, ...] = ()
@@ -303,9 +303,9 @@ class WorkingMemory(Value):
     """The untrusted text that was shown since the activity began; None if there was none."""
     memory_scope: str = ""
     """Whom the agent serves, where the domain tells people apart; empty if nobody is known."""
-    earlier: Earlier | None = None
+    earlier: EarlierDialogue | None = None
     """What was said before the dialogue that is kept; None while all of it is."""
-    limits: Limits = Limits()
+    limits: MemoryLimits = MemoryLimits()
     """How much is kept."""
 
     @property
@@ -374,7 +374,7 @@ class WorkingMemory(Value):
         if percept.sets_goal:
             changes |= {"goal": percept.content, "goal_trust": percept.trust, "goal_open": True}
             changes["goal_id"] = _goal_id(percept)
-            changes["spent"] = Spent()
+            changes["spent"] = GoalCost()
         return self.model_copy(update=changes)
 
     def _served(self, scope: str | None, *, keep_asked: bool) -> WorkingMemory:
@@ -458,7 +458,7 @@ class WorkingMemory(Value):
             changes |= self._after_execution(outcome)
         return self.model_copy(update=changes)
 
-    def _summed_up(self, outcome: Outcome) -> Earlier | None:
+    def _summed_up(self, outcome: Outcome) -> EarlierDialogue | None:
         if self.earlier is None or not isinstance(outcome, RetrievalOutcome) or not outcome.summary:
             return self.earlier
         return self.earlier.summed_up(outcome.summary, outcome.summarized)
@@ -490,7 +490,7 @@ class WorkingMemory(Value):
                 taint = taint.with_shown(text=outcome.response)
         return None if taint == Taint() else taint
 
-    def _spent_with(self, outcome: Outcome) -> Spent:
+    def _spent_with(self, outcome: Outcome) -> GoalCost:
         seconds = 0.0
         begun = self.cognitive_state.retrieval
         if isinstance(outcome, ExecutionOutcome) and begun is not None:
@@ -498,7 +498,7 @@ class WorkingMemory(Value):
         if not seconds and outcome.usage.nothing:
             return self.spent
         usage = self.spent.usage + outcome.usage
-        return Spent(usage=usage, seconds=self.spent.seconds + seconds)
+        return GoalCost(usage=usage, seconds=self.spent.seconds + seconds)
 
     def _after_execution(self, outcome: ExecutionOutcome) -> dict[str, Any]:
         changes: dict[str, Any] = {
@@ -507,7 +507,7 @@ class WorkingMemory(Value):
             "rejections": self._rejections(acted=any(not one.internal for one in outcome.executed)),
         }
         deeds = tuple(
-            Deed(
+            PastAction(
                 cycle=outcome.cycle,
                 action=done.action,
                 arguments=done.arguments or {},
@@ -531,7 +531,7 @@ class WorkingMemory(Value):
             changes["goal_open"] = False
         return changes
 
-    def _rejections(self, *, acted: bool) -> tuple[Rejection, ...]:
+    def _rejections(self, *, acted: bool) -> tuple[RejectedCandidate, ...]:
         new = _rejected_now(self)
         again = {(gone.action, gone.raw_arguments) for gone in new}
         kept = [
@@ -551,13 +551,13 @@ class WorkingMemory(Value):
         return diff_patch(self.to_json(), later.to_json())
 
 
-def _rejected_now(memory: WorkingMemory) -> tuple[Rejection, ...]:
+def _rejected_now(memory: WorkingMemory) -> tuple[RejectedCandidate, ...]:
     proposal, evaluation = memory.cognitive_state.proposal, memory.cognitive_state.evaluation
     if proposal is None or evaluation is None:
         return ()
     candidates = {candidate.id: candidate for candidate in proposal.candidates}
     return tuple(
-        Rejection(
+        RejectedCandidate(
             cycle=memory.cycle,
             action=candidates[judged.candidate_id].action,
             raw_arguments=candidates[judged.candidate_id].raw_arguments,
@@ -580,7 +580,7 @@ def _saying(memory: WorkingMemory, said: Utterance) -> dict[str, Any]:
         first += 1
     if not first:
         return {"dialogue": dialogue}
-    earlier = memory.earlier or Earlier()
+    earlier = memory.earlier or EarlierDialogue()
     for one in dialogue[:first]:
         speaker = "you" if one.own else one.source
         earlier = earlier.with_message(
@@ -589,11 +589,11 @@ def _saying(memory: WorkingMemory, said: Utterance) -> dict[str, Any]:
     return {"dialogue": dialogue[first:], "earlier": earlier}
 
 
-def _within(deeds: tuple[Deed, ...], characters: int) -> tuple[Deed, ...]:
+def _within(deeds: tuple[PastAction, ...], characters: int) -> tuple[PastAction, ...]:
     """The deeds with the results of the older ones cut, so that all have so many characters."""
     if sum(len(deed.result) for deed in deeds) <= characters:
         return deeds
-    kept: list[Deed] = []
+    kept: list[PastAction] = []
     for number, deed in enumerate(reversed(deeds)):
         characters -= len(deed.result)
         if characters < 0 and number and len(deed.result) > DEED_TEXT:

@@ -42,20 +42,20 @@ from .checks import (
 from .constraints import ActionRule, ConstraintSet, NamedConstraint, check_rule, rule
 from .cycle import close_cycle, commit, perceive, run_cycle, write_snapshot
 from .deps import (
-    ActionDoor,
-    Asked,
+    ActionExecutor,
     AskModel,
     AskReconciliation,
     Deps,
     GuardDeps,
+    ModelReply,
     OfferActions,
-    Offered,
+    ToolProposal,
     decided_at,
     untrusted_texts,
 )
 from .detector import ProgressDetector
-from .execution import Ended, Ran, approvals_of, return_percept, run_selected
-from .modules import ModuleSeam
+from .execution import ActionRun, BatchResult, approvals_of, return_percept, run_selected
+from .modules import ModuleHost
 from .only_trusted import BoundRule, JudgedBy, OnlyTrusted, only_trusted
 from .output_schema import (
     NOT_OFFERED,
@@ -66,7 +66,7 @@ from .output_schema import (
     ReasoningAnswer,
     SelectionAnswer,
 )
-from .settings import Bounds, Budget, CycleSettings, Part
+from .settings import Ablation, Bounds, Budget, CycleSettings
 from .turn import WITHHELD, TurnResult, run_turn, sayable
 
 __all__ = [
@@ -81,10 +81,10 @@ __all__ = [
     "write_snapshot",
     "Deps",
     "run_selected",
-    "Ended",
-    "Ran",
+    "BatchResult",
+    "ActionRun",
     "GuardDeps",
-    "ActionDoor",
+    "ActionExecutor",
     "AskReconciliation",
     "decided_at",
     "UNSETTLED",
@@ -96,11 +96,11 @@ __all__ = [
     "reconcile",
     "settled_by_person",
     "AskModel",
-    "Asked",
+    "ModelReply",
     "OfferActions",
-    "Offered",
+    "ToolProposal",
     "CycleSettings",
-    "Part",
+    "Ablation",
     "Bounds",
     "Budget",
     "CURRENT_STATE",
@@ -136,7 +136,7 @@ __all__ = [
     "in_thread",
     "outcome_of",
     "ProgressDetector",
-    "ModuleSeam",
+    "ModuleHost",
     "ReasoningAnswer",
     "ProposalAnswer",
     "EvaluationAnswer",

@@ -112,7 +112,7 @@ class ApprovalAnswer(Value):
     by: str = ""
     """Who answered; empty where nobody did and the request is denied for that."""
     reason: str = ""
-    """Why; of a denial, the agent is told so."""
+    """Why; the agent gets the reason of a denial."""
 
 
 class Approval(Value):
@@ -188,7 +188,7 @@ class ApprovalRequest(Value):
         return ApprovalAnswer(digest=self.digest, granted=True, by=by, reason=reason)
 
     def deny(self, by: str, reason: str = "") -> ApprovalAnswer:
-        """The answer that forbids it; the agent is told the reason."""
+        """The answer that forbids it; the agent gets the reason."""
         return ApprovalAnswer(digest=self.digest, granted=False, by=by, reason=reason)
 
     def stamp(self, answer: ApprovalAnswer, now: datetime) -> Approval:
@@ -345,11 +345,11 @@ class ApprovalPolicy(Value):
             reasons.append("the tool is listed")
         if risk in self.require:
             reasons.append(f"its risk is {risk}")
-        reasons += [said for rule in self.when if (said := _said(rule, action, arguments))]
+        reasons += [why for rule in self.when if (why := _rule_reason(rule, action, arguments))]
         return ApprovalNeed(risk, "; ".join(reasons)) if reasons else None
 
 
-def _said(rule: ApprovalRule, action: str, arguments: Mapping[str, Any]) -> str:
+def _rule_reason(rule: ApprovalRule, action: str, arguments: Mapping[str, Any]) -> str:
     name = getattr(rule, "__name__", None) or type(rule).__name__
     try:
         answer = rule(action, deepcopy(dict(arguments)))
@@ -368,7 +368,7 @@ def _import_name(rule: ApprovalRule) -> str:
     )
 
 
-# ---- Who asks for approval, and what the trace is told of it ----
+# ---- Who asks for approval, and what the trace records of it ----
 
 
 What = Literal["asked", "granted", "denied", "reused", "expired", "changed", "withdrawn"]
@@ -433,37 +433,63 @@ def event_of(
     )
 
 
-# ---- What approval is wanted for, what came of asking, and the verdict in the end ----
+# ---- One action that is to be approved, from the question to the verdict ----
 
 
 APPROVAL = "approval"
 """The constraint's name in verdicts, and the word that notes are about."""
 REASON = 500
 """Characters of a reason that are kept."""
+REUSABLE = 256
+"""Answers that are kept for reuse; the oldest is dropped first."""
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
-    """Whether an action may run, and whether that still holds."""
+class ApprovalDecision:
+    """Whether an action may run, and whether that is still valid."""
 
     verdict: Verdict
-    lapse: Callable[[], str]
-    """Tells why a verdict that allows does not hold any more; empty as long as it does."""
+    invalidation_reason: Callable[[], str]
+    """Tells why a verdict that allows is not valid any more; empty as long as it is."""
 
 
-@dataclass(frozen=True, slots=True)
-class Wish:
-    """What somebody is to approve."""
+@dataclass(slots=True)
+class PendingApproval:
+    """An action that is to be approved, and what came of asking about it."""
 
+    approvals: Approvals
     candidate: Candidate
     arguments: Mapping[str, Any]
     occasion: ApprovalOccasion
     tell: Tell
+    policy: ApprovalPolicy
+    """The policy that it was looked at by."""
+    request: ApprovalRequest | None = None
+    """What was asked; None where nobody had to be, or could be, asked."""
+    approval: Approval | None = None
+    problem: str = ""
+    """Why nobody could be asked."""
+    invalid: str = ""
+    """Why the last answer was not valid any more."""
 
-    def bound(self, request: ApprovalRequest, policy: ApprovalPolicy) -> ApprovalRequest:
+    async def decide(self, attempt: int) -> None:
+        """One look at the action: no need, or an answer given before or now."""
+        self.policy, self.request, self.approval = self.approvals.policy, None, None
+        need = self.policy.need(self.candidate.action, self.arguments)
+        if need is None:
+            return
+        try:
+            self.request = self.approvals.request(self, need, attempt)
+        except NotJsonError as error:
+            self.problem = f"nobody can be asked about its arguments: {error}"
+        else:
+            self.approval = await self.approvals.answer(self.request, self.policy, self.tell)
+
+    def bound(self, request: ApprovalRequest) -> ApprovalRequest:
         """The request with the parts that an approval is bound to, as they are now."""
         given = self.candidate.model_copy(update={"arguments": dict(self.arguments)})
         state, projection = self.occasion.seen(given)
+        policy = self.approvals.policy
         return request.model_copy(
             update={
                 "state": state,
@@ -476,25 +502,56 @@ class Wish:
             }
         )
 
+    def invalidation_reason(self) -> str:
+        """Why what was decided is not valid for what would happen now; empty if it is."""
+        request, approval = self.request, self.approval
+        if request is None or approval is None:
+            return "the policy changed" if self.approvals.policy != self.policy else ""
+        if not approval.granted:
+            return ""
+        if parts := self._changed(request):
+            what, text = "changed", f"this changed before it could run: {', '.join(parts)}"
+        elif still_holds(approval, request, self.approvals.now()):
+            return ""
+        else:
+            what, text = "expired", "the approval expired before it could run"
+        self.tell(event_of(what, text, request, approval))
+        return text
 
-@dataclass(frozen=True, slots=True)
-class Settled:
-    """What came of one look at one action."""
+    def _changed(self, request: ApprovalRequest) -> tuple[str, ...]:
+        """Names of the bound parts that are others now."""
+        try:
+            parts = request.difference(self.bound(request))
+        except NotJsonError:
+            return ("arguments",)
+        return parts or (() if self.approvals.policy == self.policy else ("policy",))
 
-    policy: ApprovalPolicy
-    """The policy that it was looked at by."""
-    request: ApprovalRequest | None = None
-    """What was asked; None where nobody had to be, or could be, asked."""
-    approval: Approval | None = None
-    problem: str = ""
-    """Why nobody could be asked."""
+    def decision(self, asks: int) -> ApprovalDecision:
+        """What was decided in the end, after so many questions at most."""
+        if self.invalid:
+            allowed, reason = (
+                False,
+                f"it was asked about {asks} times, and each time: {self.invalid}",
+            )
+        elif self.request is None or self.approval is None:
+            allowed, reason = not self.problem, self.problem
+        elif not self.approval.granted:
+            allowed, reason = False, denial(self.approval)
+        else:
+            by = f"{self.approval.by} approved it"
+            self.tell(event_of("granted", by, self.request, self.approval))
+            allowed, reason = True, f"{by}. {self.approval.reason}".strip()
+        reason = well_formed(reason)
+        kept = reason if len(reason) <= REASON else f"{reason[: REASON - 1]}…"
+        verdict = Verdict(allowed=allowed, constraint=APPROVAL, reason=kept)
+        return ApprovalDecision(verdict, self.invalidation_reason)
 
 
-async def at_once(looks: Sequence[Coroutine[Any, Any, Settled]]) -> list[Settled]:
-    """What all of them bring; where one raises, the others are withdrawn and its error stays."""
+async def _all_at_once(looks: Sequence[Coroutine[Any, Any, None]]) -> None:
+    """Waits for all; where one raises, the others are withdrawn and its error is raised."""
     tasks = [asyncio.create_task(look) for look in looks]
     try:
-        return await asyncio.gather(*tasks)
+        await asyncio.gather(*tasks)
     finally:
         for task in tasks:
             task.cancel()
@@ -502,30 +559,11 @@ async def at_once(looks: Sequence[Coroutine[Any, Any, Settled]]) -> list[Settled
             await asyncio.wait(tasks)
 
 
-def verdict_of(settled: Settled | None, tell: Tell, asks: int, lapse: str) -> Verdict:
-    """The verdict in the end; None where no answer held until then."""
-    if settled is None:
-        return _verdict(False, f"it was asked about {asks} times, and each time: {lapse}")
-    request, approval = settled.request, settled.approval
-    if request is None or approval is None:
-        return _verdict(not settled.problem, settled.problem)
-    if not approval.granted:
-        return _verdict(False, denial(approval))
-    tell(event_of("granted", f"{approval.by} approved it", request, approval))
-    return _verdict(True, f"{approval.by} approved it. {approval.reason}".strip())
-
-
 def denial(approval: Approval) -> str:
     """Why an action that had to be approved is not run."""
     if not approval.by:
         return approval.reason
     return f"{approval.by} denied it: {approval.reason or 'no reason was given'}"
-
-
-def _verdict(allowed: bool, reason: str) -> Verdict:
-    told = well_formed(reason)
-    kept = told if len(told) <= REASON else f"{told[: REASON - 1]}…"
-    return Verdict(allowed=allowed, constraint=APPROVAL, reason=kept)
 
 
 # ---- Asking an approver, so that nothing but a plain yes is a yes ----
@@ -592,12 +630,8 @@ def _shown(value: object) -> str:
 # ---- Human approval: asked for right before an action runs, bound to exactly what was asked ----
 
 
-KEPT = 256
-"""Answers that are kept for reuse; the oldest is dropped first."""
-
-
-def _nobody(told: ApprovalEvent) -> None:
-    """Tells nobody."""
+def _tell_nobody(event: ApprovalEvent) -> None:
+    """Drops an event."""
 
 
 class Approvals:
@@ -629,10 +663,11 @@ class Approvals:
         self._clock: Clock = clock or SystemClock()
         self._ids: IdSource = ids or CountingIds()
         self._answers: OrderedDict[str, Approval] = OrderedDict()
+        self.now = self._clock.now
 
     @property
     def policy(self) -> ApprovalPolicy:
-        """The policy in force. Another one is in force at once: what waits is asked anew."""
+        """The policy in force. Another one is in force at once: pending requests are repeated."""
         return self._policy
 
     @policy.setter
@@ -653,152 +688,102 @@ class Approvals:
         candidate: Candidate,
         arguments: Mapping[str, Any],
         occasion: ApprovalOccasion,
-        tell: Tell = _nobody,
+        tell: Tell = _tell_nobody,
     ) -> Verdict:
-        """Whether one action may run now with these arguments; see `verdicts`."""
-        return (await self.verdicts([(candidate, arguments)], occasion, tell))[0]
-
-    async def verdicts(
-        self,
-        wanted: Sequence[tuple[Candidate, Mapping[str, Any]]],
-        occasion: ApprovalOccasion,
-        tell: Tell = _nobody,
-    ) -> tuple[Verdict, ...]:
-        """Whether actions that are to run together may run now; see `decisions`."""
-        return tuple(each.verdict for each in await self.decisions(wanted, occasion, tell))
+        """Whether one action may run now with these arguments; see `decisions`."""
+        (decision,) = await self.decisions([(candidate, arguments)], occasion, tell)
+        return decision.verdict
 
     async def decisions(
         self,
         wanted: Sequence[tuple[Candidate, Mapping[str, Any]]],
         occasion: ApprovalOccasion,
-        tell: Tell = _nobody,
-    ) -> tuple[Decision, ...]:
+        tell: Tell = _tell_nobody,
+    ) -> tuple[ApprovalDecision, ...]:
         """Whether actions that are to run together may run now; waits for the approver.
 
         They are asked about at once, and each on its own. Where nobody denied it, the verdict
-        stands for the moment of the return: nothing is awaited between that and the last look
-        at whether every approval still holds. Who waited has to ask the constraints again: the
-        state may be another one by now. Whoever waits for anything else before one runs asks
-        its decision whether it still holds.
+        is valid for the moment of the return: nothing is awaited between that and the last look
+        at whether every approval is still valid. Who waited has to ask the constraints again: the
+        state may be another one by now. Whoever waits for anything else before one runs asks its
+        decision again.
 
         Args:
             wanted: Each action, with the reason and the effect that the model gives, and what
-                it will be run with; these arguments are read anew after every wait.
+                it will be run with; these arguments are read again after every wait.
             occasion: Who wants it, and upon which working memory.
-            tell: Is told of everything that happens to the requests.
+            tell: Gets everything that happens to the requests.
         """
-        wishes = [Wish(candidate, given, occasion, tell) for candidate, given in wanted]
-        settled: list[Settled | None] = [None for _ in wishes]
-        lapses, asks = ["" for _ in wishes], self._policy.asks
+        pending = [
+            PendingApproval(self, candidate, given, occasion, tell, self._policy)
+            for candidate, given in wanted
+        ]
+        undecided, asks = pending, self._policy.asks
         for attempt in range(1, asks + 1):
-            waiting = [n for n, entry in enumerate(settled) if entry is None]
-            looks = [self._settle(wishes[n], attempt, lapses[n]) for n in waiting]
-            for n, entry in zip(waiting, await at_once(looks), strict=True):
-                settled[n] = entry
-            for n, entry in enumerate(settled):
-                lapse = self._lapse(entry, wishes[n]) if entry else ""
-                settled[n], lapses[n] = (None, lapse) if lapse else (entry, "")
-            if None not in settled:
+            await _all_at_once([one.decide(attempt) for one in undecided])
+            for one in pending:
+                one.invalid = one.invalidation_reason()
+            undecided = [one for one in pending if one.invalid]
+            if not undecided:
                 break
-        return tuple(
-            Decision(verdict_of(entry, tell, asks, lapses[n]), self._lapse_of(entry, wishes[n]))
-            for n, entry in enumerate(settled)
-        )
+        return tuple(one.decision(asks) for one in pending)
 
-    async def _settle(self, wish: Wish, attempt: int, lapse: str) -> Settled:
-        """One look at one action: no need, or an answer given before or now."""
-        policy = self._policy
-        need = policy.need(wish.candidate.action, wish.arguments)
-        if need is None:
-            return Settled(policy)
-        try:
-            request = self._request(wish, policy, need)
-        except NotJsonError as error:
-            return Settled(policy, problem=f"nobody can be asked about its arguments: {error}")
-        request = request.model_copy(update={"attempt": attempt, "changed": lapse})
-        approval = self._kept(request, wish.tell)
-        if approval is None:
-            approval = await self._asked(request, policy, wish.tell)
-        return Settled(policy, request, approval)
+    def request(
+        self, pending: PendingApproval, need: ApprovalNeed, attempt: int
+    ) -> ApprovalRequest:
+        """The request about an action.
 
-    def _request(self, wish: Wish, policy: ApprovalPolicy, need: ApprovalNeed) -> ApprovalRequest:
-        now = self._clock.now()
+        Raises:
+            NotJsonError: Its arguments are not JSON.
+        """
+        now, occasion, candidate = self.now(), pending.occasion, pending.candidate
         request = ApprovalRequest(
             id=self._ids(APPROVAL),
-            agent=wish.occasion.agent,
-            cycle=wish.occasion.cycle,
-            goal=wish.occasion.goal,
-            action=wish.candidate.action,
+            agent=occasion.agent,
+            cycle=occasion.cycle,
+            goal=occasion.goal,
+            action=candidate.action,
             arguments={},
-            wish=wish.candidate.reason,
-            expected_effect=wish.candidate.expected_effect,
+            wish=candidate.reason,
+            expected_effect=candidate.expected_effect,
             risk=need.risk,
             reason=need.reason,
             memory_version="",
             policy="",
             policy_digest="",
             asked_at=now,
-            expires_at=now + timedelta(seconds=policy.wait_seconds),
-            approval_seconds=policy.approval_seconds,
+            expires_at=now + timedelta(seconds=pending.policy.wait_seconds),
+            approval_seconds=pending.policy.approval_seconds,
+            attempt=attempt,
+            changed=pending.invalid,
         )
-        return wish.bound(request, policy)
+        return pending.bound(request)
 
-    def _kept(self, request: ApprovalRequest, tell: Tell) -> Approval | None:
-        """An earlier answer to the identical request; one that has expired is dropped."""
-        approval = self._answers.get(request.digest)
-        if approval is None:
-            return None
-        if self._clock.now() >= approval.expires_at:
-            del self._answers[request.digest]
-            tell(event_of("expired", "the answer given before has expired", request, approval))
-            return None
-        tell(event_of("reused", "it was answered before", request, approval))
-        return approval
-
-    async def _asked(
+    async def answer(
         self, request: ApprovalRequest, policy: ApprovalPolicy, tell: Tell
     ) -> Approval:
-        """The approver's answer, and for reuse where the policy wants that and somebody gave it."""
+        """An earlier answer to the identical request, or the approver's.
+
+        The answer is kept for reuse where the policy wants that and somebody gave it.
+        """
+        known = self._answers.get(request.digest)
+        if known is not None and self.now() < known.expires_at:
+            tell(event_of("reused", "it was answered before", request, known))
+            return known
+        if known is not None:
+            del self._answers[request.digest]
+            tell(event_of("expired", "the answer given before has expired", request, known))
         tell(event_of("asked", f"approval is needed: {request.reason}", request))
         try:
             answer = await answer_of(self._approver, request, policy.wait_seconds)
         except asyncio.CancelledError:
             tell(event_of("withdrawn", "whoever waited for the answer was cancelled", request))
             raise
-        approval = request.stamp(answer, self._clock.now())
+        approval = request.stamp(answer, self.now())
         if policy.reuse and approval.by and policy is self._policy:
             self._answers[request.digest] = approval
-            while len(self._answers) > KEPT:
+            while len(self._answers) > REUSABLE:
                 self._answers.popitem(last=False)
         if not approval.granted:
             tell(event_of("denied", denial(approval), request, approval))
         return approval
-
-    def _lapse_of(self, settled: Settled | None, wish: Wish) -> Callable[[], str]:
-        return lambda: self._lapse(settled, wish) if settled else ""
-
-    def _lapse(self, settled: Settled, wish: Wish) -> str:
-        """Why what was settled does not hold for what would happen now; empty if it does."""
-        request, approval = settled.request, settled.approval
-        if request is None or approval is None:
-            return "the policy changed" if self._policy != settled.policy else ""
-        if not approval.granted:
-            return ""
-        if parts := self._changed(request, settled.policy, wish):
-            what, text = "changed", f"this changed before it could run: {', '.join(parts)}"
-        elif still_holds(approval, request, self._clock.now()):
-            return ""
-        else:
-            what, text = "expired", "the approval expired before it could run"
-        wish.tell(event_of(what, text, request, approval))
-        return text
-
-    def _changed(
-        self, request: ApprovalRequest, policy: ApprovalPolicy, wish: Wish
-    ) -> tuple[str, ...]:
-        """Names of the bound parts that are others now."""
-        try:
-            parts = request.difference(wish.bound(request, self._policy))
-        except NotJsonError:
-            return ("arguments",)
-        return parts or (() if self._policy == policy else ("policy",))

@@ -47,12 +47,14 @@ class TooSlowError(Exception):
     """A rule took longer than it may."""
 
 
-class _Stopped(BaseException):
+class RuleInterrupt(BaseException):
     """Raised in a rule that is late. It is no `Exception`, so that no handler there takes it."""
 
 
 @dataclass(slots=True, eq=False)
-class _Watched:
+class WatchedCall:
+    """A call of a rule that must end in time."""
+
     thread: int
     deadline: float
     stopped: bool = False
@@ -64,8 +66,8 @@ _TRACERS = frozenset({"coverage", "debugpy", "pydevd", "_pydevd_bundle"})
 """Packages in which a thread is not interrupted."""
 
 
-class _Watch:
-    """Raises `_Stopped` in calls that are late, from a thread that runs while there are any.
+class RuleWatchdog:
+    """Raises `RuleInterrupt` in calls that are late, from a thread that runs while there are any.
 
     An exception may come anywhere in the watched thread, also between the acquiring of a lock and
     the code that would release it. So that thread takes no lock here: what both threads share are
@@ -73,12 +75,13 @@ class _Watch:
     """
 
     def __init__(self) -> None:
-        self._calls: set[_Watched] = set()
+        self._calls: set[WatchedCall] = set()
         self._thread: Thread | None = None
         self._asleep = False
         self._wake: SimpleQueue[None] = SimpleQueue()
 
-    def add(self, call: _Watched) -> None:
+    def add(self, call: WatchedCall) -> None:
+        """Watches a call from now on."""
         if self._thread is None:  # two that come at once may start one each, which does no harm
             self._thread = Thread(target=self._look, name="coag-rules", daemon=True)
             self._thread.start()
@@ -86,7 +89,7 @@ class _Watch:
         if self._asleep:
             self._wake.put(None)
 
-    def remove(self, call: _Watched) -> None:
+    def remove(self, call: WatchedCall) -> None:
         """Nothing is raised for the call from here on, nor still on its way.
 
         What is on its way is raised here. It is not taken back: CPython 3.11 then goes on looking
@@ -116,7 +119,7 @@ class _Watch:
                     call.watchers.add(me)
                     if call in self._calls:  # who removes it now waits until it is raised
                         call.stopped = True
-                        _raise_in(call.thread, _Stopped)
+                        _raise_in(call.thread, RuleInterrupt)
                     call.watchers.discard(me)
 
     def _sleep(self) -> None:
@@ -127,7 +130,7 @@ class _Watch:
         self._asleep = False
 
 
-_WATCH = _Watch()
+_WATCH = RuleWatchdog()
 if hasattr(os, "register_at_fork"):  # threads do not live on in the child
     os.register_at_fork(after_in_child=_WATCH.__init__)
 
@@ -158,7 +161,7 @@ def limited(call: Callable[[], ResultT], seconds: float | None) -> ResultT:
     if seconds is None:
         return call()
     begun = time.monotonic()
-    watched = _Watched(get_ident(), begun + seconds)
+    watched = WatchedCall(get_ident(), begun + seconds)
     late, found = False, list[ResultT]()
     try:
         try:
@@ -166,17 +169,17 @@ def limited(call: Callable[[], ResultT], seconds: float | None) -> ResultT:
             found.append(call())
         finally:
             _WATCH.remove(watched)
-    except _Stopped:
+    except RuleInterrupt:
         late = True
     while late:
         try:
             _WATCH.remove(watched)
             break
-        except _Stopped:
+        except RuleInterrupt:
             continue
     took = time.monotonic() - begun
     if late and not watched.stopped:  # it was meant for a call around this one
-        raise _Stopped
+        raise RuleInterrupt
     if late or took > seconds:
         raise TooSlowError(f"it took {took:.1f} s; it may take {seconds:g} s, and must not wait")
     return found[0]
@@ -395,10 +398,10 @@ def rule(
             function, actions, own, where=where, after=after, reason=reason, fresh=fresh
         )
 
-    return _Either(make) if name and (where or after or fresh) else make
+    return RuleOrDecorator(make) if name and (where or after or fresh) else make
 
 
-class _Either(ActionRule):
+class RuleOrDecorator(ActionRule):
     """A named rule with predicates: a constraint as it is, or a decorator of a function."""
 
     def __init__(self, make: Callable[[Callable[..., str | None]], ActionRule]) -> None:

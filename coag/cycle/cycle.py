@@ -64,7 +64,7 @@ async def list_actions(context: AnyContext, deps: Deps) -> None:
     """Says in the trace which external actions there are, if that has changed."""
     specs = await deps.actions.specs()
     external = tuple(spec for spec in specs.values() if not spec.internal)
-    if not deps.actions.closing and deps.told.new_actions(external):
+    if not deps.actions.closing and deps.snapshots.new_actions(external):
         cycle = context.working_memory.cycle
         deps.trace.write(ActionsListed(at=deps.clock.now(), cycle=cycle, specs=external))
         for rule, action in deps.constraints.without_action(specs):
@@ -90,9 +90,9 @@ def _of_now(
     memory = context.working_memory
     versions = dict(deps.procedures.pin())
     procedures: dict[str, Any] = {"versions": versions}
-    if deps.told.new_procedures(versions) or reason is not SnapshotReason.CYCLE:
+    if deps.snapshots.new_procedures(versions) or reason is not SnapshotReason.CYCLE:
         procedures["state"] = deps.procedures.save_state()
-    at, ids, random = deps.clock.now(), deps.ids.save(), deps.told.new_random(deps.random)
+    at, ids, random = deps.clock.now(), deps.ids.save(), deps.snapshots.new_random(deps.random)
     detector = deps.detector.save_state()
     return lambda: Snapshot(
         at=at,
@@ -121,7 +121,7 @@ async def _environment(context: AnyContext, deps: Deps) -> Any:
     except Exception as error:  # whatever somebody's environment raises; the turn goes on
         problem = describe_error(error)
     else:
-        return state if deps.told.new_environment(state) else None
+        return state if deps.snapshots.new_environment(state) else None
     text = f"The environment's state is not in the trace, so no fork can restore it: {problem}."
     deps.note(context, "environment", text)
     return None
@@ -143,8 +143,19 @@ RUN: Mapping[Phase, PhaseFunction] = {
 """What each phase does."""
 
 
-async def perceive(percepts: Iterable[Percept], context: AnyContext, deps: GuardDeps) -> None:
-    """Takes in percepts, each its own record, and tells the modules.
+async def perceive(
+    percepts: Iterable[Percept],
+    context: AnyContext,
+    deps: GuardDeps,
+    taken_in: Callable[[Percept], None] = lambda percept: None,
+) -> None:
+    """Takes in percepts, each its own record, and passes them to the modules.
+
+    Args:
+        percepts: What arrived.
+        context: Takes them in.
+        deps: The trace and the modules.
+        taken_in: Called with each percept that is in the trace and in working memory.
 
     Raises:
         StateError: A hook of the domain could not read a percept. All of them are taken in and
@@ -158,6 +169,7 @@ async def perceive(percepts: Iterable[Percept], context: AnyContext, deps: Guard
         leaves = context.leaves_person(perceived)
         of_another = context.working_memory.of_another(perceived)
         context.perceive(perceived)
+        taken_in(perceived)
         if leaves:
             deps.modules.reset_state()
         deps.detector.perceive(perceived)

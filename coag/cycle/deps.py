@@ -41,8 +41,8 @@ from .approval import Approvals
 from .arguments import ReadyArguments
 from .constraints import ConstraintSet
 from .detector import ProgressDetector
-from .modules import ModuleSeam
-from .settings import CycleSettings, Part
+from .modules import ModuleHost
+from .settings import Ablation, CycleSettings
 
 # ---- What a trace was told already, so that only what has changed is written again ----
 
@@ -58,13 +58,13 @@ class _Last:
     actions: tuple[ActionSpec, ...] | None = None
 
 
-class Told:
+class SnapshotDeltas:
     """Remembers what the snapshots of one trace hold."""
 
     def __init__(self) -> None:
         self._last = _Last()
 
-    def begin(self) -> None:
+    def reset(self) -> None:
         """Another trace begins: everything is told anew."""
         self._last = _Last()
 
@@ -102,7 +102,7 @@ AskReconciliation = Callable[[UnsettledAction], Awaitable[Reconciliation]]
 """Finds out what became of an action of unknown outcome."""
 
 
-class ActionDoor(Protocol):
+class ActionExecutor(Protocol):
     """The actions by name, and the one way to run them."""
 
     async def specs(self) -> Mapping[str, ActionSpec]:
@@ -122,7 +122,7 @@ class ActionDoor(Protocol):
 class GuardDeps:
     """What judging, approving, running and recording an action may call."""
 
-    actions: ActionDoor
+    actions: ActionExecutor
     trace: TraceSink
     clock: Clock
     ids: CountingIds
@@ -133,7 +133,7 @@ class GuardDeps:
     constraints: ConstraintSet = field(default_factory=ConstraintSet)
     """Those that are pinned judge; who runs actions pins them."""
     ready: ReadyArguments = field(default_factory=ReadyArguments)
-    modules: ModuleSeam = field(default_factory=ModuleSeam)
+    modules: ModuleHost = field(default_factory=ModuleHost)
     detector: ProgressDetector = field(default_factory=ProgressDetector)
     reconcilers: tuple[AskReconciliation, ...] = ()
     """Asked in turn what became of an action of unknown outcome, until one knows."""
@@ -169,7 +169,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Asked(Generic[T]):
+class ModelReply(Generic[T]):
     """What came of asking the model."""
 
     value: T | None
@@ -184,13 +184,13 @@ class AskModel(Protocol):
 
     async def __call__(
         self, prompt: Prompt, answer: type[AnswerT], /, *, phase: Phase, cycle: int
-    ) -> Asked[AnswerT]:
+    ) -> ModelReply[AnswerT]:
         """Raises `ModelCallError` if the model cannot be asked at all."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Offered:
+class ToolProposal:
     """What came of offering the model the actions as tools."""
 
     calls: tuple[tuple[str, str], ...] = ()
@@ -217,7 +217,7 @@ class OfferActions(Protocol):
         phase: Phase,
         cycle: int,
         live: bool,
-    ) -> Offered:
+    ) -> ToolProposal:
         """Asks; a text may be shown while it is written only if it is `live`.
 
         Raises:
@@ -243,7 +243,7 @@ class Deps(GuardDeps):
     system_message: str = ""
     environment: Environment | None = None
     """Tells its state for the trace's snapshots; phases never look at it."""
-    told: Told = field(default_factory=Told)
+    snapshots: SnapshotDeltas = field(default_factory=SnapshotDeltas)
 
 
 def situation(context: AnyContext, phase: Phase) -> Situation:
@@ -307,7 +307,7 @@ async def ask_phase(
     form: str,
     procedure: str | None = None,
     evaluations: tuple[Evaluation, ...] = (),
-) -> Asked[AnswerT]:
+) -> ModelReply[AnswerT]:
     """What the model answers to the prompt of a phase; see `prompt_for`."""
     prompt = await prompt_for(
         phase, context, deps, form=form, procedure=procedure, evaluations=evaluations
@@ -340,7 +340,7 @@ def untrusted_texts(context: AnyContext) -> tuple[str, ...]:
     return tuple(dict.fromkeys(text for text in texts if text))
 
 
-_TOLD: Mapping[Part, str] = {
+_EFFECTS: Mapping[Ablation, str] = {
     "retrieval": "nothing is recalled",
     "reasoning": "the model is not asked how things stand",
     "evaluation": "the model scores nothing and is shown no predictions",
@@ -348,11 +348,10 @@ _TOLD: Mapping[Part, str] = {
 }
 
 
-def leaves_out(part: Part, context: AnyContext, deps: Deps) -> bool:
-    """Whether the settings leave a part out; if so, the trace is told."""
-    if part not in deps.settings.without:
+def is_ablated(part: Ablation, context: AnyContext, deps: Deps) -> bool:
+    """Whether the settings leave a part out; if so, a note in the trace says it."""
+    if part not in deps.settings.ablations:
         return False
-    deps.note(
-        context, "left_out", f"Left out by the settings: {part}, so {_TOLD[part]}.", part=part
-    )
+    text = f"Left out by the settings: {part}, so {_EFFECTS[part]}."
+    deps.note(context, "left_out", text, part=part)
     return True

@@ -15,7 +15,7 @@ from coag.schema import (
 )
 
 from .checks import batched, check
-from .deps import AnyContext, Deps, ask_phase, leaves_out
+from .deps import AnyContext, Deps, ask_phase, is_ablated
 from .output_schema import evaluation_form, form_of
 
 MINIMUM_SCORE = "minimum_score"
@@ -37,7 +37,7 @@ async def evaluate(context: AnyContext, deps: Deps) -> EvaluationOutcome:
     survivors = [evaluation for evaluation in judged if evaluation.survived]
     choice = len(survivors) > 1 and not together
     wanted = choice or (survivors and deps.settings.minimum_score > 0)
-    if leaves_out("evaluation", context, deps):
+    if is_ablated("evaluation", context, deps):
         wanted = False
     elif deps.settings.depth == "compact":
         judged = tuple(_with_draft_score(e, c) for e, c in zip(judged, candidates, strict=True))

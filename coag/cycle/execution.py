@@ -33,12 +33,12 @@ from coag.schema import (
 
 from .approval import (
     APPROVAL,
+    ApprovalDecision,
     ApprovalEvent,
     ApprovalOccasion,
     ApprovalPolicy,
     Approvals,
     ApproveFunction,
-    Decision,
     Seen,
     memory_version,
 )
@@ -76,7 +76,7 @@ CANCELLED = "It was cancelled while it ran. It may or may not have had its effec
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
+class ActionRun:
     """What came of one selected action."""
 
     executed: Executed
@@ -93,7 +93,7 @@ class Ran:
 
 async def run_internal(
     candidate: Candidate, arguments: dict[str, Any], context: AnyContext, deps: GuardDeps
-) -> Ran:
+) -> ActionRun:
     """Runs a repeatable action on the agent's own memory or flow, which needs no intent."""
     call = ActionCall(id=deps.ids("internal"), action=candidate.action, arguments=arguments)
     try:
@@ -101,10 +101,10 @@ async def run_internal(
     except BaseException as broken:  # raised again once what else ran in this cycle is committed
         unknown = ActionResult(content=CANCELLED, is_error=True, outcome_unknown=True)
         executed = _executed(candidate, call, unknown, internal=True)
-        return Ran(executed, unknown, broken=broken)
+        return ActionRun(executed, unknown, broken=broken)
     _tell_detector(call, result, context, deps)
     executed = _executed(candidate, call, result, internal=True)
-    return Ran(executed, result, response=result.content if result.ends_turn else None)
+    return ActionRun(executed, result, response=result.content if result.ends_turn else None)
 
 
 def begin(
@@ -141,7 +141,7 @@ async def finish(
     spec: ActionSpec,
     context: AnyContext,
     deps: GuardDeps,
-) -> Ran:
+) -> ActionRun:
     """Runs a begun action and writes its receipt, whatever happens meanwhile.
 
     What an internal one returns is no percept; that its outcome is not known, is one.
@@ -157,7 +157,7 @@ async def finish(
         unknown = ActionResult(content=CANCELLED, is_error=True, outcome_unknown=True)
         executed = _executed(candidate, call, unknown, internal=internal)
         queued = (return_percept(call, unknown, deps),)
-        return Ran(executed, unknown, queued=queued, broken=broken)
+        return ActionRun(executed, unknown, queued=queued, broken=broken)
     if result.outcome_unknown and spec.read_only:  # whether it ran or not, nothing is changed
         update = {"outcome_unknown": False, "failure": result.failure or Failure.TRANSIENT}
         result = result.model_copy(update=update)
@@ -168,7 +168,7 @@ async def finish(
     if not internal or result.outcome_unknown:
         queued = (return_percept(call, result, deps), *queued)
     response = result.content if internal and result.ends_turn else None
-    return Ran(executed, result, response=response, queued=queued)
+    return ActionRun(executed, result, response=response, queued=queued)
 
 
 def _status(result: ActionResult) -> ReceiptStatus:
@@ -233,7 +233,7 @@ async def decided(
     context: AnyContext,
     deps: GuardDeps,
     brought: Sequence[Percept] = (),
-) -> tuple[Decision, ...] | None:
+) -> tuple[ApprovalDecision, ...] | None:
     """What was decided about each; None if nobody had to be asked, and so nobody waited.
 
     Args:
@@ -274,11 +274,11 @@ def unasked(wanted: Wanted, deps: GuardDeps) -> Callable[[], str]:
     """Tells why something that nobody had to approve may not run without any more, if so."""
     candidate, arguments = wanted
 
-    def lapse() -> str:
+    def reason() -> str:
         needed = deps.approvals and deps.approvals.need(candidate.action, arguments)
         return f"it needs approval by now: {needed.reason}" if needed else ""
 
-    return lapse
+    return reason
 
 
 def approvals_of(
@@ -314,10 +314,10 @@ Judged = Callable[[Candidate, Evaluation], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class BatchResult:
     """What came of selected candidates."""
 
-    ran: tuple[Ran, ...]
+    ran: tuple[ActionRun, ...]
     """One per candidate, in their order."""
     ended_by: str | None = None
     """The action that ended the turn."""
@@ -326,24 +326,24 @@ class Ended:
 
 
 @dataclass(frozen=True, slots=True)
-class _Ready:
+class ReadyCandidate:
     """A selected candidate that may run now, and how."""
 
     candidate: Candidate
     arguments: dict[str, Any]
     spec: ActionSpec
-    lapse: Callable[[], str] = lambda: ""
-    """Tells why its approval does not hold any more; empty as long as it does."""
+    invalidation_reason: Callable[[], str] = lambda: ""
+    """Tells why its approval is not valid any more; empty as long as it is."""
 
 
 @dataclass(slots=True)
-class _Brought:
+class PendingPercepts:
     """What the actions that have run in this cycle brought, until the caller perceives it."""
 
     context: AnyContext
     percepts: list[Percept] = field(default_factory=list[Percept])
 
-    def add(self, ran: Ran) -> Ran:
+    def add(self, ran: ActionRun) -> ActionRun:
         """Takes in what an action brought, with the change of state that it makes."""
         with self.context.supposing(self.percepts):
             queued = self.context.read(ran.queued)
@@ -361,7 +361,7 @@ async def run_selected(
     deps: GuardDeps,
     *,
     judged: Judged = _nobody,
-) -> Ended:
+) -> BatchResult:
     """Runs what was selected under guard, each action at most once.
 
     Right before an action runs, code judges it: existence, arguments, progress, projection and the
@@ -386,8 +386,8 @@ async def run_selected(
         TraceError: An intent or a receipt cannot be written.
     """
     specs = await deps.actions.specs()
-    brought = _Brought(context)
-    ran: dict[str, Ran] = {}
+    brought = PendingPercepts(context)
+    ran: dict[str, ActionRun] = {}
     broken: BaseException | None = None
     ended_by: str | None = None
     for group in _groups(selected, specs, context, deps):
@@ -408,7 +408,7 @@ async def run_selected(
             ran[one.executed.candidate_id or ""] = one if last else brought.add(one)
             broken = broken or one.broken
             ended_by = one.executed.action if one.response is not None else ended_by
-    return Ended(tuple(ran[candidate.id] for candidate in selected), ended_by, broken)
+    return BatchResult(tuple(ran[candidate.id] for candidate in selected), ended_by, broken)
 
 
 def _groups(
@@ -441,14 +441,14 @@ async def _run_group(
     context: AnyContext,
     deps: GuardDeps,
     judged: Judged,
-    brought: _Brought,
-) -> list[Ran]:
+    brought: PendingPercepts,
+) -> list[ActionRun]:
     """Judges a group by the state after what has run before, has it approved, and runs it."""
     checked = await _check(group, context, deps, judged, brought)
     entries = await _approved(checked, context, deps, judged, brought)
-    if isinstance(entries[0], _Ready) and entries[0].spec.internal:
+    if isinstance(entries[0], ReadyCandidate) and entries[0].spec.internal:
         entry = _in_time(entries[0], deps)
-        return [entry if isinstance(entry, Ran) else await _internal(entry, context, deps)]
+        return [entry if isinstance(entry, ActionRun) else await _internal(entry, context, deps)]
     return await _external(entries, context, deps)
 
 
@@ -457,11 +457,11 @@ async def _check(
     context: AnyContext,
     deps: GuardDeps,
     judged: Judged,
-    brought: _Brought,
-) -> list[_Ready | Ran]:
+    brought: PendingPercepts,
+) -> list[ReadyCandidate | ActionRun]:
     """The candidates judged right before they are to run."""
     specs = await deps.actions.specs()
-    entries: list[_Ready | Ran] = []
+    entries: list[ReadyCandidate | ActionRun] = []
     for candidate in candidates:
         with context.supposing(brought.percepts):
             found = check(candidate, specs, context, deps)
@@ -470,7 +470,7 @@ async def _check(
             entries.append(_refused(candidate, found.died_of or _invalid(), deps))
         else:
             judged_as = as_judged(candidate, found.arguments)
-            entries.append(_Ready(judged_as, found.arguments, specs[candidate.action]))
+            entries.append(ReadyCandidate(judged_as, found.arguments, specs[candidate.action]))
     return entries
 
 
@@ -487,19 +487,19 @@ def _invalid() -> Verdict:
 
 
 async def _approved(
-    entries: list[_Ready | Ran],
+    entries: list[ReadyCandidate | ActionRun],
     context: AnyContext,
     deps: GuardDeps,
     judged: Judged,
-    brought: _Brought,
-) -> list[_Ready | Ran]:
+    brought: PendingPercepts,
+) -> list[ReadyCandidate | ActionRun]:
     """The entries after whoever must approve was asked, and the rules once more after a wait."""
-    waiting = [entry for entry in entries if isinstance(entry, _Ready)]
+    waiting = [entry for entry in entries if isinstance(entry, ReadyCandidate)]
     wanted = [(entry.candidate, entry.arguments) for entry in waiting]
     decisions = await decided(wanted, context, deps, brought.percepts)
     if decisions is None:
-        again: list[_Ready | Ran] = [
-            replace(entry, lapse=unasked(one, deps))
+        again: list[ReadyCandidate | ActionRun] = [
+            replace(entry, invalidation_reason=unasked(one, deps))
             for entry, one in zip(waiting, wanted, strict=True)
         ]
     else:
@@ -508,30 +508,30 @@ async def _approved(
         for n, (entry, decision) in enumerate(zip(again, decisions, strict=True)):
             if not decision.verdict.allowed:
                 again[n] = _refused(waiting[n].candidate, decision.verdict, deps)
-            elif isinstance(entry, _Ready):
-                again[n] = replace(entry, lapse=decision.lapse)
+            elif isinstance(entry, ReadyCandidate):
+                again[n] = replace(entry, invalidation_reason=decision.invalidation_reason)
     checked = iter(again)
-    return [next(checked) if isinstance(entry, _Ready) else entry for entry in entries]
+    return [next(checked) if isinstance(entry, ReadyCandidate) else entry for entry in entries]
 
 
-def _in_time(entry: _Ready | Ran, deps: GuardDeps) -> _Ready | Ran:
+def _in_time(entry: ReadyCandidate | ActionRun, deps: GuardDeps) -> ReadyCandidate | ActionRun:
     """The entry, refused if its approval does not hold at this moment."""
-    if isinstance(entry, Ran) or not (lapse := entry.lapse()):
+    if isinstance(entry, ActionRun) or not (invalid := entry.invalidation_reason()):
         return entry
-    late = Verdict(allowed=False, constraint=APPROVAL, reason=lapse)
+    late = Verdict(allowed=False, constraint=APPROVAL, reason=invalid)
     return _refused(entry.candidate, late, deps)
 
 
 async def _external(
-    entries: Sequence[_Ready | Ran], context: AnyContext, deps: GuardDeps
-) -> list[Ran]:
+    entries: Sequence[ReadyCandidate | ActionRun], context: AnyContext, deps: GuardDeps
+) -> list[ActionRun]:
     """Runs what is ready side by side, each between its intent and its receipt."""
-    ran: list[Ran | None] = []
-    begun: dict[int, tuple[_Ready, ActionCall]] = {}
+    ran: list[ActionRun | None] = []
+    begun: dict[int, tuple[ReadyCandidate, ActionCall]] = {}
     for n, entry in enumerate(entries):
         now = _in_time(entry, deps)
-        ran.append(now if isinstance(now, Ran) else None)
-        if isinstance(now, _Ready):
+        ran.append(now if isinstance(now, ActionRun) else None)
+        if isinstance(now, ReadyCandidate):
             begun[n] = now, begin(now.candidate, now.arguments, context, deps)
     deps.announce([call for _, call in begun.values()])
     for n, done in zip(begun, await _together(list(begun.values()), context, deps), strict=True):
@@ -539,7 +539,7 @@ async def _external(
     return [done for done in ran if done is not None]
 
 
-async def _internal(entry: _Ready, context: AnyContext, deps: GuardDeps) -> Ran:
+async def _internal(entry: ReadyCandidate, context: AnyContext, deps: GuardDeps) -> ActionRun:
     """Runs an action of the agent's own; between intent and receipt unless it is repeatable."""
     candidate, arguments = entry.candidate, entry.arguments
     if entry.spec.repeatable:
@@ -549,8 +549,8 @@ async def _internal(entry: _Ready, context: AnyContext, deps: GuardDeps) -> Ran:
 
 
 async def _together(
-    begun: Sequence[tuple[_Ready, ActionCall]], context: AnyContext, deps: GuardDeps
-) -> list[Ran]:
+    begun: Sequence[tuple[ReadyCandidate, ActionCall]], context: AnyContext, deps: GuardDeps
+) -> list[ActionRun]:
     """Runs the begun actions at the same time; each has its receipt, also if it broke off."""
     running = [finish(one.candidate, call, one.spec, context, deps) for one, call in begun]
     if len(running) == 1:
@@ -566,11 +566,11 @@ async def _together(
     return [task.result() for task in tasks]
 
 
-def _refused(candidate: Candidate, verdict: Verdict, deps: GuardDeps) -> Ran:
+def _refused(candidate: Candidate, verdict: Verdict, deps: GuardDeps) -> ActionRun:
     """What is forbidden now is not run, and the agent perceives why."""
     why = f"{verdict.constraint}: {verdict.reason}"
     content = f"{candidate.action} was refused right before it was to run. {why}"[:RESULT_TEXT]
-    return Ran(
+    return ActionRun(
         Executed(
             candidate_id=candidate.id,
             action=candidate.action,
@@ -582,9 +582,9 @@ def _refused(candidate: Candidate, verdict: Verdict, deps: GuardDeps) -> Ran:
     )
 
 
-def _left_out(candidate: Candidate, by: str, specs: Mapping[str, ActionSpec]) -> Ran:
+def _left_out(candidate: Candidate, by: str, specs: Mapping[str, ActionSpec]) -> ActionRun:
     spec = specs.get(candidate.action)
-    return Ran(
+    return ActionRun(
         Executed(
             candidate_id=candidate.id,
             action=candidate.action,
@@ -661,7 +661,7 @@ def _impasse(context: AnyContext, deps: Deps) -> ExecutionOutcome:
     )
 
 
-def _outcome(ended: Ended, context: AnyContext, deps: Deps) -> ExecutionOutcome:
+def _outcome(ended: BatchResult, context: AnyContext, deps: Deps) -> ExecutionOutcome:
     ran = ended.ran
     return ExecutionOutcome.of(
         [done.executed for done in ran],

@@ -32,7 +32,7 @@ PROBLEM = 500
 """Characters of what a module raised that are kept."""
 
 
-class ModuleSeam:
+class ModuleHost:
     """Calls the modules within their time and keeps what goes wrong away from the turn.
 
     It stands for those among them that bring actions or constraints, too: an `ActionSource` and
@@ -156,7 +156,7 @@ class ModuleSeam:
                         module.name, f"constraints raised {describe_error(error)[:PROBLEM]}"
                     )
                     found.append(
-                        _Closed(f"{module.name}_constraints", describe_error(error)[:PROBLEM])
+                        _ForbidAll(f"{module.name}_constraints", describe_error(error)[:PROBLEM])
                     )
         return found
 
@@ -220,7 +220,7 @@ class ModuleSeam:
             raise StateError(problems[0])
 
 
-class _Closed:
+class _ForbidAll:
     """Stands for constraints that cannot be told: nothing may pass."""
 
     def __init__(self, name: str, problem: str) -> None:

@@ -8,7 +8,7 @@ from coag.errors import ConfigurationError
 from coag.schema import Candidate, Phase, TokenUsage
 
 from .actions import RESPOND
-from .deps import AnyContext, Deps, Offered, prompt_for
+from .deps import AnyContext, Deps, ToolProposal, prompt_for
 from .output_schema import form_text
 
 NATIVE = "native"
@@ -71,7 +71,7 @@ def _live(context: AnyContext, deps: Deps) -> bool:
     )
 
 
-def _called(offered: Offered, deps: Deps) -> tuple[Candidate, ...]:
+def _called(offered: ToolProposal, deps: Deps) -> tuple[Candidate, ...]:
     batch = deps.ids("batch") if len(offered.calls) > 1 else None
     ids = dict(enumerate(offered.ids))
     return tuple(

@@ -36,7 +36,7 @@ from coag.schema import (
 from .actions import RESPOND
 from .arguments import ARGUMENTS
 from .checks import check
-from .deps import AnyContext, Asked, Deps, prompt_for
+from .deps import AnyContext, Deps, ModelReply, prompt_for
 
 # ---- What the model is asked for in each phase: small, bounded forms, reasoning first ----
 
@@ -71,7 +71,7 @@ ItemT = TypeVar("ItemT")
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class FormExample:
     """How a field is shown in the form of an answer, where its schema is not that of its type."""
 
     form: str
@@ -264,7 +264,7 @@ def _example(model: type[BaseModel]) -> str:
 
 def _shown(field: FieldInfo) -> str:
     """What a field says of its own form; empty where its type says it all."""
-    return next((each.form for each in field.metadata if isinstance(each, Shown)), "")
+    return next((each.form for each in field.metadata if isinstance(each, FormExample)), "")
 
 
 def _placeholder(name: str, annotation: Any) -> str:
@@ -293,7 +293,7 @@ MOST_CALLS = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Calls:
+class EnumeratedCalls:
     """The calls that an answer may name."""
 
     names: tuple[str, ...]
@@ -310,15 +310,15 @@ class Calls:
         whole = [(name, given) for shown, name, given in self.written if shown in self.names]
         return [*whole, *((name, SPOKEN) for name in self.names if name == _RESPOND)]
 
-    def without(self, rejected: Set[tuple[str, str]]) -> Calls:
+    def without(self, rejected: Set[tuple[str, str]]) -> EnumeratedCalls:
         """These calls but for rejected ones (action and arguments); all, if fewer than two stay."""
         gone = {shown for shown, name, given in self.written if (name, given) in rejected}
         gone |= {name for name in self.names if (name, SPOKEN) in rejected}
         left = tuple(name for name in self.names if name not in gone)
-        return Calls(left, self.written) if len(left) > 1 else self
+        return EnumeratedCalls(left, self.written) if len(left) > 1 else self
 
 
-def calls_of(specs: Sequence[ActionSpec]) -> Calls:
+def calls_of(specs: Sequence[ActionSpec]) -> EnumeratedCalls:
     """Every call of the actions whose arguments can be counted, and the names of the others."""
     names: list[str] = []
     written: list[tuple[str, str, str]] = []
@@ -332,7 +332,7 @@ def calls_of(specs: Sequence[ActionSpec]) -> Calls:
             shown = " ".join([spec.name, *(f"{key}={_argument_text(given[key])}" for key in given)])
             names.append(shown)
             written.append((shown, spec.name, json.dumps(given, ensure_ascii=False)))
-    return Calls(tuple(names), tuple(written))
+    return EnumeratedCalls(tuple(names), tuple(written))
 
 
 def _choices(spec: ActionSpec) -> dict[str, list[Any]] | None:
@@ -370,7 +370,7 @@ def with_enumerated_actions(answer: type[FormT], names: tuple[str, ...]) -> type
 
 
 @lru_cache(maxsize=256)
-def with_enumerated_calls(answer: type[FormT], calls: Calls) -> type[FormT]:
+def with_enumerated_calls(answer: type[FormT], calls: EnumeratedCalls) -> type[FormT]:
     """The same form with `action` listing whole calls.
 
     The list stands in the schema alone. What is written otherwise, by a server that enforces
@@ -379,7 +379,7 @@ def with_enumerated_calls(answer: type[FormT], calls: Calls) -> type[FormT]:
     return with_candidates(answer, naming_calls(answer, calls))
 
 
-def naming_calls(answer: type[FormT], calls: Calls) -> type[CandidateAnswer]:
+def naming_calls(answer: type[FormT], calls: EnumeratedCalls) -> type[CandidateAnswer]:
     """The form of a candidate in an answer, with `action` listing whole calls."""
     base = candidates_of(answer)
     table = {shown: (name, given) for shown, name, given in calls.written}
@@ -422,7 +422,7 @@ _WAYS = 30
 
 
 @lru_cache(maxsize=256)
-def with_ranked_calls(answer: type[FormT], calls: Calls) -> type[FormT]:
+def with_ranked_calls(answer: type[FormT], calls: EnumeratedCalls) -> type[FormT]:
     """The same form with `candidates` as a ranking of the calls that may be named.
 
     What comes as a list all the same, from a server that enforces nothing, is taken as one.
@@ -436,7 +436,7 @@ def with_ranked_calls(answer: type[FormT], calls: Calls) -> type[FormT]:
         Listed[item],
         BeforeValidator(_in_order),
         WithJsonSchema({"anyOf": list(_rankings(calls))}),
-        Shown('{"best": "...", "second": "...", "third": "..."}'),
+        FormExample('{"best": "...", "second": "...", "third": "..."}'),
     ]
     return create_model(answer.__name__, __base__=answer, candidates=(listed, ...))
 
@@ -457,7 +457,7 @@ def with_numbered_scores(answer: type[EvaluationAnswer], count: int) -> type[Eva
         Listed[JudgementAnswer],
         BeforeValidator(_judgements),
         WithJsonSchema(_object({number: {"type": "number"} for number in numbers})),
-        Shown(f"{{{shown}}}"),
+        FormExample(f"{{{shown}}}"),
     ]
     return create_model(answer.__name__, __base__=answer, evaluations=(listed, ...))
 
@@ -470,12 +470,12 @@ def _judgements(value: Any) -> Any:
     return [{"candidate": number, "score": score} for number, score in scores.items()]
 
 
-def can_be_ranked(calls: Calls) -> bool:
+def can_be_ranked(calls: EnumeratedCalls) -> bool:
     """Whether there is a choice of whole calls, and one that a schema can list."""
     return len(_whole(calls)) >= 2 and len(calls.names) <= MOST_CALLS
 
 
-def _whole(calls: Calls) -> list[str]:
+def _whole(calls: EnumeratedCalls) -> list[str]:
     """The calls that are written out with their arguments; the others are names of actions."""
     written = {shown for shown, _, _ in calls.written}
     return [name for name in calls.names if name in written]
@@ -496,7 +496,7 @@ def _in_order(value: Any) -> Any:
     return listed
 
 
-def _rankings(calls: Calls) -> Iterator[dict[str, Any]]:
+def _rankings(calls: EnumeratedCalls) -> Iterator[dict[str, Any]]:
     """A schema for each call that may be best and, where they are not too many, each second one."""
     whole = _whole(calls)
     for first in calls.names:
@@ -590,8 +590,8 @@ async def _limited(answer: type[FormT], context: AnyContext, deps: Deps) -> type
 
 
 def _allowed(
-    calls: Calls, specs: Mapping[str, ActionSpec], context: AnyContext, deps: Deps
-) -> Calls:
+    calls: EnumeratedCalls, specs: Mapping[str, ActionSpec], context: AnyContext, deps: Deps
+) -> EnumeratedCalls:
     """The calls that nothing in force forbids now; the trace is told of the others."""
     dead: dict[tuple[str, str], Verdict] = {}
     for action, arguments in calls.judged():
@@ -644,23 +644,23 @@ FORM = "Give that answer once more, complete, in the form that is asked for."
 
 async def form_text(
     text: str, prompt: Prompt, phase: Phase, context: AnyContext, deps: Deps
-) -> Asked[str]:
+) -> ModelReply[str]:
     """A text as arguments of `respond`: as it is, or in the form of the turn's answer.
 
     A text that has the form already is taken; any other one the model is asked to give again.
     """
     if deps.answer_type is None:
-        return Asked(json.dumps({"text": text}, ensure_ascii=False), TokenUsage())
+        return ModelReply(json.dumps({"text": text}, ensure_ascii=False), TokenUsage())
     if (formed := _formed(text, deps)) is not None:
-        return Asked(formed, TokenUsage())
+        return ModelReply(formed, TokenUsage())
     said = PromptMessage(role="assistant", content=text)
     again = (*prompt, said, PromptMessage(role="user", content=FORM))
     cycle = context.working_memory.cycle
     asked = await deps.ask(again, deps.answer_type, phase=phase, cycle=cycle)
     if asked.value is None:
         problem = f"The answer did not come in the form of {deps.answer_type.__name__}."
-        return Asked(None, asked.usage, f"{problem} {asked.problem}")
-    return Asked(asked.value.model_dump_json(), asked.usage)
+        return ModelReply(None, asked.usage, f"{problem} {asked.problem}")
+    return ModelReply(asked.value.model_dump_json(), asked.usage)
 
 
 async def form_answers(

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from coag.schema import Candidate, Phase, ProposalOutcome
 
-from .deps import AnyContext, Deps, ask_phase, leaves_out
+from .deps import AnyContext, Deps, ask_phase, is_ablated
 from .native import propose_natively
 from .output_schema import form_answers, form_of, proposal_form
 
@@ -20,7 +20,7 @@ async def propose(context: AnyContext, deps: Deps) -> ProposalOutcome:
     """
     memory = context.working_memory
     reasoning = memory.cognitive_state.reasoning
-    leaves_out("rewriting", context, deps)
+    is_ablated("rewriting", context, deps)
     if deps.settings.proposal == "grounded":
         grounded = context.propose_grounded()
         if grounded is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from coag.schema import Candidate, Phase, ReasoningOutcome
 
-from .deps import AnyContext, Asked, Deps, ask_phase, leaves_out
+from .deps import AnyContext, Deps, ModelReply, ask_phase, is_ablated
 from .native import propose_natively
 from .output_schema import (
     DeliberationAnswer,
@@ -23,7 +23,7 @@ async def reason(context: AnyContext, deps: Deps) -> ReasoningOutcome:
 
     Where the settings leave reasoning out, the outcome is empty.
     """
-    if leaves_out("reasoning", context, deps):
+    if is_ablated("reasoning", context, deps):
         cycle = context.working_memory.cycle
         return ReasoningOutcome(cycle=cycle, at=deps.clock.now(), situation="")
     if deps.settings.depth == "compact" and deps.settings.proposal == "native":
@@ -77,7 +77,7 @@ async def _deliberate(context: AnyContext, deps: Deps) -> ReasoningOutcome:
 def _outcome(
     context: AnyContext,
     deps: Deps,
-    asked: Asked[ReasoningAnswer] | Asked[DeliberationAnswer],
+    asked: ModelReply[ReasoningAnswer] | ModelReply[DeliberationAnswer],
     drafts: tuple[Candidate, ...],
 ) -> ReasoningOutcome:
     at, cycle = deps.clock.now(), context.working_memory.cycle

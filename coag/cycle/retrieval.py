@@ -8,7 +8,7 @@ from coag.context import DATA_RULE, fitting, render_section
 from coag.memory import Recall
 from coag.schema import PerceptKind, Phase, PromptMessage, RetrievalOutcome, TokenUsage
 
-from .deps import AnyContext, Deps, leaves_out
+from .deps import AnyContext, Deps, is_ablated
 from .output_schema import SummaryAnswer, form_of
 
 DIALOGUE_K = 3
@@ -24,7 +24,7 @@ async def retrieve(context: AnyContext, deps: Deps) -> RetrievalOutcome:
     leave retrieval out, memory is not asked.
     """
     await context.refresh_dialogue()
-    left_out = leaves_out("retrieval", context, deps)
+    left_out = is_ablated("retrieval", context, deps)
     query = context.retrieval_query()
     usage, summary, summarized = await _summarized(context, deps)
     where = context.episodic_filter()

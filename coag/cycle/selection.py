@@ -66,7 +66,7 @@ async def _ask(
 ) -> tuple[Evaluation, DecidedBy, str, TokenUsage]:
     """The model's choice among the survivors; it is shown them by rank, the best first."""
     shown = tuple(survivors)
-    if "evaluation" in deps.settings.without:
+    if "evaluation" in deps.settings.ablations:
         shown = tuple(each.model_copy(update={"projection": None}) for each in shown)
     answer = selection_form(deps)
     asked = await ask_phase(

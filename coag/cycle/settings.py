@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal, cast
 
-from pydantic import Field, ValidationInfo, field_serializer, field_validator
+from pydantic import Field, ValidationInfo, field_serializer, field_validator, model_validator
 
-from coag.context import Spent
+from coag.context import GoalCost
 from coag.schema import Value
 
-Part = Literal["retrieval", "reasoning", "evaluation", "rewriting"]
-"""A part of deliberation that can be left out; see `CycleSettings.without`."""
+Ablation = Literal["retrieval", "reasoning", "evaluation", "rewriting"]
+"""A part of deliberation that can be left out; see `CycleSettings.ablations`."""
 
 
 class Bounds(Value):
@@ -44,15 +44,15 @@ class Budget(Value):
     soft: float = Field(default=0.8, gt=0, le=1)
     """The share of each limit from which on only an answer is given."""
 
-    def reached(self, spent: Spent) -> bool:
+    def reached(self, spent: GoalCost) -> bool:
         """Whether a limit is used up."""
         return self._share(spent) >= 1
 
-    def softly_reached(self, spent: Spent) -> bool:
+    def softly_reached(self, spent: GoalCost) -> bool:
         """Whether the soft share of a limit is used up."""
         return self._share(spent) >= self.soft
 
-    def _share(self, spent: Spent) -> float:
+    def _share(self, spent: GoalCost) -> float:
         """The share of the limit that is nearest to its end."""
         usage = spent.usage
         shares = (
@@ -106,9 +106,10 @@ class CycleSettings(Value):
     takes longer forbids it. None for any, as to step through a rule in a debugger."""
     bounds: Bounds = Bounds()
     budget: Budget = Budget()
-    without: frozenset[Part] = frozenset()
+    ablations: frozenset[Ablation] = frozenset()
     """Parts of deliberation that are left out, to measure what each gives. The phase still
-    commits its outcome, an empty one, and a note in the trace says what was left out.
+    commits its outcome, an empty one, and a note in the trace says what was left out. Its earlier
+    name, `without`, is still read.
 
     - `retrieval`: nothing is recalled; procedures and constraints are pinned all the same.
     - `reasoning`: the model is not asked how things stand.
@@ -117,22 +118,33 @@ class CycleSettings(Value):
     - `rewriting`: the action that changes standing rules is not offered.
     """
 
-    @field_validator("without", mode="after")
+    @model_validator(mode="before")
     @classmethod
-    def _leaves_something(cls, without: frozenset[Part], info: ValidationInfo) -> frozenset[Part]:
-        if "reasoning" in without and info.data.get("depth") == "compact":
+    def _earlier_name(cls, given: Any) -> Any:
+        """Settings that were written down before `without` became `ablations`."""
+        if not isinstance(given, dict) or "without" not in given:
+            return cast("Any", given)
+        named = dict(cast("dict[str, Any]", given))
+        return {"ablations": named.pop("without"), **named}
+
+    @field_validator("ablations", mode="after")
+    @classmethod
+    def _leaves_something(
+        cls, ablations: frozenset[Ablation], info: ValidationInfo
+    ) -> frozenset[Ablation]:
+        if "reasoning" in ablations and info.data.get("depth") == "compact":
             raise ValueError(
                 "depth='compact' asks for reasoning and candidates in one call, so reasoning "
                 "cannot be left out; use depth='full'"
             )
-        if "evaluation" in without and info.data.get("minimum_score", 0) > 0:
+        if "evaluation" in ablations and info.data.get("minimum_score", 0) > 0:
             raise ValueError(
                 f"minimum_score={info.data['minimum_score']} needs the scores of evaluation; "
                 "leave out one of the two"
             )
-        return without
+        return ablations
 
-    @field_serializer("without", when_used="json")
-    def _in_order(self, without: frozenset[Part]) -> list[str]:
+    @field_serializer("ablations", when_used="json")
+    def _in_order(self, ablations: frozenset[Ablation]) -> list[str]:
         """The same settings are the same text."""
-        return sorted(without)
+        return sorted(ablations)

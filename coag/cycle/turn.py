@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Coroutine, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -63,7 +63,7 @@ class TurnResult:
 
 
 @dataclass(slots=True)
-class _Tally:
+class TurnTally:
     """What a turn has used so far."""
 
     cycles: int = 0
@@ -84,6 +84,7 @@ class _Tally:
     """The calls of the current cycle by candidate."""
 
     def take(self, outcome: Outcome) -> None:
+        """Counts an outcome."""
         self.usage += outcome.usage
         if isinstance(outcome, ProposalOutcome):
             calls = {one.id: f"{one.action} {one.raw_arguments}" for one in outcome.candidates}
@@ -119,6 +120,7 @@ class _Tally:
             self.last = ExecutionOutcome.of(kept, cycle=last.cycle, at=last.at) if kept else None
 
     def ended_by(self, context: AnyContext, deps: Deps) -> str | None:
+        """Why the turn ends here; None where it does not."""
         bounds = deps.settings.bounds
         if self.last is not None and self.last.response is not None:
             return "respond"
@@ -138,19 +140,19 @@ async def run_turn(
     *,
     turn: int = 1,
     begun: Sequence[Outcome] | None = None,
+    taken_in: Callable[[Percept], None] = lambda percept: None,
 ) -> AsyncGenerator[Outcome | TurnResult]:
     """Takes in what arrived and runs cycles; yields every outcome and, last, the result.
 
-    However the turn ends, the cycle it is in is closed and the trace is flushed; unless the
-    trace itself fails, after which nothing may happen.
+    However the turn ends, its cycle is closed and the trace is flushed, unless the trace fails.
 
     Args:
-        percepts: What arrived; the next one is asked for when one is recorded.
+        percepts: What arrived.
         context: Whose turn it is.
         deps: What the phases may call.
         turn: The number of the turn.
-        begun: For a turn that a crash broke off: the outcomes it has had already. They count
-            towards its bounds.
+        begun: The outcomes of a turn that a crash interrupted; they count towards its bounds.
+        taken_in: Called with each percept that is in the trace and in working memory.
     """
     if begun is None:
         await _close_what_was_left(context, deps)
@@ -158,13 +160,13 @@ async def run_turn(
         deps.trace.write(start)
     deps.modules.failed.clear()
     arriving = _begun_by(percepts) if begun is None else iter(percepts)
-    tally = _Tally()
+    tally = TurnTally()
     for outcome in begun or ():
         tally.take(outcome)
     goes_on = begun is None or context.working_memory.in_cycle
     reason = None if goes_on else tally.ended_by(context, deps)
     try:
-        await perceive(arriving, context, deps)
+        await perceive(arriving, context, deps, taken_in)
         await _settle(context, deps)
         deps.trace.flush()
         reason = reason or _spent_before(context, deps)
@@ -181,7 +183,7 @@ async def run_turn(
             reason = reason or tally.ended_by(context, deps)
     except (asyncio.CancelledError, GeneratorExit):
         text = "The turn was cancelled."
-        await _to_its_end(_break_off(None, text, arriving, context, deps, turn))
+        await _to_its_end(_break_off(None, text, arriving, context, deps, turn, taken_in))
         raise
     except TraceError:  # nothing can be written down any more, the end of the turn neither
         raise
@@ -257,7 +259,9 @@ def _broken(error: BaseException) -> str:
     return f"The turn broke off: {named}"
 
 
-def _finish(reason: str, tally: _Tally, context: AnyContext, deps: Deps, turn: int) -> TurnResult:
+def _finish(
+    reason: str, tally: TurnTally, context: AnyContext, deps: Deps, turn: int
+) -> TurnResult:
     response, withheld = _response(reason, tally, context, deps)
     _write_end(reason, response, context, deps, turn)
     return TurnResult(
@@ -272,7 +276,7 @@ def _finish(reason: str, tally: _Tally, context: AnyContext, deps: Deps, turn: i
     )
 
 
-def _response(reason: str, tally: _Tally, context: AnyContext, deps: Deps) -> tuple[str, bool]:
+def _response(reason: str, tally: TurnTally, context: AnyContext, deps: Deps) -> tuple[str, bool]:
     """The answer, or the best that can be said; nothing leaves a turn that a rule forbids."""
     if tally.last is not None and tally.last.response is not None:
         return tally.last.response, False  # an action, judged as every other
@@ -295,7 +299,7 @@ def sayable(text: str, context: AnyContext, deps: Deps, about: str = WITHHELD) -
     return verdict.allowed
 
 
-def _known(reason: str, fixed: str, tally: _Tally, context: AnyContext) -> str:
+def _known(reason: str, fixed: str, tally: TurnTally, context: AnyContext) -> str:
     if reason == "actions" and tally.last is not None:
         return tally.last.result
     reasoning = context.working_memory.cognitive_state.reasoning
@@ -336,6 +340,7 @@ async def _break_off(
     context: AnyContext,
     deps: Deps,
     turn: int,
+    taken_in: Callable[[Percept], None] = lambda percept: None,
 ) -> None:
     """Closes the cycle and keeps what was brought, so that the next turn starts whole.
 
@@ -346,8 +351,9 @@ async def _break_off(
         context: Whose turn.
         deps: What is written to.
         turn: Its number.
+        taken_in: See `run_turn`.
     """
-    await perceive(arriving, context, deps)
+    await perceive(arriving, context, deps, taken_in)
     await close_cycle(context, deps, text)
     await perceive(context.working_memory.queued, context, deps)
     reason = "cancelled" if error is None else "error"

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
-from coag.agent import CoagAgent, Mind, Remains, rebuild, takes_rebuild, twin
+from coag.agent import CoagAgent, Mind, RecoveredState, rebuild, takes_rebuild, twin
 from coag.context import WorkingMemory
 from coag.cycle import Deps, close_cycle, run_turn
 from coag.errors import CoagError, ConfigurationError, ResumeError, TraceError
@@ -372,7 +372,7 @@ class RestoredRun:
     """An agent at a boundary, its own run begun."""
 
     agent: CoagAgent
-    remains: Remains
+    remains: RecoveredState
     """What it was restored from."""
     begins: WorkingMemory
     """Its working memory there, changes made."""
@@ -504,7 +504,7 @@ async def _restored(
         if copied and isinstance(environment, Accompanied):
             await environment.before_turn(agent)
         remains = _remains(past, later, changes, gone)
-        await agent.take_up(remains, _parent(past, changes, logs))
+        await agent.restore(remains, _parent(past, changes, logs))
         if agent.run_folder is not None:
             store_remembered(agent.run_folder, records.values())
         yield RestoredRun(
@@ -564,7 +564,9 @@ async def _model(
     return {"model_client": client, "models": None}
 
 
-def _remains(past: Past, later: Later, changes: Changes, gone: Mapping[str, Record]) -> Remains:
+def _remains(
+    past: Past, later: Later, changes: Changes, gone: Mapping[str, Record]
+) -> RecoveredState:
     """What the agent is restored from; its memory holds the records already."""
     memory = past.working_memory
     retrieval = memory.cognitive_state.retrieval

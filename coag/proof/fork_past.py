@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 
 from pydantic import ValidationError
 
-from coag.agent import Remains, taking_up
+from coag.agent import RecoveredState, reading_trace
 from coag.context import WorkingMemory, rebuild
 from coag.errors import ConfigurationError, RecordStoreError, TraceError, UnknownNameError
 from coag.memory import LongTermMemory, RecallSource, settled
@@ -56,7 +56,7 @@ class Past:
     boundary: Boundary
     seq: int
     """Number of the first record that is not part of it."""
-    remains: Remains = field(default_factory=Remains)
+    remains: RecoveredState = field(default_factory=RecoveredState)
     """What the run's agent is restored from."""
     at: datetime | None = None
     """When its last record was made."""
@@ -343,7 +343,7 @@ def with_written(held: Mapping[str, Record], lines: Iterable[Written]) -> dict[s
     """
     records = dict(held)
     for line in lines:
-        with taking_up(line, "content"):
+        with reading_trace(line, "content"):
             record = Record.model_validate(line.content)
         old = records.get(record.supersedes or "")
         others = [records[one] for one in record.lineage.contradicts if one in records]

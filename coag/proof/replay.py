@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
-from coag.agent import CoagAgent, Remains, rebuild
+from coag.agent import CoagAgent, RecoveredState, rebuild
 from coag.errors import CoagError, ConfigurationError, ResumeError, TraceError
 from coag.schema import (
     TRACE_VERSION,
@@ -412,7 +412,7 @@ class _Replay:
         await self._take_over(agent)
 
     async def _take_over(self, agent: CoagAgent) -> None:
-        remains = Remains()
+        remains = RecoveredState()
         for record in islice(self.records(), self.sink.tape.position):
             if not (isinstance(record, Note) and is_outside(record)):
                 remains.take(record)

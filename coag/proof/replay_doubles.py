@@ -9,7 +9,7 @@ from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Any, TypeVar, cast
 
-from coag.agent import Answered
+from coag.agent import ReplayAnswer
 from coag.context import WorkingMemory
 from coag.cycle import (
     IDEMPOTENCY_KEY,
@@ -426,7 +426,7 @@ class TapeAnswers:
     def __init__(self, stage: Stage) -> None:
         self._stage = stage
 
-    async def answer(self) -> Answered:
+    async def answer(self) -> ReplayAnswer:
         """What came of the request that is next on the tape."""
         await self._stage.pause()
         head = self._stage.tape.head
@@ -434,7 +434,7 @@ class TapeAnswers:
             self._stage.sink.end()
         if not isinstance(head, ModelCall):
             self._stage.sink.diverge("record", head.record, "a request to a model")
-        return Answered(
+        return ReplayAnswer(
             call=head, refused=self._refused(head), thought=self._thought(), dropped=self._dropped()
         )
 

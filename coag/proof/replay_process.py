@@ -9,7 +9,15 @@ from contextlib import aclosing
 from dataclasses import replace
 from typing import Any
 
-from coag.agent import CoagAgent, Doubles, Mind, Remains, staged, take_up, taking_up
+from coag.agent import (
+    CoagAgent,
+    Mind,
+    RecoveredState,
+    ReplayDoubles,
+    reading_trace,
+    restore,
+    staged,
+)
 from coag.context import WorkingMemory
 from coag.cycle import TurnResult, close_cycle, perceive, run_turn, write_snapshot
 from coag.memory import revoke_again
@@ -205,7 +213,7 @@ class Process:
         memory.clock = clock
         mind = staged(
             agent,
-            Doubles(
+            ReplayDoubles(
                 run=run,
                 clock=clock,
                 trace=sink,
@@ -278,11 +286,11 @@ class Process:
         deps = self.mind.deps
         if self._answered_by_tape:
             self._answered_by_tape = False
-            with taking_up(snapshot, "modules"):
+            with reading_trace(snapshot, "modules"):
                 deps.modules.load_state(snapshot.modules)
         mine, state = deps.procedures.pin(), snapshot.procedures.get("state")
         now: dict[str, int] = snapshot.procedures.get("versions", {})
-        with taking_up(snapshot, "procedures"):
+        with reading_trace(snapshot, "procedures"):
             newer = [name for name, version in now.items() if version > mine.get(name, version)]
             if state is None or not newer:
                 return
@@ -300,7 +308,7 @@ class Process:
         """Starts with the state that the run began with, and with a fork's memory."""
         await self._memory.keep(remembered)
         self._restore(snapshot)
-        self.mind.deps.told.begin()
+        self.mind.deps.snapshots.reset()
         if snapshot.reason is SnapshotReason.FORKED:
             memory = self.mind.context.working_memory
             self._rules.begin_fork(memory.cognitive_state.retrieval if memory.in_cycle else None)
@@ -312,9 +320,9 @@ class Process:
         self._sink.remark("A saved state that was loaded: it is what the trace has of it.")
         write_snapshot(self.mind.context, self.mind.deps, snapshot.reason)
 
-    async def resume(self, remains: Remains) -> None:
+    async def resume(self, remains: RecoveredState) -> None:
         """Continues where another process had stopped."""
-        await take_up(self.mind, remains)
+        await restore(self.mind, remains)
 
     @property
     def has_selected(self) -> bool:
@@ -333,7 +341,7 @@ class Process:
     async def take_back(self, line: Written) -> None:
         """Revokes what the owner revoked between turns; procedures follow by the next snapshot."""
         if line.what == "revoked":
-            with taking_up(line, "content"):
+            with reading_trace(line, "content"):
                 await revoke_again(self._memory, line)
 
     async def turn(self, number: int, begun: Sequence[Outcome] | None) -> None:
@@ -370,22 +378,22 @@ class Process:
 
     def _restore(self, snapshot: Snapshot) -> None:
         deps, context = self.mind.deps, self.mind.context
-        with taking_up(snapshot, "working_memory"):
+        with reading_trace(snapshot, "working_memory"):
             memory = WorkingMemory.model_validate(snapshot.working_memory)
             context.restore(memory)
         if snapshot.reason is not SnapshotReason.FORKED:
             named = (name for said in memory.dialogue for name in said.images)
             context.images.load(dict.fromkeys(list(dict.fromkeys(named))[-IMAGES_KEPT:], "data:"))
         if (state := snapshot.procedures.get("state")) is not None:
-            with taking_up(snapshot, "procedures"):
+            with reading_trace(snapshot, "procedures"):
                 deps.procedures.load_state(state)
-        with taking_up(snapshot, "modules"):
+        with reading_trace(snapshot, "modules"):
             deps.modules.load_state(snapshot.modules)
-        with taking_up(snapshot, "detector"):
+        with reading_trace(snapshot, "detector"):
             deps.detector.load_state(snapshot.detector)
         deps.ids.load(snapshot.ids)
         if snapshot.random is not None:
-            with taking_up(snapshot, "random"):
+            with reading_trace(snapshot, "random"):
                 set_random(deps.random, snapshot.random)
 
 

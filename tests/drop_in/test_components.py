@@ -116,7 +116,7 @@ def test_none_stays_none_and_defaults_stay_defaults() -> None:
 async def test_loaded_tools_work_and_can_be_dumped_again() -> None:
     text = dumped(make("tools"))
     loaded = CoagAgent.load_component(json.loads(text))
-    model = loaded._given.model_client  # pyright: ignore[reportPrivateUsage] - to plan with
+    model = loaded.arguments.model_client
     assert isinstance(model, PlannedModel)
     model.then([("add", {"a": 2, "b": 3}), ("times", {"a": 2, "b": 3})])
     result = await run(loaded)

@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict
 
 from coag.agent import CoagAgent
 from coag.context import CoagContext
-from coag.cycle import Part
+from coag.cycle import Ablation
 from coag.memory import LongTermMemory
 from coag.models import ScriptedModel, ScriptedReply, ScriptedRequest
 from coag.schema import (
@@ -180,7 +180,7 @@ def forager(
     memory: str | None = None,
     depth: Literal["full", "compact"] = "full",
     world: bool = True,
-    without: Sequence[Part] = (),
+    without: Sequence[Ablation] = (),
 ) -> CoagAgent:
     """The forager; its recipe builds it again, in a patch where nothing was picked."""
     arguments = {"log": log, "logs": logs, "memory": memory, "depth": depth, "world": world}
@@ -197,7 +197,7 @@ def forager(
         memory=own if memory is None else memory,
         logs=logs,
         depth=depth,
-        without=without,
+        ablations=without,
         recipe=Recipe(factory="kits.foragers:forager", arguments=arguments),
         proposal="json",
         environment=patch if world else None,

@@ -11,12 +11,12 @@ from pydantic import BaseModel
 from coag.compat import Tool, ToolRunner
 from coag.context import CoagContext
 from coag.cycle import (
-    Asked,
+    ModelReply,
     ConstraintSet,
     CycleSettings,
     Deps,
     GuardedActions,
-    ModuleSeam,
+    ModuleHost,
     TurnResult,
     perceive,
     run_turn,
@@ -54,15 +54,15 @@ class ScriptedAsking:
 
     async def __call__(
         self, prompt: Prompt, answer: type[AnswerT], /, *, phase: Phase, cycle: int
-    ) -> Asked[AnswerT]:
+    ) -> ModelReply[AnswerT]:
         self.asked.append((phase, prompt))
         self.forms.append(answer)
         reply = self.replies[phase]
         value = reply(prompt) if callable(reply) else reply
         usage = TokenUsage(prompt_tokens=10, completion_tokens=2, calls=1)
         if value is None:
-            return Asked(None, usage, "prose instead of JSON")
-        return Asked(answer.model_validate(value), usage)
+            return ModelReply(None, usage, "prose instead of JSON")
+        return ModelReply(answer.model_validate(value), usage)
 
 
 @dataclass
@@ -127,7 +127,7 @@ def make_mind(
     context = context or CoagContext[Any](clock=SteppingClock(), ids=CountingIds())
     asking = ScriptedAsking(replies or {})
     problems: list[str] = []
-    seam = ModuleSeam(
+    seam = ModuleHost(
         modules,
         seconds=module_seconds,
         action_seconds=action_seconds,

@@ -17,7 +17,7 @@ from pydantic import BaseModel
 
 from coag.agent import CoagAgent
 from coag.compat import tool
-from coag.cycle import Part
+from coag.cycle import Ablation
 from coag.models import ScriptedModel, ScriptedReply, ScriptedRequest
 from coag.schema import Reconciliation, UnsettledAction
 from coag.tracing import Recipe
@@ -105,7 +105,7 @@ def porter(
     logs: str | None = None,
     memory: str = ":memory:",
     depth: Literal["full", "compact"] = "full",
-    without: Sequence[Part] = (),
+    without: Sequence[Ablation] = (),
 ) -> CoagAgent:
     """The porter; its recipe builds it again."""
     arguments = {"log": log, "logs": logs, "memory": memory, "depth": depth}
@@ -117,7 +117,7 @@ def porter(
         logs=logs,
         memory=memory,
         depth=depth,
-        without=without,
+        ablations=without,
         recipe=Recipe(factory="kits.porters:porter", arguments=arguments),
         proposal="json",
     )

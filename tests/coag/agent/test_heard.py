@@ -11,14 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image as PILImage
 
-from coag.agent.inbox import Heard
+from coag.agent.inbox import MessageDeduplicator
 
 
 def said(text: str, source: str = "user") -> TextMessage:
     return TextMessage(content=text, source=source)
 
 
-def hear(heard: Heard, *texts: str) -> list[str]:
+def hear(heard: MessageDeduplicator, *texts: str) -> list[str]:
     """What was new of a turn that took in all of it and broke off."""
     new = heard.new([said(text) for text in texts])
     for message in new:
@@ -27,7 +27,7 @@ def hear(heard: Heard, *texts: str) -> list[str]:
 
 
 def test_a_turn_that_is_tried_again_hears_nothing_twice() -> None:
-    heard = Heard()
+    heard = MessageDeduplicator()
     assert hear(heard, "a", "b") == ["a", "b"]
     assert hear(heard, "a", "b") == []
     assert hear(heard, "a", "b", "c") == ["c"]
@@ -36,7 +36,7 @@ def test_a_turn_that_is_tried_again_hears_nothing_twice() -> None:
 
 
 def test_a_team_that_says_the_same_task_again_is_heard_once() -> None:
-    heard = Heard()
+    heard = MessageDeduplicator()
     assert hear(heard, "task") == ["task"]
     assert hear(heard, "task", "task") == []
     assert hear(heard, "task", "task", "more") == ["more"]
@@ -44,7 +44,7 @@ def test_a_team_that_says_the_same_task_again_is_heard_once() -> None:
 
 
 def test_an_order_that_is_given_again_after_another_one_is_heard_again() -> None:
-    heard = Heard()
+    heard = MessageDeduplicator()
     for order in ("Delete the file.", "No, stop.", "Delete the file."):
         assert hear(heard, order) == [order]
     assert hear(heard, "Delete the file.") == []
@@ -52,12 +52,12 @@ def test_an_order_that_is_given_again_after_another_one_is_heard_again() -> None
 
 
 def test_what_was_not_taken_in_is_still_new() -> None:
-    heard = Heard()
+    heard = MessageDeduplicator()
     first, second = heard.new([said("a"), said("b")])
     heard.note(first)
     assert heard.new([said("a"), said("b")])[0].to_text() == "b"
     assert heard.new([second]) == [second]
-    assert hear(Heard(), "a") == ["a"]
+    assert hear(MessageDeduplicator(), "a") == ["a"]
 
 
 def test_of_another_sender_kind_or_picture_it_is_another_message() -> None:
@@ -68,7 +68,7 @@ def test_of_another_sender_kind_or_picture_it_is_another_message() -> None:
         MultiModalMessage(content=["a", red], source="user"),
         MultiModalMessage(content=["a", blue], source="user"),
     ]
-    heard = Heard()
+    heard = MessageDeduplicator()
     for message in messages:
         assert heard.new([message]) == [message]
         heard.note(message)
@@ -76,26 +76,26 @@ def test_of_another_sender_kind_or_picture_it_is_another_message() -> None:
 
 
 def test_after_an_answer_the_same_may_be_said_again() -> None:
-    heard = Heard()
+    heard = MessageDeduplicator()
     hear(heard, "a")
     heard.forget()
     assert hear(heard, "a") == ["a"]
 
 
 def test_a_text_that_utf_8_cannot_carry_is_known_again() -> None:
-    heard = Heard()
+    heard = MessageDeduplicator()
     assert hear(heard, "\ud800 x") == ["\ud800 x"]
     assert hear(heard, "\ud800 x") == []
 
 
 @given(st.lists(st.text(max_size=3), max_size=6))
 def test_within_one_turn_nothing_is_lost(texts: list[str]) -> None:
-    assert hear(Heard(), *texts) == texts
+    assert hear(MessageDeduplicator(), *texts) == texts
 
 
 @given(st.lists(st.sampled_from("ab"), min_size=1, max_size=4), st.sampled_from("ab"))
 def test_what_was_said_last_is_what_was_heard_last(texts: list[str], last: str) -> None:
-    heard, all_new = Heard(), list[str]()
+    heard, all_new = MessageDeduplicator(), list[str]()
     for text in [*texts, last]:
         all_new += hear(heard, text)
     assert all_new[-1] == last

@@ -23,7 +23,7 @@ def _agent(model: ScriptedModel, **further: Any) -> CoagAgent:
 
 async def test_the_action_that_changes_rules_is_neither_offered_nor_run() -> None:
     model = brain((PROCEDURAL_ACTION, RULE), respond())
-    agent = _agent(model, without=["rewriting"])
+    agent = _agent(model, ablations=["rewriting"])
     await agent.run(task="Learn.")
     assert all(PROCEDURAL_ACTION not in request.text.split("## ")[1] for request in model.requests)
     judged = [e for r in agent.trace if isinstance(r, EvaluationOutcome) for e in r.evaluations]
@@ -33,7 +33,7 @@ async def test_the_action_that_changes_rules_is_neither_offered_nor_run() -> Non
 
 async def test_other_memory_is_written_without_rewriting() -> None:
     note = (EPISODIC_ACTION, '{"summary": "It rained."}')
-    agent = _agent(brain(note, respond()), without=["rewriting"])
+    agent = _agent(brain(note, respond()), ablations=["rewriting"])
     await agent.run(task="Note it.")
     done = [r.action for r in agent.trace if isinstance(r, ExecutionOutcome)]
     assert done == [EPISODIC_ACTION, "respond"]
@@ -48,9 +48,9 @@ async def test_with_it_the_rule_is_changed() -> None:
 @pytest.mark.parametrize(
     ("further", "told"),
     [
-        ({"without": ["reasoning"], "depth": "compact"}, "without=.*use depth='full'"),
-        ({"without": ["memory"]}, "without.*'memory'.*'retrieval'"),
-        ({"without": "retrieval"}, "without='retrieval'.*frozenset"),
+        ({"ablations": ["reasoning"], "depth": "compact"}, "ablations=.*use depth='full'"),
+        ({"ablations": ["memory"]}, "ablations.*'memory'.*'retrieval'"),
+        ({"ablations": "retrieval"}, "ablations='retrieval'.*frozenset"),
     ],
 )
 def test_what_cannot_be_left_out_is_a_mistake_of_configuration(
@@ -61,7 +61,7 @@ def test_what_cannot_be_left_out_is_a_mistake_of_configuration(
 
 
 def test_its_component_leaves_out_the_same() -> None:
-    agent = _agent(ScriptedModel(echo), without=["rewriting", "evaluation"])
+    agent = _agent(ScriptedModel(echo), ablations=["rewriting", "evaluation"])
     config = agent.dump_component()
-    assert config.config["deliberation"]["without"] == ["evaluation", "rewriting"]
+    assert config.config["deliberation"]["ablations"] == ["evaluation", "rewriting"]
     assert CoagAgent.load_component(config).dump_component() == config

@@ -12,12 +12,12 @@ from autogen_agentchat.messages import (
     ToolCallRequestEvent,
 )
 
-from coag.agent.events import Live
+from coag.agent.events import LiveEvents
 from coag.schema import ActionCall
 
 
-def live() -> Live:
-    made = Live("agent")
+def live() -> LiveEvents:
+    made = LiveEvents("agent")
     made.begin()
     return made
 

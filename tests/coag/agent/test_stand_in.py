@@ -10,18 +10,24 @@ import pytest
 from autogen_core import FunctionCall
 from autogen_core.models import CreateResult
 
+<<<<<<< HEAD
 from coag.agent import Answered
 from coag.agent.rebuild import StandInClient
 from coag.schema import AnswerDetails, ModelCall, OutputMode, SteppingClock, TokenUsage
+=======
+from coag.agent import ReplayAnswer
+from coag.agent.replay_model import ReplayModelClient
+from coag.schema import Given, ModelCall, Rung, SteppingClock, TokenUsage
+>>>>>>> adb91d9 (The agent is one class over one frozen value of arguments; approval is one pending state; the field's words)
 
 
 class One:
     """Knows of one call."""
 
-    def __init__(self, answered: Answered) -> None:
+    def __init__(self, answered: ReplayAnswer) -> None:
         self.answered = answered
 
-    async def answer(self) -> Answered:
+    async def answer(self) -> ReplayAnswer:
         return self.answered
 
     def upcoming(self) -> Sequence[ModelCall]:
@@ -48,7 +54,7 @@ def recorded(**fields: Any) -> ModelCall:
 
 async def again(call: ModelCall, **told: Any) -> CreateResult:
     asked: list[str] = []
-    client = StandInClient(One(Answered(call=call, **told)), asked.append)
+    client = ReplayModelClient(One(ReplayAnswer(call=call, **told)), asked.append)
     try:
         return await client.create([])
     finally:

@@ -182,7 +182,7 @@ async def test_a_state_says_where_the_long_term_memory_rests_and_holds_none_of_i
     other = make()
     await other.load_state(state)
     (note,) = [record for record in other.trace if isinstance(record, Note)]
-    assert "this one's rests in 'RAM'" in note.text
+    assert "this one's is in 'RAM'" in note.text
     await agent.close()
 
 

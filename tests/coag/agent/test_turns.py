@@ -10,25 +10,27 @@ from typing import Any
 
 import pytest
 from autogen_agentchat.base import TaskResult
-from autogen_agentchat.messages import TextMessage
+from autogen_agentchat.messages import BaseChatMessage, TextMessage
 from autogen_core import CancellationToken
 from autogen_core.model_context import UnboundedChatCompletionContext
 from autogen_core.models import LLMMessage
 from kits.brains import brain, respond
 
 from coag import CoagAgent
-from coag.agent.events import Live
-from coag.agent.turns import Turns
+from coag.agent.events import LiveEvents
+from coag.agent.inbox import Inbox
+from coag.agent.turns import TurnRunner
+from coag.context import CoagContext
 from coag.errors import TraceError, TurnInProgressError
 from coag.models import ScriptedModel
-from coag.schema import Intent, Percept, PerceptKind, Receipt, Trust
+from coag.schema import Intent, Receipt
 from coag.tracing import TraceWriter
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-def turns() -> Turns:
-    return Turns("agent", Live("agent"))
+def turns() -> TurnRunner:
+    return TurnRunner("agent", LiveEvents("agent"))
 
 
 async def numbers(ended: list[str]) -> AsyncGenerator[int, None]:
@@ -41,7 +43,7 @@ async def numbers(ended: list[str]) -> AsyncGenerator[int, None]:
         ended.append("ended")
 
 
-async def all_of(made: Turns) -> list[int]:
+async def all_of(made: TurnRunner) -> list[int]:
     return [item async for item in made.hold(numbers([]))]
 
 
@@ -69,7 +71,7 @@ async def test_a_stream_whose_reader_is_busy_is_not_ended_by_another_call() -> N
     with pytest.raises(TurnInProgressError, match="'agent' is in a turn already"):
         await all_of(made)
     with pytest.raises(TurnInProgressError):
-        await made.forget()
+        await made.end_abandoned()
     assert ended == []
     go_on.set()
     assert await reading == [0, 1, 2]
@@ -180,20 +182,22 @@ async def test_an_agent_in_a_turn_is_not_closed() -> None:
 # ---- trying again ----
 
 
-def percept(message: TextMessage | Any) -> list[Percept]:
-    """The one percept of a message."""
-    kind, content = PerceptKind.MESSAGE, message.to_text()
-    return [Percept(id="p", at=NOW, kind=kind, source="user", trust=Trust.USER, content=content)]
+async def test_a_message_is_taken_in_once_its_percept_is_recorded() -> None:
+    passed: list[BaseChatMessage] = []
 
+    async def pass_on(message: BaseChatMessage) -> None:
+        passed.append(message)
 
-async def test_a_message_is_heard_once_its_percept_is_recorded() -> None:
-    made, messages = turns(), [TextMessage(content="a", source="user")]
-    assert len(list(made.arriving([], percept))) == 0
-    assert next(made.arriving(messages, percept)).content == "a"
-    assert [one.content for one in made.arriving(messages, percept)] == ["a"]
-    assert list(made.arriving(messages, percept)) == []
-    await made.forget()
-    assert len(list(made.arriving(messages, percept))) == 1
+    inbox, messages = Inbox(CoagContext(), pass_on), [TextMessage(content="a", source="user")]
+    assert await inbox.receive([]) == []
+    (percept,) = await inbox.receive(messages)
+    (again,) = await inbox.receive(messages)
+    assert (percept.content, again.content) == ("a", "a")
+    inbox.taken_in(again)
+    assert await inbox.receive(messages) == []
+    assert passed == messages
+    inbox.forget()
+    assert len(await inbox.receive(messages)) == 1
 
 
 class Flaky(UnboundedChatCompletionContext):

@@ -9,7 +9,7 @@ from typing import Any
 from kits.guide import FORMS
 
 from coag import CoagAgent, CoagContext, ScriptedModel
-from coag.context import Budgets, Earlier
+from coag.context import Budgets, EarlierDialogue
 from coag.models import ScriptedReply, ScriptedRequest
 from coag.proof import replay, verify
 from coag.schema import Trust
@@ -46,7 +46,7 @@ def summaries(model: ScriptedModel) -> list[ScriptedRequest]:
     return [one for one in model.requests if one.schema_name == "SummaryAnswer"]
 
 
-def earlier(agent: CoagAgent) -> Earlier:
+def earlier(agent: CoagAgent) -> EarlierDialogue:
     kept = agent.context.working_memory.earlier
     assert kept is not None
     return kept
@@ -90,7 +90,7 @@ async def test_a_summary_that_cannot_be_used_leaves_what_rules_kept_and_is_noted
 
 
 async def test_a_summary_of_untrusted_messages_is_data() -> None:
-    said = Earlier().with_message("web", "I always pay.", Trust.UNTRUSTED, own=False)
+    said = EarlierDialogue().with_message("web", "I always pay.", Trust.UNTRUSTED, own=False)
     assert said.summed_up("It always pays.", 1).untrusted
 
 

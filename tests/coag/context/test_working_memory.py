@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coag.context import Limits, WorkingMemory, rebuild
+from coag.context import MemoryLimits, WorkingMemory, rebuild
 from coag.context.working_memory import DEEDS_KEPT, DIALOGUE_KEPT
 from coag.errors import PhaseViolation, StateError
 from coag.schema import (
@@ -168,7 +168,7 @@ def test_what_evaluation_rejected_is_kept_until_something_is_done_or_for_three_c
 
 
 def test_what_is_kept_is_bounded_however_long_the_run() -> None:
-    limits = Limits(dialogue=300, results=200)
+    limits = MemoryLimits(dialogue=300, results=200)
     memory = WorkingMemory(activity="main", limits=limits)
     for number in range(90):
         memory = memory.perceive(percept(f"My number is {number}."))

@@ -59,6 +59,10 @@ def a_request(**changes: Any) -> ApprovalRequest:
     return ApprovalRequest(**fields | changes)
 
 
+async def all_verdicts(approvals: Approvals, *given: Any) -> tuple[Verdict, ...]:
+    return tuple(one.verdict for one in await approvals.decisions(*given))
+
+
 class HandClock:
     """A clock that stands until its hands are moved."""
 
@@ -653,7 +657,7 @@ async def test_actions_that_run_together_are_asked_about_at_once() -> None:
         return request.arguments["amount"] == 1
 
     desk = Desk(person)
-    verdicts = await desk.approvals.verdicts(batch(1, 2), desk.occasion(), desk.events.append)
+    verdicts = await all_verdicts(desk.approvals, batch(1, 2), desk.occasion(), desk.events.append)
     assert [verdict.allowed for verdict in verdicts] == [True, False]
 
 
@@ -679,7 +683,7 @@ async def test_an_approval_that_expires_while_the_others_wait_is_asked_for_again
         return True
 
     desk = Desk(person, clock=clock)
-    verdicts = await desk.approvals.verdicts(batch(1, 2), desk.occasion(), desk.events.append)
+    verdicts = await all_verdicts(desk.approvals, batch(1, 2), desk.occasion(), desk.events.append)
     assert [verdict.allowed for verdict in verdicts] == [True, True]
     assert asked == [1, 2, 1]
     assert desk.told() == ["asked", "asked", "expired", "asked", "granted", "granted"]
@@ -692,7 +696,7 @@ async def test_a_change_while_one_waits_has_the_whole_batch_asked_about_again() 
         return True
 
     desk = Desk(person)
-    verdicts = await desk.approvals.verdicts(batch(1, 2), desk.occasion(), desk.events.append)
+    verdicts = await all_verdicts(desk.approvals, batch(1, 2), desk.occasion(), desk.events.append)
     assert [verdict.allowed for verdict in verdicts] == [True, True]
     assert desk.told().count("changed") == 2
 
@@ -703,13 +707,15 @@ async def test_a_policy_that_begins_to_need_approval_meanwhile_is_heeded() -> No
         return request.arguments["amount"] > 100
 
     desk = Desk(person, ApprovalPolicy(when=[over_100]))
-    verdicts = await desk.approvals.verdicts(batch(1, 101), desk.occasion(), desk.events.append)
+    verdicts = await all_verdicts(
+        desk.approvals, batch(1, 101), desk.occasion(), desk.events.append
+    )
     assert [verdict.allowed for verdict in verdicts] == [False, True]
 
 
 async def test_an_empty_batch_asks_nobody() -> None:
     desk = Desk(Asked(True))
-    assert await desk.approvals.verdicts([], desk.occasion(), desk.events.append) == ()
+    assert await all_verdicts(desk.approvals, [], desk.occasion(), desk.events.append) == ()
 
 
 async def test_arguments_that_are_no_json_after_the_wait_are_denied() -> None:
@@ -745,5 +751,5 @@ async def test_where_the_trace_cannot_be_written_the_error_comes_through_and_nob
         raise OSError("the disk is full")
 
     with pytest.raises(OSError, match="the disk is full"):
-        await desk.approvals.verdicts(batch(1, 2), desk.occasion(), full)
+        await all_verdicts(desk.approvals, batch(1, 2), desk.occasion(), full)
     assert asyncio.all_tasks() == {asyncio.current_task()}

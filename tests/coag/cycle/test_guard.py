@@ -12,7 +12,14 @@ from kits.importable import AtMost, triple
 from kits.minds import TestMind, make_mind
 
 from coag.context import CoagContext
-from coag.cycle import ApprovalPolicy, ApprovalRequest, Approvals, Ended, GuardDeps, run_selected
+from coag.cycle import (
+    ApprovalPolicy,
+    ApprovalRequest,
+    Approvals,
+    BatchResult,
+    GuardDeps,
+    run_selected,
+)
 from coag.schema import (
     ActionCall,
     ActionResult,
@@ -30,7 +37,7 @@ def wish(number: int) -> Candidate:
     return Candidate(id=f"c{number}", action="triple", raw_arguments=f'{{"number": {number}}}')
 
 
-async def run(mind: TestMind, *candidates: Candidate, told: list[Evaluation]) -> Ended:
+async def run(mind: TestMind, *candidates: Candidate, told: list[Evaluation]) -> BatchResult:
     mind.deps.constraints.pin()
     mind.context.commit(
         RetrievalOutcome(cycle=1, at=mind.deps.clock.now(), query="", constraints=("AtMost",))

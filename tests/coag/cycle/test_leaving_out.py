@@ -13,7 +13,7 @@ from kits.minds import TestMind, make_mind, proposal, reasoning, scores
 from pydantic import BaseModel, ValidationError
 
 from coag.context import CoagContext
-from coag.cycle import Bounds, CycleSettings, Part, run_cycle
+from coag.cycle import Ablation, Bounds, CycleSettings, run_cycle
 from coag.memory import LongTermMemory
 from coag.schema import (
     PHASES,
@@ -31,7 +31,7 @@ from coag.schema import (
 )
 from coag.store import HashEmbedder, InMemoryStore
 
-PARTS: tuple[Part, ...] = get_args(Part)
+PARTS: tuple[Ablation, ...] = get_args(Ablation)
 
 
 async def step(far: int) -> str:
@@ -89,10 +89,10 @@ def prompt_of(phase: Phase, mind: TestMind) -> Prompt | None:
 @hypothesis_settings(max_examples=16, deadline=None)
 @given(without=st.frozensets(st.sampled_from(PARTS)), kept=st.booleans())
 async def test_every_cycle_is_six_phases_whatever_is_left_out(
-    rendering: Any, without: frozenset[Part], kept: bool
+    rendering: Any, without: frozenset[Ablation], kept: bool
 ) -> None:
     rules = (no_far_steps,) if kept else ()
-    mind = walker(NEAR, FAR, without=without, constraints=rules)
+    mind = walker(NEAR, FAR, ablations=without, constraints=rules)
     mind.context.rendering = rendering
     outcomes = await live(mind)
     assert tuple(outcomes) == PHASES
@@ -114,7 +114,7 @@ async def test_without_retrieval_nothing_is_recalled_and_what_holds_is_pinned() 
     await memory.remember(MemoryKind.SEMANTIC, "Walk on the left.", provenance=source)
     recalled = (await live(walker(NEAR, memory=memory)))[Phase.RETRIEVAL]
     left_out = (
-        await live(walker(NEAR, memory=memory, without=["retrieval"], constraints=[no_far_steps]))
+        await live(walker(NEAR, memory=memory, ablations=["retrieval"], constraints=[no_far_steps]))
     )[Phase.RETRIEVAL]
     assert [hit.record.text for hit in recalled.records] == ["Walk on the left."]
     assert not left_out.records
@@ -123,14 +123,14 @@ async def test_without_retrieval_nothing_is_recalled_and_what_holds_is_pinned() 
 
 
 async def test_without_reasoning_no_prompt_shows_any() -> None:
-    mind = walker(NEAR, FAR, without=["reasoning"])
+    mind = walker(NEAR, FAR, ablations=["reasoning"])
     outcomes = await live(mind)
     assert outcomes[Phase.REASONING].situation == ""
     assert all("Your reasoning" not in str(prompt) for _, prompt in mind.asking.asked)
 
 
 async def test_without_evaluation_constraints_judge_by_predictions_that_nobody_is_shown() -> None:
-    mind = walker(NEAR, ("step", '{"far": 2}'), FAR, without=["evaluation"])
+    mind = walker(NEAR, ("step", '{"far": 2}'), FAR, ablations=["evaluation"])
     mind.deps.constraints.add(no_far_steps)
     outcomes = await live(mind)
     near, second, far = outcomes[Phase.EVALUATION].evaluations
@@ -149,7 +149,7 @@ async def test_with_evaluation_predictions_are_shown() -> None:
 
 
 async def test_without_evaluation_the_ranking_takes_what_was_proposed_first() -> None:
-    outcomes = await live(walker(NEAR, FAR, without=["evaluation"], selection="rank"))
+    outcomes = await live(walker(NEAR, FAR, ablations=["evaluation"], selection="rank"))
     chosen = outcomes[Phase.SELECTION]
     assert chosen.decided_by is DecidedBy.RANK
     assert outcomes[Phase.EXECUTION].arguments == {"far": 1}
@@ -164,7 +164,7 @@ async def test_without_evaluation_scores_of_drafts_do_not_count() -> None:
         {Phase.REASONING: {**reasoning(), "candidates": drafts}},
         tools=[step],
         depth="compact",
-        without=["evaluation"],
+        ablations=["evaluation"],
     )
     outcomes = await live(mind)
     assert [e.score for e in outcomes[Phase.EVALUATION].evaluations] == [None, None]
@@ -174,9 +174,9 @@ async def test_without_evaluation_scores_of_drafts_do_not_count() -> None:
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        ({"without": ["reasoning"], "depth": "compact"}, "use depth='full'"),
-        ({"without": ["evaluation"], "minimum_score": 0.3}, "minimum_score=0.3 needs the scores"),
-        ({"without": ["execution"]}, "'retrieval', 'reasoning', 'evaluation' or 'rewriting'"),
+        ({"ablations": ["reasoning"], "depth": "compact"}, "use depth='full'"),
+        ({"ablations": ["evaluation"], "minimum_score": 0.3}, "minimum_score=0.3 needs the scores"),
+        ({"ablations": ["execution"]}, "'retrieval', 'reasoning', 'evaluation' or 'rewriting'"),
     ],
 )
 def test_what_cannot_be_left_out_is_refused(given: dict[str, Any], told: str) -> None:
@@ -185,8 +185,8 @@ def test_what_cannot_be_left_out_is_refused(given: dict[str, Any], told: str) ->
 
 
 @given(without=st.frozensets(st.sampled_from(PARTS)))
-def test_settings_are_the_same_text_in_any_order(without: frozenset[Part]) -> None:
-    settings = CycleSettings(without=without, bounds=Bounds(cycles=3))
+def test_settings_are_the_same_text_in_any_order(without: frozenset[Ablation]) -> None:
+    settings = CycleSettings(ablations=without, bounds=Bounds(cycles=3))
     dumped = settings.model_dump(mode="json")
-    assert dumped["without"] == sorted(without)
+    assert dumped["ablations"] == sorted(without)
     assert CycleSettings.model_validate_json(json.dumps(dumped)) == settings

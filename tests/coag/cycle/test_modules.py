@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from kits.minds import TestMind, make_mind, proposal, reasoning, scores
 
-from coag.cycle import ModuleSeam
+from coag.cycle import ModuleHost
 from coag.errors import RecordStoreError, StateError
 from coag.schema import (
     PHASES,
@@ -230,7 +230,7 @@ class Flaky(Notebook):
 
 def test_saved_states_go_back_to_their_modules() -> None:
     one, two = Notebook("one"), Notebook("two")
-    ModuleSeam([one, two]).load_state({"one": {"events": 7}, "gone": {}})
+    ModuleHost([one, two]).load_state({"one": {"events": 7}, "gone": {}})
     assert one.loaded == {"events": 7}
     assert two.loaded is None
 
@@ -251,14 +251,14 @@ class Forgetful(Notebook):
 
 def test_modules_that_can_be_reset_are_and_the_others_go_on() -> None:
     forgetful, old = Forgetful("forgetful"), Notebook("old")
-    ModuleSeam([old, forgetful]).reset_state()
+    ModuleHost([old, forgetful]).reset_state()
     assert forgetful.reset == 1
 
 
 def test_a_module_that_cannot_forget_is_told_of_once_the_others_have() -> None:
     broken, sound = Forgetful("broken", OSError("jammed")), Forgetful("sound")
     with pytest.raises(StateError, match=r"Module 'broken' has not forgotten: .*jammed"):
-        ModuleSeam([broken, sound]).reset_state()
+        ModuleHost([broken, sound]).reset_state()
     assert sound.reset == 1
 
 
@@ -400,7 +400,7 @@ async def test_a_module_that_cannot_list_its_actions_offers_none() -> None:
 
 async def test_an_action_that_nobody_offers_any_more_fails() -> None:
     call = ActionCall(id="i1", action="ring", arguments={})
-    result = await ModuleSeam([Notebook()]).run_action(call)
+    result = await ModuleHost([Notebook()]).run_action(call)
     assert result.is_error
     assert result.content == "No module offers 'ring' any more."
 
@@ -425,7 +425,7 @@ class Stubborn(Notebook):
 
 async def test_a_module_that_swallows_its_cancellation_is_given_up_all_the_same() -> None:
     module, problems = Stubborn(), list[str]()
-    seam = ModuleSeam(
+    seam = ModuleHost(
         [module, Notebook()], seconds=0.05, on_problem=lambda _, p: problems.append(p)
     )
     situation = Situation(activity="main", goal="", cycle=1, phase=Phase.REASONING, query="")
@@ -442,7 +442,7 @@ async def test_a_modules_own_time_out_is_an_error_that_it_raised() -> None:
             raise TimeoutError("db pool exhausted")
 
     problems: list[str] = []
-    seam = ModuleSeam([Impatient()], on_problem=lambda _, problem: problems.append(problem))
+    seam = ModuleHost([Impatient()], on_problem=lambda _, problem: problems.append(problem))
     await seam.observe(RetrievalOutcome(cycle=1, at=datetime(2026, 1, 1, tzinfo=UTC), query=""))
     assert problems == ["observe raised TimeoutError: db pool exhausted"]
 
@@ -452,7 +452,7 @@ async def test_a_modules_action_that_cancels_itself_is_a_failed_action() -> None
         async def run_action(self, call: ActionCall) -> ActionResult:
             raise asyncio.CancelledError
 
-    result = await ModuleSeam([Quitter()]).run_action(
+    result = await ModuleHost([Quitter()]).run_action(
         ActionCall(id="i", action="ring", arguments={})
     )
     assert result.is_error
@@ -469,5 +469,5 @@ async def test_what_a_module_does_to_the_arguments_of_its_action_stays_with_it()
             return ActionResult(content="noted")
 
     call = ActionCall(id="1", action="note", arguments={"lines": []})
-    assert (await ModuleSeam([Scribbler()]).run_action(call)).content == "noted"
+    assert (await ModuleHost([Scribbler()]).run_action(call)).content == "noted"
     assert call.arguments == {"lines": []}

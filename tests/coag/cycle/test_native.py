@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 from coag.compat import ToolRunner
 from coag.context import CoagContext
-from coag.cycle import GuardedActions, Offered, respond_spec, run_cycle
+from coag.cycle import GuardedActions, ToolProposal, respond_spec, run_cycle
 from coag.errors import ConfigurationError
 from coag.schema import (
     ActionSpec,
@@ -36,7 +36,7 @@ class Verdictlike(BaseModel):
 class ScriptedOffer:
     """Answers offers from a list, the last one for ever, and keeps what was offered."""
 
-    answers: list[Offered]
+    answers: list[ToolProposal]
     offered: list[tuple[Prompt, tuple[str, ...], Phase, bool]] = field(
         default_factory=list[tuple[Prompt, tuple[str, ...], Phase, bool]]
     )
@@ -50,7 +50,7 @@ class ScriptedOffer:
         phase: Phase,
         cycle: int,
         live: bool,
-    ) -> Offered:
+    ) -> ToolProposal:
         self.offered.append((prompt, tuple(spec.name for spec in actions), phase, live))
         return self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
 
@@ -61,15 +61,18 @@ async def add(a: int, b: int = 0) -> int:
 
 
 USAGE = TokenUsage(prompt_tokens=5, completion_tokens=1, calls=1)
-TEXT = Offered(text="All done.", usage=USAGE)
+TEXT = ToolProposal(text="All done.", usage=USAGE)
 
 
-def calling(*calls: tuple[str, str], **more: Any) -> Offered:
-    return Offered(calls=calls, usage=USAGE, **more)
+def calling(*calls: tuple[str, str], **more: Any) -> ToolProposal:
+    return ToolProposal(calls=calls, usage=USAGE, **more)
 
 
 def native_mind(
-    *answers: Offered, answer_type: type[BaseModel] | None = None, form: Any = None, **given: Any
+    *answers: ToolProposal,
+    answer_type: type[BaseModel] | None = None,
+    form: Any = None,
+    **given: Any,
 ) -> tuple[TestMind, ScriptedOffer]:
     def answered(prompt: Prompt) -> Any:
         return form if "Give that answer" in prompt[-1].content else reasoning()
@@ -146,7 +149,7 @@ async def test_no_arguments_are_an_empty_object(nothing: str) -> None:
 
 @both
 async def test_neither_call_nor_text_ends_in_impasses_and_is_noted(depth: str) -> None:
-    mind, _ = native_mind(Offered(usage=USAGE), depth=depth)
+    mind, _ = native_mind(ToolProposal(usage=USAGE), depth=depth)
     _, result = await mind.turn()
     assert result.reason == "impasses"
     assert any("neither called a tool nor answered" in note for note in mind.notes("fallback"))
@@ -154,7 +157,7 @@ async def test_neither_call_nor_text_ends_in_impasses_and_is_noted(depth: str) -
 
 @both
 async def test_usage_thought_and_remarks_are_kept(depth: str) -> None:
-    answer = Offered(text="Hi.", usage=USAGE, thought="Hm.", remarks=("It was odd.",))
+    answer = ToolProposal(text="Hi.", usage=USAGE, thought="Hm.", remarks=("It was odd.",))
     mind, _ = native_mind(answer, depth=depth)
     outcomes, result = await mind.turn()
     assert result.usage.calls == (1 if depth == "compact" else 2)
@@ -178,7 +181,7 @@ async def test_a_text_is_live_only_where_nothing_can_reject_it() -> None:
         await judged.turn()
         assert not offer.offered[0][3]
     formed, offer = native_mind(
-        Offered(text='{"answer": "x"}'), answer_type=Verdictlike, form={"answer": "x"}
+        ToolProposal(text='{"answer": "x"}'), answer_type=Verdictlike, form={"answer": "x"}
     )
     await formed.turn()
     assert not offer.offered[0][3]
@@ -230,7 +233,7 @@ GOOD = Verdictlike(answer="yes", sure=False)
 
 
 async def test_a_text_of_the_form_is_the_answer_without_asking_again() -> None:
-    text = Offered(text='{"answer": "yes", "sure": false}', usage=USAGE)
+    text = ToolProposal(text='{"answer": "yes", "sure": false}', usage=USAGE)
     mind, _ = native_mind(text, answer_type=Verdictlike, form=None)
     _, result = await mind.turn()
     assert Verdictlike.model_validate_json(result.response) == GOOD

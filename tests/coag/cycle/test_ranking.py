@@ -16,7 +16,7 @@ from coag.cycle.output_schema import (
     BriefDeliberationAnswer,
     BriefEvaluationAnswer,
     BriefProposalAnswer,
-    Calls,
+    EnumeratedCalls,
     calls_of,
     can_be_ranked,
     form_of,
@@ -49,7 +49,7 @@ def _ranked(**places: Any) -> BriefDeliberationAnswer:
     return form.model_validate({"situation": "Here.", "candidates": places})
 
 
-def _admits(said: dict[str, Any], calls: Calls = CALLS) -> bool:
+def _admits(said: dict[str, Any], calls: EnumeratedCalls = CALLS) -> bool:
     schema = strict_schema(with_ranked_calls(BriefProposalAnswer, calls))
     try:
         jsonschema.validate({"candidates": said}, schema)
@@ -100,7 +100,7 @@ def test_of_two_calls_two_places_are_asked_for() -> None:
 
 def test_of_very_many_calls_only_the_first_is_not_repeated() -> None:
     names = tuple(f"go to={number}" for number in range(8))
-    calls = Calls(names, tuple((name, "go", f'{{"to": {name[-1]}}}') for name in names))
+    calls = EnumeratedCalls(names, tuple((name, "go", f'{{"to": {name[-1]}}}') for name in names))
     assert _admits({"best": "go to=1", "second": "go to=2", "third": "go to=2"}, calls)
     assert not _admits({"best": "go to=1", "second": "go to=1", "third": "go to=2"}, calls)
 
@@ -116,7 +116,7 @@ def test_one_whole_call_and_very_many_are_no_ranking() -> None:
     assert not can_be_ranked(calls_of([LOOK, SAY]))
     assert can_be_ranked(calls_of([LOOK, MOVE]))
     names = tuple(f"tool{number}" for number in range(MOST_CALLS + 1))
-    assert not can_be_ranked(Calls(names, ()))
+    assert not can_be_ranked(EnumeratedCalls(names, ()))
 
 
 def test_the_form_that_is_shown_has_the_places() -> None:

@@ -11,7 +11,7 @@ import pytest
 from kits.minds import TestMind, make_mind
 
 from coag.cycle import GuardedActions
-from coag.cycle.execution import Ran, begin, finish, run_internal
+from coag.cycle.execution import ActionRun, begin, finish, run_internal
 from coag.schema import (
     ActionCall,
     ActionResult,
@@ -51,7 +51,7 @@ def mind_with(brings: ActionResult | BaseException) -> TestMind:
     return mind
 
 
-async def ran(brings: ActionResult | BaseException) -> tuple[Ran, TestMind]:
+async def ran(brings: ActionResult | BaseException) -> tuple[ActionRun, TestMind]:
     mind = mind_with(brings)
     call = begin(CANDIDATE, {"a": 1}, mind.context, mind.deps)
     return await finish(CANDIDATE, call, SPEC, mind.context, mind.deps), mind

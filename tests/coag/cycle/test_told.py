@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from coag.cycle.deps import Told
+from coag.cycle.deps import SnapshotDeltas
 from coag.schema import ActionSpec
 
 
@@ -14,7 +14,7 @@ def spec(parameters: dict[str, Any]) -> ActionSpec:
 
 
 def test_actions_are_told_once_and_again_when_they_change() -> None:
-    told, schema = Told(), {"type": "object", "properties": {"x": {"type": "integer"}}}
+    told, schema = SnapshotDeltas(), {"type": "object", "properties": {"x": {"type": "integer"}}}
     assert told.new_actions([spec(schema)])
     assert not told.new_actions([spec(dict(schema))])
     assert told.new_actions([])
@@ -22,7 +22,7 @@ def test_actions_are_told_once_and_again_when_they_change() -> None:
 
 
 def test_a_schema_that_its_owner_changes_in_place_is_told_again() -> None:
-    told, offered = Told(), spec({"type": "object", "properties": {}})
+    told, offered = SnapshotDeltas(), spec({"type": "object", "properties": {}})
     assert told.new_actions([offered])
     offered.parameters["properties"]["x"] = {"type": "integer"}
     assert told.new_actions([offered])
@@ -30,11 +30,11 @@ def test_a_schema_that_its_owner_changes_in_place_is_told_again() -> None:
 
 
 def test_even_that_there_are_no_actions_is_told() -> None:
-    assert Told().new_actions([])
+    assert SnapshotDeltas().new_actions([])
 
 
 def test_another_trace_is_told_everything_anew() -> None:
-    told, source = Told(), random.Random(7)
+    told, source = SnapshotDeltas(), random.Random(7)
 
     def news() -> list[bool]:
         return [
@@ -46,5 +46,5 @@ def test_another_trace_is_told_everything_anew() -> None:
 
     assert news() == [True] * 4
     assert news() == [False] * 4
-    told.begin()
+    told.reset()
     assert news() == [True] * 4

@@ -56,14 +56,14 @@ async def test_a_hostile_snapshot_is_named_with_its_field(
     tmp_path: Path, field: str, value: Any
 ) -> None:
     run = await changed(tmp_path, "snapshot", lambda body: body.update({field: value}))
-    with pytest.raises(TraceError, match=rf"'{field}' of the snapshot of cycle 0 cannot be taken"):
+    with pytest.raises(TraceError, match=rf"'{field}' of the snapshot of cycle 0 cannot be read"):
         await replay(run)
 
 
 @pytest.mark.parametrize(("field", "value"), HOSTILE[:3] + HOSTILE[5:7])
 async def test_a_fork_refuses_a_hostile_snapshot(tmp_path: Path, field: str, value: Any) -> None:
     run = await changed(tmp_path, "snapshot", lambda body: body.update({field: value}))
-    with pytest.raises(TraceError, match=rf"'{field}' of a snapshot cannot be taken up"):
+    with pytest.raises(TraceError, match=rf"'{field}' of a snapshot cannot be read"):
         await fork(run, "2.reasoning")
 
 

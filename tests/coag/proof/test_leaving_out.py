@@ -10,12 +10,12 @@ from autogen_core import CancellationToken
 from kits.foragers import foraged
 from kits.porters import TASK, porter
 
-from coag.cycle import Part
+from coag.cycle import Ablation
 from coag.proof import fork, replay, verify
 from coag.schema import Note
 from coag.tracing import RunFolder, read_run, read_trace
 
-EACH: list[tuple[Part, ...]] = [
+EACH: list[tuple[Ablation, ...]] = [
     ("retrieval",),
     ("reasoning",),
     ("evaluation",),
@@ -24,7 +24,7 @@ EACH: list[tuple[Part, ...]] = [
 ]
 
 
-async def _run(without: tuple[Part, ...], where: Path) -> RunFolder:
+async def _run(without: tuple[Ablation, ...], where: Path) -> RunFolder:
     agent = porter(log=str(where / "calls.txt"), logs=str(where / "logs"), without=without)
     said = [TextMessage(content=TASK, source="user")]
     await agent.on_messages(said, CancellationToken())
@@ -36,11 +36,11 @@ async def _run(without: tuple[Part, ...], where: Path) -> RunFolder:
 
 @pytest.mark.parametrize("without", EACH)
 async def test_a_run_without_parts_is_verified_and_replayed(
-    without: tuple[Part, ...], tmp_path: Path
+    without: tuple[Ablation, ...], tmp_path: Path
 ) -> None:
     run = await _run(without, tmp_path)
     assert verify(run.path) == []
-    assert read_run(run.path).configuration["settings"]["without"] == sorted(without)
+    assert read_run(run.path).configuration["settings"]["ablations"] == sorted(without)
     report = await replay(run)
     assert report.divergence is None, str(report.divergence)
 

@@ -1,0 +1,153 @@
+"""What can be read of a `CoagAgent`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar, cast
+
+from autogen_agentchat.messages import BaseChatMessage, HandoffMessage
+from autogen_agentchat.utils import remove_images
+from autogen_core.memory import Memory
+from autogen_core.model_context import ChatCompletionContext
+from autogen_core.models import ChatCompletionClient, LLMMessage, SystemMessage
+from autogen_core.tools import StaticStreamWorkbench, Workbench
+
+from coag.context import CoagContext
+from coag.cycle import ConstraintSet
+from coag.memory import LongTermMemory, ProceduralMemory
+from coag.schema import Environment, TraceRecord, TraceSink
+from coag.tracing import RunFolder
+
+from .arguments import AgentArguments
+from .build import Mind
+from .runs import RunLog
+
+FieldT = TypeVar("FieldT")
+
+
+def _reads(read: Callable[[Mind], FieldT]) -> FieldT:
+    """A field that can only be read: an agent's parts are wired when it is made."""
+    return cast("FieldT", property(lambda agent: read(agent.mind)))
+
+
+def _memories(mind: Mind) -> Sequence[Memory] | None:
+    given = mind.arguments.memory
+    return given if isinstance(given, Sequence) and not isinstance(given, str) else None
+
+
+def _workbenches(mind: Mind) -> list[Workbench]:
+    return list(mind.tools.workbenches) or [StaticStreamWorkbench(list(mind.tools.tools))]
+
+
+def _system_messages(mind: Mind) -> list[SystemMessage]:
+    text = mind.arguments.system_message
+    return [] if text is None else [SystemMessage(content=text)]
+
+
+class ReadableAgent:
+    """What can be read of an agent, by its public names and by those of AssistantAgent.
+
+    Notebooks, samples and tests read the private names of AssistantAgent, too.
+    """
+
+    _mind: Mind
+    _runs: RunLog
+
+    _model_client = _reads(lambda mind: mind.arguments.model_client)
+    _model_client_stream = _reads(lambda mind: mind.arguments.model_client_stream)
+    _model_context = _reads(lambda mind: mind.arguments.model_context or mind.context)
+    _system_messages = _reads(_system_messages)
+    _tools = _reads(lambda mind: list(mind.tools.tools))
+    _workbench = _reads(_workbenches)
+    _handoffs = _reads(lambda mind: dict(mind.handoffs.by_name))
+    _handoff_tools = _reads(lambda mind: [h.handoff_tool for h in mind.handoffs.by_name.values()])
+    _memory = _reads(_memories)
+    _metadata = _reads(lambda mind: dict(mind.arguments.metadata or {}))
+    _output_content_type = _reads(lambda mind: mind.arguments.output_content_type)
+    _output_content_type_format = _reads(lambda mind: mind.arguments.output_content_type_format)
+    _reflect_on_tool_use = _reads(lambda mind: mind.deps.settings.reflect)
+    _max_tool_iterations = _reads(lambda mind: mind.deps.settings.bounds.actions)
+    _tool_call_summary_format = _reads(lambda mind: mind.arguments.tool_call_summary_format)
+    _tool_call_summary_formatter = _reads(lambda mind: mind.arguments.tool_call_summary_formatter)
+
+    @staticmethod
+    def _get_compatible_context(
+        model_client: ChatCompletionClient, messages: list[LLMMessage]
+    ) -> Sequence[LLMMessage]:
+        return messages if model_client.model_info["vision"] else remove_images(messages)
+
+    @staticmethod
+    async def _add_messages_to_context(
+        model_context: ChatCompletionContext, messages: Sequence[BaseChatMessage]
+    ) -> None:
+        for message in messages:
+            if isinstance(message, HandoffMessage):
+                for carried in message.context:
+                    await model_context.add_message(carried)
+            await model_context.add_message(message.to_model_message())
+
+    def watch(self, watcher: TraceSink) -> Callable[[], None]:
+        """Sends every record from now on to a further sink, once it is in the trace.
+
+        Secrets are still in them. The watcher must be quick and must not raise: what it raises
+        ends the turn. A `LazySink` is asked for late records, snapshots, by `write_later`.
+
+        Returns:
+            What ends the watching.
+        """
+        return self._mind.trace.watch(watcher)
+
+    @property
+    def produced_message_types(self) -> Sequence[type[BaseChatMessage]]:
+        """A text, an answer in its form, a handoff, or a summary of tool calls."""
+        return self._mind.responses.message_types
+
+    @property
+    def arguments(self) -> AgentArguments:
+        """What the agent was given."""
+        return self._mind.arguments
+
+    @property
+    def context(self) -> CoagContext[Any]:
+        """The context that owns this agent's working memory."""
+        return self._mind.context
+
+    @property
+    def model_context(self) -> ChatCompletionContext:
+        """The context that was given as `model_context`, else the agent's own."""
+        return self.arguments.model_context or self.context
+
+    @property
+    def constraints(self) -> ConstraintSet:
+        """The constraints; one that is added here is in force from the next cycle."""
+        return self._mind.deps.constraints
+
+    @property
+    def procedures(self) -> ProceduralMemory:
+        """The prompts that the agent works by, with all their versions."""
+        return self._mind.deps.procedures
+
+    @property
+    def long_term_memory(self) -> LongTermMemory:
+        """What the agent remembers beyond its turns."""
+        return self._mind.memory
+
+    @property
+    def environment(self) -> Environment | None:
+        """The environment that was given."""
+        return self.arguments.environment
+
+    @property
+    def run_folder(self) -> RunFolder | None:
+        """The folder of the current run; None before the first turn and without `logs`."""
+        return self._runs.folder
+
+    @property
+    def trace(self) -> tuple[TraceRecord, ...]:
+        """The records of this run: the last 10,000 in RAM, or with `logs` all, read at each use."""
+        return self._runs.records()
+
+    @property
+    def mind(self) -> Mind:
+        """The parts in working order, for replays and forks; no part of a stable API."""
+        return self._mind
