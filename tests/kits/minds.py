@@ -11,11 +11,11 @@ from pydantic import BaseModel
 from coag.compat import Tool, ToolRunner
 from coag.context import CoagContext
 from coag.cycle import (
-    ModelReply,
     ConstraintSet,
     CycleSettings,
     Deps,
     GuardedActions,
+    ModelReply,
     ModuleHost,
     TurnResult,
     perceive,
