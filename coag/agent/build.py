@@ -13,32 +13,6 @@ from autogen_agentchat.messages import BaseAgentEvent
 from autogen_core.model_context import ChatCompletionContext
 from autogen_core.tools import Workbench
 
-<<<<<<< HEAD
-from coag.compat import Tool, ToolRunner
-from coag.context import CoagContext
-from coag.cycle import ActionRule, ApprovalPolicy, ApproveFunction, CycleSettings, approvals_of
-from coag.memory import GateSettings, LongTermMemory, Procedure
-from coag.models import Price, StructuredModel
-from coag.schema import CognitiveModule, Constraint, Environment
-from coag.tracing import Recipe
-
-from .events import AnswerForm, Handoffs, Live, SummaryForm, Teller, Voice
-from .memories import offers_memory, open_memory, open_procedures
-from .mind import MindParts
-from .model import known_window
-from .settings import (
-    SUMMARY,
-    Deliberation,
-    MemoryArgument,
-    check,
-    check_grounded,
-    check_prices,
-    context_from,
-    cycle_settings,
-    phase_askers,
-    tool_rounds,
-    tool_runner,
-=======
 from coag.compat import ToolRunner
 from coag.context import CoagContext, WorkingMemory
 from coag.cycle import (
@@ -52,7 +26,6 @@ from coag.cycle import (
     perceive,
     respond_spec,
     untrusted_texts,
->>>>>>> adb91d9 (The agent is one class over one frozen value of arguments; approval is one pending state; the field's words)
 )
 from coag.errors import ConfigurationError, UnknownNameError
 from coag.memory import (
@@ -62,7 +35,7 @@ from coag.memory import (
     ProceduralMemory,
     place_of,
 )
-from coag.models import Asker
+from coag.models import StructuredModel
 from coag.schema import (
     Event,
     Executed,
@@ -192,22 +165,7 @@ def build_agent(given: AgentArguments, *, remembers: bool | None = None) -> Mind
     Raises:
         ConfigurationError: Arguments that cannot work together; the message says which.
     """
-<<<<<<< HEAD
-    context, live = context_from(given.model_context), Live(given.name)
-    tools = tool_runner(
-        given.tools,
-        given.workbench,
-        given.tool_timeout,
-        live.on_tool_event,
-        lambda: context.output_characters,
-    )
-    handoffs = Handoffs(given.handoffs or (), [tool.name for tool in tools.tools])
-    settings = _settings(given, tools)
-    check_grounded(settings.proposal, context)
-    asker, phases = StructuredModel(given.model_client), phase_askers(given.models or {})
-=======
     context, live, trace = context_from(given.model_context), LiveEvents(given.name), RunTrace()
->>>>>>> adb91d9 (The agent is one class over one frozen value of arguments; approval is one pending state; the field's words)
     context.agent_name = given.name
     tools = _tool_runner(given, live, context)
     handoffs = Handoffs(given.handoffs or (), [tool.name for tool in tools.tools])
@@ -215,7 +173,7 @@ def build_agent(given: AgentArguments, *, remembers: bool | None = None) -> Mind
     _check_grounded(settings, context)
     _check_rules(given, tools)
     gateway = ModelGateway(
-        asker=Asker(given.model_client),
+        asker=StructuredModel(given.model_client),
         phases=_phase_models(given),
         trace=trace,
         clock=context.clock,
@@ -421,12 +379,12 @@ def _tool_runner(given: AgentArguments, live: LiveEvents, context: CoagContext[A
     )
 
 
-def _phase_models(given: AgentArguments) -> dict[Phase, Asker]:
+def _phase_models(given: AgentArguments) -> dict[Phase, StructuredModel]:
     models = given.models or {}
     unknown = next((name for name in models if name not in MODEL_PHASES), None)
     if unknown is not None:
         raise UnknownNameError("phase that asks a model", unknown, MODEL_PHASES)
-    return {Phase(name): Asker(client) for name, client in models.items()}
+    return {Phase(name): StructuredModel(client) for name, client in models.items()}
 
 
 def _check_grounded(settings: CycleSettings, context: CoagContext[Any]) -> None:

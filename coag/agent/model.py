@@ -147,7 +147,7 @@ class ModelGateway:
     """False for models that are sent no system message: their user gets everything."""
 
     @property
-    def askers(self) -> tuple[Asker, ...]:
+    def askers(self) -> tuple[StructuredModel, ...]:
         """All models of the agent."""
         return (self.asker, *self.phases.values())
 

@@ -12,8 +12,8 @@ from autogen_core import FunctionCall
 from autogen_core.models import CreateResult, ModelInfo, RequestUsage
 
 from coag.compat import ModelClient, ModelRequest
-from coag.models import Answer, Asker, tell_usage
-from coag.schema import ModelCall, Rung
+from coag.models import Answer, StructuredModel, publish_usage
+from coag.schema import ModelCall, OutputMode
 
 _NO_RESULT = "The client brought no result"
 _UNREADABLE = (
@@ -68,7 +68,7 @@ class ReplayModelClient(ModelClient):
         answered = await self._source.answer()
         call = answered.call
         self._on_answer(call.model)
-        tell_usage(call.usage, failed=bool(call.error))
+        publish_usage(call.usage, failed=bool(call.error))
         if _ended(call) == "cancelled":
             raise asyncio.CancelledError
         if _ended(call) == "raised":
@@ -93,14 +93,14 @@ class ReplayModelClient(ModelClient):
         return ModelInfo(
             vision=False,
             function_calling=bool(upcoming and upcoming[0].tools),
-            json_output=Rung.JSON_MODE in rungs,
+            json_output=OutputMode.JSON_MODE in rungs,
             family="unknown",
-            structured_output=rungs[:1] == [Rung.JSON_SCHEMA],
+            structured_output=rungs[:1] == [OutputMode.JSON_SCHEMA],
             multiple_system_messages=False,
         )
 
 
-class ReplayAsker(Asker):
+class ReplayAsker(StructuredModel):
     """Asks a stand-in, on the rungs of the ladder that the recorded requests show."""
 
     def __init__(self, source: ReplayAnswers) -> None:
@@ -111,10 +111,13 @@ class ReplayAsker(Asker):
         super().__init__(ReplayModelClient(source, named), name="recorded", limit_name="none")
 
     async def ask(self, *args: Any, **options: Any) -> Answer[Any]:
-        """Asks as `Asker` does; which rungs hold is the recorded server's business."""
+        """Asks as `StructuredModel` does; which rungs hold is the recorded server's business."""
         info = self.client.model_info
-        known = ((Rung.JSON_SCHEMA, "structured_output"), (Rung.JSON_MODE, "json_output"))
-        self._rungs = (*(rung for rung, flag in known if info.get(flag)), Rung.PROMPT)
+        known = (
+            (OutputMode.JSON_SCHEMA, "structured_output"),
+            (OutputMode.JSON_MODE, "json_output"),
+        )
+        self._modes = (*(mode for mode, flag in known if info.get(flag)), OutputMode.PROMPT)
         upcoming = self._source.upcoming()
         self.name = upcoming[0].model if upcoming else self.name
         return await super().ask(*args, **options)
@@ -132,7 +135,7 @@ def _ended(call: ModelCall) -> str:
 
 def _content(answered: ReplayAnswer) -> Any:
     call = answered.call
-    if call.tool_calls and call.repaired and call.rung is Rung.NATIVE:
+    if call.tool_calls and call.repaired and call.rung is OutputMode.NATIVE:
         return "\n".join(_as_text(told) for told in _told_calls(answered))
     if call.tool_calls:
         return [
@@ -141,7 +144,7 @@ def _content(answered: ReplayAnswer) -> Any:
         ]
     if call.error and call.error.startswith(_UNREADABLE[0]) and not call.raw:
         return UnreadableAnswer(call.error)
-    thought_only = call.rung is Rung.NATIVE and call.error is not None
+    thought_only = call.rung is OutputMode.NATIVE and call.error is not None
     return "" if thought_only else call.raw
 
 
@@ -152,7 +155,7 @@ def _told_calls(answered: ReplayAnswer) -> list[Mapping[str, Any]]:
 
 def _thought(call: ModelCall) -> str:
     """The thought that stands in the record's `raw`, where no text does."""
-    if call.rung is not Rung.NATIVE or not (call.tool_calls or call.error):
+    if call.rung is not OutputMode.NATIVE or not (call.tool_calls or call.error):
         return ""
     return call.raw
 

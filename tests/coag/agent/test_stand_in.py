@@ -10,15 +10,9 @@ import pytest
 from autogen_core import FunctionCall
 from autogen_core.models import CreateResult
 
-<<<<<<< HEAD
-from coag.agent import Answered
-from coag.agent.rebuild import StandInClient
-from coag.schema import AnswerDetails, ModelCall, OutputMode, SteppingClock, TokenUsage
-=======
 from coag.agent import ReplayAnswer
 from coag.agent.replay_model import ReplayModelClient
-from coag.schema import Given, ModelCall, Rung, SteppingClock, TokenUsage
->>>>>>> adb91d9 (The agent is one class over one frozen value of arguments; approval is one pending state; the field's words)
+from coag.schema import AnswerDetails, ModelCall, OutputMode, SteppingClock, TokenUsage
 
 
 class One:
