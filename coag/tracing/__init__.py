@@ -52,7 +52,6 @@ from .lines import (
     read_lines,
     seal_of,
 )
-from .memory import MemoryTrace
 from .pages import PageFiles, PhasePages, PlainPages, page_text
 from .reader import KeptLines, TraceTail, cycle_of, entry_of, read_trace
 from .run import Parent, Rebuild, Recipe, RunInfo, RunKind, Seal, installed_versions
@@ -68,7 +67,7 @@ from .summary import (
 )
 from .tables import Column, Row, TableName
 from .trace import Trace
-from .writer import TraceWriter
+from .writer import MemoryTrace, TraceWriter
 
 __all__ = [
     "Trace",

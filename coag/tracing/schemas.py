@@ -2,54 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args
 
 from pydantic import BaseModel
 
-from coag.schema import (
-    ActionsListed,
-    Entry,
-    EvaluationOutcome,
-    ExecutionOutcome,
-    Intent,
-    ModelCall,
-    Note,
-    Percept,
-    ProposalOutcome,
-    ReasoningOutcome,
-    Receipt,
-    RetrievalOutcome,
-    SelectionOutcome,
-    Snapshot,
-    TurnEnd,
-    TurnStart,
-    Written,
-)
+from coag.schema import Entry, TraceRecord
 
 from .run import RunInfo
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
-
-_FILES: dict[str, type[BaseModel]] = {
-    "run": RunInfo,
-    "trace-line": Entry,
-    "record-turn-start": TurnStart,
-    "record-percept": Percept,
-    "record-outcome-retrieval": RetrievalOutcome,
-    "record-outcome-reasoning": ReasoningOutcome,
-    "record-outcome-proposal": ProposalOutcome,
-    "record-outcome-evaluation": EvaluationOutcome,
-    "record-outcome-selection": SelectionOutcome,
-    "record-outcome-execution": ExecutionOutcome,
-    "record-model-call": ModelCall,
-    "record-intent": Intent,
-    "record-receipt": Receipt,
-    "record-written": Written,
-    "record-snapshot": Snapshot,
-    "record-actions": ActionsListed,
-    "record-note": Note,
-    "record-turn-end": TurnEnd,
-}
 
 
 def log_schemas() -> dict[str, dict[str, Any]]:
@@ -60,7 +21,20 @@ def log_schemas() -> dict[str, dict[str, Any]]:
     Returns:
         By name: `run`, `trace-line`, `record-percept`, `record-outcome-retrieval`, ...
     """
+    models: dict[str, type[BaseModel]] = {"run": RunInfo, "trace-line": Entry}
+    for model in _records(TraceRecord):
+        fields = model.model_fields
+        words = [fields["record"].default]
+        words += [fields["phase"].default.value] if words == ["outcome"] else []
+        models["-".join(["record", *words]).replace("_", "-")] = model
     return {
         name: {"$schema": _DIALECT, **model.model_json_schema(mode="serialization")}
-        for name, model in _FILES.items()
+        for name, model in models.items()
     }
+
+
+def _records(union: Any) -> list[type[BaseModel]]:
+    """The classes of a union of unions."""
+    if isinstance(union, type):
+        return [union] if issubclass(union, BaseModel) else []
+    return [model for part in get_args(union) for model in _records(part)]

@@ -1,24 +1,24 @@
-"""A trace as tables."""
+"""A trace as tables: each column with its type, its meaning and where its value comes from."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from typing import Any, NamedTuple
 
 from coag.schema import (
-    Candidate,
     Entry,
-    Evaluation,
     EvaluationOutcome,
-    ExecutionOutcome,
     Intent,
     ModelCall,
     Note,
+    Outcome,
     Percept,
     ProposalOutcome,
+    RecalledRecord,
     Receipt,
     RetrievalOutcome,
     SelectionOutcome,
@@ -29,14 +29,17 @@ from coag.schema import (
 )
 
 from .reader import cycle_of
-
-# ---- The tables that a trace can be read as: their columns, with types and units ----
-
+from .summary import CandidateSummary, CycleSummary, summarize_cycle
 
 Cell = str | int | float | bool | datetime | None
 """What a column can hold; each holds one of these types in every row, or None where it may."""
 Row = dict[str, Cell]
 """One row of a table: a plain record with the table's columns, in order."""
+CellType = type[str | int | float | bool | datetime]
+_MOST = 2**63 - 1
+"""The largest integer of a column, as in tables of other programs."""
+_WAITING = 1_000
+"""Intents that wait for their receipts at once; a whole trace has one at a time."""
 
 
 class TableName(StrEnum):
@@ -58,7 +61,7 @@ class Column:
     """One column of a table."""
 
     name: str
-    type: type[str | int | float | bool | datetime]
+    type: CellType
     """The type of its values in every row. Integers fit in 64 bits: one that is larger in the
     trace, which no run of ours writes, is given as 2**63 - 1, and a smaller one as -(2**63 - 1).
     """
@@ -66,524 +69,398 @@ class Column:
     """Whether a value may be None."""
     means: str
     """What it holds, with its unit."""
+    value: Callable[[Any], Cell] = field(repr=False, compare=False)
+    """Gets it from what a row is made of."""
 
 
-def _must(name: str, kind: type[str | int | float | bool | datetime], means: str) -> Column:
-    return Column(name, kind, False, means)
+def rows_of(name: TableName, entries: Iterable[Entry]) -> Iterator[Row]:
+    """The rows of a table, one by one."""
+    columns = COLUMNS[name]
+    for source in _SOURCES[name](_in_cycles(entries)):
+        yield {column.name: _in_bounds(column.value(source)) for column in columns}
 
 
-def _may(name: str, kind: type[str | int | float | bool | datetime], means: str) -> Column:
-    return Column(name, kind, True, means)
+def _in_bounds(value: Cell) -> Cell:
+    """A value with integers in 64 bits; what lies beyond is the largest, or smallest."""
+    return max(-_MOST, min(_MOST, value)) if type(value) is int else value
 
 
-_SEQ = _must("seq", int, "number of the record in the trace, from 0")
-_CYCLE = _must("cycle", int, "the cycle, from 1; of a plain run the turn; 0 before the first")
-_AT = _must("at", datetime, "when it was recorded, UTC")
-_USAGE = (
-    _must("prompt_tokens", int, "tokens sent"),
-    _must("completion_tokens", int, "tokens answered"),
-    _must("cached_tokens", int, "those of the tokens sent that came from the server's cache"),
-    _must("cost", float, "in the currency of the prices the agent was given; 0 without prices"),
-)
-_ACTION = (
-    _must("action", str, "name of the action"),
-    _must("arguments", str, "its arguments, JSON"),
-)
-
-COLUMNS: dict[TableName, tuple[Column, ...]] = {
-    TableName.CYCLES: (
-        _CYCLE,
-        _must("started_at", datetime, "when its first record was written, UTC"),
-        _must("seconds", float, "from its first to its last record, seconds"),
-        _must("outcomes", int, "phases that came to an outcome; 0 for a plain run"),
-        _must("recalled", int, "records that were recalled"),
-        _must("candidates", int, "candidates that were proposed"),
-        _must("rejected", int, "candidates that did not survive Evaluation"),
-        _must("impasse", bool, "whether no candidate survived"),
-        _may("decided_by", str, "model, rank or only_survivor; None if nothing was decided"),
-        _may("action", str, "the action that was executed or begun, of several the first"),
-        _may("arguments", str, "its arguments, JSON"),
-        _may("status", str, "how it ended: none, done, failed, refused, unknown, cancelled"),
-        _must("calls", int, "requests to a model"),
-        *_USAGE,
-        _must("written", int, "records and versions of procedures that were written"),
-    ),
-    TableName.PHASES: (
-        _SEQ,
-        _CYCLE,
-        _must("phase", str, "the phase"),
-        _AT,
-        _may("seconds", float, "since the outcome before it in its cycle, seconds; None for none"),
-        _must("calls", int, "requests to a model that its usage counts"),
-        *_USAGE,
-    ),
-    TableName.CALLS: (
-        _SEQ,
-        _CYCLE,
-        _may("phase", str, "the phase that asked; None for a plain agent"),
-        _AT,
-        _must("id", str, "id of the call"),
-        _must("model", str, "the model as it was named"),
-        _may("expected", str, "name of the answer's type, where one was asked for"),
-        _must("rung", str, "how the answer's form was asked for"),
-        _must("attempt", int, "1 for the first request, 2 for the one that repeats it"),
-        _must("messages", int, "messages that were sent"),
-        _must("answer", str, "the answer as it came; empty if none came"),
-        _must("tool_calls", int, "tool calls in the answer"),
-        *_USAGE,
-        _must("usage_estimated", bool, "whether the tokens are estimated from the texts"),
-        _may("finish_reason", str, "why the model stopped, where it tells"),
-        _must("repaired", bool, "whether the answer was no valid JSON and could be repaired"),
-        _may("error", str, "why the answer could not be used"),
-        _must("seconds", float, "how long the request took, seconds"),
-    ),
-    TableName.CANDIDATES: (
-        _SEQ,
-        _CYCLE,
-        _must("id", str, "id of the candidate"),
-        *_ACTION,
-        _must("proposed_by", str, "model, native, grounded, draft or nobody"),
-        _must("reason", str, "why it was proposed"),
-        _must("expected_effect", str, "what it was expected to bring"),
-        _may("allowed", bool, "whether it survived Evaluation; None if it was not evaluated"),
-        _may("died_of", str, "the check or constraint that forbade it; None for a survivor"),
-        _may("died_because", str, "what that said"),
-        _must("verdicts", str, "all that was said of it: JSON list of constraint, allowed, reason"),
-        _may("gain", float, "the predicted gain by the domain's heuristic, -1 to 1; None without"),
-        _may("score", float, "the model's judgement, 0 to 1; None if it gave none"),
-        _must("judged", str, "the model's judgement in words"),
-        _must("chosen", bool, "whether it was selected"),
-        _may("decided_by", str, "of the chosen: model, rank or only_survivor"),
-    ),
-    TableName.RECALLED: (
-        _SEQ,
-        _CYCLE,
-        _must("rank", int, "place among what was recalled in this cycle, from 1"),
-        _must("id", str, "id of the record"),
-        _must("kind", str, "episodic or semantic"),
-        _must("type", str, "the domain's own sort of record"),
-        _must("text", str, "what it says"),
-        _must("score", float, "similarity to the query: cosine, 0 to 1; it has no other part"),
-        _must("query", str, "what memory was asked"),
-        _must("created_at", datetime, "when the record was made, UTC"),
-        _must("run", str, "the run it was learned in"),
-        _must("source", str, "who or what it was learned from"),
-        _must("source_kind", str, "agent, or the kind of percept it rests on"),
-        _must("trust", str, "developer, user or untrusted"),
-    ),
-    TableName.PERCEPTS: (
-        _SEQ,
-        _CYCLE,
-        _AT,
-        _must("id", str, "id of the percept"),
-        _must("kind", str, "message, tool_return, property_change, signal, impasse, ..."),
-        _must("source", str, "the sender, tool or sensor it comes from"),
-        _must("trust", str, "developer, user or untrusted"),
-        _must("content", str, "the text as the model may see it"),
-        _may("caused_by", str, "id of the intent that brought it about"),
-        _must("is_error", bool, "whether a tool reported a failure"),
-        _may("failure", str, "deterministic or transient, of a failure"),
-        _must("sets_goal", bool, "whether it opened a new goal"),
-        _may("state_patch", str, "its change of the perceptual state: JSON merge patch"),
-        _may("hook_problem", str, "why the domain's hook could not read it"),
-    ),
-    TableName.ACTIONS: (
-        _SEQ,
-        _CYCLE,
-        _AT,
-        _must("id", str, "id of the intent"),
-        _may("candidate_id", str, "the selected candidate; None for a plain agent"),
-        *_ACTION,
-        _must("internal", bool, "whether it is a module's own action"),
-        _may("status", str, "done, failed, unknown or cancelled; None: there is no receipt"),
-        _may("result", str, "what it returned"),
-        _may("failure", str, "deterministic or transient, of a failure"),
-        _may("seconds", float, "how long it took, seconds"),
-        _may("receipt_seq", int, "number of the receipt's record"),
-    ),
-    TableName.WRITTEN: (
-        _SEQ,
-        _CYCLE,
-        _AT,
-        _must("what", str, "record or procedure"),
-        _must("id", str, "the record's id, or NAME@VERSION of a procedure"),
-        _must("content", str, "what was written, JSON"),
-    ),
-    TableName.NOTES: (
-        _SEQ,
-        _CYCLE,
-        _AT,
-        _must("about", str, "one word for the sort of note"),
-        _must("text", str, "what happened"),
-        _must("details", str, "more about it, JSON"),
-    ),
-}
-"""Every table's columns, in order."""
-
-
-# ---- The rows of tables whose records stand alone ----
-
-
-Numbered = Iterator[tuple[int, int, TraceRecord]]
-"""Number, cycle and record."""
-
-
-_MOST = 2**63 - 1
-"""The largest integer of a column, as in tables of other programs."""
-
-
-def in_bounds(row: Row) -> Row:
-    """The row with its integers in 64 bits; what lies beyond is the largest, or smallest."""
-    return {
-        name: max(-_MOST, min(_MOST, value)) if type(value) is int else value
-        for name, value in row.items()
-    }
-
-
-def as_json(value: object) -> str:
-    """A value as one line of JSON."""
+def _as_json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def in_cycles(entries: Iterable[Entry]) -> Numbered:
+def _text(value: object) -> str | None:
+    return None if value is None else str(value)
+
+
+# ---- What rows are made of; tables that put records together hold one cycle's at a time ----
+
+
+class _Placed(NamedTuple):
+    """A record with its place."""
+
+    seq: int
+    cycle: int
+    body: Any
+
+
+class _Phase(NamedTuple):
+    seq: int
+    cycle: int
+    body: Outcome
+    seconds: float | None
+
+
+class _Recalled(NamedTuple):
+    seq: int
+    cycle: int
+    query: str
+    rank: int
+    hit: RecalledRecord
+
+
+class _Considered(NamedTuple):
+    seq: int
+    cycle: int
+    proposal: ProposalOutcome
+    summary: CandidateSummary
+    selection: SelectionOutcome | None
+
+
+class _Action(NamedTuple):
+    seq: int
+    cycle: int
+    body: Intent
+    receipt: Receipt | None = None
+    receipt_seq: int | None = None
+
+
+def _in_cycles(entries: Iterable[Entry]) -> Iterator[_Placed]:
     """The records with their cycles; a percept belongs to the one before it."""
     cycle = 0
     for entry in entries:
         named = cycle_of(entry.body)
         cycle = cycle if named is None else named
-        yield entry.seq, cycle, entry.body
+        yield _Placed(entry.seq, cycle, entry.body)
 
 
-def usage_cells(usage: TokenUsage) -> Row:
-    """Tokens and money, as columns."""
-    return {
-        "prompt_tokens": usage.prompt_tokens,
-        "completion_tokens": usage.completion_tokens,
-        "cached_tokens": usage.cached_tokens,
-        "cost": usage.cost,
-    }
+def _of_kind(kind: type[TraceRecord]) -> Callable[[Iterator[_Placed]], Iterator[_Placed]]:
+    return lambda records: (one for one in records if isinstance(one.body, kind))
 
 
-def phases(entries: Iterable[Entry]) -> Iterator[Row]:
-    """One row per outcome."""
+def _phases(records: Iterator[_Placed]) -> Iterator[_Phase]:
     before: tuple[int, datetime] | None = None
-    for seq, cycle, record in in_cycles(entries):
-        if record.record != "outcome":
-            continue
-        same = before is not None and before[0] == cycle
-        yield {
-            "seq": seq,
-            "cycle": cycle,
-            "phase": str(record.phase),
-            "at": record.at,
-            "seconds": (record.at - before[1]).total_seconds() if before and same else None,
-            "calls": record.usage.calls,
-            **usage_cells(record.usage),
-        }
-        before = cycle, record.at
+    for seq, cycle, body in records:
+        if body.record == "outcome":
+            known = before is not None and before[0] == cycle
+            seconds = (body.at - before[1]).total_seconds() if before and known else None
+            yield _Phase(seq, cycle, body, seconds)
+            before = cycle, body.at
 
 
-def calls(entries: Iterable[Entry]) -> Iterator[Row]:
-    """One row per request to a model."""
-    for seq, cycle, call in in_cycles(entries):
-        if not isinstance(call, ModelCall):
-            continue
-        yield {
-            "seq": seq,
-            "cycle": cycle,
-            "phase": None if call.phase is None else str(call.phase),
-            "at": call.at,
-            "id": call.id,
-            "model": call.model,
-            "expected": call.expected,
-            "rung": str(call.rung),
-            "attempt": call.attempt,
-            "messages": len(call.messages),
-            "answer": call.raw,
-            "tool_calls": len(call.tool_calls),
-            **usage_cells(call.usage),
-            "usage_estimated": call.usage_estimated,
-            "finish_reason": call.finish_reason,
-            "repaired": call.repaired,
-            "error": call.error,
-            "seconds": call.seconds,
-        }
+def _recalled(records: Iterator[_Placed]) -> Iterator[_Recalled]:
+    for seq, cycle, body in records:
+        if isinstance(body, RetrievalOutcome):
+            for rank, hit in enumerate(body.records, 1):
+                yield _Recalled(seq, cycle, body.query, rank, hit)
 
 
-def recalled(entries: Iterable[Entry]) -> Iterator[Row]:
-    """One row per record that a query brought back."""
-    for seq, cycle, outcome in in_cycles(entries):
-        if not isinstance(outcome, RetrievalOutcome):
-            continue
-        for rank, found in enumerate(outcome.records, 1):
-            record, origin = found.record, found.record.provenance
-            yield {
-                "seq": seq,
-                "cycle": cycle,
-                "rank": rank,
-                "id": record.id,
-                "kind": str(record.kind),
-                "type": record.type,
-                "text": record.text,
-                "score": found.score,
-                "query": outcome.query,
-                "created_at": record.created_at,
-                "run": origin.run,
-                "source": origin.source,
-                "source_kind": origin.source_kind,
-                "trust": str(origin.trust),
-            }
-
-
-def percepts(entries: Iterable[Entry]) -> Iterator[Row]:
-    """One row per percept."""
-    for seq, cycle, percept in in_cycles(entries):
-        if not isinstance(percept, Percept):
-            continue
-        patch = percept.state_patch
-        yield {
-            "seq": seq,
-            "cycle": cycle,
-            "at": percept.at,
-            "id": percept.id,
-            "kind": str(percept.kind),
-            "source": percept.source,
-            "trust": str(percept.trust),
-            "content": percept.content,
-            "caused_by": percept.caused_by,
-            "is_error": percept.is_error,
-            "failure": None if percept.failure is None else str(percept.failure),
-            "sets_goal": percept.sets_goal,
-            "state_patch": None if patch is None else as_json(patch),
-            "hook_problem": percept.hook_problem,
-        }
-
-
-def written(entries: Iterable[Entry]) -> Iterator[Row]:
-    """One row per record or version that was committed."""
-    for seq, cycle, record in in_cycles(entries):
-        if isinstance(record, Written):
-            yield {
-                "seq": seq,
-                "cycle": cycle,
-                "at": record.at,
-                "what": record.what,
-                "id": record.id,
-                "content": as_json(record.content),
-            }
-
-
-def notes(entries: Iterable[Entry]) -> Iterator[Row]:
-    """One row per note."""
-    for seq, cycle, note in in_cycles(entries):
-        if isinstance(note, Note):
-            yield {
-                "seq": seq,
-                "cycle": cycle,
-                "at": note.at,
-                "about": note.about,
-                "text": note.text,
-                "details": as_json(note.details),
-            }
-
-
-# ---- The rows of tables that put several records together; each holds one cycle's at a time ----
-
-
-_WAITING = 1_000
-"""Intents that wait for their receipts at once; a whole trace has one at a time."""
-
-
-def actions(entries: Iterable[Entry]) -> Iterator[Row]:
-    """One row per intent, with its receipt; given when that is read, or known to be missing."""
-    waiting: dict[str, Row] = {}
-    for seq, cycle, record in in_cycles(entries):
-        if isinstance(record, Intent):
-            waiting[record.id] = _begun(seq, cycle, record)
+def _actions(records: Iterator[_Placed]) -> Iterator[_Action]:
+    """One per intent; given when its receipt is read, or known to be missing."""
+    waiting: dict[str, _Action] = {}
+    for seq, cycle, body in records:
+        if isinstance(body, Intent):
+            waiting[body.id] = _Action(seq, cycle, body)
             if len(waiting) > _WAITING:
                 yield waiting.pop(next(iter(waiting)))
-        elif isinstance(record, Receipt) and record.intent_id in waiting:
-            yield waiting.pop(record.intent_id) | _received(seq, record)
+        elif isinstance(body, Receipt) and body.intent_id in waiting:
+            yield waiting.pop(body.intent_id)._replace(receipt=body, receipt_seq=seq)
     yield from waiting.values()
 
 
-def _begun(seq: int, cycle: int, intent: Intent) -> Row:
-    return {
-        "seq": seq,
-        "cycle": cycle,
-        "at": intent.at,
-        "id": intent.id,
-        "candidate_id": intent.candidate_id,
-        "action": intent.action,
-        "arguments": as_json(intent.arguments),
-        "internal": intent.internal,
-        "status": None,
-        "result": None,
-        "failure": None,
-        "seconds": None,
-        "receipt_seq": None,
-    }
+def _candidates(records: Iterator[_Placed]) -> Iterator[_Considered]:
+    """One per candidate, given when its cycle is over."""
+    place: tuple[int, int] | None = None
+    outcomes: list[TraceRecord] = []
+    for seq, cycle, body in records:
+        if isinstance(body, ProposalOutcome):
+            yield from _considered(place, outcomes)
+            place, outcomes = (seq, cycle), [body]
+        elif isinstance(body, EvaluationOutcome | SelectionOutcome):
+            outcomes.append(body)
+    yield from _considered(place, outcomes)
 
 
-def _received(seq: int, receipt: Receipt) -> Row:
-    return {
-        "status": str(receipt.status),
-        "result": receipt.content,
-        "failure": None if receipt.failure is None else str(receipt.failure),
-        "seconds": receipt.seconds,
-        "receipt_seq": seq,
-    }
+def _considered(
+    place: tuple[int, int] | None, outcomes: list[TraceRecord]
+) -> Iterator[_Considered]:
+    summary = summarize_cycle(outcomes)
+    if place is not None and summary.proposal is not None:
+        for one in summary.candidates:
+            yield _Considered(*place, summary.proposal, one, summary.selection)
 
 
-def candidates(entries: Iterable[Entry]) -> Iterator[Row]:
-    """One row per candidate, given when its cycle is over."""
-    now: _Considered | None = None
-    for seq, cycle, record in in_cycles(entries):
-        match record:
-            case ProposalOutcome():
-                yield from now.rows() if now else ()
-                now = _Considered(seq, cycle, record)
-            case EvaluationOutcome() if now:
-                now.evaluations = {one.candidate_id: one for one in record.evaluations}
-            case SelectionOutcome() if now:
-                now.selection = record
-            case _:
-                pass
-    yield from now.rows() if now else ()
-
-
-class _Considered:
-    """The candidates of one cycle and what was found out about them."""
-
-    def __init__(self, seq: int, cycle: int, proposal: ProposalOutcome) -> None:
-        self._seq = seq
-        self._cycle = cycle
-        self._proposal = proposal
-        self.evaluations: dict[str, Evaluation] = {}
-        self.selection: SelectionOutcome | None = None
-
-    def rows(self) -> Iterator[Row]:
-        """One row per candidate."""
-        for candidate in self._proposal.candidates:
-            yield {
-                "seq": self._seq,
-                "cycle": self._cycle,
-                "id": candidate.id,
-                "action": candidate.action,
-                "arguments": _arguments(candidate, self.evaluations.get(candidate.id)),
-                "proposed_by": self._proposal.proposed_by,
-                "reason": candidate.reason,
-                "expected_effect": candidate.expected_effect,
-                **_evaluated(self.evaluations.get(candidate.id)),
-                **self._selected(candidate.id),
-            }
-
-    def _selected(self, candidate: str) -> Row:
-        selection = self.selection
-        chosen = selection is not None and candidate in selection.chosen
-        by = selection.decided_by if selection is not None and chosen else None
-        return {"chosen": chosen, "decided_by": None if by is None else str(by)}
-
-
-def _arguments(candidate: Candidate, evaluation: Evaluation | None) -> str:
-    parsed = evaluation.arguments if evaluation is not None else candidate.arguments
-    return as_json(parsed_arguments(candidate.raw_arguments) if parsed is None else parsed)
-
-
-def _evaluated(evaluation: Evaluation | None) -> Row:
-    dead = None if evaluation is None else evaluation.died_of
-    verdicts = () if evaluation is None else evaluation.verdicts
-    told = [
-        {"constraint": v.constraint, "allowed": v.allowed, "reason": v.reason} for v in verdicts
-    ]
-    return {
-        "allowed": None if evaluation is None else evaluation.survived,
-        "died_of": None if dead is None else dead.constraint,
-        "died_because": None if dead is None else dead.reason,
-        "verdicts": as_json(told),
-        "gain": None if evaluation is None else evaluation.gain,
-        "score": None if evaluation is None else evaluation.score,
-        "judged": "" if evaluation is None else evaluation.reason,
-    }
-
-
-def cycles(entries: Iterable[Entry]) -> Iterator[Row]:
-    """One row per cycle that anything was done in."""
-    now: _Cycle | None = None
-    for _, cycle, record in in_cycles(entries):
-        if cycle < 1 or record.record in ("snapshot", "turn_start", "turn_end", "percept"):
+def _cycles(records: Iterator[_Placed]) -> Iterator[CycleSummary]:
+    """One per cycle that anything was done in."""
+    number, group = 0, list[TraceRecord]()
+    for _, cycle, body in records:
+        if cycle < 1 or body.record in ("snapshot", "turn_start", "turn_end", "percept"):
             continue  # they stand between cycles, and name the one before them
-        if now is None or now.cycle != cycle:
-            if now is not None:
-                yield now.row()
-            now = _Cycle(cycle, record.at)
-        now.take(record)
-    if now is not None:
-        yield now.row()
+        if group and cycle != number:
+            yield summarize_cycle(group, cycle=number)
+            group = []
+        number = cycle
+        group.append(body)
+    if group:
+        yield summarize_cycle(group, cycle=number)
 
 
-class _Cycle:
-    """What is counted of one cycle."""
+def _action_of(one: CycleSummary) -> tuple[str | None, dict[str, Any] | None, str | None]:
+    """The first action of a cycle, its arguments, and how Execution ended."""
+    first = one.actions[0] if one.actions else None
+    status = one.execution.status.value if one.execution else (first and first.status)
+    return (first.action, first.arguments, status) if first else (None, None, status)
 
-    def __init__(self, cycle: int, at: datetime) -> None:
-        self.cycle = cycle
-        self._first = self._last = at
-        self._counts = dict.fromkeys(("outcomes", "recalled", "candidates", "rejected"), 0)
-        self._calls = self._written = 0
-        self._usage = TokenUsage()
-        self._selection: SelectionOutcome | None = None
-        self._action: Row = {"action": None, "arguments": None, "status": None}
 
-    def take(self, record: TraceRecord) -> None:
-        """Takes in a record of this cycle."""
-        self._last = max(self._last, record.at)
-        match record:
-            case ModelCall():
-                self._calls += 1
-                self._usage += record.usage
-            case Written():
-                self._written += 1
-            case Intent() if self._action["action"] is None:
-                arguments = as_json(record.arguments)
-                self._action = {"action": record.action, "arguments": arguments, "status": None}
-            case Receipt() if self._action["status"] is None:
-                self._action["status"] = str(record.status)
-            case _ if record.record == "outcome":
-                self._outcome(record)
-            case _:
-                pass
+def _arguments(one: _Considered) -> str:
+    candidate, evaluation = one.summary.candidate, one.summary.evaluation
+    parsed = candidate.arguments if evaluation is None else evaluation.arguments
+    return _as_json(parsed_arguments(candidate.raw_arguments) if parsed is None else parsed)
 
-    def _outcome(self, record: TraceRecord) -> None:
-        self._counts["outcomes"] += 1
-        match record:
-            case RetrievalOutcome():
-                self._counts["recalled"] += len(record.records)
-            case ProposalOutcome():
-                self._counts["candidates"] += len(record.candidates)
-            case EvaluationOutcome():
-                self._counts["rejected"] += sum(not one.survived for one in record.evaluations)
-            case SelectionOutcome():
-                self._selection = record
-            case ExecutionOutcome():
-                arguments = None if record.arguments is None else as_json(record.arguments)
-                status = str(record.status)
-                self._action = {"action": record.action, "arguments": arguments, "status": status}
-            case _:
-                pass
 
-    def row(self) -> Row:
-        """All of it."""
-        selection = self._selection
-        by = None if selection is None else selection.decided_by
-        return {
-            "cycle": self.cycle,
-            "started_at": self._first,
-            "seconds": (self._last - self._first).total_seconds(),
-            **self._counts,
-            "impasse": selection is not None and selection.impasse,
-            "decided_by": None if by is None else str(by),
-            **self._action,
-            "calls": self._calls,
-            **usage_cells(self._usage),
-            "written": self._written,
-        }
+def _verdicts(one: _Considered) -> str:
+    verdicts = one.summary.evaluation.verdicts if one.summary.evaluation else ()
+    return _as_json(
+        [{"constraint": v.constraint, "allowed": v.allowed, "reason": v.reason} for v in verdicts]
+    )
+
+
+def _decided_by(one: _Considered) -> str | None:
+    return _text(one.selection.decided_by) if one.selection and one.summary.chosen else None
+
+
+_SOURCES: dict[TableName, Callable[[Iterator[_Placed]], Iterator[Any]]] = {
+    TableName.CYCLES: _cycles,
+    TableName.PHASES: _phases,
+    TableName.CALLS: _of_kind(ModelCall),
+    TableName.CANDIDATES: _candidates,
+    TableName.RECALLED: _recalled,
+    TableName.PERCEPTS: _of_kind(Percept),
+    TableName.ACTIONS: _actions,
+    TableName.WRITTEN: _of_kind(Written),
+    TableName.NOTES: _of_kind(Note),
+}
+
+
+# ---- The columns ----
+
+
+def _must(name: str, kind: CellType, means: str, value: Callable[[Any], Cell]) -> Column:
+    return Column(name, kind, False, means, value)
+
+
+def _may(name: str, kind: CellType, means: str, value: Callable[[Any], Cell]) -> Column:
+    return Column(name, kind, True, means, value)
+
+
+def _usage(get: Callable[[Any], TokenUsage]) -> tuple[Column, ...]:
+    return (
+        _must("prompt_tokens", int, "tokens sent", lambda r: get(r).prompt_tokens),
+        _must("completion_tokens", int, "tokens answered", lambda r: get(r).completion_tokens),
+        _must(
+            "cached_tokens",
+            int,
+            "those of the tokens sent that came from the server's cache",
+            lambda r: get(r).cached_tokens,
+        ),
+        _must(
+            "cost",
+            float,
+            "in the currency of the prices the agent was given; 0 without prices",
+            lambda r: get(r).cost,
+        ),
+    )
+
+
+_SEQ = _must("seq", int, "number of the record in the trace, from 0", lambda r: r.seq)
+_CYCLE = _must(
+    "cycle",
+    int,
+    "the cycle, from 1; of a plain run the turn; 0 before the first",
+    lambda r: r.cycle,
+)
+_AT = _must("at", datetime, "when it was recorded, UTC", lambda r: r.body.at)
+
+# fmt: off
+COLUMNS: dict[TableName, tuple[Column, ...]] = {
+    TableName.CYCLES: (
+        _CYCLE,
+        _must("started_at", datetime, "when its first record was written, UTC", lambda r: r.began),
+        _must("seconds", float, "from its first to its last record, seconds",
+              lambda r: r.seconds),
+        _must("outcomes", int, "phases that came to an outcome; 0 for a plain run",
+              lambda r: len(r.outcomes)),
+        _must("recalled", int, "records that were recalled", lambda r: r.recalled),
+        _must("candidates", int, "candidates that were proposed", lambda r: len(r.candidates)),
+        _must("rejected", int, "candidates that did not survive Evaluation",
+              lambda r: len(r.rejected)),
+        _must("impasse", bool, "whether no candidate survived", lambda r: r.impasse),
+        _may("decided_by", str, "model, rank or only_survivor; None if nothing was decided",
+             lambda r: _text(r.decided_by)),
+        _may("action", str, "the action that was executed or begun, of several the first",
+             lambda r: _action_of(r)[0]),
+        _may("arguments", str, "its arguments, JSON",
+             lambda r: None if _action_of(r)[1] is None else _as_json(_action_of(r)[1])),
+        _may("status", str, "how it ended: none, done, failed, refused, unknown, cancelled",
+             lambda r: _action_of(r)[2]),
+        _must("calls", int, "requests to a model", lambda r: len(r.calls)),
+        *_usage(lambda r: sum((call.usage for call in r.calls), TokenUsage())),
+        _must("written", int, "records and versions of procedures that were written",
+              lambda r: len(r.written)),
+    ),
+    TableName.PHASES: (
+        _SEQ,
+        _CYCLE,
+        _must("phase", str, "the phase", lambda r: str(r.body.phase)),
+        _AT,
+        _may("seconds", float, "since the outcome before it in its cycle, seconds; None for none",
+             lambda r: r.seconds),
+        _must("calls", int, "requests to a model that its usage counts",
+              lambda r: r.body.usage.calls),
+        *_usage(lambda r: r.body.usage),
+    ),
+    TableName.CALLS: (
+        _SEQ,
+        _CYCLE,
+        _may("phase", str, "the phase that asked; None for a plain agent",
+             lambda r: _text(r.body.phase)),
+        _AT,
+        _must("id", str, "id of the call", lambda r: r.body.id),
+        _must("model", str, "the model as it was named", lambda r: r.body.model),
+        _may("expected", str, "name of the answer's type, where one was asked for",
+             lambda r: r.body.expected),
+        _must("rung", str, "how the answer's form was asked for", lambda r: str(r.body.rung)),
+        _must("attempt", int, "1 for the first request, 2 for the one that repeats it",
+              lambda r: r.body.attempt),
+        _must("messages", int, "messages that were sent", lambda r: len(r.body.messages)),
+        _must("answer", str, "the answer as it came; empty if none came", lambda r: r.body.raw),
+        _must("tool_calls", int, "tool calls in the answer", lambda r: len(r.body.tool_calls)),
+        *_usage(lambda r: r.body.usage),
+        _must("usage_estimated", bool, "whether the tokens are estimated from the texts",
+              lambda r: r.body.usage_estimated),
+        _may("finish_reason", str, "why the model stopped, where it tells",
+             lambda r: r.body.finish_reason),
+        _must("repaired", bool, "whether the answer was no valid JSON and could be repaired",
+              lambda r: r.body.repaired),
+        _may("error", str, "why the answer could not be used", lambda r: r.body.error),
+        _must("seconds", float, "how long the request took, seconds", lambda r: r.body.seconds),
+    ),
+    TableName.CANDIDATES: (
+        _SEQ,
+        _CYCLE,
+        _must("id", str, "id of the candidate", lambda r: r.summary.candidate.id),
+        _must("action", str, "name of the action", lambda r: r.summary.candidate.action),
+        _must("arguments", str, "its arguments, JSON", _arguments),
+        _must("proposed_by", str, "model, native, grounded, draft or nobody",
+              lambda r: r.proposal.proposed_by),
+        _must("reason", str, "why it was proposed", lambda r: r.summary.candidate.reason),
+        _must("expected_effect", str, "what it was expected to bring",
+              lambda r: r.summary.candidate.expected_effect),
+        _may("allowed", bool, "whether it survived Evaluation; None if it was not evaluated",
+             lambda r: r.summary.survived),
+        _may("died_of", str, "the check or constraint that forbade it; None for a survivor",
+             lambda r: r.summary.rejected_by and r.summary.rejected_by.constraint),
+        _may("died_because", str, "what that said",
+             lambda r: r.summary.rejected_by and r.summary.rejected_by.reason),
+        _must("verdicts", str, "all that was said of it: JSON list of constraint, allowed, reason",
+              _verdicts),
+        _may("gain", float, "the predicted gain by the domain's heuristic, -1 to 1; None without",
+             lambda r: r.summary.evaluation and r.summary.evaluation.gain),
+        _may("score", float, "the model's judgement, 0 to 1; None if it gave none",
+             lambda r: r.summary.evaluation and r.summary.evaluation.score),
+        _must("judged", str, "the model's judgement in words",
+              lambda r: r.summary.evaluation.reason if r.summary.evaluation else ""),
+        _must("chosen", bool, "whether it was selected", lambda r: r.summary.chosen),
+        _may("decided_by", str, "of the chosen: model, rank or only_survivor", _decided_by),
+    ),
+    TableName.RECALLED: (
+        _SEQ,
+        _CYCLE,
+        _must("rank", int, "place among what was recalled in this cycle, from 1",
+              lambda r: r.rank),
+        _must("id", str, "id of the record", lambda r: r.hit.record.id),
+        _must("kind", str, "episodic or semantic", lambda r: str(r.hit.record.kind)),
+        _must("type", str, "the domain's own sort of record", lambda r: r.hit.record.type),
+        _must("text", str, "what it says", lambda r: r.hit.record.text),
+        _must("score", float, "similarity to the query: cosine, 0 to 1; it has no other part",
+              lambda r: r.hit.score),
+        _must("query", str, "what memory was asked", lambda r: r.query),
+        _must("created_at", datetime, "when the record was made, UTC",
+              lambda r: r.hit.record.created_at),
+        _must("run", str, "the run it was learned in", lambda r: r.hit.record.provenance.run),
+        _must("source", str, "who or what it was learned from",
+              lambda r: r.hit.record.provenance.source),
+        _must("source_kind", str, "agent, or the kind of percept it rests on",
+              lambda r: r.hit.record.provenance.source_kind),
+        _must("trust", str, "developer, user or untrusted",
+              lambda r: str(r.hit.record.provenance.trust)),
+    ),
+    TableName.PERCEPTS: (
+        _SEQ,
+        _CYCLE,
+        _AT,
+        _must("id", str, "id of the percept", lambda r: r.body.id),
+        _must("kind", str, "message, tool_return, property_change, signal, impasse, ...",
+              lambda r: str(r.body.kind)),
+        _must("source", str, "the sender, tool or sensor it comes from", lambda r: r.body.source),
+        _must("trust", str, "developer, user or untrusted", lambda r: str(r.body.trust)),
+        _must("content", str, "the text as the model may see it", lambda r: r.body.content),
+        _may("caused_by", str, "id of the intent that brought it about",
+             lambda r: r.body.caused_by),
+        _must("is_error", bool, "whether a tool reported a failure", lambda r: r.body.is_error),
+        _may("failure", str, "deterministic or transient, of a failure",
+             lambda r: _text(r.body.failure)),
+        _must("sets_goal", bool, "whether it opened a new goal", lambda r: r.body.sets_goal),
+        _may("state_patch", str, "its change of the perceptual state: JSON merge patch",
+             lambda r: None if r.body.state_patch is None else _as_json(r.body.state_patch)),
+        _may("hook_problem", str, "why the domain's hook could not read it",
+             lambda r: r.body.hook_problem),
+    ),
+    TableName.ACTIONS: (
+        _SEQ,
+        _CYCLE,
+        _AT,
+        _must("id", str, "id of the intent", lambda r: r.body.id),
+        _may("candidate_id", str, "the selected candidate; None for a plain agent",
+             lambda r: r.body.candidate_id),
+        _must("action", str, "name of the action", lambda r: r.body.action),
+        _must("arguments", str, "its arguments, JSON", lambda r: _as_json(r.body.arguments)),
+        _must("internal", bool, "whether it is a module's own action", lambda r: r.body.internal),
+        _may("status", str, "done, failed, unknown or cancelled; None: there is no receipt",
+             lambda r: r.receipt and str(r.receipt.status)),
+        _may("result", str, "what it returned", lambda r: r.receipt and r.receipt.content),
+        _may("failure", str, "deterministic or transient, of a failure",
+             lambda r: r.receipt and _text(r.receipt.failure)),
+        _may("seconds", float, "how long it took, seconds",
+             lambda r: r.receipt and r.receipt.seconds),
+        _may("receipt_seq", int, "number of the receipt's record", lambda r: r.receipt_seq),
+    ),
+    TableName.WRITTEN: (
+        _SEQ,
+        _CYCLE,
+        _AT,
+        _must("what", str, "record or procedure", lambda r: r.body.what),
+        _must("id", str, "the record's id, or NAME@VERSION of a procedure", lambda r: r.body.id),
+        _must("content", str, "what was written, JSON", lambda r: _as_json(r.body.content)),
+    ),
+    TableName.NOTES: (
+        _SEQ,
+        _CYCLE,
+        _AT,
+        _must("about", str, "one word for the sort of note", lambda r: r.body.about),
+        _must("text", str, "what happened", lambda r: r.body.text),
+        _must("details", str, "more about it, JSON", lambda r: _as_json(r.body.details)),
+    ),
+}
+"""Every table's columns, in order."""
+# fmt: on

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
@@ -13,50 +13,25 @@ from coag.schema import Entry, HtmlTable, TraceRecord, html_card, one_line
 
 from .folder import RunFolder, read_run
 from .lines import TraceProblem
-from .memory import MemoryTrace
 from .reader import read_trace
 from .run import RunInfo, run_facts
-from .tables import (
-    COLUMNS,
-    Column,
-    Row,
-    TableName,
-    actions,
-    calls,
-    candidates,
-    cycles,
-    in_bounds,
-    notes,
-    percepts,
-    phases,
-    recalled,
-    written,
-)
+from .tables import COLUMNS, Column, Row, TableName, rows_of
+from .writer import MemoryTrace
 
-_MAKERS: dict[TableName, Callable[[Iterable[Entry]], Iterator[Row]]] = {
-    TableName.CYCLES: cycles,
-    TableName.PHASES: phases,
-    TableName.CALLS: calls,
-    TableName.CANDIDATES: candidates,
-    TableName.RECALLED: recalled,
-    TableName.PERCEPTS: percepts,
-    TableName.ACTIONS: actions,
-    TableName.WRITTEN: written,
-    TableName.NOTES: notes,
-}
 _GLANCED_BYTES = 8_000_000
-"""A file up to this size is read to be shown; of a larger one only its size is told."""
+"""A file up to this size is read to be shown; of a larger one only its size is shown."""
 _GLANCED_RECORDS = 20_000
 _SHOWN_CYCLES = 10
-_PROBLEMS_KEPT = 20
+_PROBLEMS = 20
+"""Problems of a file that are remembered."""
 _SHOWN_COLUMNS = ("cycle", "action", "arguments", "decided_by", "rejected", "status", "seconds")
 
 
 class Trace:
-    """The records of one run, to be read as tables; nothing of a file is kept.
+    """The records of one run, to be read as tables; nothing of a file is kept in RAM.
 
     A trace is an iterable of its entries, and may be read as often as one likes: each time a file
-    is read anew, record by record, as far as it got.
+    is read from the start, record by record, as far as it got.
 
     Args:
         run: A run's folder, the path of one or of its `trace.jsonl`, or records in RAM
@@ -127,7 +102,7 @@ class Trace:
             UnknownNameError: There is no such table.
             TraceError: The file cannot be read, or a line in it is no record.
         """
-        return map(in_bounds, _MAKERS[_named(name)](self))
+        return rows_of(_named(name), self)
 
     def table(self, name: TableName | str, *, text: int | None = 2_000) -> list[Row]:
         """A table as plain records: `pandas.DataFrame(trace.table("candidates"))`.
@@ -156,7 +131,7 @@ class Trace:
             yield one if isinstance(one, Entry) else Entry(seq=seq, body=one)
 
     def _note(self, problem: TraceProblem) -> None:
-        if len(self._problems) < _PROBLEMS_KEPT:
+        if len(self._problems) < _PROBLEMS:
             self._problems[problem.text] = None
 
     def __repr__(self) -> str:
@@ -165,7 +140,26 @@ class Trace:
         return f"Trace({len(self._records):,} records in RAM)"
 
     def _repr_html_(self) -> str:
-        return _shown(self)
+        """A small box of HTML; a large file is not read for it."""
+        title = "Records in RAM" if self._folder is None else f"Run {self._folder.path.name}"
+        facts = [] if self._info is None else run_facts(self._info)
+        tables = f"Tables: {', '.join(self.tables)}."
+        size = 0
+        if self._folder is not None and self._folder.trace_path.is_file():
+            size = self._folder.trace_path.stat().st_size
+        if size > _GLANCED_BYTES:
+            facts.append(("trace", f"{size / 1_000_000:,.0f} MB, read when a table is asked for"))
+            return html_card(title, facts=facts, lines=[tables])
+        try:
+            rows = list(rows_of(TableName.CYCLES, islice(self, _GLANCED_RECORDS)))
+        except TraceError as error:
+            return html_card(title, facts=facts, lines=[str(error), tables])
+        lines = [*self.problems, tables]
+        if len(rows) > _SHOWN_CYCLES:
+            lines.append(f"The last {_SHOWN_CYCLES} of {len(rows):,} cycles:")
+        shown = [[row[name] for name in _SHOWN_COLUMNS] for row in rows[-_SHOWN_CYCLES:]]
+        last = HtmlTable(columns=_SHOWN_COLUMNS, rows=shown)
+        return html_card(title, facts=[*facts, *_totals(rows)], lines=lines, table=last)
 
 
 def _named(name: TableName | str) -> TableName:
@@ -194,40 +188,6 @@ def _cut(row: Row, limit: int) -> Row:
     }
 
 
-# ---- in a notebook ----
-
-
-def _shown(trace: Trace) -> str:
-    """A small box of HTML; a large file is not read for it."""
-    info = trace.info
-    title = "Records in RAM" if trace.folder is None else f"Run {trace.folder.path.name}"
-    facts: list[tuple[str, object]] = [] if info is None else run_facts(info)
-    size = _size(trace)
-    if size is not None and size > _GLANCED_BYTES:
-        facts.append(("trace", f"{size / 1_000_000:,.0f} MB, read when a table is asked for"))
-        return html_card(title, facts=facts, lines=[_tables(trace)])
-    try:
-        rows = [in_bounds(row) for row in cycles(islice(trace, _GLANCED_RECORDS))]
-    except TraceError as error:
-        return html_card(title, facts=facts, lines=[str(error), _tables(trace)])
-    lines = [*trace.problems, _tables(trace)]
-    if len(rows) > _SHOWN_CYCLES:
-        lines.append(f"The last {_SHOWN_CYCLES} of {len(rows):,} cycles:")
-    return html_card(title, facts=[*facts, *_totals(rows)], lines=lines, table=_last(rows))
-
-
-def _size(trace: Trace) -> int | None:
-    """Bytes of the file; None without one."""
-    try:
-        return None if trace.folder is None else trace.folder.trace_path.stat().st_size
-    except OSError:
-        return None
-
-
-def _tables(trace: Trace) -> str:
-    return f"Tables: {', '.join(trace.tables)}."
-
-
 def _totals(rows: Sequence[Row]) -> list[tuple[str, object]]:
     def total(name: str) -> str:
         return f"{sum(cast('int', row[name]) for row in rows):,}"
@@ -238,11 +198,3 @@ def _totals(rows: Sequence[Row]) -> list[tuple[str, object]]:
         ("tokens", f"{total('prompt_tokens')} sent, {total('completion_tokens')} answered"),
         ("rejected", f"{total('rejected')} of {total('candidates')} candidates"),
     ]
-
-
-def _last(rows: Sequence[Row]) -> HtmlTable:
-    shown = rows[-_SHOWN_CYCLES:]
-    return HtmlTable(
-        columns=_SHOWN_COLUMNS,
-        rows=[[row[name] for name in _SHOWN_COLUMNS] for row in shown],
-    )

@@ -7,8 +7,9 @@ import json
 import logging
 import os
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
 from types import TracebackType
@@ -19,6 +20,7 @@ from pydantic_core import PydanticSerializationError, from_json
 from coag.errors import TraceError
 from coag.schema import (
     Clock,
+    Entry,
     EvaluationOutcome,
     ExecutionOutcome,
     Intent,
@@ -82,7 +84,7 @@ _PAUSES = 50
 """So many such times at most, a batch is held back: a run that never waits gets its pages too."""
 
 
-class Pages(Protocol):
+class PageMaker(Protocol):
     """Makes pages for reading out of the records of a run."""
 
     def add(self, record: TraceRecord, text: str) -> None:
@@ -90,7 +92,7 @@ class Pages(Protocol):
         ...
 
 
-class Behind:
+class BackgroundPageWriter:
     """Hands records to pages in a thread of its own, in order and several at once.
 
     Most of what a page costs is making its file, which others need not wait for. What goes wrong
@@ -100,7 +102,7 @@ class Behind:
         pages: Makes the pages; is used in that thread, and at the end.
     """
 
-    def __init__(self, pages: Pages) -> None:
+    def __init__(self, pages: PageMaker) -> None:
         self._pages = pages
         self._thread: ThreadPoolExecutor | None = None
         self._waiting: deque[tuple[TraceRecord, str]] = deque()
@@ -213,14 +215,14 @@ class TraceWriter:
         self,
         path: Path,
         *,
-        pages: Pages | None = None,
+        pages: PageMaker | None = None,
         clock: Clock | None = None,
         redactor: Redactor | None = None,
         opening: str = "",
     ) -> None:
         self._path = path
         self._process = os.getpid()
-        self._pages = None if pages is None else Behind(pages)
+        self._pages = None if pages is None else BackgroundPageWriter(pages)
         self._clock = clock or SystemClock()
         self._redactor = redactor or Redactor.from_environment()
         self._held: list[bytes] = []
@@ -331,13 +333,13 @@ class TraceWriter:
         self._seq += 1
         return text
 
-    def _show(self, pages: Behind, record: TraceRecord, text: str) -> None:
+    def _show(self, pages: BackgroundPageWriter, record: TraceRecord, text: str) -> None:
         try:
             pages.add(record, text)
         except (TraceError, OSError, RuntimeError) as error:  # no thread starts at exit
             self._give_up_pages(pages, error)
 
-    def _give_up_pages(self, pages: Behind, error: Exception) -> None:
+    def _give_up_pages(self, pages: BackgroundPageWriter, error: Exception) -> None:
         """Makes no more of them for the rest of the run, and says so."""
         self._pages = None
         text = f"No more pages for reading are made; the trace goes on without: {error}"
@@ -402,3 +404,57 @@ class TraceWriter:
             if cycle is not None or back == _LOOK_BACK:
                 break
         return cycle or 0, last
+
+
+# ---- A trace in RAM, for agents that write nothing to disk, and for tests ----
+
+
+@dataclass(frozen=True, slots=True)
+class _Deferred:
+    """A record that is made when it is read."""
+
+    make: Callable[[], TraceRecord]
+
+
+class MemoryTrace:
+    """The last records of a run in RAM; a `TraceSink`.
+
+    Args:
+        limit: How many records are kept; older ones are dropped.
+    """
+
+    def __init__(self, limit: int = 10_000) -> None:
+        if limit < 1:
+            raise ValueError(f"limit must be at least 1, not {limit!r}")
+        self._records: deque[TraceRecord | _Deferred] = deque(maxlen=limit)
+        self._count = 0
+
+    def write(self, record: TraceRecord) -> None:
+        """Appends a record; drops the oldest one if the trace is full."""
+        self._append(record)
+
+    def write_later(self, make: Callable[[], TraceRecord]) -> None:
+        """Appends a record that is not made before it is read, which most never are."""
+        self._append(_Deferred(make))
+
+    def _append(self, record: TraceRecord | _Deferred) -> None:
+        self._records.append(record)
+        self._count += 1
+
+    def flush(self) -> None:
+        """Does nothing: what is in RAM dies with the process."""
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """What is kept, oldest first, numbered from the run's first record."""
+        return tuple(Entry(seq=seq, body=it) for seq, it in enumerate(self.records, self.dropped))
+
+    @property
+    def records(self) -> tuple[TraceRecord, ...]:
+        """What is kept, oldest first, without numbers."""
+        return tuple(one.make() if isinstance(one, _Deferred) else one for one in self._records)
+
+    @property
+    def dropped(self) -> int:
+        """How many records are no longer kept."""
+        return self._count - len(self._records)
