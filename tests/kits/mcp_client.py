@@ -7,13 +7,16 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Generator
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, Generator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
+import anyio
 from autogen_ext.tools.mcp import StdioServerParams, StreamableHttpServerParams
+from kits.mcp_server import build
+from mcp.shared.memory import create_client_server_memory_streams
 
 from coag.compat.mcp import McpLimits, McpToolResult, PinnedMcpWorkbench
 
@@ -24,6 +27,24 @@ QUICK = McpLimits(check_seconds=0.5, pause_seconds=0)
 def on_stdio(*flags: str, **env: str) -> StdioServerParams:
     """The server as a process of its own."""
     return StdioServerParams(command=sys.executable, args=[SCRIPT, *flags], env=env or None)
+
+
+@asynccontextmanager
+async def in_this_process(
+    params: StdioServerParams, errlog: TextIO
+) -> AsyncGenerator[tuple[Any, Any]]:
+    """Stands for the mcp package's `stdio_client`: the server runs here, over streams in RAM."""
+    server = build(other="--other" in params.args)._mcp_server  # pyright: ignore[reportPrivateUsage] - as the package's own tests do
+    async with (
+        create_client_server_memory_streams() as (ours, its),
+        anyio.create_task_group() as tasks,
+    ):
+        options = server.create_initialization_options()
+        tasks.start_soon(lambda: server.run(its[0], its[1], options))
+        try:
+            yield ours
+        finally:
+            tasks.cancel_scope.cancel()
 
 
 _ANSWERING = """

@@ -16,11 +16,18 @@ from kits.mcp_client import QUICK, on_stdio, until_running
 from coag.compat.mcp import McpLimits, McpServerError, PinnedMcpWorkbench
 from coag.errors import ConfigurationError
 
-pytestmark = pytest.mark.slow  # each test starts a server
+
+@pytest.fixture
+async def bench(in_process: None) -> AsyncGenerator[PinnedMcpWorkbench]:
+    """With a server within this process."""
+    workbench = PinnedMcpWorkbench(on_stdio(), limits=QUICK)
+    yield workbench
+    await workbench.stop()
 
 
 @pytest.fixture
-async def bench() -> AsyncGenerator[PinnedMcpWorkbench]:
+async def far_bench() -> AsyncGenerator[PinnedMcpWorkbench]:
+    """With a server as a process of its own."""
     workbench = PinnedMcpWorkbench(on_stdio(), limits=QUICK)
     yield workbench
     await workbench.stop()
@@ -31,27 +38,7 @@ async def adds(workbench: PinnedMcpWorkbench) -> bool:
     return (result.to_text(), result.is_error) == ("3", False)
 
 
-async def test_the_server_starts_at_the_first_listing(bench: PinnedMcpWorkbench) -> None:
-    schemas = {schema["name"]: schema for schema in await bench.list_tools()}
-    assert schemas["add"].get("description") == "Adds two numbers."
-    parameters = cast("dict[str, Any]", schemas["locate"].get("parameters"))
-    assert parameters["$defs"]["Place"]["required"] == ["city"]  # which AutoGen's would lose
-
-
-async def test_the_server_starts_at_the_first_call_too(bench: PinnedMcpWorkbench) -> None:
-    assert await adds(bench)
-
-
-async def test_as_a_context_manager_it_ends_with_its_block_and_starts_again_later() -> None:
-    async with PinnedMcpWorkbench(on_stdio()) as workbench:
-        assert await adds(workbench)
-    assert await adds(workbench)
-    await workbench.reset()
-    assert await adds(workbench)
-    await workbench.stop()
-    await workbench.stop()  # a second time is no fault
-
-
+@pytest.mark.slow
 def test_a_server_that_nobody_stopped_ends_with_its_event_loop_and_serves_the_next() -> None:
     workbench = PinnedMcpWorkbench(on_stdio())
     assert asyncio.run(adds(workbench))
@@ -97,91 +84,7 @@ async def test_what_is_no_text_is_described_and_images_are_kept(
     assert image.content.image.size == (1, 1)
 
 
-@pytest.mark.parametrize("tool", ["wait", "freeze"])
-async def test_a_cancelled_call_returns_at_once_and_the_next_one_works(
-    bench: PinnedMcpWorkbench, tmp_path: Path, tool: str
-) -> None:
-    token = CancellationToken()
-    running = await until_running(bench, tool, tmp_path, cancellation_token=token)
-    token.cancel()
-    async with asyncio.timeout(0.5):
-        result = await running.result
-    assert (result.is_error, result.may_have_happened) == (True, True)
-    assert await adds(bench)  # by the same server, or by a new one where it stays frozen
-
-
-async def test_a_call_whose_token_was_cancelled_before_is_not_made(
-    bench: PinnedMcpWorkbench, tmp_path: Path
-) -> None:
-    token = CancellationToken()
-    token.cancel()
-    arguments = {"path": str(tmp_path / "notes"), "text": "a"}
-    result = await bench.call_tool("note", arguments, cancellation_token=token)
-    assert (result.is_error, result.may_have_happened) == (True, False)
-    assert not (tmp_path / "notes").exists()
-
-
-async def test_cancelling_the_task_of_a_call_is_raised(
-    bench: PinnedMcpWorkbench, tmp_path: Path
-) -> None:
-    running = await until_running(bench, "wait", tmp_path)
-    running.result.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await running.result
-    assert await adds(bench)
-
-
-async def test_a_late_call_is_given_up_and_may_have_happened() -> None:
-    limits = McpLimits(call_seconds=1.5, check_seconds=0.5)
-    async with PinnedMcpWorkbench(on_stdio(), limits=limits) as workbench:
-        assert await adds(workbench)
-        result = await workbench.call_tool("wait", {"path": "/dev/null"})
-        assert "gave no answer within 1.5 s" in result.to_text()
-        assert result.may_have_happened
-        assert await adds(workbench)
-
-
-async def test_listing_does_not_wait_for_a_call_that_runs(
-    bench: PinnedMcpWorkbench, tmp_path: Path
-) -> None:
-    names = [schema["name"] for schema in await bench.list_tools()]
-    token = CancellationToken()
-    running = await until_running(bench, "freeze", tmp_path, cancellation_token=token)
-    async with asyncio.timeout(0.5):
-        assert [schema["name"] for schema in await bench.list_tools()] == names
-    token.cancel()
-    await running.result
-
-
-async def test_a_server_that_dies_in_a_call_leaves_it_open_and_is_started_again(
-    bench: PinnedMcpWorkbench, tmp_path: Path
-) -> None:
-    notes = tmp_path / "notes"
-    arguments = {"path": str(notes), "text": "a", "die": True}
-    result = await bench.call_tool("note", arguments)
-    assert "ended before it answered; what was asked for may have been done" in result.to_text()
-    assert (result.is_error, result.may_have_happened) == (True, True)
-    assert notes.read_text() == "a\n"  # not tried twice
-    assert await adds(bench)
-
-
-async def test_a_server_that_dies_again_and_again_is_given_up_until_it_is_reset(
-    tmp_path: Path,
-) -> None:
-    limits = McpLimits(restarts=1)
-    async with PinnedMcpWorkbench(on_stdio(), limits=limits) as workbench:
-        names = [schema["name"] for schema in await workbench.list_tools()]
-        arguments = {"path": str(tmp_path / "notes"), "text": "a", "die": True}
-        dying = [await workbench.call_tool("note", arguments) for _ in range(3)]
-        assert [result.may_have_happened for result in dying] == [True, True, False]
-        assert "was started 2 times in a row without a call that succeeded" in dying[2].to_text()
-        assert "password=[redacted]" in dying[2].to_text()  # its last words, without secrets
-        assert (tmp_path / "notes").read_text() == "a\n" * 2
-        assert [schema["name"] for schema in await workbench.list_tools()] == names
-        await workbench.reset()
-        assert await adds(workbench)
-
-
+@pytest.mark.slow
 async def test_a_server_that_was_given_up_is_tried_again_after_a_pause(tmp_path: Path) -> None:
     limits = McpLimits(restarts=0, pause_seconds=0)
     async with PinnedMcpWorkbench(on_stdio(), limits=limits) as workbench:
@@ -232,7 +135,7 @@ async def test_prompts_and_resources_are_asked_for_as_of_autogens_workbench(
     assert "buy milk" in (await bench.read_resource("memo://today")).model_dump_json()
 
 
-async def test_settings_of_a_given_workbench_are_taken_over() -> None:
+async def test_settings_of_a_given_workbench_are_taken_over(in_process: None) -> None:
     overrides = {"add": ToolOverride(name="sum", description="Sums.")}
     async with PinnedMcpWorkbench(McpWorkbench(on_stdio(), overrides)) as workbench:
         shown = {s["name"]: s.get("description") for s in await workbench.list_tools()}
@@ -242,7 +145,7 @@ async def test_settings_of_a_given_workbench_are_taken_over() -> None:
         assert (await workbench.call_tool("add", {"a": 1, "b": 2})).is_error
 
 
-async def test_tools_beyond_the_bounds_are_left_out_and_told() -> None:
+async def test_tools_beyond_the_bounds_are_left_out_and_told(in_process: None) -> None:
     limits = McpLimits(tools=2, definition_characters=300, description_characters=4)
     overrides = {"note": ToolOverride(name="add")}
     async with PinnedMcpWorkbench(on_stdio(), limits=limits, tool_overrides=overrides) as workbench:
@@ -250,3 +153,81 @@ async def test_tools_beyond_the_bounds_are_left_out_and_told() -> None:
         assert shown == {"add": "Adds [cut]", "wait": "Says [cut]"}
         assert "the definition of 'locate' has" in " ".join(workbench.left_out)
         assert "tools beyond the first 2" in " ".join(workbench.left_out)
+
+
+async def test_the_server_starts_at_the_first_listing_and_ends_with_the_block(
+    in_process: None,
+) -> None:
+    async with PinnedMcpWorkbench(on_stdio()) as workbench:
+        schemas = {schema["name"]: schema for schema in await workbench.list_tools()}
+    assert schemas["add"].get("description") == "Adds two numbers."
+    parameters = cast("dict[str, Any]", schemas["locate"].get("parameters"))
+    assert parameters["$defs"]["Place"]["required"] == ["city"]  # which AutoGen's would lose
+    assert await adds(workbench)
+    await workbench.reset()
+    assert await adds(workbench)
+    await workbench.stop()
+    await workbench.stop()  # a second time is no fault
+
+
+async def test_a_cancelled_call_says_whether_it_was_made(
+    bench: PinnedMcpWorkbench, tmp_path: Path
+) -> None:
+    token = CancellationToken()
+    running = await until_running(bench, "wait", tmp_path, cancellation_token=token)
+    token.cancel()
+    result = await running.result
+    assert (result.is_error, result.may_have_happened) == (True, True)
+    arguments = {"path": str(tmp_path / "notes"), "text": "a"}
+    result = await bench.call_tool("note", arguments, cancellation_token=token)
+    assert (result.is_error, result.may_have_happened) == (True, False)
+    assert not (tmp_path / "notes").exists()
+    running = await until_running(bench, "wait", tmp_path)
+    running.result.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running.result
+    assert await adds(bench)
+
+
+@pytest.mark.slow
+async def test_a_frozen_server_holds_up_neither_a_cancellation_nor_a_listing(
+    far_bench: PinnedMcpWorkbench, tmp_path: Path
+) -> None:
+    names = [schema["name"] for schema in await far_bench.list_tools()]
+    token = CancellationToken()
+    running = await until_running(far_bench, "freeze", tmp_path, cancellation_token=token)
+    async with asyncio.timeout(0.5):
+        assert [schema["name"] for schema in await far_bench.list_tools()] == names
+        token.cancel()
+        result = await running.result
+    assert (result.is_error, result.may_have_happened) == (True, True)
+    assert await adds(far_bench)  # by a new server, since the old one stays frozen
+
+
+async def test_a_late_call_is_given_up_and_may_have_happened(in_process: None) -> None:
+    limits = McpLimits(call_seconds=0.5, check_seconds=0.5)
+    async with PinnedMcpWorkbench(on_stdio(), limits=limits) as workbench:
+        assert await adds(workbench)
+        result = await workbench.call_tool("wait", {"path": "/dev/null"})
+        assert "gave no answer within 0.5 s" in result.to_text()
+        assert result.may_have_happened
+        assert await adds(workbench)
+
+
+@pytest.mark.slow
+async def test_a_server_that_dies_leaves_the_call_open_and_is_started_again_within_bounds(
+    tmp_path: Path,
+) -> None:
+    notes = tmp_path / "notes"
+    arguments = {"path": str(notes), "text": "a", "die": True}
+    async with PinnedMcpWorkbench(on_stdio(), limits=McpLimits(restarts=1)) as workbench:
+        names = [schema["name"] for schema in await workbench.list_tools()]
+        dying = [await workbench.call_tool("note", arguments) for _ in range(3)]
+        assert [result.may_have_happened for result in dying] == [True, True, False]
+        assert "ended before it answered; what was asked for may have" in dying[0].to_text()
+        assert "was started 2 times in a row without a call that succeeded" in dying[2].to_text()
+        assert "password=[redacted]" in dying[2].to_text()  # its last words, without secrets
+        assert notes.read_text() == "a\n" * 2  # none was tried twice
+        assert [schema["name"] for schema in await workbench.list_tools()] == names
+        await workbench.reset()
+        assert await adds(workbench)

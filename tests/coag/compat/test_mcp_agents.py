@@ -21,7 +21,7 @@ from coag import CoagAgent
 from coag.compat import ConstrainedWorkbench
 from coag.compat.mcp import PinnedMcpWorkbench
 
-pytestmark = pytest.mark.slow  # each test starts a server
+pytestmark = pytest.mark.usefixtures("in_process")
 
 _INFO = ModelInfo(
     vision=False,
@@ -66,15 +66,6 @@ async def test_our_agent_uses_the_tools(bench: PinnedMcpWorkbench) -> None:
 
 async def test_a_stock_agent_uses_the_same_tools(bench: PinnedMcpWorkbench) -> None:
     assert executed(await stock(bench, "add", a=1, b=2).run(task="Add.")) == ("3", False)
-
-
-async def test_a_stock_agent_gets_an_error_where_the_server_dies(
-    bench: PinnedMcpWorkbench, tmp_path: Path
-) -> None:
-    agent = stock(bench, "note", path=str(tmp_path / "notes"), text="a", die=True)
-    text, is_error = executed(await agent.run(task="Note."))
-    assert is_error
-    assert "may have been done" in text
 
 
 async def test_a_stock_agent_reads_no_bytes_of_images(bench: PinnedMcpWorkbench) -> None:

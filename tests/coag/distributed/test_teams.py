@@ -68,10 +68,10 @@ def team_of(kind: str, agents: list[ChatAgent | Team]) -> Team:
 
 
 async def transcript(team: Team) -> list[tuple[str, str, str]]:
-    result = await team.run(task="BeginTurn.")
+    result = await team.run(task="Begin.")
     told = [(type(m).__name__, m.source, m.to_text()) for m in result.messages]
     await team.reset()
-    again = await team.run(task="BeginTurn.")
+    again = await team.run(task="Begin.")
     assert [(type(m).__name__, m.source, m.to_text()) for m in again.messages] == told
     return told
 
@@ -100,7 +100,7 @@ async def test_a_team_saves_and_loads_the_state_of_its_remote_agents(stage: Stag
     remote = await stage.connect()
     local = AssistantAgent("local", ScriptedModel(lambda request: "Yes."))
     team = RoundRobinGroupChat([await remote.agent("puppet"), local], max_turns=2)
-    await team.run(task="BeginTurn.")
+    await team.run(task="Begin.")
     state = await team.save_state()
     await team.reset()
     assert stage.puppet.state == {"seen": 0}
@@ -120,4 +120,4 @@ async def test_an_error_of_a_remote_agent_ends_the_team_with_its_words(stage: St
     remote = await stage.connect()
     team = RoundRobinGroupChat([await remote.agent("puppet")], max_turns=1)
     with pytest.raises(RuntimeError, match="raised KeyError: 'no such stone'"):
-        await team.run(task="BeginTurn.")
+        await team.run(task="Begin.")

@@ -1,0 +1,12 @@
+"""MCP servers within this process, for tests that need no process of their own."""
+
+import pytest
+from kits.mcp_client import in_this_process
+
+from coag.compat import mcp_session
+
+
+@pytest.fixture
+def in_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs servers on stdio within this process."""
+    monkeypatch.setattr(mcp_session, "stdio_client", in_this_process)
