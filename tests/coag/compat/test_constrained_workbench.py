@@ -31,7 +31,7 @@ from autogen_core.tools import (
 )
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kits.importable import AtMost, Tank, approves, echo, is_large, no_deletion, triple
+from kits.importable import AtMost, Tank, approves, is_large, no_deletion, triple
 from pydantic import BaseModel, ConfigDict
 from typer.testing import CliRunner
 
@@ -43,7 +43,6 @@ from coag.errors import ConfigurationError, StateError
 from coag.models import ScriptedModel, ScriptedReply, scripted_answers
 from coag.schema import (
     Candidate,
-    Intent,
     Note,
     Percept,
     PerceptKind,
@@ -151,18 +150,6 @@ async def test_one_line_around_tools_serves_a_stock_agent() -> None:
     assert [(r.content, r.is_error) for r in results(ended)] == [('{"left": 7}', False)]
     assert bench.context.state == Purse(left=7)
     assert ended.messages[-1].to_text() == "Done."
-
-
-async def test_a_refusal_names_the_rule_its_reason_and_that_nothing_was_done() -> None:
-    shop = Shop()
-    bench = ConstrainedWorkbench([shop.buy], constraints=[never])
-    ended = await stock(bench, calls(("buy", {"price": 3}))).run(task="Buy.")
-    (result,) = results(ended)
-    assert result.is_error
-    assert result.content == (
-        "buy was not run. The rule 'never' forbids it: not today. Nothing was done."
-    )
-    assert shop.bought == []
 
 
 async def test_calls_of_a_batch_are_judged_by_the_state_after_the_one_before() -> None:
@@ -280,28 +267,6 @@ async def test_arguments_that_do_not_fit_are_refused_and_the_turn_goes_on(raw: s
     assert shop.bought == []
 
 
-async def test_arguments_that_are_no_json_are_refused() -> None:
-    shop = Shop()
-    result = await ConstrainedWorkbench([shop.buy]).call_tool("buy", {"price": object()})
-    assert result.is_error
-    assert "no JSON" in result.to_text()
-
-
-async def test_an_unknown_tool_is_refused_with_those_there_are() -> None:
-    result = await ConstrainedWorkbench([Shop().buy]).call_tool("sell", {})
-    assert result.is_error
-    assert "there is no action 'sell'; there are: buy" in result.to_text()
-
-
-async def test_tools_may_have_the_names_of_our_own_actions() -> None:
-    def respond(text: str) -> str:
-        """Responds."""
-        return text.upper()
-
-    result = await ConstrainedWorkbench([respond]).call_tool("respond", {"text": "yes"})
-    assert result.to_text() == "YES"
-
-
 @settings(max_examples=40)
 @given(st.lists(st.lists(st.integers(0, 12), min_size=1, max_size=3), max_size=5))
 def test_no_call_that_a_constraint_forbids_reaches_the_tools(batches: list[list[int]]) -> None:
@@ -388,11 +353,6 @@ async def test_rules_are_asked_again_after_the_wait_for_approval() -> None:
     assert "'within_purse' forbids it: only 1 are left" in result.to_text()
 
 
-async def test_a_policy_with_nobody_to_ask_is_refused() -> None:
-    with pytest.raises(ConfigurationError, match="needs somebody to ask"):
-        ConstrainedWorkbench([triple], approval=ApprovalPolicy.everything())
-
-
 # ---- what tools do wrong ----
 
 
@@ -468,67 +428,6 @@ async def test_a_workbench_that_cannot_list_its_tools_any_more_keeps_the_last_li
     assert ended.messages[-1].to_text() == "Done."
     with pytest.raises(RuntimeError, match="could not list its tools: OSError"):
         await ConstrainedWorkbench(Broken(lists=0)).list_tools()
-
-
-async def test_a_cancelled_call_ends_with_a_receipt_and_the_agent_with_it() -> None:
-    token, running = CancellationToken(), asyncio.Event()
-
-    async def wait() -> str:
-        """Waits."""
-        running.set()
-        await asyncio.Event().wait()
-        return ""
-
-    bench = ConstrainedWorkbench([wait], constraints=[no_deletion])
-    agent = stock(bench, calls(("wait", {})))
-    task = asyncio.create_task(agent.run(task="Wait.", cancellation_token=token))
-    await running.wait()
-    token.cancel()
-    ended = await asyncio.wait_for(task, 20)
-    assert "outcome is unknown" in results(ended)[0].content
-    (receipt,) = only(bench.records, Receipt)
-    assert receipt.status is ReceiptStatus.CANCELLED
-
-
-async def test_a_cancelled_call_says_whether_it_had_begun() -> None:
-    token, running = CancellationToken(), asyncio.Event()
-
-    async def wait() -> str:
-        """Waits."""
-        running.set()
-        await asyncio.Event().wait()
-        return ""
-
-    bench = ConstrainedWorkbench([wait], constraints=[no_deletion])
-    both = asyncio.gather(*(bench.call_tool("wait", {}, token) for _ in range(2)))
-    await running.wait()
-    token.cancel()
-    first, second = await asyncio.wait_for(both, 20)
-    assert first.may_have_happened
-    assert "outcome is unknown" in first.to_text()
-    assert not second.may_have_happened
-    assert "was cancelled before it ran. Nothing was done." in second.to_text()
-    third = await bench.call_tool("wait", {}, token)
-    assert "was cancelled before it began. Nothing was done." in third.to_text()
-    assert len(only(bench.records, Intent)) == 1
-
-
-async def test_a_task_that_is_cancelled_is_cancelled_with_a_receipt() -> None:
-    running = asyncio.Event()
-
-    async def wait() -> str:
-        """Waits."""
-        running.set()
-        await asyncio.Event().wait()
-        return ""
-
-    bench = ConstrainedWorkbench([wait])
-    calling = asyncio.create_task(bench.call_tool("wait", {}))
-    await running.wait()
-    calling.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await calling
-    assert [r.status for r in only(bench.records, Receipt)] == [ReceiptStatus.CANCELLED]
 
 
 async def test_after_a_hook_failed_nothing_runs_by_the_old_state() -> None:
@@ -663,14 +562,6 @@ async def test_what_a_tool_streams_is_shown_in_the_agents_own_stream(wrapped: bo
     assert [result.content for result in results(ended)] == ['{"text": "counted"}'] * 2
 
 
-async def test_leaving_a_stream_ends_the_call() -> None:
-    bench = ConstrainedWorkbench([Counting()])
-    stream = bench.call_tool_stream("count", {"to": 10**9})
-    await anext(stream)
-    await stream.aclose()
-    assert [r.status for r in only(bench.records, Receipt)] == [ReceiptStatus.CANCELLED]
-
-
 class Echoing(Workbench):
     """A workbench that tells what it was given."""
 
@@ -796,33 +687,6 @@ async def test_a_component_makes_an_equal_workbench() -> None:
     assert [tool["name"] for tool in await again.list_tools()] == ["triple", "fail_for_good"]
 
 
-async def test_a_stock_agent_is_dumped_and_loaded_with_its_guard() -> None:
-    bench = ConstrainedWorkbench([triple], constraints=[AtMost(3, names=("number",))])
-    agent = AssistantAgent("stock", ScriptedModel(echo), workbench=bench)
-    component = agent.dump_component()
-    (dumped,) = component.config["workbench"]
-    again = Workbench.load_component(dumped)
-    assert (await again.call_tool("triple", {"number": 4})).is_error
-    assert (await again.call_tool("triple", {"number": 3})).to_text() == "9"
-
-
-def test_what_cannot_be_written_down_is_refused_by_name() -> None:
-    with pytest.raises(ConfigurationError, match="constraints="):
-        ConstrainedWorkbench(
-            [triple], constraints=[lambda c, s, p: Verdict.allow()]
-        ).dump_component()
-
-
-async def test_nothing_is_written_before_the_first_call(tmp_path: Path) -> None:
-    bench = ConstrainedWorkbench([triple], logs=tmp_path / "logs")
-    await bench.list_tools()
-    assert not (tmp_path / "logs").exists()
-    with pytest.raises(ConfigurationError, match="made with the first call"):
-        _ = bench.folder
-    with pytest.raises(ConfigurationError, match="give `logs=DIR`"):
-        _ = ConstrainedWorkbench([triple]).folder
-
-
 async def test_a_run_folder_shows_calls_verdicts_and_returns(tmp_path: Path) -> None:
     bench = ConstrainedWorkbench(
         [Shop().buy], constraints=[within_purse], context=PurseContext(), logs=tmp_path
@@ -931,3 +795,100 @@ async def test_a_run_that_somebody_else_goes_on_with_is_left_alone(tmp_path: Pat
     assert read_run(one.folder).ended_at is None
     await one.stop()
     await two.stop()
+
+
+# ---- cancellation ----
+
+
+def waiting() -> tuple[Callable[[], Any], asyncio.Event]:
+    """A tool that never ends, and what is set once it runs."""
+    running = asyncio.Event()
+
+    async def wait() -> str:
+        """Waits."""
+        running.set()
+        await asyncio.Event().wait()
+        return ""
+
+    return wait, running
+
+
+async def test_a_cancelled_call_ends_with_a_receipt_and_the_agent_with_it() -> None:
+    token = CancellationToken()
+    wait, running = waiting()
+    bench = ConstrainedWorkbench([wait], constraints=[no_deletion])
+    agent = stock(bench, calls(("wait", {}), ("wait", {})))
+    task = asyncio.create_task(agent.run(task="Wait.", cancellation_token=token))
+    await running.wait()
+    token.cancel()
+    first, second = results(await asyncio.wait_for(task, 20))
+    assert "outcome is unknown" in first.content
+    assert "was cancelled before it ran. Nothing was done." in second.content
+    third = await bench.call_tool("wait", {}, token)
+    assert "was cancelled before it began. Nothing was done." in third.to_text()
+    assert not third.may_have_happened
+    assert [r.status for r in only(bench.records, Receipt)] == [ReceiptStatus.CANCELLED]
+
+
+async def test_a_task_that_is_cancelled_and_a_stream_that_is_left_end_with_a_receipt() -> None:
+    wait, running = waiting()
+    bench = ConstrainedWorkbench([wait])
+    calling = asyncio.create_task(bench.call_tool("wait", {}))
+    await running.wait()
+    calling.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await calling
+    assert [r.status for r in only(bench.records, Receipt)] == [ReceiptStatus.CANCELLED]
+
+    bench = ConstrainedWorkbench([Counting()])
+    stream = bench.call_tool_stream("count", {"to": 10**9})
+    await anext(stream)
+    await stream.aclose()
+    assert [r.status for r in only(bench.records, Receipt)] == [ReceiptStatus.CANCELLED]
+
+
+# ---- what is refused ----
+
+
+async def test_a_refusal_names_the_rule_its_reason_and_that_nothing_was_done() -> None:
+    def respond(text: str) -> str:
+        """Has the name of an action of our own agents, and is no such action here."""
+        return text.upper()
+
+    shop = Shop()
+    bench = ConstrainedWorkbench([shop.buy, respond], constraints=[never])
+    for name, arguments, text in (
+        ("buy", {"price": 3}, "The rule 'never' forbids it: not today. Nothing was done."),
+        ("buy", {"price": object()}, "no JSON"),
+        ("sell", {}, "there is no action 'sell'; there are: buy, respond"),
+    ):
+        result = await bench.call_tool(name, arguments)
+        assert (result.is_error, result.may_have_happened) == (True, False)
+        assert result.to_text().startswith(f"{name} was not run. ")
+        assert text in result.to_text()
+    assert shop.bought == []
+    assert (await ConstrainedWorkbench([respond]).call_tool("respond", {"text": "yes"})).to_text()
+
+
+@pytest.mark.parametrize(
+    ("make", "problem"),
+    [
+        (
+            lambda: ConstrainedWorkbench([triple], approval=ApprovalPolicy.everything()),
+            "needs somebody to ask",
+        ),
+        (
+            lambda: ConstrainedWorkbench(
+                [triple], constraints=[lambda c, s, p: Verdict.allow()]
+            ).dump_component(),
+            "constraints=",
+        ),
+        (lambda: ConstrainedWorkbench([triple]).folder, "give `logs=DIR`"),
+        (lambda: ConstrainedWorkbench([triple], logs="new").folder, "made with the first call"),
+    ],
+)
+def test_what_a_workbench_cannot_do_is_refused_by_name(
+    make: Callable[[], object], problem: str
+) -> None:
+    with pytest.raises(ConfigurationError, match=problem):
+        make()

@@ -12,11 +12,9 @@ from autogen_core.tools import (
     FunctionTool,
     StaticStreamWorkbench,
     StaticWorkbench,
-    TextResultContent,
     ToolOverride,
     ToolResult,
     ToolSchema,
-    Workbench,
 )
 from hypothesis import given
 from hypothesis import strategies as st
@@ -35,16 +33,6 @@ async def add(a: int, b: int) -> int:
 async def run(runner: ToolRunner, name: str, **arguments: Any) -> ActionResult:
     await runner.specs()
     return await runner.execute(ActionCall(id="run.intent-1", action=name, arguments=arguments))
-
-
-async def test_a_function_becomes_an_action_with_its_schema() -> None:
-    (spec,) = await ToolRunner([add]).specs()
-    assert (spec.name, spec.description, spec.internal) == ("add", "Add two integers.", False)
-    assert set(spec.parameters["properties"]) == {"a", "b"}
-
-
-async def test_a_tool_returns_its_text() -> None:
-    assert (await run(ToolRunner([add]), "add", a=2, b=3)).content == "5"
 
 
 async def test_the_action_id_reaches_the_tool_as_its_call_id() -> None:
@@ -73,156 +61,6 @@ async def test_the_action_id_reaches_the_tool_as_its_call_id() -> None:
     assert seen == ["run.intent-1"]
 
 
-async def test_a_tool_that_raises_is_a_failed_result() -> None:
-    async def boom() -> str:
-        """Raises."""
-        raise OSError("no disk")
-
-    result = await run(ToolRunner([boom]), "boom")
-    assert result.is_error
-    assert result.content == "boom raised OSError: no disk"
-    assert not result.outcome_unknown
-
-
-async def test_an_error_that_says_it_may_have_acted_leaves_the_outcome_unknown() -> None:
-    class LineLostError(Exception):
-        may_have_happened = True
-
-    async def send() -> str:
-        """Sends."""
-        raise LineLostError("line lost")
-
-    result = await run(ToolRunner([send]), "send")
-    assert result.is_error
-    assert result.outcome_unknown
-
-
-async def test_a_tool_that_hangs_is_given_up_and_its_outcome_is_unknown() -> None:
-    async def hang() -> str:
-        """Hangs."""
-        await asyncio.Event().wait()
-        return "never"
-
-    result = await run(ToolRunner([hang], timeout=0.05), "hang")
-    assert result.outcome_unknown
-    assert "no answer within 0.05 s" in result.content
-
-
-async def test_a_tool_that_raises_cancelled_error_does_not_cancel_the_agent() -> None:
-    async def quit_it() -> str:
-        """Cancels itself."""
-        raise asyncio.CancelledError
-
-    result = await run(ToolRunner([quit_it]), "quit_it")
-    assert result.is_error
-    assert "cancelled by itself" in result.content
-
-
-async def test_a_cancelled_agent_cancels_its_tool_and_stops() -> None:
-    started = asyncio.Event()
-    ended: list[str] = []
-
-    async def work() -> str:
-        """Works."""
-        started.set()
-        try:
-            await asyncio.Event().wait()
-        finally:
-            ended.append("cleaned up")
-        return "never"
-
-    task = asyncio.create_task(run(ToolRunner([work]), "work"))
-    await started.wait()
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-    assert ended == ["cleaned up"]
-
-
-async def test_megabytes_of_output_are_cut_with_a_note() -> None:
-    async def flood() -> str:
-        """Floods."""
-        return "x" * 2_000_000
-
-    result = await run(ToolRunner([flood]), "flood")
-    assert len(result.content) <= 48_000
-    assert "of 2,000,000 characters left out here]" in result.content
-
-
-async def test_what_an_agent_can_read_on_in_says_how() -> None:
-    async def flood() -> str:
-        """Floods."""
-        return "\n".join(f"line {number}" for number in range(10_000))
-
-    result = await run(ToolRunner([flood], readable=lambda: 1_000), "flood")
-    assert len(result.content) <= 1_000
-    assert result.content.startswith("line 0\n")
-    assert result.content.endswith("line 9999")
-    assert 'read_more(of="t' in result.content
-
-
-async def test_a_workbench_brings_its_tools() -> None:
-    bench = StaticWorkbench([FunctionTool(add, description="Adds.")])
-    runner = ToolRunner(workbenches=[bench])
-    assert [spec.name for spec in await runner.specs()] == ["add"]
-    assert (await run(runner, "add", a=1, b=1)).content == "2"
-
-
-async def test_a_workbench_that_raises_is_a_failed_result() -> None:
-    class Broken(StaticWorkbench):
-        component_provider_override = "tests.Broken"
-
-        async def list_tools(self) -> list[ToolSchema]:
-            return [ToolSchema(name="thing", description="A thing.")]
-
-        async def call_tool(
-            self,
-            name: str,
-            arguments: Mapping[str, Any] | None = None,
-            cancellation_token: CancellationToken | None = None,
-            call_id: str | None = None,
-        ) -> ToolResult:
-            raise RuntimeError("bench is down")
-
-    result = await run(ToolRunner(workbenches=[Broken([])]), "thing")
-    assert result.is_error
-    assert "bench is down" in result.content
-
-
-async def test_of_two_tools_with_one_name_the_given_tool_wins_over_the_workbench() -> None:
-    class Other(StaticWorkbench):
-        component_provider_override = "tests.Other"
-
-        async def list_tools(self) -> list[ToolSchema]:
-            return [ToolSchema(name="add", description="Another add.")]
-
-        async def call_tool(
-            self,
-            name: str,
-            arguments: Mapping[str, Any] | None = None,
-            cancellation_token: CancellationToken | None = None,
-            call_id: str | None = None,
-        ) -> ToolResult:
-            return ToolResult(name=name, result=[TextResultContent(content="other")])
-
-    bench: Workbench = Other([])
-    assert (await run(ToolRunner([add], [bench]), "add", a=1, b=2)).content == "3"
-
-
-def test_two_tools_with_one_name_are_refused() -> None:
-    with pytest.raises(ConfigurationError, match=r"unique.*\['add'\]"):
-        ToolRunner([add, add])
-
-
-def test_something_that_is_no_tool_is_refused() -> None:
-    with pytest.raises(ConfigurationError, match="'hammer' is no tool"):
-        ToolRunner(["hammer"])  # pyright: ignore[reportArgumentType] - the point of the test
-
-
-async def test_a_tool_that_is_not_there_is_a_failed_result() -> None:
-    assert (await run(ToolRunner(), "fly")).content == "There is no tool 'fly'."
-
-
 @pytest.mark.parametrize(
     ("text", "is_error", "failure"),
     [
@@ -239,90 +77,6 @@ def test_a_tool_can_say_how_it_went(text: str, is_error: bool, failure: Failure 
     assert (result.is_error, result.failure) == (is_error, failure)
 
 
-async def test_a_dictionary_comes_back_as_json() -> None:
-    async def count() -> dict[str, int]:
-        """Counts."""
-        return {"litres": 30}
-
-    result = await run(ToolRunner([count]), "count")
-    assert (result.content, result.data) == ('{"litres": 30}', {"litres": 30})
-
-
-# ---- hostile tools ----
-
-
-async def test_a_tool_that_swallows_its_cancellation_is_given_up_all_the_same() -> None:
-    let_go = asyncio.Event()
-    swallowed: list[str] = []
-
-    async def stubborn() -> str:
-        """Does not stop."""
-        try:
-            await asyncio.Event().wait()
-        except asyncio.CancelledError:
-            swallowed.append("cancelled")
-        await let_go.wait()
-        raise ValueError("an error that nobody waits for")
-
-    async with asyncio.timeout(5):
-        result = await run(ToolRunner([stubborn], timeout=0.05), "stubborn")
-    assert result.outcome_unknown
-    assert swallowed == ["cancelled"]
-    let_go.set()
-
-
-async def test_a_cancelled_agent_stops_though_its_tool_does_not() -> None:
-    started, let_go = asyncio.Event(), asyncio.Event()
-
-    async def stubborn() -> str:
-        """Does not stop."""
-        started.set()
-        try:
-            await asyncio.Event().wait()
-        except asyncio.CancelledError:
-            await let_go.wait()
-        return "late"
-
-    task = asyncio.create_task(run(ToolRunner([stubborn]), "stubborn"))
-    await started.wait()
-    task.cancel()
-    async with asyncio.timeout(5):
-        with pytest.raises(asyncio.CancelledError):
-            await task
-    let_go.set()
-
-
-class ReadTimeout(Exception):
-    """As clients of HTTP name it."""
-
-
-class ConnectTimeout(Exception):
-    """As they name that nothing was reached."""
-
-
-@pytest.mark.parametrize(
-    ("error", "unknown"),
-    [
-        (TimeoutError("no answer"), True),
-        (ReadTimeout("no answer"), True),
-        (ConnectionResetError("reset by peer"), True),
-        (ConnectTimeout("nobody there"), False),
-        (ConnectionRefusedError("refused"), False),
-        (ValueError("no such customer"), False),
-    ],
-)
-async def test_a_time_out_that_a_tool_raises_leaves_its_outcome_unknown(
-    error: Exception, unknown: bool
-) -> None:
-    async def query() -> str:
-        """Queries."""
-        raise error
-
-    result = await run(ToolRunner([query]), "query")
-    assert result.content == f"query raised {type(error).__name__}: {error}"
-    assert result.outcome_unknown is unknown
-
-
 async def test_a_tool_that_asks_the_process_to_end_ends_it_through_the_agents_own_task() -> None:
     async def leave() -> str:
         """Leaves."""
@@ -330,21 +84,6 @@ async def test_a_tool_that_asks_the_process_to_end_ends_it_through_the_agents_ow
 
     with pytest.raises(SystemExit):
         await run(ToolRunner([leave]), "leave")
-
-
-async def test_an_error_that_cannot_say_whether_it_acted_leaves_the_outcome_unknown() -> None:
-    class OddError(Exception):
-        @property
-        def may_have_happened(self) -> bool:
-            raise RuntimeError("no idea")
-
-    async def odd() -> str:
-        """Raises."""
-        raise OddError("odd")
-
-    result = await run(ToolRunner([odd]), "odd")
-    assert result.content == "odd raised OddError: odd"
-    assert result.outcome_unknown
 
 
 @pytest.mark.parametrize(
@@ -363,19 +102,12 @@ def test_data_beyond_our_bounds_is_not_kept(text: str) -> None:
     assert read_result(text).data is None
 
 
-def test_data_longer_than_the_output_is_kept_within_its_own_bound() -> None:
-    text = json.dumps({"rows": "x" * 10_000})
-    result = read_result(text, limit=4_000)
+def test_data_have_bounds_of_their_own() -> None:
+    result = read_result(json.dumps({"rows": "x" * 10_000}), limit=4_000)
     assert len(result.content) <= 4_000
     assert result.data == {"rows": "x" * 10_000}
-
-
-def test_a_failure_told_in_json_counts_though_its_data_are_not_kept() -> None:
     result = read_result('{"ok": false, "failure": "deterministic", "n": NaN}')
     assert (result.is_error, result.failure, result.data) == (True, Failure.DETERMINISTIC, None)
-
-
-def test_data_hold_no_text_that_utf_8_cannot_carry() -> None:
     assert read_result('{"a\\ud800": ["\\udfff"]}').data == {"a?": ["?"]}
 
 
@@ -458,15 +190,6 @@ async def test_a_workbench_cannot_take_over_the_agents_own_actions() -> None:
     assert "'respond'" in runner.problems[0]
 
 
-def test_a_tool_with_the_name_of_an_action_of_the_agents_own_is_refused() -> None:
-    async def respond(text: str) -> str:
-        """Responds."""
-        return text
-
-    with pytest.raises(ConfigurationError, match=r"own actions: \['respond'\]"):
-        ToolRunner([respond])
-
-
 class Flapping(StaticWorkbench):
     """A workbench that lists its tool while it is up; else nothing, or it raises."""
 
@@ -545,3 +268,168 @@ async def test_what_a_tool_does_to_its_arguments_stays_with_it() -> None:
     call = ActionCall(id="1", action="note", arguments={"list": []})
     await runner.execute(call)
     assert call.arguments == {"list": []}
+
+
+# ---- what tools do wrong ----
+
+
+class LineLostError(Exception):
+    may_have_happened = True
+
+
+class OddError(Exception):
+    @property
+    def may_have_happened(self) -> bool:
+        raise RuntimeError("no idea")
+
+
+class ReadTimeout(Exception):
+    """As clients of HTTP name it."""
+
+
+class ConnectTimeout(Exception):
+    """As they name that nothing was reached."""
+
+
+@pytest.mark.parametrize(
+    ("error", "unknown"),
+    [
+        (OSError("no disk"), False),
+        (LineLostError("line lost"), True),
+        (OddError("odd"), True),
+        (TimeoutError("no answer"), True),
+        (ReadTimeout("no answer"), True),
+        (ConnectionResetError("reset by peer"), True),
+        (ConnectTimeout("nobody there"), False),
+        (ConnectionRefusedError("refused"), False),
+        (ValueError("no such customer"), False),
+    ],
+)
+@pytest.mark.parametrize("bench", [False, True])
+async def test_what_a_tool_raises_is_a_failed_result_that_says_whether_it_acted(
+    error: Exception, unknown: bool, bench: bool
+) -> None:
+    async def act() -> str:
+        """Acts."""
+        raise error
+
+    class Raising(StaticWorkbench):
+        component_provider_override = "tests.Raising"
+
+        async def call_tool(self, *args: Any, **kwargs: Any) -> ToolResult:
+            raise error
+
+    benches = [Raising([FunctionTool(act, "Acts.")])] if bench else []
+    result = await run(ToolRunner([] if bench else [act], benches), "act")
+    assert result.is_error
+    assert result.content == f"act raised {type(error).__name__}: {error}"
+    assert result.outcome_unknown is unknown
+
+
+async def test_a_tool_that_hangs_cancels_itself_or_swallows_its_cancellation_is_given_up() -> None:
+    let_go = asyncio.Event()
+    swallowed: list[str] = []
+
+    async def hang() -> str:
+        """Hangs."""
+        await asyncio.Event().wait()
+        return "never"
+
+    async def quit_it() -> str:
+        """Cancels itself."""
+        raise asyncio.CancelledError
+
+    async def stubborn() -> str:
+        """Does not stop."""
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            swallowed.append("cancelled")
+        await let_go.wait()
+        raise ValueError("an error that nobody waits for")
+
+    runner = ToolRunner([hang, quit_it, stubborn], timeout=0.05)
+    texts = {"hang": "no answer within 0.05 s", "quit_it": "cancelled by itself", "stubborn": "no"}
+    for name, text in texts.items():
+        async with asyncio.timeout(5):
+            result = await run(runner, name)
+        assert (result.is_error, result.outcome_unknown) == (True, True)
+        assert text in result.content
+    assert swallowed == ["cancelled"]
+    let_go.set()
+
+
+@pytest.mark.parametrize("stubborn", [False, True])
+async def test_a_cancelled_agent_cancels_its_tool_and_stops_even_if_the_tool_does_not(
+    stubborn: bool,
+) -> None:
+    started, let_go = asyncio.Event(), asyncio.Event()
+    ended: list[str] = []
+
+    async def work() -> str:
+        """Works."""
+        started.set()
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            ended.append("cancelled")
+            if not stubborn:
+                raise
+            await let_go.wait()
+        return "late"
+
+    task = asyncio.create_task(run(ToolRunner([work]), "work"))
+    await started.wait()
+    task.cancel()
+    async with asyncio.timeout(5):
+        with pytest.raises(asyncio.CancelledError):
+            await task
+    assert ended == ["cancelled"]
+    let_go.set()
+
+
+async def test_a_function_becomes_an_action_and_a_workbench_brings_its_tools() -> None:
+    async def count() -> dict[str, int]:
+        """Counts."""
+        return {"litres": 30}
+
+    bench = StaticWorkbench([FunctionTool(add, "Another."), FunctionTool(add, "", name="plus")])
+    runner = ToolRunner([add, count], [bench])
+    first, *others = await runner.specs()
+    assert (first.name, first.description, first.internal) == ("add", "Add two integers.", False)
+    assert set(first.parameters["properties"]) == {"a", "b"}
+    assert [spec.name for spec in others] == ["count", "plus"]
+    assert (await run(runner, "add", a=2, b=3)).content == "5"
+    assert (await run(runner, "plus", a=1, b=1)).content == "2"
+    assert (await run(runner, "fly")).content == "There is no tool 'fly'."
+    result = await run(runner, "count")
+    assert (result.content, result.data) == ('{"litres": 30}', {"litres": 30})
+
+
+def test_tools_that_cannot_be_told_apart_or_are_none_are_refused() -> None:
+    async def respond(text: str) -> str:
+        """Responds."""
+        return text
+
+    for tools, problem in (
+        ([add, add], r"unique.*\['add'\]"),
+        (["hammer"], "'hammer' is no tool"),
+        ([respond], r"own actions: \['respond'\]"),
+    ):
+        with pytest.raises(ConfigurationError, match=problem):
+            ToolRunner(tools)  # pyright: ignore[reportArgumentType] - the point of the test
+
+
+async def test_output_is_cut_with_a_note_of_how_to_read_on() -> None:
+    async def flood() -> str:
+        """Floods."""
+        return "\n".join(f"line {number}" for number in range(200_000))
+
+    result = await run(ToolRunner([flood]), "flood")
+    assert len(result.content) <= 48_000
+    assert "characters left out here]" in result.content
+    result = await run(ToolRunner([flood], readable=lambda: 1_000), "flood")
+    assert len(result.content) <= 1_000
+    assert result.content.startswith("line 0\n")
+    assert result.content.endswith("line 199999")
+    assert 'read_more(of="t' in result.content

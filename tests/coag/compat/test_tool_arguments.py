@@ -44,7 +44,7 @@ from pydantic import (
 
 from coag import CoagAgent, ScriptedModel
 from coag.compat import ConstrainedWorkbench, ToolRunner
-from coag.cycle import ApprovalAnswer, ApprovalPolicy, ApprovalRequest
+from coag.cycle import ApprovalAnswer, ApprovalPolicy, ApprovalRequest, with_defaults
 from coag.errors import ConfigurationError
 from coag.models import scripted_answers
 from coag.proof import examine, replay
@@ -345,20 +345,6 @@ async def test_a_tool_under_another_name_in_a_workbench_is_completed_too() -> No
     assert purse.paid == []
 
 
-async def test_a_stripped_text_is_judged_as_the_tool_gets_it() -> None:
-    class Args(BaseModel):
-        to: Annotated[str, StringConstraints(strip_whitespace=True)]
-
-    seen = Witness()
-
-    def no_mallory(candidate: Candidate, state: Any, projection: Any | None, /) -> Verdict:
-        bad = (candidate.arguments or {}).get("to") == "mallory"
-        return Verdict.forbid("not to mallory") if bad else Verdict.allow()
-
-    await by_agent([Act(Args, seen.received)], {"to": " mallory\n"}, constraints=[no_mallory])
-    assert seen.received == []
-
-
 # ---- what JSON cannot show ----
 
 
@@ -379,83 +365,6 @@ async def test_a_default_of_none_that_its_type_does_not_take_is_left_out() -> No
     (intent,) = intents(agent.trace)
     assert intent.arguments == {"size": 3}
     assert received == [(None, 3)]
-
-
-async def test_a_default_that_its_type_does_not_take_back_is_refused() -> None:
-    kind = create_model("Args", amount=(int, "much"))
-    with pytest.raises(ValueError, match="cannot be judged: amount: "):
-        await complete(kind, {})
-    assert await complete(kind, {"amount": 5}) == {"amount": 5}
-
-
-@pytest.mark.parametrize(
-    ("kind", "written"),
-    [
-        (create_model("Args", pin=(SecretStr, ...)), {"pin": "1234"}),
-        (create_model("Args", n=(Annotated[int, AfterValidator(lambda n: n * 2)], ...)), {"n": 60}),
-    ],
-)
-async def test_what_would_run_differently_from_what_is_shown_is_refused(
-    kind: type[BaseModel], written: dict[str, Any]
-) -> None:
-    with pytest.raises(ValueError, match="cannot be judged"):
-        await complete(kind, written)
-
-
-async def test_serializers_hide_nothing_from_rules() -> None:
-    class Args(BaseModel):
-        amount: int = Field(500, exclude=True)
-        fee: float = 7.0
-
-        @field_serializer("fee")
-        def small(self, fee: float) -> str:
-            return "none"
-
-    assert await complete(Args, {}) == {"amount": 500, "fee": 7.0}
-
-
-@dataclass(frozen=True)
-class Spot:
-    x: int
-    y: float
-
-
-class Names(RootModel[list[str]]):
-    pass
-
-
-@pytest.mark.parametrize(
-    ("kind", "default", "shown"),
-    [
-        (Spot, Spot(1, 2.5), {"x": 1, "y": 2.5}),
-        (Names, Names(["a", "b"]), ["a", "b"]),
-        (dict[int, str], {1: "a"}, {"1": "a"}),
-        (set[int], {3, 1, 2}, [1, 2, 3]),
-        (deque[int], deque([1, 2]), [1, 2]),
-        (Decimal, Decimal("2.50"), 2.5),
-        (date, date(2026, 1, 2), "2026-01-02"),
-    ],
-)
-async def test_defaults_of_any_type_are_shown_as_json(kind: Any, default: Any, shown: Any) -> None:
-    args = create_model("Args", value=(kind, default))
-    assert await complete(args, {}) == {"value": shown}
-
-
-async def test_a_default_that_is_no_json_number_is_refused() -> None:
-    with pytest.raises(ValueError, match="no JSON number"):
-        await complete(
-            create_model("Args", value=(float, Field(default_factory=lambda: math.inf))), {}
-        )
-
-
-async def test_a_default_that_is_too_deep_is_refused() -> None:
-    deep: list[Any] = []
-    for _ in range(300):
-        deep = [deep]
-    with pytest.raises(ValueError, match="levels"):
-        await complete(
-            create_model("Args", value=(list[Any], Field(default_factory=lambda: deep))), {}
-        )
 
 
 async def test_a_validator_that_raises_anything_forbids() -> None:
@@ -485,22 +394,6 @@ async def test_a_default_that_is_made_anew_each_time_is_made_once() -> None:
         json.dumps(received.model_dump())
     }
     assert not examine(agent.trace).violations
-
-
-async def test_iterators_names_at_the_border_and_decimals_are_shown_as_json() -> None:
-    class Args(BaseModel):
-        names: Iterable[str] = ()
-        big: Decimal = Decimal("1e30")
-        odd: Decimal = Decimal("0.1234567890123456789")
-        inner: int = Field(5, validation_alias="outer", serialization_alias="other")
-
-    shown = await complete(Args, {"names": ["a", "b"]})
-    assert shown == {
-        "names": ["a", "b"],
-        "big": 10**30,
-        "odd": "0.1234567890123456789",
-        "outer": 5,
-    }
 
 
 async def test_an_idempotency_key_is_no_argument_that_is_completed() -> None:
@@ -653,3 +546,103 @@ def test_an_idempotency_key_is_a_text() -> None:
 
     with pytest.raises(ConfigurationError, match="'idempotency_key' is of type 'integer'"):
         CoagAgent("clerk", ScriptedModel(lambda _: "Done."), tools=[act])
+
+
+class Hidden(BaseModel):
+    """Serializers that would hide what runs."""
+
+    amount: int = Field(500, exclude=True)
+    fee: float = 7.0
+
+    @field_serializer("fee")
+    def small(self, fee: float) -> str:
+        return "none"
+
+
+class Odd(BaseModel):
+    names: Iterable[str] = ()
+    big: Decimal = Decimal("1e30")
+    odd: Decimal = Decimal("0.1234567890123456789")
+    inner: int = Field(5, validation_alias="outer", serialization_alias="other")
+
+
+@dataclass(frozen=True)
+class Spot:
+    x: int
+    y: float
+
+
+class Names(RootModel[list[str]]):
+    pass
+
+
+def with_default(kind: Any, default: Any) -> type[BaseModel]:
+    return create_model("Args", value=(kind, default))
+
+
+ODD_SHOWN = {
+    "names": ["a", "b"],
+    "big": 10**30,
+    "odd": "0.1234567890123456789",
+    "outer": 5,
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "written", "shown"),
+    [
+        (Hidden, {}, {"amount": 500, "fee": 7.0}),
+        (Odd, {"names": ["a", "b"]}, ODD_SHOWN),
+        (create_model("Args", amount=(int, "much")), {"amount": 5}, {"amount": 5}),
+        (with_default(Spot, Spot(1, 2.5)), {}, {"value": {"x": 1, "y": 2.5}}),
+        (with_default(Names, Names(["a", "b"])), {}, {"value": ["a", "b"]}),
+        (with_default(dict[int, str], {1: "a"}), {}, {"value": {"1": "a"}}),
+        (with_default(set[int], {3, 1, 2}), {}, {"value": [1, 2, 3]}),
+        (with_default(deque[int], deque([1, 2])), {}, {"value": [1, 2]}),
+        (with_default(Decimal, Decimal("2.50")), {}, {"value": 2.5}),
+        (with_default(date, date(2026, 1, 2)), {}, {"value": "2026-01-02"}),
+    ],
+)
+async def test_arguments_of_any_type_are_shown_as_json(
+    kind: type[BaseModel], written: dict[str, Any], shown: dict[str, Any]
+) -> None:
+    assert await complete(kind, written) == shown
+
+
+def nested(levels: int) -> list[Any]:
+    deep: list[Any] = []
+    for _ in range(levels):
+        deep = [deep]
+    return deep
+
+
+@pytest.mark.parametrize(
+    ("kind", "written", "problem"),
+    [
+        (create_model("Args", amount=(int, "much")), {}, "cannot be judged: amount: "),
+        (create_model("Args", pin=(SecretStr, ...)), {"pin": "1234"}, "cannot be judged"),
+        (
+            create_model("Args", n=(Annotated[int, AfterValidator(lambda n: n * 2)], ...)),
+            {"n": 60},
+            "makes other values of its own values",
+        ),
+        (with_default(float, Field(default_factory=lambda: math.inf)), {}, "no JSON number"),
+        (with_default(list[Any], Field(default_factory=lambda: nested(300))), {}, "levels"),
+    ],
+)
+async def test_what_json_cannot_show_as_it_would_run_is_refused(
+    kind: type[BaseModel], written: dict[str, Any], problem: str
+) -> None:
+    with pytest.raises(ValueError, match=problem):
+        await complete(kind, written)
+
+
+def test_defaults_of_a_schema_are_filled_in_where_only_that_is_known() -> None:
+    schema = {
+        "properties": {
+            "amount": {"type": "integer", "default": 500},
+            "options": {"properties": {"fast": {"default": True}, "note": {"default": None}}},
+        }
+    }
+    assert with_defaults({}, schema) == {"amount": 500}
+    assert with_defaults({"options": {}}, schema) == {"amount": 500, "options": {"fast": True}}
