@@ -1,8 +1,11 @@
 """Runs to look at: a local web app over a folder of logs, and reports that are one file.
 
-What is shown goes one way: `reading` and `tracks` make `views` out of what runs left, `drawing`
-makes pictures and `pages` makes HTML of them; `web` serves those, and `report` writes them into a
-file.
+A `Library` knows the runs of a folder of logs, and an `OpenRun` reads one trace, as far as a page
+needs it: rows, cycles, prompts. What runs through a whole trace has a module each: beliefs,
+awareness, memory, checks, comparison, and why a decision was made. All of them give values
+(`views`), which `charts` draws and the templates of `pages` show; `web` serves the pages, and
+`report` writes them into a file. Logs may be damaged, hostile, of newer versions or growing; what
+cannot be read is reported in place, and the rest is shown.
 
 The names below are loaded when they are first used: what checks a run needs no page.
 """
@@ -13,22 +16,22 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .report import Written, write_report
+    from .report import WrittenReport, write_report
     from .web import Inspector, serve_inspector
 
-_HOMES = {
+_MODULES = {
     "Inspector": "web",
     "serve_inspector": "web",
     "write_report": "report",
-    "Written": "report",
+    "WrittenReport": "report",
 }
 
-__all__ = ["Inspector", "serve_inspector", "write_report", "Written"]  # pyright: ignore[reportUnsupportedDunderAll] - loaded on first use
+__all__ = ["Inspector", "serve_inspector", "write_report", "WrittenReport"]  # pyright: ignore[reportUnsupportedDunderAll] - loaded on first use
 
 
 def __getattr__(name: str) -> Any:
     """Loads a public name on first use (PEP 562)."""
-    home = _HOMES.get(name)
-    if home is None:
+    module = _MODULES.get(name)
+    if module is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{home}"), name)
+    return getattr(import_module(f"{__name__}.{module}"), name)

@@ -1,0 +1,324 @@
+"""Checks of runs: what `coag verify` and `coag diagnose` find, looked for in another process."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections import OrderedDict
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from concurrent.futures import CancelledError, Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from multiprocessing import get_context, parent_process
+from pathlib import Path
+from pickle import PicklingError
+from threading import Lock, Thread
+
+from pydantic import ValidationError
+
+from coag.errors import CoagError, TraceError
+from coag.proof import Cause, Diagnosis, Domain, Rule, Violation, diagnoses, examine, folded
+from coag.schema import Intent, ModelCall, Phase, Receipt, TraceRecord
+from coag.tracing import RunFolder, TraceIndex, read_run, read_trace
+
+from .views import CheckProgress, Finding, Findings, FindingSort
+
+# ---- The checks of one run ----
+
+
+_FINDINGS = 300
+"""Findings of each sort that are kept."""
+_TEXT = 2_000
+_REMARKS = 20
+_EVIDENCE = 12
+NOT_ATTRIBUTABLE = "not attributable"
+"""The title of a failure whose cause the trace does not show."""
+_PHASES = {
+    Cause.MISSED_RETRIEVAL: Phase.RETRIEVAL,
+    Cause.WRONG_FACT: Phase.RETRIEVAL,
+    Cause.FAULTY_REASONING: Phase.REASONING,
+    Cause.INVALID_PROPOSAL: Phase.PROPOSAL,
+    Cause.FAULTY_EVALUATION: Phase.EVALUATION,
+    Cause.BAD_SELECTION: Phase.SELECTION,
+    Cause.FAILED_EXECUTION: Phase.EXECUTION,
+}
+"""The phase at fault."""
+_OF_THE_WORLD = (Cause.MISPERCEPTION, Cause.CHANGED_ENVIRONMENT)
+"""No phase is at fault; they are shown with what came of Execution."""
+
+
+def check_run(folder: RunFolder, domain: Domain | None = None) -> Findings:
+    """Diagnoses and verifies a run.
+
+    Args:
+        folder: The run's folder.
+        domain: What is known of its domain, as the user chose it; None for what JSON shows.
+
+    Raises:
+        TraceError: There is no run in the folder, or its trace cannot be read.
+    """
+    read_run(folder.path)
+    if folder.trace_path.is_symlink():
+        raise TraceError(folder.trace_path, "is a link; only a file within the folder is read")
+    remarks: list[str] = []
+    causes = list(_causes(folder, domain, remarks)) if folder.trace_path.is_file() else []
+    examination = examine(folder)
+    violations = list(_merged(examination.violations))
+    found = [*causes[:_FINDINGS], *_violations(folder, violations[:_FINDINGS])]
+    remarks += [str(remark)[:_TEXT] for remark in examination.remarks[:_REMARKS]]
+    return Findings(
+        progress=CheckProgress.DONE,
+        found=tuple(sorted(found, key=_place_of)),
+        remarks=tuple(remarks),
+        checked=examination.records,
+        left_out=len(causes[_FINDINGS:]) + len(violations[_FINDINGS:]),
+    )
+
+
+def _causes(folder: RunFolder, domain: Domain | None, remarks: list[str]) -> Iterator[Finding]:
+    """Every failure with its cause, up to where the trace can be read."""
+    entries = read_trace(folder.trace_path, lambda problem: None)
+    try:
+        yield from map(cause_of, diagnoses(entries, domain=domain))
+    except ValidationError as error:  # a trace may hold anything where a record is to be
+        what = f"The trace holds something that is no {error.title}"
+        remarks.append(f"{what}, so causes were looked for up to there only.")
+    except TraceError as error:  # verifying continues, and reports every such line
+        remarks.append(f"Causes were looked for up to there only: {error}"[:_TEXT])
+
+
+def cause_of(diagnosis: Diagnosis) -> Finding:
+    """A failure and its cause as a finding."""
+    phase = _PHASES.get(diagnosis.cause) if diagnosis.cause else None
+    shown = [one.phase for one in diagnosis.evidence if one.phase is not None]
+    if diagnosis.cause is Cause.UNUSABLE_ANSWER:
+        phase = next(iter(shown), None)
+    elif diagnosis.cause in _OF_THE_WORLD and Phase.EXECUTION in shown:
+        phase = Phase.EXECUTION
+    text = f"{diagnosis.failure} {diagnosis.reason}"
+    if diagnosis.cause is Cause.WRONG_FACT:  # both texts, so that nobody has to look for them
+        text = " ".join([text, *(one.text for one in diagnosis.evidence)])
+    return Finding(
+        sort=FindingSort.CAUSE,
+        title=diagnosis.cause or NOT_ATTRIBUTABLE,
+        text=text[:_TEXT],
+        cycle=diagnosis.cycle,
+        phase=phase,
+        seq=diagnosis.evidence[-1].seq if diagnosis.evidence else None,
+        evidence=tuple((one.seq, one.text[:_TEXT]) for one in diagnosis.evidence[:_EVIDENCE]),
+        follows=diagnosis.follows,
+    )
+
+
+def _merged(violations: Sequence[Violation]) -> Iterator[tuple[Violation, str]]:
+    """Each with its text; of lines that do not fit their hashes the first stands for all."""
+    chained = [one for one in violations if one.rule is Rule.CHAIN and one.seq is not None]
+    others = folded(chained)[0][len(str(chained[0])) :] if chained else ""
+    for violation in violations:
+        if violation in chained[:1]:
+            yield violation, violation.text + others
+        elif violation.rule is not Rule.CHAIN or violation.seq is None:
+            yield violation, violation.text
+
+
+def _violations(
+    folder: RunFolder, violations: Iterable[tuple[Violation, str]]
+) -> Iterator[Finding]:
+    index: TraceIndex | None = None
+    for violation, text in violations:
+        if index is None:
+            index = TraceIndex(folder.trace_path)
+            while index.extend():
+                pass
+        cycle, phase = _record_place(index, violation.seq)
+        named = violation.cycle if violation.cycle and index.of_cycle(violation.cycle) else cycle
+        yield Finding(
+            sort=FindingSort.VIOLATION,
+            title=violation.rule,
+            text=text[:_TEXT],
+            cycle=named,
+            phase=phase,
+            seq=violation.seq,
+        )
+
+
+def _record_place(index: TraceIndex, seq: int | None) -> tuple[int | None, Phase | None]:
+    """The cycle and the phase of a record; None where they are not known."""
+    if seq is None or not 0 <= seq < index.lines:
+        return None, None
+    cycle = index.stretch(index.stretch_of(seq)).cycle or None
+    (line,) = index.read([seq])
+    return cycle, phase_of(line.entry.body) if line.entry else None
+
+
+def phase_of(record: TraceRecord) -> Phase | None:
+    """The phase that a record belongs to; None for none."""
+    if isinstance(record, Intent | Receipt):
+        return Phase.EXECUTION
+    return record.phase if isinstance(record, ModelCall) else getattr(record, "phase", None)
+
+
+def _place_of(finding: Finding) -> tuple[float, float]:
+    last = float("inf")
+    cycle = last if finding.cycle is None else finding.cycle
+    return cycle, last if finding.seq is None else finding.seq
+
+
+# ---- In the background ----
+
+
+_KNOWN = 64
+"""Runs whose findings are kept."""
+_GROWN = 1.25
+"""A growing trace is checked again when it is so many times as long."""
+_NICE = 10
+"""Priority of the process: everything else comes first."""
+_START_SECONDS = 10.0
+_Checked = Future[Findings]
+
+
+@dataclass(slots=True)
+class _Check:
+    """The checks of one run."""
+
+    future: _Checked
+    size: int
+    """Bytes of the trace when they were requested."""
+    seen: int
+    """Bytes of it at the last request for findings."""
+    earlier: Findings
+    """What was found when the trace was shorter."""
+
+    def findings(self) -> Findings:
+        """What is known now; until there is more, what was known before."""
+        if not self.future.done():
+            running = self.future.running()
+            progress = CheckProgress.RUNNING if running else CheckProgress.WAITING
+            return replace(self.earlier, progress=progress)
+        try:
+            return self.future.result()
+        except (PicklingError, TypeError, AttributeError) as error:
+            trouble = f"The domain cannot be handed to another process: {error}."
+        except BrokenProcessPool as error:
+            trouble = f"The process that checks runs ended: {error}"
+        return Findings(progress=CheckProgress.FAILED, trouble=trouble)
+
+
+class Checks:
+    """Checks runs in a process of its own, each when it is first requested; keeps the findings.
+
+    It may be used from several threads.
+
+    Args:
+        domain: What is known of the runs' domain, for the causes of failures; chosen by the
+            user, never by a log.
+    """
+
+    def __init__(self, *, domain: Domain | None = None) -> None:
+        self._domain = domain
+        self._lock = Lock()
+        self._known: OrderedDict[Path, _Check] = OrderedDict()
+        self._pool: ProcessPoolExecutor | None = None
+        self._process: Future[int] | None = None
+        """Gives the id of the pool's process."""
+        self._closed = False
+
+    def findings(self, folder: RunFolder) -> Findings:
+        """What is known of a run so far; its checks begin where they have not.
+
+        A trace that has grown is checked again when it no longer grows, and now and then before.
+        """
+        size = _size(folder)
+        with self._lock:
+            known = self._known.get(folder.path)
+            if self._closed:
+                return known.findings() if known else Findings(progress=CheckProgress.WAITING)
+            if known is None or _outdated(known, size):
+                earlier = known.findings() if known else Findings(progress=CheckProgress.WAITING)
+                known = _Check(self._submit(folder), size, size, earlier)
+                self._known[folder.path] = known
+                self._known.move_to_end(folder.path)
+                if len(self._known) > _KNOWN:
+                    _, oldest = self._known.popitem(last=False)
+                    oldest.future.cancel()
+            known.seen = size
+            return known.findings()
+
+    def close(self) -> None:
+        """Ends the process at once. Nothing is checked afterwards."""
+        with self._lock:
+            self._closed = True
+            pool, self._pool = self._pool, None
+        if pool is not None:
+            pool.shutdown(wait=False, cancel_futures=True)
+            with suppress(BrokenProcessPool, CancelledError, TimeoutError, ProcessLookupError):
+                if self._process is not None:
+                    os.kill(self._process.result(_START_SECONDS), signal.SIGTERM)
+
+    def _submit(self, folder: RunFolder) -> _Checked:
+        for _ in range(2):
+            try:
+                with _without_script():
+                    if self._pool is None:
+                        self._pool = ProcessPoolExecutor(
+                            1, get_context("spawn"), initializer=_begin
+                        )
+                        self._process = self._pool.submit(os.getpid)
+                    return self._pool.submit(_check, folder.path, self._domain)
+            except BrokenProcessPool:
+                self._pool = None
+        raise BrokenProcessPool("it ended as soon as it was started")
+
+
+def _check(folder: Path, domain: Domain | None) -> Findings:
+    """`check_run` in the pool's process; errors are findings, as not every one can be pickled."""
+    try:
+        return check_run(RunFolder(folder), domain)
+    except CoagError as error:
+        return Findings(progress=CheckProgress.FAILED, trouble=str(error))
+
+
+def _begin() -> None:
+    """Lowers the priority of the pool's process, and ends it when its parent is gone."""
+    os.nice(_NICE)
+    parent = parent_process()
+    if parent is not None:
+
+        def watch() -> None:
+            parent.join()
+            os._exit(0)
+
+        Thread(target=watch, daemon=True).start()
+
+
+@contextmanager
+def _without_script() -> Generator[None]:
+    """Keeps a process that is started meanwhile from running the user's script once more.
+
+    A spawned process imports `__main__` by its file, and most scripts are not guarded.
+    """
+    main = vars(sys.modules["__main__"])
+    file = main.pop("__file__", None)
+    try:
+        yield
+    finally:
+        if file is not None:
+            main["__file__"] = file
+
+
+def _size(folder: RunFolder) -> int:
+    """Bytes of the trace and of `run.json`; 0 where there is nothing."""
+    size = 0
+    for path in (folder.trace_path, folder.info_path):
+        with suppress(OSError):
+            size += path.stat().st_size
+    return size
+
+
+def _outdated(check: _Check, size: int) -> bool:
+    """Whether to check again: the trace was cut, no longer grows, or has grown by much."""
+    if size == check.size or not check.future.done():
+        return False
+    return size < check.size or size == check.seen or size > check.size * _GROWN

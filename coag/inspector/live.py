@@ -1,0 +1,222 @@
+"""Following a run while it is recorded, by server-sent events."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from dataclasses import replace
+from typing import TypeVar
+
+from sse_starlette import EventSourceResponse, ServerSentEvent
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+
+from coag.errors import CoagError
+
+from .charts import cost_svg
+from .pages import Pages
+from .run_cache import RunCache
+from .views import CheckProgress, CycleRow, Findings
+
+MOST = 64
+"""Streams of events at a time."""
+_LOOK = 0.1
+"""Seconds between two looks at a trace."""
+_AT_ONCE = 50
+"""Rows that one event brings at most."""
+_STRIP = 400
+"""Cycles up to which the plot of what a run used is drawn again."""
+_MARKED = 400
+"""Cycles with findings that are sent again, at most."""
+_PLOT = 20
+"""Looks between two plots: two seconds."""
+_PATIENCE = 5.0
+"""Seconds for which a run may be unreadable before that is sent: a file may be half written."""
+_LATER = 10
+"""Seconds after which to ask again where all streams are taken."""
+_FINISHED = (CheckProgress.DONE, CheckProgress.FAILED)
+_T = TypeVar("_T")
+
+
+class Followers:
+    """The streams that are open."""
+
+    def __init__(self, cache: RunCache, pages: Pages) -> None:
+        self._cache = cache
+        self._pages = pages
+        self._open = 0
+
+    async def events(self, request: Request) -> Response:
+        """What happens in a run from now on: HTML that replaces elements of its page."""
+        cache, key = self._cache, str(request.path_params["run"])
+        await cache.soon(lambda: cache.library.card(key))
+        if self._open >= MOST:
+            text = f"{MOST} pages follow runs already, and no more are served. Close some of them."
+            return PlainTextResponse(text, 503, headers={"Retry-After": str(_LATER)})
+        rows = request.query_params.get("rows", "0")
+        if request.query_params.get("only") == "checks":
+            stream = self._checks(request, key)
+        else:
+            known = int(rows) if rows.isdecimal() and len(rows) < 10 else 0
+            stream = self._run(request, _FollowedRun(cache, self._pages, key, known))
+        return EventSourceResponse(self._counted(stream), ping=15)
+
+    async def _counted(
+        self, stream: AsyncGenerator[ServerSentEvent]
+    ) -> AsyncGenerator[ServerSentEvent]:
+        self._open += 1
+        try:
+            async with aclosing(stream):
+                async for event in stream:
+                    yield event
+        finally:
+            self._open -= 1
+
+    async def _looks(
+        self, request: Request, look: Callable[[], _T]
+    ) -> AsyncGenerator[_T | CoagError]:
+        """What a function gives, again and again; an error only if it lasts, and then no more.
+
+        Ends when the reader leaves, and when the application ends.
+        """
+        failed_at: float | None = None
+        while not self._cache.closing and not await request.is_disconnected():
+            try:
+                yield await self._cache.soon(look)
+                failed_at = None
+            except CoagError as error:
+                now = asyncio.get_running_loop().time()
+                failed_at = now if failed_at is None else failed_at
+                if now - failed_at >= _PATIENCE:
+                    yield error
+                    return
+            await asyncio.sleep(_LOOK)
+
+    async def _run(self, request: Request, run: _FollowedRun) -> AsyncGenerator[ServerSentEvent]:
+        """Ends when the run has ended and is checked."""
+        checking = False
+        async with aclosing(self._looks(request, run.news)) as looks:
+            async for news in looks:
+                if isinstance(news, CoagError):
+                    yield ServerSentEvent(str(news), event="trouble")
+                    return
+                if news:
+                    yield ServerSentEvent(news, event="fragment")
+                if run.is_open is False and not run.done and not checking:
+                    checking = True
+                    yield ServerSentEvent("", event="checking")
+                if run.done:
+                    yield ServerSentEvent("", event="end")
+                    return
+
+    async def _checks(self, request: Request, key: str) -> AsyncGenerator[ServerSentEvent]:
+        """How far the checks of a run are; its page is loaded again when they found something."""
+        cache = self._cache
+        before = shown = None
+        async with aclosing(self._looks(request, lambda: cache.findings(key))) as looks:
+            async for found in looks:
+                if isinstance(found, CoagError):
+                    yield ServerSentEvent(str(found), event="trouble")
+                    return
+                before = before or found
+                if found.progress in _FINISHED and (found.found != before.found or not found.found):
+                    yield ServerSentEvent("", event="reload")
+                    return
+                if found != shown:
+                    shown = found
+                    card = cache.library.card(key)
+                    news = self._pages.fragment("findings", card=card, findings=found)
+                    yield ServerSentEvent(news, event="fragment")
+                if found.progress in _FINISHED:
+                    yield ServerSentEvent("", event="end")
+                    return
+
+
+class _FollowedRun:
+    """What a page shows of a run, and what is new since.
+
+    Args:
+        cache: The runs.
+        pages: Makes the pieces of the page.
+        key: The run's.
+        rows: How many rows the page shows.
+    """
+
+    def __init__(self, cache: RunCache, pages: Pages, key: str, rows: int) -> None:
+        self.is_open: bool | None = None
+        """Whether the run has not ended; None before the first look."""
+        self._cache = cache
+        self._pages = pages
+        self._key = key
+        self._rows = rows
+        self._size = -1
+        """Bytes of the trace at the last look."""
+        self._last: CycleRow | None = None
+        """The last row as it was sent."""
+        self._findings: Findings | None = None
+        self._looks = 0
+        self._changed = False
+        """True if rows were sent since the last plot."""
+
+    @property
+    def done(self) -> bool:
+        """True if nothing more can come."""
+        checked = self._findings is not None and self._findings.progress in _FINISHED
+        return self.is_open is False and checked
+
+    def news(self) -> str:
+        """HTML of everything that is new; empty for nothing."""
+        run = self._cache.open(self._key)
+        card = self._cache.library.card(self._key)
+        pieces: list[str] = []
+        size = run.index.size
+        if size != self._size or card.is_open is not self.is_open:
+            self._size, self.is_open = size, card.is_open
+            pieces += self._new_rows()
+            self._changed = self._changed or bool(pieces)
+            known = self._last.number if self._last else 0
+            counted = replace(card, cycles=max(card.cycles or 0, known))
+            pieces.append(self._pages.fragment("facts", card=counted))
+        self._looks += 1
+        if self._changed and (self._looks % _PLOT == 0 or not card.is_open):
+            self._changed = False
+            if self._rows <= _STRIP:
+                drawn = cost_svg(run.rows(0, self._rows), prefix="cost")
+                pieces.append(self._pages.fragment("cost", card=card, cost=drawn))
+        return "".join([*pieces, *self._new_findings()])
+
+    def _new_rows(self) -> list[str]:
+        """The rows that are new, and the last one where it has grown."""
+        first = max(self._rows - 1, 0)
+        found = self._cache.open(self._key).rows(first, _AT_ONCE)
+        self._rows = first + len(found)
+        if len(found) == _AT_ONCE:
+            self._size = -1
+        new = [row for row in found if row != self._last]
+        self._last = found[-1] if found else None
+        return [self._row(row) for row in new]
+
+    def _row(self, row: CycleRow, **more: bool) -> str:
+        placed = self._findings.placed_in(row) if self._findings else row
+        card = self._cache.library.card(self._key)
+        return self._pages.fragment("row", card=card, row=placed, **more)
+
+    def _new_findings(self) -> list[str]:
+        """A running one is not checked repeatedly: it is when it has ended."""
+        before = self._findings
+        if self.is_open or (before and before.progress is CheckProgress.DONE):
+            return []
+        found = self._cache.findings(self._key)
+        if found == before:
+            return []
+        self._findings = found
+        card = self._cache.library.card(self._key)
+        summary = self._pages.fragment("findings", card=card, findings=found)
+        cycles = {one.cycle for one in found.found if one.cycle is not None}
+        rows = [
+            row
+            for cycle in sorted(cycles)[:_MARKED]
+            for row in self._cache.open(self._key).rows_of(cycle)
+        ]
+        return [summary, *(self._row(row, again=True) for row in rows)]

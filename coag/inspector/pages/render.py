@@ -1,0 +1,290 @@
+"""Pages of views: the templates, the addresses that links lead to, and documents of one file."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from collections.abc import Mapping, Sequence, Set
+from functools import cache
+from importlib.resources import files
+from typing import Any, Protocol, cast
+from urllib.parse import quote, urlencode
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from coag.schema import PHASES
+
+from .filters import FILTERS
+
+# ---- Files that come with the pages ----
+
+
+STYLE = "inspector.css"
+"""The one style sheet."""
+SCRIPTS = ("inspector.js", "keys.js", "live.js", "keep.js")
+"""The ES modules; a page loads the first, which imports the others."""
+MEDIA_TYPES: Mapping[str, str] = {
+    "inspector.css": "text/css; charset=utf-8",
+    "icon.svg": "image/svg+xml",
+    **dict.fromkeys(SCRIPTS, "text/javascript; charset=utf-8"),
+}
+"""Every file there is, with its type: what a server may give out."""
+
+
+@cache
+def static_text(name: str) -> str:
+    """A file that comes with the pages; `name` is one of `MEDIA_TYPES`."""
+    return files("coag.inspector.pages").joinpath("static", name).read_text(encoding="utf-8")
+
+
+# ---- Where links lead ----
+
+
+_PATHS: Mapping[str, str] = {
+    "runs": "/",
+    "run": "/runs/{run}",
+    "cycle": "/runs/{run}/cycles/{number}",
+    "why": "/runs/{run}/cycles/{number}/why",
+    "beliefs": "/runs/{run}/beliefs",
+    "awareness": "/runs/{run}/awareness",
+    "stood": "/runs/{run}/cycles/{number}/awareness",
+    "memory": "/runs/{run}/memory",
+    "procedures": "/runs/{run}/procedures",
+    "findings": "/runs/{run}/findings",
+    "compare": "/compare",
+    "record": "/runs/{run}/records/{number}",
+    "events": "/runs/{run}/events",
+}
+"""Every place that a link can lead to, and its path on the web."""
+
+
+class Addresses(Protocol):
+    """How places are named in a document.
+
+    A place is a name of `_PATHS`, with the key of its run, the number of its cycle or record, and
+    the id of a spot on its page; of a comparison `other` is the key of the right run.
+    """
+
+    def to(
+        self,
+        target: str,
+        run: str = "",
+        number: int | None = None,
+        spot: str = "",
+        other: str = "",
+        **query: str | int,
+    ) -> str:
+        """What to put into `href`; empty where this document has no such place."""
+        ...
+
+    def anchor(
+        self, target: str, run: str = "", number: int | None = None, spot: str = "", other: str = ""
+    ) -> str:
+        """The `id` of an element, unique in the document; empty for a page as a whole on the web.
+
+        `to` of the same place leads to it.
+        """
+        ...
+
+    def static(self, name: str) -> str:
+        """The address of a file that comes with the pages; empty if it is in the document."""
+        ...
+
+
+class WebAddresses:
+    """Addresses of the web application: each page has its own."""
+
+    def to(
+        self,
+        target: str,
+        run: str = "",
+        number: int | None = None,
+        spot: str = "",
+        other: str = "",
+        **query: str | int,
+    ) -> str:
+        """The address of a page from the root of the server on."""
+        path = _PATHS[target].format(run=quote(run, safe=""), number=number)
+        if target == "compare":
+            query = {"a": run, **({"b": other} if other else {}), **query}
+        asked = f"?{urlencode(query)}" if query else ""
+        return f"{path}{asked}" + (f"#{_id(spot)}" if spot else "")
+
+    def anchor(
+        self, target: str, run: str = "", number: int | None = None, spot: str = "", other: str = ""
+    ) -> str:
+        """The spot: a page of its own needs nothing to tell it from others."""
+        return _id(spot)
+
+    def static(self, name: str) -> str:
+        """The address of a file that comes with the pages."""
+        return f"/static/{quote(name)}"
+
+
+class ReportAddresses:
+    """Addresses within one document that holds some pages of some runs.
+
+    Args:
+        has: The pages that are in it: target, run and number. No link leads to another page.
+        pairs: Which runs are side by side in it, left and right.
+        names: What runs are called within it, by key; others by their keys.
+    """
+
+    def __init__(
+        self,
+        has: Set[tuple[str, str, int | None]],
+        pairs: Set[tuple[str, str]] = frozenset(),
+        names: Mapping[str, str] | None = None,
+    ) -> None:
+        self._names = names or {}
+        self._has = has
+        self._pairs = pairs
+
+    def to(
+        self,
+        target: str,
+        run: str = "",
+        number: int | None = None,
+        spot: str = "",
+        other: str = "",
+        **query: str | int,
+    ) -> str:
+        """A fragment, or empty for what is not in the document."""
+        page = (target, run, number)
+        here = (run, other) in self._pairs if target == "compare" else page in self._has
+        return f"#{self.anchor(target, run, number, spot, other)}" if here else ""
+
+    def anchor(
+        self, target: str, run: str = "", number: int | None = None, spot: str = "", other: str = ""
+    ) -> str:
+        """A name that no other element of the document has."""
+        run, other = (self._names.get(key, key) for key in (run, other))
+        parts = [target, run, other] if target == "compare" else ["run", run]
+        if target not in ("run", "compare"):
+            parts.append(target)
+        parts += [str(number)] if number is not None else []
+        return _id("-".join([*parts, *([spot] if spot else [])]))
+
+    def static(self, name: str) -> str:
+        """Nothing: style and scripts are part of the document."""
+        return ""
+
+
+def _id(name: str) -> str:
+    """A name that can be an id: others are escaped, so that two never become the same."""
+    return re.sub(r"[^\w.:-]", lambda found: f"_{ord(found.group()):x}_", name, flags=re.ASCII)
+
+
+# ---- Pages ----
+
+
+@cache
+def _templates() -> Environment:
+    """The templates; one for all, so that each is compiled once a process."""
+    made = Environment(
+        loader=PackageLoader("coag.inspector.pages"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
+        cache_size=-1,
+    )
+    cast("dict[str, Any]", made.filters).update(FILTERS)
+    return made
+
+
+def prepare() -> None:
+    """Compiles every template, so that the first page takes no longer than those after it."""
+    made = _templates()
+    for name in made.list_templates(extensions=["html"]):
+        made.get_template(name)
+
+
+class Pages:
+    """Makes HTML of views, from the templates.
+
+    Args:
+        addresses: Where links lead.
+        whole: Whether a page is a document of its own, or an article within `report_page`: without
+            a head, without navigation between runs, and with headings one level lower.
+    """
+
+    def __init__(self, addresses: Addresses, *, whole: bool = True) -> None:
+        self.addresses = addresses
+        first = 1 if whole else 2
+        self._values: Mapping[str, Any] = {
+            "to": addresses.to,
+            "anchor": addresses.anchor,
+            "static": addresses.static,
+            "PHASES": [phase.value for phase in PHASES],
+            "layout": "document.html" if whole else "part.html",
+            "whole": whole,
+            **{f"h{level}": f"h{first + level - 1}" for level in (1, 2, 3)},
+        }
+
+    def render(self, name: str, **values: Any) -> str:
+        """The template of a name, filled with these values: see the template for its names."""
+        return _templates().get_template(f"{name}.html").render({**self._values, **values})
+
+    def fragment(self, name: str, **values: Any) -> str:
+        """A piece of a run's page for live updates.
+
+        Each element has an id and replaces the one with that id; a new one is added to the end of
+        the list that its `data-list` names.
+        """
+        return self.render("fragments", piece=name, **values)
+
+
+# ---- One file that holds pages of some runs ----
+
+
+_LAST = ("keys.js", "keep.js")
+"""Scripts of a report; nothing in it is live."""
+_ISOLATED = re.compile(r'<bdi dir="auto">([\x20-\x3b\x3d-\x7e]*)</bdi>')
+"""Text that cannot change the direction of writing."""
+_TAG = re.compile(r"<[a-z][^>]*>")
+_QUOTED = re.compile(r' ([a-z][a-z-]*)="([\w#.:-]+)"(?=[ >])')
+"""Attributes whose values need no quotes."""
+_TEXT = re.compile(r">[^<]+<")
+
+
+def report_page(title: str, parts: Sequence[str]) -> str:
+    """A document that opens anywhere: style and scripts are in it, and it loads nothing.
+
+    Args:
+        title: What it is about.
+        parts: Pages made by `Pages(..., whole=False)`, in order.
+    """
+    style = static_text(STYLE)
+    scripts = [static_text(name) for name in _LAST]
+    policy = (
+        f"default-src 'none'; style-src {_hash_of(style)}; img-src data:; base-uri 'none'; "
+        f"form-action 'none'; script-src {' '.join(_hash_of(script) for script in scripts)}"
+    )
+    return Pages(ReportAddresses(frozenset())).render(
+        "report",
+        title=title,
+        policy=policy,
+        style=Markup(style),
+        scripts=[Markup(script) for script in scripts],
+        parts=[Markup(_lighter(part)) for part in parts],
+    )
+
+
+def _hash_of(text: str) -> str:
+    """How a Content-Security-Policy names a text that may be in the page."""
+    digest = hashlib.sha256(text.encode()).digest()
+    return f"'sha256-{base64.b64encode(digest).decode()}'"
+
+
+def _lighter(html: str) -> str:
+    """The same page in fewer bytes: without quotes and escapes that are not needed.
+
+    In pages every `>` of an attribute is escaped, so what is between `>` and `<` is text.
+    """
+    plain = _ISOLATED.sub(r"\1", html.replace(' focusable="false"', ""))
+    plain = _TAG.sub(lambda tag: _QUOTED.sub(r" \1=\2", tag[0]), plain)
+    return _TEXT.sub(lambda text: text[0].replace("&#34;", '"').replace("&#39;", "'"), plain)

@@ -1,0 +1,251 @@
+"""The runs that the web application shows, and what is known of them so far."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from threading import Lock
+from typing import TypeVar
+from weakref import WeakKeyDictionary, WeakSet
+
+from coag.errors import CoagError, TraceError, UnknownNameError
+from coag.proof import Domain
+from coag.schema import escaped_json
+from coag.tracing import RecordKind, TraceIndex
+
+from .awareness import AwarenessReader, is_aware
+from .checks import Checks, phase_of
+from .compare import RunComparison, Side, compare
+from .library import LOG_FAULTS, Library
+from .open_run import OpenRun
+from .pages import prepare
+from .views import Findings, RecordView, RunCard
+
+_T = TypeVar("_T")
+_LOG = logging.getLogger(__name__)
+_SLICE = 0.05
+"""Seconds of counting at a time, so that a page never waits long for it."""
+_BREATH = 0.005
+"""Seconds between two slices."""
+_PAUSE = 0.5
+"""Seconds between two looks for what must be counted, where there was nothing."""
+_SCAN = 60.0
+"""Seconds that a page about the whole of a run waits for its trace to be scanned."""
+_AHEAD = 1 << 24
+"""Bytes of a trace in which its first snapshot is looked for."""
+_PIECE = 1 << 20
+_RECORD = 20_000_000
+"""Bytes of a record that is shown as text."""
+
+
+class RunCache:
+    """The library, the checks and the background work of one application.
+
+    Args:
+        logs: A folder of logs, or the folder of one run.
+        domain: What is known of the runs' domain, for the causes of failures.
+
+    Raises:
+        ConfigurationError: There is no such folder.
+    """
+
+    def __init__(self, logs: Path, *, domain: Domain | None = None) -> None:
+        self.library = Library(logs)
+        self._checks = Checks(domain=domain)
+        self._closing = threading.Event()
+        self._making = 0
+        """How many pages are being made."""
+        self._opened: list[OpenRun] = []
+        """Runs that are to be read to their end."""
+        self._failed: WeakSet[OpenRun] = WeakSet()
+        """Runs that failed while they were read ahead; each is reported once."""
+        self._reported = ""
+        """The last reason why nothing could be read ahead."""
+        self._lock = Lock()
+        self._aware: WeakKeyDictionary[TraceIndex, tuple[int, bool]] = WeakKeyDictionary()
+        """Whether a trace keeps a state of awareness, as found when it had so many lines."""
+        self._readers: WeakKeyDictionary[TraceIndex, AwarenessReader] = WeakKeyDictionary()
+
+    # ---- background work ----
+
+    @asynccontextmanager
+    async def at_work(self) -> AsyncGenerator[None]:
+        """Reads ahead and counts in the background, as long as it is open."""
+        await asyncio.to_thread(prepare)
+        reading = asyncio.ensure_future(self._read_ahead())
+        try:
+            yield
+        finally:
+            self.close()
+            reading.cancel()
+            await asyncio.wait([reading])
+            await asyncio.to_thread(self.end)
+
+    async def _read_ahead(self) -> None:
+        """Reads a little at a time and never while a page is being made.
+
+        Runs that were opened come first, so that any cycle of theirs is found at once; then what
+        the cards of all runs say.
+        """
+        while not self._closing.is_set():
+            more = not self._making and await asyncio.to_thread(self._advance)
+            await asyncio.sleep(_BREATH if more or self._making else _PAUSE)
+
+    def _advance(self) -> bool:
+        """Reads a slice; True if there is more to read."""
+        while self._opened:
+            run = self._opened[-1]
+            try:
+                if run.advance(_SLICE):
+                    return True
+            except LOG_FAULTS:  # the other runs are to be read
+                _LOG.exception("The run %r cannot be read ahead and is left out", run.key)
+                self._failed.add(run)
+            self._opened.remove(run)
+        try:
+            more = self.library.advance(_SLICE)
+        except CoagError as error:  # the folder of logs is gone, for now
+            if str(error) != self._reported:
+                self._reported = str(error)
+                _LOG.warning("Nothing can be read ahead: %s", error)
+            return False
+        self._reported = ""
+        return more
+
+    def close(self) -> None:
+        """Ends every stream of events, now and later; from any thread."""
+        self._closing.set()
+
+    def end(self) -> None:
+        """Ends the background work."""
+        self.close()
+        self._checks.close()
+
+    @property
+    def closing(self) -> bool:
+        """True once it is to end."""
+        return self._closing.is_set()
+
+    async def soon(self, make: Callable[[], _T]) -> _T:
+        """The result of a function, which is run in a thread."""
+        self._making += 1
+        try:
+            return await asyncio.to_thread(make)
+        finally:
+            self._making -= 1
+
+    # ---- what is known of a run ----
+
+    def open(self, key: str) -> OpenRun:
+        """A run to be read.
+
+        Raises:
+            UnknownNameError: There is no such run.
+            TraceError: Its `run.json` cannot be read.
+        """
+        run = self.library.open(key)
+        waits = run not in self._opened and run not in self._failed
+        if waits and run.index.size > run.index.scanned:
+            self._opened.append(run)
+        return run
+
+    def scanned(self, key: str) -> TraceIndex:
+        """The index of a run's trace, scanned to its end.
+
+        Raises:
+            UnknownNameError: There is no such run.
+            TraceError: The run cannot be read.
+        """
+        run = self.open(key)
+        run.advance(_SCAN)
+        return run.index
+
+    def card(self, key: str) -> RunCard:
+        """The card of a run, with whether it keeps a state of awareness.
+
+        Raises:
+            UnknownNameError: There is no such run.
+            TraceError: Its `run.json` cannot be read.
+        """
+        index = self.open(key).index
+        return replace(self.library.card(key), aware=self._is_aware(index))
+
+    def _is_aware(self, index: TraceIndex) -> bool:
+        """As far as it was scanned, up to the first snapshot at least; pages show faults."""
+        try:
+            while not index.count(RecordKind.SNAPSHOT) and index.scanned < _AHEAD:
+                if not index.extend(_PIECE):
+                    break
+            known = self._aware.get(index)
+            if known is None or (not known[1] and known[0] != index.lines):
+                known = self._aware[index] = (index.lines, is_aware(index))
+        except TraceError:
+            return False
+        return known[1]
+
+    def awareness(self, key: str) -> AwarenessReader:
+        """Reads the awareness modules of a run; the same one until its trace has grown."""
+        index = self.scanned(key)
+        with self._lock:
+            reader = self._readers.get(index)
+            if reader is None or reader.lines != index.lines:
+                reader = self._readers[index] = AwarenessReader(index)
+        return reader
+
+    def findings(self, key: str) -> Findings:
+        """What the checks of a run found so far; they begin at the first request.
+
+        Raises:
+            UnknownNameError: There is no such run.
+            TraceError: Its `run.json` cannot be read.
+        """
+        return self._checks.findings(self.open(key).folder)
+
+    def comparison(self, left: str, right: str, first: int) -> RunComparison:
+        """Two runs side by side.
+
+        Args:
+            left: Key of the one.
+            right: Key of the other.
+            first: Position of the first cycle that is shown; negative for the first divergence.
+        """
+        for key in (left, right):
+            self.scanned(key)
+        sides = [Side.of(self.library.card(key), self.open(key)) for key in (left, right)]
+        return compare(sides[0], sides[1], first)
+
+    def record(self, key: str, number: int) -> RecordView:
+        """One record as it is in the trace, and where it belongs.
+
+        Raises:
+            UnknownNameError: There is no such run or record.
+            TraceError: The trace cannot be read.
+        """
+        index = self.open(key).index
+        while number >= index.lines and index.extend():
+            pass
+        if not 0 <= number < index.lines:
+            raise UnknownNameError("record", str(number), [f"0 to {index.lines - 1}"])
+        kind, phase = "", None
+        if index.length(number) > _RECORD:
+            text = f"This record has {index.length(number):,} bytes; see line {number + 1}."
+        else:
+            line = index.read([number])[0]
+            text = "\n".join(problem.text for problem in line.problems)
+            if line.entry is not None:
+                kind, phase = line.entry.body.record, phase_of(line.entry.body)
+                text = escaped_json(line.entry.model_dump_json(indent=2))
+        return RecordView(
+            run=key,
+            number=number,
+            kind=kind,
+            cycle=index.stretch(index.stretch_of(number)).cycle or None,
+            phase=phase,
+            of=index.lines,
+            text=text,
+        )

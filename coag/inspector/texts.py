@@ -1,0 +1,122 @@
+"""Foreign texts and values in a bounded number of characters."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from itertools import islice
+from typing import Any, cast
+
+from coag._util.json_diff import differences
+
+from .views import Change
+
+LINE = 300
+"""Characters of a text in a row."""
+_WIDE, _DEEP = 40, 6
+"""How many items of a list or an object, and how many levels of them, are shown in a row."""
+_READ = 20_000
+"""Characters of a text that are read as JSON."""
+_DECODER = json.JSONDecoder()
+
+
+def clip(text: str, limit: int) -> str:
+    """The beginning of a text, with a note of how much is missing.
+
+    It costs the same however long the text is. Control characters stay: whoever shows it must
+    make them visible.
+
+    Args:
+        text: Any text out of a log.
+        limit: Characters kept.
+    """
+    if len(text) <= limit:
+        return text
+    return f"{text[:limit]} [… {len(text) - limit:,} more characters]"
+
+
+def in_a_line(text: str, limit: int = LINE) -> str:
+    """The beginning of a text with every run of blanks and line breaks as one blank."""
+    if len(text) <= 2 * limit:
+        return clip(" ".join(text.split()), limit)
+    line = " ".join(text[: 2 * limit].split())
+    return f"{line[:limit]} [… {len(text) - limit:,} more characters]"
+
+
+def value_in_a_line(value: Any, limit: int = LINE) -> str:
+    """A JSON value on one line; what is long or deep within it is cut first."""
+    return in_a_line(json.dumps(bounded(value, limit), ensure_ascii=False), limit)
+
+
+def fields_in_a_line(text: str, limit: int = LINE) -> str:
+    """A result on one line; of a JSON object its fields, as `ok true · battery 17`.
+
+    Fields without a value are left out; an ellipsis stands for what follows the object. Other texts
+    are not changed.
+    """
+    head = text[:_READ].lstrip()
+    if not head.startswith("{"):
+        return in_a_line(text, limit)
+    try:
+        value, end = _DECODER.raw_decode(head)
+    except (ValueError, RecursionError):
+        return in_a_line(text, limit)
+    fields = {
+        name: item for name, item in cast("dict[str, Any]", value).items() if item is not None
+    }
+    if not fields:
+        return in_a_line(text, limit)
+    some = list(islice(fields.items(), _WIDE))
+    parts = [f"{in_a_line(name, limit)} {_plain(item, limit)}" for name, item in some]
+    if len(fields) > len(some):
+        parts.append(f"{len(fields) - len(some):,} more fields")
+    line = in_a_line(" · ".join(parts), limit)
+    rest = head[end:].strip() or text[_READ:]
+    return f"{line} …" if rest and len(line) <= limit else line
+
+
+def call_in_a_line(name: str, arguments: Mapping[str, Any] | None, limit: int = LINE) -> str:
+    """An action with its arguments on one line; without empty ones."""
+    shown = in_a_line(name, limit)
+    return f"{shown} {value_in_a_line(arguments, limit)}" if arguments else shown
+
+
+def _plain(value: Any, limit: int) -> str:
+    return in_a_line(value, limit) if isinstance(value, str) else value_in_a_line(value, limit)
+
+
+def bounded(value: Any, limit: int, depth: int = _DEEP, wide: int = _WIDE) -> Any:
+    """A JSON value in which what is long, deep or many is cut and counted."""
+    if isinstance(value, str):
+        return clip(value, limit)
+    if isinstance(value, list | tuple):
+        items = cast("Sequence[Any]", value)
+        shown = [bounded(item, limit, depth - 1, wide) for item in items[:wide]] if depth else []
+        return shown + (["…"] if len(items) > len(shown) else [])
+    if isinstance(value, dict):
+        fields = cast("dict[str, Any]", value)
+        some = islice(fields.items(), wide if depth else 0)
+        shown = {clip(key, limit): bounded(item, limit, depth - 1, wide) for key, item in some}
+        return shown | ({"…": len(fields) - len(shown)} if len(fields) > len(shown) else {})
+    return value
+
+
+# ---- What is different between two JSON values, field by field ----
+
+
+_MOST_CHANGES = 200
+"""Changes that are given."""
+_DEEPEST = 20
+"""Levels below which a field is compared as a whole."""
+
+
+def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[Change, ...]:
+    """The fields that were added, changed or removed, by dotted path; lists count as one.
+
+    Of many only the first are given.
+    """
+    found = differences(before, after, in_lists=False, depth=_DEEPEST + 1, missing=None)
+    return tuple(
+        Change(path=one.path, before=one.before, after=one.after)
+        for one in islice(found, _MOST_CHANGES)
+    )

@@ -1,0 +1,605 @@
+"""What the pages show of runs and cycles, as values: no file is read here, and no HTML made.
+
+Everything in them comes out of logs, so every text is untrusted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from coag.schema import (
+    ModelCall,
+    Note,
+    Outcome,
+    Phase,
+    TokenUsage,
+    Trust,
+)
+from coag.tracing import CycleSummary, RunInfo
+
+# ---- What changed from one value or text to the next ----
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """One field of a JSON value that is not what it was."""
+
+    path: str
+    """Dotted."""
+    before: Any = None
+    """None where it was not there."""
+    after: Any = None
+    """None where it is gone."""
+
+
+# ---- What the checks found ----
+
+
+class FindingSort(StrEnum):
+    """What sort of finding it is."""
+
+    VIOLATION = "violation"
+    """`coag verify`: the trace is not what a run can have left."""
+    CAUSE = "cause"
+    """`coag diagnose`: something failed, and this is why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """A broken invariant, or a failure with its cause."""
+
+    sort: FindingSort
+    title: str
+    """The rule that is broken, or the cause."""
+    text: str
+    """What was found, as a sentence."""
+    cycle: int | None
+    phase: Phase | None = None
+    """The phase at fault, where one is."""
+    seq: int | None = None
+    """The record it is about."""
+    evidence: tuple[tuple[int | None, str], ...] = ()
+    """For causes: records (by number) that show it, and what each says."""
+    follows: int | None = None
+    """An earlier cycle whose finding it may only follow from; None for none."""
+    cycles: tuple[int, ...] = ()
+    """Of one that stands for the same in several cycles: all of them, in order; else empty."""
+
+
+class CheckProgress(StrEnum):
+    """How far the checks of a run are."""
+
+    WAITING = "waiting"
+    RUNNING = "running"
+    DONE = "done"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Findings:
+    """What is known of a run's correctness and failures."""
+
+    progress: CheckProgress
+    found: tuple[Finding, ...] = ()
+    """By cycle."""
+    remarks: tuple[str, ...] = ()
+    """What `verify` says beside violations."""
+    checked: int = 0
+    """How many records were checked."""
+    trouble: str = ""
+    """Why the checks failed, where they did."""
+    left_out: int = 0
+    """Findings beyond those that are kept."""
+
+    @property
+    def together(self) -> tuple[Finding, ...]:
+        """The findings, of which those that say the same of neighbouring cycles are one."""
+        return _together(self.found)
+
+    def of_cycle(self, cycle: int) -> tuple[Finding, ...]:
+        """The findings of one cycle."""
+        return tuple(one for one in self.found if one.cycle == cycle)
+
+    def placed_in(self, row: CycleRow) -> CycleRow:
+        """A row with the findings of its cycle."""
+        return replace(row, findings=found) if (found := self.of_cycle(row.number)) else row
+
+    def placed_in_cycle(self, view: CycleView) -> CycleView:
+        """A cycle with the findings of its phases, and the others for the cycle itself."""
+        found = self.of_cycle(view.row.number)
+        there = {phase.phase for phase in view.phases}
+        phases = tuple(
+            replace(phase, findings=tuple(one for one in found if one.phase is phase.phase))
+            for phase in view.phases
+        )
+        rest = tuple(one for one in found if one.phase not in there)
+        return replace(view, row=self.placed_in(view.row), phases=phases, findings=rest)
+
+    @property
+    def first(self) -> Finding | None:
+        """Where it first went wrong: the earliest that follows from no other one."""
+        placed = [one for one in self.together if one.cycle is not None and one.follows is None]
+        return min(placed, key=_earliest, default=None)
+
+
+def _earliest(finding: Finding) -> tuple[int, bool]:
+    """Within a cycle a cause tells more than a violation."""
+    return finding.cycle or 0, finding.sort is not FindingSort.CAUSE
+
+
+def _together(found: Iterable[Finding]) -> tuple[Finding, ...]:
+    merged: list[Finding] = []
+    latest: dict[tuple[object, ...], int] = {}
+    """Where in `merged` the last one that says so is."""
+    for one in found:
+        content = (one.sort, one.title, one.text, one.phase, one.follows)
+        at = latest.get(content)
+        before = merged[at] if at is not None else None
+        if at is None or before is None or not _follows(before, one):
+            latest[content] = len(merged)
+            merged.append(one)
+            continue
+        cycles = (*(before.cycles or (before.cycle,)), one.cycle)
+        merged[at] = replace(before, cycles=tuple(each for each in cycles if each is not None))
+    return tuple(merged)
+
+
+def _follows(before: Finding, one: Finding) -> bool:
+    """Whether a finding is of the cycle right after that of another one."""
+    last = before.cycles[-1] if before.cycles else before.cycle
+    return last is not None and one.cycle == last + 1
+
+
+# ---- Cycles: in a timeline, and one as its six phases ----
+#
+# Texts of rows are short. All others are as they stand in the log, however long, so that a page
+# must clip what it shows of them (`coag.inspector.texts`): prompts and answers, results,
+# states, percepts, written records, notes.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RejectedRow:
+    """A candidate that was rejected."""
+
+    action: str
+    """With its arguments, on one line."""
+    constraint: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CycleRow:
+    """One cycle in a timeline; of a plain run one turn."""
+
+    number: int
+    at: datetime | None
+    """When it began."""
+    seconds: float | None = None
+    """From its first to its last record."""
+    situation: str = ""
+    """How Reasoning understood it, on one line."""
+    action: str = ""
+    """What was done, with arguments, on one line; empty for none."""
+    internal: bool = False
+    status: str = ""
+    """`done`, `failed`, `refused`, `none` (an impasse), or empty while it goes on."""
+    result: str = ""
+    """What came back, on one line."""
+    decided_by: str = ""
+    """`model`, `rank` or `only_survivor`."""
+    candidates: int = 0
+    rejected: tuple[RejectedRow, ...] = ()
+    impasse: bool = False
+    phases: tuple[Phase, ...] = ()
+    """The phases that were committed; six in a whole cycle, none in a plain turn."""
+    usage: TokenUsage = field(default_factory=TokenUsage)
+    recalled: int = 0
+    notes: int = 0
+    ended: str = ""
+    """Why the turn ended after it; empty where it went on."""
+    findings: tuple[Finding, ...] = ()
+    """Violations and causes found in it, where the checks have run."""
+
+
+class PartKind(StrEnum):
+    """What a piece of a prompt is."""
+
+    INSTRUCTION = "instruction"
+    """The developer's or a procedure's words: they may instruct."""
+    DATA = "data"
+    """Between data delimiters: information that instructs nobody."""
+    ANSWER = "answer"
+    """What the model itself said before."""
+    PLAIN = "plain"
+    """Prompts of other agents have no delimiters: what a piece is cannot be told."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PromptPart:
+    """A piece of a prompt, exactly as sent."""
+
+    kind: PartKind
+    title: str
+    """The heading over it; empty for none."""
+    text: str
+    """The piece itself, byte for byte, headings and delimiters included: all pieces of a message
+    one after the other are the message."""
+    source: str = ""
+    trust: Trust | None = None
+    tokens: int = 0
+    """Estimated."""
+    same: int = 0
+    """Characters at its beginning that are part of the prefix which this request shares with the
+    one before it: what a server's cache can serve."""
+    shown_in: str = ""
+    """In one file: where the same text is shown already; it is not repeated then."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessageView:
+    """One message of a prompt."""
+
+    role: str
+    parts: tuple[PromptPart, ...]
+    tokens: int = 0
+    """Estimated."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallView:
+    """One request to a model, and what came of it."""
+
+    call: ModelCall
+    messages: tuple[MessageView, ...]
+    same_tokens: int = 0
+    """Estimated tokens of the prefix that is the same as in the request before it."""
+    answer: Any = None
+    """The raw answer as JSON, where it is that."""
+    seq: int | None = None
+    """Number of the call's record, so that a page can lead to the whole of it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PhaseView:
+    """One phase of one cycle."""
+
+    phase: Phase
+    outcome: Outcome | None
+    """None where it was not committed: the run broke off, or is just at it."""
+    inherited: bool = False
+    """True where it was committed in the run that this one was forked from."""
+    at: datetime | None = None
+    seconds: float | None = None
+    """From the end of the phase before it, as the records' times tell."""
+    calls: tuple[CallView, ...] = ()
+    notes: tuple[Note, ...] = ()
+    findings: tuple[Finding, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CycleView:
+    """One cycle with all that happened in it; of a plain run one turn, which has no phases."""
+
+    run: str
+    """Key of the run."""
+    row: CycleRow
+    summary: CycleSummary
+    """Everything that its records say; texts are as long as in the log."""
+    phases: tuple[PhaseView, ...]
+    """Six, in order; empty for a plain turn."""
+    calls: tuple[CallView, ...] = ()
+    """Requests that no phase made: of a plain turn all."""
+    notes: tuple[Note, ...] = ()
+    """Those of no phase."""
+    changed: tuple[Change, ...] = ()
+    """What percepts changed in the perceptual state since the cycle before."""
+    environment: Any = None
+    """The true state of the environment at its beginning, where the trace has it."""
+    before: int | None = None
+    """Number of the cycle before; None for the first."""
+    after: int | None = None
+    findings: tuple[Finding, ...] = ()
+    """Those of no phase."""
+    unreadable: tuple[str, ...] = ()
+    """Lines of it that cannot be read, each with why."""
+
+
+# ---- Runs: in a list, and one as a whole ----
+
+
+class TaskOutcome(StrEnum):
+    """What a run came to, as whoever ran it found."""
+
+    SUCCESS = "success"
+    FAILURE = "failure"
+    UNKNOWN = "unknown"
+    """Nobody measured it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trouble:
+    """Why something cannot be shown, or not whole."""
+
+    text: str
+    """What is wrong and what to do, as a sentence."""
+    grave: bool = False
+    """True if nothing can be shown; False if the rest is there."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunCard:
+    """One run in the list of runs."""
+
+    key: str
+    """Names the run in addresses: its id, made unique where two folders hold the same."""
+    folder: str
+    """Its folder as seen from the folder of logs, with `/`."""
+    info: RunInfo | None
+    """None where `run.json` cannot be read."""
+    is_open: bool
+    """True if it has not ended: it is running, or was interrupted; its trace cannot tell."""
+    outcome: TaskOutcome
+    ending: str
+    """In a few words how it ended: the measured result or the last turn's reason."""
+    scenario: str = ""
+    """What it was about, where its recipe or result tells; empty otherwise."""
+    goal: str = ""
+    """The first words of what it was asked; empty where that is not known yet."""
+    seconds: float | None = None
+    """How long it took; None while it is open."""
+    cycles: int | None = None
+    """Its last cycle, of a plain run the last turn; None where that is not known yet."""
+    calls: int | None = None
+    """Requests to models; None where that is not known yet."""
+    usage: TokenUsage | None = None
+    """Tokens and cost of all calls; None where that is not known yet."""
+    trouble: Trouble | None = None
+    aware: bool = False
+    """Whether it keeps the state of an awareness module, as far as its trace was read."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunList:
+    """The runs of a folder of logs, filtered, newest first unless sorted otherwise."""
+
+    logs: str
+    """The folder, as it was named."""
+    cards: tuple[RunCard, ...]
+    """Those on this page."""
+    total: int
+    """How many runs there are, filters apart."""
+    matching: int
+    """How many the filters let through."""
+    page: int = 1
+    pages: int = 1
+    query: str = ""
+    """Words that must be met in id, agent, model, scenario, goal, folder or outcome."""
+    kind: str = ""
+    model: str = ""
+    outcome: str = ""
+    agent: str = ""
+    sort: str = "newest"
+    """`newest`, `oldest`, `cycles`, `tokens`, `cost` or `duration`."""
+    kinds: tuple[str, ...] = ()
+    """What can be filtered by, as met in all runs."""
+    models: tuple[str, ...] = ()
+    agents: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunPage:
+    """One run as a whole, with one page of its timeline."""
+
+    card: RunCard
+    info: RunInfo
+    rows: tuple[CycleRow, ...]
+    """The cycles of this page, in order; of a plain run the turns."""
+    first: int
+    """Position of the first row, from 0."""
+    of: int
+    """How many rows the whole run has, as far as it was scanned."""
+    page_size: int
+    scanned: float = 1.0
+    """Share of the trace that was scanned: under 1, `of` will grow."""
+    troubles: tuple[Trouble, ...] = ()
+    """E.g. that the last line is half written, or lines cannot be read."""
+    parent: RunCard | None = None
+    """The run that this one was forked from, where it is among the logs."""
+    forks: tuple[RunCard, ...] = ()
+    """Runs forked from this one."""
+    strip: tuple[CycleRow, ...] = ()
+    """Every cycle in short, for the overview's strip; empty for long runs that have no room."""
+
+
+# ---- One record of a trace, whole ----
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordView:
+    """One record as it stands in the trace."""
+
+    run: str
+    """Key of the run."""
+    number: int
+    """From 0; one less than its line."""
+    kind: str
+    """What it is, such as `outcome`; empty where it cannot be read."""
+    cycle: int | None
+    """Its cycle; None for what stands before the first one."""
+    phase: Phase | None
+    """Its phase, where it has one."""
+    of: int
+    """How many records are known by now."""
+    text: str
+    """Its JSON on many lines, with all escaped that steers a terminal; else why it is not shown."""
+
+
+# ---- Where an agent stood: what its awareness modules held as cycles began ----
+
+
+class Move(StrEnum):
+    """What became of something since the cycle before."""
+
+    ADDED = "added"
+    CHANGED = "changed"
+    GONE = "gone"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StateChange:
+    """One thing of a state that is not as it was."""
+
+    kind: str
+    """`goal`, `attention`, `transition`, `resource`, `failure`, `assumption`, `unknown`, `thing`,
+    `relationship` or `protocol`."""
+    name: str
+    move: Move
+    before: str = ""
+    """Its description then; empty where it was not there."""
+    after: str = ""
+    """Its description now."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StateRow:
+    """One thing of a state, e.g. a goal."""
+
+    cells: tuple[str, ...]
+    since: int | None = None
+    """The first cycle looked at that began with it; None where that is not known."""
+    move: Move | None = None
+    """What became of it since the cycle before."""
+    depth: int = 0
+    """Of a goal: how many goals are above it, of those that it serves."""
+    strong: bool = False
+    """Whether it stands out: the goal that is pursued."""
+    closed: bool = False
+    """Whether it can be folded: a closed goal on which nothing open depends."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StateTable:
+    """The things of one kind."""
+
+    kind: str
+    title: str
+    heads: tuple[str, ...]
+    rows: tuple[StateRow, ...]
+    of: int
+    """How many there are; the first ones of many are shown."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModuleState:
+    """What one awareness module held as a cycle began."""
+
+    module: str
+    cycle: int
+    trouble: str = ""
+    """Why the state cannot be shown; everything else is empty then."""
+    domain: str = ""
+    mode: str = ""
+    """Who decides, e.g. `autonomous`."""
+    facts: tuple[tuple[str, str], ...] = ()
+    """The state in numbers, each with its name."""
+    tables: tuple[StateTable, ...] = ()
+    """Goals and attention first; what holds nothing is left out."""
+    changes: tuple[StateChange, ...] = ()
+    """What is different since the cycle before, the first ones of many."""
+    changes_of: int = 0
+    before: int | None = None
+    """The cycle with which it is compared; None for the first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaneSpan:
+    """Neighbouring cycles in which something was the same."""
+
+    first: int
+    last: int
+    """The last cycle looked at that began so."""
+    state: str = ""
+    """A goal's status; of attention `visible` or `suppressed`; of a transition empty."""
+    weight: float = 0.5
+    """A goal's priority, or the greatest urgency."""
+    strong: bool = False
+    """Of a goal: whether it was pursued."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lane:
+    """One thing over the cycles."""
+
+    kind: str
+    """`goal`, `transition` or `attention`."""
+    label: str
+    spans: tuple[LaneSpan, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Series:
+    """A number over the cycles."""
+
+    name: str
+    values: tuple[float | None, ...]
+    """One for each cycle looked at; None where it is not known."""
+    capacity: float | None = None
+    """How much there can be; None where there is no such bound."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CycleChange:
+    """What a cycle began with that the one before did not."""
+
+    cycle: int
+    counts: tuple[int, int, int] = (0, 0, 0)
+    """How much was added, changed and gone."""
+    main: tuple[StateChange, ...] = ()
+    """What counts most of it."""
+    grave: bool = False
+    """Whether something failed, was reversed, or became a threat."""
+
+    @property
+    def of(self) -> int:
+        """How much it is together."""
+        return sum(self.counts)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModuleHistory:
+    """What one awareness module held over the cycles."""
+
+    module: str
+    cycles: tuple[int, ...]
+    """Those that are looked at, in order."""
+    lanes: tuple[Lane, ...] = ()
+    """Goals, transitions, attention; those that are drawn."""
+    lanes_of: int = 0
+    series: tuple[Series, ...] = ()
+    """Resources, then counts that are not the same throughout."""
+    changes: tuple[CycleChange, ...] = ()
+    """One for each cycle looked at, except the first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AwarenessView:
+    """Where an agent stood as one cycle began, and over all of them."""
+
+    cycle: int
+    last: int
+    """The last cycle whose beginning is in the trace."""
+    modules: tuple[tuple[ModuleState, ModuleHistory], ...]
+    """The first ones of many, by name."""
+    modules_of: int = 0
+    every: int = 1
+    """Of a long or a large run every how-many-eth cycle is looked at over time."""
+    steps: tuple[int, ...] = ()
+    """The cycles that can be shown, in order; the first ones of many."""
+    steps_of: int = 0
+    before: int | None = None
+    """The cycle before it that can be shown."""
+    after: int | None = None
