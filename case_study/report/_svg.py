@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
-
-from coag.inspector.drawing import Cleaning, plain_elements
 
 from ._wording import visible
 
@@ -15,6 +15,26 @@ _TOLD = 2000
 _XMLNS = "http://www.w3.org/2000/svg"
 _ATTRIBUTES = frozenset({"d", "x", "y", "transform", "id"})
 _DECIMALS = re.compile(r"(-?\d+\.\d)\d+")
+
+_LINK = "{http://www.w3.org/1999/xlink}href"
+_REFERENCE = re.compile(r"url\(#([^)]+)\)")
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)px")
+_DROPPED = frozenset({"metadata", "style", "title", "desc"})
+_KEPT = frozenset(
+    {
+        "fill",
+        "fill-opacity",
+        "opacity",
+        "stroke",
+        "stroke-dasharray",
+        "stroke-linecap",
+        "stroke-linejoin",
+        "stroke-opacity",
+        "stroke-width",
+        "text-anchor",
+    }
+)
+"""Properties that have a presentation attribute of the same name and are wanted."""
 
 INKS: dict[str, str] = {
     "#000001": "currentColor",
@@ -70,6 +90,113 @@ def _attribute(name: str, value: str) -> str | None:
 
 def _paint(value: str) -> str:
     return INKS.get(value.lower(), _DECIMALS.sub(r"\1", value))
+
+
+# ---- Cleaning what matplotlib wrote ----
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cleaning:
+    """What is left of a plot."""
+
+    attribute: Callable[[str, str], str | None]
+    """What becomes of an attribute, by its name and value; None to drop it."""
+    paint: Callable[[str], str]
+    """What becomes of the value of a style's property, such as a colour."""
+    dropped: frozenset[str] = _DROPPED
+    """Elements that are dropped with what is in them."""
+
+
+def plain_elements(plot: str, *, prefix: str, cleaning: Cleaning) -> list[Element]:
+    """What a plotting library drew, without what a page must not hold.
+
+    Style attributes become presentation attributes, ids begin with the prefix, groups that say
+    nothing are gone, and so are scripts, styles and metadata.
+
+    Args:
+        plot: SVG as the library wrote it.
+        prefix: What ids begin with: letters, digits and hyphens, unique in the page.
+        cleaning: What is left.
+    """
+    source = ElementTree.fromstring(plot)
+    _clean(source, cleaning)
+    _rename(source, prefix)
+    return _flat(source)
+
+
+def _clean(parent: Element, cleaning: Cleaning) -> None:
+    for element in list(parent):
+        element.tag = element.tag.rpartition("}")[2]
+        if element.tag in cleaning.dropped:
+            parent.remove(element)
+            continue
+        _attributes(element, cleaning)
+        element.tail = None
+        if element.tag != "text":
+            element.text = None
+        _clean(element, cleaning)
+
+
+def _attributes(element: Element, cleaning: Cleaning) -> None:
+    style = element.attrib.pop("style", "")
+    link = element.attrib.pop(_LINK, "")
+    kept = ((name, cleaning.attribute(name, value)) for name, value in element.attrib.items())
+    told = {name: value for name, value in kept if value is not None}
+    for declaration in style.split(";"):
+        name, _, value = (part.strip() for part in declaration.partition(":"))
+        size = _SIZE.search(value) if name in ("font", "font-size") else None
+        if size:
+            told["font-size"] = size[1]
+        elif name in _KEPT:
+            told[name] = cleaning.paint(value)
+    if link.startswith("#"):
+        told["href"] = link
+    if told.get("transform", "").startswith("rotate(-0 "):
+        del told["transform"]
+    element.attrib.clear()
+    element.attrib.update(told)
+
+
+def _rename(source: Element, prefix: str) -> None:
+    """Drops ids that nothing refers to, and gives the others names of this drawing."""
+    names: dict[str, str] = {}
+    for element in source.iter():
+        for reference in _references(element):
+            names.setdefault(reference, f"{prefix}-{len(names)}")
+    for element in source.iter():
+        own = names.get(element.attrib.pop("id", ""))
+        if own:
+            element.set("id", own)
+        for name, value in element.attrib.items():
+            if name == "href":
+                element.set(name, f"#{names[value[1:]]}")
+            elif value.startswith("url("):
+                element.set(name, _REFERENCE.sub(lambda it: f"url(#{names[it[1]]})", value))
+
+
+def _references(element: Element) -> Iterable[str]:
+    for name, value in element.attrib.items():
+        if name == "href":
+            yield value[1:]
+        else:
+            yield from _REFERENCE.findall(value)
+
+
+def _flat(parent: Element) -> list[Element]:
+    """The children, groups that say nothing replaced by what is in them."""
+    found: list[Element] = []
+    for element in parent:
+        inside = _flat(element)
+        if element.tag in ("g", "defs") and not inside:
+            continue
+        if element.tag == "g" and not element.attrib:
+            found += inside
+            continue
+        for child in list(element):
+            element.remove(child)
+        element.extend(inside)
+        found.append(element)
+    return found
 
 
 _CLEANING = Cleaning(

@@ -11,8 +11,7 @@ from rich.text import Text
 
 from coag._util.text import one_line
 from coag.errors import ConfigurationError
-from coag.inspector.report import write_report
-from coag.inspector.web import serve_inspector
+from coag.inspector import serve_inspector, write_report
 from coag.tracing import RunFolder
 
 from .options import Domain, Logs, RunOrWatched, SeveralRuns

@@ -17,8 +17,9 @@ from coag.awareness import AwarenessState, Goal, load_state
 from coag.errors import AwarenessError, ConfigurationError, UnknownNameError
 from coag.tracing import RecordKind, TraceIndex
 
-from .beliefs import cycle_snapshots, snapshot_at
+from .beliefs import cycle_snapshots
 from .texts import in_a_line
+from .trace_scan import snapshot_at
 from .views import (
     AwarenessView,
     CycleChange,
@@ -196,6 +197,15 @@ _GOAL = _Kind(
     lambda goal: goal.id,
     lambda goal: goal.created_step,
 )
+_TRANSITION = _Kind(
+    "transition",
+    "How it came about, the newest first",
+    ("what", "type", "kept"),
+    _transitions,
+    lambda one: (one.step, one.type.value, one.description),
+    lambda one: one.step,
+    only_added=True,
+)
 _KINDS = (
     _GOAL,
     _Kind(
@@ -207,15 +217,7 @@ _KINDS = (
         lambda item: item.created_step,
         compared=4,
     ),
-    _Kind(
-        "transition",
-        "How it came about, the newest first",
-        ("what", "type", "kept"),
-        _transitions,
-        lambda one: (one.step, one.type.value, one.description),
-        lambda one: one.step,
-        only_added=True,
-    ),
+    _TRANSITION,
     _Kind(
         "resource",
         "Resources",
@@ -558,16 +560,15 @@ class _History:
 
     def _compare(self, cycle: int, state: AwarenessState) -> None:
         """Counts what changed since the cycle before, and marks the transitions that came."""
-        known = set(self._before.trajectory.transitions) if self._before else set[Any]()
+        found = difference(self._before, state, _COMPARED) if self._before else None
         for one in state.trajectory.transitions:
-            if one not in known:
-                strong = one.type in state.trajectory.sticky
+            key = (_TRANSITION.kind, _TRANSITION.key(one))
+            if found is None or key in found.moves:
+                strong, name = one.type in state.trajectory.sticky, one.type.value
                 span = LaneSpan(first=cycle, last=cycle, strong=strong)
-                name = one.type.value
                 self._lanes["transition"].take(name, name.replace("_", " "), span, None)
-        if self._before is None:
+        if found is None:
             return
-        found = difference(self._before, state, _COMPARED)
         rank = {kind: at for at, kind in enumerate(_RANK)}
         ranked = sorted(found.changes, key=lambda one: rank.get(one.kind, len(rank)))
         added, changed, gone = found.counts.values()

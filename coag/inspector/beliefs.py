@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, cast
 
-from coag.schema import Snapshot
 from coag.tracing import RecordKind, TraceIndex
+
+from .trace_scan import snapshot_at
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -336,8 +337,6 @@ POINTS = 500
 """Cycles that are looked at, at most."""
 _TRACKS = 48
 """Fields that are given, at most."""
-_LONGEST = 1 << 24
-"""Bytes of a snapshot's line above which it is passed over."""
 _LOOKED_BACK = 32
 """Snapshots in which the state of the environment is looked for."""
 _CLOSE = 1e-9
@@ -397,19 +396,6 @@ def _moments(index: TraceIndex, begun: Sequence[tuple[int, int]], agent: str) ->
                 break
         state = snapshot.working_memory.get("perceptual_state")
         yield _Moment(cycle, fields_of(state), true, lists_of(state))
-
-
-def snapshot_at(index: TraceIndex, position: int) -> Snapshot | None:
-    """The snapshot at a position; None for what is none, or is too long to be read.
-
-    Raises:
-        TraceError: The trace cannot be read.
-    """
-    if index.length(position) > _LONGEST:
-        return None
-    (line,) = index.read([position])
-    body = line.entry.body if line.entry else None
-    return body if isinstance(body, Snapshot) else None
 
 
 def _track(path: FieldPath, true: FieldPath, moments: Sequence[_Moment]) -> BeliefTrack:

@@ -7,7 +7,7 @@ import signal
 import sys
 from collections import OrderedDict
 from collections.abc import Generator, Iterable, Iterator, Sequence
-from concurrent.futures import CancelledError, Future, ProcessPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -175,7 +175,6 @@ _GROWN = 1.25
 """A growing trace is checked again when it is so many times as long."""
 _NICE = 10
 """Priority of the process: everything else comes first."""
-_START_SECONDS = 10.0
 _Checked = Future[Findings]
 
 
@@ -251,11 +250,9 @@ class Checks:
         with self._lock:
             self._closed = True
             pool, self._pool = self._pool, None
-        if pool is not None:
+        if pool is not None and self._process is not None:
             pool.shutdown(wait=False, cancel_futures=True)
-            with suppress(BrokenProcessPool, CancelledError, TimeoutError, ProcessLookupError):
-                if self._process is not None:
-                    os.kill(self._process.result(_START_SECONDS), signal.SIGTERM)
+            self._process.add_done_callback(_kill)
 
     def _submit(self, folder: RunFolder) -> _Checked:
         for _ in range(2):
@@ -278,6 +275,12 @@ def _check(folder: Path, domain: Domain | None) -> Findings:
         return check_run(RunFolder(folder), domain)
     except CoagError as error:
         return Findings(progress=CheckProgress.FAILED, trouble=str(error))
+
+
+def _kill(process: Future[int]) -> None:
+    if not process.cancelled() and process.exception() is None:
+        with suppress(ProcessLookupError):
+            os.kill(process.result(), signal.SIGTERM)
 
 
 def _begin() -> None:

@@ -287,9 +287,8 @@ class _Pair:
                 return _Divergence(cycle=cycle, field="cycle", left=there[0], right=there[1])
             found = None if self._looks_same(cycle) else self._difference(cycle)
             if found is not None:
-                return _Divergence(
-                    cycle=cycle, field=found.path, left=found.left, right=found.right
-                )
+                left, right = found.shown()
+                return _Divergence(cycle=cycle, field=found.path, left=left, right=right)
         return None
 
     def _difference(self, cycle: int) -> JsonDifference | None:

@@ -41,10 +41,9 @@ from coag.tracing import (
     summarize_cycle,
 )
 
-from .beliefs import snapshot_at
 from .prompts import call_views
 from .texts import LINE, call_in_a_line, changes, fields_in_a_line, in_a_line
-from .trace_scan import CycleSpan, TraceScan
+from .trace_scan import CycleSpan, TraceScan, snapshot_at
 from .views import (
     CallView,
     CycleRow,
@@ -299,21 +298,21 @@ def _cycle_view(
         plain: True for a plain run.
     """
     records = [line.entry.body for line in lines if line.entry is not None]
-    summary = summarize_cycle(records, cycle=cycle, inherited=start.inherited)
+    own_summary = summarize_cycle(records, cycle=cycle)
     summary = replace(
-        summary,
+        summarize_cycle(records, cycle=cycle, inherited=start.inherited),
         goal=start.goal,
         state=start.state,
-        percepts=start.percepts or summary.percepts,
+        percepts=start.percepts or own_summary.percepts,
     )
     notes, began = _notes_by_phase(records, plain=plain)
     requests = [line for line in lines if line.entry and isinstance(line.entry.body, ModelCall)]
-    views = zip(call_views(summary.calls, earlier), requests, strict=True)
+    views = zip(call_views(own_summary.calls, earlier), requests, strict=True)
     calls = [replace(call, seq=line.number - 1) for call, line in views]
-    own = {record.phase for record in records if record.record == "outcome"}
+    own = set(own_summary.outcomes)
     return CycleView(
         run="",
-        row=_row(summary, summary.began, summary.ended, len(summary.notes), plain=plain),
+        row=_row(own_summary, summary.began, summary.ended, len(summary.notes), plain=plain),
         summary=summary,
         phases=() if plain else tuple(_phases(summary, own, calls, notes, began)),
         calls=tuple(call for call in calls if plain or call.call.phase is None),

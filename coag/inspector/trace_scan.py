@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from coag.errors import TraceError
+from coag.schema import Snapshot
 from coag.tracing import RecordKind, RunFolder, TraceIndex
 
 from .views import Trouble
@@ -45,6 +46,23 @@ def within_run(error: TraceError) -> str:
     """What is wrong with a file of a run, without the folders that it lies in."""
     problem = str(error).removeprefix(f"{error.path}: ")
     return f"{error.path.name} {problem}".rstrip(".") + "."
+
+
+_LONGEST = 1 << 24
+"""Bytes of a snapshot's line above which it is passed over."""
+
+
+def snapshot_at(index: TraceIndex, position: int) -> Snapshot | None:
+    """The snapshot at a position; None for what is none, or is too long to be read.
+
+    Raises:
+        TraceError: The trace cannot be read.
+    """
+    if index.length(position) > _LONGEST:
+        return None
+    (line,) = index.read([position])
+    body = line.entry.body if line.entry else None
+    return body if isinstance(body, Snapshot) else None
 
 
 # ---- The cycles of a trace in order, as its index knows them ----

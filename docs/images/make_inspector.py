@@ -24,7 +24,7 @@ from PIL import Image
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from case_study.runner import CaseFolder, CaseRequest, run_case
-from coag.inspector.web import Inspector
+from coag.inspector import Inspector
 from coag.proof import Changes, fork
 from coag.tracing import RunFolder, list_runs, read_run
 

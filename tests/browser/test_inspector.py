@@ -16,8 +16,7 @@ from kits.gallery import Gallery, gallery
 from kits.tracked import AT, heard, snapshot, thought
 from playwright.sync_api import Page, Response, expect
 
-from coag.inspector.report import write_report
-from coag.inspector.web import Inspector
+from coag.inspector import Inspector, write_report
 from coag.schema import TraceRecord, TurnEnd, TurnStart
 from coag.tracing import Redactor, RunFolder, RunInfo, list_runs, open_trace
 

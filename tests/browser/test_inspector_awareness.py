@@ -25,8 +25,7 @@ from coag.awareness import (
     TransitionType,
     WorldModel,
 )
-from coag.inspector.report import write_report
-from coag.inspector.web import Inspector
+from coag.inspector import Inspector, write_report
 from coag.schema import TraceRecord
 from coag.tracing import RunFolder
 
@@ -139,22 +138,22 @@ def test_the_numbers_of_the_drawing_lead_to_their_cycles_without_scripts(
     page = opened(page_at(scripts=False), site.at(site.release))
     page.locator(".figure-over a", has_text="5").click()
     expect(page.get_by_role("heading", level=1)).to_contain_text("as cycle 5 began")
-    page.get_by_text("all goals as a table").click()
     expect(page.get_by_role("cell", name="Restart the build server")).to_be_visible()
 
 
-def test_tab_reaches_the_drawings_which_say_what_they_show(page_at: PageAt, site: Site) -> None:
+def test_tab_reaches_the_drawing_which_says_what_it_shows(page_at: PageAt, site: Site) -> None:
     page = opened(page_at(), site.at(site.release))
-    drawing = page.get_by_role("img", name="Goals as cycle 8 began")
+    name = "Goals, transitions, attention and resources over the cycles"
+    drawing = page.get_by_role("group", name=name, exact=True)
     expect(drawing).to_be_visible()
     expect(drawing).to_have_accessible_description(
-        "4 open and 4 closed goals. Pursued now: Ship release 2.0. Blocked: 0. "
-        "The table below tells each."
+        "Cycles 1 to 8. Transitions: external event, progress, discovery, failure, reversal. "
+        "The table below says what changed in each cycle."
     )
-    figures = page.locator(".figure[tabindex='0']")
-    expect(figures).to_have_count(2)
-    figures.first.focus()
-    expect(figures.first).to_be_focused()
+    figure = page.locator(".figure[tabindex='0']")
+    expect(figure).to_have_count(1)
+    figure.focus()
+    expect(figure).to_be_focused()
 
 
 def test_hostile_names_harm_neither_the_page_nor_the_report(

@@ -5,53 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 from coag.inspector.views import (
-    AttentionView,
     AwarenessView,
-    Course,
     CycleChange,
-    GoalView,
     Lane,
-    Listing,
-    Marks,
+    LaneSpan,
+    ModuleHistory,
+    ModuleState,
     Move,
-    ResourceView,
     Series,
-    Span,
-    Stand,
     StateChange,
-    TransitionView,
+    StateRow,
+    StateTable,
 )
 
 from .views import Say, as_it_is
-
-
-def goal_view(number: int, **fields: Any) -> GoalView:
-    """A goal."""
-    given: dict[str, Any] = {
-        "id": f"{number:08x}",
-        "description": f"goal {number}",
-        "status": "active",
-        "source": "explicit",
-        "priority": 0.5,
-        "since": 1,
-    }
-    return GoalView(**{**given, **fields})
-
-
-def _goals(say: Say) -> tuple[GoalView, ...]:
-    first = goal_view(1, description=say("Clean the house"), pursued=True)
-    return (
-        first,
-        goal_view(2, description=say("Mop the hall"), parent=first.id, move=Move.ADDED),
-        goal_view(
-            3,
-            description=say("Open the windows"),
-            status="blocked",
-            waits_for=(goal_view(2).id,),
-            criteria=say("air moves"),
-        ),
-        goal_view(4, description=say("Fetch a bucket"), status="completed"),
-    )
 
 
 def change(say: Say = as_it_is, move: Move = Move.CHANGED) -> StateChange:
@@ -60,94 +27,97 @@ def change(say: Say = as_it_is, move: Move = Move.CHANGED) -> StateChange:
     return StateChange(kind="goal", name=name, move=move, before=before, after=after)
 
 
-def stand(say: Say = as_it_is, **fields: Any) -> Stand:
+def module_state(say: Say = as_it_is, **fields: Any) -> ModuleState:
     """What a module held as cycle 4 began."""
+    goals = (
+        StateRow(cells=(say("Clean the house"), "active", "p 0.50"), since=1, strong=True),
+        StateRow(cells=(say("Mop the hall"), "active", "p 0.50"), since=2, depth=1),
+        StateRow(cells=(say("Paint"), "blocked", "p 0.10"), since=4, move=Move.ADDED),
+        *(StateRow(cells=(say(f"Done {n}"), "completed", "p 0.5"), closed=True) for n in range(6)),
+    )
     given: dict[str, Any] = {
         "module": say("awareness"),
         "cycle": 4,
         "domain": say("house"),
         "mode": "autonomous",
-        "goals": _goals(say),
-        "goals_open": 3,
-        "goals_closed": 2,
-        "attention": (
-            AttentionView(
-                type="threat", description=say("Smoke"), urgency=0.9, ttl=5, left=2, since=3
+        "facts": (("Pursued now", say("Clean the house")), (say("energy"), "20 of 100")),
+        "tables": (
+            StateTable(
+                kind="goal",
+                title="Goals",
+                heads=("goal", "status", "priority"),
+                rows=goals,
+                of=len(goals) + 1,
             ),
-            AttentionView(
-                type="anomaly",
-                description=say("An open door"),
-                urgency=0.4,
-                ttl=None,
-                left=None,
-                since=1,
-                source=say("house"),
-                suppressed=True,
-                move=Move.CHANGED,
+            StateTable(
+                kind="attention",
+                title="Attention",
+                heads=("what", "suppressed"),
+                rows=(
+                    StateRow(cells=(say("Smoke"), ""), since=3),
+                    StateRow(cells=(say("An open door"), "suppressed"), move=Move.CHANGED),
+                ),
+                of=2,
             ),
-        ),
-        "attention_of": 3,
-        "suppressed": 1,
-        "transitions": (
-            TransitionView(type="failure", description=say("It fell"), since=3, sticky=True),
-        ),
-        "transitions_of": 20,
-        "resources": (ResourceView(name=say("energy"), remaining=20, capacity=100, before=30),),
-        "resources_of": 1,
-        "changes": tuple(change(say, move) for move in Move),
-        "changes_of": 7,
-        "before": 3,
-        "listings": (
-            Listing(
+            StateTable(
+                kind="thing",
                 title="Things",
                 heads=("name", "type"),
-                rows=((say("hall"), say("room")), (say("door"), say("door"))),
+                rows=(StateRow(cells=(say("hall"), say("room"))),),
                 of=12,
             ),
         ),
+        "changes": tuple(change(say, move) for move in Move),
+        "changes_of": 7,
+        "before": 3,
     }
-    return Stand(**{**given, **fields})
+    return ModuleState(**{**given, **fields})
 
 
-def course(say: Say = as_it_is, **fields: Any) -> Course:
+def history(say: Say = as_it_is, **fields: Any) -> ModuleHistory:
     """What it held over four cycles."""
-    spans = (
-        Span(first=1, last=2, state="active", weight=0.5, pursued=True),
-        Span(first=3, last=4, state="completed", weight=0.5),
+    goal = (
+        LaneSpan(first=1, last=2, state="active", strong=True),
+        LaneSpan(first=3, last=4, state="completed"),
     )
     seen = (
-        Span(first=2, last=2, state="visible", weight=0.9),
-        Span(first=3, last=4, state="suppressed", weight=0.9),
+        LaneSpan(first=2, last=2, state="visible", weight=0.9),
+        LaneSpan(first=3, last=4, state="suppressed", weight=0.9),
     )
     given: dict[str, Any] = {
         "module": say("awareness"),
         "cycles": (1, 2, 3, 4),
-        "goals": (Lane(id="g", label=say("Clean"), type="explicit", spans=spans),),
-        "goals_of": 3,
-        "attention": (Lane(id="a", label=say("Smoke"), type="threat", spans=seen),),
-        "attention_of": 2,
-        "marks": (Marks(type="failure", sticky=True, at=((3, 1),)),),
+        "lanes": (
+            Lane(kind="goal", label=say("Clean"), spans=goal),
+            Lane(kind="transition", label=say("failure"), spans=(LaneSpan(first=3, last=3),)),
+            Lane(kind="attention", label=say("threat: Smoke"), spans=seen),
+        ),
+        "lanes_of": 6,
         "series": (Series(name=say("energy"), values=(40, 30, None, 20), capacity=100),),
-        "series_of": 1,
         "changes": (
-            CycleChange(cycle=2, added=1, told=(change(say, Move.ADDED),)),
+            CycleChange(cycle=2, counts=(1, 0, 0), main=(change(say, Move.ADDED),)),
             CycleChange(cycle=3),
-            CycleChange(cycle=4, added=2, changed=4, gone=1, told=(change(say),)),
+            CycleChange(cycle=4, counts=(2, 4, 1), main=(change(say),), grave=True),
         ),
     }
-    return Course(**{**given, **fields})
+    return ModuleHistory(**{**given, **fields})
 
 
 def awareness_view(say: Say = as_it_is, **fields: Any) -> AwarenessView:
     """Two modules, of which one cannot be read at this cycle."""
+    unreadable = ModuleState(module=say("other"), cycle=4, trouble=say("It is odd."))
     given: dict[str, Any] = {
         "cycle": 4,
         "last": 4,
-        "stands": (stand(say), Stand(module=say("other"), cycle=4, trouble=say("It is odd."))),
-        "courses": (course(say), Course(module=say("other"), cycles=(1, 2))),
+        "modules": (
+            (module_state(say), history(say)),
+            (unreadable, ModuleHistory(module=say("other"), cycles=(1, 2))),
+        ),
+        "modules_of": 3,
         "every": 2,
         "steps": (1, 2, 3, 4),
         "steps_of": 9,
-        "modules_left_out": 1,
+        "before": 3,
+        "after": 5,
     }
     return AwarenessView(**{**given, **fields})

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from coag.inspector.views import RunCard, RunState, TaskOutcome
+from coag.inspector.views import RunCard, TaskOutcome
 from coag.schema import (
     Candidate,
     DecidedBy,
@@ -77,9 +77,9 @@ def card_of(folder: RunFolder, info: RunInfo) -> RunCard:
         key=info.id,
         folder=folder.path.name,
         info=info,
-        state=RunState.ENDED,
+        is_open=False,
         outcome=TaskOutcome.UNKNOWN,
-        told="",
+        ending="",
     )
 
 

@@ -9,43 +9,37 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from coag.inspector.beliefs import BeliefPoint, BeliefTrack, BeliefView
+from coag.inspector.compare import ComparedCycle, RunComparison
+from coag.inspector.memory import (
+    DiffLine,
+    MemoryPage,
+    ProcedureHistory,
+    ProcedureStep,
+    RecallRow,
+    RecordRow,
+)
 from coag.inspector.views import (
-    Belief,
-    BeliefPoint,
-    BeliefTrack,
     CallView,
-    CandidateView,
     Change,
-    ComparedCycle,
-    Comparison,
+    CheckProgress,
     CycleRow,
     CycleView,
-    DiffLine,
-    Edge,
     Finding,
     Findings,
     FindingSort,
-    MemoryPage,
     MessageView,
-    Node,
-    NodeSort,
     PartKind,
     PhaseView,
-    ProcedureHistory,
-    ProcedureStep,
-    Progress,
     PromptPart,
-    RecallRow,
-    RecordRow,
-    Rejected,
+    RejectedRow,
     RunCard,
     RunList,
-    RunState,
-    RunView,
+    RunPage,
     TaskOutcome,
     Trouble,
-    WhyGraph,
 )
+from coag.inspector.why import Edge, Node, NodeSort, WhyGraph
 from coag.schema import (
     PHASES,
     AnswerDetails,
@@ -81,7 +75,7 @@ from coag.schema import (
     Verdict,
     Written,
 )
-from coag.tracing import Parent, Recipe, RunInfo
+from coag.tracing import CandidateSummary, CycleSummary, Parent, Recipe, RunInfo
 
 Say = Callable[[str], str]
 """What becomes of a text out of a log."""
@@ -89,6 +83,8 @@ Say = Callable[[str], str]
 WHY = ScoreParts(lexical=0.45, dense=0.38, form=0.001)
 """The parts of a score."""
 START = datetime(2026, 11, 22, 7, 44, 17, tzinfo=UTC)
+STATE = {"battery": 34, "position": [3, 4]}
+"""The perceptual state of a cycle."""
 KEY = "20261122-074425-robot-0e414d"
 FORK = "20261122-080102-robot-77aa10"
 
@@ -148,8 +144,8 @@ def run_card(
     *,
     key: str = KEY,
     outcome: TaskOutcome = TaskOutcome.FAILURE,
-    state: RunState = RunState.ENDED,
-    told: str = "battery empty after 9 cycles",
+    is_open: bool = False,
+    ending: str = "battery empty after 9 cycles",
     kind: Any = "coag",
 ) -> RunCard:
     """One run of a list."""
@@ -157,11 +153,11 @@ def run_card(
         key=key,
         folder=say(f"demo/{key}"),
         info=run_info(say, key=key, kind=kind, forked=key == FORK),
-        state=state,
+        is_open=is_open,
         outcome=outcome,
-        told=say(told),
+        ending=say(ending),
         scenario=say("energy dilemma"),
-        seconds=None if state is RunState.OPEN else 312.4,
+        seconds=None if is_open else 312.4,
         cycles=12,
         calls=36,
         usage=TokenUsage(
@@ -177,23 +173,21 @@ def run_card(
 def run_list(say: Say = as_it_is, **fields: Any) -> RunList:
     """Some runs, one of them open, one unreadable."""
     cards = (
-        run_card(
-            say, state=RunState.OPEN, outcome=TaskOutcome.UNKNOWN, told="", key=f"{KEY[:-1]}0"
-        ),
+        run_card(say, is_open=True, outcome=TaskOutcome.UNKNOWN, ending="", key=f"{KEY[:-1]}0"),
         run_card(say),
         run_card(
-            say, key=FORK, outcome=TaskOutcome.SUCCESS, told="reached the dock with 12 % left"
+            say, key=FORK, outcome=TaskOutcome.SUCCESS, ending="reached the dock with 12 % left"
         ),
         run_card(
-            say, key=f"{KEY[:-1]}2", kind="plain", outcome=TaskOutcome.UNKNOWN, told="respond"
+            say, key=f"{KEY[:-1]}2", kind="plain", outcome=TaskOutcome.UNKNOWN, ending="respond"
         ),
         RunCard(
             key="broken",
             folder=say("demo/broken"),
             info=None,
-            state=RunState.OPEN,
+            is_open=True,
             outcome=TaskOutcome.UNKNOWN,
-            told="",
+            ending="",
             trouble=Trouble(text=say("run.json is no JSON: line 3."), grave=True),
         ),
     )
@@ -215,7 +209,7 @@ def run_list(say: Say = as_it_is, **fields: Any) -> RunList:
 def findings(say: Say = as_it_is, **fields: Any) -> Findings:
     """A violation and a cause."""
     given: dict[str, Any] = {
-        "progress": Progress.DONE,
+        "progress": CheckProgress.DONE,
         "checked": 412,
         "remarks": (say("The run has no seal: it broke off."),),
         "found": (
@@ -249,7 +243,7 @@ def cycle_row(number: int, say: Say = as_it_is) -> CycleRow:
     sorts = {5: "failed", 6: "none", 7: "refused", 12: ""}
     status = sorts.get(number, "done")
     found = tuple(one for one in findings(say).found if one.cycle == number)
-    dead = Rejected(
+    dead = RejectedRow(
         action=say('move(direction="north")'),
         constraint=say("keep_charge"),
         reason=say("It would leave 4 % of the battery, and the dock is 6 % away."),
@@ -276,7 +270,7 @@ def cycle_row(number: int, say: Say = as_it_is) -> CycleRow:
     )
 
 
-def run_view(say: Say = as_it_is, **fields: Any) -> RunView:
+def run_view(say: Say = as_it_is, **fields: Any) -> RunPage:
     """One run with all its cycles."""
     rows = tuple(cycle_row(number, say) for number in range(1, 13))
     given: dict[str, Any] = {
@@ -291,7 +285,7 @@ def run_view(say: Say = as_it_is, **fields: Any) -> RunView:
         "forks": (run_card(say, key=FORK),),
         "strip": rows,
     }
-    return RunView(**(given | fields))
+    return RunPage(**(given | fields))
 
 
 def record(number: int, say: Say = as_it_is) -> Record:
@@ -317,10 +311,10 @@ def record(number: int, say: Say = as_it_is) -> Record:
 
 def _parts(say: Say) -> tuple[PromptPart, ...]:
     def part(kind: PartKind, title: str, text: str, same: bool | int, **rest: Any) -> PromptPart:
-        told = say(text)
-        kept = len(told) if same is True else int(same)
+        shown = say(text)
+        shared = len(shown) if same is True else int(same)
         return PromptPart(
-            kind=kind, title=say(title), text=told, tokens=len(text) // 4, same=kept, **rest
+            kind=kind, title=say(title), text=shown, tokens=len(text) // 4, same=shared, **rest
         )
 
     return (
@@ -402,7 +396,7 @@ def call_view(
     )
 
 
-def candidates(say: Say = as_it_is) -> tuple[CandidateView, ...]:
+def candidates(say: Say = as_it_is) -> tuple[CandidateSummary, ...]:
     """One that was chosen, one that died, one that nobody could parse."""
     clean = Candidate(
         id=say("c1"),
@@ -420,7 +414,7 @@ def candidates(say: Say = as_it_is) -> tuple[CandidateView, ...]:
     )
     odd = Candidate(id=say("c3"), action=say("fly"), raw_arguments=say("{height: 3"))
     return (
-        CandidateView(
+        CandidateSummary(
             candidate=clean,
             evaluation=Evaluation(
                 candidate_id=say("c1"),
@@ -431,11 +425,11 @@ def candidates(say: Say = as_it_is) -> tuple[CandidateView, ...]:
                 ),
                 score=0.86,
                 reason=say("It does what was asked."),
+                projection={**STATE, "battery": 29},
             ),
             chosen=True,
-            projected=(Change(path=say("battery"), before=34, after=29),),
         ),
-        CandidateView(
+        CandidateSummary(
             candidate=north,
             evaluation=Evaluation(
                 candidate_id=say("c2"),
@@ -446,14 +440,10 @@ def candidates(say: Say = as_it_is) -> tuple[CandidateView, ...]:
                         reason=say("It would leave 4 %, and the dock is 6 % away."),
                     ),
                 ),
-            ),
-            projected=(
-                Change(path=say("battery"), before=34, after=4),
-                Change(path="position", before=[3, 4], after=[3, 5]),
-                Change(path="note", before=None, after=say("far")),
+                projection={"battery": 4, "position": [3, 5], "note": say("far")},
             ),
         ),
-        CandidateView(candidate=odd),
+        CandidateSummary(candidate=odd),
     )
 
 
@@ -570,27 +560,36 @@ def effects(say: Say = as_it_is) -> tuple[tuple[Intent, Receipt | None], ...]:
 
 
 def cycle_view(say: Say = as_it_is, *, plain: bool = False, **fields: Any) -> CycleView:
-    """One cycle with all that can be in it; of a plain run one turn."""
-    given: dict[str, Any] = {
-        "run": KEY,
-        "row": cycle_row(4, say),
-        "phases": () if plain else phases(say),
-        "calls": (call_view(say, phase=None),) if plain else (),
+    """One cycle with all that can be in it; of a plain run one turn.
+
+    Fields that a summary has are given to its summary.
+    """
+    written = Written(
+        at=at(41), cycle=4, what="record", id=say("r9"), content={say("text"): say("chair")}
+    )
+    made = phases(say)
+    summary: dict[str, Any] = {
+        "cycle": 4,
+        "outcomes": {} if plain else {one.phase: one.outcome for one in made if one.outcome},
         "candidates": () if plain else candidates(say),
         "goal": say("Clean all rooms, then come back."),
         "percepts": (percept(say), percept(say, bad=True)),
-        "brought": (percept(say, bad=True),),
+        "returned": (percept(say, bad=True),),
         "effects": effects(say),
-        "written": (
-            Written(
-                at=at(41), cycle=4, what="record", id=say("r9"), content={say("text"): say("chair")}
-            ),
-        ),
-        "notes": (Note(at=at(42), cycle=4, about=say("bound"), text=say("Output was cut.")),),
+        "written": (written,),
         "turn_end": TurnEnd(
             at=at(43), turn=1, cycle=4, reason=say("respond"), response=say("All done.")
         ),
-        "state": {"battery": 34, say("position"): [3, 4], "seen": {"rooms": [say("4")]}},
+        "state": {**STATE, say("seen"): {"rooms": [say("4")]}},
+    }
+    summary |= {name: fields.pop(name) for name in list(fields) if name in summary}
+    given: dict[str, Any] = {
+        "run": KEY,
+        "row": cycle_row(4, say),
+        "summary": CycleSummary(**summary),
+        "phases": () if plain else made,
+        "calls": (call_view(say, phase=None),) if plain else (),
+        "notes": (Note(at=at(42), cycle=4, about=say("bound"), text=say("Output was cut.")),),
         "changed": (Change(path=say("battery"), before=36, after=34),),
         "environment": {"battery": 9, "position": [3, 4], "words": say("in truth")},
         "before": 3,
@@ -623,10 +622,10 @@ def why_graph(say: Say = as_it_is) -> WhyGraph:
     )
 
 
-def belief(say: Say = as_it_is) -> Belief:
+def belief(say: Say = as_it_is) -> BeliefView:
     """A number that was believed wrongly, and a word that has no truth."""
-    return Belief(
-        told=True,
+    return BeliefView(
+        has_truth=True,
         tracks=(
             BeliefTrack(
                 path=say("battery"),
@@ -708,11 +707,11 @@ def procedures(say: Say = as_it_is) -> tuple[ProcedureHistory, ...]:
     )
 
 
-def comparison(say: Say = as_it_is, **fields: Any) -> Comparison:
+def comparison(say: Say = as_it_is, **fields: Any) -> RunComparison:
     """A run and its fork, parting in cycle 4."""
     given: dict[str, Any] = {
         "left": run_card(say),
-        "right": run_card(say, key=FORK, outcome=TaskOutcome.SUCCESS, told="reached the dock"),
+        "right": run_card(say, key=FORK, outcome=TaskOutcome.SUCCESS, ending="reached the dock"),
         "divergence": 4,
         "field": say("selection.candidate_id"),
         "left_value": say("c1"),
@@ -732,4 +731,4 @@ def comparison(say: Say = as_it_is, **fields: Any) -> Comparison:
         "related": say("fork of"),
         "changes": (say("selection.candidate_id=c2"),),
     }
-    return Comparison(**(given | fields))
+    return RunComparison(**(given | fields))

@@ -1,3 +1,5 @@
+"""Following runs by server-sent events."""
+
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
@@ -8,9 +10,8 @@ import httpx
 import pytest
 from kits.hostile import hostile_run
 
+from coag.inspector import live
 from coag.inspector.web import Inspector
-from coag.inspector.web import app as _live
-from coag.inspector.web import app as _shared
 from coag.schema import RetrievalOutcome, SteppingClock, TraceRecord
 from coag.tracing import Redactor, RunFolder, RunInfo, open_trace
 
@@ -53,20 +54,20 @@ def _until(events: Iterator[tuple[str, str]], name: str, text: str = "") -> str:
     return next(data for found, data in events if found == name and text in data)
 
 
-def test_a_page_is_told_of_each_cycle_while_it_is_recorded(tmp_path: Path) -> None:
-    folder = RunFolder.create(tmp_path, _info("going-on"), redactor=Redactor())
+def test_a_page_receives_each_cycle_while_it_is_recorded(tmp_path: Path) -> None:
+    folder = RunFolder.create(tmp_path, _info("running"), redactor=Redactor())
     trace = open_trace(folder, redactor=Redactor())
     trace.write(_cycle(1))
     trace.flush()
 
     with (
         Inspector(tmp_path) as inspector,
-        _events(f"{inspector.url}/runs/going-on/events?rows=1") as events,
+        _events(f"{inspector.url}/runs/running/events?rows=1") as events,
     ):
         _until(events, "fragment", 'id="')
         trace.write(_cycle(2))
         trace.flush()
-        assert "/runs/going-on" in _until(events, "fragment", "/cycles/2")
+        assert "/runs/running" in _until(events, "fragment", "/cycles/2")
 
         trace.close()
         folder.finish(at=NOW, redactor=Redactor())
@@ -90,17 +91,17 @@ def test_what_the_checks_find_is_marked_at_the_cycles_that_a_page_shows(tmp_path
         Inspector(tmp_path) as inspector,
         _events(f"{inspector.url}/runs/ended/events?rows=99") as events,
     ):
-        told = list(events)
+        sent = list(events)
 
-    marked = [data for name, data in told if name == "fragment" and "line-finding" in data]
+    marked = [data for name, data in sent if name == "fragment" and "line-finding" in data]
     assert 'id="row-' in marked[-1]
     assert "data-list" not in marked[-1]
-    names = [name for name, _ in told]
+    names = [name for name, _ in sent]
     assert names[-1] == "end"
     assert "checking" in names
 
 
-def test_the_page_of_findings_is_loaded_anew_when_they_are_there(tmp_path: Path) -> None:
+def test_the_page_of_findings_is_loaded_again_when_they_are_there(tmp_path: Path) -> None:
     hostile_run(tmp_path, name="ended")
 
     with Inspector(tmp_path) as inspector:
@@ -129,7 +130,7 @@ def test_streams_end_when_the_inspector_does(tmp_path: Path) -> None:
     stream.__exit__(None, None, None)
 
 
-def test_a_trace_that_is_cut_while_it_is_followed_is_shown_anew(tmp_path: Path) -> None:
+def test_a_trace_that_is_cut_while_it_is_followed_is_shown_again(tmp_path: Path) -> None:
     folder = hostile_run(tmp_path, name="cut", ended=False)
     whole = folder.trace_path.read_bytes()
 
@@ -151,8 +152,8 @@ def test_a_run_that_nobody_knows_has_no_events(tmp_path: Path) -> None:
     assert answer.status_code == 404
 
 
-def test_a_page_goes_on_after_a_description_was_half_written(tmp_path: Path) -> None:
-    folder = RunFolder.create(tmp_path, _info("going-on"), redactor=Redactor())
+def test_a_page_is_followed_after_a_description_was_half_written(tmp_path: Path) -> None:
+    folder = RunFolder.create(tmp_path, _info("running"), redactor=Redactor())
     trace = open_trace(folder, redactor=Redactor())
     trace.write(_cycle(1))
     trace.flush()
@@ -160,11 +161,11 @@ def test_a_page_goes_on_after_a_description_was_half_written(tmp_path: Path) -> 
 
     with (
         Inspector(tmp_path) as inspector,
-        _events(f"{inspector.url}/runs/going-on/events?rows=1") as events,
+        _events(f"{inspector.url}/runs/running/events?rows=1") as events,
     ):
         _until(events, "fragment")
         folder.info_path.write_bytes(whole[:40])
-        answer = httpx.get(f"{inspector.url}/runs/going-on", timeout=PATIENCE)
+        answer = httpx.get(f"{inspector.url}/runs/running", timeout=PATIENCE)
         folder.info_path.write_bytes(whole)
         trace.write(_cycle(2))
         trace.flush()
@@ -178,7 +179,7 @@ def test_a_page_goes_on_after_a_description_was_half_written(tmp_path: Path) -> 
 def test_a_run_that_stays_unreadable_is_a_trouble(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_live, "_PATIENCE", 0.0)
+    monkeypatch.setattr(live, "_PATIENCE", 0.0)
     folder = hostile_run(tmp_path, name="broken", ended=False)
 
     with (
@@ -190,10 +191,10 @@ def test_a_run_that_stays_unreadable_is_a_trouble(
         assert "run.json" in _until(events, "trouble")
 
 
-def test_more_pages_than_there_are_places_for_are_told_to_wait(
+def test_more_pages_than_there_are_streams_have_to_wait(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_shared, "MOST", 1)
+    monkeypatch.setattr(live, "MOST", 1)
     hostile_run(tmp_path, name="followed", ended=False)
 
     with Inspector(tmp_path) as inspector:
@@ -204,20 +205,3 @@ def test_more_pages_than_there_are_places_for_are_told_to_wait(
 
     assert refused.status_code == 503
     assert refused.headers["retry-after"] == "10"
-
-
-def test_a_piece_is_made_once_for_all_and_a_place_is_given_back() -> None:
-    shared, made = _shared.Shared(), list[int]()
-
-    def make() -> str:
-        made.append(1)
-        return "<p>"
-
-    assert [shared.once("a", make) for _ in range(100)] == ["<p>"] * 100
-    assert made == [1]
-
-    seats = [shared.seat() for _ in range(_shared.MOST)]
-    assert shared.seat() is None
-    assert seats[0] is not None
-    shared.leave(seats[0])
-    assert shared.seat() is not None

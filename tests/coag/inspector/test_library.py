@@ -12,9 +12,8 @@ from typing import Any, cast
 import pytest
 
 from coag.errors import ConfigurationError, TraceError, UnknownNameError
-from coag.inspector.reading import Filters, Library
-from coag.inspector.reading.runs import Tally, card_of
-from coag.inspector.views import RunCard, RunState, TaskOutcome
+from coag.inspector.library import Filters, Library, TraceCounter, card_of
+from coag.inspector.views import RunCard, TaskOutcome
 from coag.schema import Percept, PerceptKind, Phase, SteppingClock, TraceRecord, Trust
 from coag.tracing import Parent, Recipe, RunFolder
 
@@ -76,8 +75,8 @@ def test_a_card_tells_what_is_known_without_reading_the_trace(
     library = library_of(logs)
     (card,) = library.cards()
     assert (card.key, card.folder) == ("a-run", "demo/case-1/a-run")
-    assert (card.state, card.outcome, card.seconds) == (RunState.ENDED, TaskOutcome.UNKNOWN, 60.0)
-    assert (card.told, card.cycles, card.calls, card.usage) == ("", None, None, None)
+    assert (card.is_open, card.outcome, card.seconds) == (False, TaskOutcome.UNKNOWN, 60.0)
+    assert (card.ending, card.cycles, card.calls, card.usage) == ("", None, None, None)
     assert card.trouble is None
 
 
@@ -104,11 +103,11 @@ def test_what_must_be_counted_is_counted_piece_by_piece(
     while library.advance(10_000.0):
         pass
     card = library.card("a-run")
-    assert (card.cycles, card.calls, card.told) == (3, 3, "stop")
+    assert (card.cycles, card.calls, card.ending) == (3, 3, "stop")
     assert card.usage is not None
     assert (card.usage.tokens, card.usage.cost) == (36, 1.5)
     other = library.card("other")
-    assert (other.cycles, other.state, other.seconds) == (1, RunState.OPEN, None)
+    assert (other.cycles, other.is_open, other.seconds) == (1, True, None)
 
 
 @pytest.mark.broken_trace(BROKEN)
@@ -146,7 +145,7 @@ def test_a_trace_of_the_same_size_that_took_its_place_is_counted_anew(
 
 
 @pytest.mark.parametrize(
-    ("result", "outcome", "told"),
+    ("result", "outcome", "ending"),
     [
         ({"success": True, "summary": "all clean"}, TaskOutcome.SUCCESS, "all clean"),
         ({"success": False}, TaskOutcome.FAILURE, "stop"),
@@ -161,19 +160,19 @@ def test_the_outcome_is_what_was_measured(
     plain_turns: Turns,
     result: dict[str, object] | None,
     outcome: TaskOutcome,
-    told: str,
+    ending: str,
 ) -> None:
     write_run(plain_turns(1), result=result)
     library = library_of(logs)
     library.advance(10_000.0)
     (card,) = library.cards()
     assert card.outcome is outcome
-    assert card.told.startswith(told)
-    assert len(card.told) < 400
+    assert card.ending.startswith(ending)
+    assert len(card.ending) < 400
     assert card.scenario == ""
 
 
-def test_the_scenario_is_told_by_the_result_or_else_by_the_recipe(
+def test_the_scenario_comes_from_the_result_or_else_by_the_recipe(
     logs: Path, write_run: RunWriter
 ) -> None:
     nested = Recipe(factory="a:b", arguments={"n": 1, "request": {"scenario": "wall"}})
@@ -181,8 +180,8 @@ def test_the_scenario_is_told_by_the_result_or_else_by_the_recipe(
     write_run(id="nested", recipe=nested)
     write_run(id="flat", recipe=flat)
     write_run(id="both", recipe=flat, result={"scenario": "gate"})
-    told = {card.key: card.scenario for card in library_of(logs).cards()}
-    assert told == {"nested": "wall", "flat": "door", "both": "gate"}
+    scenarios = {card.key: card.scenario for card in library_of(logs).cards()}
+    assert scenarios == {"nested": "wall", "flat": "door", "both": "gate"}
 
 
 def test_runs_of_one_id_have_keys_of_their_own(logs: Path, write_run: RunWriter) -> None:
@@ -222,9 +221,9 @@ def test_the_end_of_a_run_is_seen_before_all_folders_are_looked_at_again(
 ) -> None:
     run = write_run(ended=False)
     library = Library(logs, clock=HandClock())
-    assert library.card("a-run").state is RunState.OPEN
+    assert library.card("a-run").is_open
     run.finish(at=SteppingClock().now(), result={"success": True})
-    assert library.card("a-run").state is RunState.ENDED
+    assert not library.card("a-run").is_open
     assert library.card("a-run").outcome is TaskOutcome.SUCCESS
 
 
@@ -406,8 +405,8 @@ def test_a_description_is_read_again_only_when_it_is_another(
     library = library_of(logs)
     before = library.card("a-run")
     assert library.card("a-run") is before
-    told = json.loads(run.info_path.read_text())
-    run.info_path.write_text(json.dumps(told | {"agent": "somebody"}))
+    fields = json.loads(run.info_path.read_text())
+    run.info_path.write_text(json.dumps(fields | {"agent": "somebody"}))
     after = library.card("a-run").info
     assert after is not None
     assert after.agent == "somebody"
@@ -441,13 +440,13 @@ def test_a_run_whose_card_cannot_be_made_hides_no_other(
             raise OverflowError("date value out of range")
         return card_of(key, folder, cast("Any", info), *rest)
 
-    monkeypatch.setattr("coag.inspector.reading.runs.card_of", card)
+    monkeypatch.setattr("coag.inspector.library.card_of", card)
     good, odd = library.cards()
 
     assert good.trouble is None
     assert odd.trouble is not None
     assert "date value out of range" in odd.trouble.text
-    with pytest.raises(TraceError, match="cannot be told"):
+    with pytest.raises(TraceError, match="cannot be shown"):
         _ = library.open("odd").info
 
 
@@ -460,14 +459,14 @@ def test_a_run_that_cannot_be_counted_keeps_no_other_from_it(
 ) -> None:
     folder = write_run(plain_turns(2), id="odd", at="odd", started_at=datetime.max)
     write_run(plain_turns(2), id="good", at="good", started_at=datetime.min)
-    advance = Tally.advance
+    advance = TraceCounter.advance
 
-    def fails(tally: Tally) -> bool:
-        if tally.path == folder.trace_path:
+    def fails(counter: TraceCounter) -> bool:
+        if counter.path == folder.trace_path:
             raise RecursionError("too deep")
-        return advance(tally)
+        return advance(counter)
 
-    monkeypatch.setattr(Tally, "advance", fails)
+    monkeypatch.setattr(TraceCounter, "advance", fails)
     library = library_of(logs)
     while library.advance(1):
         pass

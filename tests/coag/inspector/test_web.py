@@ -1,17 +1,30 @@
+"""The web application."""
+
 from __future__ import annotations
 
+import asyncio
 import json
 import re
+import shutil
+from collections.abc import AsyncIterator, Callable, Iterator
 from html import unescape
 from pathlib import Path
 
 import httpx
 import pytest
+from kits.aware_runs import RELEASE, Reported, aware_run, begun, kept, state_of
+from kits.hostile import hostile_run
+from kits.tracked import cycles_of, written_run
 
+from coag.awareness import Awareness, ToolAdapter
+from coag.inspector.open_run import OpenRun
 from coag.inspector.pages import MEDIA_TYPES
-from coag.inspector.web import Desk, create_app
+from coag.inspector.run_cache import RunCache
+from coag.inspector.views import CheckProgress
+from coag.inspector.web import create_app
 from coag.tracing import RunFolder
 
+pytestmark = pytest.mark.broken_trace("some of its records are made up")
 PAGES = (
     "",
     "/cycles/1",
@@ -22,6 +35,11 @@ PAGES = (
     "/findings",
     "/records/0",
 )
+
+
+async def _checked(cache: RunCache, key: str) -> None:
+    """Waits until the checks of a run are done."""
+    await _until(lambda: cache.findings(key).progress is CheckProgress.DONE)
 
 
 async def test_the_runs_of_the_folder_are_listed(client: httpx.AsyncClient, key: str) -> None:
@@ -72,7 +90,7 @@ async def test_a_filter_is_in_the_address(client: httpx.AsyncClient, key: str) -
 
 
 @pytest.mark.parametrize(
-    ("path", "status", "told"),
+    ("path", "status", "text"),
     [
         ("/runs/nobody", 404, "no run named 'nobody'"),
         ("/runs/KEY/cycles/99", 404, "no cycle named '99'"),
@@ -89,13 +107,13 @@ async def test_a_filter_is_in_the_address(client: httpx.AsyncClient, key: str) -
         ("/elsewhere", 404, "'/elsewhere'"),
     ],
 )
-async def test_what_is_not_there_is_told(
-    client: httpx.AsyncClient, key: str, path: str, status: int, told: str
+async def test_what_is_not_there_is_reported(
+    client: httpx.AsyncClient, key: str, path: str, status: int, text: str
 ) -> None:
     page = await client.get(path.replace("KEY", key))
 
     assert page.status_code == status
-    assert told.lower() in unescape(page.text).lower()
+    assert text.lower() in unescape(page.text).lower()
 
 
 async def test_logs_are_read_only(client: httpx.AsyncClient) -> None:
@@ -105,7 +123,7 @@ async def test_logs_are_read_only(client: httpx.AsyncClient) -> None:
     assert "changes nothing" in page.text
 
 
-async def test_a_foreign_name_for_this_machine_is_not_heeded(client: httpx.AsyncClient) -> None:
+async def test_a_foreign_name_for_this_machine_is_refused(client: httpx.AsyncClient) -> None:
     page = await client.get("/", headers={"Host": "evil.example"})
 
     assert page.status_code == 400
@@ -147,7 +165,7 @@ async def test_a_record_is_shown_whole_and_cannot_steer_a_terminal(
 
 
 async def test_a_record_has_a_page_that_leads_to_where_it_belongs(
-    client: httpx.AsyncClient, desk: Desk, key: str
+    client: httpx.AsyncClient, key: str
 ) -> None:
     pages = [(await client.get(f"/runs/{key}/records/{number}")).text for number in range(12)]
 
@@ -179,8 +197,10 @@ async def test_a_cycle_and_its_why_keep_the_tabs_of_the_run_and_lead_on(
     assert f'</a> <code class="quiet">{key}</code>' in page.text
 
 
-async def test_why_tells_what_was_found_in_its_cycle(client: httpx.AsyncClient, desk: Desk) -> None:
-    await desk.soon(lambda: desk.checked("hostile"))
+async def test_why_shows_what_was_found_in_its_cycle(
+    client: httpx.AsyncClient, cache: RunCache
+) -> None:
+    await _checked(cache, "hostile")
 
     page = await client.get("/runs/hostile/cycles/1/why")
 
@@ -205,9 +225,9 @@ async def test_runs_are_found_by_how_they_ended(client: httpx.AsyncClient, key: 
 
 
 async def test_what_the_checks_found_is_shown_when_they_are_done(
-    client: httpx.AsyncClient, desk: Desk, key: str
+    client: httpx.AsyncClient, cache: RunCache, key: str
 ) -> None:
-    await desk.soon(lambda: desk.checked(key))
+    await _checked(cache, key)
 
     page = await client.get(f"/runs/{key}/findings")
 
@@ -215,7 +235,7 @@ async def test_what_the_checks_found_is_shown_when_they_are_done(
 
 
 async def test_an_empty_folder_says_how_to_make_a_run(tmp_path: Path) -> None:
-    empty = Desk(tmp_path)
+    empty = RunCache(tmp_path)
     transport = httpx.ASGITransport(create_app(empty))
     async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as asking:
         page = await asking.get("/")
@@ -226,13 +246,13 @@ async def test_an_empty_folder_says_how_to_make_a_run(tmp_path: Path) -> None:
 
 
 async def test_a_fault_of_its_own_is_a_page_like_others(
-    desk: Desk, key: str, monkeypatch: pytest.MonkeyPatch
+    cache: RunCache, key: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def broken(asked: str, number: int) -> None:
-        raise ZeroDivisionError(f"{asked} {number}")
+    def broken(run: OpenRun, number: int) -> None:
+        raise ZeroDivisionError(f"{run.key} {number}")
 
-    monkeypatch.setattr(desk, "cycle_view", broken)
-    transport = httpx.ASGITransport(create_app(desk), raise_app_exceptions=False)
+    monkeypatch.setattr(OpenRun, "cycle", broken)
+    transport = httpx.ASGITransport(create_app(cache), raise_app_exceptions=False)
     async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as asking:
         page = await asking.get(f"/runs/{key}/cycles/1")
         other = await asking.get(f"/runs/{key}")
@@ -241,3 +261,148 @@ async def test_a_fault_of_its_own_is_a_page_like_others(
     assert "ZeroDivisionError" in page.text
     assert "default-src 'none'" in page.headers["content-security-policy"]
     assert other.status_code == 200
+
+
+# ---- what is read ahead ----
+
+
+async def _until(met: Callable[[], bool]) -> None:
+    """Lets the loop turn until something is so."""
+    async with asyncio.timeout(20):
+        for _ in iter(met, True):
+            await asyncio.sleep(0.01)
+
+
+async def test_a_run_that_fails_is_left_out_of_what_is_read_ahead_and_reported_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    hostile_run(tmp_path, name="odd", ended=False)
+    hostile_run(tmp_path, name="good", ended=False)
+
+    def fails(run: OpenRun, budget_seconds: float) -> bool:
+        raise RecursionError("too deep")
+
+    monkeypatch.setattr(OpenRun, "advance", fails)
+    cache = RunCache(tmp_path)
+    async with cache.at_work():
+        for key in ("odd", "good"):
+            cache.open("odd")
+            await _until(lambda key=key: cache.library.card(key).cycles is not None)
+
+    assert len([each for each in caplog.records if "'odd'" in each.getMessage()]) == 1
+
+
+async def test_a_folder_of_logs_that_is_gone_ends_nothing(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    logs = tmp_path / "logs"
+    hostile_run(logs, name="first", ended=False)
+    cache = RunCache(logs)
+    shutil.rmtree(logs)
+    async with cache.at_work():
+        await _until(lambda: "Nothing can be read ahead" in caplog.text)
+        hostile_run(logs, name="second", ended=False)
+        await _until(lambda: any(card.cycles for card in cache.library.listing().cards))
+    assert cache.library.card("second").cycles
+
+
+# ---- where an agent stood ----
+
+
+async def _aware_run(logs: Path) -> str:
+    modules = [Awareness(Reported(), name="plans"), Awareness(ToolAdapter(), name="tools")]
+    return (await aware_run(logs, modules=modules)).path.name
+
+
+@pytest.fixture(scope="module")
+def aware_logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The runs `plain`, without awareness, and `odd`, whose state is of another version."""
+    logs = tmp_path_factory.mktemp("aware")
+    written_run(logs, cycles_of("clean", "look"), name="plain")
+    odd = {**state_of(1).model_dump(mode="json"), "version": 99}
+    written_run(logs, begun(1, awareness=kept(odd)), name="odd")
+    return logs
+
+
+@pytest.fixture(scope="module")
+def aware_key(aware_logs: Path) -> str:
+    """Key of the run of an agent with two awareness modules."""
+    return asyncio.run(_aware_run(aware_logs))
+
+
+@pytest.fixture(scope="module")
+def aware_cache(aware_logs: Path, aware_key: str) -> Iterator[RunCache]:
+    made = RunCache(aware_logs)
+    yield made
+    made.end()
+
+
+@pytest.fixture
+async def aware_client(aware_cache: RunCache) -> AsyncIterator[httpx.AsyncClient]:
+    transport = httpx.ASGITransport(create_app(aware_cache))
+    async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as asking:
+        yield asking
+
+
+async def test_the_last_state_of_a_run_is_shown_of_each_module(
+    aware_client: httpx.AsyncClient, aware_key: str
+) -> None:
+    page = (await aware_client.get(f"/runs/{aware_key}/awareness")).text
+    assert "as cycle 8 began" in page
+    assert page.count('class="stand"') == 2
+    assert page.count("<svg xmlns") == 2
+    assert RELEASE in page
+
+
+async def test_every_cycle_has_a_page_that_leads_to_those_beside_it(
+    aware_client: httpx.AsyncClient, aware_key: str
+) -> None:
+    page = (await aware_client.get(f"/runs/{aware_key}/cycles/3/awareness")).text
+    assert "as cycle 3 began" in page
+    for cycle in (2, 4):
+        assert f'href="/runs/{aware_key}/cycles/{cycle}/awareness"' in page
+    assert "The upload test fails every third time" in page
+    assert "The build server is up again" not in page[: page.index("Over the cycles")]
+
+
+async def test_the_address_may_ask_for_a_cycle(
+    aware_client: httpx.AsyncClient, aware_key: str
+) -> None:
+    answer = await aware_client.get(f"/runs/{aware_key}/awareness?cycle=5")
+    assert (answer.status_code, answer.headers["location"]) == (
+        303,
+        f"/runs/{aware_key}/cycles/5/awareness",
+    )
+
+
+@pytest.mark.parametrize("path", ["", "/cycles/3", "/beliefs", "/memory", "/cycles/3/why"])
+async def test_every_page_of_the_run_leads_to_its_awareness(
+    aware_client: httpx.AsyncClient, aware_key: str, path: str
+) -> None:
+    assert (
+        f'href="/runs/{aware_key}/awareness"'
+        in (await aware_client.get(f"/runs/{aware_key}{path}")).text
+    )
+
+
+async def test_a_run_without_awareness_has_no_such_view(aware_client: httpx.AsyncClient) -> None:
+    assert "Awareness" not in (await aware_client.get("/runs/plain")).text
+    answer = await aware_client.get("/runs/plain/awareness")
+    assert answer.status_code == 404
+    assert "keeps no awareness state" in answer.text
+
+
+async def test_a_cycle_that_is_not_there_and_a_number_that_is_none(
+    aware_client: httpx.AsyncClient, aware_key: str
+) -> None:
+    asked = (f"/runs/{aware_key}/cycles/99/awareness", f"/runs/{aware_key}/cycles/x/awareness")
+    assert [(await aware_client.get(path)).status_code for path in asked] == [404, 404]
+    assert (await aware_client.get(f"/runs/{aware_key}/awareness?cycle=x")).status_code == 400
+
+
+async def test_a_state_of_another_version_is_said_to_be_one(
+    aware_client: httpx.AsyncClient,
+) -> None:
+    answer = await aware_client.get("/runs/odd/awareness")
+    assert answer.status_code == 200
+    assert "This state cannot be shown" in answer.text

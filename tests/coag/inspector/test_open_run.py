@@ -11,7 +11,8 @@ import pytest
 from kits.hostile import hostile_run
 
 from coag.errors import TraceError, UnknownNameError
-from coag.inspector.reading import Library, OpenRun
+from coag.inspector.library import Library
+from coag.inspector.open_run import OpenRun
 from coag.inspector.views import CycleView
 from coag.proof import fork
 from coag.schema import PHASES, ModelCall, Note, TraceRecord, TurnEnd
@@ -49,7 +50,9 @@ def test_a_run_is_shown_as_its_cycles(forager_run: RunFolder, open_alone: Opener
     assert last.internal
 
 
-def test_what_died_is_told_with_what_it_died_of(forager_run: RunFolder, open_alone: Opener) -> None:
+def test_rejected_candidates_are_shown_with_their_constraints(
+    forager_run: RunFolder, open_alone: Opener
+) -> None:
     rejected = [each for row in open_alone(forager_run).view().rows for each in row.rejected]
     assert {(each.constraint, each.reason) for each in rejected} == {
         ("two_are_enough", "it holds 2")
@@ -81,7 +84,9 @@ def test_a_plain_run_is_shown_as_its_turns(
     cycle = run.cycle(2)
     assert cycle.phases == ()
     assert [call.call.id for call in cycle.calls] == ["call-2"]
-    assert [(one.action, two and two.content) for one, two in cycle.effects] == [("sell", "sold")]
+    assert [(one.action, two and two.content) for one, two in cycle.summary.effects] == [
+        ("sell", "sold")
+    ]
     assert (cycle.before, cycle.after) == (1, None)
     assert cycle.calls[0].same_tokens == sum(message.tokens for message in cycle.calls[0].messages)
 
@@ -121,18 +126,18 @@ def test_a_cycle_holds_everything_that_happened_in_it(
     assert all(phase.seconds is not None and phase.seconds >= 0 for phase in cycle.phases)
     assert [len(phase.calls) for phase in cycle.phases] == [0, 1, 1, 1, 1, 0]
     assert cycle.row == run.view().rows[1]
-    assert cycle.goal == "Fill the basket with berries."
-    assert cycle.state == {"held": 1, "colours": ["blue"]}
+    assert cycle.summary.goal == "Fill the basket with berries."
+    assert cycle.summary.state == {"held": 1, "colours": ["blue"]}
     assert [change.path for change in cycle.changed] == ["held", "colours"]
     assert cycle.environment == {"picked": ["blue"]}
-    assert [percept.source for percept in cycle.percepts] == ["pick"]
-    assert [percept.source for percept in cycle.brought] == ["pick"]
-    assert [(intent.action, receipt is not None) for intent, receipt in cycle.effects] == [
+    assert [percept.source for percept in cycle.summary.percepts] == ["pick"]
+    assert [percept.source for percept in cycle.summary.returned] == ["pick"]
+    assert [(intent.action, receipt is not None) for intent, receipt in cycle.summary.effects] == [
         ("pick", True)
     ]
-    chosen = [each.candidate.action for each in cycle.candidates if each.chosen]
+    chosen = [each.candidate.action for each in cycle.summary.candidates if each.chosen]
     assert chosen == ["pick"]
-    assert all(each.evaluation is not None for each in cycle.candidates)
+    assert all(each.evaluation is not None for each in cycle.summary.candidates)
     assert (cycle.before, cycle.after) == (1, 3)
     assert cycle.unreadable == ()
 
@@ -147,7 +152,7 @@ def test_every_record_of_a_run_is_in_one_of_its_cycles(
     for record in records:
         if record.record in ("outcome", "model_call", "intent", "receipt", "written", "note"):
             assert shown.count(record) == 1
-    assert [cycle.turn_end for cycle in cycles if cycle.turn_end] == [
+    assert [cycle.summary.turn_end for cycle in cycles if cycle.summary.turn_end] == [
         record for record in records if record.record == "turn_end"
     ]
 
@@ -157,8 +162,8 @@ def _records(cycle: CycleView) -> Iterable[TraceRecord]:
         yield from [phase.outcome] if phase.outcome else []
         yield from (call.call for call in phase.calls)
         yield from phase.notes
-    yield from (*cycle.written, *cycle.notes)
-    for intent, receipt in cycle.effects:
+    yield from (*cycle.summary.written, *cycle.notes)
+    for intent, receipt in cycle.summary.effects:
         yield intent
         yield from [receipt] if receipt else []
 
@@ -327,14 +332,14 @@ def test_a_hostile_run_is_read_like_any_other(tmp_path: Path) -> None:
 def test_states_of_cycles_without_snapshots_are_made_from_percepts(
     forager_run: RunFolder, open_alone: Opener
 ) -> None:
-    expected = open_alone(forager_run).cycle(3).state
+    expected = open_alone(forager_run).cycle(3).summary.state
     lines = forager_run.trace_path.read_bytes().splitlines(keepends=True)
-    kept = [
+    lines_left = [
         line for line in lines if b'"record":"snapshot"' not in line or b'"reason":"opened"' in line
     ]
-    forager_run.trace_path.write_bytes(b"".join(kept))
+    forager_run.trace_path.write_bytes(b"".join(lines_left))
     run = open_alone(forager_run)
-    assert run.cycle(3).state == expected
+    assert run.cycle(3).summary.state == expected
     assert numbers(run)[:3] == [1, 2, 3]
     assert isinstance(run.cycle(1).phases[1].calls[0].call, ModelCall)
 
@@ -350,9 +355,9 @@ async def test_a_fork_shows_what_its_parent_had_committed_in_its_first_cycle(
     assert [phase.outcome for phase in cycle.phases[1:4]] == [
         phase.outcome for phase in parent.phases[1:4]
     ]
-    assert cycle.candidates == parent.candidates
+    assert cycle.summary.candidates == parent.summary.candidates
     assert cycle.row.phases == PHASES[4:]
-    assert (cycle.state, cycle.before) == (parent.state, None)
+    assert (cycle.summary.state, cycle.before) == (parent.summary.state, None)
     assert not any(phase.inherited for phase in run.cycle(3).phases)
     with pytest.raises(UnknownNameError, match="the earlier ones are its parent's"):
         run.cycle(1)
@@ -383,7 +388,7 @@ def test_percepts_that_a_snapshot_holds_and_nobody_can_read_are_passed_over(
 ) -> None:
     text = forager_run.trace_path.read_text()
     forager_run.trace_path.write_text(text.replace('"percepts":[{', '"percepts":[7,{"record":1},{'))
-    assert [each.source for each in open_alone(forager_run).cycle(2).percepts] == ["pick"]
+    assert [each.source for each in open_alone(forager_run).cycle(2).summary.percepts] == ["pick"]
 
 
 def test_prompts_share_nothing_behind_a_message_of_another_role(

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coag.inspector.reading import message_text, parts_of
+from coag.inspector.prompts import message_text, parts_of
 from coag.inspector.views import PartKind, PromptPart
 from coag.schema import Trust, estimate_tokens
 

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coag.inspector.reading import (
+from coag.inspector.texts import (
     call_in_a_line,
     changes,
     clip,
+    fields_in_a_line,
     in_a_line,
-    told_in_a_line,
     value_in_a_line,
 )
 from coag.inspector.views import Change
@@ -56,7 +56,7 @@ def test_what_is_missing_is_counted() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "line"),
     [
         ('{"ok": true, "at": [2, 0], "left": 17}', "ok true · at [2, 0] · left 17"),
         (' {"why": null, "who": "an ant"}\nSTATE {}', "who an ant …"),
@@ -67,19 +67,19 @@ def test_what_is_missing_is_counted() -> None:
         ("{" * 10_000, "{" * 300 + " [… 9,700 more characters]"),
     ],
 )
-def test_what_came_back_as_an_object_is_told_by_its_fields(text: str, told: str) -> None:
-    assert told_in_a_line(text) == told
+def test_what_came_back_as_an_object_is_shown_by_its_fields(text: str, line: str) -> None:
+    assert fields_in_a_line(text) == line
 
 
 def test_many_fields_are_counted() -> None:
-    assert told_in_a_line(json.dumps(dict.fromkeys("abc" * 1, 1))) == "a 1 · b 1 · c 1"
+    assert fields_in_a_line(json.dumps(dict.fromkeys("abc" * 1, 1))) == "a 1 · b 1 · c 1"
     many = json.dumps({f"f{n}": 1 for n in range(60)})
-    assert told_in_a_line(many, 1_000).endswith("f39 1 · 20 more fields")
+    assert fields_in_a_line(many, 1_000).endswith("f39 1 · 20 more fields")
 
 
 @given(value=OBJECTS, limit=st.integers(10, 60))
 def test_what_came_back_fits_a_line(value: dict[str, Any], limit: int) -> None:
-    found = told_in_a_line(json.dumps(value) + " and so on", limit)
+    found = fields_in_a_line(json.dumps(value) + " and so on", limit)
     assert len(found.splitlines()) <= 1
     assert len(found) <= limit + NOTE
 
@@ -117,7 +117,7 @@ def _equal(left: Any, right: Any) -> bool:
     return left == right and isinstance(left, bool) == isinstance(right, bool)
 
 
-def test_each_changed_field_is_told_by_its_path() -> None:
+def test_each_changed_field_is_shown_by_its_path() -> None:
     before = {"a": {"b": 1, "c": [1]}, "gone": "x", "flag": 1}
     after = {**merge_patch(before, {"a": {"b": 2}, "gone": None, "new": {"d": 4}}), "flag": True}
     assert changes(before, after) == (

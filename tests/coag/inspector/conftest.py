@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from kits.foragers import foraged
+from kits.hostile import hostile_run
+from kits.porters import porter
 
-from coag.inspector.reading import Library, OpenRun
+from coag.inspector.library import Library
+from coag.inspector.open_run import OpenRun
+from coag.inspector.run_cache import RunCache
+from coag.inspector.web import create_app
 from coag.schema import (
     Intent,
     ModelCall,
@@ -24,7 +30,7 @@ from coag.schema import (
     TurnEnd,
     TurnStart,
 )
-from coag.tracing import Redactor, RunFolder, RunInfo, open_trace
+from coag.tracing import Redactor, RunFolder, RunInfo, list_runs, open_trace
 
 AT = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 
@@ -52,11 +58,11 @@ def write_run(tmp_path: Path) -> RunWriter:
     """Leaves a run of some records in a folder of logs."""
 
     def write(
-        records: Iterable[TraceRecord] = (), *, ended: bool = True, at: str = "", **told: Any
+        records: Iterable[TraceRecord] = (), *, ended: bool = True, at: str = "", **fields: Any
     ) -> RunFolder:
-        result = told.pop("result", None)
+        result = fields.pop("result", None)
         given = {"id": "a-run", "kind": "plain", "agent": "clerk", "model": "m", "started_at": AT}
-        info = RunInfo.model_validate(given | told)
+        info = RunInfo.model_validate(given | fields)
         folder = RunFolder.create(tmp_path / "logs" / at, info, redactor=Redactor())
         with open_trace(folder, redactor=Redactor()) as trace:
             for record in records:
@@ -115,3 +121,43 @@ def plain_turn(turn: int) -> list[TraceRecord]:
 def plain_turns() -> Callable[[int], list[TraceRecord]]:
     """The records of so many turns of a plain agent."""
     return lambda count: [each for turn in range(1, count + 1) for each in plain_turn(turn)]
+
+
+# ---- the web application ----
+
+
+async def _carry(place: Path) -> None:
+    agent = porter(log=str(place / "carried.txt"), logs=str(place / "logs"))
+    await agent.run(task="Carry the stones up.")
+    await agent.close()
+
+
+@pytest.fixture(scope="session")
+def carried(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of logs with the run of a porter and a hostile one; not to be written to."""
+    place = tmp_path_factory.mktemp("inspected")
+    asyncio.run(_carry(place))
+    hostile_run(place / "logs", name="hostile")
+    return place / "logs"
+
+
+@pytest.fixture
+def key(carried: Path) -> str:
+    """Key of the porter's run."""
+    return next(run.path.name for run in list_runs(carried) if run.path.name != "hostile")
+
+
+@pytest.fixture(scope="session")
+def cache(carried: Path) -> Iterator[RunCache]:
+    """The runs that pages are made from."""
+    made = RunCache(carried)
+    yield made
+    made.end()
+
+
+@pytest.fixture
+async def client(cache: RunCache) -> AsyncIterator[httpx.AsyncClient]:
+    """A client of the application, without a server."""
+    transport = httpx.ASGITransport(create_app(cache))
+    async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as asking:
+        yield asking

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import io
-import json
+import os
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from kits.hostile import hostile_run
 from kits.tracked import cycles_of, plain_turn, written_run
 
 from coag.errors import TraceError
-from coag.inspector.tracks import Checks
-from coag.inspector.tracks.child import as_json, cause_of, check, finding_of, order, run
-from coag.inspector.views import Finding, Findings, FindingSort, Progress
+from coag.inspector.checks import Checks, cause_of, check_run
+from coag.inspector.views import CheckProgress, Finding, Findings, FindingSort
 from coag.proof import Cause, Diagnosis, Domain, Evidence
 from coag.schema import Phase
 from coag.tracing import RunFolder
@@ -34,31 +34,23 @@ def checks() -> Iterator[Checks]:
 def settled(checks: Checks, folder: RunFolder) -> Findings:
     """What is found in the end."""
     tick = threading.Event()
-    while (found := checks.findings(folder)).progress in (Progress.WAITING, Progress.RUNNING):
+    while (found := checks.findings(folder)).progress in (
+        CheckProgress.WAITING,
+        CheckProgress.RUNNING,
+    ):
         tick.wait(0.02)
     return found
-
-
-def told(folder: RunFolder) -> list[dict[str, Any]]:
-    """What the checks of a run tell, in this process."""
-    messages: list[dict[str, Any]] = []
-    check(folder, None, messages.append)
-    return json.loads(json.dumps(messages))
-
-
-def findings(folder: RunFolder) -> list[Finding]:
-    return [finding_of(one["finding"]) for one in told(folder) if "finding" in one]
 
 
 def test_runs_are_checked_one_after_the_other_in_the_background(
     tmp_path: Path, checks: Checks
 ) -> None:
     folders = [hostile_run(tmp_path, name=name) for name in ("one", "two")]
-    assert checks.findings(folders[0]).progress is Progress.WAITING
-    checks.start(folders[1])
+    assert checks.findings(folders[0]).progress is CheckProgress.WAITING
+    checks.findings(folders[1])
     for folder in folders:
         found = settled(checks, folder)
-        assert found.progress is Progress.DONE
+        assert found.progress is CheckProgress.DONE
         assert found.checked > 10
         assert {one.sort for one in found.found} >= {FindingSort.VIOLATION}
         cycles = [one.cycle for one in found.found if one.cycle is not None]
@@ -71,12 +63,12 @@ def test_what_cannot_be_read_fails_with_a_sentence_and_the_next_one_is_checked(
 ) -> None:
     missing = RunFolder(tmp_path / "nothing")
     sound = written_run(tmp_path, plain_turn(1, "Yes."), kind="plain")
-    checks.start(missing)
-    checks.start(sound)
+    checks.findings(missing)
+    checks.findings(sound)
     failed = settled(checks, missing)
-    assert failed.progress is Progress.FAILED
+    assert failed.progress is CheckProgress.FAILED
     assert "is no run's folder" in failed.trouble
-    assert settled(checks, sound).progress is Progress.DONE
+    assert settled(checks, sound).progress is CheckProgress.DONE
 
 
 def test_a_trace_that_has_grown_is_checked_again(tmp_path: Path, checks: Checks) -> None:
@@ -88,27 +80,46 @@ def test_a_trace_that_has_grown_is_checked_again(tmp_path: Path, checks: Checks)
     assert len(settled(checks, folder).found) > len(before.found)
 
 
-def test_a_check_that_is_given_up_is_forgotten_and_begun_anew(
-    tmp_path: Path, checks: Checks
-) -> None:
-    folder = written_run(tmp_path, plain_turn(1, "Yes."), kind="plain")
-    checks.start(folder)
-    checks.cancel(folder)
-    assert checks.findings(folder).progress is Progress.WAITING
-    assert settled(checks, folder).progress is Progress.DONE
-
-
 def test_nothing_is_checked_after_the_end(tmp_path: Path) -> None:
     checks = Checks()
     folder = written_run(tmp_path, plain_turn(1, "Yes."), kind="plain")
-    checks.start(folder)
+    checks.findings(folder)
     checks.close()
     checks.close()
     other = written_run(tmp_path, plain_turn(1, "Yes."), name="other", kind="plain")
-    assert checks.findings(other).progress is Progress.WAITING
+    assert checks.findings(other).progress is CheckProgress.WAITING
 
 
-def test_a_domain_that_no_other_process_can_have_is_told(tmp_path: Path) -> None:
+def test_a_script_that_is_not_guarded_is_run_once(tmp_path: Path) -> None:
+    written_run(tmp_path / "logs", plain_turn(1, "Yes."), kind="plain")
+    script = tmp_path / "script.py"
+    script.write_text(_SCRIPT)
+    answer = subprocess.run(
+        [sys.executable, str(script), str(tmp_path / "logs" / "run-1")],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+    )
+    assert answer.stdout.splitlines() == ["begun", "done"]
+
+
+_SCRIPT = """
+import sys, time
+from coag.inspector.checks import Checks
+from coag.tracing import RunFolder
+from pathlib import Path
+
+print("begun", flush=True)
+checks, run = Checks(), RunFolder(Path(sys.argv[1]))
+while (found := checks.findings(run)).progress in ("waiting", "running"):
+    time.sleep(0.05)
+checks.close()
+print(found.progress)
+"""
+
+
+def test_a_domain_that_no_other_process_can_have_is_reported(tmp_path: Path) -> None:
     class Local(Domain):
         """Known to this test only."""
 
@@ -116,7 +127,7 @@ def test_a_domain_that_no_other_process_can_have_is_told(tmp_path: Path) -> None
     folder = written_run(tmp_path, plain_turn(1, "Yes."), kind="plain")
     found = settled(checks, folder)
     checks.close()
-    assert found.progress is Progress.FAILED
+    assert found.progress is CheckProgress.FAILED
     assert "cannot be handed to another process" in found.trouble
 
 
@@ -127,7 +138,7 @@ def test_violations_are_placed_in_their_cycle_and_phase(tmp_path: Path) -> None:
     records = cycles_of("look", "clean")
     swapped = next(at for at, one in enumerate(records) if getattr(one, "phase", "") == "selection")
     records[swapped], records[swapped + 1] = records[swapped + 1], records[swapped]
-    found = [one for one in findings(written_run(tmp_path, records)) if one.title == "phase"]
+    found = [one for one in check_run(written_run(tmp_path, records)).found if one.title == "phase"]
     assert found
     assert (found[0].cycle, found[0].phase, found[0].seq) == (1, Phase.EXECUTION, swapped)
 
@@ -135,7 +146,7 @@ def test_violations_are_placed_in_their_cycle_and_phase(tmp_path: Path) -> None:
 def test_lines_that_were_changed_are_one_finding(tmp_path: Path) -> None:
     folder = written_run(tmp_path, cycles_of("look", "clean"))
     folder.trace_path.write_bytes(folder.trace_path.read_bytes().replace(b"dirty", b"tidy."))
-    (found,) = [one for one in findings(folder) if one.title == "chain"]
+    (found,) = [one for one in check_run(folder).found if one.title == "chain"]
     assert "has a hash that does not fit" in found.text
     assert "The same holds for 1 further lines" in found.text
 
@@ -158,7 +169,6 @@ def test_causes_name_the_phase_at_fault_and_their_evidence(
     found = cause_of(
         Diagnosis(cycle=2, failure="It fell.", cause=cause, reason="Hm.", evidence=(evidence,))
     )
-    assert finding_of(json.loads(json.dumps(as_json(found)))) == found
     assert (found.title, found.phase) == (cause or "not attributable", phase)
     assert (found.cycle, found.seq, found.evidence) == (2, 7, ((7, "It said so."),))
     assert found.text == "It fell. Hm."
@@ -173,10 +183,9 @@ def test_what_the_world_brought_is_found_where_it_came_in(cause: Cause) -> None:
         )
     )
     assert (found.phase, found.follows) == (Phase.EXECUTION, 1)
-    assert finding_of(json.loads(json.dumps(as_json(found)))) == found
 
 
-def test_a_wrong_record_is_told_with_both_its_texts() -> None:
+def test_a_wrong_record_has_both_its_texts() -> None:
     evidence = tuple(
         Evidence(seq=seq, cycle=2, phase=Phase.RETRIEVAL, text=text)
         for seq, text in ((4, "It says 'a'."), (7, "It came as 'b'."))
@@ -190,17 +199,15 @@ def test_a_wrong_record_is_told_with_both_its_texts() -> None:
 
 
 def test_a_record_that_is_none_is_passed_over(tmp_path: Path) -> None:
-    messages = told(hostile_run(tmp_path))
-    remarks = [one["remark"] for one in messages if "remark" in one]
-    assert not any("is no Record" in remark for remark in remarks)
-    assert any("finding" in one for one in messages)
-    assert messages[-1]["done"]
+    found = check_run(hostile_run(tmp_path))
+    assert not any("is no Record" in remark for remark in found.remarks)
+    assert found.found
 
 
 def test_a_run_without_a_trace_yet_is_no_failure(tmp_path: Path) -> None:
     folder = written_run(tmp_path, [])
     folder.trace_path.unlink()
-    assert told(folder)[-1]["done"]
+    assert check_run(folder).progress is CheckProgress.DONE
 
 
 def test_a_trace_that_is_a_link_is_not_followed(tmp_path: Path) -> None:
@@ -208,20 +215,60 @@ def test_a_trace_that_is_a_link_is_not_followed(tmp_path: Path) -> None:
     folder.trace_path.unlink()
     folder.trace_path.symlink_to(tmp_path / "elsewhere")
     with pytest.raises(TraceError, match="is a link"):
-        told(folder)
+        check_run(folder)
 
 
 def test_findings_are_bounded(tmp_path: Path) -> None:
     folder = written_run(tmp_path, [])
     folder.trace_path.write_bytes(b"no record\n" * 2_000)
-    messages = told(folder)
-    assert sum("finding" in one for one in messages) == 300
-    assert messages[-1]["left_out"] > 0
+    found = check_run(folder)
+    assert len(found.found) == 300
+    assert found.left_out > 0
 
 
-def test_the_process_tells_lines_of_json(tmp_path: Path) -> None:
-    out = io.StringIO()
-    run(order(tmp_path / "nothing", Domain()), out)
-    (message,) = map(json.loads, out.getvalue().splitlines())
-    assert message["done"]
-    assert "is no run's folder" in message["trouble"]
+# ---- what is known of a run ----
+
+
+WRONG = Finding(
+    sort=FindingSort.CAUSE,
+    title="wrong recalled fact",
+    text="It is not so.",
+    cycle=3,
+    phase=Phase.RETRIEVAL,
+    seq=39,
+)
+
+
+def made(*found: Finding) -> Findings:
+    return Findings(progress=CheckProgress.DONE, found=found)
+
+
+def test_the_same_of_neighbouring_cycles_is_one_finding_of_all_of_them() -> None:
+    found = made(WRONG, replace(WRONG, cycle=4, seq=56), replace(WRONG, cycle=5, seq=68))
+    (one,) = found.together
+    assert one.cycles == (3, 4, 5)
+    assert (one.cycle, one.seq) == (3, 39)
+    assert len(found.found) == 3
+
+
+def test_what_stands_between_does_not_part_what_is_the_same() -> None:
+    other = replace(WRONG, cycle=4, text="Something else.")
+    found = made(WRONG, replace(WRONG, cycle=4), other, replace(WRONG, cycle=5))
+    assert [one.cycles for one in found.together] == [(3, 4, 5), ()]
+
+
+def test_the_same_after_a_cycle_without_it_is_another_finding() -> None:
+    found = made(WRONG, replace(WRONG, cycle=5), replace(WRONG, cycle=5, title="other"))
+    assert [(one.cycle, one.cycles) for one in found.together] == [(3, ()), (5, ()), (5, ())]
+
+
+def test_findings_of_no_cycle_stand_alone() -> None:
+    nowhere = replace(WRONG, cycle=None)
+    assert len(made(nowhere, nowhere).together) == 2
+    assert made(nowhere).first is None
+
+
+def test_it_first_went_wrong_where_nothing_came_before() -> None:
+    follows = replace(WRONG, cycle=2, follows=1)
+    broken = replace(WRONG, cycle=3, sort=FindingSort.VIOLATION)
+    assert made(follows, broken, WRONG, replace(WRONG, cycle=9, title="x")).first == WRONG

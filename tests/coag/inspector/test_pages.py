@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta, timezone
 from html.parser import HTMLParser
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings
@@ -13,29 +16,28 @@ from kits import aware_views as aware
 from kits import views as kit
 from kits.hostile import ESCAPES, SCRIPT
 
+from coag.inspector.beliefs import BeliefView, ListChange, ListTrack
+from coag.inspector.memory import MemoryPage
 from coag.inspector.pages import (
     MEDIA_TYPES,
-    Fragments,
     Pages,
     ReportAddresses,
-    Target,
     WebAddresses,
+    filters,
     prepare,
     report_page,
     static_text,
 )
 from coag.inspector.views import (
-    Belief,
+    CheckProgress,
+    CycleView,
     Findings,
-    ListChange,
-    ListTrack,
-    MemoryPage,
-    Progress,
+    RunCard,
     RunList,
-    RunState,
+    RunPage,
     TaskOutcome,
-    WhyGraph,
 )
+from coag.inspector.why import WhyGraph
 from coag.schema import RetrievalOutcome
 
 _SVG = '<svg viewBox="0 0 10 10" class="plot"><path d="M0 0L9 9"/></svg>'
@@ -95,23 +97,47 @@ def _every_page(
     """Each page of views in which every text was made another by `say`."""
     made = pages or Pages(WebAddresses())
     card = kit.run_card(say)
-    yield "runs", made.runs_page(kit.run_list(say))
-    yield "run", made.run_page(kit.run_view(say), findings=kit.findings(say), cost=_SVG)
-    yield "cycle", made.cycle_page(kit.cycle_view(say), card)
-    yield "turn", made.cycle_page(kit.cycle_view(say, plain=True), card)
-    yield "why", made.why_page(card, kit.why_graph(say), _SVG)
-    yield "beliefs", made.belief_page(card, kit.belief(say), [_SVG])
-    known = aware.awareness_view(say)
-    pair = [_SVG, _SVG]
-    yield "awareness", made.awareness_page(replace(card, aware=True), known, pair, pair)
-    stood = made.awareness_page(card, known, pair, pair, chosen=True, beside=(3, 5))
-    yield "stood", stood
-    yield "memory", made.memory_page(card, kit.memory_page(say))
-    yield "procedures", made.procedures_page(card, kit.procedures(say))
-    yield "findings", made.findings_page(card, kit.findings(say))
-    yield "compare", made.compare_page(kit.comparison(say))
-    yield "choose", made.choose_page(card, kit.run_list(say))
-    yield "error", made.error_page(404, say("No such run"), say("There is none."))
+    yield "runs", made.render("runs", runs=kit.run_list(say))
+    yield "run", _run_page(made, kit.run_view(say), kit.findings(say))
+    yield "cycle", made.render("cycle", view=kit.cycle_view(say), card=card)
+    yield "turn", made.render("cycle", view=kit.cycle_view(say, plain=True), card=card)
+    yield "why", _why_page(made, kit.why_graph(say), card)
+    yield "beliefs", _belief_page(made, kit.belief(say), card)
+    yield "awareness", _aware_page(made, aware.awareness_view(say), replace(card, aware=True))
+    yield "stood", _aware_page(made, aware.awareness_view(say), card, chosen=True)
+    yield "memory", _memory_page(made, kit.memory_page(say), card)
+    yield "procedures", made.render("procedures", card=card, histories=kit.procedures(say))
+    yield "findings", made.render("findings", card=card, findings=kit.findings(say))
+    yield "compare", made.render("compare", comparison=kit.comparison(say))
+    yield "choose", made.render("choose", left=card, runs=kit.run_list(say))
+    yield (
+        "error",
+        made.render("error", status=404, title=say("No such run"), text=say("There is none.")),
+    )
+
+
+def _run_page(made: Pages, view: RunPage, findings: Findings, cost: str = _SVG) -> str:
+    return made.render("run", card=view.card, view=view, findings=findings, cost=cost)
+
+
+def _cycle_page(made: Pages, view: CycleView) -> str:
+    return made.render("cycle", view=view, card=kit.run_card())
+
+
+def _why_page(made: Pages, graph: WhyGraph, card: RunCard) -> str:
+    return made.render("why", card=card, graph=graph, svg=_SVG, beside=(None, 5), findings=())
+
+
+def _belief_page(made: Pages, belief: BeliefView, card: RunCard, findings: Any = ()) -> str:
+    return made.render("beliefs", card=card, belief=belief, svgs=[_SVG], findings=findings)
+
+
+def _memory_page(made: Pages, memory: MemoryPage, card: RunCard) -> str:
+    return made.render("memory", card=card, memory=memory, findings=())
+
+
+def _aware_page(made: Pages, view: Any, card: RunCard, *, chosen: bool = False) -> str:
+    return made.render("awareness", card=card, view=view, svgs=[_SVG, _SVG], chosen=chosen)
 
 
 _PLAIN = {name: _Read(text).shape for name, text in _every_page()}
@@ -178,7 +204,9 @@ def _well_formed(say: Callable[[str], str]) -> kit.Say:
 
 
 def test_characters_that_steer_or_hide_are_shown_by_name() -> None:
-    text = Pages(WebAddresses()).error_page(500, "x", "a\x1b[2J\u202eb\u200b\U000e0041\x9b\ud800")
+    text = Pages(WebAddresses()).render(
+        "error", status=500, title="x", text="a\x1b[2J\u202eb\u200b\U000e0041\x9b\ud800"
+    )
 
     assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e\u200b\U000e0041\ud800]", text)
     for shown in ("ESC", "RLO", "ZWSP", "tag A", "U+009B", "U+D800"):
@@ -187,7 +215,7 @@ def test_characters_that_steer_or_hide_are_shown_by_name() -> None:
 
 def test_the_pieces_of_a_prompt_are_shown_whole_and_in_order() -> None:
     view = kit.cycle_view(plain=True)
-    read = _Read(Pages(WebAddresses()).cycle_page(view, kit.run_card()))
+    read = _Read(_cycle_page(Pages(WebAddresses()), view))
     sent = [part.text for message in view.calls[0].messages for part in message.parts]
 
     assert read.prompts == sent
@@ -195,7 +223,7 @@ def test_the_pieces_of_a_prompt_are_shown_whole_and_in_order() -> None:
 
 def test_a_long_piece_is_cut_with_how_much_is_left_out_and_a_link_to_all_of_it() -> None:
     view = kit.cycle_view(lambda text: text + "x" * 30_000 if text.startswith("You are") else text)
-    text = Pages(WebAddresses()).cycle_page(view, kit.run_card())
+    text = _cycle_page(Pages(WebAddresses()), view)
 
     assert "more characters" in text
     assert f"/runs/{kit.KEY}/records/77" in text
@@ -220,13 +248,13 @@ def test_links_of_a_page_lead_to_places_the_web_has() -> None:
 
 def test_a_report_has_every_page_once_and_leads_nowhere_else() -> None:
     key = kit.KEY
-    whole = (Target.RUN, Target.MEMORY, Target.FINDINGS, Target.BELIEFS, Target.PROCEDURES)
-    whole = (*whole, Target.AWARENESS)
+    whole = ("run", "memory", "findings", "beliefs", "procedures")
+    whole = (*whole, "awareness")
     has = {(target, key, None) for target in whole} | {
-        (Target.CYCLE, key, 4),
-        (Target.WHY, key, 4),
+        ("cycle", key, 4),
+        ("why", key, 4),
     }
-    pages = Pages(ReportAddresses(has, frozenset({(key, kit.FORK)})), layout="part")
+    pages = Pages(ReportAddresses(has, frozenset({(key, kit.FORK)})), whole=False)
     wanted = ("run", "cycle", "why", "beliefs", "awareness", "memory", "procedures", "findings")
     wanted = (*wanted, "compare")
     made = dict(_every_page(pages=pages))
@@ -256,8 +284,8 @@ def test_the_same_of_several_cycles_is_told_once_with_where_it_began() -> None:
     pages = Pages(WebAddresses())
 
     for text in (
-        pages.findings_page(kit.run_card(), findings),
-        pages.run_page(kit.run_view(), findings=findings),
+        pages.render("findings", card=kit.run_card(), findings=findings),
+        _run_page(pages, kit.run_view(), findings),
     ):
         assert "cycles 4\u20136, evaluation, first in 4" in text
         assert "may follow from cycle 6" in text
@@ -267,7 +295,9 @@ def test_the_same_of_several_cycles_is_told_once_with_where_it_began() -> None:
 def test_a_cycle_of_one_run_alone_is_not_called_the_same() -> None:
     rows = kit.comparison().rows
     alone = (replace(rows[0], left=None, differs=()), replace(rows[1], right=None, differs=()))
-    text = Pages(WebAddresses()).compare_page(kit.comparison(rows=alone, divergence=None))
+    text = Pages(WebAddresses()).render(
+        "compare", comparison=kit.comparison(rows=alone, divergence=None)
+    )
 
     assert text.count("only on the right") == text.count("only on the left") == 1
     assert "the same" not in text[text.index('class="cmps"') :]
@@ -277,7 +307,7 @@ def test_what_was_added_to_a_list_and_taken_out_is_told_by_cycle() -> None:
     change = ListChange(cycle=4, added=("[1, 0]",), removed=("[2, 2]",), length=3)
     belief = replace(kit.belief(), lists=(ListTrack(path="dirty", changes=(change,)),))
     found = kit.findings().found
-    text = Pages(WebAddresses()).belief_page(kit.run_card(), belief, [], findings=found)
+    text = _belief_page(Pages(WebAddresses()), belief, kit.run_card(), found)
     table = text[text.index("Changes of the list") :]
 
     assert "[1, 0]" in table[: table.index('class="was"')]
@@ -287,9 +317,11 @@ def test_what_was_added_to_a_list_and_taken_out_is_told_by_cycle() -> None:
 
 def test_what_an_action_returned_stands_once_on_the_page_of_its_cycle() -> None:
     view = kit.cycle_view()
-    receipt = next(one for _, one in view.effects if one is not None)
-    brought = view.brought[0].model_copy(update={"content": receipt.content})
-    text = Pages(WebAddresses()).cycle_page(replace(view, brought=(brought,)), kit.run_card())
+    receipt = next(one for _, one in view.summary.effects if one is not None)
+    brought = view.summary.returned[0].model_copy(update={"content": receipt.content})
+    text = _cycle_page(
+        Pages(WebAddresses()), replace(view, summary=replace(view.summary, returned=(brought,)))
+    )
 
     assert text.count("as returned by Execution above") == 1
 
@@ -302,7 +334,7 @@ def test_a_recalled_record_shows_its_short_id_and_whether_a_finding_names_it() -
     cause = replace(kit.findings().found[0], text=f"Recall brought record {wrong[:8]}.")
     named = replace(view, row=replace(view.row, findings=(cause,)))
     pages = Pages(WebAddresses())
-    texts = [pages.cycle_page(one, kit.run_card()) for one in (view, named)]
+    texts = [_cycle_page(pages, one) for one in (view, named)]
 
     assert all(f'title="{wrong}">{wrong[:8]}</code>' in text for text in texts)
     assert [text.count("named by a finding") for text in texts] == [0, 1]
@@ -310,10 +342,10 @@ def test_a_recalled_record_shows_its_short_id_and_whether_a_finding_names_it() -
 
 def test_retrieval_shows_why_each_record_came_and_what_had_no_room() -> None:
     pages = Pages(WebAddresses())
-    cycle = pages.cycle_page(kit.cycle_view(), kit.run_card())
+    cycle = _cycle_page(pages, kit.cycle_view())
     phase = cycle[cycle.index('id="retrieval"') :]
     phase = phase[: phase.index("</section>")]
-    memory = pages.memory_page(kit.run_card(), kit.memory_page())
+    memory = _memory_page(pages, kit.memory_page(), kit.run_card())
 
     for text, left_out in ((phase, 2), (memory, 1)):
         assert text.count("why: ") == 1
@@ -329,35 +361,33 @@ def test_where_all_had_room_and_no_reason_is_known_none_is_shown() -> None:
     plain = tuple(hit.model_copy(update={"why": None}) for hit in retrieval.records)
     bare = retrieval.model_copy(update={"records": plain, "left_out": ()})
     phases = (replace(view.phases[0], outcome=bare), *view.phases[1:])
-    text = Pages(WebAddresses()).cycle_page(replace(view, phases=phases), kit.run_card())
+    text = _cycle_page(Pages(WebAddresses()), replace(view, phases=phases))
     assert "why: " not in text
     assert "no room in the prompt" not in text
     assert "similarity" in text
 
 
-def test_where_it_stood_is_told_with_all_that_is_left_out() -> None:
-    pages, card = Pages(WebAddresses()), replace(kit.run_card(), aware=True)
-    text = pages.awareness_page(card, aware.awareness_view(), [_SVG, _SVG], [_SVG, _SVG])
+def test_where_an_agent_stood_is_shown_with_how_much_is_left_out() -> None:
+    card = replace(kit.run_card(), aware=True)
+    text = _aware_page(Pages(WebAddresses()), aware.awareness_view(), card)
 
-    assert text.count("<svg viewBox") == 3  # nothing is drawn of a state that cannot be read
-    for told in (
+    for shown in (
         "as cycle 4 began",
         "what cycle 4 itself brought is not in it",
         "every 2th cycle",
         "1 more awareness module has no room",
         "This state cannot be shown: ",
-        "1 more goal is left out",
-        "1 more, less urgent or suppressed, left out",
+        "pursued now",
+        "6 closed goals on which nothing open depends",
+        "1 more are left out",
         "4 more changes are left out",
-        "10 more are left out",
-        "2 of 5",
-        "until taken away",
-        "suppressed",
-        "kept for good",
+        "11 more are left out",
+        "3 more are not drawn",
         "+ added",
         "\u2212 gone",
+        "a failure, a reversal or a threat",
     ):
-        assert told in text, told
+        assert shown in text, shown
     assert 'aria-current=page><span class="cell-n num">4' in text
     assert 'name="cycle"' in text
 
@@ -365,12 +395,14 @@ def test_where_it_stood_is_told_with_all_that_is_left_out() -> None:
 def test_only_a_run_with_awareness_leads_to_it() -> None:
     pages, card = Pages(WebAddresses()), kit.run_card()
     for of, count in ((card, 0), (replace(card, aware=True), 1)):
-        assert pages.memory_page(of, MemoryPage()).count(">Awareness</a>") == count
-        assert pages.cycle_page(kit.cycle_view(), of).count("Where it stood") == count
+        assert _memory_page(pages, MemoryPage(), of).count(">Awareness</a>") == count
+        assert (
+            pages.render("cycle", view=kit.cycle_view(), card=of).count("Where it stood") == count
+        )
 
 
 def test_candidates_are_judged_and_chosen_with_their_arguments() -> None:
-    text = Pages(WebAddresses()).cycle_page(kit.cycle_view(), kit.run_card())
+    text = _cycle_page(Pages(WebAddresses()), kit.cycle_view())
     for spot in ("evaluation", "selection"):
         phase = text[text.index(f'id="{spot}"') :]
         assert "room=4" in phase[: phase.index("</section>")], spot
@@ -379,14 +411,14 @@ def test_candidates_are_judged_and_chosen_with_their_arguments() -> None:
 def test_a_long_goal_is_folded_after_its_first_lines_as_they_are() -> None:
     goal = "One.\nTwo.\nThree.\n" + "And so on. " * 30
     view = kit.cycle_view(goal=goal)
-    text = Pages(WebAddresses()).cycle_page(view, kit.run_card())
+    text = _cycle_page(Pages(WebAddresses()), view)
 
     assert "One.\nTwo.\nThree.\n</div>" in text
     assert "the rest of the goal" in text
 
 
 def test_evidence_is_counted_and_open() -> None:
-    text = Pages(WebAddresses()).findings_page(kit.run_card(), kit.findings())
+    text = Pages(WebAddresses()).render("findings", card=kit.run_card(), findings=kit.findings())
 
     assert '<details class="evidence" open>' in text
     assert "2 pieces of evidence" in text
@@ -398,7 +430,7 @@ def test_a_cycle_that_was_done_with_a_cause_is_not_shown_as_good() -> None:
     right, wrong = replace(view, row=replace(row, findings=())), replace(view, row=row)
     pages = Pages(WebAddresses())
 
-    told = [_head(pages.cycle_page(one, kit.run_card())) for one in (right, wrong)]
+    told = [_head(_cycle_page(pages, one)) for one in (right, wrong)]
     assert ["mark-good" in text for text in told] == [True, False]
     assert ["mark-warn" in text for text in told] == [False, True]
 
@@ -410,13 +442,13 @@ def _head(page: str) -> str:
 
 def test_live_pieces_take_the_place_of_what_is_on_the_page() -> None:
     card, view = kit.run_card(), kit.run_view()
-    page = _Read(Pages(WebAddresses()).run_page(view, findings=kit.findings(), cost=_SVG))
-    made = Fragments(WebAddresses())
+    page = _Read(_run_page(Pages(WebAddresses()), view, kit.findings()))
+    made = Pages(WebAddresses())
     pieces = (
-        made.row(card, view.rows[2])
-        + made.head(card)
-        + made.findings(card, kit.findings())
-        + made.cost(card, _SVG)
+        made.fragment("row", card=card, row=view.rows[2])
+        + made.fragment("facts", card=card)
+        + made.fragment("findings", card=card, findings=kit.findings())
+        + made.fragment("cost", card=card, cost=_SVG)
     )
     read = _Read(pieces)
 
@@ -424,29 +456,27 @@ def test_live_pieces_take_the_place_of_what_is_on_the_page() -> None:
     assert set(read.ids) <= set(page.ids)
 
 
-@pytest.mark.parametrize("progress", list(Progress))
-def test_a_run_says_how_far_its_checks_are(progress: Progress) -> None:
+@pytest.mark.parametrize("progress", list(CheckProgress))
+def test_a_run_says_how_far_its_checks_are(progress: CheckProgress) -> None:
     told = {
-        Progress.WAITING: "will begin shortly",
-        Progress.RUNNING: "are running",
-        Progress.DONE: "No invariant is broken",
-        Progress.FAILED: "could not be made",
+        CheckProgress.WAITING: "will begin shortly",
+        CheckProgress.RUNNING: "are running",
+        CheckProgress.DONE: "No invariant is broken",
+        CheckProgress.FAILED: "could not be made",
     }
     found = Findings(progress=progress, trouble="no memory left")
-    text = Pages(WebAddresses()).run_page(kit.run_view(), findings=found)
+    text = _run_page(Pages(WebAddresses()), kit.run_view(), found)
 
     assert told[progress] in text
-    assert ("data-events" in text) == (progress in (Progress.WAITING, Progress.RUNNING))
+    assert ("data-events" in text) == (progress in (CheckProgress.WAITING, CheckProgress.RUNNING))
 
 
 def test_a_run_that_is_open_is_followed_from_the_rows_it_has() -> None:
-    card = kit.run_card(state=RunState.OPEN, outcome=TaskOutcome.UNKNOWN)
-    text = Pages(WebAddresses()).run_page(
-        kit.run_view(card=card, scanned=0.4), findings=kit.findings()
-    )
+    card = kit.run_card(is_open=True, outcome=TaskOutcome.UNKNOWN)
+    text = _run_page(Pages(WebAddresses()), kit.run_view(card=card, scanned=0.4), kit.findings())
 
     assert f'data-events="/runs/{kit.KEY}/events?rows=12"' in text
-    assert "goes on, or broke off" in text
+    assert "running, or interrupted" in text
     assert "40 % so far" in text
 
 
@@ -454,33 +484,35 @@ def test_what_is_empty_says_so() -> None:
     pages, card = Pages(WebAddresses()), kit.run_card()
     nothing = RunList(logs="logs", cards=(), total=0, matching=0)
 
-    assert "No runs yet" in pages.runs_page(nothing)
-    assert "case-study demo" in pages.runs_page(nothing)
-    assert "No run is like that" in pages.runs_page(kit.run_list(cards=(), matching=0))
-    assert "no other run" in pages.choose_page(card, nothing)
-    assert "No field of the state" in pages.belief_page(card, Belief())
-    assert "No record was written" in pages.memory_page(card, MemoryPage())
-    assert "tells of no procedures" in pages.procedures_page(card, ())
-    assert "no decision" in pages.why_page(card, WhyGraph(cycle=1, nodes=(), edges=()))
-    assert "never differ" in pages.compare_page(kit.comparison(divergence=None, rows=(), of=0))
+    assert "No runs yet" in pages.render("runs", runs=nothing)
+    assert "case-study demo" in pages.render("runs", runs=nothing)
+    assert "No run is like that" in pages.render("runs", runs=kit.run_list(cards=(), matching=0))
+    assert "no other run" in pages.render("choose", left=card, runs=nothing)
+    assert "No field of the state" in _belief_page(pages, BeliefView(), card)
+    assert "No record was written" in _memory_page(pages, MemoryPage(), card)
+    assert "has no procedures" in pages.render("procedures", card=card, histories=())
+    assert "no decision" in _why_page(pages, WhyGraph(cycle=1, nodes=(), edges=()), card)
+    assert "never differ" in pages.render(
+        "compare", comparison=kit.comparison(divergence=None, rows=(), of=0)
+    )
     empty = kit.run_view(rows=(), strip=(), of=0)
-    assert "Nothing has happened" in pages.run_page(empty, findings=kit.findings())
+    assert "Nothing has happened" in _run_page(pages, empty, kit.findings())
 
 
 def test_a_phase_that_was_not_committed_is_told() -> None:
     view = kit.cycle_view(phases=kit.phases(broken_off=True))
-    text = Pages(WebAddresses()).cycle_page(view, kit.run_card())
+    text = _cycle_page(Pages(WebAddresses()), view)
 
-    assert text.count("The run broke off before this phase") == 3
+    assert text.count("The run was interrupted before this phase") == 3
 
 
 def test_a_text_that_stood_before_is_not_repeated() -> None:
     view = kit.cycle_view(plain=True)
     call = view.calls[0]
-    part = replace(call.messages[0].parts[0], stood="cycle 1, proposal")
+    part = replace(call.messages[0].parts[0], shown_in="cycle 1, proposal")
     message = replace(call.messages[0], parts=(part,))
     again = replace(view, calls=(replace(call, messages=(message,)),))
-    text = Pages(WebAddresses()).cycle_page(again, kit.run_card())
+    text = _cycle_page(Pages(WebAddresses()), again)
 
     assert "the same text as in cycle 1, proposal" in text
     assert part.text not in text
@@ -495,3 +527,62 @@ def test_style_and_scripts_are_small() -> None:
 
 def test_all_templates_can_be_compiled_beforehand() -> None:
     prepare()
+
+
+def test_a_text_that_cannot_be_seen_is_named_character_by_character() -> None:
+    shown = filters.visible("a\x1b<b>\u202e" * 1000)
+
+    assert shown.count("ESC") == shown.count("RLO") == 1000
+    assert shown.count("&lt;b&gt;") == 1000
+
+
+def test_a_name_is_cut_before_its_characters_are_named() -> None:
+    assert filters.named("\x1b" * 500) == "[U+001B]" * 80 + "\u2026"
+    assert filters.named("x" * 80) == "x" * 80
+    assert filters.named("x" * 9, limit=3) == "xxx\u2026"
+
+
+def test_the_title_of_a_page_is_short_whatever_the_agent_is_called() -> None:
+    view = kit.run_view()
+    info = view.info.model_copy(update={"agent": "<&>" * 100_000})
+    card: RunCard = replace(view.card, info=info, scenario="s" * 100_000)
+
+    page = _run_page(Pages(WebAddresses()), replace(view, card=card, info=info), kit.findings(), "")
+
+    title = re.search("<title>(.*?)</title>", page)
+    assert title is not None
+    assert len(title[1]) < 1_000
+    assert len(page) < 400_000
+
+
+NUMBERS = st.one_of(st.floats(), st.integers(), st.just(10**400), st.just(-(10**400)))
+ENDS = [
+    datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=14))),
+    datetime(9999, 12, 31, 23, 59, 59, tzinfo=timezone(timedelta(hours=-12))),
+    datetime(2026, 11, 21, 12, 0),
+]
+
+
+@given(number=NUMBERS)
+def test_every_number_is_shown_in_a_few_characters(number: float) -> None:
+    for shown in (filters.count, filters.amount, filters.duration, filters.decimal):
+        assert 0 < len(shown(number)) < 32
+    assert 0 <= float(filters.percent(number)) <= 100
+
+
+def test_what_is_no_number_is_a_dash_and_what_has_no_end_says_so() -> None:
+    for shown in (filters.count, filters.amount, filters.duration, filters.decimal):
+        assert shown(math.nan) == filters.NOT_KNOWN
+        assert shown(math.inf) == filters.ENDLESS
+
+
+@pytest.mark.parametrize("at", ENDS)
+def test_times_at_the_ends_of_the_calendar_are_shown(at: datetime) -> None:
+    assert filters.stamp(at).startswith(f"{at.year:04d}")
+    assert filters.moment(at)
+    assert filters.clock(at)
+
+
+def test_times_are_shown_in_utc() -> None:
+    at = datetime(2026, 11, 21, 12, 0, tzinfo=timezone(timedelta(hours=2)))
+    assert filters.stamp(at) == datetime(2026, 11, 21, 10, 0, tzinfo=UTC).isoformat()

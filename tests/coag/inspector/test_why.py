@@ -9,8 +9,7 @@ from kits.hostile import AT, FORBIDDEN, HARM, hostile_percept, hostile_run
 from kits.tracked import cycles_of, index_of, plain_turn, remembered, written_run
 
 from coag.errors import ConfigurationError
-from coag.inspector.tracks import graph_of, why_graph
-from coag.inspector.views import NodeSort, WhyGraph
+from coag.inspector.why import NodeSort, WhyGraph, graph_of, why_graph
 from coag.proof import Choice, Considered, Explanation, ProcedureUsed
 from coag.schema import Percept, PerceptKind, RecalledRecord, ScoreParts, Trust, Verdict
 
@@ -26,14 +25,14 @@ def hit(number: int) -> RecalledRecord:
 
 
 def candidate(number: int, *, chosen: bool = False, dead: bool = False) -> Considered:
-    died = Verdict(allowed=False, constraint="stay", reason="not yet") if dead else None
+    verdict = Verdict(allowed=False, constraint="stay", reason="not yet") if dead else None
     choice = Choice(action="go", arguments=f'{{"to": {number}}}')
     score = None if dead else 0.5
-    return Considered(id=f"c{number}", choice=choice, died_of=died, chosen=chosen, score=score)
+    return Considered(id=f"c{number}", choice=choice, died_of=verdict, chosen=chosen, score=score)
 
 
 def test_a_decision_flows_from_what_was_known_to_the_choice(tmp_path: Path) -> None:
-    told = Explanation(
+    explained = Explanation(
         run="run-1",
         kind="coag",
         cycle=3,
@@ -44,7 +43,7 @@ def test_a_decision_flows_from_what_was_known_to_the_choice(tmp_path: Path) -> N
         reason="It is near.",
         status="done",
     )
-    graph = graph_of(told)
+    graph = graph_of(explained)
     assert labels(graph, NodeSort.RECORD) == ["r1: fact 1"]
     assert labels(graph, NodeSort.CANDIDATE) == ["go(to=1)", "go(to=2)", "go(to=3)"]
     assert labels(graph, NodeSort.CONSTRAINT) == ["stay: not yet"]
@@ -60,13 +59,13 @@ def test_a_decision_flows_from_what_was_known_to_the_choice(tmp_path: Path) -> N
 
 def test_a_recalled_record_tells_the_parts_of_its_score() -> None:
     because = ScoreParts(lexical=0.2, dense=0.05)
-    told = Explanation(
+    explained = Explanation(
         run="r",
         kind="coag",
         cycle=1,
         recalled=(hit(1).model_copy(update={"why": because}), hit(2)),
     )
-    graph = graph_of(told)
+    graph = graph_of(explained)
     assert graph.sentences == (
         "It recalled record r1, with score 0.25 (lexical +0.20, dense +0.05): fact 1",
         "It recalled record r2, with similarity 0.25: fact 2",
@@ -76,8 +75,9 @@ def test_a_recalled_record_tells_the_parts_of_its_score() -> None:
     assert "why" not in details[1]
 
 
-def test_the_same_is_told_in_words(tmp_path: Path) -> None:
-    graph = why_graph(written_run(tmp_path, cycles_of("clean")), 1)
+def test_the_same_is_given_in_words(tmp_path: Path) -> None:
+    folder = written_run(tmp_path, cycles_of("clean"))
+    graph = why_graph(folder, 1, index_of(folder))
     assert graph.sentences == (
         "It perceived from user: Clean up!",
         "It understood: It is dirty.",
@@ -93,7 +93,7 @@ def test_a_big_decision_keeps_to_forty_nodes_and_says_how_many_are_missing() -> 
         id="p", at=AT, kind=PerceptKind.MESSAGE, source="s", trust=Trust.USER, content="c"
     )
     considered = (*(candidate(n, dead=True) for n in range(90)), candidate(99, chosen=True))
-    told = Explanation(
+    explained = Explanation(
         run="r",
         kind="coag",
         cycle=1,
@@ -102,7 +102,7 @@ def test_a_big_decision_keeps_to_forty_nodes_and_says_how_many_are_missing() -> 
         considered=considered,
         decided_by="rank",
     )
-    graph = graph_of(told)
+    graph = graph_of(explained)
     assert len(graph.nodes) <= 40
     assert "go(to=99)" in labels(graph, NodeSort.CANDIDATE)
     assert graph.left_out == 44 + 44 + 81
@@ -111,10 +111,10 @@ def test_a_big_decision_keeps_to_forty_nodes_and_says_how_many_are_missing() -> 
 
 
 def test_an_impasse_ends_in_no_choice() -> None:
-    told = Explanation(
+    explained = Explanation(
         run="r", kind="coag", cycle=1, considered=(candidate(1, dead=True),), status="none"
     )
-    graph = graph_of(told)
+    graph = graph_of(explained)
     (choice,) = [node for node in graph.nodes if node.sort is NodeSort.CHOICE]
     assert (choice.good, choice.label) == (False, "nothing survived")
     assert "Nothing survived: an impasse." in graph.sentences
@@ -122,16 +122,16 @@ def test_an_impasse_ends_in_no_choice() -> None:
 
 def test_a_plain_turn_shows_what_was_begun(tmp_path: Path) -> None:
     folder = written_run(tmp_path, plain_turn(1, "Yes."), kind="plain")
-    graph = why_graph(folder, 1)
+    graph = why_graph(folder, 1, index_of(folder))
     assert labels(graph, NodeSort.CHOICE) == ["look()"]
 
 
-def test_hostile_texts_are_told_on_short_lines() -> None:
+def test_hostile_texts_are_shown_on_short_lines() -> None:
     evil = HARM + "A" * 1_000_000
-    died = Verdict(allowed=False, constraint=evil, reason=evil)
+    verdict = Verdict(allowed=False, constraint=evil, reason=evil)
     choice = Choice(action=evil, arguments=evil)
     percept = hostile_percept("p", content=evil, source=evil)
-    told = Explanation(
+    explained = Explanation(
         run=evil,
         kind="coag",
         cycle=1,
@@ -139,7 +139,7 @@ def test_hostile_texts_are_told_on_short_lines() -> None:
         risks=(evil,) * 9,
         percepts=(percept,),
         considered=(
-            Considered(id=evil, choice=choice, died_of=died, because=evil),
+            Considered(id=evil, choice=choice, died_of=verdict, because=evil),
             Considered(id="c2", choice=choice, chosen=True),
         ),
         procedures=(ProcedureUsed(name=evil, version=2, author=evil, reason=evil),),
@@ -147,7 +147,7 @@ def test_hostile_texts_are_told_on_short_lines() -> None:
         reason=evil,
         result=evil,
     )
-    graph = graph_of(told)
+    graph = graph_of(explained)
     texts = [text for node in graph.nodes for text in (node.label, node.detail, node.note)]
     texts += graph.sentences
     assert max(map(len, texts)) < 700
@@ -155,15 +155,10 @@ def test_hostile_texts_are_told_on_short_lines() -> None:
     assert len(graph.edges) == 6
 
 
-def test_a_snapshot_that_cannot_be_read_is_told(tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match="cannot be read"):
-        why_graph(hostile_run(tmp_path), 1)
-
-
 def test_a_cycle_that_cannot_be_explained_says_so_in_its_graph(tmp_path: Path) -> None:
     folder = hostile_run(tmp_path)
-    graph = why_graph(folder, 1, index=index_of(folder))
+    graph = why_graph(folder, 1, index_of(folder))
     assert "cannot be read" in graph.trouble
     assert not graph.nodes
     with pytest.raises(ConfigurationError, match=r"cycle 9|snapshot"):
-        why_graph(folder, 9, index=index_of(folder))
+        why_graph(folder, 9, index_of(folder))
