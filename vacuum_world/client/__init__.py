@@ -13,8 +13,8 @@ from vacuum_world.errors import (
     WorldUnreachableError,
 )
 
-from ._control import Happening, WorldControl
-from ._robot import Membership, WorldClient, join_world
+from .control import Happening, WorldControl
+from .robot import Membership, WorldClient, join_world
 
 __all__ = [
     "WorldClient",

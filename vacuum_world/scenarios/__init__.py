@@ -9,7 +9,7 @@ bound for the number of actions. `measure(setup, world)` judges the world afterw
 world's own log. How the task is worded, and which agent gets it, is not the world's business.
 """
 
-from ._catalogue import (
+from .catalogue import (
     ADVERSARIAL,
     OPEN_WORLD,
     PAPER,
@@ -19,8 +19,8 @@ from ._catalogue import (
     measure,
     scenario_named,
 )
-from ._phantom_object import PHANTOM_OBJECT, PHANTOM_TOOL
-from ._setup import (
+from .phantom_object import PHANTOM_OBJECT, PHANTOM_TOOL
+from .setup import (
     DueMessage,
     FalseSign,
     Rumour,

@@ -7,10 +7,9 @@ result for the caller and the events for those who watch. Chance is part of the 
 separate streams, so the same seed and the same calls give the same world, byte for byte.
 """
 
-from ._actions import clean, manuals, move, use
-from ._chance import Dice, Stream, Streams, draw, pick, seeded_streams
-from ._dynamics import tick
-from ._interventions import (
+from .actions import clean, manuals, move, use
+from .dynamics import tick
+from .interventions import (
     AddDirt,
     AddObstacle,
     AllowCleaning,
@@ -24,28 +23,8 @@ from ._interventions import (
     SetDynamics,
     intervene,
 )
-from ._lifecycle import create_world, join, leave
-from ._mechanics import (
-    FaultKind,
-    Gadget,
-    GadgetName,
-    Manual,
-    SensorFault,
-    SensorName,
-    Sign,
-    SlowCleaning,
-)
-from ._paths import distances_from, steps_between
-from ._record import (
-    ActionId,
-    ActionName,
-    ActionResult,
-    Counters,
-    Failure,
-    LoggedAction,
-    WorldEvent,
-)
-from ._sensing import (
+from .lifecycle import create_world, join, leave
+from .sensing import (
     BatteryReading,
     DirtReading,
     PositionReading,
@@ -60,35 +39,58 @@ from ._sensing import (
     sense_proximity,
     state_line,
 )
-from ._state import (
+from .state import (
     CLEAN_COST,
     FULL_BATTERY,
     LOG_KEPT,
     MOVE_COST,
     STILL,
+    ActionId,
+    ActionName,
+    ActionResult,
+    Counters,
+    Dice,
     Dynamics,
+    Failure,
+    FaultKind,
     ForbidAfterActions,
+    Gadget,
+    GadgetName,
+    LoggedAction,
+    Manual,
     Obstacle,
     Robot,
     RobotName,
+    SensorFault,
+    SensorName,
+    Sign,
+    SlowCleaning,
     Spawn,
     Step,
+    Stream,
+    Streams,
     TickMode,
     Trigger,
     WallOnApproach,
+    WorldEvent,
     WorldState,
+    draw,
     obstacle_cells,
+    pick,
     robot_of,
+    seeded_streams,
 )
-from ._values import (
+from .values import (
     DIRECTIONS,
     Cell,
     Direction,
     Value,
     cells_of,
     distance,
+    distances_from,
     inside,
     neighbour,
+    steps_between,
 )
 
 __all__ = [
