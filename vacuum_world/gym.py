@@ -299,3 +299,6 @@ class VacuumWorldEnv(gymnasium.Env[Observation, int]):
         if cell == world.charger:
             return "C"
         return "*" if cell in world.dirty else "."
+
+
+register_worlds()
