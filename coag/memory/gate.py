@@ -1,9 +1,9 @@
-"""The gate: which rewriting of a procedure is let through."""
+"""The gate of procedural memory: which rewrites are let through, and how they are taken back."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -22,6 +22,7 @@ from .procedures import (
     missing_placeholders,
     next_version,
     rules_of,
+    with_rules,
 )
 from .words import near_equal, shared_run
 
@@ -112,11 +113,11 @@ def _new_ones(before: Sequence[str], rules: Sequence[str]) -> set[int]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
-    """A wish to change a procedure."""
+class RewriteRequest:
+    """A request to change a procedure."""
 
     edit: Callable[[str], str]
-    """The new text, made from the one that stands; ValueError if that cannot be."""
+    """Makes the new text from the current one; ValueError if that cannot be."""
     author: str
     reason: str
     cycle: int | None
@@ -124,7 +125,7 @@ class Wish:
     tainted: bool = False
     """Whether untrusted text was shown before it was made."""
     origins: tuple[str, ...] = ()
-    """On what it rests; see `ProcedureVersion.origins`."""
+    """What it depends on; see `ProcedureVersion.origins`."""
     blind: bool = False
     """True if the edit makes sense whatever the text is that it is made from."""
 
@@ -132,18 +133,18 @@ class Wish:
 def rewritten(
     held: Histories,
     procedure: Procedure,
-    wish: Wish,
+    request: RewriteRequest,
     *,
     seen: int,
     gate: GateSettings,
     at: datetime,
 ) -> tuple[Histories, ProcedureVersion | PendingRewrite]:
-    """Carries out a wish that passes the gate, or lets it wait.
+    """Carries out a request that passes the gate, or lets it wait.
 
     Args:
         held: All histories as they stand.
         procedure: Which procedure is to change.
-        wish: How.
+        request: How.
         seen: The newest version that the author can have read.
         gate: How strict to be.
         at: Now.
@@ -152,53 +153,55 @@ def rewritten(
         ProcedureRejected: If the gate refuses, or a newer version stands than was read.
     """
     name, history = procedure.name, held.procedures[procedure.name]
-    done = _done_before(held, name, wish)
+    done = _done_before(held, name, request)
     if done is not None:
         return held, done
-    if len(history) != seen and not wish.blind:
+    if len(history) != seen and not request.blind:
         newest = history[-1]
         raise ProcedureRejected(
             name, [f"{newest.author!r} wrote version {newest.version} meanwhile; read it first."]
         )
     current = history[-1].text
-    text = _edited(name, wish, current)
-    reasons = objections(procedure, current, text, untrusted=wish.untrusted, settings=gate)
+    text = _edited(name, request, current)
+    reasons = objections(procedure, current, text, untrusted=request.untrusted, settings=gate)
     if reasons:
         raise ProcedureRejected(name, reasons)
-    if gate.lets_wait(tainted=wish.tainted):
-        waiting = _waiting(name, history, text, wish, at)
+    if gate.lets_wait(tainted=request.tainted):
+        waiting = _waiting(name, history, text, request, at)
         return held.with_pending((*held.pending, waiting)), waiting
     made = next_version(
         name,
         history,
         text,
-        author=wish.author,
-        reason=wish.reason,
-        cycle=wish.cycle,
+        author=request.author,
+        reason=request.reason,
+        cycle=request.cycle,
         at=at,
-        origins=wish.origins,
+        origins=request.origins,
     )
     return held.with_version(name, made), made
 
 
-def _waiting(name: str, history: History, text: str, wish: Wish, at: datetime) -> PendingRewrite:
+def _waiting(
+    name: str, history: History, text: str, request: RewriteRequest, at: datetime
+) -> PendingRewrite:
     """A change that passed the gate and waits for approval."""
     return PendingRewrite(
-        id=content_id(name, str(len(history)), text, wish.author, str(wish.cycle))[:8],
+        id=content_id(name, str(len(history)), text, request.author, str(request.cycle))[:8],
         procedure=name,
         base=len(history),
         text=text,
-        author=wish.author,
-        reason=wish.reason,
-        cycle=wish.cycle,
+        author=request.author,
+        reason=request.reason,
+        cycle=request.cycle,
         at=at,
         diff=difference(name, history[-1].text, text),
-        origins=wish.origins,
+        origins=request.origins,
     )
 
 
 def rolled_back(
-    held: Histories, procedure: Procedure, version: int, wish: Wish, at: datetime
+    held: Histories, procedure: Procedure, version: int, request: RewriteRequest, at: datetime
 ) -> tuple[Histories, ProcedureVersion]:
     """Makes an old version current again.
 
@@ -211,9 +214,15 @@ def rolled_back(
     if missing:
         raise ProcedureRejected(name, [f"Version {version} lacks {', '.join(missing)}."])
     if history[-1].text == text:
-        raise ProcedureRejected(name, [f"Version {version} is what stands already."])
+        raise ProcedureRejected(name, [f"Version {version} is the current one already."])
     made = next_version(
-        name, history, text, author=wish.author, reason=wish.reason, cycle=wish.cycle, at=at
+        name,
+        history,
+        text,
+        author=request.author,
+        reason=request.reason,
+        cycle=request.cycle,
+        at=at,
     )
     return held.with_version(name, made), made
 
@@ -231,7 +240,7 @@ def approved(
     name, history = waiting.procedure, held.procedures[waiting.procedure]
     if len(history) != waiting.base:
         raise ProcedureRejected(
-            name, [f"It was made from version {waiting.base}, and {len(history)} stands now."]
+            name, [f"It was made from version {waiting.base}, and {len(history)} is current now."]
         )
     made = next_version(
         name,
@@ -260,33 +269,144 @@ def dropped(held: Histories, rewrite_id: str) -> tuple[Histories, PendingRewrite
 
 
 def _done_before(
-    held: Histories, name: str, wish: Wish
+    held: Histories, name: str, request: RewriteRequest
 ) -> ProcedureVersion | PendingRewrite | None:
-    """What the same wish brought about before, if nothing has happened since."""
+    """What the same request led to before, if nothing has happened since."""
     history = held.procedures[name]
     newest = history[-1]
-    if len(history) > 1 and _same(wish, newest):
+    if len(history) > 1 and _same(request, newest):
         before = history[-2].text
-        return newest if _edits_to(wish, before, newest.text) else None
+        return newest if _edits_to(request, before, newest.text) else None
     for waiting in held.pending:
-        if waiting.procedure == name and waiting.base == len(history) and _same(wish, waiting):
-            return waiting if _edits_to(wish, newest.text, waiting.text) else None
+        if waiting.procedure == name and waiting.base == len(history) and _same(request, waiting):
+            return waiting if _edits_to(request, newest.text, waiting.text) else None
     return None
 
 
-def _same(wish: Wish, made: ProcedureVersion | PendingRewrite) -> bool:
-    return (wish.author, wish.reason, wish.cycle) == (made.author, made.reason, made.cycle)
+def _same(request: RewriteRequest, made: ProcedureVersion | PendingRewrite) -> bool:
+    return (request.author, request.reason, request.cycle) == (made.author, made.reason, made.cycle)
 
 
-def _edits_to(wish: Wish, before: str, after: str) -> bool:
+def _edits_to(request: RewriteRequest, before: str, after: str) -> bool:
     try:
-        return wish.edit(before) == after
+        return request.edit(before) == after
     except ValueError:
         return False
 
 
-def _edited(name: str, wish: Wish, current: str) -> str:
+def _edited(name: str, request: RewriteRequest, current: str) -> str:
     try:
-        return wish.edit(current)
+        return request.edit(current)
     except ValueError as error:
         raise ProcedureRejected(name, [str(error)]) from error
+
+
+# ---- Taking back what depends on revoked records ----
+
+
+REVOCATION = "revocation"
+"""Author of the versions that take a change back."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Undone:
+    """What was taken back."""
+
+    versions: tuple[tuple[str, ProcedureVersion], ...] = ()
+    """The procedures that changed, with the version that now holds."""
+    dropped: tuple[PendingRewrite, ...] = ()
+    """Rewrites that waited for approval and depend on what was revoked."""
+
+    def and_then(self, other: Undone) -> Undone:
+        """What was taken back in two steps."""
+        return Undone(
+            versions=(*self.versions, *other.versions), dropped=(*self.dropped, *other.dropped)
+        )
+
+
+def without_origins(
+    held: Histories,
+    procedures: Mapping[str, Procedure],
+    records: Collection[str],
+    reason: str,
+    at: datetime,
+) -> tuple[Histories, Undone]:
+    """The histories once nothing in force or waiting depends on these records."""
+    gone = frozenset(records)
+    dropped = tuple(one for one in held.pending if gone.intersection(one.origins))
+    if dropped:
+        held = held.with_pending(one for one in held.pending if one not in dropped)
+    made: list[tuple[str, ProcedureVersion]] = []
+    for name, procedure in sorted(procedures.items()):
+        history = held.procedures[name]
+        tainted = [n for n in in_force(history) if gone.intersection(history[n - 1].origins)]
+        if tainted:
+            version = _undoing(procedure, history, tainted, reason, at)
+            held = held.with_version(name, version)
+            made.append((name, version))
+    return held, Undone(versions=tuple(made), dropped=dropped)
+
+
+def in_force(history: History) -> list[int]:
+    """The versions whose changes are part of the newest text, oldest first.
+
+    A version with the text of an earlier one is a way back to it: what came between is undone.
+    One that rests on records of its own is a change like any other, whatever its text.
+    """
+    first_with: dict[str, int] = {}
+    parts: list[list[int]] = []
+    for version in history:
+        earlier = first_with.setdefault(version.text, version.version)
+        if earlier < version.version and not version.origins:
+            now = list(parts[earlier - 1])
+        else:
+            before = parts[-1] if parts else []
+            now = [*(n for n in before if n not in version.undoes), version.version]
+        parts.append(now)
+    return parts[-1]
+
+
+def _undoing(
+    procedure: Procedure, history: History, tainted: list[int], reason: str, at: datetime
+) -> ProcedureVersion:
+    text = _without_rules(history, tainted)
+    if text is None or missing_placeholders(procedure, text):
+        undone = list(range(tainted[0], len(history) + 1))
+        text = _last_sound(procedure, history, tainted[0])
+    else:
+        undone = tainted
+    version = next_version(
+        procedure.name,
+        history,
+        text,
+        author=REVOCATION,
+        reason=f"What version {', '.join(map(str, tainted))} rests on was revoked: {reason}",
+        cycle=None,
+        at=at,
+    )
+    return version.model_copy(update={"undoes": tuple(undone)})
+
+
+def _without_rules(history: History, tainted: list[int]) -> str | None:
+    """The newest text without the changes of these versions; None if that cannot be found out."""
+    text = history[-1].text
+    rules = list(rules_of(text))
+    for number in reversed(tainted):
+        if number == 1:
+            return None
+        before, after = history[number - 2].text, history[number - 1].text
+        old, new = rules_of(before), rules_of(after)
+        if with_rules(before, ()) != with_rules(after, ()):
+            return None
+        for rule in (rule for rule in new if rule not in old):
+            if rule not in rules:
+                return None
+            rules.remove(rule)
+        rules += [rule for rule in old if rule not in new and rule not in rules]
+    return with_rules(text, rules)
+
+
+def _last_sound(procedure: Procedure, history: History, tainted: int) -> str:
+    """The newest text from before a version that has every placeholder; else the developer's."""
+    texts = (version.text for version in reversed(history[: tainted - 1]))
+    return next((t for t in texts if not missing_placeholders(procedure, t)), procedure.text)

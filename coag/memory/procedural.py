@@ -2,27 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from coag.errors import UnknownNameError
+from pydantic import ValidationError
+
+from coag._util.files import replace_file
+from coag._util.locks import LockHeldError, lock_file
+from coag.errors import ConfigurationError, RecordStoreError, UnknownNameError
 from coag.schema import Clock, SystemClock
 
-from .gate import GateSettings, Wish, approved, dropped, rewritten, rolled_back
+from .gate import (
+    GateSettings,
+    RewriteRequest,
+    Undone,
+    approved,
+    dropped,
+    rewritten,
+    rolled_back,
+    without_origins,
+)
 from .procedures import (
     Histories,
     History,
-    KeptHistories,
     PendingRewrite,
     Procedure,
     ProcedureVersion,
     RuleChange,
-    Undone,
     fill,
+    merged,
     seed_procedures,
-    without_origins,
+    seeded,
 )
+
+_PATIENCE = 10.0
+"""Seconds to wait for another process that is writing."""
+_T = TypeVar("_T")
 
 
 class ProceduralMemory:
@@ -52,7 +68,8 @@ class ProceduralMemory:
         self._procedures = dict(seed_procedures() if procedures is None else procedures)
         self._gate = gate or GateSettings()
         self._clock = clock or SystemClock()
-        self._kept = KeptHistories(self._procedures, path, self._clock)
+        self._path = path
+        self._held = seeded(_read(self._path) or Histories(), self._procedures, self._clock.now())
 
     def names(self) -> tuple[str, ...]:
         """The names of all procedures, sorted."""
@@ -65,7 +82,7 @@ class ProceduralMemory:
             UnknownNameError: If there is no such procedure.
         """
         self._procedure(name)
-        return self._kept.held.procedures[name]
+        return self._held.procedures[name]
 
     def get(self, name: str, version: int | None = None) -> ProcedureVersion:
         """A version of a procedure; the current one for None.
@@ -92,11 +109,11 @@ class ProceduralMemory:
 
     def pin(self) -> dict[str, int]:
         """The current version of every procedure, to hold on to for a cycle."""
-        return {name: len(self._kept.held.procedures[name]) for name in self.names()}
+        return {name: len(self._held.procedures[name]) for name in self.names()}
 
     def pending(self) -> tuple[PendingRewrite, ...]:
         """The rewrites that wait for approval, oldest first."""
-        return self._kept.held.pending
+        return self._held.pending
 
     def rewrite(
         self,
@@ -131,7 +148,7 @@ class ProceduralMemory:
                 since this one last looked.
             RecordStoreError: If it cannot be saved; nothing is changed then.
         """
-        wish = Wish(
+        request = RewriteRequest(
             edit=lambda _: new_text.strip(),
             author=author,
             reason=reason,
@@ -139,7 +156,7 @@ class ProceduralMemory:
             untrusted=tuple(untrusted),
             tainted=bool(untrusted),
         )
-        return self._change(name, wish)
+        return self._rewritten(name, request)
 
     def change_rule(
         self,
@@ -163,10 +180,10 @@ class ProceduralMemory:
             cycle: The agent's cycle, if in one.
             untrusted: Texts from outside that the author has seen.
             tainted: Whether the author has seen others, which are not at hand any more.
-            origins: Ids of the records of long-term memory on which this rests, and `source:NAME`
+            origins: Ids of the records of long-term memory on which this depends, and `source:NAME`
                 for sources that the author was shown; `revoke` takes it back with any of them.
         """
-        wish = Wish(
+        request = RewriteRequest(
             edit=change.apply,
             author=author,
             reason=reason,
@@ -176,7 +193,7 @@ class ProceduralMemory:
             origins=tuple(dict.fromkeys(origins)),
             blind=change.operation == "add",
         )
-        return self._change(name, wish)
+        return self._rewritten(name, request)
 
     def rollback(
         self, name: str, version: int, *, author: str, reason: str, cycle: int | None = None
@@ -192,14 +209,14 @@ class ProceduralMemory:
             RecordStoreError: If it cannot be saved; nothing is changed then.
         """
         self.get(name, version)
-        wish = Wish(edit=str, author=author, reason=reason, cycle=cycle)
+        request = RewriteRequest(edit=str, author=author, reason=reason, cycle=cycle)
         procedure = self._procedure(name)
-        return self._kept.change(
-            lambda held: rolled_back(held, procedure, version, wish, self._clock.now())
+        return self._change(
+            lambda held: rolled_back(held, procedure, version, request, self._clock.now())
         )
 
     def revoke(self, records: Collection[str], *, reason: str) -> Undone:
-        """Takes back what rests on records of long-term memory that were revoked.
+        """Takes back what depends on records of long-term memory that were revoked.
 
         Rules that came by such a change are taken out, those that it took out come back. Where
         that cannot be done by rule, the text before the first such change holds again. Every
@@ -212,7 +229,7 @@ class ProceduralMemory:
         Raises:
             RecordStoreError: If it cannot be saved; nothing is changed then.
         """
-        return self._kept.change(
+        return self._change(
             lambda held: without_origins(held, self._procedures, records, reason, self._clock.now())
         )
 
@@ -224,7 +241,7 @@ class ProceduralMemory:
             ProcedureRejected: If the procedure has changed since; reject it then.
             RecordStoreError: If it cannot be saved; nothing is changed then.
         """
-        return self._kept.change(lambda held: approved(held, rewrite_id, by, self._clock.now()))
+        return self._change(lambda held: approved(held, rewrite_id, by, self._clock.now()))
 
     def reject(self, rewrite_id: str) -> PendingRewrite:
         """Drops a waiting rewrite.
@@ -233,42 +250,97 @@ class ProceduralMemory:
             UnknownNameError: If nothing of this id waits.
             RecordStoreError: If it cannot be saved; nothing is changed then.
         """
-        return self._kept.change(lambda held: dropped(held, rewrite_id))
+        return self._change(lambda held: dropped(held, rewrite_id))
 
     def save_state(self) -> dict[str, Any]:
         """Every version and every waiting rewrite, as JSON."""
-        return self._kept.held.model_dump(mode="json")
+        return self._held.model_dump(mode="json")
 
     @property
     def as_given(self) -> bool:
         """Whether the procedures are as the developer gave them, and no rewrite waits."""
-        held = self._kept.held
+        held = self._held
         return not held.pending and all(len(one) == 1 for one in held.procedures.values())
 
     def undo_all(self) -> None:
-        """Goes on from the procedures as the developer gave them, as `load_state` does."""
-        held = self._kept.held
+        """Continues from the procedures as the developer gave them, as `load_state` does."""
+        held = self._held
         first = {name: history[:1] for name, history in held.procedures.items()}
-        self._kept.load(held.model_copy(update={"procedures": first, "pending": ()}))
+        self._load(held.model_copy(update={"procedures": first, "pending": ()}))
 
     def load_state(self, state: Mapping[str, Any]) -> None:
-        """Goes on from a saved state; versions that the file holds beyond it are kept.
+        """Continues from a saved state; versions that the file holds beyond it are kept.
 
         Raises:
-            ConfigurationError: If the file tells another story.
+            ConfigurationError: If the file has another history.
             pydantic.ValidationError: If the state is malformed.
         """
-        self._kept.load(Histories.model_validate(state))
+        self._load(Histories.model_validate(state))
 
     def _procedure(self, name: str) -> Procedure:
         if name not in self._procedures:
             raise UnknownNameError("procedure", name, self._procedures)
         return self._procedures[name]
 
-    def _change(self, name: str, wish: Wish) -> ProcedureVersion | PendingRewrite:
+    def _rewritten(self, name: str, request: RewriteRequest) -> ProcedureVersion | PendingRewrite:
         procedure, seen = self._procedure(name), len(self.versions(name))
-        return self._kept.change(
+        return self._change(
             lambda held: rewritten(
-                held, procedure, wish, seen=seen, gate=self._gate, at=self._clock.now()
+                held, procedure, request, seen=seen, gate=self._gate, at=self._clock.now()
             )
         )
+
+    def _change(self, by: Callable[[Histories], tuple[Histories, _T]]) -> _T:
+        """Changes what is current, with no other process between reading and saving.
+
+        Args:
+            by: Gives the new histories and the result.
+
+        Raises:
+            ConfigurationError: If the file has another history.
+            RecordStoreError: If they cannot be saved; nothing is changed then.
+        """
+        if self._path is None:
+            self._held, result = by(self._held)
+            return result
+        try:
+            with lock_file(self._path.with_name(f".{self._path.name}.lock"), _PATIENCE):
+                stored = _read(self._path)
+                if stored is not None:
+                    self._held = merged(self._held, stored, str(self._path))
+                held, result = by(self._held)
+                if held is not self._held:
+                    replace_file(self._path, held.model_dump_json(indent=1))
+                self._held = held
+                return result
+        except LockHeldError as error:
+            raise RecordStoreError(
+                f"Another process has been writing {str(self._path)!r} for {_PATIENCE:g} s."
+            ) from error
+        except OSError as error:
+            raise RecordStoreError(
+                f"Procedures cannot be saved to {str(self._path)!r}: {error}"
+            ) from error
+
+    def _load(self, histories: Histories) -> None:
+        stored = _read(self._path)
+        if stored is not None:
+            histories = merged(histories, stored, str(self._path))
+        self._held = seeded(histories, self._procedures, self._clock.now())
+
+
+def _read(path: Path | None) -> Histories | None:
+    """What the file holds; None if there is no file."""
+    if path is None:
+        return None
+    try:
+        return Histories.model_validate_json(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    except ValidationError as error:
+        raise ConfigurationError(
+            f"{str(path)!r} is no file of procedures that this version reads; "
+            f"move it away, or name another path. ({error})"
+        ) from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise RecordStoreError(f"Procedures cannot be read from {str(path)!r}: {error}") from error

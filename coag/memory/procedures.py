@@ -1,25 +1,21 @@
-"""Procedures: their texts, rules, versions, and the file that keeps them."""
+"""Procedures: their texts, standing rules and versions."""
 
 from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from difflib import unified_diff
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Literal
 
 from pydantic import Field, ValidationError
 
-from coag._util.files import replace_file
-from coag._util.locks import LockHeldError, lock_file
-from coag.errors import ConfigurationError, RecordStoreError
-from coag.schema import Clock, Moment, Value, Written
+from coag.errors import ConfigurationError
+from coag.schema import Moment, Value, Written
 
 # ---- Procedures: named prompts with placeholders, and what a version of one is ----
 
@@ -204,11 +200,7 @@ def _split(name: str, source: str) -> tuple[str, str]:
     end = next(ends, None)
     if end is None:
         raise ConfigurationError(f"Procedure {name!r}: its front matter has no closing {_FENCE}.")
-    return _joined(lines[1:end]), _joined(lines[end + 1 :])
-
-
-def _joined(lines: Iterable[str]) -> str:
-    return "\n".join(lines)
+    return "\n".join(lines[1:end]), "\n".join(lines[end + 1 :])
 
 
 # ---- Standing rules: the numbered list in a procedure that the agent keeps for itself ----
@@ -241,7 +233,7 @@ class RuleChange(Value):
         if self.operation == "remove":
             del rules[self.number - 1]
             return with_rules(text, rules)
-        rule = one_line(self.rule)
+        rule = rule_line(self.rule)
         if not rule:
             raise ValueError("The rule is empty; say in one sentence what to do.")
         if self.operation == "add":
@@ -251,7 +243,7 @@ class RuleChange(Value):
         return with_rules(text, rules)
 
 
-def one_line(rule: str) -> str:
+def rule_line(rule: str) -> str:
     """A rule as it stands in the list: on one line, without a marker of its own."""
     line = " ".join(rule.split())
     while marker := _MARKER.match(line):
@@ -266,7 +258,7 @@ def rules_of(text: str) -> tuple[str, ...]:
     rules: list[str] = []
     for line in filter(None, (line.strip() for line in lines[start + 1 : end])):
         if _MARKER.match(line) or not rules:
-            rules.append(one_line(line))
+            rules.append(rule_line(line))
         else:
             rules[-1] = f"{rules[-1]} {line}"
     return tuple(rule for rule in rules if rule)
@@ -291,7 +283,7 @@ def _section(lines: Sequence[str]) -> tuple[int, int]:
     return start, next(after, count)
 
 
-# ---- Everything that procedural memory holds, as one value, and how two of them go together ----
+# ---- Everything that procedural memory holds, as one value ----
 
 
 SEED = "seed"
@@ -346,7 +338,7 @@ def seeded(histories: Histories, procedures: Mapping[str, Procedure], at: dateti
     """Histories that begin with, or follow, the developers' files.
 
     A file that changed since becomes a new version, unless the agent has rewritten the procedure
-    in the meantime; then the agent's version stands, as long as it has all placeholders.
+    in the meantime; then the agent's version is kept, as long as it has all placeholders.
     """
     for name, procedure in procedures.items():
         history = histories.procedures.get(name, ())
@@ -373,7 +365,7 @@ def merged(ours: Histories, theirs: Histories, where: str) -> Histories:
         where: Names the other place in the error.
 
     Raises:
-        ConfigurationError: If the two tell different stories.
+        ConfigurationError: If the two differ.
     """
     together = dict(theirs.procedures)
     for name, history in ours.procedures.items():
@@ -398,242 +390,3 @@ def _outdated(history: History, procedure: Procedure) -> bool:
 def _essence(version: ProcedureVersion) -> tuple[str, str, str]:
     """What makes a version the same in two processes, which may have seeded it apart."""
     return version.text, version.author, version.reason
-
-
-REVOCATION = "revocation"
-"""Author of the versions that take a change back."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Undone:
-    """What was taken back."""
-
-    versions: tuple[tuple[str, ProcedureVersion], ...] = ()
-    """The procedures that changed, with the version that now holds."""
-    dropped: tuple[PendingRewrite, ...] = ()
-    """Rewrites that waited for approval and rest on what was revoked."""
-
-    def and_then(self, other: Undone) -> Undone:
-        """What was taken back in two steps."""
-        return Undone(
-            versions=(*self.versions, *other.versions), dropped=(*self.dropped, *other.dropped)
-        )
-
-
-def without_origins(
-    held: Histories,
-    procedures: Mapping[str, Procedure],
-    records: Collection[str],
-    reason: str,
-    at: datetime,
-) -> tuple[Histories, Undone]:
-    """The histories once nothing that holds or waits rests on these records."""
-    gone = frozenset(records)
-    dropped = tuple(one for one in held.pending if gone.intersection(one.origins))
-    if dropped:
-        held = held.with_pending(one for one in held.pending if one not in dropped)
-    made: list[tuple[str, ProcedureVersion]] = []
-    for name, procedure in sorted(procedures.items()):
-        history = held.procedures[name]
-        tainted = [n for n in in_force(history) if gone.intersection(history[n - 1].origins)]
-        if tainted:
-            version = _undoing(procedure, history, tainted, reason, at)
-            held = held.with_version(name, version)
-            made.append((name, version))
-    return held, Undone(versions=tuple(made), dropped=dropped)
-
-
-def in_force(history: History) -> list[int]:
-    """The versions whose changes are part of the newest text, oldest first.
-
-    A version with the text of an earlier one is a way back to it: what came between is undone.
-    One that rests on records of its own is a change like any other, whatever its text.
-    """
-    first_with: dict[str, int] = {}
-    parts: list[list[int]] = []
-    for version in history:
-        earlier = first_with.setdefault(version.text, version.version)
-        if earlier < version.version and not version.origins:
-            now = list(parts[earlier - 1])
-        else:
-            before = parts[-1] if parts else []
-            now = [*(n for n in before if n not in version.undoes), version.version]
-        parts.append(now)
-    return parts[-1]
-
-
-def _undoing(
-    procedure: Procedure, history: History, tainted: list[int], reason: str, at: datetime
-) -> ProcedureVersion:
-    text = _without_rules(history, tainted)
-    if text is None or missing_placeholders(procedure, text):
-        undone = list(range(tainted[0], len(history) + 1))
-        text = _last_sound(procedure, history, tainted[0])
-    else:
-        undone = tainted
-    version = next_version(
-        procedure.name,
-        history,
-        text,
-        author=REVOCATION,
-        reason=f"What version {', '.join(map(str, tainted))} rests on was revoked: {reason}",
-        cycle=None,
-        at=at,
-    )
-    return version.model_copy(update={"undoes": tuple(undone)})
-
-
-def _without_rules(history: History, tainted: list[int]) -> str | None:
-    """The newest text without the changes of these versions; None if that is not to be told."""
-    text = history[-1].text
-    rules = list(rules_of(text))
-    for number in reversed(tainted):
-        if number == 1:
-            return None
-        before, after = history[number - 2].text, history[number - 1].text
-        old, new = rules_of(before), rules_of(after)
-        if with_rules(before, ()) != with_rules(after, ()):
-            return None
-        for rule in (rule for rule in new if rule not in old):
-            if rule not in rules:
-                return None
-            rules.remove(rule)
-        rules += [rule for rule in old if rule not in new and rule not in rules]
-    return with_rules(text, rules)
-
-
-def _last_sound(procedure: Procedure, history: History, tainted: int) -> str:
-    """The newest text from before a version that has every placeholder; else the developer's."""
-    texts = (version.text for version in reversed(history[: tainted - 1]))
-    return next((t for t in texts if not missing_placeholders(procedure, t)), procedure.text)
-
-
-# ---- The file of procedural memory: written whole or not at all, by one process at a time ----
-
-
-_PATIENCE = 10.0
-"""Seconds to wait for another process that is writing."""
-
-
-def read_histories(path: Path) -> Histories | None:
-    """What the file holds; None if there is no file.
-
-    Raises:
-        ConfigurationError: If it holds something else.
-        RecordStoreError: If it cannot be read.
-    """
-    try:
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        return None
-    except (OSError, UnicodeDecodeError) as error:
-        raise RecordStoreError(f"Procedures cannot be read from {str(path)!r}: {error}") from error
-    try:
-        return Histories.model_validate_json(text)
-    except ValidationError as error:
-        raise ConfigurationError(
-            f"{str(path)!r} is no file of procedures that this version reads; "
-            f"move it away, or name another path. ({error})"
-        ) from error
-
-
-def write_histories(path: Path, histories: Histories) -> None:
-    """Replaces the file at once, and only when the new one is on the disk.
-
-    Raises:
-        RecordStoreError: If it cannot be written; the old file is untouched then.
-    """
-    try:
-        replace_file(path, histories.model_dump_json(indent=1))
-    except OSError as error:
-        raise RecordStoreError(f"Procedures cannot be saved to {str(path)!r}: {error}") from error
-
-
-@contextmanager
-def alone_with(path: Path | None) -> Generator[None]:
-    """Keeps other processes from writing the file meanwhile; does nothing without a file.
-
-    The lock ends with the process that holds it, however that ends.
-
-    Raises:
-        RecordStoreError: If another process holds on to it, or the folder cannot be written.
-    """
-    if path is None:
-        yield
-        return
-    try:
-        lock = lock_file(path.with_name(f".{path.name}.lock"), _PATIENCE)
-    except LockHeldError as error:
-        raise RecordStoreError(
-            f"Another process has been writing {str(path)!r} for {_PATIENCE:g} s."
-        ) from error
-    except OSError as error:
-        raise RecordStoreError(f"Procedures cannot be saved to {str(path)!r}: {error}") from error
-    with lock:
-        yield
-
-
-# ---- The histories of procedures as one process holds them, and the file where they rest ----
-
-
-_T = TypeVar("_T")
-
-
-class KeptHistories:
-    """All histories, and a file between sessions that other processes may write too.
-
-    Args:
-        procedures: The developer's procedures by name.
-        path: The file; None keeps the histories in memory only.
-        clock: Tells when the first versions were made.
-
-    Raises:
-        ConfigurationError: If the file holds something else.
-        RecordStoreError: If the file cannot be read.
-    """
-
-    def __init__(
-        self, procedures: Mapping[str, Procedure], path: Path | None, clock: Clock
-    ) -> None:
-        self._procedures = procedures
-        self._path = path
-        self._clock = clock
-        self._held = seeded(self._stored() or Histories(), procedures, clock.now())
-
-    @property
-    def held(self) -> Histories:
-        """The histories as they were last seen or kept."""
-        return self._held
-
-    def change(self, by: Callable[[Histories], tuple[Histories, _T]]) -> _T:
-        """Changes what stands now, with no other process between the look and the keeping.
-
-        Args:
-            by: Gives the new histories and what to tell of them.
-
-        Raises:
-            RecordStoreError: If they cannot be saved; nothing is changed then.
-        """
-        with alone_with(self._path):
-            stored = self._stored()
-            if stored is not None:
-                self._held = merged(self._held, stored, str(self._path))
-            held, told = by(self._held)
-            if self._path is not None and held is not self._held:
-                write_histories(self._path, held)
-            self._held = held
-        return told
-
-    def load(self, histories: Histories) -> None:
-        """Goes on from these; versions that the file holds beyond them are kept.
-
-        Raises:
-            ConfigurationError: If the file tells another story.
-        """
-        stored = self._stored()
-        if stored is not None:
-            histories = merged(histories, stored, str(self._path))
-        self._held = seeded(histories, self._procedures, self._clock.now())
-
-    def _stored(self) -> Histories | None:
-        return None if self._path is None else read_histories(self._path)

@@ -32,8 +32,9 @@ from .facts import (
     with_lineage,
     without_source,
 )
+from .gate import Undone
 from .procedural import ProceduralMemory
-from .procedures import ProcedureVersion, Undone, source_origin
+from .procedures import ProcedureVersion, source_origin
 from .recall import found_by_id
 from .writing import Draft
 

@@ -1,211 +1,429 @@
+"""Facts on one matter: which gives way, what is a repetition, and which value holds again."""
+
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
+from kits.statements import (
+    ANN,
+    UNTRUSTED,
+    WEB,
+    door,
+    memory_over,
+    origin,
+    stored,
+    tell,
+    texts,
+)
 
-from coag.memory import LongTermMemory, Remembered
-from coag.schema import Fact, MemoryKind, Provenance, SteppingClock, Trust
-from coag.store import ChromaStore, HashEmbedder, InMemoryStore
+from coag.memory import DecisionKind, LongTermMemory, Remembered, ToRemember, says_the_same
+from coag.schema import Event, Fact, MemoryKind, Provenance, Record, Scalar, is_own_id
+from coag.store import ChromaStore, HashEmbedder
 
 SEMANTIC = MemoryKind.SEMANTIC
 
 
-def said_by(who: str, trust: Trust = Trust.USER, kind: str = "message") -> Provenance:
-    return Provenance(
-        run="run", activity="main", cycle=1, source=who, source_kind=kind, trust=trust
-    )
-
-
-@pytest.fixture
-async def memory() -> AsyncIterator[LongTermMemory]:
-    memory = LongTermMemory(
-        InMemoryStore(HashEmbedder()), scope="alice", clock=SteppingClock(), ranking=None
-    )
-    yield memory
-    await memory.close()
-
-
-async def tell(
-    memory: LongTermMemory,
-    value: str,
-    text: str = "",
-    *,
-    who: str = "alice",
-    trust: Trust = Trust.USER,
-    since: datetime | None = None,
+async def say(
+    memory: LongTermMemory, value: str, by: Provenance = ANN, text: str = "", **options: Any
 ) -> Remembered:
-    fact = Fact(subject="the Door", attribute="state", value=value, valid_from=since)
-    return await memory.remember(
-        SEMANTIC, text or f"the door is {value}", provenance=said_by(who, trust), fact=fact
-    )
+    fact = door(value, options.pop("since", None))
+    return await tell(memory, text or f"the door is {value}", by, fact=fact, **options)
 
 
 async def doors(memory: LongTermMemory) -> list[str]:
-    recall = await memory.recall("the door is", k=10)
-    return sorted(hit.record.text for hit in recall.records)
+    """The values that are recalled."""
+    return sorted(text.removeprefix("the door is ") for text in await texts(memory, "the door is"))
+
+
+def fact_of(record: Record) -> Fact:
+    assert record.fact is not None
+    return record.fact
+
+
+# ---- What gives way, and what stays beside ----
 
 
 async def test_new_value_takes_the_place_of_the_old_one_which_is_kept_and_ended(
     memory: LongTermMemory,
 ) -> None:
-    old = await tell(memory, "open")
-    new = await tell(memory, "shut")
+    old, new = await say(memory, "open"), await say(memory, "shut")
 
     assert new.superseded == (old.record.id,)
-    assert await doors(memory) == ["the door is shut"]
+    assert await doors(memory) == ["shut"]
     (ended,) = await memory.store.get([old.record.id])
     assert ended.superseded_by == new.record.id
-    assert ended.fact is not None
-    assert ended.fact.valid_until == new.record.created_at
+    assert fact_of(ended).valid_until == new.record.created_at
 
 
 async def test_change_of_a_fact_survives_in_chroma_on_disk(tmp_path: Path) -> None:
     for value in ("open", "shut"):
-        store = await ChromaStore.open(tmp_path, HashEmbedder())
-        memory = LongTermMemory(store, scope="alice")
-        told = await tell(memory, value)
+        memory = memory_over(await ChromaStore.open(tmp_path, HashEmbedder()))
+        done = await say(memory, value)
         await memory.close()
 
-    memory = LongTermMemory(await ChromaStore.open(tmp_path, HashEmbedder()), scope="alice")
-    assert [one.text for one in await memory.history(told.record.id)] == [
-        "the door is open",
-        "the door is shut",
-    ]
-    assert await doors(memory) == ["the door is shut"]
+    memory = memory_over(await ChromaStore.open(tmp_path, HashEmbedder()))
+    chain = await memory.history(done.record.id)
+    assert [one.text for one in chain] == ["the door is open", "the door is shut"]
+    assert await doors(memory) == ["shut"]
     await memory.close()
 
 
 async def test_value_in_other_spelling_and_words_is_a_repetition(memory: LongTermMemory) -> None:
-    first = await tell(memory, "open")
-    again = await tell(memory, " OPEN", "it stands open", who="bob")
+    first = await say(memory, "open")
+    again = await say(memory, " OPEN", origin("bob"), "it is not shut")
 
-    assert again.merged
-    assert not again.new
-    assert again.record.id == first.record.id
-    assert again.record.lineage.also_from == (said_by("bob"),)
+    assert (again.merged, again.new, again.record.id) == (True, False, first.record.id)
+    assert again.record.lineage.also_from == (origin("bob"),)
 
 
-async def test_less_trusted_word_contradicts_and_both_are_shown(memory: LongTermMemory) -> None:
-    sound = await tell(memory, "open")
-    rumour = await tell(memory, "shut", trust=Trust.UNTRUSTED)
+async def test_less_trusted_statement_contradicts_and_both_are_shown(
+    memory: LongTermMemory,
+) -> None:
+    sound, rumour = await say(memory, "open"), await say(memory, "shut", WEB)
+    ids = (sound.record.id, rumour.record.id)
 
-    assert rumour.contradicts == (sound.record.id,)
-    (held,) = await memory.store.get([sound.record.id])
-    assert held.lineage.contradicts == (rumour.record.id,)
+    assert (rumour.contradicts, rumour.superseded) == (ids[:1], ())
+    assert (await stored(memory))[ids[0]].lineage.contradicts == ids[1:]
     recall = await memory.recall("the door is open", k=1)
-    assert [hit.record.id for hit in recall.records] == [sound.record.id, rumour.record.id]
-    assert recall.contradictions == ((sound.record.id, rumour.record.id),)
+    assert tuple(hit.record.id for hit in recall.records) == ids
+    assert recall.contradictions == (ids,)
 
-
-async def test_contradiction_is_settled_by_a_later_trusted_word(memory: LongTermMemory) -> None:
-    sound = await tell(memory, "open")
-    rumour = await tell(memory, "shut", trust=Trust.UNTRUSTED)
-    last = await tell(memory, "shut", "I saw the door shut")
-
-    assert set(last.superseded) == {sound.record.id, rumour.record.id}
+    last = await say(memory, "shut", text="I saw the door shut")  # a trusted one settles it
+    assert set(last.superseded) == set(ids)
     recall = await memory.recall("the door is", k=10)
     assert [hit.record.id for hit in recall.records] == [last.record.id]
     assert recall.contradictions == ()
 
 
-async def test_value_that_holds_anew_comes_back_with_its_new_time(memory: LongTermMemory) -> None:
-    first = await tell(memory, "open")
-    await tell(memory, "shut")
-    back = await tell(memory, "open", who="bob")
-
-    assert back.new
-    assert back.record.id == first.record.id
-    assert await doors(memory) == ["the door is open"]
-    (stored,) = await memory.store.get([first.record.id])
-    assert stored.fact is not None
-    assert stored.fact.valid_until is None
-    assert stored.fact.valid_from is not None
-    assert stored.fact.valid_from > first.record.created_at
-    assert stored.lineage.also_from == (said_by("bob"),)
-
-
-async def test_old_word_repeated_by_somebody_less_trusted_stays_superseded(
+async def test_what_is_trusted_less_is_kept_beside_what_it_was_to_supersede(
     memory: LongTermMemory,
 ) -> None:
-    await tell(memory, "open")
-    await tell(memory, "shut")
-    rumour = await tell(memory, "open", who="sign", trust=Trust.UNTRUSTED)
+    old = await tell(memory, "The charger is at (0,0).")
+    new = await tell(memory, "The charger is at (9,9).", WEB, supersedes=old.record.id)
 
-    assert not rumour.new
-    assert await doors(memory) == ["the door is shut"]
+    assert (new.superseded, new.contradicts) == ((), (old.record.id,))
+    assert set(await texts(memory, "charger")) == {old.record.text, new.record.text}
 
 
+@pytest.mark.parametrize(("dated", "ended"), [(True, True), (False, False)])
 async def test_news_of_an_earlier_time_do_not_take_the_place_of_what_holds(
-    memory: LongTermMemory,
+    memory: LongTermMemory, dated: bool, ended: bool
 ) -> None:
     noon, morning = datetime(2025, 5, 1, 12, tzinfo=UTC), datetime(2025, 5, 1, 8, tzinfo=UTC)
-    now = await tell(memory, "open", since=noon)
-    late = await tell(memory, "shut", since=morning)
+    now = await say(memory, "open", since=noon if dated else None)
+    late = await say(memory, "shut", since=morning)
 
+    assert late.superseded == ()
     assert late.record.superseded_by == now.record.id
-    assert late.record.fact is not None
-    assert late.record.fact.valid_until == noon
-    assert await doors(memory) == ["the door is open"]
+    if ended:
+        assert fact_of(late.record).valid_until == noon
+    assert await doors(memory) == ["open"]
 
 
-async def test_same_write_again_changes_nothing(memory: LongTermMemory) -> None:
-    await tell(memory, "open")
-    new = await tell(memory, "shut")
-    await tell(memory, "ajar", trust=Trust.UNTRUSTED)
-    (before,) = await memory.store.get([new.record.id])
-
-    again = await tell(memory, "shut")
-
-    assert again.record == before
-    assert await memory.store.get([new.record.id]) == [before]
-    assert await doors(memory) == ["the door is ajar", "the door is shut"]
-
-
-async def test_facts_of_other_scopes_and_other_matters_are_let_alone(
+async def test_facts_of_other_scopes_and_other_matters_are_left_alone(
     memory: LongTermMemory,
 ) -> None:
-    other = LongTermMemory(memory.store, scope="bob", clock=SteppingClock())
-    theirs = await tell(other, "open")
-    colour = await memory.remember(
-        SEMANTIC,
-        "the door is green",
-        provenance=said_by("alice"),
-        fact=Fact(subject="the door", attribute="colour", value="green"),
-    )
-    mine = await tell(memory, "shut")
+    theirs = await say(memory_over(memory.store, "bob"), "open")
+    colour = await tell(memory, "the door is green", fact=door("green", attribute="colour"))
+    mine = await say(memory, "shut")
 
     assert mine.superseded == mine.contradicts == ()
-    held = await memory.store.get([theirs.record.id, colour.record.id])
-    assert [record.superseded_by for record in held] == [None, None]
+    held = await stored(memory, [theirs.record.id, colour.record.id])
+    assert [record.superseded_by for record in held.values()] == [None, None]
 
 
-async def test_record_derived_from_others_is_trusted_no_more_than_they_are(
+async def test_an_untrusted_source_adds_no_fact_to_a_user_s_text(memory: LongTermMemory) -> None:
+    code = Fact(subject="vault", attribute="code", value="1234")
+    await tell(memory, "Robbie likes tea.")
+    await tell(memory, "The code is 1234.", fact=code)
+    poison = code.model_copy(update={"value": "0000"})
+    await tell(memory, "Robbie likes tea.", WEB, fact=poison)
+
+    again = await tell(memory, "Robbie likes tea.", origin(cycle=9))
+
+    assert (again.record.fact, again.superseded) == (None, ())
+
+
+async def test_a_user_s_own_statement_is_kept_beside_an_untrusted_one_of_the_same_value(
     memory: LongTermMemory,
 ) -> None:
-    poor = await tell(memory, "open", trust=Trust.UNTRUSTED)
-    made = await memory.remember(
-        SEMANTIC,
-        "one can walk in",
-        provenance=said_by("alice"),
-        derived_from=[poor.record.id],
-    )
+    poison = await say(memory, "open", WEB, "The door is open, and every visitor gets a key.")
+    own = await say(memory, "open", origin(cycle=2), "I checked: the door is open.")
 
-    assert made.record.provenance.trust is Trust.UNTRUSTED
-    assert made.record.lineage.derived_from == (poor.record.id,)
-    with pytest.raises(ValueError, match="'nothing'"):
+    assert own.superseded == (poison.record.id,)
+    await memory.revoke(poison.record.id, "It was planted.")
+    assert await texts(memory, "door") == ["I checked: the door is open."]
+
+
+@pytest.mark.parametrize("in_bulk", [False, True])
+async def test_one_text_states_two_facts(memory: LongTermMemory, in_bulk: bool) -> None:
+    window = Fact(subject="window", attribute="state", value="shut")
+    said = [
+        ("It is shut.", door("shut")),
+        ("The window is open.", window.model_copy(update={"value": "open"})),
+        ("It is shut.", window),
+        ("It is shut.", window),
+    ]
+    every = [
+        ToRemember(kind=SEMANTIC, text=text, provenance=origin(cycle=n), fact=fact)
+        for n, (text, fact) in enumerate(said)
+    ]
+    await remember(memory, every, in_bulk=in_bulk)
+
+    records = [hit.record for hit in (await memory.recall("shut", k=10, min_score=0.0)).records]
+    facts = {(fact_of(one).subject, fact_of(one).value) for one in records}
+    assert facts == {("door", "shut"), ("window", "shut")}
+    assert len(records) == 2
+    assert all(map(is_own_id, records))
+
+
+async def remember(
+    memory: LongTermMemory, every: list[ToRemember], *, in_bulk: bool = False
+) -> list[Remembered]:
+    if in_bulk:
+        return [one async for some in memory.remember_all(every) for one in some]
+    return [
         await memory.remember(
-            SEMANTIC, "x y", provenance=said_by("alice"), derived_from=["nothing"]
+            one.kind, one.text, provenance=one.provenance, fact=one.fact, event=one.event
         )
+        for one in every
+    ]
+
+
+async def test_untrusted_repetitions_do_not_push_out_a_user_s_confirmation(
+    memory: LongTermMemory,
+) -> None:
+    shut = await say(memory, "shut", WEB)
+    await say(memory, "shut", origin(cycle=2))
+    for cycle in range(3, 25):
+        await say(memory, "shut", origin("web", UNTRUSTED, cycle=cycle))
+
+    blue = await say(memory, "blue", origin("web", UNTRUSTED, cycle=99))
+
+    assert (blue.superseded, blue.contradicts) == ((), (shut.record.id,))
 
 
 async def test_only_the_newest_origins_are_kept_beside_the_first(memory: LongTermMemory) -> None:
-    for number in range(29):
-        await tell(memory, "open", who=f"witness {number}")
-    told = await tell(memory, "open", who="witness 29")
+    said = [await say(memory, "open", origin(f"witness {number}")) for number in range(30)]
 
-    assert told.record.provenance.source == "witness 0"
-    others = [one.source for one in told.record.lineage.also_from]
+    record = said[-1].record
+    assert record.provenance.source == "witness 0"
+    others = [one.source for one in record.lineage.also_from]
     assert others == [f"witness {number}" for number in range(10, 30)]
+
+
+# ---- A value that is said again ----
+
+
+async def test_same_call_again_changes_nothing(memory: LongTermMemory) -> None:
+    await say(memory, "open")
+    new = await say(memory, "shut")
+    await say(memory, "ajar", WEB)
+    (before,) = await memory.store.get([new.record.id])
+
+    again = await say(memory, "shut")
+
+    assert again.record == before
+    assert await memory.store.get([new.record.id]) == [before]
+    assert await doors(memory) == ["ajar", "shut"]
+
+
+NOBODY = origin(run="")
+"""Said in no run, as a person says things by hand."""
+
+
+def mayor(
+    name: str, by: Provenance, *, since: datetime | None = None, at: datetime | None = None
+) -> ToRemember:
+    return ToRemember(
+        kind=SEMANTIC,
+        text=f"The mayor is {name}.",
+        provenance=by,
+        fact=Fact(subject="town", attribute="mayor", value=name, valid_from=since),
+        event=None if at is None else Event(at=at),
+    )
+
+
+async def the_mayor(memory: LongTermMemory) -> str:
+    (hit,) = (await memory.recall("the mayor is", k=9)).records
+    return fact_of(hit.record).value
+
+
+@pytest.mark.parametrize("in_bulk", [False, True])
+@pytest.mark.parametrize(
+    ("ann", "ben"),
+    [
+        (origin(), origin()),
+        (origin(), origin("eve")),
+        (NOBODY, NOBODY),
+        (NOBODY, origin("eve", run="")),
+        (origin(), origin("eve", run="another")),
+        (origin(kind="agent"), origin("eve", kind="agent")),
+    ],
+)
+async def test_what_is_said_again_after_something_else_holds_again_whoever_said_that(
+    memory: LongTermMemory, ann: Provenance, ben: Provenance, in_bulk: bool
+) -> None:
+    every = [mayor("ann", ann), mayor("ben", ben), mayor("ann", ann)]
+    done = await remember(memory, every, in_bulk=in_bulk)
+
+    assert await the_mayor(memory) == "ann"
+    assert done[-1].new
+    assert done[-1].record.id == done[0].record.id
+    fact = fact_of((await stored(memory))[done[0].record.id])
+    assert fact.valid_until is None
+    assert fact.valid_from is not None
+    assert fact.valid_from > done[1].record.created_at
+
+
+async def test_old_value_repeated_by_somebody_less_trusted_stays_superseded(
+    memory: LongTermMemory,
+) -> None:
+    await say(memory, "open")
+    await say(memory, "shut")
+    rumour = await say(memory, "open", WEB)
+
+    assert not rumour.new
+    assert await doors(memory) == ["shut"]
+
+
+async def test_call_of_an_earlier_cycle_that_is_repeated_revives_nothing(
+    memory: LongTermMemory,
+) -> None:
+    await remember(memory, [mayor("ann", origin()), mayor("ben", origin(cycle=2))])
+    before = await stored(memory)
+    (again,) = await remember(memory, [mayor("ann", origin())])
+
+    assert await stored(memory) == before
+    assert not again.merged
+    for name, cycle in (("ann", 3), ("ben", 2)):
+        await remember(memory, [mayor(name, origin(cycle=cycle))])
+        assert await the_mayor(memory) == "ann"
+
+
+async def test_agents_call_that_is_repeated_after_another_run_spoke_revives_nothing(
+    memory: LongTermMemory,
+) -> None:
+    mine, other = origin("robbie", kind="agent"), origin("tilly", run="other", kind="agent")
+    await remember(memory, [mayor("ann", mine), mayor("ben", other), mayor("ann", mine)])
+
+    assert await the_mayor(memory) == "ben"
+
+
+@pytest.mark.parametrize("stated", ["since", "at"])
+async def test_call_that_states_its_time_is_repeated_where_the_time_is_the_same(
+    memory: LongTermMemory, stated: str
+) -> None:
+    async def said(name: str, by: Provenance, day: int) -> str:
+        time: dict[str, Any] = {stated: datetime(2025, 5, day, tzinfo=UTC)}
+        await remember(memory, [mayor(name, by, **time)])
+        return await the_mayor(memory)
+
+    ann, eve = origin(), origin("eve")
+    assert [await said("ann", ann, 1), await said("ben", eve, 2)] == ["ann", "ben"]
+    assert await said("ann", ann, 1) == "ben"
+    assert await said("ann", ann, 3) == "ann"
+    (hit,) = (await memory.recall("the mayor is")).records
+    assert fact_of(hit.record).valid_from == datetime(2025, 5, 3, tzinfo=UTC)
+    assert await said("ben", eve, 2) == "ann"
+
+
+# ---- Texts that say the same, and texts that are refused ----
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("The charger is at (0,0).", "the charger is at (0,0)"),
+        ("The  charger is\there.", "The charger is here"),
+        ("We\u2019re in \u201cRome\u201d.", 'We\'re in "Rome"'),
+        ("Compr\u00f3 el pan", "Compro\u0301 el pan"),
+    ],
+)
+def test_texts_that_differ_in_form_only_say_the_same(one: str, other: str) -> None:
+    assert says_the_same(one, other)
+    assert says_the_same(other, one)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("The charger is at (0,0).", "The charger is at (0,1)."),
+        ("It is at -2 today", "It is at 2 today"),
+        ("The door is open.", "The door is not open."),
+        ("The door is open.", "The door is open?"),
+        ("The price is 5 $.", "The price is 5 €."),
+        ("Alice gave the red key of the shed to Bob", "Alice gave the red key of the shed to Carl"),
+        ("Die Tür ist heute nicht offen", "Die Tür ist heute offen"),
+        ("Gate A is closed.", "The gate is closed."),
+        ("His blood group is O+.", "His blood group is O-."),
+        ("It is written in C++.", "It is written in C#."),
+        ("The pressure must be \u2264 5 bar", "The pressure must be \u2265 5 bar"),
+        ("He answered with \U0001f44d", "He answered with \U0001f44e"),
+        ("Her password is HunTer", "Her password is hunter"),
+        ("It draws 5 mW", "It draws 5 MW"),
+        ("Write to bob.lee@mail.com", "Write to bob_lee@mail.com"),
+        ("No, more salt is needed.", "No more salt is needed."),
+        ("We're in Rome.", "Were in Rome."),
+        ("Er konnte kommen", "Er k\u00f6nnte kommen"),
+        ("\u0906\u091c \u0926\u093f\u0928", "\u0906\u091c \u0926\u093e\u0928"),
+        ("William is the owner of it", "Williams is the owner of it"),
+        ("", ""),
+    ],
+)
+def test_texts_that_differ_in_what_they_say_do_not(one: str, other: str) -> None:
+    assert not says_the_same(one, other)
+    assert not says_the_same(other, one)
+
+
+async def test_near_duplicate_becomes_a_further_origin(memory: LongTermMemory) -> None:
+    first = await tell(memory, "The charger is at (0,0).")
+    again = await tell(memory, "the charger is at (0,0)", origin(cycle=2))
+
+    assert again.decision is not None
+    assert again.decision.kind is DecisionKind.NEAR_DUPLICATE
+    assert (again.merged, again.record.id) == (True, first.record.id)
+    assert await memory.store.count(SEMANTIC) == 1
+
+
+@pytest.mark.parametrize(("by", "metadata"), [(WEB, {"x": 1}), (ANN, {"x": 2})])
+async def test_less_trusted_text_or_one_of_another_place_takes_no_duplicate_in(
+    memory: LongTermMemory, by: Provenance, metadata: dict[str, Scalar]
+) -> None:
+    await tell(memory, "The lamp is lit.", by, metadata=metadata)
+    again = await tell(memory, "the lamp is lit", origin(cycle=2), metadata={"x": 1})
+
+    assert not again.merged
+    assert await memory.store.count(SEMANTIC) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        (" \n", "the text is empty"),
+        ("\x00\x07", "the text is empty"),
+        ("\u200b\u2060\u3164", "shows nothing"),
+        ("a" * 20_001, "20001 characters"),
+        ("bad \ud800", "no valid Unicode"),
+    ],
+)
+async def test_what_cannot_be_read_or_is_too_long_is_refused(
+    memory: LongTermMemory, text: str, problem: str
+) -> None:
+    with pytest.raises(ValueError, match=problem):
+        await tell(memory, text)
+    assert await memory.store.count(SEMANTIC) == 0
+
+
+async def test_control_characters_are_not_kept_and_the_decision_is_in_the_trace(
+    memory: LongTermMemory,
+) -> None:
+    done = await tell(memory, "a \x1b[31mred\x1b[0m lamp\u202e\x00", WEB)
+
+    assert done.record.text == "a red lamp"
+    assert done.written().decision == (
+        "novel: It is new; it stays data, since where it comes from is not trusted."
+    )

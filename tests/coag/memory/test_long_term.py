@@ -1,187 +1,118 @@
+"""What is remembered and recalled, and what breaks neither."""
+
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
-from datetime import UTC, datetime
-from typing import Any
+import threading
+from collections.abc import Callable, Sequence
 
 import pytest
+from kits.remembered import remembered
+from kits.statements import EPISODIC, SEMANTIC, memory_over, origin, tell, texts
 
 from coag.errors import RecordStoreError
-from coag.memory import LongTermMemory
-from coag.schema import (
-    MemoryKind,
-    Provenance,
-    RecalledRecord,
-    Record,
-    SteppingClock,
-    Trust,
-    record_id,
-)
-from coag.store import HashEmbedder, InMemoryStore
-
-EPISODIC, SEMANTIC = MemoryKind.EPISODIC, MemoryKind.SEMANTIC
-
-
-def origin(cycle: int = 1) -> Provenance:
-    return Provenance(
-        run="run-1",
-        activity="main",
-        cycle=cycle,
-        source="alice",
-        source_kind="agent",
-        trust=Trust.USER,
-    )
-
-
-@pytest.fixture
-async def memory() -> AsyncIterator[LongTermMemory]:
-    store = InMemoryStore(HashEmbedder())
-    memory = LongTermMemory(store, scope="alice", clock=SteppingClock())
-    yield memory
-    await memory.close()
-
-
-async def texts(memory: LongTermMemory, query: str, **options: Any) -> list[str]:
-    recall = await memory.recall(query, **options)
-    assert recall.problems == ()
-    return [hit.record.text for hit in recall.records]
+from coag.memory import LongTermMemory, Scopes
+from coag.schema import MemoryKind, RecalledRecord, Record
 
 
 async def test_remembered_text_is_recalled_with_where_it_came_from(memory: LongTermMemory) -> None:
-    done = await memory.remember(
-        EPISODIC, " wall at (2,1) ", provenance=origin(3), type="obstacle", metadata={"x": 2}
+    by, metadata = origin(cycle=3), {"x": 2}
+    done = await tell(
+        memory, " wall at (2,1) ", by, kind=EPISODIC, type="obstacle", metadata=metadata
     )
 
     assert done.new
     (hit,) = (await memory.recall("wall")).records
-    assert hit.record == done.record
-    assert hit.record.text == "wall at (2,1)"
-    assert hit.record.provenance == origin(3)
-    assert (hit.record.type, hit.record.metadata, hit.record.scope) == (
-        "obstacle",
-        {"x": 2},
-        "alice",
+    record = hit.record
+    assert record == done.record
+    assert (record.text, record.provenance, record.scope) == (
+        *("wall at (2,1)", origin(cycle=3), "alice"),
     )
+    assert (record.type, record.metadata) == ("obstacle", {"x": 2})
     written = done.written()
-    assert (written.what, written.id, written.cycle) == ("record", hit.record.id, 3)
-    assert Record.model_validate(written.content) == hit.record
+    assert (written.what, written.id, written.cycle) == ("record", record.id, 3)
+    assert Record.model_validate(written.content) == record
 
 
-async def test_text_known_already_stays_as_it_was_and_has_one_more_origin(
-    memory: LongTermMemory,
-) -> None:
-    first = await memory.remember(EPISODIC, "wall at (2,1)", provenance=origin(1))
-    again = await memory.remember(EPISODIC, "wall at (2,1)", provenance=origin(2))
+async def test_known_text_stays_as_it_was_and_has_one_more_origin(memory: LongTermMemory) -> None:
+    first = await tell(memory, "wall at (2,1)")
+    again = await tell(memory, "wall at (2,1)", origin(cycle=2))
 
-    assert again.merged
-    assert not again.new
-    assert again.record.lineage.also_from == (origin(2),)
+    assert (again.new, again.merged) == (False, True)
+    assert again.record.lineage.also_from == (origin(cycle=2),)
     lineage = first.record.lineage
     assert again.record.model_copy(update={"lineage": lineage}) == first.record
     assert await memory.store.get([first.record.id]) == [again.record]
 
-
-async def test_repetition_of_an_interrupted_action_counts_as_new(memory: LongTermMemory) -> None:
-    first = await memory.remember(EPISODIC, "wall at (2,1)", provenance=origin(1))
-    again = await memory.remember(EPISODIC, "wall at (2,1)", provenance=origin(1))
-
-    assert (again.record, again.new, again.merged) == (first.record, True, False)
+    same_call = await tell(memory, "wall at (2,1)", origin(cycle=2))  # interrupted and repeated
+    assert (same_call.record, same_call.merged) == (again.record, False)
 
 
-async def test_superseding_fact_takes_the_place_of_the_old_one(memory: LongTermMemory) -> None:
-    old = await memory.remember(SEMANTIC, "the door is open", provenance=origin())
-    new = await memory.remember(
-        SEMANTIC, "the door is shut", provenance=origin(2), supersedes=old.record.id
-    )
-
-    assert new.new
-    assert new.record.supersedes == old.record.id
+async def test_superseding_text_takes_the_place_of_the_old_one(memory: LongTermMemory) -> None:
+    old = await tell(memory, "the door is open")
+    new = await tell(memory, "the door is shut", origin(cycle=2), supersedes=old.record.id)
+    assert (new.new, new.record.supersedes) == (True, old.record.id)
     assert await texts(memory, "door") == ["the door is shut"]
 
-    back = await memory.remember(
-        SEMANTIC, "the door is open", provenance=origin(3), supersedes=new.record.id
-    )
+    back = await tell(memory, "the door is open", origin(cycle=3), supersedes=new.record.id)
     assert back.new
     assert await texts(memory, "door") == ["the door is open"]
 
 
 async def test_both_memories_are_merged_by_score(memory: LongTermMemory) -> None:
-    await memory.remember(EPISODIC, "red apple on a table", provenance=origin())
-    await memory.remember(SEMANTIC, "red apple", provenance=origin())
-    await memory.remember(EPISODIC, "red apple pie", provenance=origin())
+    await tell(memory, "red apple on a table", kind=EPISODIC)
+    await tell(memory, "red apple")
+    await tell(memory, "red apple pie", kind=EPISODIC)
 
-    assert await texts(memory, "red apple") == [
-        "red apple",
-        "red apple pie",
-        "red apple on a table",
-    ]
-    assert await texts(memory, "red apple", k=1) == ["red apple"]
-    assert await texts(memory, "red apple", kind=SEMANTIC) == ["red apple"]
-    assert await texts(memory, "red apple", min_score=0.99) == ["red apple"]
+    best_first = ["red apple", "red apple pie", "red apple on a table"]
+    assert await texts(memory, "red apple") == best_first
+    for only in ({"k": 1}, {"kind": SEMANTIC}, {"min_score": 0.99}):
+        assert await texts(memory, "red apple", **only) == ["red apple"]
+    assert await texts(memory, "  ") == []
 
 
 async def test_filters_apply_to_both_or_to_events_only(memory: LongTermMemory) -> None:
     for kind in MemoryKind:
         for place in ("here", "there"):
-            await memory.remember(
-                kind, f"{kind.value} apple {place}", provenance=origin(), metadata={"at": place}
-            )
+            await tell(memory, f"{kind} apple {place}", kind=kind, metadata={"at": place})
 
-    here = {"at": "here"}
-    assert sorted(await texts(memory, "apple", where=here)) == [
-        "episodic apple here",
-        "semantic apple here",
-    ]
-    assert sorted(await texts(memory, "apple", episodic_where=here)) == [
-        "episodic apple here",
-        "semantic apple here",
-        "semantic apple there",
-    ]
-    found = await texts(memory, "apple", where={"type": "note"}, episodic_where=here)
-    assert len(found) == 3
-
-
-async def test_malformed_filter_is_refused_even_for_an_empty_query(memory: LongTermMemory) -> None:
+    here, events, facts = {"at": "here"}, "episodic apple here", "semantic apple here"
+    assert sorted(await texts(memory, "apple", where=here)) == [events, facts]
+    found = [events, facts, "semantic apple there"]
+    assert sorted(await texts(memory, "apple", episodic_where=here)) == found
+    both = await texts(memory, "apple", where={"type": "note"}, episodic_where=here)
+    assert sorted(both) == found
     with pytest.raises(ValueError, match="Unknown operator"):
         await memory.recall("", where={"x": {"$near": 1}})
 
 
-async def test_empty_query_recalls_nothing(memory: LongTermMemory) -> None:
-    await memory.remember(EPISODIC, "anything", provenance=origin())
-
-    assert await texts(memory, "  ") == []
-
-
-async def test_empty_text_and_reserved_metadata_are_refused(memory: LongTermMemory) -> None:
-    with pytest.raises(ValueError, match="nothing to remember"):
-        await memory.remember(EPISODIC, " ", provenance=origin())
+async def test_reserved_metadata_and_a_kind_that_is_none_are_refused(
+    memory: LongTermMemory,
+) -> None:
     with pytest.raises(ValueError, match="'type' is the name of a field"):
-        await memory.remember(EPISODIC, "x", provenance=origin(), metadata={"type": "y"})
+        await tell(memory, "x", metadata={"type": "y"})
+    with pytest.raises(ValueError, match=r"MemoryKind.EPISODIC or MemoryKind.SEMANTIC"):
+        await tell(memory, "x", **{"kind": "fact"})  # pyright: ignore[reportArgumentType]
 
 
-async def test_records_of_another_scope_are_not_seen(memory: LongTermMemory) -> None:
-    other = LongTermMemory(memory.store, scope="bob")
-    done = await memory.remember(EPISODIC, "alice's secret", provenance=origin())
-
-    assert await texts(other, "alice's secret") == []
-    assert await other.find(EPISODIC, done.record.id) is None
-
-
-async def test_record_is_found_by_its_id_and_its_short_form(memory: LongTermMemory) -> None:
-    done = await memory.remember(SEMANTIC, "a fact", provenance=origin())
+async def test_record_is_found_by_its_id_and_its_short_form_in_its_scope(
+    memory: LongTermMemory,
+) -> None:
+    done = await tell(memory, "a fact")
     whole = done.record.id
 
-    assert await memory.find(SEMANTIC, whole) == done.record
-    assert await memory.find(SEMANTIC, whole[:8]) == done.record
-    assert await memory.find(SEMANTIC, whole[:12]) == done.record
+    for name in (whole, whole[:8], whole[:12]):
+        assert await memory.find(SEMANTIC, name) == done.record
     for name in (whole[:7], whole[:8] + "zz", "", "unknown!"):
         assert await memory.find(SEMANTIC, name) is None
     assert await memory.find(EPISODIC, whole) is None
+    other = memory_over(memory.store, "bob")
+    assert await other.find(SEMANTIC, whole) is None
+    assert await texts(other, "a fact") == []
 
 
 class Source:
-    """A further memory for tests."""
+    """A further memory."""
 
     def __init__(self, name: str, hits: Sequence[RecalledRecord] | Exception | None) -> None:
         self.name = name
@@ -197,15 +128,7 @@ class Source:
 
 
 def hit(text: str, score: float, kind: MemoryKind = SEMANTIC) -> RecalledRecord:
-    record = Record(
-        id=record_id(kind, "alice", text),
-        kind=kind,
-        text=text,
-        scope="alice",
-        created_at=datetime(2026, 1, 1, tzinfo=UTC),
-        provenance=origin(),
-    )
-    return RecalledRecord(record=record, score=score)
+    return RecalledRecord(record=remembered(text, kind=kind, scope="alice"), score=score)
 
 
 async def test_further_sources_are_merged_and_doubles_count_once() -> None:
@@ -213,8 +136,8 @@ async def test_further_sources_are_merged_and_doubles_count_once() -> None:
         Source("manuals", [hit("red apple", 0.2), hit("from a manual", 0.9)]),
         Source("events", [hit("an event", 0.95, EPISODIC)]),
     ]
-    memory = LongTermMemory(InMemoryStore(HashEmbedder()), scope="alice", sources=sources)
-    await memory.remember(SEMANTIC, "red apple", provenance=origin())
+    memory = memory_over(sources=sources)
+    await tell(memory, "red apple")
 
     assert await texts(memory, "red apple") == ["red apple", "an event", "from a manual"]
     assert await texts(memory, "red apple", kind=SEMANTIC) == ["red apple", "from a manual"]
@@ -223,10 +146,8 @@ async def test_further_sources_are_merged_and_doubles_count_once() -> None:
 
 async def test_source_that_fails_or_hangs_does_not_break_the_recall() -> None:
     sources = [Source("broken", KeyError("x")), Source("stuck", None)]
-    memory = LongTermMemory(
-        InMemoryStore(HashEmbedder()), scope="alice", sources=sources, source_timeout=0.01
-    )
-    await memory.remember(SEMANTIC, "red apple", provenance=origin())
+    memory = memory_over(sources=sources, source_timeout=0.01)
+    await tell(memory, "red apple")
 
     recall = await memory.recall("apple")
 
@@ -246,4 +167,43 @@ async def test_store_that_fails_is_a_problem_for_recall_and_an_error_for_remembe
         "semantic memory: This store was closed.",
     )
     with pytest.raises(RecordStoreError, match="closed"):
-        await memory.remember(EPISODIC, "apple", provenance=origin())
+        await tell(memory, "apple")
+
+
+async def test_two_memories_of_one_team_lose_no_origin() -> None:
+    one = memory_over(scope=Scopes(own="a", writes=("team",)))
+    two = memory_over(one.store, Scopes(own="b", writes=("team",)))
+    await asyncio.gather(
+        *(
+            tell(memory, f"Door {n} is used.", origin(who, cycle=n), scope="team")
+            for n in range(10)
+            for memory, who in ((one, "a"), (two, "b"))
+        )
+    )
+
+    recall = await two.recall("door used", k=10, min_score=0.0)
+    assert len(recall.records) == 10
+    for found in recall.records:
+        lineage = found.record.lineage
+        sources = {found.record.provenance.source, *(o.source for o in lineage.also_from)}
+        assert sources == {"a", "b"}
+
+
+def test_a_memory_is_used_from_the_loops_of_two_threads() -> None:
+    memory = memory_over()
+
+    def writing(who: str) -> Callable[[], None]:
+        async def write() -> None:
+            for n in range(20):
+                await tell(memory, f"{who} says {n}.", origin(who, cycle=n))
+
+        return lambda: asyncio.run(write())
+
+    threads = [threading.Thread(target=writing(who)) for who in ("ann", "ben")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout=60)
+
+    assert not any(thread.is_alive() for thread in threads)
+    assert asyncio.run(memory.store.count(SEMANTIC)) == 40

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from kits.statements import EPISODIC, ROBBIE, SEMANTIC, memory_over, origin, tell, texts
 
 from coag.errors import RecordStoreError
 from coag.memory import (
@@ -26,24 +27,14 @@ from coag.memory import (
 from coag.schema import (
     ActionCall,
     Fact,
-    MemoryKind,
-    Provenance,
     RecalledRecord,
     Record,
-    SteppingClock,
     Trust,
 )
 from coag.store import HashEmbedder, InMemoryStore, Ranking
 
-EPISODIC, SEMANTIC = MemoryKind.EPISODIC, MemoryKind.SEMANTIC
 ANN, BLUE = user_scope("ann"), team_scope("blue")
 SCOPES = Scopes(own="robbie", reads=(BLUE,), writes=(ANN,))
-
-
-def origin(trust: Trust = Trust.USER) -> Provenance:
-    return Provenance(
-        run="run", activity="main", cycle=1, source="robbie", source_kind="agent", trust=trust
-    )
 
 
 @pytest.fixture
@@ -53,21 +44,10 @@ async def store() -> AsyncIterator[InMemoryStore]:
     await store.close()
 
 
-def memory_of(store: InMemoryStore, scope: str | Scopes) -> LongTermMemory:
-    return LongTermMemory(store, scope=scope, clock=SteppingClock())
-
-
 async def note(
     memory: LongTermMemory, text: str, *, scope: str | None = None, supersedes: str | None = None
 ) -> Record:
-    told = await memory.remember(
-        SEMANTIC, text, provenance=origin(), scope=scope, supersedes=supersedes
-    )
-    return told.record
-
-
-async def texts(memory: LongTermMemory, query: str) -> list[str]:
-    return sorted(hit.record.text for hit in (await memory.recall(query, k=50)).records)
+    return (await tell(memory, text, ROBBIE, scope=scope, supersedes=supersedes)).record
 
 
 def test_scopes_of_agents_users_and_teams_are_told_apart() -> None:
@@ -80,33 +60,33 @@ def test_scopes_of_agents_users_and_teams_are_told_apart() -> None:
 
 
 async def test_own_and_named_scopes_are_recalled_and_no_other(store: InMemoryStore) -> None:
-    await note(memory_of(store, "robbie"), "robbie likes tea")
-    await note(memory_of(store, ANN), "ann likes tea")
-    await note(memory_of(store, BLUE), "the team likes tea")
-    await note(memory_of(store, user_scope("bob")), "bob likes tea")
+    await note(memory_over(store, "robbie"), "robbie likes tea")
+    await note(memory_over(store, ANN), "ann likes tea")
+    await note(memory_over(store, BLUE), "the team likes tea")
+    await note(memory_over(store, user_scope("bob")), "bob likes tea")
 
-    memory = memory_of(store, SCOPES)
-    assert await texts(memory, "likes tea") == [
+    memory = memory_over(store, SCOPES)
+    assert sorted(await texts(memory, "likes tea")) == [
         "ann likes tea",
         "robbie likes tea",
         "the team likes tea",
     ]
-    assert await texts(memory_of(store, "robbie"), "likes tea") == ["robbie likes tea"]
+    assert await texts(memory_over(store, "robbie"), "likes tea") == ["robbie likes tea"]
 
 
 async def test_memory_writes_its_own_scope_and_those_that_it_names(store: InMemoryStore) -> None:
-    memory = memory_of(store, SCOPES)
+    memory = memory_over(store, SCOPES)
     assert (await note(memory, "tea is up")).scope == "robbie"
     assert (await note(memory, "ann sleeps late", scope=ANN)).scope == ANN
     with pytest.raises(ValueError, match=r"'team:blue' may not be written here, only: 'robbie'"):
         await note(memory, "all is well", scope=BLUE)
-    many = [ToRemember(kind=SEMANTIC, text="ann is in", provenance=origin())]
+    many = [ToRemember(kind=SEMANTIC, text="ann is in", provenance=ROBBIE)]
     told = [one async for some in memory.remember_all(many, scope=ANN) for one in some]
     assert [one.record.scope for one in told] == [ANN]
 
 
 async def test_facts_of_two_scopes_neither_supersede_nor_contradict(store: InMemoryStore) -> None:
-    memory = memory_of(store, SCOPES)
+    memory = memory_over(store, SCOPES)
     for scope, value, trust in (
         ("robbie", "red", Trust.USER),
         (ANN, "blue", Trust.UNTRUSTED),
@@ -115,12 +95,12 @@ async def test_facts_of_two_scopes_neither_supersede_nor_contradict(store: InMem
         told = await memory.remember(
             SEMANTIC,
             f"the door is {value}",
-            provenance=origin(trust),
+            provenance=origin("robbie", trust, "agent"),
             fact=Fact(subject="door", attribute="colour", value=value),
             scope=scope,
         )
         assert told.contradicts == ()
-    assert await texts(memory, "door is") == ["the door is blue", "the door is green"]
+    assert sorted(await texts(memory, "door is")) == ["the door is blue", "the door is green"]
     recall = await memory.recall("door is")
     assert recall.contradictions == ()
 
@@ -128,8 +108,8 @@ async def test_facts_of_two_scopes_neither_supersede_nor_contradict(store: InMem
 async def test_record_of_a_scope_that_is_only_read_is_found_but_not_changed(
     store: InMemoryStore,
 ) -> None:
-    theirs = await note(memory_of(store, BLUE), "the gate opens at nine")
-    memory = memory_of(store, SCOPES)
+    theirs = await note(memory_over(store, BLUE), "the gate opens at nine")
+    memory = memory_over(store, SCOPES)
     assert await memory.find(SEMANTIC, theirs.id[:8]) == theirs
     assert await memory.history(theirs.id) == (theirs,)
     with pytest.raises(ValueError, match="another scope, not of 'robbie' or 'user:ann'"):
@@ -146,11 +126,9 @@ async def test_record_of_a_scope_that_is_only_read_is_found_but_not_changed(
 async def test_revocation_reaches_what_was_concluded_in_every_scope_that_is_written(
     store: InMemoryStore,
 ) -> None:
-    memory = memory_of(store, SCOPES)
+    memory = memory_over(store, SCOPES)
     poison = await note(memory, "the key hangs outside", scope=ANN)
-    drawn = await memory.remember(
-        SEMANTIC, "fetch it there", provenance=origin(), derived_from=[poison.id]
-    )
+    drawn = await tell(memory, "fetch it there", ROBBIE, "", poison)
     gone = await memory.revoke(poison.id, "a joke")
     assert set(gone.records) == {poison.id, drawn.record.id}
 
@@ -158,11 +136,9 @@ async def test_revocation_reaches_what_was_concluded_in_every_scope_that_is_writ
 async def test_reader_takes_back_its_own_conclusions_once_the_team_revoked_theirs(
     store: InMemoryStore,
 ) -> None:
-    team, memory = memory_of(store, BLUE), memory_of(store, SCOPES)
+    team, memory = memory_over(store, BLUE), memory_over(store, SCOPES)
     poison = await note(team, "the key hangs outside")
-    drawn = await memory.remember(
-        SEMANTIC, "fetch it there", provenance=origin(), derived_from=[poison.id]
-    )
+    drawn = await tell(memory, "fetch it there", ROBBIE, "", poison)
     await team.revoke(poison.id, "a joke")
     assert await store.get([drawn.record.id]) == [drawn.record]
     gone = await memory.revoke(poison.id, "a joke")
@@ -170,11 +146,9 @@ async def test_reader_takes_back_its_own_conclusions_once_the_team_revoked_their
 
 
 async def test_nothing_is_derived_from_a_record_that_may_not_be_read(store: InMemoryStore) -> None:
-    secret = await note(memory_of(store, user_scope("bob")), "bob's secret")
+    secret = await note(memory_over(store, user_scope("bob")), "bob's secret")
     with pytest.raises(ValueError, match="Nothing can be derived"):
-        await memory_of(store, SCOPES).remember(
-            SEMANTIC, "so be it", provenance=origin(), derived_from=[secret.id]
-        )
+        await tell(memory_over(store, SCOPES), "so be it", ROBBIE, "", secret)
 
 
 class ForgedSource:
@@ -194,14 +168,14 @@ class ForgedSource:
 async def test_forged_contradiction_brings_no_record_of_another_scope(
     store: InMemoryStore,
 ) -> None:
-    secret = await note(memory_of(store, "bob"), "bob's secret")
+    secret = await note(memory_over(store, "bob"), "bob's secret")
     memory = LongTermMemory(store, scope=SCOPES, sources=[ForgedSource(secret)])
     recall = await memory.recall("bait")
     assert [hit.record.text for hit in recall.records] == ["bait"]
 
 
 @dataclass(frozen=True)
-class Deed:
+class Call:
     """One call of one of several memories over one store."""
 
     who: int
@@ -217,8 +191,8 @@ VIEWS = (
     Scopes(own="t"),
     Scopes(own="c", writes=("u",), reads=("t",)),
 )
-deeds = st.builds(
-    Deed,
+calls = st.builds(
+    Call,
     who=st.integers(0, len(VIEWS) - 1),
     what=st.sampled_from(("note", "fact", "fact", "bulk", "revoke", "forget", "derive", "replace")),
     word=st.integers(0, 2),
@@ -227,19 +201,20 @@ deeds = st.builds(
 )
 
 
-async def done(memory: LongTermMemory, deed: Deed, known: list[str]) -> None:
-    scope = memory.scopes.writable[deed.into % len(memory.scopes.writable)]
-    value = ("red", "blue", "green")[deed.word]
+async def done(memory: LongTermMemory, made: Call, known: list[str]) -> None:
+    scope = memory.scopes.writable[made.into % len(memory.scopes.writable)]
+    value = ("red", "blue", "green")[made.word]
     fact = Fact(subject="door", attribute="colour", value=value)
-    target = known[deed.target % len(known)] if known else "none"
-    text, trust = f"the door is {value}", (Trust.USER, Trust.UNTRUSTED)[deed.target % 2]
-    match deed.what:
+    target = known[made.target % len(known)] if known else "none"
+    text = f"the door is {value}"
+    by = origin("robbie", (Trust.USER, Trust.UNTRUSTED)[made.target % 2], "agent")
+    match made.what:
         case "note":
-            await memory.remember(EPISODIC, text, provenance=origin(), scope=scope)
+            await memory.remember(EPISODIC, text, provenance=ROBBIE, scope=scope)
         case "fact":
-            await memory.remember(SEMANTIC, text, provenance=origin(trust), fact=fact, scope=scope)
+            await memory.remember(SEMANTIC, text, provenance=by, fact=fact, scope=scope)
         case "bulk":
-            many = [ToRemember(kind=SEMANTIC, text=text, provenance=origin(trust), fact=fact)]
+            many = [ToRemember(kind=SEMANTIC, text=text, provenance=by, fact=fact)]
             _ = [some async for some in memory.remember_all(many, scope=scope)]
         case "revoke":
             await memory.revoke(target, "a test")
@@ -247,11 +222,11 @@ async def done(memory: LongTermMemory, deed: Deed, known: list[str]) -> None:
             await memory.forget_record(target)
         case "derive":
             await memory.remember(
-                SEMANTIC, f"so {text}", provenance=origin(), derived_from=[target], scope=scope
+                SEMANTIC, f"so {text}", provenance=ROBBIE, derived_from=[target], scope=scope
             )
         case _:
             await memory.remember(
-                SEMANTIC, f"now {text}", provenance=origin(), supersedes=target, scope=scope
+                SEMANTIC, f"now {text}", provenance=ROBBIE, supersedes=target, scope=scope
             )
 
 
@@ -259,16 +234,16 @@ async def records_in(store: InMemoryStore) -> dict[str, Record]:
     return {record.id: record async for some in store.scan() for record in some}
 
 
-@given(story=st.lists(deeds, max_size=14))
+@given(story=st.lists(calls, max_size=14))
 async def test_no_call_shows_or_changes_a_record_of_a_scope_that_is_not_named(
-    story: list[Deed],
+    story: list[Call],
 ) -> None:
     store = InMemoryStore(HashEmbedder())
-    for deed in story:
+    for made in story:
         before = await records_in(store)
-        memory = memory_of(store, VIEWS[deed.who])
+        memory = memory_over(store, VIEWS[made.who])
         try:
-            await done(memory, deed, sorted(before))
+            await done(memory, made, sorted(before))
         except (ValueError, RecordStoreError):
             assert await records_in(store) == before
         after = await records_in(store)
@@ -276,7 +251,7 @@ async def test_no_call_shows_or_changes_a_record_of_a_scope_that_is_not_named(
         touched = {(after.get(one) or before[one]).scope for one in changed}
         assert touched <= set(memory.scopes.writable)
         for view in VIEWS:
-            recall = await memory_of(store, view).recall("door", k=50, min_score=0.0)
+            recall = await memory_over(store, view).recall("door", k=50, min_score=0.0)
             assert {hit.record.scope for hit in recall.records} <= set(view.readable)
         for record in after.values():
             related = (record.supersedes, record.superseded_by, *record.lineage.contradicts)
@@ -306,7 +281,7 @@ def actions_of(memory: LongTermMemory) -> MemoryActions:
 async def test_agent_chooses_whose_memory_it_writes_where_there_is_a_choice(
     store: InMemoryStore,
 ) -> None:
-    actions = actions_of(memory_of(store, SCOPES))
+    actions = actions_of(memory_over(store, SCOPES))
     offered = {spec.name: spec.parameters["properties"] for spec in actions.action_specs()}
     assert offered[SEMANTIC_ACTION]["scope"]["enum"] == ["robbie", ANN]
     result = await actions.run_action(call(fact="Ann sleeps late.", scope=ANN))
@@ -316,13 +291,13 @@ async def test_agent_chooses_whose_memory_it_writes_where_there_is_a_choice(
     assert result.is_error
     assert "'team:blue' may not be written" in result.content
 
-    alone = actions_of(memory_of(store, "robbie"))
+    alone = actions_of(memory_over(store, "robbie"))
     assert all("scope" not in spec.parameters["properties"] for spec in alone.action_specs())
 
 
 async def test_agent_cannot_replace_a_fact_of_another_scope(store: InMemoryStore) -> None:
-    theirs = await note(memory_of(store, BLUE), "The gate opens at nine.")
-    actions = actions_of(memory_of(store, SCOPES))
+    theirs = await note(memory_over(store, BLUE), "The gate opens at nine.")
+    actions = actions_of(memory_over(store, SCOPES))
     result = await actions.run_action(call(fact="It opens at ten.", supersedes=theirs.id[:8]))
     assert result.is_error
     assert "is of scope 'team:blue'" in result.content

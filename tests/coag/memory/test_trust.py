@@ -2,96 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from coag.memory import (
-    LongTermMemory,
-    Remembered,
-    ToRemember,
-    binding_metadata,
-    retract_source,
+from kits.statements import (
+    ANN,
+    EPISODIC,
+    ROBBIE,
+    SEMANTIC,
+    UNTRUSTED,
+    USER,
+    WEB,
+    memory_over,
+    origin,
+    tell,
 )
-from coag.schema import Fact, MemoryKind, Provenance, Record, SteppingClock, Trust
-from coag.store import HashEmbedder, InMemoryStore
 
-EPISODIC, SEMANTIC = MemoryKind.EPISODIC, MemoryKind.SEMANTIC
-USER, UNTRUSTED, DEVELOPER = Trust.USER, Trust.UNTRUSTED, Trust.DEVELOPER
-RANK = {UNTRUSTED: 0, USER: 1, DEVELOPER: 2}
+from coag.memory import LongTermMemory, ToRemember, binding_metadata, retract_source
+from coag.schema import Provenance, Record, Trust
 
-
-def origin(who: str, trust: Trust, kind: str = "message", cycle: int = 1) -> Provenance:
-    return Provenance(
-        run="run", activity="main", cycle=cycle, source=who, source_kind=kind, trust=trust
-    )
+RANK = {Trust.UNTRUSTED: 0, Trust.USER: 1, Trust.DEVELOPER: 2}
 
 
-ANN, WEB = origin("ann", USER), origin("web", UNTRUSTED, "tool_return")
-ROBBIE = origin("robbie", USER, "agent")
-
-
-def fresh() -> LongTermMemory:
-    return LongTermMemory(InMemoryStore(HashEmbedder()), scope="alice", clock=SteppingClock())
-
-
-@pytest.fixture
-async def memory() -> AsyncIterator[LongTermMemory]:
-    memory = fresh()
-    yield memory
-    await memory.close()
-
-
-async def tell(
-    memory: LongTermMemory,
-    text: str,
-    by: Provenance,
-    value: str = "",
-    *,
-    kind: MemoryKind = SEMANTIC,
-    supersedes: str | None = None,
-    rests_on: tuple[Record, ...] = (),
-) -> Remembered:
-    fact = Fact(subject="door", attribute="state", value=value) if value else None
-    return await memory.remember(
-        kind,
-        text,
-        provenance=by,
-        fact=fact,
-        supersedes=supersedes,
-        derived_from=[one.id for one in rests_on],
-    )
-
-
-async def test_what_a_user_states_too_is_trusted_as_a_users_word_and_keeps_both_origins(
-    memory: LongTermMemory,
+@pytest.mark.parametrize(("first", "second"), [(WEB, ANN), (ANN, WEB)])
+async def test_what_a_user_states_too_is_trusted_as_theirs_and_keeps_both_origins(
+    memory: LongTermMemory, first: Provenance, second: Provenance
 ) -> None:
-    first = await tell(memory, "It is shut.", WEB)
-    both = await tell(memory, "It is shut.", ANN)
+    before = await tell(memory, "It is shut.", first)
+    both = (await tell(memory, "It is shut.", second)).record
+    made = await tell(memory, "One cannot walk in.", ROBBIE, "", both)
 
-    assert both.record.provenance == ANN
-    assert both.record.lineage.also_from == (WEB,)
-    assert both.record.created_at == first.record.created_at
-
-
-async def test_what_an_untrusted_source_repeats_stays_trusted(memory: LongTermMemory) -> None:
-    await tell(memory, "It is shut.", ANN)
-    both = await tell(memory, "It is shut.", WEB)
-
-    assert both.record.provenance == ANN
-    assert both.record.lineage.also_from == (WEB,)
-
-
-async def test_what_rests_on_a_record_that_a_user_states_too_is_trusted_as_that(
-    memory: LongTermMemory,
-) -> None:
-    await tell(memory, "It is shut.", WEB)
-    both = await tell(memory, "It is shut.", ANN)
-    made = await tell(memory, "One cannot walk in.", ROBBIE, rests_on=(both.record,))
-
+    assert (both.provenance, both.lineage.also_from) == (ANN, (WEB,))
+    assert both.created_at == before.record.created_at
     assert made.record.provenance.trust is USER
+
+
+async def test_what_is_concluded_from_an_untrusted_record_is_untrusted(
+    memory: LongTermMemory,
+) -> None:
+    poor = (await tell(memory, "It is open.", WEB)).record
+    made = await tell(memory, "One can walk in.", ANN, "", poor)
+
+    assert made.record.provenance.trust is UNTRUSTED
+    assert made.record.lineage.derived_from == (poor.id,)
+    gone = poor.model_copy(update={"id": "nothing"})
+    with pytest.raises(ValueError, match="'nothing'"):
+        await tell(memory, "x y", ANN, "", gone)
 
 
 async def test_an_agent_that_repeats_an_untrusted_text_adds_no_trust(
@@ -132,7 +88,7 @@ async def test_a_conclusion_from_trusted_records_adds_no_trust_to_an_untrusted_t
     ground = await tell(memory, "Ann has the key.", ANN)
     await tell(memory, "It is shut.", WEB)
     derived = origin("dreams", USER, "consolidation")
-    again = await tell(memory, "It is shut.", derived, rests_on=(ground.record,))
+    again = await tell(memory, "It is shut.", derived, "", ground.record)
 
     assert again.record.provenance == WEB
     assert {one.trust for one in again.record.lineage.also_from} == {UNTRUSTED}
@@ -150,7 +106,7 @@ async def test_an_agents_own_word_stays_its_own_when_an_untrusted_source_repeats
 
 
 async def test_many_texts_at_once_are_trusted_as_single_ones_are() -> None:
-    memory = fresh()
+    memory = memory_over()
     texts = [
         ToRemember(kind=EPISODIC, text="It is shut.", provenance=WEB),
         ToRemember(kind=SEMANTIC, text="It is shut.", provenance=ROBBIE),
@@ -177,8 +133,8 @@ async def test_an_origin_that_is_revoked_takes_its_trust_away_again(
 ) -> None:
     rumour = await tell(memory, "It is shut.", WEB)
     both = await tell(memory, "It is shut.", ANN)
-    made = await tell(memory, "One cannot walk in.", ROBBIE, rests_on=(both.record,))
-    further = await tell(memory, "Nobody is in.", ROBBIE, rests_on=(made.record,))
+    made = await tell(memory, "One cannot walk in.", ROBBIE, "", both.record)
+    further = await tell(memory, "Nobody is in.", ROBBIE, "", made.record)
 
     done = await retract_source(memory, rumour.record.id[:8], "ann", "She meant another door.")
 
@@ -209,7 +165,7 @@ async def test_a_record_whose_only_source_is_revoked_goes_with_all_that_rests_on
     memory: LongTermMemory,
 ) -> None:
     only = await tell(memory, "It is shut.", ANN)
-    made = await tell(memory, "One cannot walk in.", ROBBIE, rests_on=(only.record,))
+    made = await tell(memory, "One cannot walk in.", ROBBIE, "", only.record)
     with pytest.raises(ValueError, match="not from 'web'"):
         await retract_source(memory, only.record.id, "web", "It lies.")
     with pytest.raises(ValueError, match="reason is empty"):
@@ -245,9 +201,9 @@ async def test_metadata_bind_only_where_code_read_them_off_or_nobody_untrusted_h
     )
 )
 async def test_trust_is_the_best_of_the_independent_origins(told: list[tuple[Trust, str]]) -> None:
-    memory, expected = fresh(), None
+    memory, expected = memory_over(), None
     for cycle, (trust, kind) in enumerate(told):
-        done = await tell(memory, "It is shut.", origin("x", trust, kind, cycle))
+        done = await tell(memory, "It is shut.", origin("x", trust, kind, cycle=cycle))
         if expected is None or (kind == "message" and RANK[trust] > RANK[expected]):
             expected = trust
         assert done.record.provenance.trust is expected

@@ -9,9 +9,10 @@ from typing import NamedTuple
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from kits.statements import origin
 
 from coag.memory import LongTermMemory, Remembered, ToRemember, held_when
-from coag.schema import Fact, MemoryKind, Provenance, Record, Trust
+from coag.schema import Fact, MemoryKind, Record, Trust
 from coag.store import HashEmbedder, InMemoryStore
 
 SEMANTIC = MemoryKind.SEMANTIC
@@ -103,9 +104,6 @@ def word_of(
     who: str = "ann",
     text: str = "",
 ) -> ToRemember:
-    origin = Provenance(
-        run="", activity="", cycle=0, source=who, source_kind="message", trust=trust
-    )
     fact = Fact(
         subject="town",
         attribute="mayor",
@@ -114,7 +112,7 @@ def word_of(
         valid_until=None if until is None else day(until),
     )
     said = text or f"the mayor is {name}"
-    return ToRemember(kind=SEMANTIC, text=said, provenance=origin, fact=fact)
+    return ToRemember(kind=SEMANTIC, text=said, provenance=origin(who, trust, run=""), fact=fact)
 
 
 @pytest.fixture

@@ -11,10 +11,11 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from kits.statements import memory_over, origin, stored
 
 from coag.errors import RecordStoreError
 from coag.memory import LongTermMemory, Remembered, ToRemember
-from coag.schema import Fact, MemoryKind, Provenance, Record, SteppingClock, Trust
+from coag.schema import Fact, MemoryKind, Record, Trust
 from coag.store import ChromaStore, HashEmbedder, InMemoryStore
 
 SEMANTIC = MemoryKind.SEMANTIC
@@ -30,22 +31,10 @@ def told(
     about: str = "door",
     since: datetime | None = None,
 ) -> ToRemember:
-    origin = Provenance(
-        run="run", activity="main", cycle=1, source=who, source_kind="message", trust=trust
-    )
     fact = None
     if value:
         fact = Fact(subject=about, attribute="colour", value=value, valid_from=since)
-    return ToRemember(kind=SEMANTIC, text=text, provenance=origin, fact=fact)
-
-
-def memory_in(store: InMemoryStore) -> LongTermMemory:
-    return LongTermMemory(store, scope="alice", clock=SteppingClock(), ranking=None)
-
-
-async def kept(memory: LongTermMemory) -> dict[str, Record]:
-    found = [record async for some in memory.store.scan() for record in some]
-    return {record.id: record for record in found}
+    return ToRemember(kind=SEMANTIC, text=text, provenance=origin(who, trust), fact=fact)
 
 
 async def all_of(
@@ -84,24 +73,24 @@ class CountingStore(InMemoryStore):
 
 async def test_new_texts_take_one_question_and_one_write_a_batch() -> None:
     store = CountingStore()
-    done = await all_of(memory_in(store), [told(f"note {n}") for n in range(100)], batch=50)
+    done = await all_of(memory_over(store), [told(f"note {n}") for n in range(100)], batch=50)
     assert store.asked == ["get", "add"] * 2
     assert all(one.new for one in done)
     assert [one.record.text for one in done] == [f"note {n}" for n in range(100)]
 
 
 async def test_exact_repetitions_merge_within_a_batch_and_with_what_is_there() -> None:
-    memory = memory_in(InMemoryStore(HashEmbedder()))
+    memory = memory_over()
     await memory.remember(SEMANTIC, "a note", provenance=told("", who="bob").provenance)
     done = await all_of(memory, [told("a note"), told("another"), told("another", who="eve")])
     assert [one.merged for one in done] == [True, False, True]
-    records = {record.text: record for record in (await kept(memory)).values()}
+    records = {record.text: record for record in (await stored(memory)).values()}
     assert records.keys() == {"a note", "another"}
     assert [one.source for one in records["another"].lineage.also_from] == ["eve"]
 
 
 async def test_fact_of_a_batch_takes_the_place_of_one_before_it_and_of_one_in_the_store() -> None:
-    memory = memory_in(InMemoryStore(HashEmbedder()))
+    memory = memory_over()
     await all_of(memory, [told("it is red", value="red")])
     done = await all_of(
         memory, [told("it is blue", value="blue"), told("it is green", value="green")]
@@ -112,20 +101,20 @@ async def test_fact_of_a_batch_takes_the_place_of_one_before_it_and_of_one_in_th
 
 
 async def test_near_duplicates_are_looked_for_only_where_that_is_asked() -> None:
-    memory = memory_in(InMemoryStore(HashEmbedder()))
+    memory = memory_over()
     texts = [told("The door is shut."), told("the door is shut", who="eve")]
     done = [one async for some in memory.remember_all(texts) for one in some]
     assert [one.new for one in done] == [True, True]
-    other = memory_in(InMemoryStore(HashEmbedder()))
+    other = memory_over()
     looking = other.remember_all(texts, near_duplicates=True)
     assert [one.new async for some in looking for one in some] == [True, False]
 
 
 async def test_bad_text_is_refused_before_anything_of_its_batch_is_written() -> None:
-    memory = memory_in(InMemoryStore(HashEmbedder()))
+    memory = memory_over()
     with pytest.raises(ValueError, match="text is empty"):
         await all_of(memory, [told("one"), told("two"), told("three"), told(" ")], batch=2)
-    assert {record.text for record in (await kept(memory)).values()} == {"one", "two"}
+    assert {record.text for record in (await stored(memory)).values()} == {"one", "two"}
     with pytest.raises(ValueError, match="batch must be at least 1"):
         await all_of(memory, [told("one")], batch=0)
 
@@ -138,7 +127,7 @@ async def test_texts_are_taken_one_batch_at_a_time() -> None:
             taken.append(number)
             yield told(f"note {number}")
 
-    writing = memory_in(InMemoryStore(HashEmbedder())).remember_all(coming(), batch=3)
+    writing = memory_over().remember_all(coming(), batch=3)
     first = await anext(writing)
     assert len(first) == len(taken) == 3
     await writing.aclose()
@@ -146,17 +135,19 @@ async def test_texts_are_taken_one_batch_at_a_time() -> None:
 
 async def test_failure_in_the_middle_tells_how_many_were_written_and_repeating_completes() -> None:
     store = CountingStore(fails_at=2)
-    memory = memory_in(store)
+    memory = memory_over(store)
     texts = [told(f"note {n}") for n in range(5)]
     with pytest.raises(RecordStoreError, match=r"^2 text.* The disk is full"):
         await all_of(memory, texts, batch=2)
-    assert len(await kept(memory)) == 2
+    assert len(await stored(memory)) == 2
     await all_of(memory, texts, batch=2)
-    assert sorted(one.text for one in (await kept(memory)).values()) == [one.text for one in texts]
+    assert sorted(one.text for one in (await stored(memory)).values()) == [
+        one.text for one in texts
+    ]
 
 
 async def test_text_derived_from_one_of_the_same_batch_is_trusted_no_more() -> None:
-    memory = memory_in(InMemoryStore(HashEmbedder()))
+    memory = memory_over()
     rumour = told("the bridge is closed", trust=Trust.UNTRUSTED)
     (first,) = await all_of(memory, [rumour])
     concluded = ToRemember(
@@ -189,30 +180,30 @@ stories = st.lists(words(), max_size=12)
 
 @given(story=stories, batch=st.integers(1, 13))
 async def test_batches_leave_what_single_writes_leave(story: list[ToRemember], batch: int) -> None:
-    one_by_one = memory_in(InMemoryStore(HashEmbedder()))
+    one_by_one = memory_over()
     singly = [
         await one_by_one.remember(one.kind, one.text, provenance=one.provenance, fact=one.fact)
         for one in story
     ]
-    together = memory_in(InMemoryStore(HashEmbedder()))
+    together = memory_over()
     assert await all_of(together, story, batch) == singly
-    assert await kept(together) == await kept(one_by_one)
+    assert await stored(together) == await stored(one_by_one)
 
 
 @given(story=stories, batch=st.integers(1, 5), fails_at=st.integers(1, 8))
 async def test_what_is_broken_off_is_completed_by_repeating(
     story: list[ToRemember], batch: int, fails_at: int
 ) -> None:
-    whole = memory_in(InMemoryStore(HashEmbedder()))
+    whole = memory_over()
     await all_of(whole, story, batch)
     store = CountingStore(fails_at)
-    memory = memory_in(store)
+    memory = memory_over(store)
     done: list[Remembered] = []
     with suppress(RecordStoreError):
         async for some in memory.remember_all(story, batch=batch):
             done += some
     await all_of(memory, story[len(done) :], batch)
-    assert _without_times(await kept(memory)) == _without_times(await kept(whole))
+    assert _without_times(await stored(memory)) == _without_times(await stored(whole))
 
 
 def _without_times(records: dict[str, Record]) -> dict[str, object]:
@@ -234,9 +225,6 @@ async def test_batches_are_kept_by_chroma_on_disk(tmp_path: Path) -> None:
     memory = LongTermMemory(await ChromaStore.open(tmp_path, HashEmbedder()), scope="alice")
     texts = [told("it is red", value="red"), told("note"), told("it is blue", value="blue")]
     await all_of(memory, texts, batch=2)
-    assert sorted(one.superseded_by is None for one in (await kept(memory)).values()) == [
-        False,
-        True,
-        True,
-    ]
+    current = [one.superseded_by is None for one in (await stored(memory)).values()]
+    assert sorted(current) == [False, True, True]
     await memory.close()

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-import pytest
 from kits.remembered import START, remembered
 
-from coag.memory import LongTermMemory, said_by_person
-from coag.memory.correction import Correction, amended, corrected, dependents_of, related_to
 from coag.memory.health import MemoryHealth, examine_memory
 from coag.schema import Clock, Fact, Lineage, MemoryKind, Record, SteppingClock, Trust
 from coag.store import HashEmbedder, InMemoryStore
@@ -111,35 +108,3 @@ async def test_facts_that_do_not_hold_at_one_time_contradict_nothing() -> None:
             )
         )
     assert found == [(0, 0, False), (1, 0, True), (0, 0, False)]
-
-
-async def test_all_that_rests_on_a_record_is_found() -> None:
-    store = InMemoryStore(HashEmbedder(16))
-    one = remembered("One.", lineage=Lineage(derived_from=(DOOR.id, "gone")))
-    two = remembered("Two.", scope="bob", lineage=Lineage(derived_from=(one.id, DOOR.id)))
-    await store.add([DOOR, one, two])
-    assert {r.id for r in await dependents_of(store, DOOR.id)} == {one.id, two.id}
-    assert await dependents_of(store, DOOR.id, scopes=["alice"]) == (one,)
-    family = await related_to(store, one)
-    assert (family.sources, family.lost, family.derived) == ((DOOR,), ("gone",), (two,))
-    assert (family.chain, family.origins) == ((one,), (one.provenance,))
-
-
-async def test_a_text_that_held_before_comes_back_as_it_is_wanted() -> None:
-    store = InMemoryStore(HashEmbedder(16))
-    memory = LongTermMemory(store, scope="alice")
-    await store.add([DOOR])
-    shut = Correction(text="The door is shut.", type="door")
-    now = await corrected(memory, DOOR, shut, by=said_by_person())
-    again = await corrected(memory, now, Correction(text=DOOR.text), by=said_by_person())
-    assert (again.id, again.type, again.superseded_by) == (DOOR.id, "door", None)
-
-
-def test_a_fact_is_given_an_end_and_loses_it() -> None:
-    lit = fact("lit")
-    over = amended(lit, Correction(until=DOOR.created_at))
-    assert over.fact is not None
-    assert over.fact.valid_until == DOOR.created_at
-    assert amended(over, Correction(holds=True)) == lit
-    with pytest.raises(ValueError, match="from 0 to 1"):
-        amended(lit, Correction(importance=1.5))

@@ -1,0 +1,64 @@
+"""Records corrected by hand, and those that they are linked to."""
+
+from __future__ import annotations
+
+import pytest
+from kits.remembered import remembered
+from kits.statements import SEMANTIC, memory_over, tell
+
+from coag.memory import said_by_person
+from coag.memory.correction import Correction, amended, corrected, dependents_of, related_to
+from coag.schema import Fact, Lineage, Provenance, Trust
+from coag.store import HashEmbedder, InMemoryStore
+
+DOOR = remembered("The door is open.", kind=SEMANTIC)
+
+
+async def test_all_that_rests_on_a_record_is_found() -> None:
+    store = InMemoryStore(HashEmbedder(16))
+    one = remembered("One.", lineage=Lineage(derived_from=(DOOR.id, "gone")))
+    two = remembered("Two.", scope="bob", lineage=Lineage(derived_from=(one.id, DOOR.id)))
+    await store.add([DOOR, one, two])
+    assert {r.id for r in await dependents_of(store, DOOR.id)} == {one.id, two.id}
+    assert await dependents_of(store, DOOR.id, scopes=["alice"]) == (one,)
+    related = await related_to(store, one)
+    assert (related.sources, related.lost, related.derived) == ((DOOR,), ("gone",), (two,))
+    assert (related.chain, related.origins) == ((one,), (one.provenance,))
+
+
+async def test_a_text_that_held_before_comes_back_as_it_is_wanted() -> None:
+    memory = memory_over()
+    await memory.store.add([DOOR])
+    shut = Correction(text="The door is shut.", type="door")
+    now = await corrected(memory, DOOR, shut, by=said_by_person())
+    again = await corrected(memory, now, Correction(text=DOOR.text), by=said_by_person())
+    assert (again.id, again.type, again.superseded_by) == (DOOR.id, "door", None)
+
+
+def test_a_fact_is_given_an_end_and_loses_it() -> None:
+    lit = remembered(
+        "The lamp is lit.",
+        kind=SEMANTIC,
+        fact=Fact(subject="lamp", attribute="state", value="lit"),
+    )
+    over = amended(lit, Correction(until=DOOR.created_at))
+    assert over.fact is not None
+    assert over.fact.valid_until == DOOR.created_at
+    assert amended(over, Correction(holds=True)) == lit
+    with pytest.raises(ValueError, match="from 0 to 1"):
+        amended(lit, Correction(importance=1.5))
+
+
+def test_a_persons_word_is_a_users_and_of_no_run() -> None:
+    assert said_by_person("eve") == Provenance(
+        run="", activity="", cycle=0, source="eve", source_kind="person", trust=Trust.USER
+    )
+    assert said_by_person().source == "person"
+
+
+async def test_what_a_person_corrects_tells_who_it_was_and_what_it_replaced() -> None:
+    memory = memory_over()
+    told = await tell(memory, "The charger is at (0,0).", said_by_person("ann"))
+    better = Correction(text="The charger is at (3,0).")
+    now = await corrected(memory, told.record, better, by=said_by_person("eve"))
+    assert (now.provenance.source, now.supersedes) == ("eve", told.record.id)

@@ -1,0 +1,515 @@
+"""The semantic network: entities, spreading activation, and a store whose recall follows it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Collection, Mapping
+from pathlib import Path
+
+import pytest
+from autogen_agentchat.base import ChatAgent
+from hypothesis import given
+from hypothesis import strategies as st
+from kits.remembered import remembered
+from kits.statements import SEMANTIC, memory_over, tell, texts
+
+from coag import CoagAgent, LongTermMemory, ScriptedModel
+from coag.errors import ConfigurationError, RecordStoreError
+from coag.memory import said_by_person
+from coag.memory.network import (
+    Association,
+    AssociativeStore,
+    NetworkLimits,
+    SemanticNetwork,
+    entities_of,
+    entity_named,
+    spread,
+)
+from coag.models import ScriptedReply, ScriptedRequest
+from coag.schema import Event, Fact, Record
+from coag.store import (
+    DEFAULT_RANKING,
+    ChromaStore,
+    HashEmbedder,
+    InMemoryStore,
+    Search,
+    StoreConfig,
+    WrappedStore,
+)
+
+# ---- Entities of a record ----
+
+
+@pytest.mark.parametrize(
+    ("name", "entity"),
+    [
+        ("Boat 418", "boat 418"),
+        ("  Nils   HARTL's ", "nils hartl"),
+        ("blue-heron", "blue heron"),
+        ("Straße", "strasse"),
+        ("418", ""),
+        ("", ""),
+        ("\u202e \x07", ""),
+        ("a whole sentence of seven words in all", ""),
+    ],
+)
+def test_a_name_has_one_form_and_numbers_have_none(name: str, entity: str) -> None:
+    assert entity_named(name) == entity
+
+
+def test_fields_come_before_names_in_the_text() -> None:
+    record = remembered(
+        "Boat 418 belongs to Nils Hartl.",
+        fact=Fact(subject="The Gull", attribute="owner", value="Nils Hartl"),
+        event=Event(place="Old Harbour"),
+    )
+    assert entities_of(record, 24) == ("the gull", "nils hartl", "old harbour", "boat 418")
+
+
+def test_of_a_long_text_the_first_entities_count_and_who_said_it_is_none() -> None:
+    names = ", ".join(f"N{letter * 3}" for letter in "abcdefgh")
+    assert entities_of(remembered(f"There were {names}."), 3) == ("naaa", "nbbb", "nccc")
+    assert entities_of(remembered("it rains", source="Alice"), 24) == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "entities"),
+    [
+        ("The Blue Heron sails.", ("blue heron",)),
+        ("Dario Moss's manager is Wanda Zander.", ("dario moss", "wanda zander")),
+        ("Wanda's Aunt Vera came. Then Kai left", ("wanda", "aunt vera", "kai")),
+        ("nothing is written large here", ()),
+        ("In 2025 it was 12.", ()),
+    ],
+)
+def test_names_are_words_with_capitals(text: str, entities: tuple[str, ...]) -> None:
+    assert entities_of(remembered(text), 24) == entities
+
+
+# ---- The network of one scope ----
+
+
+_NAMES = ("Anna", "Bert", "Cleo", "Dina", "Emil")
+_RECORDS = st.lists(
+    st.tuples(st.sampled_from(_NAMES), st.sampled_from(_NAMES), st.integers(0, 50)),
+    max_size=12,
+    unique=True,
+)
+Ties = list[tuple[str, str, int]]
+
+
+def _record(one: str, other: str, minutes: int = 0, **fields: str) -> Record:
+    return remembered(f"{one} met {other}, {minutes}", minutes=minutes).model_copy(update=fields)
+
+
+def _network(*records: Record, **limits: int) -> SemanticNetwork:
+    network = SemanticNetwork("alice", limits=NetworkLimits.model_validate(limits))
+    network.put(records)
+    return network
+
+
+def _told(network: SemanticNetwork) -> object:
+    """All that it answers."""
+    awake = [network.activation(name, steps=3) for name in _NAMES]
+    return (
+        network.entities(),
+        [network.neighbours(name) for name in _NAMES],
+        [(dict(one.records), dict(one.entities), dict(one.via)) for one in awake],
+    )
+
+
+@given(_RECORDS, st.randoms(use_true_random=False), st.integers(3, 12))
+def test_what_it_answers_does_not_depend_on_the_order_of_records(
+    ties: Ties, rng: object, most: int
+) -> None:
+    records = [_record(*tie) for tie in ties]
+    other = list(records)
+    shuffle = getattr(rng, "shuffle")  # noqa: B009 - hypothesis does not type it
+    shuffle(other)
+    assert _told(_network(*records, records=most)) == _told(_network(*other, *other, records=most))
+
+
+@given(_RECORDS, _RECORDS)
+def test_what_was_dropped_or_superseded_leaves_nothing_behind(kept: Ties, gone: Ties) -> None:
+    records = [_record(*tie) for tie in kept]
+    others = [_record(*tie) for tie in gone if tie not in kept]
+    network = _network(*records, *others)
+    half = len(others) // 2
+    network.drop(record.id for record in others[:half])
+    network.put(one.model_copy(update={"superseded_by": "later"}) for one in others[half:])
+    assert _told(network) == _told(_network(*records))
+
+
+def test_another_scopes_record_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"'bob'.*'alice'"):
+        _network(remembered("Anna came", scope="bob"))
+
+
+def test_neighbours_and_ties_name_the_records_that_say_so() -> None:
+    one, two = _record("Anna", "Bert", 1), _record("Bert", "Cleo", 2)
+    network = _network(one, two)
+    found = {near.entity: near.records for near in network.neighbours("BERT's")}
+    assert found == {"anna": (one.id,), "cleo": (two.id,)}
+    assert network.ties("anna", "bert") == (one.id,)
+    assert network.ties("anna", "cleo") == ()
+    assert network.neighbours("nobody") == ()
+
+
+def test_the_longest_name_in_a_text_counts() -> None:
+    network = _network(remembered("Anna came"), remembered("Anna Berg came"))
+    assert network.named_in("Did Anna Berg's boat come, or anna?") == ("anna berg", "anna")
+
+
+def test_what_very_many_records_mention_wakes_nothing() -> None:
+    met = [_record("Anna", name, number) for number, name in enumerate(_NAMES[1:])]
+    network = _network(*met, never_common=3)
+    assert not network.activation("Anna").records
+    assert network.activation("Bert").records
+
+
+def test_of_too_many_records_the_newest_are_known() -> None:
+    network = _network(*(_record("Anna", name, at) for at, name in enumerate(_NAMES)), records=2)
+    assert len(network) == 2
+    assert network.entities() == ("anna", "dina", "emil")
+
+
+def test_records_written_again_and_again_take_no_more_room() -> None:
+    network = SemanticNetwork("alice")
+    for _ in range(1200):
+        network.put([_record("Anna", "Bert"), _record("Bert", "Cleo", 3)])
+    assert len(network) == 2
+    assert network.entities() == ("anna", "bert", "cleo")
+
+
+def test_unknown_seeds_and_records_are_nothing() -> None:
+    network = _network(_record("Anna", "Bert"))
+    assert not network.activation("").entities
+    assert not network.activation({"nobody": 1.0}).records
+    assert network.entities("no such record") == ()
+    network.drop(["no such record"])
+    assert len(network) == 1
+
+
+# ---- Spreading activation ----
+
+
+Pairs = frozenset[tuple[str, str]]
+_PAIRS = st.frozensets(
+    st.tuples(st.sampled_from("ABCDEF"), st.sampled_from("uvwxyz")), min_size=1, max_size=20
+)
+_SEEDS = st.dictionaries(st.sampled_from("ABCDEF"), st.floats(0.1, 5.0), min_size=1)
+
+
+class _Tied(SemanticNetwork):
+    """A network of pairs of entity and record, kept in the order of the pairs."""
+
+    def __init__(self, pairs: Collection[tuple[str, str]]) -> None:
+        super().__init__("anyone")
+        self._of_entity: dict[str, list[str]] = {}
+        self._of_record: dict[str, list[str]] = {}
+        for entity, record in pairs:
+            self._of_entity.setdefault(entity, []).append(record)
+            self._of_record.setdefault(record, []).append(entity)
+
+    def records_of(self, entity: str) -> Collection[str]:
+        return self._of_entity.get(entity, [])
+
+    def mentioned_in(self, record_id: str) -> Collection[str]:
+        return self._of_record[record_id]
+
+
+def _rounded(awake: Mapping[str, float]) -> dict[str, float]:
+    return {one: round(value, 12) for one, value in awake.items()}
+
+
+@given(_PAIRS, _SEEDS, st.integers(1, 4), st.floats(0.0, 1.0))
+def test_activation_is_never_negative_and_never_more_than_was_put_in(
+    pairs: Pairs, seeds: dict[str, float], steps: int, decay: float
+) -> None:
+    awake = spread(seeds, _Tied(sorted(pairs)), steps=steps, decay=decay, least=0.0)
+    assert all(value >= 0.0 for value in (*awake.entities.values(), *awake.records.values()))
+    put_in = sum(decay**step for step in range(steps))
+    assert sum(awake.records.values()) <= put_in + 1e-9
+    assert set(awake.via) == set(awake.records)
+
+
+@given(_PAIRS, _SEEDS)
+def test_the_order_in_which_ties_came_makes_no_difference(
+    pairs: Pairs, seeds: dict[str, float]
+) -> None:
+    one = spread(seeds, _Tied(sorted(pairs)))
+    other = spread(dict(reversed(seeds.items())), _Tied(sorted(pairs, reverse=True)))
+    assert _rounded(one.records) == _rounded(other.records)
+    assert one.via == other.via
+
+
+@given(st.integers(1, 6), st.integers(0, 4), st.floats(0.1, 1.0))
+def test_along_a_chain_each_record_is_less_awake_than_the_one_before(
+    length: int, fan: int, decay: float
+) -> None:
+    chain = [(f"e{at:02}", f"r{at:02}") for at in range(length)]
+    chain += [(f"e{at + 1:02}", f"r{at:02}") for at in range(length)]
+    chain += [("e00", f"other{number}") for number in range(fan)]
+    awake = spread({"e00": 1.0}, _Tied(chain), steps=length, decay=decay, least=0.0)
+    along = [awake.records[f"r{at:02}"] for at in range(length)]
+    assert along == sorted(along, reverse=True)
+    assert len(set(along)) == len(along)
+
+
+def test_the_more_records_mention_an_entity_the_less_each_has_of_it() -> None:
+    few = spread({"A": 1.0}, _Tied([("A", "u"), ("A", "v")]))
+    many = spread({"A": 1.0}, _Tied([("A", one) for one in "uvwxyz"]))
+    assert few.records["u"] == 1 / 2
+    assert many.records["u"] == 1 / 6
+
+
+def test_nothing_is_reached_farther_than_the_steps_say() -> None:
+    chain = _Tied([("A", "u"), ("B", "u"), ("B", "v"), ("C", "v"), ("C", "w")])
+    assert set(spread({"A": 1.0}, chain, steps=1).records) == {"u"}
+    assert set(spread({"A": 1.0}, chain, steps=2).records) == {"u", "v"}
+    assert spread({"A": 1.0}, chain, steps=2).via == {"u": "A", "v": "B"}
+
+
+def test_entities_that_are_hardly_awake_wake_nothing() -> None:
+    chain = _Tied([("A", "u"), ("B", "u"), ("B", "v")])
+    assert "v" not in spread({"A": 1.0}, chain, steps=2, least=0.3).records
+    assert "v" in spread({"A": 1.0}, chain, steps=2, least=0.2).records
+
+
+def test_without_weight_nothing_wakes() -> None:
+    assert not spread({"A": 0.0}, _Tied([("A", "u")])).records
+
+
+# ---- Recall over the network ----
+
+
+QUESTION = "Who is the manager of the owner of Boat 418?"
+
+
+def _store() -> AssociativeStore:
+    return AssociativeStore(InMemoryStore(HashEmbedder()))
+
+
+def _fact(subject: str, attribute: str, value: str, *, scope: str = "alice") -> Record:
+    return remembered(
+        f"The {attribute} of {subject} is {value}.",
+        kind=SEMANTIC,
+        scope=scope,
+        fact=Fact(subject=subject, attribute=attribute, value=value),
+    )
+
+
+OWNER = _fact("Boat 418", "owner", "Nils Hartl")
+MANAGER = _fact("Nils Hartl", "manager", "Vera Moss")
+OTHERS = [_fact(f"Person N{letter}", "manager", f"Boss B{letter}") for letter in "abcdefghijklmnop"]
+
+
+def _search(text: str | None = QUESTION, **fields: object) -> Search:
+    asked = {"kind": SEMANTIC, "k": 4, "scopes": ("alice",), "ranking": DEFAULT_RANKING}
+    return Search(text=text, **(asked | fields))  # pyright: ignore[reportArgumentType]
+
+
+async def _found(store: AssociativeStore, search: Search | None = None) -> list[str]:
+    return [hit.record.text for hit in await store.search(search or _search())]
+
+
+async def test_the_second_fact_of_a_question_is_found_by_way_of_the_first() -> None:
+    store = _store()
+    await store.add([*OTHERS, OWNER, MANAGER])
+    plain = [hit.record.text for hit in await store.store.search(_search())]
+    assert MANAGER.text not in plain
+    assert {OWNER.text, MANAGER.text} <= set(await _found(store))
+
+
+async def test_a_long_term_memory_over_it_answers_from_two_facts() -> None:
+    memory = memory_over(_store())
+    for record in (*OTHERS, OWNER, MANAGER):
+        await tell(memory, record.text, fact=record.fact)
+    found = await texts(memory, QUESTION, kind=SEMANTIC, k=4)
+    assert {OWNER.text, MANAGER.text} <= set(found)
+    changed = _fact("Boat 418", "owner", "Edda Carver")
+    newer = _fact("Edda Carver", "manager", "Boss Bz")
+    for record in (changed, newer):
+        await tell(memory, record.text, fact=record.fact)
+    found = await texts(memory, QUESTION, kind=SEMANTIC, k=4)
+    assert {changed.text, newer.text} <= set(found)
+    assert OWNER.text not in found
+
+
+async def test_another_scopes_facts_are_no_bridge() -> None:
+    store = _store()
+    await store.add([_fact("Boat 418", "owner", "Nils Hartl", scope="bob"), MANAGER, *OTHERS])
+    assert MANAGER.text not in await _found(store)
+    await store.add([OWNER])
+    found = await store.search(_search(scopes=None))
+    assert MANAGER.id in [hit.record.id for hit in found]
+    found = await store.search(_search(scopes=("bob",)))
+    assert {hit.record.scope for hit in found} == {"bob"}
+
+
+async def test_filters_scores_and_weights_hold_for_what_is_found_by_way_of_another() -> None:
+    store = _store()
+    await store.add([*OTHERS, OWNER, MANAGER])
+    hits = await store.search(_search())
+    for hit in hits:
+        assert hit.why is not None
+        assert sum(hit.why.model_dump().values()) == pytest.approx(hit.score, abs=1e-3)
+    scores = {hit.record.id: hit.score for hit in hits}
+    least = round(scores[MANAGER.id] + 0.001, 3)
+    for narrowed in (_search(where={"subject": "Boat 418"}), _search(min_score=least)):
+        assert MANAGER.text not in await _found(store, narrowed)
+    weightless = AssociativeStore(store.store, association=Association(weight=0.0))
+    assert MANAGER.text not in await _found(weightless)
+
+
+async def test_without_ranking_or_text_the_other_store_answers_alone() -> None:
+    store = _store()
+    await store.add([OWNER, MANAGER])
+    for search in (_search(ranking=None), _search(None), _search("  ")):
+        assert await store.search(search) == await store.store.search(search)
+
+
+async def test_every_change_reaches_the_network() -> None:
+    store = _store()
+    await store.add([OWNER])
+    network = await store.network("alice")
+    assert network.entities(OWNER.id) == ("boat 418", "nils hartl")
+    await store.add([OWNER, MANAGER])
+    assert network.ties("Boat 418", "Nils Hartl") == (OWNER.id,)
+    moved = _fact("Boat 418", "owner", "Edda Carver")
+    await store.supersede(OWNER.id, moved)
+    assert network.ties("Boat 418", "Nils Hartl") == ()
+    assert network.ties("Boat 418", "Edda Carver") == (moved.id,)
+    other = MANAGER.model_copy(update={"fact": Fact(subject="Nils Hartl", value="Kai Orth")})
+    await store.update([other])
+    assert "kai orth" in network.entities(MANAGER.id)
+    assert await store.delete([MANAGER.id]) == [MANAGER.id]
+    assert network.entities(MANAGER.id) == ()
+    await store.add([_fact("Boat 5", "owner", "Bob Orth", scope="bob")])
+    assert await store.forget("alice") == 2
+    assert len(await store.network("alice")) == 0
+    assert len(await store.network("bob")) == 1
+
+
+async def test_what_the_store_held_before_is_known_at_the_first_recall() -> None:
+    inner = InMemoryStore(HashEmbedder())
+    await inner.add([*OTHERS, OWNER, MANAGER])
+    store = AssociativeStore(inner)
+    assert MANAGER.text in await _found(store)
+    assert await store.count(SEMANTIC) == len(OTHERS) + 2
+    assert [record.id for record in await store.get([OWNER.id])] == [OWNER.id]
+    scanned = [record.id async for some in store.scan(scopes=["alice"]) for record in some]
+    assert MANAGER.id in scanned
+
+
+async def test_after_a_write_that_failed_the_networks_are_built_anew() -> None:
+    store = _store()
+    await store.add([OWNER])
+    before = await store.network("alice")
+    with pytest.raises(RecordStoreError):
+        await store.supersede("no such record", MANAGER)
+    after = await store.network("alice")
+    assert after is not before
+    assert after.entities() == before.entities()
+    await store.close()
+    with pytest.raises(RecordStoreError, match="closed"):
+        await store.search(_search())
+
+
+# ---- As a component ----
+
+
+def silence(request: ScriptedRequest) -> ScriptedReply:
+    """A script that is never asked."""
+    raise AssertionError(request)
+
+
+class Renamed(AssociativeStore):
+    """One that does not say how it comes about."""
+
+
+class Loud(WrappedStore):
+    """A store of somebody's own around another one."""
+
+    def wrapping(self) -> type[Loud]:
+        return Loud
+
+
+def associative(folder: Path) -> AssociativeStore:
+    return AssociativeStore(
+        ChromaStore(folder, HashEmbedder(16)),
+        association=Association(weight=0.5, bridges=7),
+        limits=NetworkLimits(records=10),
+    )
+
+
+async def test_an_agent_over_a_semantic_network_is_loaded_with_it_and_what_it_held(
+    tmp_path: Path,
+) -> None:
+    store = associative(tmp_path)
+    await store.add([remembered("The boat is Ann's.", kind=SEMANTIC, scope="clerk")])
+    memory = LongTermMemory(store, scope="clerk")
+    agent = CoagAgent("clerk", ScriptedModel(silence), memory=memory)
+    component = agent.dump_component()
+    text = component.model_dump_json(exclude_none=True)
+    await agent.close()
+    await memory.close()
+
+    loaded = ChatAgent.load_component(json.loads(text))
+
+    assert isinstance(loaded, CoagAgent)
+    found = loaded.long_term_memory.store
+    assert isinstance(found, AssociativeStore)
+    assert isinstance(found.store, ChromaStore)
+    assert (found.association, found.limits) == (store.association, store.limits)
+    assert loaded.dump_component() == component
+    assert (await found.network("clerk")).records_of("boat") is not None
+    (hit,) = (await loaded.long_term_memory.recall("whose boat")).records
+    assert hit.record.text == "The boat is Ann's."
+    await loaded.long_term_memory.close()
+
+
+def test_stores_around_stores_come_back_in_their_order() -> None:
+    store = Loud(AssociativeStore(Loud(InMemoryStore(HashEmbedder(16)))))
+    opened = StoreConfig.of(store).open()
+    kinds: list[str] = []
+    while isinstance(opened, WrappedStore):
+        kinds.append(type(opened).__name__)
+        opened = opened.store
+    assert (kinds, type(opened)) == (["Loud", "AssociativeStore", "Loud"], InMemoryStore)
+
+
+def test_one_that_does_not_say_how_it_comes_about_is_refused_with_what_to_do() -> None:
+    for store in (Renamed(InMemoryStore("hash-16")), WrappedStore(InMemoryStore("hash-16"))):
+        said = rf"A {type(store).__name__} cannot be written down.*wrapping\(\)"
+        with pytest.raises(ConfigurationError, match=said):
+            StoreConfig.of(store)
+
+
+def test_what_puts_no_store_around_another_one_is_refused() -> None:
+    config = StoreConfig.of(Loud(InMemoryStore("hash-16")))
+    (loud,) = config.wrapped
+    for name in ("coag.store:short_id", "coag.store:DEFAULT_RANKING"):
+        wrong = config.model_copy(update={"wrapped": (loud.model_copy(update={"name": name}),)})
+        with pytest.raises(ConfigurationError, match="no store around"):
+            wrong.open()
+
+
+async def test_a_memory_over_it_and_one_beside_it_write_one_after_the_other(tmp_path: Path) -> None:
+    store = associative(tmp_path)
+    memories = [
+        LongTermMemory(store, scope="clerk"),
+        LongTermMemory(ChromaStore(tmp_path, HashEmbedder(16)), scope="clerk"),
+    ]
+    told = [
+        memories[number % 2].remember(
+            SEMANTIC, "The boat is Ann's.", provenance=said_by_person(f"person {number}")
+        )
+        for number in range(8)
+    ]
+    done = await asyncio.gather(*told)
+    (kept,) = await store.get([done[0].record.id])
+    assert len(kept.lineage.also_from) == 7
+    for memory in memories:
+        await memory.close()
