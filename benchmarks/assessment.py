@@ -19,12 +19,12 @@ import resource
 import tempfile
 import time
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 
 import psutil
 
-from case_study.assess import JOBS_A_WORKER, How, Plan, Trial, Workers, begun, domain_named, sweep
+from case_study.trials import domain_named
+from coag.evals import JOBS_A_WORKER, RunSettings, Trial, plan_of, run_evaluation
 
 TABLE_SEEDS = 50
 TARGET_MINUTES = 15.0
@@ -49,7 +49,7 @@ class Watching:
         """It begins."""
         self.total = total
 
-    def played(self, trial: Trial, left: float | None) -> None:
+    def played(self, trial: Trial, seconds_left: float | None) -> None:
         """A job is over."""
         self.memory.append(_largest_worker())
         self.broken += not trial.counts
@@ -68,19 +68,18 @@ def _largest_worker() -> float:
 def measured(seeds: int, processes: int, model: str) -> dict[str, object]:
     """Plays a sweep; gives its times and memory."""
     vacuum = domain_named("vacuum")
-    plan = Plan(
-        contenders=tuple(vacuum.contenders),
-        scenarios=tuple(vacuum.scenarios[:10]),
+    plan = plan_of(
+        vacuum,
+        seeds=seeds,
         models=(model,),
-        seeds=tuple(range(seeds)),
-        without_model=tuple(name for name in vacuum.contenders if not vacuum.asks_model(name)),
-        started_at=datetime.now(UTC),
+        name="vacuum",
+        scenarios=vacuum.scenarios[:10],
+        conditions={"place": "local"},
     )
+    settings = RunSettings(keep="none", processes=processes, jobs_a_worker=10**9)
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name) / "assessment"
-        begun(folder, plan)
         watching = Watching(processes)
-        sweep(folder, Workers(processes, jobs_a_worker=10**9), How(keep="none"), watching)
+        run_evaluation(vacuum, Path(name) / "a", plan=plan, settings=settings, progress=watching)
         wall = time.monotonic() - watching.began
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     start_up = watching.first or 0.0

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import secrets
+import socket
 import sys
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
+from importlib.metadata import version
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
+import click
 import typer
 from rich.console import Console
 from rich.progress import (
@@ -20,10 +25,8 @@ from rich.progress import (
 )
 from rich.progress import Progress as Bar
 
-from case_study import _assessing as assessing
-from case_study import _aware as aware
-from case_study import _options as options
-from case_study import _show as pages
+from case_study.assessing import COMMANDS
+from case_study.contenders import CONTENDERS
 from case_study.demo import (
     REPORT,
     agent_label,
@@ -35,15 +38,31 @@ from case_study.demo import (
 )
 from case_study.film import FilmOptions, filmed_run, make_film
 from case_study.measures import CaseResult
-from case_study.runner import CaseFolder, CaseRequest, Progress, checked, resumable, run_case
+from case_study.runner import (
+    CONTROL_TOKEN,
+    CaseFolder,
+    CaseRequest,
+    Progress,
+    Showing,
+    checked,
+    resumable,
+    run_case,
+)
+from case_study.temperaments import SCRIPTED, SCRIPTS, is_scripted
 from coag.cli import as_typed, coag_command
 from coag.errors import CoagError, ConfigurationError
 from coag.schema import SystemClock, new_run_id, one_line
 from vacuum_world.errors import WorldError
+from vacuum_world.scenarios import SCENARIOS
 
 ResultT = TypeVar("ResultT")
 _VIOLATED = 1
 """Exit code where the trace of a run does not hold."""
+_HOST = "127.0.0.1"
+_SCRIPTED_PACE = 1.0
+"""Seconds between two phases of a scripted model that is watched."""
+_AWARENESS_LOGS = Path("logs") / "awareness"
+_SPEC = f"A model spec, or {SCRIPTED}:NAME ({', '.join(SCRIPTS)})"
 
 app = typer.Typer(
     name="case-study",
@@ -52,39 +71,111 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+awareness = typer.Typer(help="Evidence for situational awareness.", no_args_is_help=True)
+
+Seed = Annotated[int, typer.Option(help="What places, dirt and wording are varied by.")]
+Logs = Annotated[Path, typer.Option(help="Where the logs go.")]
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"case-study (coag {version('coag')})")
+        raise typer.Exit
 
 
 @app.callback()
-def case_study(*, version: options.Version = False) -> None:
+def case_study(
+    *,
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_show_version, is_eager=True, help="Show the version and exit."
+        ),
+    ] = False,
+) -> None:
     """A CoAG agent and a plain one in the Dynamic Vacuum World."""
 
 
 @app.command()
 def run(  # noqa: PLR0913 - options of a command
     *,
-    scenario: options.Scenario = None,
-    agent: options.Agent = "coag",
-    model: options.Model = "scripted:sound",
-    seed: options.Seed = 0,
-    logs: options.Logs = Path("logs"),
-    episodes: options.Episodes = None,
-    resume: options.Resume = None,
-    as_json: options.AsJson = False,
-    without_constraint: options.WithoutConstraint = None,
-    without_memory: options.WithoutMemory = False,
-    delivery: options.Delivery = None,
-    depth: options.Depth = None,
-    max_actions: options.MaxActions = None,
-    world: options.WorldUrl = None,
-    show: options.Show = False,
-    pace: options.Pace = None,
-    port: options.Port = None,
+    scenario: Annotated[str | None, typer.Argument(help=f"One of: {', '.join(SCENARIOS)}.")] = None,
+    agent: Annotated[
+        str, typer.Option(help=f"coag or baseline, or a contender: {', '.join(CONTENDERS)}.")
+    ] = "coag",
+    model: Annotated[str, typer.Option(help=f"{_SPEC}.")] = "scripted:sound",
+    seed: Seed = 0,
+    logs: Logs = Path("logs"),
+    episodes: Annotated[
+        int | None,
+        typer.Option(
+            min=1, metavar="N", help="Episodes; as many as the scenario has if not given."
+        ),
+    ] = None,
+    resume: Annotated[
+        str | None, typer.Option(help="Continue this case (its folder or name).")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+    without_constraint: Annotated[
+        list[str] | None,
+        typer.Option(metavar="RULE", help="Leave this rule out (CoAG); may be repeated."),
+    ] = None,
+    without_memory: Annotated[
+        bool,
+        typer.Option("--without-memory", help="Recall nothing from long-term memory (CoAG)."),
+    ] = False,
+    delivery: Annotated[
+        Literal["constraint", "procedure"] | None,
+        typer.Option(
+            metavar="WAY",
+            help="How evolution's change of requirements is given (CoAG): constraint, the "
+            "default, or procedure.",
+        ),
+    ] = None,
+    depth: Annotated[
+        Literal["full", "compact"] | None,
+        typer.Option(
+            metavar="DEPTH",
+            help="One model call a phase (full, the default), or one a cycle (compact) (CoAG).",
+        ),
+    ] = None,
+    max_actions: Annotated[
+        int | None,
+        typer.Option(
+            min=1, metavar="N", help="Bound of actions an episode; the scenario's if not given."
+        ),
+    ] = None,
+    world: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            help="A served world; its token is taken from VACUUM_WORLD_CONTROL_TOKEN.",
+        ),
+    ] = None,
+    show: Annotated[
+        bool,
+        typer.Option("--show", help="Serve the world's page for watching the run, and say where."),
+    ] = False,
+    pace: Annotated[
+        float | None,
+        typer.Option(
+            min=0,
+            metavar="SECONDS",
+            help="With --show: time to look between two phases; 1 for scripted models, else 0.",
+        ),
+    ] = None,
+    port: Annotated[
+        int | None,
+        typer.Option(
+            min=0, max=65535, metavar="N", help="With --show: where; a free port if not given."
+        ),
+    ] = None,
 ) -> None:
-    """Run one agent through one scenario, or go on with a case that was broken off."""
+    """Run one agent through one scenario, or continue a case that was interrupted."""
     if resume is not None:
         folder = CaseFolder.existing(resume, logs)
     elif scenario is None:
-        raise ConfigurationError("Name a scenario, or a case to go on with: --resume CASE.")
+        raise ConfigurationError("Name a scenario, or a case to continue: --resume CASE.")
     else:
         if agent != "coag":
             given = {
@@ -93,7 +184,7 @@ def run(  # noqa: PLR0913 - options of a command
                 "--delivery": delivery is not None,
                 "--depth": depth is not None,
             }
-            pages.refuse(given, "only for --agent coag; the others are what they are")
+            _refuse(given, "only for --agent coag; the others are what they are")
         request = CaseRequest(
             scenario=scenario,
             agent=agent,
@@ -107,23 +198,30 @@ def run(  # noqa: PLR0913 - options of a command
             depth=depth or "full",
             world=world,
         )
-        pages.refuse_without_show(show=show, pace=pace, port=port, world=world)
+        _refuse_without_show(show=show, pace=pace, port=port, world=world)
         folder = CaseFolder.create(logs, checked(request))
-    showing = pages.shown(folder.request(), show=show, pace=pace, port=port)
+    showing = _showing(folder.request(), show=show, pace=pace, port=port)
     with _Live() as live, resumable(folder):
         live.begin(1, folder.request())
         result = _await(run_case(folder, live.progress, showing))
     if as_json:
         typer.echo(result.model_dump_json())
-    else:
-        _print_case(result, folder)
+        return
+    _print_results([result])
+    _print_lines(
+        f"Case: {as_typed(folder.path)}",
+        *(f"Episode {number}: {command}" for number, command in _looks(folder.path)),
+    )
 
 
 @app.command()
 def demo(
-    model: options.DemoModel = None,
-    logs: options.Logs = Path("logs"),
-    seed: options.Seed = 0,
+    model: Annotated[
+        str | None,
+        typer.Option(help=f"{_SPEC}; for each scenario two of the scripted ones if not given."),
+    ] = None,
+    logs: Logs = Path("logs"),
+    seed: Seed = 0,
 ) -> None:
     """Run both agents through the four scenarios and show what came of it."""
     folder = logs / new_run_id(SystemClock().now(), "demo")
@@ -145,18 +243,22 @@ def demo(
 
 @app.command()
 def faults(
-    count: options.FaultCount = 330,
-    seed: options.Seed = 0,
-    baseline: options.BaselineCount = 60,
-    write: options.WritePage = None,
+    count: Annotated[
+        int, typer.Option(min=10, metavar="N", help="Faults of the CoAG agent that are to do harm.")
+    ] = 330,
+    seed: Seed = 0,
+    baseline: Annotated[
+        int, typer.Option(min=0, metavar="N", help="The same of the plain baseline.")
+    ] = 60,
+    write: Annotated[
+        Path | None,
+        typer.Option(metavar="PAGE", help="A page whose tables are replaced by these."),
+    ] = None,
 ) -> None:
     """Break components of running agents and see whether their diagnosis names the right one."""
     from case_study.faults import measure_both, replaced, tables  # heavy, and for this one alone
 
-    console = Console(stderr=True, emoji=False, highlight=False)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    with Bar(*columns, TimeElapsedColumn(), console=console, transient=True) as bar:
-        task = bar.add_task("faults")
+    with _Bar(MofNCompleteColumn()) as (bar, task):
 
         def progress(agent: str, done: int, total: int) -> None:
             bar.update(task, description=agent, completed=done, total=total)
@@ -170,42 +272,232 @@ def faults(
 
 @app.command()
 def film(
-    run: options.Filmed,
+    run: Annotated[
+        str,
+        typer.Argument(
+            metavar="RUN",
+            help="A run's folder, its id, the beginning of it, latest, or a case.",
+        ),
+    ],
     *,
-    output: options.FilmFile = None,
-    fps: options.Fps = None,
-    seconds_per_cycle: options.SecondsPerCycle = None,
-    size: options.FilmSize = "medium",
-    theme: options.FilmTheme = "light",
-    logs: options.Logs = Path("logs"),
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="The film: .gif, .png or .apng; RUN's id and .gif if not given.",
+        ),
+    ] = None,
+    fps: Annotated[
+        float | None,
+        typer.Option(metavar="N", help="Pictures a second, each as long as the others."),
+    ] = None,
+    seconds_per_cycle: Annotated[
+        float | None,
+        typer.Option(metavar="S", help="How long a cycle is shown; 5 if nothing is given."),
+    ] = None,
+    size: Annotated[
+        Literal["small", "medium", "large"],
+        typer.Option(metavar="SIZE", help="small, medium or large."),
+    ] = "medium",
+    theme: Annotated[
+        Literal["light", "dark"], typer.Option(metavar="THEME", help="light or dark.")
+    ] = "light",
+    logs: Logs = Path("logs"),
 ) -> None:
     """Make a GIF or an animated PNG of a run, from its trace alone."""
     if fps is not None and seconds_per_cycle is not None:
         raise ConfigurationError("Give --fps or --seconds-per-cycle, not both.")
     seconds = FilmOptions().seconds_per_cycle if seconds_per_cycle is None else seconds_per_cycle
-    how = FilmOptions(seconds_per_cycle=seconds, fps=fps, size=size, theme=theme)
+    options = FilmOptions(seconds_per_cycle=seconds, fps=fps, size=size, theme=theme)
     folder = filmed_run(run, logs)
-    console = Console(stderr=True, emoji=False, highlight=False)
-    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[far]}"))
-    with Bar(*columns, TimeElapsedColumn(), console=console, transient=True) as bar:
-        task = bar.add_task("reading", total=None, far="")
+    with _Bar(TextColumn("{task.fields[far]}")) as (bar, task):
 
         def progress(stage: str, done: int, total: int | None) -> None:
             far = f"cycle {done}" if total is None else f"picture {done} of {total}"
             bar.update(task, description=stage, completed=done, total=total, far=far)
 
-        made = make_film(
-            folder, output or Path(f"{folder.path.name}.gif"), how, on_progress=progress
-        )
+        path = output or Path(f"{folder.path.name}.gif")
+        made = make_film(folder, path, options, on_progress=progress)
     for notice in made.notices:
-        console.print(one_line(notice), markup=False, soft_wrap=True)
+        Console(stderr=True, highlight=False).print(
+            one_line(notice), markup=False, soft_wrap=True, emoji=False
+        )
     typer.echo(
         f"{made.path}: {made.pictures} pictures, {made.seconds:.0f} s, {made.size / 1000:,.0f} kB"
     )
 
 
-assessing.add_to(app)
-aware.add_to(app)
+@awareness.callback()
+def _awareness() -> None:
+    """Evidence for situational awareness."""
+
+
+@awareness.command()
+def coverage(  # noqa: PLR0913 - options of a command
+    *,
+    reader: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SPEC", help="A model that answers the questions; rules if not given."
+        ),
+    ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SPEC", help="A model that also reads the messages, for one more injection."
+        ),
+    ] = None,
+    trusted: Annotated[
+        bool,
+        typer.Option(
+            "--trusted", help="With --model: believe what messages themselves do not show."
+        ),
+    ] = False,
+    limit: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Only N dialogues, the paper's first.")
+    ] = None,
+    dialogue: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Only this dialogue; may be repeated."),
+    ] = None,
+    questions: Annotated[
+        str | None, typer.Option(metavar="IDS", help="Only these questions, by comma.")
+    ] = None,
+    budget: Annotated[
+        int,
+        typer.Option(
+            min=1, metavar="N", help="Tokens of injections and of the buffer that is cut."
+        ),
+    ] = 300,
+    timeout: Annotated[
+        float, typer.Option(min=1.0, metavar="SECONDS", help="Time limit of a call.")
+    ] = 600.0,
+    answers: Annotated[
+        Path,
+        typer.Option(
+            metavar="FILE", help="With --reader: answers are kept here; they are asked once."
+        ),
+    ] = _AWARENESS_LOGS / "answers.jsonl",
+    readings: Annotated[
+        Path, typer.Option(metavar="FILE", help="With --model: what it reads is kept here.")
+    ] = _AWARENESS_LOGS / "readings.jsonl",
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="Other dialogues: a folder of dialogues.json, questions.json."
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Write the page here, too."),
+    ] = None,
+) -> None:
+    """What a buffer, a summary and awareness tell of a talk: tables 6 and 7 of the paper."""
+    from case_study.awareness import CoverageRequest, measured  # heavy, and for this one alone
+
+    request = CoverageRequest(
+        reader=reader,
+        model=model,
+        trusted=trusted,
+        limit=limit,
+        dialogues=tuple(dialogue or ()),
+        questions=tuple(id.strip() for id in questions.split(",")) if questions else (),
+        budget=budget,
+        timeout=timeout,
+        answers=answers,
+        readings=readings,
+        data=data,
+    )
+    with _Bar(MofNCompleteColumn()) as (bar, task):
+
+        def progress(what: str, done: int, total: int) -> None:
+            bar.update(task, description=what, completed=done, total=total)
+
+        page = _await(measured(request, progress))
+    if output is not None:
+        output.write_text(page, encoding="utf-8")
+    typer.echo(page, nl=False)
+
+
+app.add_typer(awareness, name="awareness")
+for _name, _command in COMMANDS.items():
+    app.command(_name)(_command)
+
+
+# ---- watching a run ----
+
+
+def _showing(
+    request: CaseRequest, *, show: bool, pace: float | None, port: int | None
+) -> Showing | None:
+    """How a case is shown, after saying where; None where nobody asked for it.
+
+    Where somebody sits at the terminal, the run waits for them.
+    """
+    _refuse_without_show(show=show, pace=pace, port=port, world=request.world)
+    if not show:
+        return None
+    usual = _SCRIPTED_PACE if is_scripted(request.model) else 0.0
+    seconds = usual if pace is None else pace
+    given = os.environ.get(CONTROL_TOKEN)
+    token = given or secrets.token_urlsafe(24)
+    if request.world is not None:
+        url, showing, new = request.world.rstrip("/"), Showing(pace=seconds), ""
+    else:
+        chosen = port or _free_port()
+        url, new = f"http://{_HOST}:{chosen}", "" if given else token
+        showing = Showing(pace=seconds, port=chosen, control_token=token)
+    typer.echo(f"live page: {url}/", err=True)
+    typer.echo(f"control token: {new or f'the one in {CONTROL_TOKEN}'}", err=True)
+    click.pause("Open the page and press any key here to begin.", err=True)
+    return showing
+
+
+def _refuse_without_show(
+    *, show: bool, pace: float | None, port: int | None, world: str | None
+) -> None:
+    if not show:
+        _refuse({"--pace": pace is not None, "--port": port is not None}, "only with --show")
+    elif world is not None:
+        _refuse({"--port": port is not None}, "the world is served elsewhere: --world")
+
+
+def _refuse(given: dict[str, bool], reason: str) -> None:
+    """Refuses options that would have no effect.
+
+    Raises:
+        ConfigurationError: One of them is given.
+    """
+    named = ", ".join(name for name, is_given in given.items() if is_given)
+    if named:
+        raise ConfigurationError(f"{named}: {reason}. Leave it out.")
+
+
+def _free_port() -> int:
+    with socket.create_server((_HOST, 0)) as listening:
+        return listening.getsockname()[1]
+
+
+# ---- what is shown ----
+
+
+class _Bar:
+    """A progress bar on the terminal, with one task."""
+
+    def __init__(self, far: TextColumn | MofNCompleteColumn) -> None:
+        console = Console(stderr=True, emoji=False, highlight=False)
+        columns = (TextColumn("{task.description}"), BarColumn(), far, TimeElapsedColumn())
+        self._bar = Bar(*columns, console=console, transient=True)
+        self._task = self._bar.add_task("", total=None, far="")
+
+    def __enter__(self) -> tuple[Bar, TaskID]:
+        self._bar.start()
+        return self._bar, self._task
+
+    def __exit__(self, *error: object) -> None:
+        self._bar.stop()
 
 
 class _Live:
@@ -222,8 +514,8 @@ class _Live:
     def begin(self, number: int, request: CaseRequest) -> None:
         """A case begins."""
         counted = f"{number}/{self._total} " if self._total > 1 else ""
-        told = request.scenario == "evolution" and request.agent == "coag"
-        agent = agent_label(request.agent, request.delivery if told else None)
+        delivered = request.scenario == "evolution" and request.agent == "coag"
+        agent = agent_label(request.agent, request.delivery if delivered else None)
         self._text = f"{counted}{request.scenario} · {agent} · {request.model}"
         self._bar.update(self._task, description=self._text)
 
@@ -249,7 +541,7 @@ def _await(what: Coroutine[Any, Any, ResultT]) -> ResultT:
     return asyncio.run(what)
 
 
-def _print_results(results: list[CaseResult] | tuple[CaseResult, ...]) -> None:
+def _print_results(results: Sequence[CaseResult]) -> None:
     console = Console(highlight=False, emoji=False)
     console.print(demo_table(results))
     note = scripted_note(results)
@@ -259,18 +551,11 @@ def _print_results(results: list[CaseResult] | tuple[CaseResult, ...]) -> None:
 
 def _looks(case: Path) -> list[tuple[int, str]]:
     """The number of each episode, with the command that shows its run."""
-    records = CaseFolder(case).episodes()
     command = coag_command()
-    return [(each.episode, f"{command} log {as_typed(case / each.run)}") for each in records]
-
-
-def _print_case(result: CaseResult, folder: CaseFolder) -> None:
-    """A result, and how to look at the runs behind it."""
-    _print_results([result])
-    _print_lines(
-        f"Case: {as_typed(folder.path)}",
-        *(f"Episode {number}: {command}" for number, command in _looks(folder.path)),
-    )
+    return [
+        (each.episode, f"{command} log {as_typed(case / each.run)}")
+        for each in CaseFolder(case).episodes()
+    ]
 
 
 def _print_lines(*lines: str) -> None:

@@ -6,7 +6,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 upgrade=("$@")
 extras=(--extra openai --extra ollama --extra anthropic --extra mcp --extra grpc --extra ui
-    --extra otel --extra assess --extra gym --extra minigrid --extra ray --extra minilm --extra postgres --extra seal)
+    --extra otel --extra evals --extra assess --extra gym --extra minigrid --extra minilm --extra postgres --extra seal)
 
 tools=build/lock-venv
 "${PYTHON:-python3.11}" -m venv --clear "$tools"
@@ -33,7 +33,7 @@ resolve() { # resolve FILE HEADER ARGUMENTS...
 }
 
 resolve requirements/run.txt "What running coag, its demo, its pages and its assessments needs." \
-    --extra ui --extra assess pyproject.toml requirements/run.in
+    --extra ui --extra evals pyproject.toml requirements/run.in
 resolve requirements/dev.txt "What working on coag needs: run.txt, the extras, tests and checks." \
     "${extras[@]}" --constraint requirements/run.txt \
     pyproject.toml requirements/run.in requirements/dev.in

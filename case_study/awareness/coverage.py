@@ -14,7 +14,6 @@ from typing import Protocol
 from pydantic import Field
 
 from case_study.awareness.dialogues import DialogueRun, run_analyses, run_perception
-from case_study.statistics import FEWEST_PAIRS, Interval, paired_bootstrap
 from coag.awareness import (
     ConversationAdapter,
     ModelPerception,
@@ -23,6 +22,7 @@ from coag.awareness import (
     RulePerception,
 )
 from coag.errors import ConfigurationError
+from coag.evals import FEWEST_PAIRS, Interval, paired_bootstrap
 from coag.models import AskSettings, ModelSpec, StructuredModel
 from coag.schema import Value, estimate_tokens
 

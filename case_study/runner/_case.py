@@ -10,8 +10,7 @@ from case_study.contenders import CoagPlayer, Player
 from case_study.measures import (
     CaseResult,
     EpisodeRecord,
-    belief_error,
-    figures_of,
+    belief_error_of,
     result_of,
     tally_of,
     vacuum_episode,
@@ -19,6 +18,7 @@ from case_study.measures import (
 from case_study.tasks import task_text
 from case_study.temperaments import WORLD_ACTIONS
 from coag.errors import ConfigurationError
+from coag.evals import figures_of
 from coag.schema import Intent, SystemClock, TraceRecord
 from coag.tracing import RunFolder, read_run, read_trace
 from vacuum_world.scenarios import ScenarioSetup, build_scenario, measure
@@ -232,7 +232,7 @@ def _measured(
         raise ConfigurationError("Nothing was played: the episode's bound leaves no turn.")
     records = _records(run)
     gadgets = [gadget.name for gadget in setup.world.gadgets]
-    error = belief_error(records, world, setup.facts.battery)
+    error = belief_error_of(records, world, setup.facts.battery)
     record = EpisodeRecord(
         episode=setup.episode,
         run=run.path.name,

@@ -7,12 +7,12 @@ from collections.abc import Callable
 from autogen_core.models import ChatCompletionClient
 from autogen_core.tools import Workbench
 
-from case_study.assess import Job
 from case_study.baseline import PlainAgent, open_recall
 from case_study.contenders import coag_agent, contender_named, plain_agent
 from coag.agent import CoagAgent
 from coag.compat import Recorder
 from coag.errors import ConfigurationError
+from coag.evals import Job
 from coag.models import ScriptedModel, ScriptedReply, ScriptedRequest
 from coag.tracing import Rebuild, Recipe
 

@@ -7,7 +7,6 @@ from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path
 
-from case_study.assess import How, Job, Played
 from case_study.baseline import open_recall
 from case_study.contenders import (
     CONTENDERS,
@@ -19,8 +18,8 @@ from case_study.contenders import (
     contender_named,
     drive,
 )
-from case_study.measures import causes_of, decisions_of, measures_of
 from coag.errors import ConfigurationError
+from coag.evals import Job, JobResult, RunSettings, causes_of, decisions_of, measures_of
 from coag.models import ModelSpec
 
 from ._again import recipe_of
@@ -51,23 +50,23 @@ class MiniGridDomain:
         """Whether a contender asks a model."""
         return contender_named(contender).asks_model
 
-    async def play(self, job: Job, how: How, room: Path) -> Played:
+    async def play(self, job: Job, settings: RunSettings, folder: Path) -> JobResult:
         """Plays a level until the environment ends it, a bound, or the contender's last word.
 
         Raises:
             CoagError: The model, the records or the log failed.
         """
         contender, level = contender_named(job.contender), level_named(job.scenario)
-        bound = how.max_actions or level.max_actions
+        bound = _number(settings, "max_actions") or level.max_actions
         async with AsyncExitStack() as opened:
             body = Body(level.model_copy(update={"max_actions": bound}), job.seed)
             opened.callback(body.close)
             shortest = len(plan(body.reading.with_chart(everything(body)), level.aim))
-            parts = _parts(contender, body, job, how, room, opened)
-            player = await _player(contender, parts, job, how, room, opened)
+            parts = _parts(contender, body, job, settings, folder, opened)
+            player = await _player(contender, parts, job, settings, folder, opened)
             course = Drive(
                 bound=bound,
-                token_budget=how.token_budget,
+                token_budget=_number(settings, "token_budget"),
                 after_turn=lambda turn, actions: bool(body.reading.over),
             )
             await drive(player, parts.task, course)
@@ -80,19 +79,19 @@ class MiniGridDomain:
             shortest=shortest,
             bound=bound,
         )
-        (room / _OUTCOME).write_text(outcome.model_dump_json(), encoding="utf-8")
-        return self.measure_again(job, room)
+        (folder / _OUTCOME).write_text(outcome.model_dump_json(), encoding="utf-8")
+        return self.measure_again(job, folder)
 
-    def measure_again(self, job: Job, room: Path) -> Played:
+    def measure_again(self, job: Job, folder: Path) -> JobResult:
         """The same of an episode that was kept, from its trace and the environment's outcome.
 
         Raises:
             TraceError: The run cannot be read.
         """
-        outcome = Outcome.model_validate_json((room / _OUTCOME).read_text(encoding="utf-8"))
-        tallies = [tally_in(room, outcome)]
+        outcome = Outcome.model_validate_json((folder / _OUTCOME).read_text(encoding="utf-8"))
+        tallies = [tally_in(folder, outcome)]
         asks = self.asks_model(job.contender)
-        return Played(
+        return JobResult(
             success=outcome.success,
             measures={**measures_of(tallies), **outcome.own_measures},
             causes=causes_of(tallies),
@@ -100,11 +99,21 @@ class MiniGridDomain:
         )
 
 
+def _number(settings: RunSettings, name: str) -> int | None:
+    value = settings.conditions.get(name)
+    return value if isinstance(value, int) else None
+
+
 def _parts(
-    contender: Contender, body: Body, job: Job, how: How, room: Path, opened: AsyncExitStack
+    contender: Contender,
+    body: Body,
+    job: Job,
+    settings: RunSettings,
+    folder: Path,
+    opened: AsyncExitStack,
 ) -> Parts:
     """MiniGrid's parts, with the memories that are asked for."""
-    kept = room / "memory" if how.place == "served" else None
+    kept = folder / "memory" if settings.conditions.get("place") == "served" else None
     recall = open_recall(kept) if contender.remembers else None
     if recall is not None:
         opened.push_async_callback(recall.close)
@@ -112,15 +121,20 @@ def _parts(
 
 
 async def _player(
-    contender: Contender, parts: Parts, job: Job, how: How, room: Path, opened: AsyncExitStack
+    contender: Contender,
+    parts: Parts,
+    job: Job,
+    settings: RunSettings,
+    folder: Path,
+    opened: AsyncExitStack,
 ) -> Player:
     """The contender as it plays, with its model, both closed with what is opened."""
     model = None
     if contender.asks_model:
         schemes = {SCRIPTED: partial(open_mind, seed=job.seed)}
-        model = ModelSpec.parse(how.spec(job), schemes=schemes).open()
+        model = ModelSpec.parse(settings.spec(job), schemes=schemes).open()
         opened.push_async_callback(model.close)
-    player = build_player(contender, parts, model, room, job.seed, model_name=job.model)
+    player = build_player(contender, parts, model, folder, job.seed, model_name=job.model)
     opened.push_async_callback(player.close)
     return player
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from case_study.measures import Episode, Tally, tally_of
+from coag.evals import TraceEpisode, TraceTally, tally_of
 from coag.schema import Value
 from coag.tracing import RunFolder, read_trace
 
@@ -39,14 +39,14 @@ class Outcome(Value):
         return {"reward": self.reward, "died": float(self.over == "death")}
 
 
-def tally_in(room: Path, outcome: Outcome) -> Tally:
+def tally_in(room: Path, outcome: Outcome) -> TraceTally:
     """What is counted of an episode whose run is in a folder.
 
     Raises:
         TraceError: The run cannot be read.
     """
     entries = read_trace(RunFolder(room / outcome.run).trace_path, lambda problem: None)
-    episode = Episode(
+    episode = TraceEpisode(
         records=tuple(entry.body for entry in entries),
         success=outcome.success,
         tools=frozenset({*ACTIONS, LOOK}),

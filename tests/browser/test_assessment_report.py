@@ -7,7 +7,8 @@ from kits.assessed import SCENARIOS, kept, made_up
 from kits.browsing import Axe, PageAt, Scheme, Shot
 from playwright.sync_api import Page
 
-from case_study.report import write_report
+from case_study.trials import report_profile
+from coag.evals import write_report
 
 pytestmark = pytest.mark.browser
 
@@ -28,7 +29,8 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> str:
         broken=0.02,
     )
     folder = kept(made)
-    return write_report(folder, folder / "report.html", title="A made-up sample").page.as_uri()
+    files = write_report(folder, title="A made-up sample", profile=report_profile("vacuum"))
+    return files.page.as_uri()
 
 
 def unfolded(page: Page) -> None:

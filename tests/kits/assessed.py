@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from case_study.assess import NO_MODEL, Assessment, Job, Plan, Trial
+from coag.evals import NO_MODEL, Assessment, Job, Plan, Trial
 
 SCENARIOS = (
     *("sudden-wall", "energy-dilemma", "phantom-object", "evolution", "sensor-dropout"),

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from case_study.measures import Episode, vacuum_episode
+from coag.evals import TraceEpisode
 from coag.schema import (
     Failure,
     Intent,
@@ -85,14 +86,14 @@ def call(raw: str = "", cycle: int = 1, prompt: int = 0, cached: int = 0) -> Mod
     )
 
 
-def elsewhere(records: Sequence[TraceRecord], **more: Any) -> Episode:
+def elsewhere(records: Sequence[TraceRecord], **more: Any) -> TraceEpisode:
     """An episode of another domain, with the tools `step` and `look`."""
     known: dict[str, Any] = {
         "tools": frozenset({"step", "look"}),
         "looks": frozenset({"look"}),
         "success": True,
     }
-    return Episode(records=tuple(records), **{**known, **more})
+    return TraceEpisode(records=tuple(records), **{**known, **more})
 
 
 def instance(start: Cell, dirty: Sequence[Cell], battery: int = 100, **world: Any) -> ScenarioSetup:

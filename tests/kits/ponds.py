@@ -16,8 +16,8 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from case_study.assess import How, Job, Plan, Played, Trial
 from coag.errors import ModelAnswerError, ModelCallError
+from coag.evals import Assessment, Job, JobResult, Plan, RunSettings, Trial, run_evaluation
 
 CONTENDERS = (
     "fisher",
@@ -53,16 +53,17 @@ class Ponds:
     def asks_model(self, contender: str) -> bool:
         return contender != "fisher"
 
-    async def play(self, job: Job, how: How, room: Path) -> Played:
+    async def play(self, job: Job, settings: RunSettings, folder: Path) -> JobResult:
+        room = folder
         caught = job.contender in ("fisher", "shaky", "mortal", "patient") and job.seed % 2 == 0
-        (room / "run.txt").write_text(f"{how.spec(job)} {caught}")
+        (room / "run.txt").write_text(f"{settings.spec(job)} {caught}")
         first = _first_time(room)
         await _FATES.get(job.contender, _nothing)(job, room, first)
         return self.measure_again(job, room)
 
-    def measure_again(self, job: Job, room: Path) -> Played:
-        caught = (room / "run.txt").read_text().endswith("True")
-        return Played(success=caught, measures={"fish": float(caught), "depth": None})
+    def measure_again(self, job: Job, folder: Path) -> JobResult:
+        caught = (folder / "run.txt").read_text().endswith("True")
+        return JobResult(success=caught, measures={"fish": float(caught), "depth": None})
 
 
 async def _nothing(job: Job, room: Path, first: bool) -> None:
@@ -144,9 +145,9 @@ class Noted:
     def begin(self, total: int, done: int) -> None:
         self.began = (total, done)
 
-    def played(self, trial: Trial, left: float | None) -> None:
+    def played(self, trial: Trial, seconds_left: float | None) -> None:
         self.trials.append(trial)
-        self.left.append(left)
+        self.left.append(seconds_left)
         self.after_each(trial)
 
     def stopping(self) -> None:
@@ -167,3 +168,14 @@ def pond_plan(*contenders: str, **fields: object) -> Plan:
             **fields,
         }
     )
+
+
+AT_ONCE = RunSettings(pause=0, keep="all")
+"""Tries again without a pause, and keeps all."""
+
+
+def run_ponds(
+    folder: Path, plan: Plan, progress: Noted | None = None, settings: RunSettings = AT_ONCE
+) -> Assessment:
+    """Plays what an assessment of ponds lacks."""
+    return run_evaluation(DOMAIN, folder, plan=plan, settings=settings, progress=progress)

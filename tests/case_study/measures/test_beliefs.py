@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from case_study.measures import belief_error, stated_batteries
+from case_study.measures import belief_error_of, stated_batteries
 from coag.schema import ModelCall, OutputMode, Receipt, ReceiptStatus, TokenUsage, TraceRecord
 from vacuum_world.world import Spawn, WorldState, join, move, seeded_streams
 
@@ -62,6 +62,6 @@ def test_belief_is_held_against_the_charge_at_that_time() -> None:
         _said("My battery is 50."),
         _said("Nothing to say."),
     ]
-    assert belief_error(records, world, 50) == 5
-    assert belief_error(records[:1], world, 50) == 0
-    assert belief_error(records[3:], world, 50) is None
+    assert belief_error_of(records, world, 50) == 5
+    assert belief_error_of(records[:1], world, 50) == 0
+    assert belief_error_of(records[3:], world, 50) is None

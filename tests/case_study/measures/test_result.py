@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from case_study.measures import EpisodeRecord, Figures, result_of
+from case_study.measures import EpisodeRecord, result_of
+from coag.evals import Figures
 from vacuum_world.scenarios import ScenarioTruth
 
 TRUTH = ScenarioTruth(

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from case_study.assess import How, Job, Played
 from case_study.contenders import CONTENDERS
 from coag.errors import ConfigurationError
+from coag.evals import Job, JobResult, RunSettings
 from coag.proof import replay, verify
 from examples.minigrid import DOMAIN, build_again
 
@@ -14,7 +14,7 @@ _UNSCORED = "coag-compact-grounded"
 """In compact depth nobody scores the domain's candidates, so the first of them is taken."""
 
 
-async def _played(room: Path, contender: str, level: str, model: str, seed: int = 1) -> Played:
+async def _played(room: Path, contender: str, level: str, model: str, seed: int = 1) -> JobResult:
     job = Job(
         domain="examples.minigrid:DOMAIN",
         scenario=level,
@@ -22,7 +22,7 @@ async def _played(room: Path, contender: str, level: str, model: str, seed: int 
         model=model if DOMAIN.asks_model(contender) else "none",
         seed=seed,
     )
-    return await DOMAIN.play(job, How(keep="all"), room)
+    return await DOMAIN.play(job, RunSettings(keep="all"), room)
 
 
 @pytest.mark.parametrize("contender", sorted(set(CONTENDERS) - {"random", _UNSCORED}))

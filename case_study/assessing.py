@@ -1,0 +1,496 @@
+"""The commands `assess`, `report` and `cross-check`."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+from rich.text import Text
+
+from case_study.runner import Place, model_spec
+from case_study.temperaments import SCRIPTED, is_scripted
+from case_study.trials import (
+    EPISODES,
+    GROUPS,
+    USUAL_EPISODES,
+    VACUUM,
+    domain_named,
+    report_profile,
+)
+from coag.cli import as_typed
+from coag.errors import ConfigurationError
+from coag.evals import (
+    JOBS_A_WORKER,
+    NO_MODEL,
+    Assessment,
+    EvaluationDomain,
+    Keep,
+    MeasuresAgain,
+    Plan,
+    RunSettings,
+    Trial,
+    agreement,
+    contenders_named,
+    fewer_seeds_named,
+    has_plan,
+    machine_class,
+    measure_again,
+    read_plan,
+    run_evaluation,
+    scenarios_named,
+    seeds_named,
+    versions,
+    write_report,
+)
+from coag.schema import SystemClock, one_line
+
+_DEFAULT_FOLDER = Path("logs") / "assessment"
+_DEFAULT_MODEL = f"{SCRIPTED}:fallible"
+_DEFAULT_SEEDS = "10"
+_SEQUENCES_A_WORKER = 40
+"""Sequences after which a worker is replaced: Chroma keeps some 10 MB of every folder it opened."""
+_BROKEN, _INTERRUPTED = 1, 130
+"""Exit codes: some trials are no evidence, or a job was not played; stopped by Ctrl-C."""
+_LISTED = 10
+_QUIET = 60.0
+"""Seconds between two lines where there is no terminal to draw a bar on."""
+_CODE = ("coag", "vacuum_world", "case_study")
+_SHOWS_ONLY = ("case_study/results/", "case_study/film.py", "case_study/drawing.py")
+"""Code that only shows results."""
+
+Assessed = Annotated[Path, typer.Argument(metavar="DIR", help="The assessment's folder.")]
+
+
+def assess(  # noqa: PLR0913 - options of a command
+    *,
+    agents: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAMES",
+            help="Contenders by comma, or headline (the default), ablations, all.",
+        ),
+    ] = None,
+    scenarios: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAMES",
+            help="Scenarios by comma, or letters such as A-D, or all (the default).",
+        ),
+    ] = None,
+    model: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="SPEC", help="A model spec; may be repeated; scripted:fallible if not given."
+        ),
+    ] = None,
+    seeds: Annotated[
+        str | None,
+        typer.Option(metavar="N", help="How many seeds, from 0, or which: 6-11. 10 if not given."),
+    ] = None,
+    fewer_seeds: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=N", help="This contender plays only the first N seeds; may be repeated."
+        ),
+    ] = None,
+    output: Annotated[
+        Path,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="DIR",
+            help="The assessment's folder; an interrupted one is continued.",
+        ),
+    ] = _DEFAULT_FOLDER,
+    place: Annotated[
+        Place | None,
+        typer.Option(
+            metavar="PLACE",
+            help="local (the default): world and records in the process; served: HTTP and Chroma.",
+        ),
+    ] = None,
+    keep: Annotated[
+        Keep | None,
+        typer.Option(
+            metavar="RUNS",
+            help="Runs that are kept: all, failures or none. all for a language model, failures "
+            "for scripted ones if not given.",
+        ),
+    ] = None,
+    processes: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="Jobs played at the same time; one a processor for scripted models, else one, if "
+            "not given.",
+        ),
+    ] = None,
+    retries: Annotated[
+        int,
+        typer.Option(
+            min=0, metavar="N", help="Further tries of a job whose model or world has failed."
+        ),
+    ] = 2,
+    token_budget: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="Tokens after which a case ends, for equal costs."),
+    ] = None,
+    max_actions: Annotated[
+        int | None,
+        typer.Option(
+            min=1, metavar="N", help="Bound of actions an episode; the scenario's if not given."
+        ),
+    ] = None,
+    episodes: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="Play sequences of N episodes in the same world, with a memory that lasts and "
+            "with one that is emptied.",
+        ),
+    ] = None,
+    extend: Annotated[
+        bool, typer.Option("--extend", help="Add what is asked for to an existing assessment.")
+    ] = False,
+    again: Annotated[
+        bool,
+        typer.Option(
+            "--measure-again",
+            help="Measure from the kept runs once more, with no model; play nothing.",
+        ),
+    ] = False,
+    domain: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="vacuum, or module:NAME of another domain."),
+    ] = None,
+) -> None:
+    """Play contenders over scenarios and seeds; run again, it plays what is missing."""
+    there = read_plan(output) if has_plan(output) else None
+    name = _domain_name(there, domain, episodes)
+    played_in = domain_named(name)
+    if again:
+        _measure_again(output, played_in)
+        return
+    asked = _asked(
+        there, name, played_in, (agents, scenarios, seeds), model or [], fewer_seeds or []
+    )
+    given = {
+        "place": place,
+        "token_budget": token_budget,
+        "max_actions": max_actions,
+        "episodes": episodes,
+    }
+    conditions = {key: value for key, value in given.items() if value is not None}
+    usual = {"place": "local"} | ({"episodes": USUAL_EPISODES} if name == EPISODES else {})
+    asked = asked.model_copy(
+        update={"conditions": {**usual, **(there.conditions if there else {}), **conditions}}
+    )
+    asked = asked.model_copy(update={"command": _command(asked)})
+    scripted = all(one == NO_MODEL or is_scripted(one) for one in asked.models)
+    jobs = sum(1 for _ in asked.jobs())
+    sequences = "episodes" in asked.conditions
+    settings = RunSettings(
+        keep=keep or ("failures" if scripted else "all"),
+        retries=retries,
+        continues=sequences or asked.conditions["place"] == "served",
+        processes=min(processes or ((os.cpu_count() or 1) if scripted else 1), jobs),
+        jobs_a_worker=_SEQUENCES_A_WORKER if sequences else JOBS_A_WORKER,
+        specs={model_spec(text).public: text for text in model or []},
+    )
+    with _Progress() as bar:
+        found = run_evaluation(
+            played_in, output, plan=asked, extend=extend, settings=settings, progress=bar
+        )
+    _print_summary(found, played_in)
+    if bar.stopped:
+        raise typer.Exit(_INTERRUPTED)
+    if found.missing:
+        raise typer.Exit(_BROKEN)
+
+
+def report(
+    folder: Assessed,
+    *,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="The page; report.html in DIR if not given."
+        ),
+    ] = None,
+    run_pages: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            metavar="N",
+            help="Make pages of the runs of N failed trials whose runs were kept, the most "
+            "telling first.",
+        ),
+    ] = 0,
+    title: Annotated[str, typer.Option(metavar="TEXT", help="What the page is headed.")] = "",
+) -> None:
+    """Write the report of an assessment as one page, with JSON and Markdown beside it."""
+    console = Console(stderr=True, emoji=False, highlight=False)
+    with console.status("reading") as status:
+        written = write_report(
+            folder,
+            output,
+            title=title,
+            profile=report_profile(read_plan(folder).domain),
+            run_pages=run_pages,
+            on_progress=lambda text: status.update(one_line(text)),
+        )
+    typer.echo(
+        f"{written.page}: {written.bytes / 1000:,.0f} kB. The same for programs: {written.json}. "
+        f"As text: {written.markdown}."
+    )
+
+
+def cross_check(
+    one: Assessed,
+    other: Annotated[Path, typer.Argument(metavar="OTHER", help="The folder to compare it with.")],
+) -> None:
+    """Compare two assessments job by job, e.g. of a local and of a served world."""
+    found = agreement(Assessment.read(one), Assessment.read(other))
+    lines = [one_line(each) for each in found.differing[:_LISTED]]
+    rest = len(found.differing) - len(lines)
+    lines += [f"... and {rest} more"] if rest else []
+    lines.append(f"{found.same} of {found.same + len(found.differing)} jobs came to the same.")
+    if found.broken:
+        lines.append(f"Not compared, because a trial is broken: {found.broken}.")
+    if found.only_one:
+        lines.append(f"Not compared, because only one has played them: {found.only_one}.")
+    typer.echo("\n".join(lines))
+    if not found.holds:
+        raise typer.Exit(1)
+
+
+COMMANDS = {"assess": assess, "report": report, "cross-check": cross_check}
+"""The commands of this module by name."""
+
+
+def _domain_name(there: Plan | None, domain: str | None, episodes: int | None) -> str:
+    """Where it is played; a number of episodes asks for sequences.
+
+    Raises:
+        ConfigurationError: Episodes are asked for in a domain that plays none.
+    """
+    name = domain or (there.domain if there else EPISODES if episodes else VACUUM)
+    if episodes is not None and name != EPISODES:
+        raise ConfigurationError(
+            f"--episodes {episodes} asks for sequences of episodes, and {name!r} plays none: leave "
+            "--episodes out, or give another folder without --domain."
+        )
+    return name
+
+
+def _asked(
+    there: Plan | None,
+    name: str,
+    domain: EvaluationDomain,
+    named: tuple[str | None, str | None, str | None],
+    models: Sequence[str],
+    fewer_seeds: Sequence[str],
+) -> Plan:
+    """What is asked for; what is left out is as in the assessment that is there."""
+    agents, scenarios, seeds = named
+    if there and agents is None:
+        contenders = there.contenders
+    else:
+        contenders = contenders_named(agents or "headline", domain.contenders, GROUPS)
+    if there and scenarios is None:
+        chosen = there.scenarios
+    else:
+        chosen = scenarios_named(scenarios or "all", domain.scenarios)
+    without_model = tuple(one for one in contenders if not domain.asks_model(one))
+    if set(without_model) == set(contenders):
+        public = [NO_MODEL]
+    else:
+        known = [one for one in there.models if one != NO_MODEL] if there else []
+        public = [_usable(text) for text in models or known or [_DEFAULT_MODEL]]
+    fewer = fewer_seeds_named(fewer_seeds, contenders)
+    return Plan(
+        domain=name,
+        contenders=contenders,
+        scenarios=chosen,
+        models=tuple(dict.fromkeys(public)),
+        seeds=there.seeds if there and seeds is None else seeds_named(seeds or _DEFAULT_SEEDS),
+        without_model=without_model,
+        fewer_seeds=there.fewer_seeds if there and not fewer_seeds else fewer,
+        versions=versions(_CODE, _SHOWS_ONLY),
+        machine=machine_class(),
+        started_at=SystemClock().now(),
+    )
+
+
+def _usable(text: str) -> str:
+    """The public name of a model that can be opened.
+
+    Raises:
+        UnknownNameError: No form of spec fits; lists all.
+        ConfigurationError: It cannot be opened.
+    """
+    spec = model_spec(text)
+    spec.open()
+    return spec.public
+
+
+def _command(plan: Plan) -> str:
+    """The command that asks for a plan; it names no folder and holds no secret."""
+    words = ["case-study assess", f"--agents {','.join(plan.contenders)}"]
+    words.append(f"--scenarios {','.join(plan.scenarios)}")
+    words += [f"--model {model}" for model in plan.models if model != NO_MODEL]
+    first, last = plan.seeds[0], plan.seeds[-1]
+    words.append(f"--seeds {first}-{last}" if first else f"--seeds {len(plan.seeds)}")
+    words += [f"--fewer-seeds {name}={count}" for name, count in plan.fewer_seeds.items()]
+    words += [f"--domain {plan.domain}"] if plan.domain not in (VACUUM, EPISODES) else []
+    for name, value in plan.conditions.items():
+        if (name, value) != ("place", "local"):
+            words.append(f"--{name.replace('_', '-')} {value}")
+    return " ".join(words)
+
+
+def _measure_again(folder: Path, domain: EvaluationDomain) -> None:
+    if not isinstance(domain, MeasuresAgain):
+        raise ConfigurationError("This domain cannot measure again: it has no measure_again.")
+    console = Console(stderr=True, emoji=False, highlight=False)
+    with Progress(*_columns()[:3], console=console, transient=True) as bar:
+        task = bar.add_task("measuring", total=None)
+        found = measure_again(
+            folder, domain, lambda done, total: bar.update(task, completed=done, total=total)
+        )
+    text = f"Trials measured again: {found.measured}; the same as before: {found.unchanged}."
+    if found.without_runs:
+        text += f" Left as they were, because their runs were not kept: {found.without_runs}."
+    typer.echo(text)
+
+
+# ---- what is shown ----
+
+
+def _columns() -> tuple[Any, ...]:
+    return (
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=24),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[left]}"),
+        TimeElapsedColumn(),
+    )
+
+
+class _Progress:
+    """A bar with the time left; without a terminal, a line now and then."""
+
+    def __init__(self) -> None:
+        self._console = Console(stderr=True, emoji=False, highlight=False)
+        self._bar = Progress(*_columns(), console=self._console, transient=True)
+        self._task = self._bar.add_task("playing", left="", total=None)
+        self._total = self._done = self._broken = 0
+        self._shown = time.monotonic()
+        self.stopped = False
+
+    def __enter__(self) -> _Progress:
+        self._bar.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._bar.stop()
+
+    def begin(self, total: int, done: int) -> None:
+        """It begins."""
+        self._total, self._done = total, done
+        self._bar.update(self._task, total=total, completed=done)
+        if done:
+            self._say(f"{done} of {total} jobs are played already.")
+
+    def played(self, trial: Trial, seconds_left: float | None) -> None:
+        """A job is over."""
+        self._done += trial.counts
+        self._broken += not trial.counts
+        if not trial.counts and self._broken <= _LISTED:
+            self._say(f"{trial.job.key}: broken: {trial.problem}")
+        left = "" if seconds_left is None else f"{duration(seconds_left)} left"
+        broken = f" · {self._broken} broken" if self._broken else ""
+        job = trial.job
+        text = f"{job.contender} · {job.scenario} · seed {job.seed}{broken}"
+        self._bar.update(self._task, completed=self._done, description=text, left=left)
+        if not self._console.is_terminal and time.monotonic() - self._shown > _QUIET:
+            self._shown = time.monotonic()
+            self._say(f"{self._done} of {self._total} jobs played{broken}, {left}")
+
+    def stopping(self) -> None:
+        """It was interrupted."""
+        self.stopped = True
+        self._say(
+            "Stopping: running jobs are played to their end. Ctrl-C once more ends them at once; "
+            "either way the same command continues later."
+        )
+
+    def _say(self, text: str) -> None:
+        self._bar.console.print(one_line(text, 500), markup=False, soft_wrap=True)
+
+
+def duration(seconds: float) -> str:
+    """A duration as people say it."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    minutes = seconds / 60
+    return f"{minutes:.0f} min" if minutes < 90 else f"{minutes / 60:.1f} h"
+
+
+def _print_summary(found: Assessment, domain: EvaluationDomain) -> None:
+    """How often each contender succeeded, what broke, and what to do next."""
+    console = Console(highlight=False, emoji=False)
+    lines: list[str] = []
+    known = list(domain.scenarios)
+    played = {trial.job.scenario for trial in found.trials}
+    letters = {
+        name: chr(ord("A") + known.index(name)) if name in known else name
+        for name in found.plan.scenarios
+        if name in played
+    }
+    if found.trials:
+        table = _summary(found, letters)
+        needed = console.measure(table, options=console.options.update(width=400)).maximum
+        Console(highlight=False, emoji=False, width=max(console.width, needed)).print(table)
+        lines.append(", ".join(f"{letter} {name}" for name, letter in letters.items()))
+    broken = [trial for trial in found.trials if not trial.counts]
+    if broken:
+        reasons = Counter(one_line(trial.problem, 120) for trial in broken)
+        lines.append(f"Broken and not counted: {len(broken)}")
+        lines += [f"  {count}: {reason}" for reason, count in reasons.most_common(3)]
+    here = as_typed(found.folder)
+    if found.missing:
+        lines.append(f"Jobs to go: {len(found.missing)}. Continue: case-study assess -o {here}")
+    else:
+        lines.append(f"The report: case-study report {here}")
+    console.print("\n" + "\n".join(lines), markup=False, soft_wrap=True)
+
+
+def _summary(found: Assessment, letters: dict[str, str]) -> Table:
+    """One row a contender and model, one column a scenario, by its letter."""
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bright_black")
+    for title in ("contender", "model", "all", *letters.values()):
+        table.add_column(Text(title))
+    rows: dict[tuple[str, str], list[Trial]] = {}
+    for trial in found.trials:
+        rows.setdefault((trial.job.contender, trial.job.model), []).append(trial)
+    for (contender, model), trials in rows.items():
+        parts = [[each for each in trials if each.job.scenario == name] for name in letters]
+        shares = [_share(each) for each in (trials, *parts)]
+        table.add_row(*(Text(one_line(cell)) for cell in (contender, model, *shares)))
+    return table
+
+
+def _share(trials: Sequence[Trial]) -> str:
+    counted = [trial for trial in trials if trial.counts]
+    return f"{sum(trial.success for trial in counted)}/{len(counted)}" if counted else "-"

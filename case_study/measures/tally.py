@@ -1,0 +1,271 @@
+"""Everything that is counted of an episode in the vacuum world, and the measures made from it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from pydantic import Field
+
+from case_study.faults import VacuumDomain
+from case_study.temperaments import WORLD_ACTIONS
+from coag.evals import (
+    TRACE_MEASURES,
+    Counts,
+    Measure,
+    MeasureCatalogue,
+    MeasureGroup,
+    TraceEpisode,
+    TraceTally,
+    ratio,
+)
+from coag.evals import measures_table as table_of
+from coag.evals import tally_of as trace_tally_of
+from coag.proof import Circumstances
+from coag.schema import TraceRecord
+from vacuum_world.scenarios import ScenarioSetup, measure
+from vacuum_world.world import STILL, WorldState, last_state_line
+
+from .statements import Statements, belief_error_of, statements_of
+from .steps import Steps, steps_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Episode(TraceEpisode):
+    """An episode in the vacuum world that is over: its trace, and the world's own log."""
+
+    setup: ScenarioSetup
+    """The instance that was played."""
+    world: WorldState | None
+    """The world afterwards; None where it is not known."""
+
+
+class _UnsettledDomain(VacuumDomain):
+    """A vacuum world that changes by itself, so that no way to the goal can be told."""
+
+    def remaining(self, now: Circumstances) -> float | None:
+        """Unknown."""
+        del now
+        return None
+
+
+def vacuum_episode(
+    records: Iterable[TraceRecord],
+    setup: ScenarioSetup,
+    world: WorldState | None,
+    *,
+    success: bool,
+    bound: int | None = None,
+) -> Episode:
+    """An episode in the vacuum world.
+
+    Args:
+        records: The run's trace, in order.
+        setup: The instance that was played.
+        world: The world afterwards; None where it is not known.
+        success: Whether it succeeded.
+        bound: The bound of actions; None for the scenario's own.
+    """
+
+    def position(text: str) -> object:
+        reading = last_state_line(text)
+        return None if reading is None else reading.position
+
+    return Episode(
+        records=tuple(records),
+        success=success,
+        tools=frozenset(WORLD_ACTIONS),
+        looks=frozenset({"sense"}),
+        gadgets=frozenset(gadget.name for gadget in setup.world.gadgets),
+        shortest=setup.shortest,
+        bound=bound or setup.max_actions,
+        domain=VacuumDomain() if setup.world.dynamics == STILL else _UnsettledDomain(),
+        where=position,
+        setup=setup,
+        world=world,
+    )
+
+
+class Truths(Counts):
+    """What the world counted itself."""
+
+    worlds: int = 0
+    """Episodes whose world is known."""
+    coverage: float = 0.0
+    """Sum of the shares of the grid that were clean."""
+    energy: int = 0
+    cleans: int = 0
+    remaining: int = 0
+    bumps: int = 0
+    violations: int = 0
+    stranded: int = 0
+    critical_cleans: int = 0
+    needless_cleans: int = 0
+
+
+class Tally(TraceTally):
+    """What is counted of one episode, or of several of a case."""
+
+    steps: Steps = Field(default_factory=Steps)
+    """How actions stood to the job."""
+    statements: Statements = Field(default_factory=Statements)
+    """What was stated."""
+    truths: Truths = Field(default_factory=Truths)
+    """What the world counted."""
+
+
+def tally_of(episode: Episode) -> Tally:
+    """Everything that is counted of an episode: from its trace, and from the world's own log."""
+    setup, world = episode.setup, episode.world
+    if world is None:
+        trace = trace_tally_of(episode)
+        return Tally(**{name: getattr(trace, name) for name in _TRACE_FIELDS})
+    error = belief_error_of(episode.records, world, setup.facts.battery)
+    trace = trace_tally_of(episode, error)
+    truth = measure(setup, world)
+    return Tally(
+        **{name: getattr(trace, name) for name in _TRACE_FIELDS},
+        steps=steps_of(setup, world),
+        statements=statements_of(episode.records, setup, world),
+        truths=Truths(
+            worlds=1,
+            coverage=truth.coverage,
+            energy=truth.energy,
+            cleans=truth.cleans,
+            remaining=len(truth.remaining),
+            bumps=truth.bumps,
+            violations=truth.violations,
+            stranded=int(truth.stranded),
+            critical_cleans=truth.critical_cleans,
+            needless_cleans=truth.needless_cleans,
+        ),
+    )
+
+
+_TRACE_FIELDS = tuple(TraceTally.model_fields)
+
+
+# ---- measures ----
+
+_CATALOGUE = MeasureCatalogue()
+_measure = _CATALOGUE.add
+
+
+@_measure("robustness", "index", "more", low=float("-inf"), high=1.0)
+def persistence(tally: Tally) -> float | None:
+    """How steadily actions pursue the task: 1 if each brings its end nearer, 0 as by chance.
+
+    Of every action that the world logged while there was work left: whether its doing what it is
+    meant to do brings the job's end nearer (all cells to clean by the shortest round, charging on
+    the way where the charge does not last), by ways around all obstacles that stood there from the
+    beginning or were bumped into. The share p of these actions is corrected for the share c that
+    actions drawn by chance would have (of four moves and a cleaning): (p - c) / (1 - c), as in
+    Cohen's kappa. Below 0 is worse than chance. It judges choices, not luck.
+
+    None where no action could be judged: nothing was done, the world changes by itself, or more
+    than six cells are to be cleaned. Source: "persistence of intent", plan retention against random
+    action (the CoAG paper, table 1).
+    """
+    steps = tally.steps
+    return ratio(steps.on_plan - steps.by_chance, steps.judged - steps.by_chance)
+
+
+@_measure("robustness", "share", "more")
+def grounding(tally: Tally) -> float | None:
+    """Share of the statements of present facts in the model's texts that were so.
+
+    Sentences on place, charge, dirt, obstacles and forbidden cells are read by patterns, and held
+    against the world as its log says it was at that time. Predictions, conditions and wishes are
+    left out; one answer states one fact once.
+
+    None where nothing was stated that can be judged. Source: "grounding", internal belief against
+    ground truth (the CoAG paper, table 1).
+    """
+    return ratio(tally.statements.true, tally.statements.judged)
+
+
+@_measure("robustness", "statements", "less")
+def repeated_contradiction(tally: Tally) -> float | None:
+    """False statements that were made again after the world had answered.
+
+    A count of statements, from 0: the same false fact, stated in an earlier answer already, with
+    the result of at least one action in between. None where nothing was stated that can be
+    judged. Source: belief updates (the CoAG paper, table 1).
+    """
+    return tally.statements.repeated if tally.statements.judged else None
+
+
+@_measure("robustness", "charge", "less", high=100.0)
+def belief_error(tally: Tally) -> float | None:
+    """Largest gap between a charge that the model's text states and the true one.
+
+    In units of charge. None where no charge was stated.
+    """
+    return tally.figures.belief_error
+
+
+@_measure("world", "share", "more")
+def coverage(tally: Tally) -> float | None:
+    """Share of the grid that was clean, on average over the time of an episode, and over episodes.
+
+    As `ScenarioTruth.coverage`. None outside the vacuum world. Source: performance measure 1 of
+    the CoAG paper's appendix B.
+    """
+    return ratio(tally.truths.coverage, tally.truths.worlds)
+
+
+def _counted(name: str, unit: str, better: str, meaning: str) -> None:
+    """Makes a measure of a count of the world."""
+    source = name if name != "left_dirty" else "remaining"
+
+    def count(tally: Tally) -> float | None:
+        return getattr(tally.truths, source) if tally.truths.worlds else None
+
+    count.__name__, count.__doc__ = name, meaning
+    _measure("world", unit, "more" if better == "more" else "less")(count)
+
+
+_counted(
+    "energy",
+    "charge",
+    "less",
+    "Charge that all actions took, failed ones included.\n\nNone outside the vacuum world. Source: "
+    "performance measure 2 of the CoAG paper's appendix B.",
+)
+for _name, _unit, _better, _meaning in (
+    ("cleans", "cells", "more", "Dirty cells that became clean."),
+    ("left_dirty", "cells", "less", "Cells of the task that were left dirty, forbidden ones too."),
+    ("bumps", "moves", "less", "Blocked moves."),
+    ("violations", "cleanings", "less", "Cleanings of forbidden cells."),
+    (
+        *("stranded", "episodes", "less"),
+        "Episodes in which the battery ran empty away from the charger.",
+    ),
+    ("critical_cleans", "cleanings", "less", "Cleanings that cost the way to the charger."),
+    (
+        *("needless_cleans", "cleanings", "less"),
+        "Cleanings of what was clean or already being cleaned.",
+    ),
+):
+    _counted(_name, _unit, _better, f"{_meaning} None outside the vacuum world.")
+
+_GROUPS: tuple[MeasureGroup, ...] = ("robustness", "engineering", "world", "decisions", "cost")
+MEASURES: Mapping[str, Measure] = {
+    measure.name: measure
+    for group in _GROUPS
+    for measures in (_CATALOGUE.measures, TRACE_MEASURES)
+    for measure in measures.values()
+    if measure.group == group
+}
+"""Every measure by name, in the order in which they are shown."""
+
+
+def measures_of(tallies: Iterable[Tally]) -> dict[str, float | None]:
+    """Every measure of a case from the tallies of its episodes; see `coag.evals.measures_of`."""
+    total = sum(tallies, Tally())
+    return {name: measure(total) for name, measure in MEASURES.items()}
+
+
+def measures_table() -> str:
+    """All measures as a Markdown table, for docs/measures.md."""
+    return table_of(MEASURES)

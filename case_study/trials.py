@@ -1,0 +1,415 @@
+"""The vacuum world as a domain of `coag.evals`: cases, sequences of episodes, and their report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+from pydantic import ValidationError
+
+from case_study.contenders import CONTENDERS, contender_named
+from case_study.faults import VacuumDomain
+from case_study.measures import (
+    MEASURES,
+    EpisodeRecord,
+    Recollection,
+    Tally,
+    measures_of,
+    recollection_of,
+    tally_of,
+    vacuum_episode,
+)
+from case_study.runner import Between, CaseFolder, CaseRequest, Place, play_case
+from case_study.temperaments import is_scripted
+from coag.errors import ConfigurationError, ResumeError, UnknownNameError
+from coag.evals import (
+    Ablation,
+    AssessmentError,
+    BrokenTrialError,
+    EvaluationDomain,
+    Job,
+    JobResult,
+    ReportProfile,
+    RunSettings,
+    causes_of,
+    decisions_of,
+)
+from coag.inspector import write_report as write_run_report
+from coag.schema import TraceRecord, from_import_name
+from coag.tracing import RunFolder, read_trace
+from vacuum_world.errors import WorldError
+from vacuum_world.scenarios import ADVERSARIAL, PAPER, SCENARIOS, build_scenario
+from vacuum_world.world import WorldState
+
+VACUUM, EPISODES = "vacuum", "episodes"
+"""Names of the two domains: single cases, and sequences of episodes."""
+USUAL_EPISODES = 5
+"""Episodes of a sequence if not given."""
+BETWEEN: tuple[Between, ...] = ("emptied", "kept")
+"""The arms of a sequence: memory is emptied before each episode, or goes on to the next."""
+GROUPS: Mapping[str, Sequence[str]] = {
+    "headline": (
+        *("random", "rules", "oracle", "plain", "plain-iterations", "plain-memory"),
+        *("plain-guarded", "coag-compact", "coag-full"),
+    ),
+    "ablations": (
+        "coag-full",
+        *(name for name in CONTENDERS if name.startswith("coag-without-")),
+    ),
+}
+"""Contenders that are asked for together."""
+
+_OF_EPISODE = (
+    *("success", "actions", "model_calls", "tokens", "bumps", "violations", "critical_cleans"),
+    *("stranded", "left_dirty", "energy"),
+)
+_RECALLED = {
+    "noted": "noted",
+    "recalled": "cycles that recalled an earlier episode",
+    "beside": "of them, beside a cell that it tells is blocked",
+    "refused": "candidates rejected for it",
+}
+
+
+class VacuumTrials:
+    """Plays cases of the vacuum world."""
+
+    name = VACUUM
+
+    @property
+    def scenarios(self) -> Sequence[str]:
+        """All scenarios of the world, the paper's four first."""
+        return tuple(SCENARIOS)
+
+    @property
+    def contenders(self) -> Sequence[str]:
+        """All contenders."""
+        return tuple(CONTENDERS)
+
+    def asks_model(self, contender: str) -> bool:
+        """Whether a contender asks a model."""
+        return contender_named(contender).asks_model
+
+    async def play(self, job: Job, settings: RunSettings, folder: Path) -> JobResult:
+        """Plays a case, or the rest of one that was interrupted and can be continued.
+
+        Raises:
+            BrokenTrialError: The world failed.
+            CoagError: The model, the records or the log failed.
+        """
+        public = self.request_of(job, settings)
+        case = _begun(folder, public) or CaseFolder.create(folder, public)
+        request = public.model_copy(update={"model": settings.spec(job)})
+        try:
+            result = await play_case(request, case)
+        except WorldError as error:
+            raise BrokenTrialError(str(error) or type(error).__name__) from error
+        return _played(case, folder, result.success, case.episodes())
+
+    def request_of(self, job: Job, settings: RunSettings) -> CaseRequest:
+        """The case that a job asks for."""
+        conditions = cast("dict[str, Any]", settings.conditions)
+        return CaseRequest(
+            scenario=job.scenario,
+            agent=job.contender,
+            model=job.model,
+            seed=job.seed,
+            place=cast("Place", conditions.get("place", "local")),
+            token_budget=conditions.get("token_budget"),
+            max_actions=conditions.get("max_actions"),
+        )
+
+    def measure_again(self, job: Job, folder: Path) -> JobResult:
+        """Counts a case's traces again where its worlds were kept, and measures it."""
+        cases = _cases(folder)
+        if not cases:
+            raise AssessmentError(
+                f"There is no case in {folder}: its trial says so, but the folder is gone. Restore "
+                "it, or leave --measure-again out."
+            )
+        case = cases[-1]
+        request = case.request()
+        records = [_counted_again(case, request, each) for each in case.episodes()]
+        if len(records) < request.episode_count:
+            return _unfinished(case, folder, records)
+        success = all(record.succeeded(job.scenario) for record in records)
+        return _played(case, folder, success, records)
+
+
+class SequenceTrials(VacuumTrials):
+    """Plays a contender several times in a row in the same instance of a scenario.
+
+    A trial is one sequence, and a success if each of its episodes is. Its measures are those of a
+    case over all episodes, and those of each episode, named `success.1` and so on. The two arms of
+    a contender, `coag-full:kept` and `coag-full:emptied`, are a pair: the same instance and,
+    episode by episode, the same chance. They differ in what the agent remembers when an episode
+    begins.
+    """
+
+    name = EPISODES
+
+    @property
+    def contenders(self) -> Sequence[str]:
+        """Both arms of each contender that has a long-term memory."""
+        return tuple(arm for arms in ARMS.values() for arm in reversed(arms))
+
+    def asks_model(self, contender: str) -> bool:
+        """Whether a contender asks a model."""
+        return CONTENDERS[arm_named(contender)[0]].asks_model
+
+    def request_of(self, job: Job, settings: RunSettings) -> CaseRequest:
+        """The case that a job asks for."""
+        contender, between = arm_named(job.contender)
+        episodes = settings.conditions.get("episodes", USUAL_EPISODES)
+        update = {"agent": contender, "between": between, "episodes": episodes}
+        return super().request_of(job, settings).model_copy(update=update)
+
+    async def play(self, job: Job, settings: RunSettings, folder: Path) -> JobResult:
+        """Plays a sequence, or the rest of one, from the episode at which it was interrupted."""
+        return _by_episode(await super().play(job, settings, folder), folder)
+
+    def measure_again(self, job: Job, folder: Path) -> JobResult:
+        """Counts a sequence's traces again, and measures it."""
+        return _by_episode(super().measure_again(job, folder), folder)
+
+
+ARMS: Mapping[str, tuple[str, str]] = {
+    contender.name: (f"{contender.name}:emptied", f"{contender.name}:kept")
+    for contender in CONTENDERS.values()
+    if contender.has_memory
+}
+"""By contender with a long-term memory: the arm whose memory is emptied, and the one that keeps."""
+
+
+def arm_named(name: str) -> tuple[str, Between]:
+    """The contender of an arm, and what becomes of its memory between episodes.
+
+    Raises:
+        UnknownNameError: There is no such arm; the message lists those that exist.
+    """
+    for contender, arms in ARMS.items():
+        if name in arms:
+            return contender, BETWEEN[arms.index(name)]
+    raise UnknownNameError("arm", name, [arm for arms in ARMS.values() for arm in arms])
+
+
+_DOMAINS: Mapping[str, VacuumTrials] = {VACUUM: VacuumTrials(), EPISODES: SequenceTrials()}
+
+
+def domain_named(name: str) -> EvaluationDomain:
+    """The domain of this name: `vacuum`, `episodes`, or `module:name` of another.
+
+    Raises:
+        ConfigurationError: There is none, or what stands there is no domain.
+    """
+    if name in _DOMAINS:
+        return _DOMAINS[name]
+    if ":" not in name:
+        raise ConfigurationError(
+            f"There is no domain {name!r}: it is {VACUUM!r}, {EPISODES!r}, or the import name of "
+            "another, such as 'package.module:DOMAIN'."
+        )
+    found = from_import_name(name)
+    if not isinstance(found, EvaluationDomain):
+        raise ConfigurationError(
+            f"{name!r} is no domain: it lacks one of scenarios, contenders, asks_model and play."
+        )
+    return found
+
+
+# ---- what a case came to ----
+
+
+def _cases(folder: Path) -> list[CaseFolder]:
+    return [CaseFolder(path.parent) for path in sorted(folder.glob("*/case.json"))]
+
+
+def _begun(folder: Path, request: CaseRequest) -> CaseFolder | None:
+    """The case of this request that was begun here, if there is one."""
+    same: list[CaseFolder] = []
+    for case in _cases(folder):
+        try:
+            same += [case] if case.request() == request else []
+        except ResumeError:  # killed while it was being made: nothing was played in it
+            continue
+    return same[-1] if same else None
+
+
+def _played(
+    case: CaseFolder, folder: Path, success: bool, episodes: Sequence[EpisodeRecord]
+) -> JobResult:
+    scenario = case.request().scenario
+    failed = [each for each in episodes if not each.succeeded(scenario)]
+    problem = "; ".join(str(each.found(scenario)["summary"]) for each in failed)
+    measured = _measured(case, folder, _tallies(episodes))
+    return measured.model_copy(update={"success": success, "problem": problem})
+
+
+def _unfinished(case: CaseFolder, folder: Path, over: Sequence[EpisodeRecord]) -> JobResult:
+    """What a case came to that ended in the middle of an episode.
+
+    Of that one its trace is counted; what became of its world is not known.
+    """
+    tallies, number = _tallies(over), len(over) + 1
+    run = case.run_of(number)
+    if run is not None:
+        request = case.request()
+        wall = over[0].truth.wall if over else None
+        setup = build_scenario(request.scenario, request.seed, episode=number, wall=wall)
+        episode = vacuum_episode(
+            _records(run), setup, None, success=False, bound=request.max_actions
+        )
+        tallies.append(tally_of(episode))
+    return _measured(case, folder, tallies).model_copy(update={"finished": False})
+
+
+def _measured(case: CaseFolder, folder: Path, tallies: Sequence[Tally]) -> JobResult:
+    return JobResult(
+        success=False,
+        measures=measures_of(tallies),
+        causes=causes_of(tallies),
+        decided_by=decisions_of(tallies),
+        case=case.path.relative_to(folder).as_posix(),
+    )
+
+
+def _tallies(episodes: Iterable[EpisodeRecord]) -> list[Tally]:
+    return [each.tally for each in episodes if each.tally is not None]
+
+
+def _counted_again(case: CaseFolder, request: CaseRequest, record: EpisodeRecord) -> EpisodeRecord:
+    """The record of an episode, counted from its trace again where its world was kept too."""
+    kept = case.world(record.episode)
+    if not kept.is_file():
+        return record
+    try:
+        world = WorldState.model_validate_json(kept.read_bytes())
+    except ValidationError as error:
+        raise AssessmentError(
+            f"{kept} is no state of a world: {error.error_count()} errors in it."
+        ) from error
+    setup = build_scenario(
+        request.scenario, request.seed, episode=record.episode, wall=record.truth.wall
+    )
+    episode = vacuum_episode(
+        _records(RunFolder(case.path / record.run)),
+        setup,
+        world,
+        success=record.succeeded(request.scenario),
+        bound=record.max_actions,
+    )
+    return record.model_copy(update={"tally": tally_of(episode)})
+
+
+def _records(run: RunFolder) -> list[TraceRecord]:
+    return [entry.body for entry in read_trace(run.trace_path, lambda problem: None)]
+
+
+def _by_episode(result: JobResult, folder: Path) -> JobResult:
+    """The result with the measures of each episode that is over."""
+    case = CaseFolder(folder / result.case)
+    request = case.request()
+    measures = dict(result.measures)
+    for record in case.episodes():
+        found = {} if record.tally is None else measures_of([record.tally])
+        own: dict[str, float | None] = {name: found.get(name) for name in _OF_EPISODE}
+        own["success"] = float(record.succeeded(request.scenario))
+        recalled = _recollection(case, request, record)
+        own |= {
+            name: None if recalled is None else float(getattr(recalled, name)) for name in _RECALLED
+        }
+        measures |= {f"{name}.{record.episode}": value for name, value in own.items()}
+    return result.model_copy(update={"measures": measures})
+
+
+def _recollection(
+    case: CaseFolder, request: CaseRequest, record: EpisodeRecord
+) -> Recollection | None:
+    """What an episode recalled; None of a plain agent, whose trace does not tell."""
+    if request.contender.kind != "coag":
+        return None
+    setup = build_scenario(
+        request.scenario, request.seed, episode=record.episode, wall=record.truth.wall
+    )
+    records = _records(RunFolder(case.path / record.run))
+    return recollection_of(records, record.run, setup.facts.start)
+
+
+# ---- what a report knows of the case study ----
+
+
+def lettered(scenario: str) -> str:
+    """A scenario with its letter, where it has one: A sudden-wall."""
+    letters = dict(zip(ADVERSARIAL, "ABCDEFGHIJ", strict=True))
+    return f"{letters[scenario]} {scenario}" if scenario in letters else scenario
+
+
+def described(contender: str) -> str:
+    """What a contender is, in a sentence."""
+    name, _, between = contender.partition(":")
+    if name not in CONTENDERS:
+        return ""
+    summary = CONTENDERS[name].summary
+    if not between:
+        return summary
+    how = "its memory lasts" if between == "kept" else "its memory is emptied before each"
+    return f"{summary}; episodes in a row, {how}"
+
+
+_ABLATIONS = (
+    Ablation("Retrieval", "coag-full", "coag-without-retrieval"),
+    Ablation("Reasoning", "coag-full", "coag-without-reasoning"),
+    Ablation("Evaluation by the model", "coag-full", "coag-without-evaluation"),
+    Ablation("Constraints", "coag-full", "coag-without-constraints"),
+    Ablation("Rewriting of procedures", "coag-full", "coag-without-rewriting"),
+    Ablation("Rules of good conduct", "coag-full", "coag-without-conduct"),
+    Ablation("Value of predicted states", "coag-full", "coag-without-value"),
+    Ablation("Offering only what is allowed", "coag-full", "coag-without-masking"),
+    Ablation("Enumerated calls", "coag-full", "coag-without-enumeration"),
+    Ablation("Six phases instead of one call", "coag-full", "coag-compact"),
+    Ablation("Grounded candidates (full)", "coag-full-grounded", "coag-full"),
+    Ablation("Grounded candidates (compact)", "coag-compact-grounded", "coag-compact"),
+    Ablation("Situational awareness (compact)", "coag-compact-aware", "coag-compact"),
+    Ablation("Situational awareness (full)", "coag-full-aware", "coag-full"),
+    Ablation("Constraints on a plain agent", "plain-guarded", "plain"),
+    Ablation("Deliberation beyond constraints (full)", "coag-full", "plain-guarded"),
+    Ablation("Deliberation beyond constraints (compact)", "coag-compact", "plain-guarded"),
+    Ablation("AutoGen's memory on a plain agent", "plain-memory", "plain"),
+    Ablation("Tool iterations on a plain agent", "plain-iterations", "plain"),
+)
+
+
+def report_profile(domain: str) -> ReportProfile:
+    """What a report knows of the case study's contenders, and of the vacuum world."""
+
+    def write_page(runs: Any, page: Path) -> None:
+        write_run_report(runs, page, domain=VacuumDomain() if domain == VACUUM else None)
+
+    return ReportProfile(
+        references=("plain", "coag-full", "coag-compact", "rules", "random"),
+        claimed=("coag-full", "coag-compact"),
+        bounds=("oracle",),
+        ablations=_ABLATIONS,
+        measures=MEASURES,
+        behaviour=(
+            *("persistence", "grounding", "repeated_contradiction", "false_affordances"),
+            *("violations", "coverage", "energy", "learning"),
+        ),
+        arms=ARMS,
+        learning_measures={
+            "success": "success, points",
+            "actions": "actions",
+            "bumps": "blocked moves",
+            "violations": "forbidden cleanings",
+            "energy": "charge",
+            "tokens": "tokens",
+        },
+        recall_measures=_RECALLED,
+        label=lettered,
+        describe=described,
+        is_scripted=is_scripted,
+        target=("scenarios A to D", PAPER, 0.9) if domain == VACUUM else None,
+        cache_target=0.7,
+        write_run_page=write_page,
+    )
