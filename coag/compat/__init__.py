@@ -10,8 +10,7 @@ tools down, and `ReplayingClient` and `ReplayingWorkbench` answer out of such a 
 
 from __future__ import annotations
 
-import warnings
-from typing import Any
+from coag._util.deprecation import renamed
 
 from .approvers import ConsoleApprover, ScriptedAnswer, ScriptedApprover
 from .autogen_memory import AutoGenMemory
@@ -108,13 +107,6 @@ __all__ = [
     "Attempt",
 ]
 
-_RENAMED = {"SteadyClient": "ResilientClient", "WrappingClient": "WrappedClient"}
-
-
-def __getattr__(name: str) -> Any:
-    """Deprecated names, which components that were saved earlier hold, too."""
-    new = _RENAMED.get(name)
-    if new is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    warnings.warn(f"coag.compat.{name} is called {new} now.", DeprecationWarning, stacklevel=2)
-    return globals()[new]
+__getattr__ = renamed(
+    __name__, {"SteadyClient": "ResilientClient", "WrappingClient": "WrappedClient"}
+)

@@ -1,4 +1,7 @@
-"""A page on which a person approves actions."""
+"""`WebApprover`: a page of this machine on which a person approves actions.
+
+Imported on demand, since it brings a web server.
+"""
 
 from __future__ import annotations
 
@@ -30,10 +33,12 @@ from coag.serving import Served, ServingError, allowed_hosts
 
 from .approvers import arguments_text, prediction_text, state_text
 
+__all__ = ["WebApprover", "ServingError"]
+
 # ---- Approval requests that wait for a person ----
 
 
-class Waiting:
+class _Waiting:
     """What waits for a decision, by a key of its own; may be used from several threads.
 
     Ids of requests count up in each agent, so they do not tell the requests of two apart.
@@ -77,7 +82,7 @@ class Waiting:
 
 
 REFRESH_SECONDS = 2
-"""How often the list of waiting requests loads itself anew."""
+"""How often the list of waiting requests loads itself again."""
 SHOWN = 100_000
 """Characters of arguments that a page shows."""
 STYLE = """\
@@ -128,7 +133,7 @@ def _page(title: str, body: str, base: str, *, refresh: bool = False) -> str:
 
 
 def list_page(waiting: Mapping[str, ApprovalRequest], base: str) -> str:
-    """What waits for a decision. Loads itself anew, so it has links only and no forms."""
+    """What waits for a decision. It loads itself again, so it has links only and no forms."""
     items = [
         f'<li><a href="{escape(base)}requests/{key}">{_text(request.action)}</a> '
         f"for {_text(request.agent)} (risk: {_text(request.risk)}), "
@@ -179,6 +184,9 @@ def _text(text: str) -> str:
     return escape(visible(text))
 
 
+# ---- The application: shows what waits, and takes decisions ----
+
+
 _BODY_BYTES = 16_384
 _HEADERS = {
     "Content-Security-Policy": "default-src 'none'; style-src 'self'; form-action 'self'; "
@@ -191,10 +199,8 @@ _HEADERS = {
 _GONE = "This request does not wait any more: it was answered, withdrawn, or its time is over."
 _OTHER = "This is not the request as it was shown. Look at it again."
 
-Endpoint = Callable[[Request], Awaitable[Response]]
 
-
-class Decision(Value):
+class WebDecision(Value):
     """What a person sends."""
 
     digest: str
@@ -204,97 +210,71 @@ class Decision(Value):
     reason: str = Field(default="", max_length=500)
 
 
-def base_path(token: str) -> str:
-    """The path below which everything is."""
-    return f"/{token}/"
-
-
-def approval_app(waiting: Waiting, token: str, *, by: str, host: str) -> Starlette:
-    """The application that shows what waits and takes decisions.
+class _App:
+    """The endpoints below a secret path.
 
     Args:
         waiting: What waits.
-        token: The secret in the path; a request without it finds nothing.
+        base: The path; a request without its secret finds nothing.
         by: The name of whoever gives none.
-        host: The address served; on a loopback one only requests that name it are heeded.
     """
-    base = base_path(token)
-    desk = _Desk(waiting, base, by)
-    table: list[tuple[str, str, Endpoint]] = [
-        ("GET", "", desk.show_list),
-        ("GET", "page.css", desk.show_style),
-        ("GET", "requests/{key}", desk.show_request),
-        ("POST", "requests/{key}", desk.decide_by_form),
-        ("GET", "api/requests", desk.list_as_json),
-        ("POST", "api/requests/{key}", desk.decide_by_json),
-    ]
-    return Starlette(
-        routes=[Route(base + path, _guarded(run), methods=[method]) for method, path, run in table],
-        middleware=[Middleware(TrustedHostMiddleware, allowed_hosts=list(allowed_hosts(host)))],
-        exception_handlers={HTTPException: desk.show_problem},
-    )
 
-
-def _guarded(run: Endpoint) -> Endpoint:
-    """The endpoint, with the headers that keep what it answers on this page."""
-
-    async def guarded(request: Request) -> Response:
-        response = await run(request)
-        response.headers.update(_HEADERS)
-        return response
-
-    return guarded
-
-
-class _Desk:
-    """Where decisions are taken."""
-
-    def __init__(self, waiting: Waiting, base: str, by: str) -> None:
+    def __init__(self, waiting: _Waiting, base: str, by: str) -> None:
         self._waiting = waiting
         self._base = base
         self._by = by
 
-    async def show_list(self, request: Request) -> Response:
-        """The page of what waits."""
-        return HTMLResponse(list_page(self._waiting.listed(), self._base))
+    def starlette(self, host: str) -> Starlette:
+        """The application; on a loopback address only requests that name it are answered."""
+        table: list[tuple[str, str, Callable[[Request], Awaitable[Response]]]] = [
+            ("GET", "", self._list),
+            ("GET", "page.css", self._style),
+            ("GET", "requests/{key}", self._request),
+            ("POST", "requests/{key}", self._decide_by_form),
+            ("GET", "api/requests", self._list_as_json),
+            ("POST", "api/requests/{key}", self._decide_by_json),
+        ]
+        hosts = Middleware(TrustedHostMiddleware, allowed_hosts=list(allowed_hosts(host)))
+        return Starlette(
+            routes=[Route(self._base + path, run, methods=[verb]) for verb, path, run in table],
+            middleware=[hosts],
+            exception_handlers={HTTPException: self._problem},
+        )
 
-    async def show_style(self, request: Request) -> Response:
-        """The pages' style."""
-        return Response(STYLE, media_type="text/css")
+    async def _list(self, request: Request) -> Response:
+        return HTMLResponse(list_page(self._waiting.listed(), self._base), headers=_HEADERS)
 
-    async def show_request(self, request: Request) -> Response:
-        """The page of one request, with the form."""
+    async def _style(self, request: Request) -> Response:
+        return Response(STYLE, media_type="text/css", headers=_HEADERS)
+
+    async def _request(self, request: Request) -> Response:
         key, asked = self._asked(request)
-        return HTMLResponse(request_page(key, asked, self._base, self._by))
+        return HTMLResponse(request_page(key, asked, self._base, self._by), headers=_HEADERS)
 
-    async def decide_by_form(self, request: Request) -> Response:
-        """Takes the form; leads back to what waits."""
+    async def _list_as_json(self, request: Request) -> Response:
+        listed = [
+            {"key": key, "digest": asked.digest, **asked.model_dump(mode="json")}
+            for key, asked in self._waiting.listed().items()
+        ]
+        return JSONResponse({"requests": listed}, headers=_HEADERS)
+
+    async def _decide_by_form(self, request: Request) -> Response:
         body = await _body_of(request, "application/x-www-form-urlencoded")
-        try:
+
+        def read() -> WebDecision:
             fields = parse_qs(body.decode(), keep_blank_values=True, max_num_fields=8)
-            decision = Decision.model_validate({name: v[-1] for name, v in fields.items()})
-        except ValueError as error:
-            raise HTTPException(422, _problem_of(error)) from error
-        self._decide(request, decision)
-        return RedirectResponse(self._base, 303)
+            return WebDecision.model_validate({name: v[-1] for name, v in fields.items()})
 
-    async def list_as_json(self, request: Request) -> Response:
-        """What waits, as JSON."""
-        listed = self._waiting.listed()
-        return JSONResponse({"requests": [_as_json(key, asked) for key, asked in listed.items()]})
+        self._decide(request, read)
+        return RedirectResponse(self._base, 303, headers=_HEADERS)
 
-    async def decide_by_json(self, request: Request) -> Response:
-        """Takes a decision as JSON."""
+    async def _decide_by_json(self, request: Request) -> Response:
         body = await _body_of(request, "application/json")
-        try:
-            decision = Decision.model_validate_json(body, strict=True)
-        except ValueError as error:
-            raise HTTPException(422, _problem_of(error)) from error
-        self._decide(request, decision)
-        return JSONResponse({"granted": decision.granted})
+        granted = self._decide(request, lambda: WebDecision.model_validate_json(body, strict=True))
+        return JSONResponse({"granted": granted}, headers=_HEADERS)
 
-    async def show_problem(self, request: Request, problem: Exception) -> Response:
-        """Why something could not be done; leads nowhere for whoever lacks the secret."""
+    async def _problem(self, request: Request, problem: Exception) -> Response:
+        """Why something could not be done; links nowhere for whoever lacks the secret."""
         assert isinstance(problem, HTTPException)
         inside = request.url.path.startswith(self._base)
         if request.url.path.startswith(f"{self._base}api/"):
@@ -309,18 +289,20 @@ class _Desk:
             raise HTTPException(404, _GONE)
         return key, asked
 
-    def _decide(self, request: Request, decision: Decision) -> None:
+    def _decide(self, request: Request, read: Callable[[], WebDecision]) -> bool:
+        """Takes a decision, if it is one on the request as it was shown."""
+        try:
+            decision = read()
+        except ValueError as error:
+            raise HTTPException(422, _problem_of(error)) from error
         key, asked = self._asked(request)
         if decision.digest != asked.digest:
             raise HTTPException(409, _OTHER)
-        say = asked.grant if decision.granted else asked.deny
-        answer = say(decision.by.strip() or self._by, decision.reason.strip())
+        decide = asked.grant if decision.granted else asked.deny
+        answer = decide(decision.by.strip() or self._by, decision.reason.strip())
         if not self._waiting.answer(key, answer):
             raise HTTPException(404, _GONE)
-
-
-def _as_json(key: str, asked: ApprovalRequest) -> dict[str, object]:
-    return {"key": key, "digest": asked.digest, **asked.model_dump(mode="json")}
+        return decision.granted
 
 
 async def _body_of(request: Request, kind: str) -> bytes:
@@ -345,13 +327,8 @@ def _problem_of(error: ValueError) -> str:
     return f"This is no decision: {where or 'it'}: {first['msg']}."
 
 
-# ---- Approval on a small local web page, and by the JSON interface behind it ----
-#
-# Imported on demand, since it brings a web server:
-# `from coag.compat.approval_web import WebApprover`.
+# ---- The approver ----
 
-
-__all__ = ["WebApprover", "ServingError"]
 
 _TOKEN_LENGTH = 16
 _IN_A_PATH = frozenset(f"{string.ascii_letters}{string.digits}-_")
@@ -389,20 +366,21 @@ class WebApprover:
         token: str | None = None,
     ) -> None:
         self.name = by
-        self._token = secrets.token_urlsafe(24) if token is None else token
-        if len(self._token) < _TOKEN_LENGTH or not _IN_A_PATH.issuperset(self._token):
+        token = secrets.token_urlsafe(24) if token is None else token
+        if len(token) < _TOKEN_LENGTH or not _IN_A_PATH.issuperset(token):
             raise ConfigurationError(
                 f"token takes {_TOKEN_LENGTH} or more of A-Z a-z 0-9 - _; the one given has "
-                f"{len(self._token)} characters, or other ones."
+                f"{len(token)} characters, or other ones."
             )
+        self._base = f"/{token}/"
         self._address = (host, port)
-        self._waiting = Waiting()
+        self._waiting = _Waiting()
         self._served: Served | None = None
 
     @property
     def url(self) -> str:
         """Where the page is; whoever knows it decides. Empty while it is not served."""
-        return self._served.address + base_path(self._token) if self._served else ""
+        return self._served.address + self._base if self._served else ""
 
     def start(self) -> Self:
         """Serves the page; returns when it can be opened.
@@ -413,8 +391,8 @@ class WebApprover:
         """
         if self._served is None:
             host, port = self._address
-            app = approval_app(self._waiting, self._token, by=self.name, host=host)
-            self._served = Served(app, host, port)
+            app = _App(self._waiting, self._base, self.name)
+            self._served = Served(app.starlette(host), host, port)
         return self
 
     def stop(self) -> None:

@@ -12,8 +12,7 @@ Waiting is bounded everywhere (`RemoteLimits`), so a dead worker is an error and
 
 from __future__ import annotations
 
-import warnings
-from typing import Any
+from coag._util.deprecation import renamed
 
 from .places import AgentFactory, AgentPlace, build_again
 from .processes import Processes, processes
@@ -40,13 +39,4 @@ __all__ = [
     "build_again",
 ]
 
-_RENAMED = {"Connection": "RemoteConnection", "Limits": "RemoteLimits"}
-
-
-def __getattr__(name: str) -> Any:
-    """Deprecated names."""
-    new = _RENAMED.get(name)
-    if new is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    warnings.warn(f"coag.distributed.{name} is called {new} now.", DeprecationWarning, stacklevel=2)
-    return globals()[new]
+__getattr__ = renamed(__name__, {"Connection": "RemoteConnection", "Limits": "RemoteLimits"})

@@ -5,27 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, get_args
 
 from autogen_agentchat.messages import (
+    AgentEvent,
     BaseAgentEvent,
     BaseChatMessage,
-    CodeExecutionEvent,
-    CodeGenerationEvent,
-    HandoffMessage,
-    MemoryQueryEvent,
-    ModelClientStreamingChunkEvent,
-    MultiModalMessage,
+    ChatMessage,
     SelectorEvent,
-    SelectSpeakerEvent,
-    StopMessage,
     StructuredMessage,
-    TextMessage,
-    ThoughtEvent,
-    ToolCallExecutionEvent,
-    ToolCallRequestEvent,
-    ToolCallSummaryMessage,
-    UserInputRequestedEvent,
 )
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, model_validator
 
@@ -78,22 +66,10 @@ Message = BaseAgentEvent | BaseChatMessage
 """Anything that an agent yields or is given."""
 
 _STOCK: tuple[type[Message], ...] = (
-    TextMessage,
-    MultiModalMessage,
-    StopMessage,
-    ToolCallSummaryMessage,
-    HandoffMessage,
-    ToolCallRequestEvent,
-    ToolCallExecutionEvent,
-    MemoryQueryEvent,
-    UserInputRequestedEvent,
-    ModelClientStreamingChunkEvent,
-    ThoughtEvent,
-    SelectSpeakerEvent,
+    *(kind for union in (ChatMessage, AgentEvent) for kind in get_args(get_args(union)[0])),
     SelectorEvent,
-    CodeGenerationEvent,
-    CodeExecutionEvent,
 )
+"""AgentChat's own types."""
 
 
 def load_message_type(name: str) -> type[Message]:

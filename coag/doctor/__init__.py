@@ -14,8 +14,7 @@ is a finding, never an error. From the findings follow the rung of the ladder, `
 
 from __future__ import annotations
 
-import warnings
-from typing import Any
+from coag._util.deprecation import renamed
 
 from .examine import examine
 from .findings import Grade, Probe, ProbeFinding, ProbeLimits, ProbeOutcome, Recommendation, Report
@@ -37,13 +36,6 @@ __all__ = [
     "Installation",
 ]
 
-_RENAMED = {"Finding": "ProbeFinding", "Found": "ProbeOutcome", "Limits": "ProbeLimits"}
-
-
-def __getattr__(name: str) -> Any:
-    """Deprecated names."""
-    new = _RENAMED.get(name)
-    if new is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    warnings.warn(f"coag.doctor.{name} is called {new} now.", DeprecationWarning, stacklevel=2)
-    return globals()[new]
+__getattr__ = renamed(
+    __name__, {"Finding": "ProbeFinding", "Found": "ProbeOutcome", "Limits": "ProbeLimits"}
+)
