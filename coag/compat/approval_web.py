@@ -248,13 +248,13 @@ class _App:
         return Response(STYLE, media_type="text/css", headers=_HEADERS)
 
     async def _request(self, request: Request) -> Response:
-        key, asked = self._asked(request)
-        return HTMLResponse(request_page(key, asked, self._base, self._by), headers=_HEADERS)
+        key, pending = self._pending(request)
+        return HTMLResponse(request_page(key, pending, self._base, self._by), headers=_HEADERS)
 
     async def _list_as_json(self, request: Request) -> Response:
         listed = [
-            {"key": key, "digest": asked.digest, **asked.model_dump(mode="json")}
-            for key, asked in self._waiting.listed().items()
+            {"key": key, "digest": pending.digest, **pending.model_dump(mode="json")}
+            for key, pending in self._waiting.listed().items()
         ]
         return JSONResponse({"requests": listed}, headers=_HEADERS)
 
@@ -282,12 +282,12 @@ class _App:
         page = problem_page(problem.detail, self._base if inside else "")
         return HTMLResponse(page, problem.status_code, _HEADERS)
 
-    def _asked(self, request: Request) -> tuple[str, ApprovalRequest]:
+    def _pending(self, request: Request) -> tuple[str, ApprovalRequest]:
         key = str(request.path_params["key"])
-        asked = self._waiting.listed().get(key)
-        if asked is None:
+        pending = self._waiting.listed().get(key)
+        if pending is None:
             raise HTTPException(404, _GONE)
-        return key, asked
+        return key, pending
 
     def _decide(self, request: Request, read: Callable[[], WebDecision]) -> bool:
         """Takes a decision, if it is one on the request as it was shown."""
@@ -295,10 +295,10 @@ class _App:
             decision = read()
         except ValueError as error:
             raise HTTPException(422, _problem_of(error)) from error
-        key, asked = self._asked(request)
-        if decision.digest != asked.digest:
+        key, pending = self._pending(request)
+        if decision.digest != pending.digest:
             raise HTTPException(409, _OTHER)
-        decide = asked.grant if decision.granted else asked.deny
+        decide = pending.grant if decision.granted else pending.deny
         answer = decide(decision.by.strip() or self._by, decision.reason.strip())
         if not self._waiting.answer(key, answer):
             raise HTTPException(404, _GONE)

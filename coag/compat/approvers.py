@@ -172,10 +172,10 @@ class ConsoleApprover:
     async def __call__(self, request: ApprovalRequest) -> ApprovalAnswer:
         """The person's answer; waits until earlier questions have been answered."""
         source, sink = self._source or sys.stdin, self._sink or sys.stderr
-        asked, withdrawn = question(request), Event()
+        text, withdrawn = question(request), Event()
         try:
             line = await outcome_of(
-                in_thread(lambda: ask_at_terminal(source, sink, asked, withdrawn), "coag-console")
+                in_thread(lambda: ask_at_terminal(source, sink, text, withdrawn), "coag-console")
             )
         except TerminalError as error:
             return request.deny("", str(error))
@@ -238,8 +238,8 @@ def _one_line(text: str) -> str:
 
 
 def _indented(label: str, text: str) -> str:
-    kept = text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
-    lines = visible(kept).strip().splitlines()
+    clipped = text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
+    lines = visible(clipped).strip().splitlines()
     if not lines:
         return ""
     if len(lines) == 1:

@@ -76,7 +76,7 @@ def value_of(text: str, mime_type: str) -> str | dict[str, Any]:
 
 
 def fact_of(content: MemoryContent) -> Fact | None:
-    """The fact that a content's metadata tell; None unless they say of what, which and what.
+    """The fact that a content's metadata hold; None unless all three parts are there.
 
     That is, unless `subject`, `attribute` and `value` are all texts that show something; a value
     may be a number or a truth value, too, and is taken as text.
@@ -93,15 +93,15 @@ def lacking_of_fact(content: MemoryContent) -> tuple[str, ...]:
     parts = _fact_parts(content)
     if parts["subject"] is None and parts["attribute"] is None:
         return ()
-    told = content.metadata or {}
+    metadata = content.metadata or {}
     return tuple(
-        f"{name} (is {told[name]!r})" if name in told else name for name in _lacking(parts)
+        f"{name} (is {metadata[name]!r})" if name in metadata else name for name in _lacking(parts)
     )
 
 
 def _fact_parts(content: MemoryContent) -> dict[str, Any]:
-    told = content.metadata or {}
-    parts = {name: told.get(name) for name in ("subject", "attribute", "value")}
+    metadata = content.metadata or {}
+    parts = {name: metadata.get(name) for name in ("subject", "attribute", "value")}
     if isinstance(parts["value"], bool | int | float):
         parts["value"] = json.dumps(parts["value"])
     return parts
@@ -169,7 +169,7 @@ def _json(value: Any, what: str) -> str:
         raise ValueError(f"{what} is no JSON and cannot be kept: {error}.") from error
 
 
-# ---- The one message by which each memory's text stands in an AutoGen model context ----
+# ---- The one message that shows a memory's text in an AutoGen model context ----
 
 
 _MESSAGES: TypeAdapter[list[LLMMessage]] = TypeAdapter(list[LLMMessage])
@@ -204,8 +204,8 @@ class Block:
         if block is not None:
             after.insert(_place(after), block)
         if after != before:
-            kept = [message.model_dump() for message in after]
-            await context.load_state({**state, "messages": kept})
+            dumped = [message.model_dump() for message in after]
+            await context.load_state({**state, "messages": dumped})
 
     def is_of(self, message: LLMMessage) -> bool:
         """Whether a message is such a block."""
@@ -227,8 +227,8 @@ _BLOCKS = (RECALLED, SITUATION)
 
 def last_request(messages: Sequence[LLMMessage]) -> str:
     """The last text that somebody said to the agent; empty if there is none."""
-    said = (m for m in reversed(messages) if isinstance(m, UserMessage) and not _is_block(m))
-    return next((text for text in map(message_text, said) if text), "")
+    requests = (m for m in reversed(messages) if isinstance(m, UserMessage) and not _is_block(m))
+    return next((text for text in map(message_text, requests) if text), "")
 
 
 def _is_block(message: LLMMessage) -> bool:
@@ -258,7 +258,7 @@ _NO_FACT = (
 
 
 class AutoGenMemoryConfig(BaseModel):
-    """The declarative form of an `AutoGenMemory`: where it rests, never what it holds."""
+    """The declarative form of an `AutoGenMemory`: where it is stored, never what it holds."""
 
     memory: LongTermMemoryConfig
     kind: MemoryKind = MemoryKind.SEMANTIC
@@ -276,9 +276,9 @@ class AutoGenMemoryConfig(BaseModel):
 class AutoGenMemory(NamedComponent, Memory, Component[AutoGenMemoryConfig]):
     """A `LongTermMemory` as AutoGen's `Memory`, e.g. `AssistantAgent(..., memory=[...])`.
 
-    What is recalled for the last request stands in the model's context as one user message,
+    What is recalled for the last request is shown in the model's context as one user message,
     delimited and labelled as data. The next turn's takes its place; there is never a second
-    one, nor a system message. Its component tells where the memory rests, not what it holds:
+    one, nor a system message. Its component says where the memory is stored, not what it holds:
     one in RAM is loaded empty.
 
     Args:
@@ -328,9 +328,9 @@ class AutoGenMemory(NamedComponent, Memory, Component[AutoGenMemoryConfig]):
         Values of its metadata that are text, numbers or truth values can be filtered by; the
         others come back with the record. The given content is not changed.
 
-        If its metadata tell `subject`, `attribute` and `value` in words, it is a fact, which
+        If its metadata hold `subject`, `attribute` and `value` in words, it is a fact, which
         takes the place of an earlier one that says another value (semantic memory only). If they
-        tell only some of these, it is kept as a text, and a warning says what is missing.
+        hold only some of these, it is kept as a text, and a warning says what is missing.
 
         Args:
             content: What to remember.
@@ -369,7 +369,7 @@ class AutoGenMemory(NamedComponent, Memory, Component[AutoGenMemoryConfig]):
     ) -> MemoryQueryResult:
         """What is most similar to a query, best first.
 
-        The metadata of each result also tells its `score`, `id`, `kind`, `trust` and `scope`;
+        The metadata of each result also holds its `score`, `id`, `kind`, `trust` and `scope`;
         the parts of the score as `why`, and as `contradicts` the ids of the other results that
         say otherwise, where there are such.
 
@@ -447,7 +447,7 @@ def _content(hit: RecalledRecord, recall: Recall) -> MemoryContent:
     }
     if hit.why is not None:
         metadata["why"] = hit.why.model_dump()
-    metadata.pop("contradicts", None)  # what somebody wrote under the name that tells it
+    metadata.pop("contradicts", None)  # what somebody wrote under our own name
     against = [one for pair in recall.contradictions if record.id in pair for one in pair]
     if against:
         metadata["contradicts"] = sorted(set(against) - {record.id})
@@ -460,20 +460,20 @@ def _line(result: MemoryContent) -> str:
         text = json.dumps(result.content, ensure_ascii=False)
     else:
         text = str(cast("object", result.content))
-    told = result.metadata or {}
-    if not told.get("contradicts"):
+    metadata = result.metadata or {}
+    if not metadata.get("contradicts"):
         return text
-    others = " and ".join(map(short_id, told["contradicts"]))
-    return f"[id {short_id(told['id'])}, contradicts {others}] {text}"
+    others = " and ".join(map(short_id, metadata["contradicts"]))
+    return f"[id {short_id(metadata['id'])}, contradicts {others}] {text}"
 
 
 def _within(results: list[MemoryContent], budget: int) -> list[MemoryContent]:
     """The first results that fit; the very first one always."""
-    kept: list[MemoryContent] = []
+    fitting: list[MemoryContent] = []
     used = 0
     for result in results:
         used += estimate_tokens(_line(result)) + 1
-        if kept and used > budget:
+        if fitting and used > budget:
             break
-        kept.append(result)
-    return kept
+        fitting.append(result)
+    return fitting

@@ -46,7 +46,7 @@ from .tool_runner import read_result
 def plain_json(value: object) -> Any:
     """The value as JSON that UTF-8 can carry: the same value, the same JSON, in any process.
 
-    What is no JSON is told by its type alone: its text may name a place in memory.
+    What is no JSON is given by its type alone: its text may name a place in memory.
     """
     match value:
         case None | bool() | int():
@@ -108,8 +108,8 @@ def compared(call: ModelCall) -> dict[str, Any]:
 
 def without_rest(request: Mapping[str, Any]) -> dict[str, Any]:
     """What is compared of requests whose rest was not recorded: who says what, and the tools."""
-    said = [{"role": each["role"], "content": each["content"]} for each in request["messages"]]
-    return {"messages": said, "tools": request["tools"]}
+    messages = [{"role": each["role"], "content": each["content"]} for each in request["messages"]]
+    return {"messages": messages, "tools": request["tools"]}
 
 
 def redacted_alike(request: Mapping[str, Any], redactor: Redactor) -> dict[str, Any]:
@@ -121,12 +121,12 @@ def _compared(
     messages: Sequence[Mapping[str, Any]],
     tools: Sequence[str],
     expected: str | None,
-    asked: RequestDetails | None,
+    details: RequestDetails | None,
 ) -> dict[str, Any]:
     whole: dict[str, Any] = {"messages": list(messages), "tools": list(tools)}
-    if asked is None:
+    if details is None:
         return without_rest(whole)
-    rest = asked.model_dump(mode="json", exclude={"model_info"})
+    rest = details.model_dump(mode="json", exclude={"model_info"})
     return {**whole, "expected": expected, "asked": rest}
 
 
@@ -181,14 +181,14 @@ def given_of(
         "logprobs": _told_logprobs(result.logprobs, content, redactor),
     }
     exact = _mapped(whole, _escape) if any(map(_halved, _texts(whole))) else None
-    kept = dict.fromkeys(whole) if exact else plain_json(whole)
-    logprobs: list[Any] | None = kept["logprobs"]
+    values = dict.fromkeys(whole) if exact else plain_json(whole)
+    logprobs: list[Any] | None = values["logprobs"]
     return AnswerDetails(
         ended="text" if isinstance(content, str) else "calls",
-        thought=kept["thought"],
+        thought=values["thought"],
         cached=result.cached,
         pieces=None if pieces is None else tuple(map(len, pieces)),
-        stream=kept["stream"],
+        stream=values["stream"],
         logprobs=logprobs if logprobs is None else tuple(logprobs),
         exact=plain_json(exact),
     )
@@ -203,13 +203,13 @@ def given_up(error: BaseException | None, pieces: Sequence[str] | None) -> Answe
     """
     text = "".join(pieces or ())
     broken_off = isinstance(error, asyncio.CancelledError | GeneratorExit)
-    told = AnswerDetails(
+    details = AnswerDetails(
         ended="nothing" if error is None else "cancelled" if broken_off else "raised",
         pieces=None if pieces is None else tuple(map(len, pieces)),
         stream=well_formed(text) or None,
         exact={"stream": _escape(text)} if _halved(text) else None,
     )
-    return told.model_copy(update={"fault": _fault(error)})
+    return details.model_copy(update={"fault": _fault(error)})
 
 
 def result_of(call: ModelCall) -> CreateResult:
@@ -314,8 +314,8 @@ def _told_logprobs(
     ]
 
 
-def _logprob(told: Sequence[Any]) -> ChatCompletionTokenLogprob:
-    token, logprob, as_bytes, tops = told
+def _logprob(parts: Sequence[Any]) -> ChatCompletionTokenLogprob:
+    token, logprob, as_bytes, tops = parts
     return ChatCompletionTokenLogprob(
         token=token,
         logprob=float(logprob),
@@ -415,8 +415,8 @@ def returned_of(
         fields=plain_json(result.model_dump(mode="json", exclude=set(_PLAIN))),
         shown=tuple(map(_item, shown)),
     )
-    told = Returned(is_error=status is not ReceiptStatus.DONE)
-    return None if returned == told else returned
+    default = Returned(is_error=status is not ReceiptStatus.DONE)
+    return None if returned == default else returned
 
 
 def tool_result_of(intent: Intent, receipt: Receipt) -> ToolResult:

@@ -139,9 +139,9 @@ def _refusal(name: str, verdict: Verdict) -> GuardedResult:
     return text_result(name, f"{text} {NOTHING_DONE}")
 
 
-def _failure(name: str, problem: str, *, begun: bool) -> GuardedResult:
+def _failure(name: str, problem: str, *, started: bool) -> GuardedResult:
     """That a call could not be judged or recorded: nothing runs unjudged or unrecorded."""
-    if begun:
+    if started:
         return text_result(name, f"{name} was run, and then: {problem} {UNKNOWN}", unknown=True)
     return text_result(name, f"{name} was not run. {problem} {NOTHING_DONE}")
 
@@ -276,15 +276,15 @@ class Guard:
             text = f"{request.name} was not run. {_ELSEWHERE} {NOTHING_DONE}"
             return text_result(request.name, text)
         _SHOW.set(request.show)
-        begun: list[ActionCall] = []
+        started: list[ActionCall] = []
         try:
             executor = _CallExecutor(self.runner, request.call_id, self._running)
             spec = (await executor.specs()).get(request.name) if self._parallel else None
             async with self._in_turn(here, beside=spec is not None and spec.read_only):
                 await self.open()
-                return await self._guarded(request, self._deps(executor, begun.extend))
+                return await self._guarded(request, self._deps(executor, started.extend))
         except Exception as error:  # a hook may raise anything; a stock agent hangs where this does
-            return _failure(request.name, describe_error(error), begun=bool(begun))
+            return _failure(request.name, describe_error(error), started=bool(started))
         finally:
             with self._gate:
                 here.calls -= 1

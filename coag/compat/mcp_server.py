@@ -154,13 +154,15 @@ class McpConnection:
         if self._session.done() and not self._task.done():
             return
         if not self._task.done():
-            raise McpServerError(self._server, f"did not start within {seconds:g} s.{self.said}")
+            raise McpServerError(
+                self._server, f"did not start within {seconds:g} s.{self.last_lines}"
+            )
         error = None if self._task.cancelled() else self._task.exception()
         why = "it was closed" if error is None else _reason(error)
-        raise McpServerError(self._server, f"could not be started: {why}.{self.said}")
+        raise McpServerError(self._server, f"could not be started: {why}.{self.last_lines}")
 
     @property
-    def said(self) -> str:
+    def last_lines(self) -> str:
         """The last lines of the server's standard error, as the end of a message."""
         return f" It said: {self._tail.text}" if self._tail.text else ""
 
@@ -168,7 +170,7 @@ class McpConnection:
         """The same of a server that broke the connection, which may still be ending."""
         self._closing.set()
         await asyncio.wait({self._task}, timeout=_WORDS_SECONDS)
-        return self.said
+        return self.last_lines
 
     async def request(
         self, ask: Callable[[McpSession], Awaitable[ResultT]], seconds: float
@@ -184,12 +186,12 @@ class McpConnection:
         session = self._session.result()
         number: int | None = None
 
-        async def asked() -> ResultT:
+        async def numbered() -> ResultT:
             nonlocal number
             number = session.next_request()
             return await ask(session)
 
-        asking = _task(asked())
+        asking = _task(numbered())
         pulse = _task(self._beat(session)) if self._pulse else None
         self.requests += 1
         try:
@@ -358,7 +360,7 @@ class McpServer(McpSessionActor):
         """What the server answers, once it runs; asked again where the request never left.
 
         Raises:
-            McpServerError: There is no answer; `may_have_happened` tells whether it was asked.
+            McpServerError: There is no answer; `may_have_happened` says whether it was asked.
             RefusedError: The answer was an error of the protocol.
         """
         for _ in range(2):
@@ -390,11 +392,11 @@ class McpServer(McpSessionActor):
 
     async def call(self, type: str, args: Any = None) -> Any:
         """What AutoGen's workbench asks besides tools; it awaits the result itself."""
-        told = cast("dict[str, Any]", args or {})
-        given = cast("dict[str, Any]", told.get("kargs") or {})
+        options = cast("dict[str, Any]", args or {})
+        given = cast("dict[str, Any]", options.get("kargs") or {})
         arguments: dict[str, Any] = {}
         if type == "get_prompt":
-            arguments = {"name": told["name"], "arguments": given.get("arguments")}
+            arguments = {"name": options["name"], "arguments": given.get("arguments")}
         elif type == "read_resource":
             arguments = {"uri": AnyUrl(given["uri"])}
         return self.request(lambda session: session.other(type, arguments))

@@ -203,8 +203,8 @@ def _has_more_than_a_place(url: str) -> bool:
     """Whether an address says more than where the server is, beside references."""
     address = urlsplit(_REFERENCE.sub("", url))
     values = (part.partition("=") for part in address.query.split("&"))
-    told = any(value or not equals for name, equals, value in values if name)
-    return "@" in address.netloc or told or bool(address.fragment)
+    has_value = any(value or not equals for name, equals, value in values if name)
+    return "@" in address.netloc or has_value or bool(address.fragment)
 
 
 def _has_secret_option(args: Sequence[str]) -> bool:
@@ -308,10 +308,10 @@ class McpSession:
 
 def _hints(tool: mcp_types.Tool) -> dict[str, bool]:
     """What a tool says of its effects, where it says it."""
-    said = tool.annotations
-    if said is None:
+    annotations = tool.annotations
+    if annotations is None:
         return {}
-    hints = {"read_only": said.readOnlyHint, "idempotent": said.idempotentHint}
+    hints = {"read_only": annotations.readOnlyHint, "idempotent": annotations.idempotentHint}
     return {name: True for name, hint in hints.items() if hint}
 
 

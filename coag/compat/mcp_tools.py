@@ -233,8 +233,8 @@ def mcp_result(name: str, returned: RawResult, limits: McpLimits) -> McpToolResu
     if not contents and returned.structured is not None:
         contents = [{"type": "text", "text": json.dumps(returned.structured, ensure_ascii=False)}]
     parts = [part for content in contents for part in _parts(content, limits)]
-    kept = _cut(parts, limits.text_characters)
-    return McpToolResult(name=name, result=kept, is_error=returned.is_error)
+    shown = _cut(parts, limits.text_characters)
+    return McpToolResult(name=name, result=shown, is_error=returned.is_error)
 
 
 def _parts(content: Mapping[str, Any], limits: McpLimits) -> list[Content]:
@@ -259,18 +259,18 @@ def _image(content: Mapping[str, Any], limits: McpLimits) -> list[Content]:
     """A line that describes the image, and the image where it is one and not too large."""
     encoded = str(content.get("data") or "")
     size = _size(encoded)
-    said = f"image, {_named(content.get('mimeType'))}, {size:,} bytes"
+    caption = f"image, {_named(content.get('mimeType'))}, {size:,} bytes"
     if size > limits.image_bytes:
-        return [_text(f"[{said}: too large to be shown]")]
+        return [_text(f"[{caption}: too large to be shown]")]
     try:
         image = Image.from_base64(encoded)
     except (ValueError, OSError, DecompressionBombError):  # no base64, or no image PIL knows
-        return [_text(f"[{said}: cannot be read]")]
+        return [_text(f"[{caption}: cannot be read]")]
     width, height = image.image.size
-    said += f", {width} x {height} pixels"
+    caption += f", {width} x {height} pixels"
     if width * height > _PIXELS:
-        return [_text(f"[{said}: too large to be shown]")]
-    return [_text(f"[{said}]"), ImageResultContent(content=image)]
+        return [_text(f"[{caption}: too large to be shown]")]
+    return [_text(f"[{caption}]"), ImageResultContent(content=image)]
 
 
 def _resource(resource: Mapping[str, Any]) -> list[Content]:
@@ -286,15 +286,15 @@ def _cut(parts: list[Content], limit: int) -> list[Content]:
     whole = sum(len(part.content) for part in parts if isinstance(part, TextResultContent))
     if whole <= limit:
         return parts
-    kept: list[Content] = [_text(f"[cut: the first {limit:,} of {whole:,} characters follow]")]
-    left = limit
+    shown: list[Content] = [_text(f"[cut: the first {limit:,} of {whole:,} characters follow]")]
+    room = limit
     for part in parts:
         if isinstance(part, ImageResultContent):
-            kept.append(part)
-        elif left > 0:
-            kept.append(_text(part.content[:left]))
-            left -= len(part.content)
-    return kept
+            shown.append(part)
+        elif room > 0:
+            shown.append(_text(part.content[:room]))
+            room -= len(part.content)
+    return shown
 
 
 def _text(text: str) -> TextResultContent:
@@ -377,7 +377,7 @@ class PinnedTools(BaseModel):
 class PinBoard:
     """Keeps what is trusted of one server, in memory or in a file. Its methods block.
 
-    The file is read anew each time, so that what another process approves counts at once.
+    The file is read each time, so that what another process approves counts at once.
 
     Args:
         path: The file; None keeps the pins in memory.

@@ -52,8 +52,8 @@ def legal_dialogue(messages: Sequence[LLMMessage], *, one_system: bool) -> list[
             legal.append(_with_results(None, open_calls))
             open_calls = []
         if isinstance(message, AssistantMessage) and not isinstance(message.content, str):
-            said, open_calls = _legal_calls(message)
-            legal.append(said)
+            answer, open_calls = _legal_calls(message)
+            legal.append(answer)
         else:
             legal.append(message)
     if open_calls:

@@ -122,11 +122,11 @@ class _Attempts:
         problem: str | None = None
         for attempt in count(1):
             call, request = self._begin(attempt, problem, {})
-            with capture_usage() as heard, self._recorded(call, heard.usage):
+            with capture_usage() as captured, self._recorded(call, captured.usage):
                 result = await in_time(
                     self.settings.timeout, lambda r=request: r.send(self.asker.client)
                 )
-                usage = heard.usage(result.usage)
+                usage = captured.usage(result.usage)
             problem = self._judge(call, result, usage)
             if problem is None or attempt > self.settings.reasks:
                 return self._final(result)
@@ -452,14 +452,14 @@ class ResilientClient(WrappedClient, Component[ResilientClientConfig]):
 
     async def _parts(self, attempts: _Attempts) -> AsyncGenerator[str | CreateResult]:
         """The stream; once more without asking for its usage, if the server refuses that."""
-        begun = False
+        started = False
         try:
             async with aclosing(attempts.stream(self._stream_extra)) as parts:
                 async for part in parts:
-                    begun = True
+                    started = True
                     yield part
         except ModelCallError as error:
-            if begun or not self._stream_extra or not is_refusal(error):
+            if started or not self._stream_extra or not is_refusal(error):
                 raise
             self._stream_extra = {}
             attempts.faults.append("the server refuses to count a stream's usage")

@@ -37,7 +37,7 @@ from .protocol import (
     TurnProgress,
 )
 
-# ---- One turn of a hosted agent: it runs here, and is asked after from elsewhere ----
+# ---- One turn of a hosted agent: it runs here, and its client asks for its progress ----
 
 
 TurnStream = AsyncGenerator[Message | Response, None]
@@ -112,7 +112,7 @@ class HostedTurn:
     async def progress(self, epoch: str, after: int) -> TurnProgress | RequestFailed:
         """What it brought after that many items; waits a moment where there is nothing new.
 
-        A failure is told when there is nothing else left to tell.
+        A failure is reported after everything else.
         """
         self._renew_lease()
         if epoch == self._epoch:
@@ -142,8 +142,8 @@ class HostedTurn:
         try:
             await self._take_all(stream(self._token))
             if self.response is None and self.failure is None:
-                told = "The agent's stream ended without a response."
-                self.failure = RemoteFailure(kind="raised", problem=told, error_type="TypeError")
+                problem = "The agent's stream ended without a response."
+                self.failure = RemoteFailure(kind="raised", problem=problem, error_type="TypeError")
         except (
             Exception,
             asyncio.CancelledError,
@@ -159,8 +159,8 @@ class HostedTurn:
 
     async def _take_all(self, stream: TurnStream) -> None:
         try:
-            async for brought in stream:
-                item = self._item(brought)
+            async for produced in stream:
+                item = self._item(produced)
                 size = _size(item)
                 if size > self._limits.max_bytes - _ENVELOPE:
                     self.failure = self._too_large(item, size)
@@ -173,19 +173,19 @@ class HostedTurn:
         finally:
             await stream.aclose()
 
-    def _item(self, brought: Message | Response) -> TurnItem:
-        if not isinstance(brought, Response):
-            self._numbers[brought.id] = self._first + len(self._items)
-            return TurnItem(message=self._codec.dump(brought))
+    def _item(self, produced: Message | Response) -> TurnItem:
+        if not isinstance(produced, Response):
+            self._numbers[produced.id] = self._first + len(self._items)
+            return TurnItem(message=self._codec.dump(produced))
         inner: tuple[int | dict[str, Any], ...] | None = None
-        if brought.inner_messages is not None:
+        if produced.inner_messages is not None:
             inner = tuple(
                 self._numbers[message.id]
                 if message.id in self._numbers
                 else self._codec.dump(message)
-                for message in brought.inner_messages
+                for message in produced.inner_messages
             )
-        return TurnItem(message=self._codec.dump(brought.chat_message), response=True, inner=inner)
+        return TurnItem(message=self._codec.dump(produced.chat_message), response=True, inner=inner)
 
     def _too_large(self, item: TurnItem, size: int) -> RemoteFailure:
         return RemoteFailure(
@@ -204,10 +204,10 @@ class HostedTurn:
     def _fitting(self) -> tuple[TurnItem, ...]:
         """As many of the items as one answer holds; one at least."""
         fitting: list[TurnItem] = []
-        left = self._limits.max_bytes - _ENVELOPE
+        room = self._limits.max_bytes - _ENVELOPE
         for item, size in self._items:
-            left -= size
-            if fitting and left < 0:
+            room -= size
+            if fitting and room < 0:
                 break
             fitting.append(item)
         return tuple(fitting)

@@ -75,7 +75,7 @@ class TurnJournal:
 
     def __init__(self, path: Path, *, kept: int) -> None:
         self.opened: PlaceOpened | None = None
-        self.begun: TurnBegun | None = None
+        self.open_turn: TurnBegun | None = None
         """The turn that was going on."""
         self.settled = True
         """False where no run tells the state that the agent was in."""
@@ -130,21 +130,21 @@ class TurnJournal:
                 self._take(_LINES.validate_python(json.loads(text)))
             except ValueError as error:
                 raise TraceError(
-                    self._path, f"line {number} is damaged. Move the file away to begin anew."
+                    self._path, f"line {number} is damaged. Move the file away to start a new one."
                 ) from error
 
     def _take(self, line: Line) -> None:
         match line:
             case PlaceOpened():
-                self.opened, self.begun = line, None
+                self.opened, self.open_turn = line, None
                 self.settled = True
             case TurnBegun():
-                self.begun, self.settled = line, True
+                self.open_turn, self.settled = line, True
                 if self.opened is not None:
                     self.opened = self.opened.model_copy(update={"acted": True})
             case TurnEnded():
-                if self.begun is not None and self.begun.turn == line.turn:
-                    self.begun = None
+                if self.open_turn is not None and self.open_turn.turn == line.turn:
+                    self.open_turn = None
                 self.ended[line.turn] = line
                 while len(self.ended) > self._kept:
                     self.ended.popitem(last=False)
@@ -154,19 +154,19 @@ class TurnJournal:
     def _compact(self) -> None:
         """Writes anew what is still needed, in one step."""
         self.close()
-        kept = self._needed()
+        lines = self._needed()
         try:
-            replace_file(self._path, "".join(map(_text, kept)), durable=False)
+            replace_file(self._path, "".join(map(_text, lines)), durable=False)
         except OSError as error:
             raise TraceError(self._path, f"cannot be written: {error.strerror}") from error
-        self._lines = len(kept)
+        self._lines = len(lines)
 
     def _needed(self) -> list[Line]:
         needed: list[Line] = [*self.ended.values()]
         if self.opened is not None:
             needed.append(self.opened)
-        if self.begun is not None:
-            needed.append(self.begun)
+        if self.open_turn is not None:
+            needed.append(self.open_turn)
         if not self.settled:
             needed.append(StateUnknown())
         return needed

@@ -180,13 +180,13 @@ async def open_agent(
         package = factory.__module__.partition(".")[0]
         return _after_resuming(await CoagAgent.resume(run, trust=[package]), journal)
     agent = await make_agent(factory, place)
-    begun, opened = journal.begun, journal.opened
+    open_turn, opened = journal.open_turn, journal.opened
     if opened is not None and journal.settled and not opened.acted:
         return OpenedAgent(agent=agent, instance=opened.instance)
     instance = uuid.uuid4().hex
     journal.write(PlaceOpened(instance=instance, past_runs=run_names(place.logs)))
-    turn = begun and begun.turn
-    return OpenedAgent(agent=agent, instance=instance, turn=turn, lost=_LOST if begun else None)
+    turn = open_turn and open_turn.turn
+    return OpenedAgent(agent=agent, instance=instance, turn=turn, lost=_LOST if open_turn else None)
 
 
 def run_names(logs: Path | None) -> tuple[str, ...]:
@@ -210,21 +210,23 @@ def _run_to_resume(place: AgentPlace, journal: TurnJournal) -> Path | None:
 def _after_resuming(agent: CoagAgent, journal: TurnJournal) -> OpenedAgent:
     if journal.opened is None:
         raise AssertionError("Only a journal with a dialogue leads to a run.")
-    instance, begun = journal.opened.instance, journal.begun
-    if begun is None:
+    instance, open_turn = journal.opened.instance, journal.open_turn
+    if open_turn is None:
         return OpenedAgent(agent=agent, instance=instance)
-    answer = None if agent.in_turn else _answer_in_trace(agent, begun)
+    answer = None if agent.in_turn else _answer_in_trace(agent, open_turn)
     lost = None
     if not agent.in_turn and answer is None:
-        lost = _NEVER_BEGUN if begun.turns_before == agent.turn else _ANSWER_GONE
-    return OpenedAgent(agent=agent, instance=instance, turn=begun.turn, answer=answer, lost=lost)
+        lost = _NEVER_BEGUN if open_turn.turns_before == agent.turn else _ANSWER_GONE
+    return OpenedAgent(
+        agent=agent, instance=instance, turn=open_turn.turn, answer=answer, lost=lost
+    )
 
 
-def _answer_in_trace(agent: CoagAgent, begun: TurnBegun) -> TextMessage | None:
-    if begun.turns_before is None or TextMessage not in agent.produced_message_types:
+def _answer_in_trace(agent: CoagAgent, open_turn: TurnBegun) -> TextMessage | None:
+    if open_turn.turns_before is None or TextMessage not in agent.produced_message_types:
         return None
     for record in reversed(agent.trace):
-        if isinstance(record, TurnEnd) and record.turn == begun.turns_before + 1:
+        if isinstance(record, TurnEnd) and record.turn == open_turn.turns_before + 1:
             if record.reason != "respond":
                 return None
             metadata = {"ended_by": record.reason, "taken_from": "trace"}

@@ -97,9 +97,9 @@ class RemoteTurn:
             if not isinstance(answer, TurnProgress):
                 raise AssertionError(f"A turn is answered with progress, not {answer!r}.")
             for item in self._new(answer):
-                brought = self._read(item)
-                yield brought
-                if isinstance(brought, Response):
+                received = self._read(item)
+                yield received
+                if isinstance(received, Response):
                     return
             request = FollowTurn(turn=begin.turn, epoch=self._epoch, after=self._count)
 
@@ -120,8 +120,8 @@ class RemoteTurn:
         inner = None
         if item.inner is not None:
             inner = [self._inner(one) for one in item.inner]
-        said = self._named(self._codec.load_chat(item.message))
-        return Response(chat_message=said, inner_messages=inner)
+        message = self._named(self._codec.load_chat(item.message))
+        return Response(chat_message=message, inner_messages=inner)
 
     def _inner(self, one: int | dict[str, Any]) -> Message:
         return self._received[one] if isinstance(one, int) else self._named(self._codec.load(one))
@@ -382,13 +382,13 @@ class RemoteConnection:
         """
         envelope = self._envelope(target, request)
         while True:
-            told = await self._exchange(target, envelope)
-            answer = _read(told)
+            reply = await self._exchange(target, envelope)
+            answer = _read(reply)
             if isinstance(answer, RequestFailed):
                 failure = answer.failure
                 raise RemoteAgentError(
                     agent=str(target),
-                    worker=told.worker,
+                    worker=reply.worker,
                     kind=failure.kind,
                     problem=failure.problem,
                     error_type=failure.error_type,
@@ -473,8 +473,8 @@ async def open_connection(
     return RemoteConnection(runtime, mailbox, waiting, limits or RemoteLimits())
 
 
-def _read(told: CoagAnswer) -> Answer:
+def _read(reply: CoagAnswer) -> Answer:
     try:
-        return read_answer(told)
+        return read_answer(reply)
     except VersionError as error:
         return RequestFailed(failure=RemoteFailure(kind="version", problem=str(error)))

@@ -87,12 +87,12 @@ class AgentService:
             body = body_of(answer)
         except CoagError as error:
             body = body_of(RequestFailed(failure=failure_of(error)))
-        told = CoagAnswer(id=envelope.id, worker=self.worker, body=body)
-        if (size := size_of(told)) <= self._limits.max_bytes:
-            return told
+        reply = CoagAnswer(id=envelope.id, worker=self.worker, body=body)
+        if (size := size_of(reply)) <= self._limits.max_bytes:
+            return reply
         problem = f"The answer takes {size} bytes; a message may take {self._limits.max_bytes}."
         failed = RequestFailed(failure=RemoteFailure(kind="too_large", problem=problem))
-        return told.model_copy(update={"body": body_of(failed)})
+        return reply.model_copy(update={"body": body_of(failed)})
 
     async def close(self) -> None:
         """Cancels what runs and closes every agent."""

@@ -121,10 +121,10 @@ async def examine(
     examined = ProbeClient(client, limits or ProbeLimits())
     for group, ask in _STEPS:
         on_probe(group[0])
-        begun = time.monotonic()
+        started = time.monotonic()
         cause = _reason_to_skip(group[0], examined)
         findings = [_skipped(probe, cause) for probe in group] if cause else await ask(examined)
-        seconds = time.monotonic() - begun
+        seconds = time.monotonic() - started
         for finding in findings:
             timed = finding.model_copy(update={"seconds": seconds})
             examined.findings[finding.probe] = timed

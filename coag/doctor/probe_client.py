@@ -137,13 +137,13 @@ class ProbeClient:
             form: The form to ask for; None for none.
             client: Ask by this client instead of the examined one.
         """
-        asked = client or self.client
-        json_output, extra = (None, {}) if form is None else form_arguments(asked, rung, form)
-        extra = {**extra, **self._limit(asked, self.limits.max_tokens)}
+        target = client or self.client
+        json_output, extra = (None, {}) if form is None else form_arguments(target, rung, form)
+        extra = {**extra, **self._limit(target, self.limits.max_tokens)}
         reply = Reply()
-        with capture_usage() as heard, self._timed(reply, heard.usage):
+        with capture_usage() as captured, self._timed(reply, captured.usage):
             async with asyncio.timeout(self.limits.seconds):
-                result = await asked.create(
+                result = await target.create(
                     messages,
                     tools=tools,
                     tool_choice=tool_choice,
@@ -151,7 +151,7 @@ class ProbeClient:
                     extra_create_args=extra,
                 )
             reply.take(result)
-            reply.usage = heard.usage(result.usage)
+            reply.usage = captured.usage(result.usage)
         return reply
 
     async def stream(self, messages: Sequence[LLMMessage], max_tokens: int) -> Reply:
@@ -161,7 +161,7 @@ class ProbeClient:
         extra: dict[str, Any] = {"stream_options": {"include_usage": True}} if asks else {}
         extra |= self._limit(self.client, max_tokens)
         parts = self.client.create_stream(messages, extra_create_args=extra)
-        reply, begun = Reply(), time.monotonic()
+        reply, started = Reply(), time.monotonic()
         with self._timed(reply, lambda: TokenUsage(calls=1)):
             async with asyncio.timeout(self.limits.seconds), aclosing(parts):
                 async for part in parts:
@@ -175,7 +175,7 @@ class ProbeClient:
                         continue
                     reply.pieces += 1
                     reply.text += part
-                    reply.first_piece = reply.first_piece or time.monotonic() - begun
+                    reply.first_piece = reply.first_piece or time.monotonic() - started
                     if reply.pieces > max_tokens * _ENDLESS:
                         reply.endless = True
                         break
@@ -189,7 +189,7 @@ class ProbeClient:
     @contextmanager
     def _timed(self, reply: Reply, usage: Callable[[], TokenUsage]) -> Generator[None]:
         """Times a request and counts its usage; an error becomes part of the reply."""
-        begun = time.monotonic()
+        started = time.monotonic()
         try:
             yield
         except Exception as error:
@@ -199,7 +199,7 @@ class ProbeClient:
             late = f"no answer within {self.limits.seconds:g} s"
             reply.error = (late if reply.late else reason_of(error))[:_REASON]
             reply.refused = not reply.late and is_refusal(error)
-        reply.seconds = time.monotonic() - begun
+        reply.seconds = time.monotonic() - started
         if not reply.usage.calls:
             reply.usage = usage()
         self.usage += reply.usage

@@ -395,7 +395,7 @@ async def listed(client: ProbeClient) -> tuple[ProbeFinding, ...]:
         text = "The client has no address at which models are listed."
         return (unknown(probe, text, ProbeOutcome.SKIPPED),)
     url, headers = directory
-    begun = time.monotonic()
+    started = time.monotonic()
     try:
         async with httpx.AsyncClient(timeout=client.limits.seconds) as http:
             response = await http.get(url, headers=headers)
@@ -403,7 +403,7 @@ async def listed(client: ProbeClient) -> tuple[ProbeFinding, ...]:
         text = f"The server cannot be reached: {reason_of(error)}."
         advice = "Start it, or check the address in the spec."
         return (bad(probe, ProbeOutcome.FAILED, text, advice),)
-    figures = {"answer_seconds": time.monotonic() - begun}
+    figures = {"answer_seconds": time.monotonic() - started}
     if response.status_code in (401, 403):
         text = f"The server refuses the key (status {response.status_code})."
         return (bad(probe, ProbeOutcome.REFUSED, text, "Check the key in the environment."),)

@@ -120,13 +120,13 @@ class Installation:
         python_bounds = ""
         for name in {*_ASKERS, *_WATCHED}:
             try:
-                told = metadata(name)
+                package = metadata(name)
             except PackageNotFoundError:
                 continue
-            versions[name] = told["Version"]
-            requirements[name] = tuple(told.get_all("Requires-Dist") or ())
+            versions[name] = package["Version"]
+            requirements[name] = tuple(package.get_all("Requires-Dist") or ())
             if name == _OURS:
-                python_bounds = told["Requires-Python"]
+                python_bounds = package["Requires-Python"]
         return cls(
             versions=versions,
             requirements={name: requirements.get(name, ()) for name in _ASKERS},
@@ -149,7 +149,7 @@ def check_versions(installation: Installation | None = None) -> VersionReport:
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _Requirement:
     """A requirement of somebody."""
 
     by: str
@@ -158,22 +158,22 @@ class _Asked:
 
 
 def _checked(name: str, facts: Installation) -> PackageCheck:
-    asked = _foremost(name, facts)
+    requirement = _foremost(name, facts)
     installed = facts.versions.get(name)
-    fit = _fit(installed, asked)
+    fit = _fit(installed, requirement)
     # The upper bound last, as one writes it.
-    bounds = ",".join(sorted(str(asked.specifier).split(","), key=lambda part: "<" in part))
+    bounds = ",".join(sorted(str(requirement.specifier).split(","), key=lambda part: "<" in part))
     return PackageCheck(
         name=name,
         installed=installed,
         bounds=bounds,
-        asked_by=asked.by,
+        asked_by=requirement.by,
         fit=fit,
-        advice=_advice(name, bounds, asked, fit),
+        advice=_advice(name, bounds, requirement, fit),
     )
 
 
-def _foremost(name: str, facts: Installation) -> _Asked:
+def _foremost(name: str, facts: Installation) -> _Requirement:
     """Who asks for a package, and for which versions.
 
     coag before others; whoever needs it anyway before an extra; a narrow extra before a broad one.
@@ -186,8 +186,8 @@ def _foremost(name: str, facts: Installation) -> _Asked:
             first = min(asking, key=lambda each: _breadth(_extra_of(each), extras))
             extra = _extra_of(first)
             by = f"{asker}[{extra}]" if extra else asker
-            return _Asked(by, first.specifier, optional=bool(extra))
-    return _Asked("", SpecifierSet(), optional=True)
+            return _Requirement(by, first.specifier, optional=bool(extra))
+    return _Requirement("", SpecifierSet(), optional=True)
 
 
 def _breadth(extra: str, extras: Mapping[str, int]) -> int:
@@ -201,24 +201,24 @@ def _extra_of(requirement: Requirement) -> str:
     return behind.split('"')[1] if behind else ""
 
 
-def _fit(installed: str | None, asked: _Asked) -> Fit:
+def _fit(installed: str | None, requirement: _Requirement) -> Fit:
     if installed is None:
-        return Fit.ABSENT if asked.optional else Fit.MISSING
-    if asked.specifier.contains(installed, prereleases=True):
+        return Fit.ABSENT if requirement.optional else Fit.MISSING
+    if requirement.specifier.contains(installed, prereleases=True):
         return Fit.FITS
-    return Fit.UNFIT if asked.by.partition("[")[0] == _OURS else Fit.UNTRIED
+    return Fit.UNFIT if requirement.by.partition("[")[0] == _OURS else Fit.UNTRIED
 
 
-def _advice(name: str, bounds: str, asked: _Asked, fit: Fit) -> str:
+def _advice(name: str, bounds: str, requirement: _Requirement, fit: Fit) -> str:
     install = f"pip install '{name}{bounds}'"
     if fit is Fit.UNFIT:
         return f"{_WATCHED[name]}: {install}"
     if fit is Fit.UNTRIED:
-        return f"{asked.by} asks for {bounds}; if it fails ({_WATCHED[name]}): {install}"
+        return f"{requirement.by} asks for {bounds}; if it fails ({_WATCHED[name]}): {install}"
     if fit is Fit.MISSING:
-        return f"{asked.by} needs it: {install}"
-    if fit is Fit.ABSENT and asked.by:
-        return f"only if you need it: pip install '{asked.by}'"
+        return f"{requirement.by} needs it: {install}"
+    if fit is Fit.ABSENT and requirement.by:
+        return f"only if you need it: pip install '{requirement.by}'"
     return ""
 
 

@@ -45,7 +45,7 @@ _lines: st.SearchStrategy[list[Line]] = st.lists(
 
 
 def what_it_tells(journal: TurnJournal) -> tuple[object, ...]:
-    return journal.opened, journal.begun, journal.settled, list(journal.ended.values())
+    return journal.opened, journal.open_turn, journal.settled, list(journal.ended.values())
 
 
 def written(path: Path, lines: list[Line]) -> TurnJournal:

@@ -106,8 +106,8 @@ async def test_a_turn_that_died_inside_an_action_is_taken_up_and_the_action_not_
         with pytest.raises(asyncio.CancelledError):
             await turn
     assert site.carried == ["carrier granite"]
-    begun = (copy / "carrier" / "default" / "turns.jsonl").read_text().splitlines()[-1]
-    follow = FollowTurn(turn=json.loads(begun)["turn"], epoch="", after=0)
+    open_turn = (copy / "carrier" / "default" / "turns.jsonl").read_text().splitlines()[-1]
+    follow = FollowTurn(turn=json.loads(open_turn)["turn"], epoch="", after=0)
     async with site.worker(logs="as-it-was-killed") as connection:
         told = await to_the_end(connection, AgentId("carrier", "default"), follow)
         assert told[-1].items[-1].message["message"]["content"] == UNSURE
