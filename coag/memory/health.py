@@ -13,8 +13,16 @@ from typing import Literal
 
 from coag.errors import RecordStoreError
 from coag.schema import Clock, MemoryKind, Record, SystemClock, Trust, Value, is_own_id
-from coag.store import ChromaStore, InMemoryStore, RecordStore, Search, folded, short_id
-from coag.store.lexicon import Lexicon, LexiconError
+from coag.store import (
+    ChromaStore,
+    InMemoryStore,
+    Lexicon,
+    LexiconError,
+    RecordStore,
+    Search,
+    folded,
+    short_id,
+)
 
 from .facts import in_force, unbounded
 

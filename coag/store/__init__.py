@@ -18,11 +18,20 @@ from coag.schema import folded
 from .chroma_store import ChromaStore
 from .config import StoreConfig, open_store
 from .embedders import Embedder, HashEmbedder, WordLlamaEmbedder
+from .filters import parse_where
 from .in_memory import InMemoryStore
+from .lexical import Lexicon, LexiconError, throw_away
 from .location import LTM_FOLDER, RECORDS_FILE, holds_records, public_location
 from .minilm import MiniLmEmbedder
 from .named_embedders import EmbeddingFunction, chroma_embedder, embedder_of
 from .protocol import RecordStore, WrappedStore, Wrapping
+from .records import (
+    FIXED_FIELDS,
+    SHORT_ID_LENGTH,
+    check_metadata,
+    short_id,
+    superseded_pair,
+)
 from .reembedding import (
     ReembedPlan,
     ReembedProgress,
@@ -31,18 +40,7 @@ from .reembedding import (
     reembed,
     unfinished_reembedding,
 )
-from .search import (
-    DEFAULT_RANKING,
-    FIXED_FIELDS,
-    SHORT_ID_LENGTH,
-    Ranking,
-    Search,
-    check_metadata,
-    parse_where,
-    ranked,
-    short_id,
-    superseded_pair,
-)
+from .search import DEFAULT_RANKING, Ranking, Search, ranked
 
 __all__ = [
     "open_store",
@@ -53,6 +51,9 @@ __all__ = [
     "RECORDS_FILE",
     "LTM_FOLDER",
     "RecordStore",
+    "Lexicon",
+    "LexiconError",
+    "throw_away",
     "WrappedStore",
     "Wrapping",
     "Search",

@@ -6,7 +6,7 @@ import hashlib
 import logging
 import re
 import threading
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Protocol, cast
@@ -197,38 +197,6 @@ class QueryVectors:
 def score_of(similarity: float) -> float:
     """A cosine similarity as a score: clamped to 0..1 and rounded."""
     return round(min(1.0, max(0.0, float(similarity))), SCORE_DIGITS)
-
-
-class VectorTable:
-    """Vectors in the order in which they came, searched exactly."""
-
-    def __init__(self, dimension: int) -> None:
-        import numpy as np
-
-        self.dimension = dimension
-        self._rows: NDArray[np.float32] = np.zeros((64, dimension), dtype=np.float32)
-        self._count = 0
-
-    def append(self, vector: NDArray[np.float32]) -> None:
-        """Adds a vector as the next row."""
-        import numpy as np
-
-        if self._count == len(self._rows):
-            self._rows = np.concatenate([self._rows, np.zeros_like(self._rows)])
-        self._rows[self._count] = vector
-        self._count += 1
-
-    def row(self, number: int) -> NDArray[np.float32]:
-        """The vector of a row."""
-        return self._rows[number]
-
-    def best_first(self, query: NDArray[np.float32]) -> Iterator[tuple[int, float]]:
-        """Every row's number and score for a query vector, best first."""
-        import numpy as np
-
-        scores = self._rows[: self._count] @ query
-        for row in np.argsort(-scores, kind="stable"):
-            yield int(row), score_of(scores.item(int(row)))
 
 
 def _unit_rows(

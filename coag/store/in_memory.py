@@ -3,39 +3,29 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Collection, Iterator, Sequence
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from coag.errors import RecordStoreError
 from coag.schema import MemoryKind, RecalledRecord, Record
 
-from .embedders import Embedder, QueryVectors, VectorTable, text_vectors
-from .hybrid import Hybrid, told_apart
-from .lexicon import Lexicon, leaf_of
+from .embedders import Embedder, QueryVectors, score_of, text_vectors
+from .filters import EVERYTHING, Condition
+from .indexed import IndexedStore, Vectors
 from .named_embedders import embedder_of
-from .search import (
-    AllOf,
-    Condition,
-    Fields,
-    Ranking,
-    Search,
-    best_with_ties,
-    checked_update,
-    condition_of,
-    flat_fields,
-    listed,
-    ranked,
-    scanned,
-    superseded_pair,
-)
+from .records import Fields, StoredRow
+from .search import Search, best_with_ties
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+_T = TypeVar("_T")
 
-class InMemoryStore:
+
+class InMemoryStore(IndexedStore):
     """Records in memory, searched exactly; gone with the process.
 
     Args:
@@ -46,227 +36,170 @@ class InMemoryStore:
     """
 
     def __init__(self, embedder: Embedder | str | None = None) -> None:
-        self.embedder: Embedder = embedder_of(embedder)
-        self._queries = QueryVectors(self.embedder)
-        self._shelves: dict[MemoryKind, _Shelf] = {}
-        self._lexicon: Lexicon | None = None
-        self._closed = False
+        self._memory = MemoryTable(embedder_of(embedder))
+        super().__init__(self._memory)
 
     @property
     def empty(self) -> bool:
         """Whether it is open and holds nothing, so that no search can find anything."""
-        return not self._closed and not any(shelf.records for shelf in self._shelves.values())
+        return not self._memory.closed and not any(map(self._memory.count, MemoryKind))
 
-    async def add(self, records: Sequence[Record]) -> list[str]:
-        """See `RecordStore.add`."""
-        self._check_open()
-        first: dict[str, Record] = {}
-        for record in records:
-            first.setdefault(record.id, record)
-        new = [record for record in first.values() if self._find(record.id) is None]
-        fields = [flat_fields(record) for record in new]
-        if not new:
-            return []
-        vectors = await asyncio.to_thread(text_vectors, self.embedder, [r.text for r in new])
-        stored: list[str] = []
-        for record, flat, vector in zip(new, fields, vectors, strict=True):
-            if self._find(record.id) is None:  # not added twice here, nor while we embedded
-                self._shelf(record.kind).append(record, flat, vector)
-                stored.append(record.id)
-        self._index(stored)
-        return stored
+    async def _run(self, work: Callable[..., _T], *arguments: Any, embeds: bool = False) -> _T:
+        """Only an embedder may take its time."""
+        if embeds:
+            self._memory.connect()
+            return await asyncio.to_thread(work, *arguments)
+        return work(*arguments)
 
-    async def supersede(self, old_id: str, new: Record) -> Record:
-        """See `RecordStore.supersede`."""
-        self._check_open()
-        flat_fields(new)  # refuses it before anything is stored
-        superseded_pair(old_id, self._find(old_id), new, self._find(new.id))
-        await self.add([new])
-        old, current = superseded_pair(old_id, self._find(old_id), new, self._find(new.id))
-        self._shelf(old.kind).replace(old)
-        self._shelf(current.kind).replace(current)
-        self._index([old.id, current.id])
-        return current
+    def _asks_embedder(self, search: Search) -> bool:
+        known = search.text is None or self._memory.queries.knows(search.text)
+        return not known and self._memory.count(search.kind) > 0
 
-    async def update(self, records: Sequence[Record]) -> list[Record]:
-        """See `RecordStore.update`."""
-        self._check_open()
-        stored = {record.id: record for record in await self.get([one.id for one in records])}
-        updated = checked_update(records, stored)
-        for record in updated.values():
-            self._shelf(record.kind).replace(record)
-        self._index(list(updated))
-        return [updated[record.id] for record in records]
 
-    async def get(self, ids: Sequence[str]) -> list[Record]:
-        """See `RecordStore.get`."""
-        self._check_open()
-        found = (self._find(record_id) for record_id in ids)
-        return [record for record in found if record is not None]
+class MemoryTable:
+    """Records and vectors in memory, one matrix for each kind."""
 
-    async def search(self, search: Search) -> list[RecalledRecord]:
-        """See `RecordStore.search`."""
-        self._check_open()
-        condition = condition_of(search)
-        shelf = self._shelves.get(search.kind)
-        if shelf is None or search.is_empty:
-            return []
-        if search.text is None:
-            return listed(shelf.matching(condition), search.k)
-        if search.ranking is not None:
-            return await self._hybrid(search, search.ranking, condition, shelf)
-        query = await self._vector(search.text)
-        if query is None:
-            return []
-        minimum = search.min_score
-        if minimum is None:
-            minimum = self.embedder.minimum_similarity
-        hits = shelf.similar(condition, query, minimum)
-        return ranked(best_with_ties(hits, search.k), search.k)
+    shared = False
 
-    async def _hybrid(
-        self, search: Search, ranking: Ranking, condition: Condition, shelf: _Shelf
-    ) -> list[RecalledRecord]:
-        hybrid = Hybrid(self._words())
-        question = hybrid.question(search)
-        vector = await self._vector(question.text)
-        self._check_open()
+    def __init__(self, embedder: Embedder) -> None:
+        self.embedder = embedder
+        self.queries = QueryVectors(embedder)
+        self.closed = False
+        self.writing = threading.RLock()
+        self._kinds: dict[MemoryKind, _Rows] = {}
 
-        def nearest(passing: bool) -> dict[str, float]:
-            wanted = condition if passing else AllOf(parts=())
-            if vector is None:
-                return {}
-            hits = shelf.similar(wanted, vector, -1.0)
-            return {hit.record.id: hit.score for hit in islice(hits, ranking.pool)}
-
-        found = hybrid.ranked(
-            question, search, condition, nearest, self.embedder.minimum_similarity
-        )
-        told, _ = told_apart(found, self._records, search.k, ranking.alike)
-        return told
-
-    def _records(self, ids: Sequence[str]) -> dict[str, Record]:
-        found = (self._find(record_id) for record_id in ids)
-        return {record.id: record for record in found if record is not None}
-
-    async def _vector(self, text: str) -> NDArray[np.float32] | None:
-        if self._queries.knows(text):
-            return self._queries.of(text)
-        return await asyncio.to_thread(self._queries.of, text)
-
-    def _words(self) -> Lexicon:
-        """The words of all records; made at the first recall that asks for them."""
-        if self._lexicon is None:
-            self._lexicon = Lexicon()
-            self._index([r.id for shelf in self._shelves.values() for r in shelf.records])
-        return self._lexicon
-
-    def _index(self, ids: Sequence[str]) -> None:
-        if self._lexicon is not None:
-            found = (self._find(record_id) for record_id in ids)
-            records = [record for record in found if record is not None]
-            self._lexicon.put(leaf_of(record, flat_fields(record)) for record in records)
-
-    async def count(self, kind: MemoryKind) -> int:
-        """See `RecordStore.count`."""
-        self._check_open()
-        shelf = self._shelves.get(kind)
-        return 0 if shelf is None else len(shelf.records)
-
-    async def scan(
-        self,
-        *,
-        kind: MemoryKind | None = None,
-        scopes: Sequence[str] | None = None,
-        batch: int = 500,
-    ) -> AsyncIterator[list[Record]]:
-        """See `RecordStore.scan`."""
-        self._check_open()
-        kinds, condition = scanned(kind, scopes, batch)
-        ids = [one.id for kind in kinds for one in self._shelf(kind).matching(condition)]
-        for start in range(0, len(ids), batch):
-            if records := await self.get(ids[start : start + batch]):
-                yield records
-
-    async def delete(self, ids: Sequence[str]) -> list[str]:
-        """See `RecordStore.delete`."""
-        self._check_open()
-        gone = [one for one in dict.fromkeys(ids) if self._find(one) is not None]
-        if self._lexicon is not None:
-            self._lexicon.drop(gone)
-        self._shelves = {kind: shelf.without(gone) for kind, shelf in self._shelves.items()}
-        return gone
-
-    async def forget(self, scope: str) -> int:
-        """See `RecordStore.forget`."""
-        held = (record for shelf in self._shelves.values() for record in shelf.records)
-        return len(await self.delete([record.id for record in held if record.scope == scope]))
-
-    async def close(self) -> None:
-        """Refuses everything from now on."""
-        self._closed = True
-        if self._lexicon is not None:
-            self._lexicon.close()
-            self._lexicon = None
-
-    def _check_open(self) -> None:
-        if self._closed:
+    def connect(self) -> None:
+        """Refuses everything once it was closed."""
+        if self.closed:
             raise RecordStoreError("This store was closed.")
 
-    def _shelf(self, kind: MemoryKind) -> _Shelf:
-        if kind not in self._shelves:
-            self._shelves[kind] = _Shelf(self.embedder.dimension)
-        return self._shelves[kind]
+    def vectors(self, rows: Sequence[StoredRow]) -> Vectors:
+        """The vectors of those records that are not known yet."""
+        known = self.known([row.record.id for row in rows])
+        new = [row.record for row in rows if row.record.id not in known]
+        made = text_vectors(self.embedder, [record.text for record in new]) if new else ()
+        return {record.id: vector for record, vector in zip(new, made, strict=True)}
 
-    def _find(self, record_id: str) -> Record | None:
-        found = (shelf.find(record_id) for shelf in self._shelves.values())
-        return next((record for record in found if record is not None), None)
+    def known(self, ids: Sequence[str]) -> set[str]:
+        """Those of these ids of which there are records."""
+        return {one for one in ids for rows in list(self._kinds.values()) if one in rows.places}
 
+    def add(self, rows: Sequence[StoredRow], vectors: Vectors) -> None:
+        """Stores records whose ids are new."""
+        missing = [row for row in rows if row.record.id not in vectors]
+        made = {**vectors, **self.vectors(missing)}
+        for row in rows:
+            self._of(row.record.kind).append(row.record, row.flat, made[row.record.id])
 
-class _Shelf:
-    """The records of one kind, row by row, with their fields and vectors."""
+    def upsert(self, rows: Sequence[StoredRow], vectors: Vectors) -> None:
+        """Writes records, whether their ids are new or not."""
+        known = self.known([row.record.id for row in rows])
+        self.add([row for row in rows if row.record.id not in known], vectors)
+        self.update([row for row in rows if row.record.id in known], {})
 
-    def __init__(self, dimension: int) -> None:
-        self.records: list[Record] = []
-        self.vectors = VectorTable(dimension)
-        self._fields: list[Fields] = []
-        self._rows: dict[str, int] = {}
+    def update(self, rows: Sequence[StoredRow], stored: Mapping[str, Record]) -> None:
+        """Writes over all of records but their vectors."""
+        for row in rows:
+            kind = self._of(row.record.kind)
+            place = kind.places[row.record.id]
+            kind.records[place], kind.fields[place] = row.record, row.flat
 
-    def append(self, record: Record, fields: Fields, vector: NDArray[np.float32]) -> None:
-        self._rows[record.id] = len(self.records)
-        self.records.append(record)
-        self._fields.append(fields)
-        self.vectors.append(vector)
+    def get(self, ids: Sequence[str], kind: MemoryKind | None = None) -> dict[str, Record]:
+        """The records with these ids, by id."""
+        found: dict[str, Record] = {}
+        for rows in list(self._kinds.values()):
+            found |= {one: rows.records[rows.places[one]] for one in ids if one in rows.places}
+        return found
 
-    def replace(self, record: Record) -> None:
-        row = self._rows[record.id]
-        self.records[row], self._fields[row] = record, flat_fields(record)
+    def all(self, kind: MemoryKind, condition: Condition) -> list[Record]:
+        """Every record that passes."""
+        rows = self._of(kind)
+        pairs = zip(rows.records, rows.fields, strict=False)  # one may be on its way
+        return [record for record, fields in pairs if condition.matches(fields)]
 
-    def without(self, ids: Collection[str]) -> _Shelf:
-        """A shelf with the other records."""
-        if self._rows.keys().isdisjoint(ids):
-            return self
-        gone = frozenset(ids)
-        left = _Shelf(self.vectors.dimension)
-        for row, record in enumerate(self.records):
-            if record.id not in gone:
-                left.append(record, self._fields[row], self.vectors.row(row))
-        return left
+    def ids(self, kind: MemoryKind, condition: Condition | None = None) -> list[str]:
+        """The ids of all records that pass."""
+        return [record.id for record in self.all(kind, condition or EVERYTHING)]
 
-    def find(self, record_id: str) -> Record | None:
-        row = self._rows.get(record_id)
-        return None if row is None else self.records[row]
+    def similar(self, search: Search, condition: Condition, minimum: float) -> list[RecalledRecord]:
+        """The k nearest records that pass, and those that tie with the last of them."""
+        hits = self._hits(search.kind, search.text or "", condition, minimum)
+        return best_with_ties(hits, search.k)
 
-    def matching(self, condition: Condition) -> Iterator[Record]:
-        for record, fields in zip(self.records, self._fields, strict=True):
-            if condition.matches(fields):
-                yield record
+    def nearest(
+        self, kind: MemoryKind, text: str, count: int, condition: Condition | None = None
+    ) -> dict[str, float]:
+        """The ids of the records nearest in meaning, of those that pass, with their scores."""
+        hits = self._hits(kind, text, condition or EVERYTHING, -1.0)
+        return {hit.record.id: hit.score for hit in islice(hits, count)}
 
-    def similar(
-        self, condition: Condition, query: NDArray[np.float32], minimum: float
+    def count(self, kind: MemoryKind) -> int:
+        """How many records of this kind there are."""
+        return len(self._kinds[kind].records) if kind in self._kinds else 0
+
+    def delete(self, ids: Sequence[str]) -> None:
+        """Removes records for good, known or not."""
+        for kind, rows in list(self._kinds.items()):
+            if not rows.places.keys().isdisjoint(ids):
+                self._kinds[kind] = rows.without(frozenset(ids))
+
+    def close(self) -> None:
+        """Refuses everything from now on."""
+        self.closed = True
+
+    def _of(self, kind: MemoryKind) -> _Rows:
+        if kind not in self._kinds:
+            self._kinds[kind] = _Rows(self.embedder.dimension)
+        return self._kinds[kind]
+
+    def _hits(
+        self, kind: MemoryKind, text: str, condition: Condition, minimum: float
     ) -> Iterator[RecalledRecord]:
-        for row, score in self.vectors.best_first(query):
+        """The records that pass, best first, down to a score."""
+        if not self.count(kind) or (query := self.queries.of(text)) is None:
+            return
+        rows = self._of(kind)
+        for place, score in rows.best_first(query):
             if score < minimum:
                 return
-            if condition.matches(self._fields[row]):
-                yield RecalledRecord(record=self.records[row], score=score)
+            if condition.matches(rows.fields[place]):
+                yield RecalledRecord(record=rows.records[place], score=score)
+
+
+class _Rows:
+    """The records of one kind with their fields and vectors, in the order in which they came."""
+
+    def __init__(self, dimension: int) -> None:
+        import numpy as np
+
+        self.records: list[Record] = []
+        self.fields: list[Fields] = []
+        self.places: dict[str, int] = {}
+        self._vectors: NDArray[np.float32] = np.zeros((64, dimension), dtype=np.float32)
+
+    def append(self, record: Record, fields: Fields, vector: NDArray[np.float32]) -> None:
+        import numpy as np
+
+        place = len(self.records)
+        if place == len(self._vectors):
+            self._vectors = np.concatenate([self._vectors, np.zeros_like(self._vectors)])
+        self._vectors[place] = vector
+        self.fields.append(fields)  # before the record: a reader in another thread finds both
+        self.records.append(record)
+        self.places[record.id] = place
+
+    def without(self, ids: frozenset[str]) -> _Rows:
+        """The other records."""
+        left = _Rows(self._vectors.shape[1])
+        for place, record in enumerate(self.records):
+            if record.id not in ids:
+                left.append(record, self.fields[place], self._vectors[place])
+        return left
+
+    def best_first(self, query: NDArray[np.float32]) -> Iterator[tuple[int, float]]:
+        """Every row's place and score for a query vector, best first."""
+        import numpy as np
+
+        scores = self._vectors[: len(self.records)] @ query
+        for place in np.argsort(-scores, kind="stable"):
+            yield int(place), score_of(scores.item(int(place)))

@@ -32,6 +32,7 @@ from .chroma import (
     is_made_with,
     live_name,
     make_collection,
+    metadata_of,
     new_metadata,
     next_name,
     old_name,
@@ -349,7 +350,7 @@ class _Reembedding:
         """Removes what remains of a switch that was interrupted right before its end."""
         if one.live is None or one.old is None:
             return
-        if (one.live.metadata or {}).get(_COPY_OF) != str(one.old.id):
+        if metadata_of(one.live).get(_COPY_OF) != str(one.old.id):
             raise RecordStoreError(
                 f"At {self._location} there are collections {one.live.name!r} and "
                 f"{one.old.name!r}, and the one is no copy of the other. Keep a copy of both and "
@@ -429,4 +430,4 @@ def _sources(found: Sequence[_Collections]) -> list[Collection]:
 
 def _made_by(collection: Collection) -> str:
     """Name of the embedder whose vectors a collection holds."""
-    return str((collection.metadata or {}).get("embedder"))
+    return str(metadata_of(collection).get("embedder"))

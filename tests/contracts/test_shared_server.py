@@ -23,7 +23,7 @@ async def two(
     chroma_server: str, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[tuple[ChromaStore, ChromaStore]]:
     """Two stores over the same records, that ask for news at every recall."""
-    monkeypatch.setattr("coag.store.chroma_store._LOOK_AGAIN", 0.0)
+    monkeypatch.setattr("coag.store.indexed._LOOK_AGAIN", 0.0)
     name = f"shared-{uuid.uuid4().hex[:12]}"
     stores = [
         await ChromaStore.open(chroma_server, HashEmbedder(), collection=name) for _ in range(2)

@@ -17,8 +17,14 @@ from coag.memory import held_when
 from coag.memory.correction import RelatedRecords, related_to
 from coag.memory.health import MemoryHealth, examine_memory, repair_chains
 from coag.schema import MemoryKind, Record
-from coag.store import DEFAULT_RANKING, ReembedPlan, Search, short_id, unfinished_reembedding
-from coag.store.lexicon import throw_away
+from coag.store import (
+    DEFAULT_RANKING,
+    ReembedPlan,
+    Search,
+    short_id,
+    throw_away,
+    unfinished_reembedding,
+)
 
 from .log import LoggedChange, changes_of, lowered_by, note
 from .looking import marks_of, origin_line

@@ -26,8 +26,8 @@ from coag.store import (
     parse_where,
     reembed,
 )
-from coag.store.lexicon import Lexicon, query_words, shelf_of
-from coag.store.search import from_json
+from coag.store.lexical import Lexicon
+from coag.store.records import from_json
 
 if TYPE_CHECKING:
     import numpy as np
@@ -100,19 +100,6 @@ async def test_control_and_invisible_characters_are_kept_as_they_are_and_hide_no
     for word, text in texts.items():
         assert await found(store, word) == [text]
         assert await found(store, word, ranking=DEFAULT_RANKING) == [text]
-
-
-def test_words_behind_a_nul_are_in_the_index() -> None:
-    from coag.store.lexicon import leaf_of
-    from coag.store.search import flat_fields
-
-    lexicon, record = Lexicon(), remembered("before\0after zebra")
-    lexicon.put([leaf_of(record, flat_fields(record))])
-
-    hits = lexicon.matches(query_words("zebra"), [shelf_of(EPISODIC, "alice")], 3)
-
-    assert [hit.entry.id for hit in hits] == [record.id]
-    lexicon.close()
 
 
 async def test_text_of_which_nothing_is_seen_is_kept_and_is_like_nothing(

@@ -18,7 +18,7 @@ from kits.remembered import remembered
 from coag.errors import RecordStoreError
 from coag.schema import MemoryKind, Record
 from coag.store import DEFAULT_RANKING, ChromaStore, HashEmbedder, Search
-from coag.store.lexicon import Lexicon
+from coag.store.lexical import Lexicon
 
 WORDS = "coag-words.sqlite3"
 LAMP, DOOR = remembered("a red lamp upstairs"), remembered("the door of the cellar")
@@ -154,7 +154,7 @@ async def test_write_that_cannot_be_noted_is_refused_before_anything_is_written(
 ) -> None:
     store = await opened(tmp_path)
     await store.add([LAMP])
-    store_words = store._indexed._words._lexicon  # pyright: ignore[reportPrivateUsage]  # a full disk
+    store_words = store._words._lexicon  # pyright: ignore[reportPrivateUsage]  # a full disk
     assert store_words is not None
     full_disk(store_words, True)
     refused: list[Callable[[], Any]] = [

@@ -21,8 +21,8 @@ from kits.store_writer import Left, call, left_by, mark
 from coag.errors import ConfigurationError
 from coag.schema import MemoryKind, Record
 from coag.store import DEFAULT_RANKING, ChromaStore, HashEmbedder, Search, reembed
-from coag.store.lexicon import Lexicon, leaf_of, query_words, same_entry, shelf_of
-from coag.store.search import flat_fields
+from coag.store.lexical import Lexicon, indexed, query_words, same_entry, shelf_of
+from coag.store.records import flat_fields
 
 TESTS = Path(__file__).parents[2]
 KILLS = int(os.environ.get("COAG_KILLS", "200"))
@@ -90,7 +90,7 @@ def entries_agree(folder: Path, records: dict[str, Record]) -> None:
     entries = lexicon.entries(list(records))
     assert lexicon.count() == len(entries) == len(records)
     for one, record in records.items():
-        assert same_entry(leaf_of(record, flat_fields(record))[0], entries[one])
+        assert same_entry(indexed(record, flat_fields(record))[0], entries[one])
         found = lexicon.matches(
             query_words(record.text), [shelf_of(record.kind, record.scope)], len(records)
         )

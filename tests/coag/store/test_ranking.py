@@ -7,11 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coag.store.lexicon import Entry
-from coag.store.search import Candidate, Ranked, Ranking, rank
+from coag.store.hybrid import RankCandidate, Ranked, rank
+from coag.store.lexical import IndexEntry
+from coag.store.search import Ranking
 
 DAY = 86_400.0
-PLAIN = Entry(
+PLAIN = IndexEntry(
     id="plain",
     shelf="s",
     scope="alice",
@@ -37,23 +38,27 @@ ENTRIES = st.builds(
     asks=st.booleans(),
     trusted=st.booleans(),
 )
-CANDIDATES = st.lists(st.builds(Candidate, ENTRIES, SHARES, SHARES), min_size=1, max_size=6).map(
+CANDIDATES = st.lists(
+    st.builds(RankCandidate, ENTRIES, SHARES, SHARES), min_size=1, max_size=6
+).map(
     lambda some: [one._replace(entry=one.entry._replace(id=f"{n}")) for n, one in enumerate(some)]
 )
 NAMED = st.sampled_from([(), ("ann",), ("ann", "ben")])
 TOLERANCE = 1e-5
 
 
-def ranked(candidates: Sequence[Candidate], named: Sequence[str] = ()) -> list[Ranked]:
+def ranked(candidates: Sequence[RankCandidate], named: Sequence[str] = ()) -> list[Ranked]:
     return rank(candidates, Ranking(), named=named)
 
 
-def totals(candidates: Sequence[Candidate], named: Sequence[str] = ()) -> dict[str, float]:
+def totals(candidates: Sequence[RankCandidate], named: Sequence[str] = ()) -> dict[str, float]:
     return {one.entry.id: one.total for one in ranked(candidates, named)}
 
 
 @given(CANDIDATES, NAMED)
-def test_parts_of_a_score_add_up_to_it(candidates: list[Candidate], named: tuple[str, ...]) -> None:
+def test_parts_of_a_score_add_up_to_it(
+    candidates: list[RankCandidate], named: tuple[str, ...]
+) -> None:
     for one in ranked(candidates, named):
         assert sum(one.parts) == pytest.approx(one.total, abs=1e-6)
         shown = one.why().model_dump().values()
@@ -62,7 +67,7 @@ def test_parts_of_a_score_add_up_to_it(candidates: list[Candidate], named: tuple
 
 @given(CANDIDATES, NAMED)
 def test_order_is_the_same_however_candidates_come(
-    candidates: list[Candidate], named: tuple[str, ...]
+    candidates: list[RankCandidate], named: tuple[str, ...]
 ) -> None:
     found = ranked(candidates, named)
 
@@ -75,12 +80,12 @@ def test_equal_scores_come_newest_first_and_then_by_id() -> None:
     ranking = Ranking(recency=0.0)
     entries = [PLAIN._replace(id=name) for name in "ba"] + [PLAIN._replace(id="c", created=DAY)]
 
-    order = rank([Candidate(entry, 0.5, 0.5) for entry in entries], ranking)
+    order = rank([RankCandidate(entry, 0.5, 0.5) for entry in entries], ranking)
 
     assert [one.entry.id for one in order] == ["c", "a", "b"]
 
 
-CHANGES: dict[str, Callable[[Candidate], Candidate]] = {
+CHANGES: dict[str, Callable[[RankCandidate], RankCandidate]] = {
     "dense": lambda one: one._replace(dense=min(1.0, one.dense + 0.2)),
     "lexical": lambda one: one._replace(lexical=min(1.0, one.lexical + 0.2)),
     "importance": lambda one: one._replace(entry=one.entry._replace(importance=1.0)),
@@ -93,7 +98,7 @@ CHANGES: dict[str, Callable[[Candidate], Candidate]] = {
 
 @given(CANDIDATES, st.sampled_from(sorted(CHANGES)), st.integers(0, 7))
 def test_a_record_that_gets_better_falls_behind_none(
-    candidates: list[Candidate], change: str, which: int
+    candidates: list[RankCandidate], change: str, which: int
 ) -> None:
     number = which % len(candidates)
     better = list(candidates)
@@ -109,15 +114,15 @@ def test_a_record_that_gets_better_falls_behind_none(
 def test_a_newer_record_has_more_of_recency() -> None:
     entries = [PLAIN._replace(id=f"{days}", created=days * DAY) for days in (0, 30, 60)]
 
-    parts = [one.why().recency for one in ranked([Candidate(one, 0.5, 0.5) for one in entries])]
+    parts = [one.why().recency for one in ranked([RankCandidate(one, 0.5, 0.5) for one in entries])]
 
     assert parts == [0.02, 0.01, 0.005]
 
 
 def test_what_stands_beside_a_good_record_gets_some_of_its_weight() -> None:
-    good = Candidate(PLAIN._replace(id="good", episode=1, place=4), 0.9, 0.9)
+    good = RankCandidate(PLAIN._replace(id="good", episode=1, place=4), 0.9, 0.9)
     weak = [
-        Candidate(PLAIN._replace(id=f"{place}", episode=1, place=place), 0.1, 0.0)
+        RankCandidate(PLAIN._replace(id=f"{place}", episode=1, place=place), 0.1, 0.0)
         for place in (1, 2, 3)
     ]
 
@@ -128,11 +133,11 @@ def test_what_stands_beside_a_good_record_gets_some_of_its_weight() -> None:
 
 
 def test_records_of_another_episode_are_no_neighbours() -> None:
-    good = Candidate(PLAIN._replace(id="good", episode=1, place=1), 0.9, 0.9)
+    good = RankCandidate(PLAIN._replace(id="good", episode=1, place=1), 0.9, 0.9)
     beside = PLAIN._replace(id="beside", episode=2, place=2)
 
-    without = totals([good, Candidate(beside._replace(episode=0), 0.2, 0.2)])["beside"]
-    with_it = [one for one in ranked([good, Candidate(beside, 0.2, 0.2)])][-1]
+    without = totals([good, RankCandidate(beside._replace(episode=0), 0.2, 0.2)])["beside"]
+    with_it = [one for one in ranked([good, RankCandidate(beside, 0.2, 0.2)])][-1]
 
     assert with_it.why().neighbours == 0
     assert with_it.total <= without
@@ -143,7 +148,7 @@ def test_where_nothing_has_episodes_or_sources_meaning_and_words_decide(
     scores: list[tuple[float, float]], named: tuple[str, ...]
 ) -> None:
     entries = [PLAIN._replace(id=f"{n}", source="") for n in range(len(scores))]
-    candidates = [Candidate(e, *score) for e, score in zip(entries, scores, strict=True)]
+    candidates = [RankCandidate(e, *score) for e, score in zip(entries, scores, strict=True)]
     ranking = Ranking()
 
     found = rank(candidates, ranking, named=named)
@@ -161,7 +166,7 @@ def test_where_nothing_has_episodes_or_sources_meaning_and_words_decide(
 
 def test_a_query_that_names_several_sources_favours_none() -> None:
     candidates = [
-        Candidate(PLAIN._replace(id=name, source=name), 0.5, 0.5) for name in ("ann", "ben")
+        RankCandidate(PLAIN._replace(id=name, source=name), 0.5, 0.5) for name in ("ann", "ben")
     ]
 
     assert totals(candidates, ("ann",))["ann"] > totals(candidates, ("ann",))["ben"]
@@ -170,9 +175,9 @@ def test_a_query_that_names_several_sources_favours_none() -> None:
 
 def test_a_record_that_has_nothing_to_do_with_the_query_is_left_out() -> None:
     candidates = [
-        Candidate(PLAIN._replace(id="meant"), 0.6, 0.0),
-        Candidate(PLAIN._replace(id="said"), 0.1, 0.3),
-        Candidate(PLAIN._replace(id="neither"), 0.1, 0.1),
+        RankCandidate(PLAIN._replace(id="meant"), 0.6, 0.0),
+        RankCandidate(PLAIN._replace(id="said"), 0.1, 0.3),
+        RankCandidate(PLAIN._replace(id="neither"), 0.1, 0.1),
     ]
 
     found = rank(candidates, Ranking(), minimum=0.3)

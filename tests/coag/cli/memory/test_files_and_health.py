@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from coag.store import ChromaStore, HashEmbedder, ReembedProgress, reembed
-from coag.store.lexicon import Lexicon
+from coag.store.lexical import Lexicon
 
 Say = Callable[..., Any]
 Ids = dict[str, str]

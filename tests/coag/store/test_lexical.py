@@ -1,35 +1,43 @@
+"""The index of words: what it finds, what it keeps of each record, and what a failure leaves."""
+
 from __future__ import annotations
 
 import shutil
 import sqlite3
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import mkdtemp
+from typing import Any
 
 import pytest
-from hypothesis import settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from kits.remembered import remembered
 
-from coag.schema import Event, MemoryKind, Record
-from coag.store.lexicon import (
-    Leaf,
+from coag.schema import Event, Fact, MemoryKind, Record, Trust
+from coag.store import folded
+from coag.store.lexical import (
+    IndexedRecord,
+    LexicalHit,
     Lexicon,
     LexiconError,
-    leaf_of,
+    indexed,
+    indexed_text,
     query_words,
     same_entry,
     shelf_of,
     throw_away,
+    without_names,
 )
 
 ALICE = shelf_of(MemoryKind.EPISODIC, "alice")
 
 
-def taken(record: Record) -> Leaf:
+def taken(record: Record) -> IndexedRecord:
     """What the lexicon takes in of a record."""
-    return leaf_of(record, {"scope": record.scope})
+    return indexed(record, {"scope": record.scope})
 
 
 def found(lexicon: Lexicon, text: str, scope: str = "alice", limit: int = 10) -> list[str]:
@@ -146,7 +154,7 @@ def test_place_beyond_all_numbers_does_no_harm(order: int) -> None:
 def test_a_record_that_was_given_whole_is_kept_whole() -> None:
     record = remembered("the lamp by the aquarium")
     lexicon = Lexicon()
-    lexicon.put([leaf_of(record, {}, "the rest"), taken(remembered("bare"))])
+    lexicon.put([indexed(record, {}, "the rest"), taken(remembered("bare"))])
 
     assert lexicon.kept([record.id, "unknown"]) == {record.id: (record.text, "the rest")}
 
@@ -154,7 +162,7 @@ def test_a_record_that_was_given_whole_is_kept_whole() -> None:
 def test_entry_is_the_same_where_only_the_place_was_left_open() -> None:
     entry = taken(remembered("x", run="r")).entry
     lexicon = Lexicon()
-    lexicon.put([Leaf(entry, "x")])
+    lexicon.put([IndexedRecord(entry, "x")])
     known = lexicon.entries([entry.id])[entry.id]
 
     assert same_entry(entry, known)
@@ -178,7 +186,7 @@ def test_write_that_fails_leaves_everything_as_it_was() -> None:
     lexicon.put([taken(remembered("kept"))])
     lexicon.begin(["x"])
 
-    def broken_off() -> Iterator[Leaf]:
+    def broken_off() -> Iterator[IndexedRecord]:
         yield taken(remembered("half"))
         raise RuntimeError("broken off")
 
@@ -187,6 +195,139 @@ def test_write_that_fails_leaves_everything_as_it_was() -> None:
     assert (lexicon.count(), lexicon.pending(), found(lexicon, "half")) == (1, ["x"], [])
     lexicon.put([taken(remembered("whole"))])
     assert lexicon.count() == 2
+
+
+def test_words_that_stand_in_any_text_are_left_out_of_a_query() -> None:
+    assert query_words("What is the name of Ann's dog, and where did it run?") == (
+        "name",
+        "ann",
+        "dog",
+        "run",
+    )
+
+
+def test_each_word_of_a_query_counts_once_and_their_number_is_bounded() -> None:
+    assert query_words("Lamp, lamp LAMP_lamp") == ("lamp",)
+    assert len(query_words(" ".join(f"word{n}" for n in range(1000)))) == 64
+    assert query_words("x" * 65) == query_words("") == ()
+
+
+@given(st.text())
+def test_words_of_a_query_are_letters_and_digits_only(text: str) -> None:
+    words = query_words(text)
+
+    assert all(word.isalnum() for word in words)
+    assert len(set(words)) == len(words)
+
+
+@pytest.mark.parametrize(
+    ("text", "names", "left"),
+    [
+        ("What did Bob say?", ["Bob"], "What did say?"),
+        ("bob's and BOB\u2019s hat", ["Bob"], "and hat"),
+        ("Bobby met Ann-Bob", ["Bob"], "Bobby met Ann-"),
+        ("Dr. (B) said", ["Dr. (B)"], "said"),
+        ("nobody", [], "nobody"),
+    ],
+)
+def test_names_are_taken_out_of_a_query(text: str, names: list[str], left: str) -> None:
+    assert " ".join(without_names(text, names).split()) == left
+
+
+def test_a_record_is_found_by_its_text_its_metadata_its_date_and_its_fact() -> None:
+    record = remembered(
+        "It fell.",
+        metadata={"caption": "a lamp", "watts": 40, "lit": True},
+        event=Event(
+            at=datetime(2024, 5, 7, tzinfo=UTC),
+            situation="dusk",
+            action="push",
+            outcome="shards",
+            place="hall",
+        ),
+        fact=Fact(subject="lamp", value="broken"),
+    )
+
+    assert indexed_text(record) == "It fell. a lamp dusk push shards hall 7 May 2024 lamp broken"
+
+
+def test_an_entry_tells_what_ranking_needs() -> None:
+    asked = remembered("Is it lit?  ", trust=Trust.UNTRUSTED, event=Event(episode="e", order=3))
+    entry, text, *_ = indexed(asked, {"scope": "alice"})
+
+    assert (entry.asks, entry.trusted, entry.length, entry.place) == (True, False, 3, 3)
+    assert text == "Is it lit?  "
+    assert entry.flat() == {"scope": "alice"}
+
+
+def test_episodes_of_other_scopes_and_kinds_are_others() -> None:
+    def episode(**what: Any) -> int:
+        event = Event(episode="e")
+        return indexed(remembered("x", event=event, **what), {})[0].episode
+
+    fact = {"kind": MemoryKind.SEMANTIC}
+    assert len({episode(), episode(scope="bob"), episode(**fact)}) == 3
+    assert indexed(remembered("x"), {})[0].episode == 0
+    assert indexed(remembered("x", run="r"), {})[0].episode != 0
+    assert indexed(remembered("x", run="r", kind=MemoryKind.SEMANTIC), {})[0].episode == 0
+
+
+def test_shelves_tell_kinds_and_scopes_apart() -> None:
+    shelves = {shelf_of(kind, scope) for kind in MemoryKind for scope in ("a", "b", "")}
+
+    assert len(shelves) == 6
+    assert all(shelf.isalnum() and shelf[0] in "es" for shelf in shelves)
+
+
+@given(st.text())
+def test_folding_twice_changes_nothing_more(text: str) -> None:
+    assert folded(folded(text)) == folded(text) == folded(f" {text}\t")
+
+
+MANY = 450
+"""More records than are looked at for one word."""
+
+
+def filled(many: int = MANY) -> Lexicon:
+    """An index in which "lamp" is common and each number stands once."""
+    lexicon = Lexicon()
+    records = (remembered(f"lamp {n} burns") for n in range(many))
+    lexicon.put([indexed(record, {}) for record in records])
+    return lexicon
+
+
+def asked(lexicon: Lexicon, text: str) -> list[LexicalHit]:
+    return lexicon.matches(query_words(text), [ALICE], 5)
+
+
+def test_a_question_is_answered_alike_whether_its_common_words_are_remembered_or_not() -> None:
+    lexicon = filled()
+
+    first = asked(lexicon, "lamp 17")
+
+    assert first[0].entry.id == remembered("lamp 17 burns").id
+    assert asked(lexicon, "lamp 17") == first
+    assert asked(filled(), "lamp 17") == first
+
+
+def test_common_words_alone_find_the_newest_again_and_again() -> None:
+    lexicon = filled()
+
+    first = asked(lexicon, "lamp burns")
+
+    assert len(first) == 5
+    assert asked(lexicon, "lamp burns") == first
+
+
+def test_a_word_that_became_rare_is_looked_up_anew() -> None:
+    lexicon = filled()
+    asked(lexicon, "lamp")
+    lexicon.drop([remembered(f"lamp {n} burns").id for n in range(1, MANY)])
+
+    (only,) = asked(lexicon, "lamp")
+
+    assert only.entry.id == remembered("lamp 0 burns").id
+    assert only.share == 1.0
 
 
 def _rubbish(path: Path) -> None:
@@ -268,12 +409,8 @@ class LexiconAgainstAModel(RuleBasedStateMachine):
     @rule(records=SOME_RECORDS)
     def put(self, records: list[Record]) -> None:
         self.lexicon.put([taken(record) for record in records])
-        given: set[str] = set()
-        stood: set[tuple[int, int]] = set()
-        for record in records:
-            if not given or record.id in given:  # told again: what was told before stands by now
-                given, stood = set(), set(self.places.values())
-            given.add(record.id)
+        stood = set(self.places.values())
+        for record in {record.id: record for record in records}.values():  # the last of each counts
             self.records[record.id] = record
             self._place(record, stood)
             self.begun.pop(record.id, None)
@@ -307,7 +444,7 @@ class LexiconAgainstAModel(RuleBasedStateMachine):
 
     @rule(records=SOME_RECORDS)
     def break_off(self, records: list[Record]) -> None:
-        def entries() -> Iterator[Leaf]:
+        def entries() -> Iterator[IndexedRecord]:
             yield from map(taken, records)
             raise KeyboardInterrupt
 

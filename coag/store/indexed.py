@@ -1,0 +1,503 @@
+"""A store over a table of records with vectors and an index of their words.
+
+The table holds the records; the lexicon is derived from it. A write is noted in the lexicon's
+journal, done in the table, and then taken into the lexicon: wherever it is interrupted, the
+journal shows at the next opening which records to look at again. RAM and Chroma are two tables.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from coag.errors import RecordStoreError
+from coag.schema import MemoryKind, RecalledRecord, Record
+
+from .embedders import Embedder
+from .filters import Condition, in_range, one_of
+from .hybrid import Hybrid, without_repeats
+from .lexical import IndexedRecord, Lexicon, LexiconError, indexed, same_entry, throw_away
+from .records import StoredRow, checked_update, from_json, row_of, superseded_pair
+from .search import Ranking, Search, condition_of, listed, ranked, scanned
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+_LOG = logging.getLogger(__name__)
+_T = TypeVar("_T")
+
+WRITTEN = "written"
+"""Field of a shared table with the time of writing, in seconds since 1970."""
+_BATCH = 1000
+_LOOK_AGAIN = 1.0
+"""Seconds after which a shared table is asked for what other processes wrote."""
+_CLOCKS_APART = 10.0
+"""Seconds by which the clocks of processes at one server may differ."""
+
+Vectors = Mapping[str, "NDArray[np.float32]"]
+
+
+class RecordTable(Protocol):
+    """Records with their vectors, in two collections by kind. Every method blocks."""
+
+    embedder: Embedder
+    shared: bool
+    """Whether other processes write to it as well."""
+    writing: threading.RLock
+    """Held while something is written."""
+
+    def connect(self) -> object:
+        """Opens it unless it is open; raises `RecordStoreError` once it was closed."""
+        ...
+
+    def vectors(self, rows: Sequence[StoredRow]) -> Vectors:
+        """Vectors of rows that can be made before the table is locked, by id."""
+        ...
+
+    def known(self, ids: Sequence[str]) -> set[str]:
+        """Those of these ids of which there are records."""
+        ...
+
+    def add(self, rows: Sequence[StoredRow], vectors: Vectors) -> None:
+        """Stores records whose ids are new."""
+        ...
+
+    def upsert(self, rows: Sequence[StoredRow], vectors: Vectors) -> None:
+        """Writes a few records of one kind, all or none, whether their ids are new or not."""
+        ...
+
+    def update(self, rows: Sequence[StoredRow], stored: Mapping[str, Record]) -> None:
+        """Writes over all of records but their texts and vectors; `stored` is what there is."""
+        ...
+
+    def get(self, ids: Sequence[str], kind: MemoryKind | None = None) -> dict[str, Record]:
+        """The records with these ids, by id; of both kinds unless one is named."""
+        ...
+
+    def all(self, kind: MemoryKind, condition: Condition) -> list[Record]:
+        """Every record that passes."""
+        ...
+
+    def ids(self, kind: MemoryKind, condition: Condition | None = None) -> list[str]:
+        """The ids of all records that pass, in the order in which they were stored."""
+        ...
+
+    def similar(self, search: Search, condition: Condition, minimum: float) -> list[RecalledRecord]:
+        """At least the k nearest records that pass, with their scores."""
+        ...
+
+    def nearest(
+        self, kind: MemoryKind, text: str, count: int, condition: Condition | None = None
+    ) -> dict[str, float]:
+        """The ids of the records nearest in meaning, of those that pass, with their scores."""
+        ...
+
+    def count(self, kind: MemoryKind) -> int:
+        """How many records of this kind there are."""
+        ...
+
+    def delete(self, ids: Sequence[str]) -> None:
+        """Removes records for good, known or not."""
+        ...
+
+    def close(self) -> None:
+        """Lets go of files and connections."""
+        ...
+
+
+class LexiconKeeper:
+    """Opens the lexicon of a table, keeps it in line with the records, and makes it again.
+
+    Its callers hold `table.writing`; it may block.
+
+    Args:
+        table: The records.
+        path: The file of the lexicon, which then holds the records whole; None keeps it in RAM,
+            made from the records when it is first asked for.
+    """
+
+    def __init__(self, table: RecordTable, path: Path | None) -> None:
+        self._table = table
+        self._path = path
+        self._lexicon: Lexicon | None = None
+        self._behind = False
+        """Whether the table may hold what the lexicon does not know of."""
+        self._looked = 0.0
+        """When, by a clock that never goes back, news were last asked for."""
+        self._news_since = 0.0
+        """The same in seconds since 1970, as records are marked with it."""
+
+    def connect(self) -> None:
+        """Opens the lexicon if it is a file, and repairs what an interrupted write left."""
+        if self._path is not None:
+            self._open()
+
+    def close(self) -> None:
+        """Lets go of the file."""
+        if self._lexicon is not None:
+            self._lexicon.close()
+            self._lexicon = None
+
+    @property
+    def has_all(self) -> bool:
+        """Whether it holds the records whole, as they are in the table."""
+        return self._path is not None and not self._behind
+
+    def entry(self, row: StoredRow) -> IndexedRecord:
+        """What it takes in of a record."""
+        return indexed(row.record, row.flat, "" if self._path is None else row.rest)
+
+    @contextmanager
+    def noted(self, ids: Sequence[str]) -> Generator[None]:
+        """Around a write in the table: if it cannot be noted, nothing is written.
+
+        If the write fails, the table may hold a part of it: that is looked at before the next
+        recall.
+        """
+        if self._lexicon is not None:
+            try:
+                self._lexicon.begin(ids)
+            except LexiconError as error:
+                if not error.broken:
+                    raise
+                self.remake(error).begin(ids)
+        try:
+            yield
+        except BaseException:
+            self._behind = True
+            raise
+
+    def put(self, records: Sequence[IndexedRecord]) -> None:
+        """Takes in what was written; if that fails, at the next recall."""
+        self._follow(lambda lexicon: lexicon.put(records))
+
+    def drop(self, ids: Sequence[str]) -> None:
+        """Forgets what was removed; if that fails, at the next recall."""
+        self._follow(lambda lexicon: lexicon.drop(ids))
+
+    def _follow(self, change: Callable[[Lexicon], None]) -> None:
+        if self._lexicon is not None:
+            try:
+                change(self._lexicon)
+            except LexiconError as error:
+                _LOG.warning("Records are stored, but not yet found by their words. %s", error)
+                self._behind = True
+
+    def up_to_date(self) -> Lexicon:
+        """The lexicon, with all that was written here, and by others about a second ago."""
+        lexicon = self._open()
+        if self._behind:
+            try:
+                self._repair(lexicon)
+                self._behind = False
+            except LexiconError as error:
+                if error.broken:
+                    raise
+                _LOG.warning("The last records are not yet found by their words. %s", error)
+        if self._table.shared and time.monotonic() - self._looked > _LOOK_AGAIN:
+            self._take_in_news(lexicon)
+        return lexicon
+
+    def remake(self, error: LexiconError) -> Lexicon:
+        """Throws a broken lexicon away and makes it again: the table has all that was in it."""
+        _LOG.warning("%s It is made anew from the records.", error)
+        self.close()
+        if self._path is not None:
+            throw_away(self._path)
+        self._lexicon = self._made()
+        self._behind = False
+        return self._lexicon
+
+    def drop_gone(self) -> None:
+        """Forgets what the table does not have any more."""
+        lexicon = self._open()
+        lexicon.drop(lexicon.other_than(self._ids()))
+
+    def _open(self) -> Lexicon:
+        if self._lexicon is None:
+            try:
+                self._lexicon = self._made()
+            except LexiconError as error:
+                if not error.broken:
+                    raise
+                return self.remake(error)
+        return self._lexicon
+
+    def _made(self) -> Lexicon:
+        lexicon = Lexicon(self._path)
+        began, looked = time.time(), time.monotonic()
+        try:
+            self._check_not_emptied(lexicon)
+            self._repair(lexicon)
+        except RecordStoreError:
+            lexicon.close()
+            raise
+        self._news_since, self._looked = began, looked
+        return lexicon
+
+    def _check_not_emptied(self, lexicon: Lexicon) -> None:
+        """Refuses to follow a table whose files were removed: the words show what is missing."""
+        known = lexicon.count()
+        if known > len(lexicon.pending()) and not any(map(self._table.count, MemoryKind)):
+            raise RecordStoreError(
+                f"The index of words at {self._path} knows {known} record(s), but Chroma has none: "
+                "its files were removed or emptied. Bring them back from a copy; to begin anew, "
+                "remove the index, too."
+            )
+
+    def _repair(self, lexicon: Lexicon) -> None:
+        """Brings the lexicon to what the table holds."""
+        pending = lexicon.pending()
+        if pending:
+            _LOG.warning("Looking again at %d record(s) of an interrupted write.", len(pending))
+            self._look_at(lexicon, pending)
+        held = sum(self._table.count(kind) for kind in MemoryKind)
+        known = lexicon.count()
+        if known != held:
+            level = logging.INFO if self._path is None else logging.WARNING
+            message = "The index of words has %d record(s), Chroma has %d: it is made anew."
+            _LOG.log(level, message, known, held)
+            ids = self._ids()
+            lexicon.drop(lexicon.other_than(ids))
+            self._look_at(lexicon, ids)
+
+    def _ids(self) -> list[str]:
+        return [one for kind in MemoryKind for one in self._table.ids(kind)]
+
+    def _take_in_news(self, lexicon: Lexicon) -> None:
+        """What other processes wrote since the last look."""
+        recent = in_range(WRITTEN, "$gte", self._news_since - _CLOCKS_APART)
+        began, looked = time.time(), time.monotonic()
+        for kind in MemoryKind:
+            ids = self._table.ids(kind, recent)
+            known = lexicon.entries(ids)
+            news = [self.entry(row_of(record)) for record in self._table.get(ids).values()]
+            lexicon.put(
+                one
+                for one in news
+                if one.entry.id not in known or not same_entry(one.entry, known[one.entry.id])
+            )
+        self._news_since, self._looked = began, looked
+
+    def _look_at(self, lexicon: Lexicon, ids: Sequence[str]) -> None:
+        for start in range(0, len(ids), _BATCH):
+            some = ids[start : start + _BATCH]
+            records = self._table.get(some)
+            there = [records[one] for one in some if one in records]
+            lexicon.put([self.entry(row_of(record)) for record in there])
+            lexicon.drop([one for one in some if one not in records])
+
+
+class IndexedStore(ABC):
+    """A `RecordStore` over a table and its lexicon; only where its work runs is left open.
+
+    Args:
+        table: The records.
+        words: The file of the lexicon; None keeps it in RAM.
+    """
+
+    def __init__(self, table: RecordTable, words: Path | None = None) -> None:
+        self.embedder: Embedder = table.embedder
+        self._table = table
+        self._words = LexiconKeeper(table, words)
+
+    @abstractmethod
+    async def _run(self, work: Callable[..., _T], *arguments: Any, embeds: bool = False) -> _T:
+        """Does work that blocks; `embeds` says that the embedder is asked."""
+
+    async def add(self, records: Sequence[Record]) -> list[str]:
+        """See `RecordStore.add`."""
+        return await self._run(self._add, list(records), embeds=True)
+
+    async def supersede(self, old_id: str, new: Record) -> Record:
+        """See `RecordStore.supersede`."""
+        row = row_of(new)  # refuses it before anything is stored
+        return await self._run(self._supersede, old_id, row, embeds=True)
+
+    async def update(self, records: Sequence[Record]) -> list[Record]:
+        """See `RecordStore.update`."""
+        return await self._run(self._update, list(records))
+
+    async def get(self, ids: Sequence[str]) -> list[Record]:
+        """See `RecordStore.get`."""
+        found = await self._run(self._get, list(ids))
+        return [found[record_id] for record_id in ids if record_id in found]
+
+    async def search(self, search: Search) -> list[RecalledRecord]:
+        """See `RecordStore.search`."""
+        condition = condition_of(search)
+        if search.is_empty:
+            return []
+        return await self._run(self._search, search, condition, embeds=self._asks_embedder(search))
+
+    async def count(self, kind: MemoryKind) -> int:
+        """See `RecordStore.count`."""
+        return await self._run(self._count, kind)
+
+    async def scan(
+        self,
+        *,
+        kind: MemoryKind | None = None,
+        scopes: Sequence[str] | None = None,
+        batch: int = 500,
+    ) -> AsyncIterator[list[Record]]:
+        """See `RecordStore.scan`."""
+        kinds, condition = scanned(kind, scopes, batch)
+        for one in kinds:
+            ids = await self._run(self._ids, one, condition)
+            for start in range(0, len(ids), batch):
+                if records := await self.get(ids[start : start + batch]):
+                    yield records
+
+    async def delete(self, ids: Sequence[str]) -> list[str]:
+        """See `RecordStore.delete`."""
+        return await self._run(self._delete, list(ids))
+
+    async def forget(self, scope: str) -> int:
+        """See `RecordStore.forget`."""
+        return await self._run(self._forget, scope)
+
+    async def close(self) -> None:
+        """See `RecordStore.close`."""
+        await self._run(self._close)
+
+    def _asks_embedder(self, search: Search) -> bool:
+        return search.text is not None
+
+    def _connect(self) -> None:
+        """Opens the table and, if it is a file, the lexicon; repairs an interrupted write."""
+        self._table.connect()
+        with self._table.writing:
+            self._words.connect()
+
+    def _add(self, records: Sequence[Record]) -> list[str]:
+        given: dict[str, Record] = {}
+        for record in records:
+            given.setdefault(record.id, record)
+        rows = [row_of(record) for record in given.values()]
+        self._connect()
+        vectors = self._table.vectors(rows)
+        with self._table.writing:
+            known = self._table.known(list(given))
+            new = [row for row in rows if row.record.id not in known]
+            if new:
+                self._store_rows(new, lambda: self._table.add(new, vectors))
+        return [row.record.id for row in new]
+
+    def _supersede(self, old_id: str, row: StoredRow) -> Record:
+        self._connect()
+        vectors = self._table.vectors([row])
+        new = row.record
+        with self._table.writing:
+            known = self._table.get([old_id, new.id])
+            pair = superseded_pair(old_id, known.get(old_id), new, known.get(new.id))
+            if pair != (known.get(old_id), known.get(new.id)):
+                rows = [row_of(record) for record in pair]
+                self._store_rows(rows, lambda: self._table.upsert(rows, vectors))
+        return pair[1]
+
+    def _update(self, records: Sequence[Record]) -> list[Record]:
+        self._connect()
+        with self._table.writing:
+            stored = self._table.get([record.id for record in records])
+            updated = checked_update(records, stored)
+            rows = [row_of(record) for one, record in updated.items() if record != stored[one]]
+            if rows:
+                self._store_rows(rows, lambda: self._table.update(rows, stored))
+        return [updated[record.id] for record in records]
+
+    def _store_rows(self, rows: Sequence[StoredRow], write: Callable[[], None]) -> None:
+        entries = [self._words.entry(row) for row in rows]
+        with self._words.noted([row.record.id for row in rows]):
+            write()
+        self._words.put(entries)
+
+    def _get(self, ids: Sequence[str]) -> dict[str, Record]:
+        self._table.connect()
+        return self._table.get(ids)
+
+    def _count(self, kind: MemoryKind) -> int:
+        self._table.connect()
+        return self._table.count(kind)
+
+    def _ids(self, kind: MemoryKind, condition: Condition) -> list[str]:
+        self._table.connect()
+        return self._table.ids(kind, condition)
+
+    def _delete(self, ids: Sequence[str]) -> list[str]:
+        self._connect()
+        with self._table.writing:
+            known = self._table.known(ids)
+            gone = [one for one in dict.fromkeys(ids) if one in known]
+            if gone:
+                with self._words.noted(gone):
+                    self._table.delete(gone)
+                self._words.drop(gone)
+        return gone
+
+    def _forget(self, scope: str) -> int:
+        self._connect()
+        of_scope = one_of("scope", (scope,))
+        with self._table.writing:
+            ids = [one for kind in MemoryKind for one in self._table.ids(kind, of_scope)]
+            return len(self._delete(ids))
+
+    def _close(self) -> None:
+        with self._table.writing:
+            self._words.close()
+            self._table.close()
+
+    def _search(self, search: Search, condition: Condition) -> list[RecalledRecord]:
+        if search.text is None:
+            self._table.connect()
+            return listed(self._table.all(search.kind, condition), search.k)
+        minimum = self.embedder.minimum_similarity
+        if search.ranking is None:
+            self._table.connect()
+            least = minimum if search.min_score is None else search.min_score
+            return ranked(self._table.similar(search, condition, least), search.k)
+        self._connect()
+        try:
+            return self._recalled(search, search.ranking, condition, minimum)
+        except LexiconError as error:
+            if not error.broken:
+                raise
+            with self._table.writing:
+                self._words.remake(error)
+        return self._recalled(search, search.ranking, condition, minimum)
+
+    def _recalled(
+        self, search: Search, ranking: Ranking, condition: Condition, minimum: float
+    ) -> list[RecalledRecord]:
+        """The records that answer a search by meaning and by words, best first."""
+        with self._table.writing:
+            hybrid = Hybrid(self._words.up_to_date())
+        question = hybrid.question(search)
+
+        def nearest(passing: bool) -> dict[str, float]:
+            wanted = condition if passing else None
+            return self._table.nearest(search.kind, question.text, ranking.pool, wanted)
+
+        def fetched(ids: Sequence[str]) -> dict[str, Record]:
+            if self._words.has_all:  # and is ten times as fast
+                kept = hybrid.lexicon.kept(ids)
+                return {one: from_json(text, rest) for one, (text, rest) in kept.items()}
+            return self._table.get(ids, search.kind)
+
+        while True:
+            found = hybrid.ranked(question, search, condition, nearest, minimum)
+            best, gone = without_repeats(found, fetched, search.k, ranking.alike)
+            if not gone:
+                return best
+            hybrid.lexicon.drop(gone)  # another process removed them
+            if len(best) == search.k:
+                return best
+            with self._table.writing:
+                self._words.drop_gone()
