@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import pytest
 from autogen_agentchat.messages import TextMessage
 from autogen_core import CancellationToken
 from pydantic import BaseModel, ConfigDict
@@ -22,6 +23,8 @@ from coag.schema import (
     Candidate,
     EvaluationOutcome,
     Failure,
+    ModelCall,
+    OutputMode,
     Percept,
     PerceptKind,
     Phase,
@@ -30,6 +33,7 @@ from coag.schema import (
     ReceiptStatus,
     RetrievalOutcome,
     Settlement,
+    TokenUsage,
     TraceRecord,
     Trust,
     TurnEnd,
@@ -111,61 +115,70 @@ async def test_a_run_without_failure_has_no_diagnosis() -> None:
     assert diagnose(()) == []
 
 
-async def test_a_phase_without_a_usable_answer_is_the_models() -> None:
-    mute = "I would rather not say."
-    for trace, phase in (
-        (await run(situation=mute), Phase.REASONING),
-        (await run(candidates=mute), Phase.PROPOSAL),
-        (await run(choice=mute), Phase.SELECTION),
-    ):
-        found = first(trace)
-        assert found.cause is Cause.UNUSABLE_ANSWER
-        assert [evidence.phase for evidence in found.evidence] == [phase, phase]
-        assert found.cycle == 1
+def says(text: str) -> Callable[[], str]:
+    """A tool that returns a text."""
 
-
-async def test_the_earliest_part_at_fault_is_the_cause() -> None:
-    bad: ScriptedReply = {"candidates": [candidate("fly")]}
-    found = first(await run(situation="Hm.", candidates=bad))
-    assert found.cause is Cause.UNUSABLE_ANSWER
-    assert first(await run(candidates=bad)).cause is Cause.INVALID_PROPOSAL
-
-
-async def test_a_candidate_that_dies_of_a_check_is_an_invalid_proposal() -> None:
-    found = first(await run(candidates={"candidates": [candidate("look", '{"far": 1')]}))
-    assert found.cause is Cause.INVALID_PROPOSAL
-    assert "look" in found.failure
-
-
-async def test_no_candidate_at_all_is_an_invalid_proposal() -> None:
-    assert first(await run(candidates={"candidates": []})).cause is Cause.INVALID_PROPOSAL
-
-
-async def test_choosing_a_lower_score_is_a_bad_selection() -> None:
-    found = first(await run(choice={"reason": "", "choice": 2}))
-    assert found.cause is Cause.BAD_SELECTION
-    assert {evidence.phase for evidence in found.evidence} == {Phase.EVALUATION, Phase.SELECTION}
-
-
-async def test_a_tool_that_raises_is_a_failed_execution() -> None:
     def look() -> str:
         """Looks around."""
-        raise OSError("no such device")
+        return text
 
-    found = first(await run(look))
-    assert found.cause is Cause.FAILED_EXECUTION
-    assert "no such device" in found.failure
+    return look
+
+
+def fails(reason: str) -> Callable[[], str]:
+    """A tool that raises."""
+
+    def look() -> str:
+        """Looks around."""
+        raise OSError(reason)
+
+    return look
+
+
+MUTE = "I would rather not say."
+FLY: ScriptedReply = {"candidates": [candidate("fly")]}
+SHUT = '{"ok": false, "failure": "deterministic", "reason": "the door was shut"}'
+WRONG = json.dumps({"fact": "A.", "supersedes": "nothing-of-this-name"})
+SINGLE: dict[str, tuple[dict[str, Any], Cause, str, list[Phase]]] = {
+    "no situation": ({"situation": MUTE}, Cause.UNUSABLE_ANSWER, "", [Phase.REASONING] * 2),
+    "no candidates": ({"candidates": MUTE}, Cause.UNUSABLE_ANSWER, "", [Phase.PROPOSAL] * 2),
+    "no choice": ({"choice": MUTE}, Cause.UNUSABLE_ANSWER, "", [Phase.SELECTION] * 2),
+    "the earliest part counts": (
+        {"situation": "Hm.", "candidates": FLY}, Cause.UNUSABLE_ANSWER, "", [Phase.REASONING] * 2,
+    ),
+    "no such action": ({"candidates": FLY}, Cause.INVALID_PROPOSAL, "fly", []),
+    "broken arguments": (
+        {"candidates": {"candidates": [candidate("look", '{"far": 1')]}},
+        Cause.INVALID_PROPOSAL, "look", [],
+    ),
+    "nothing proposed": (
+        {"candidates": {"candidates": []}}, Cause.INVALID_PROPOSAL, "Nothing was proposed", [],
+    ),
+    "a lower score": (
+        {"choice": {"reason": "", "choice": 2}},
+        Cause.BAD_SELECTION, "was chosen over", [Phase.EVALUATION, Phase.SELECTION],
+    ),
+    "a tool that raises": (
+        {"tool": fails("no such device")}, Cause.FAILED_EXECUTION, "no such device", [],
+    ),
+    "a failure in the world": (
+        {"tool": says(SHUT)}, Cause.CHANGED_ENVIRONMENT, "the door was shut", [],
+    ),
+    "memory called wrongly": (
+        {"candidates": {"candidates": [candidate("tool_update_semantic_memory", WRONG)]}},
+        Cause.INVALID_PROPOSAL, "tool_update_semantic_memory failed: ", [],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SINGLE)
+async def test_a_failure_has_the_part_of_the_cycle_that_it_comes_from(name: str) -> None:
+    how, cause, failure, phases = SINGLE[name]
+    found = first(await run(**how))
+    assert (found.cycle, found.cause) == (1, cause)
+    assert failure in found.failure
     assert found.evidence[0].seq > 0
-
-
-async def test_a_failure_that_lies_in_the_world_is_a_changed_environment() -> None:
-    def look() -> str:
-        """Looks around."""
-        return '{"ok": false, "failure": "deterministic", "reason": "the door was shut"}'
-
-    found = first(await run(look))
-    assert found.cause is Cause.CHANGED_ENVIRONMENT
-    assert "the door was shut" in found.failure
+    assert not phases or [evidence.phase for evidence in found.evidence] == phases
 
 
 class Door(CoagContext[AssistantState]):
@@ -182,11 +195,7 @@ class Door(CoagContext[AssistantState]):
 
 
 async def test_a_return_that_contradicts_the_state_it_leads_to_is_a_misperception() -> None:
-    def look() -> str:
-        """Looks around."""
-        return '{"ok": true, "tool_calls": 3}'
-
-    found = first(await run(look, Door()))
+    found = first(await run(says('{"ok": true, "tool_calls": 3}'), Door()))
     assert found.cause is Cause.MISPERCEPTION
     assert "3" in found.reason
     assert "7" in found.reason
@@ -232,25 +241,24 @@ def told(ok: bool, **now: Any) -> Callable[[], str]:
     return look
 
 
+AS_PREDICTED: dict[str, Any] = {"fuel": 0, "dry": True, "rain": False, "seen": ["bridge", "lake"]}
+
+
 async def test_a_failure_that_the_projection_had_shown_is_a_faulty_evaluation() -> None:
-    seen = ["bridge", "lake"]
-    found = first(await run(told(False, fuel=0, dry=True, rain=False, seen=seen), Car()))
+    found = first(await run(told(False, **AS_PREDICTED), Car()))
     assert found.cause is Cause.FAULTY_EVALUATION
     assert "Its projection said what would come of it" in found.reason
 
 
 async def test_knowledge_that_grows_and_what_was_only_reset_are_no_failures() -> None:
-    seen = ["bridge", "hill", "lake"]
-    assert diagnose(await run(told(True, fuel=0, dry=True, rain=True, seen=seen), Car())) == []
+    now = {**AS_PREDICTED, "rain": True, "seen": ["bridge", "hill", "lake"]}
+    assert diagnose(await run(told(True, **now), Car())) == []
 
 
-async def test_a_thing_that_was_to_be_seen_and_is_not_is_a_failure() -> None:
-    found = first(await run(told(True, fuel=0, dry=True, rain=False, seen=["bridge"]), Car()))
-    assert "seen was expected to be" in found.failure
-
-
-async def test_a_prediction_that_fails_is_told_with_the_record_that_made_it() -> None:
-    trace = await run(told(True, fuel=3, dry=True, rain=False, seen=["bridge", "lake"]), Car())
+async def test_a_prediction_that_fails_is_reported_with_the_record_that_made_it() -> None:
+    unseen = first(await run(told(True, **{**AS_PREDICTED, "seen": ["bridge"]}), Car()))
+    assert "seen was expected to be" in unseen.failure
+    trace = await run(told(True, **{**AS_PREDICTED, "fuel": 3}), Car())
     found = first(trace)
     assert found.failure == "fuel was expected to be 0 and is perceived as 3."
     assert "projection is wrong, or the tool" in found.reason
@@ -313,21 +321,19 @@ WISHES: ScriptedReply = {
     "candidates": [candidate("look"), candidate("respond", SING), candidate("respond", "{}")]
 }
 SCORES: ScriptedReply = {"evaluations": [{"candidate": 1, "reason": "", "score": 0.9}]}
+WISHED: dict[str, Any] = {"candidates": WISHES, "evaluations": SCORES}
 
 
 async def test_a_rejected_candidate_beside_one_that_was_done_well_is_no_failure() -> None:
-    trace = await run(rules=[night], candidates=WISHES, evaluations=SCORES)
+    trace = await run(rules=[night], **WISHED)
     died = [one for r in trace if isinstance(r, EvaluationOutcome) for one in r.evaluations]
     assert [one.survived for one in died] == [True, False, False]
     assert diagnose(trace) == []
 
 
 async def test_where_the_action_beside_a_rejection_failed_that_is_the_failure() -> None:
-    def look() -> str:
-        """Looks around."""
-        raise OSError("the lamp is broken")
-
-    (found,) = diagnose(await run(look, rules=[night], candidates=WISHES, evaluations=SCORES))
+    trace = await run(fails("the lamp is broken"), rules=[night], **WISHED)
+    (found,) = diagnose(trace)
     assert found.cause is Cause.FAILED_EXECUTION
     assert "the lamp is broken" in found.failure
 
@@ -340,7 +346,7 @@ async def test_where_nothing_survives_the_rejection_is_the_failure() -> None:
 
 
 async def test_a_rejection_that_recurs_while_the_run_stands_still_is_a_failure() -> None:
-    trace = await run(rules=[night], candidates=WISHES, evaluations=SCORES, actions=3)
+    trace = await run(rules=[night], **WISHED, actions=3)
     assert [(one.cycle, one.cause) for one in diagnose(trace)] == [
         (2, Cause.INVALID_PROPOSAL),
         (3, Cause.INVALID_PROPOSAL),
@@ -355,7 +361,7 @@ async def test_a_rejection_that_recurs_while_the_run_goes_on_is_none() -> None:
         """Looks around."""
         return f"saw tree {next(count)}"
 
-    trace = await run(look, rules=[night], candidates=WISHES, evaluations=SCORES, actions=3)
+    trace = await run(look, rules=[night], **WISHED, actions=3)
     assert diagnose(trace) == []
 
 
@@ -370,11 +376,10 @@ class Way(Domain):
 async def test_a_domain_tells_whether_the_action_beside_a_rejection_was_of_use() -> None:
     car = Car()
     trace = await run(
-        told(True, fuel=0, dry=True, rain=False, seen=["bridge", "lake"]),
+        told(True, **AS_PREDICTED),
         car,
         rules=[night],
-        candidates=WISHES,
-        evaluations=SCORES,
+        **WISHED,
     )
     assert diagnose(trace) == []
     found = first(trace, domain=Way())
@@ -383,11 +388,7 @@ async def test_a_domain_tells_whether_the_action_beside_a_rejection_was_of_use()
 
 
 async def test_sentences_are_cut_at_a_word_and_end_once() -> None:
-    def look() -> str:
-        """Looks around."""
-        raise OSError("a long story " * 400)
-
-    failure = first(await run(look)).failure
+    failure = first(await run(fails("a long story " * 400))).failure
     assert failure.endswith(("story…'", "long…'", " a…'"))
     assert len(failure) < 300
 
@@ -446,15 +447,6 @@ async def test_a_turn_that_broke_off_without_a_word_has_no_known_cause() -> None
     assert "KeyError" in found.evidence[0].text
 
 
-async def test_an_action_on_memory_that_was_called_wrongly_is_an_invalid_proposal() -> None:
-    wrong = json.dumps({"fact": "A.", "supersedes": "nothing-of-this-name"})
-    wish: ScriptedReply = {"candidates": [candidate("tool_update_semantic_memory", wrong)]}
-    found = first(await run(candidates=wish))
-    assert found.cause is Cause.INVALID_PROPOSAL
-    assert found.failure.startswith("tool_update_semantic_memory failed: ")
-    assert "called in a way that it refuses" in found.reason
-
-
 async def unknown_outcome(*later: Percept) -> list[TraceRecord]:
     """A run whose first action gave no answer."""
     trace = list(await run())
@@ -501,3 +493,75 @@ async def test_of_an_action_in_which_the_run_broke_off_it_is_said_that_it_is_not
     place = next(n for n, one in enumerate(trace) if isinstance(one, Receipt))
     found = first(trace[:place])
     assert found.failure == "It is not known whether look had its effect."
+
+
+# ---- plain agents ----
+
+
+def _plain(
+    content: str,
+    failure: Failure | None = None,
+    status: ReceiptStatus = ReceiptStatus.FAILED,
+    **arguments: object,
+) -> list[Diagnosis]:
+    recorder = Recorder(None, agent="plain")
+    recorder.begin_turn()
+    attempt = recorder.begin("look", arguments)
+    recorder.end(attempt, status, content, failure)
+    recorder.end_turn("respond", "Done.")
+    return diagnose(recorder.records)
+
+
+PLAIN: dict[str, tuple[tuple[Any, ...], dict[str, Any], Cause | None, str]] = {
+    "no such tool": (
+        ("Error: The tool 'look' is not found in any workbench.",), {},
+        Cause.INVALID_PROPOSAL, "There is no such tool",
+    ),
+    "no object": (("wrong",), {"unparsed": "{"}, Cause.INVALID_PROPOSAL, "no JSON object"),
+    "no answer": (("late", None, ReceiptStatus.UNKNOWN), {}, Cause.FAILED_EXECUTION, "no answer"),
+    "cancelled": (("late", None, ReceiptStatus.CANCELLED), {}, Cause.FAILED_EXECUTION, "no answer"),
+    "in the world": (("blocked", Failure.DETERMINISTIC), {}, None, "was not recorded"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_the_failure_of_a_plain_agents_call_is_attributed_as_far_as_the_trace_goes(
+    name: str,
+) -> None:
+    call, arguments, cause, reason = PLAIN[name]
+    (found,) = _plain(*call, **arguments)
+    assert (found.cycle, found.cause) == (1, cause)
+    assert reason in found.reason
+    assert ("not attributable" in str(found)) is (cause is None)
+    assert ("It is not known whether" in found.failure) is (reason == "no answer")
+    assert _plain("nothing new", status=ReceiptStatus.DONE) == []
+
+
+def test_repeating_what_failed_is_an_invalid_proposal() -> None:
+    recorder = Recorder(None, agent="plain")
+    for content in ("blocked, battery 50", "blocked, battery 45", "drained"):
+        recorder.begin_turn()
+        attempt = recorder.begin("move", {"to": "north"})
+        recorder.end(attempt, ReceiptStatus.FAILED, content, Failure.DETERMINISTIC)
+    causes = [found.cause for found in diagnose(recorder.records)]
+    assert causes == [None, Cause.INVALID_PROPOSAL, None]
+
+
+def test_an_empty_answer_is_the_models() -> None:
+    recorder = Recorder(None, agent="plain")
+    recorder.begin_turn()
+    recorder.model_call(
+        ModelCall(
+            id="call-000001",
+            at=recorder.clock.now(),
+            cycle=1,
+            model="m",
+            rung=OutputMode.TEXT,
+            attempt=1,
+            messages=(),
+            raw=" ",
+            usage=TokenUsage(),
+        )
+    )
+    (found,) = diagnose(recorder.records)
+    assert found.cause is Cause.UNUSABLE_ANSWER

@@ -12,6 +12,7 @@ import pytest
 from kits.foragers import GREEN, calls, foraged
 from kits.porters import TASK as CARRY
 from kits.porters import porter, scholar
+from kits.runs import records, run_of, with_info
 
 from coag.errors import (
     ConfigurationError,
@@ -30,11 +31,11 @@ from coag.schema import (
     RetrievalOutcome,
     Snapshot,
     SnapshotReason,
-    TraceRecord,
 )
 from coag.tracing import RunFolder, read_run, read_trace
 
 ENOUGH = "two_are_enough"
+BROKEN = pytest.mark.broken_trace("it is changed on purpose")
 
 
 def digests(folder: Path) -> dict[str, str]:
@@ -43,16 +44,12 @@ def digests(folder: Path) -> dict[str, str]:
     return {str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
 
-def records(run: Path) -> list[TraceRecord]:
-    return [entry.body for entry in read_trace(RunFolder(run).trace_path)]
-
-
 def picked(report: ForkReport) -> list[str]:
-    return [arguments(story) for story in report.fork_cycles]
+    return [arguments(one) for one in report.fork_cycles]
 
 
-def arguments(story: CycleResult) -> str:
-    return " ".join(str(choice) for choice in story.chosen or ())
+def arguments(one: CycleResult) -> str:
+    return " ".join(str(choice) for choice in one.chosen or ())
 
 
 def lazy_model(where: Path) -> Path:
@@ -288,12 +285,10 @@ def test_a_text_of_a_procedure_may_hold_any_other_lines(tmp_path: Path) -> None:
 async def test_memory_on_a_disk_is_read_and_never_touched(tmp_path: Path) -> None:
     log = tmp_path / "calls.txt"
     agent = porter(log=str(log), logs=str(tmp_path / "logs"), memory=str(tmp_path / "memory"))
-    await agent.run(task=CARRY)
-    assert agent.run_folder is not None
-    await agent.close()
+    run = await run_of(agent, CARRY)
     before = digests(tmp_path)
-    early = await fork(agent.run_folder, "3.reasoning", logs=tmp_path / "forks")
-    late = await fork(agent.run_folder, "4", logs=tmp_path / "forks")
+    early = await fork(run, "3.reasoning", logs=tmp_path / "forks")
+    late = await fork(run, "4", logs=tmp_path / "forks")
     assert {name: now for name, now in digests(tmp_path).items() if name in before} == before
     assert early.fork_cycles == early.parent_cycles
     assert kept(early.run) == []
@@ -301,13 +296,10 @@ async def test_memory_on_a_disk_is_read_and_never_touched(tmp_path: Path) -> Non
 
 
 async def test_what_was_learned_in_ram_is_as_it_was_at_the_boundary(tmp_path: Path) -> None:
-    agent = scholar(logs=str(tmp_path / "logs"))
-    await agent.run(task="Learn.")
-    assert agent.run_folder is not None
-    await agent.close()
+    run = await run_of(scholar(logs=str(tmp_path / "logs")), "Learn.")
     held: list[list[bool]] = []
     for cycle in (1, 2, 3, 4):
-        report = await fork(agent.run_folder, str(cycle))
+        report = await fork(run, str(cycle))
         assert report.fork_cycles == report.parent_cycles
         held.append([line["superseded_by"] is None for line in kept(report.run)])
     assert held == [[], [True], [False, True], [False, True]]
@@ -350,9 +342,12 @@ async def test_without_a_known_environment_nothing_acts_outside(tmp_path: Path) 
 
 async def test_a_fork_takes_as_many_turns_as_it_is_told(tmp_path: Path) -> None:
     run = await foraged(tmp_path)
-    last = max(story.cycle for story in (await fork(run, "1")).parent_cycles)
+    report = await fork(run, "1")
+    said = [r.content for r in records(report.run) if isinstance(r, Percept) and r.source == "user"]
+    assert said == ["Go on."]
+    last = max(one.cycle for one in report.parent_cycles)
     short = await fork(run, "1", turns=0)
-    assert max(story.cycle for story in short.fork_cycles) < last
+    assert max(one.cycle for one in short.fork_cycles) < last
     more = await fork(run, "1", turns=5)
     assert more.fork_cycles == more.parent_cycles
     assert any("1 later turns" in notice for notice in more.notices)
@@ -360,17 +355,10 @@ async def test_a_fork_takes_as_many_turns_as_it_is_told(tmp_path: Path) -> None:
         await fork(run, "1", turns=-1)
 
 
-async def test_later_messages_are_heard_anew(tmp_path: Path) -> None:
-    run = await foraged(tmp_path)
-    report = await fork(run, "1")
-    said = [r.content for r in records(report.run) if isinstance(r, Percept) and r.source == "user"]
-    assert said == ["Go on."]
-
-
 # ---- what cannot be forked ----
 
 
-@pytest.mark.broken_trace("the trace is changed on purpose")
+@BROKEN
 async def test_a_boundary_that_is_not_there_is_named_with_what_is(tmp_path: Path) -> None:
     run = await foraged(tmp_path)
     with pytest.raises(ConfigurationError, match=r"cycles up to 4: 99\.retrieval"):
@@ -384,26 +372,23 @@ async def test_a_boundary_that_is_not_there_is_named_with_what_is(tmp_path: Path
     assert report.fork_cycles[0].status == "done"
 
 
-@pytest.mark.broken_trace("it edits run.json")
-async def test_a_run_without_recipe_cannot_be_forked(tmp_path: Path) -> None:
-    run = await foraged(tmp_path)
-    info = json.loads(run.info_path.read_text())
-    run.info_path.write_text(json.dumps({**info, "recipe": None}))
-    with pytest.raises(ResumeError, match="no recipe"):
+@BROKEN
+@pytest.mark.parametrize(
+    ("fields", "error", "words"),
+    [
+        ({"recipe": None}, ResumeError, "no recipe"),
+        ({"kind": "plain"}, ConfigurationError, "plain agent"),
+    ],
+)
+async def test_a_run_that_cannot_be_built_again_or_has_no_phases_cannot_be_forked(
+    fields: dict[str, Any], error: type[Exception], words: str, tmp_path: Path
+) -> None:
+    run = with_info(await foraged(tmp_path), **fields)
+    with pytest.raises(error, match=words):
         await fork(run, "1")
 
 
-@pytest.mark.broken_trace("the trace is changed on purpose")
-@pytest.mark.broken_trace("it edits run.json")
-async def test_a_plain_run_cannot_be_forked(tmp_path: Path) -> None:
-    run = await foraged(tmp_path)
-    info = json.loads(run.info_path.read_text())
-    run.info_path.write_text(json.dumps({**info, "kind": "plain"}))
-    with pytest.raises(ConfigurationError, match="plain agent"):
-        await fork(run, "1")
-
-
-@pytest.mark.broken_trace("the trace is changed on purpose")
+@BROKEN
 async def test_a_constraint_that_the_recipe_does_not_make_is_missed(tmp_path: Path) -> None:
     run = await foraged(tmp_path)
     text = run.trace_path.read_text()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -10,59 +9,42 @@ from typing import Any
 
 import pytest
 from kits.foragers import BITTER, Basket, foraged, forager
+from kits.porters import TASK, porter
+from kits.runs import Bodies, check_same, edited, note, place, records, run_of
 from pydantic import BaseModel, ConfigDict
 
 from coag.context import WorkingMemory
+from coag.cycle import Ablation
 from coag.errors import ConfigurationError, StateError
-from coag.proof import Changes, counterfactuals, fork
+from coag.proof import Changes, counterfactuals, fork, verify
 from coag.proof.boundary import procedure_of
 from coag.proof.fork_changes import with_settings
-from coag.schema import ModelCall, OutputMode, RetrievalOutcome, SteppingClock, TokenUsage
-from coag.tracing import REDACTED, RunFolder, read_trace
+from coag.schema import ModelCall, Note, OutputMode, RetrievalOutcome, SteppingClock, TokenUsage
+from coag.tracing import REDACTED, read_run
 
 BROKEN = pytest.mark.broken_trace("it is changed on purpose")
-Bodies = list[dict[str, Any]]
 
 
-def edited(run: RunFolder, edit: Callable[[Bodies], None]) -> RunFolder:
-    """The run with its records changed, without hashes."""
-    lines = [json.loads(line) for line in run.trace_path.read_text("utf-8").splitlines()]
-    bodies: Bodies = [line["body"] for line in lines]
-    edit(bodies)
-    numbered = [{"v": 2, "seq": seq, "body": body} for seq, body in enumerate(bodies)]
-    run.trace_path.write_text("".join(json.dumps(line) + "\n" for line in numbered), "utf-8")
-    return run
+def cut_at(**fields: Any) -> Callable[[Bodies], None]:
+    """Kills a run before its first record with these fields."""
 
+    def killed(bodies: Bodies) -> None:
+        del bodies[place(bodies, **fields) :]
 
-def place(bodies: Bodies, n: int = 0, **fields: Any) -> int:
-    found = [
-        number
-        for number, body in enumerate(bodies)
-        if all(body.get(name) == value for name, value in fields.items())
-    ]
-    return found[n]
+    return killed
 
 
 @BROKEN
-async def test_a_run_that_was_killed_before_its_first_cycle_has_none_to_fork_at(
+async def test_where_nothing_was_begun_or_decided_nothing_can_be_done_otherwise(
     tmp_path: Path,
 ) -> None:
-    def killed(bodies: Bodies) -> None:
-        del bodies[place(bodies, record="turn_start") :]
-
-    run = edited(await foraged(tmp_path), killed)
-    with pytest.raises(ConfigurationError, match="has no cycle yet"):
-        await fork(run, "1")
-
-
-@BROKEN
-async def test_where_nothing_was_decided_nothing_can_be_decided_otherwise(tmp_path: Path) -> None:
-    def killed(bodies: Bodies) -> None:
-        del bodies[place(bodies, record="outcome", phase="selection", cycle=2) :]
-
-    run = edited(await foraged(tmp_path), killed)
+    run = await foraged(tmp_path)
+    edited(run, cut_at(record="outcome", phase="selection", cycle=2))
     with pytest.raises(ConfigurationError, match="Nothing was decided in cycle 2 of"):
         await counterfactuals(run, 2)
+    edited(run, cut_at(record="turn_start"))
+    with pytest.raises(ConfigurationError, match="has no cycle yet"):
+        await fork(run, "1")
 
 
 @BROKEN
@@ -75,19 +57,17 @@ async def test_a_percept_that_came_by_itself_is_left_out_of_a_fork_and_that_is_s
         signal = {"kind": "signal", "source": "bell", "trust": "untrusted", "content": "Dong."}
         bodies.insert(at, {**message, **signal, "id": "percept-000099", "sets_goal": False})
 
-    run = edited(await foraged(tmp_path), sensed)
-    report = await fork(run, "2.retrieval")
+    report = await fork(edited(await foraged(tmp_path), sensed), "2.retrieval")
     assert "1 percepts that reached the parent on their own are left out." in report.notices
 
 
 @BROKEN
-async def test_where_the_environment_could_not_be_told_any_more_nothing_acts_outside(
+async def test_where_the_environment_gave_no_state_any_more_nothing_acts_outside(
     tmp_path: Path,
 ) -> None:
     def forgotten(bodies: Bodies) -> None:
         at = place(bodies, record="outcome", phase="proposal", cycle=2)
-        note: dict[str, Any] = {"record": "note", "cycle": 2, "about": "environment", "details": {}}
-        bodies.insert(at, {**note, "text": "It told no state.", "at": bodies[at]["at"]})
+        note(bodies, at, "environment", "It gave no state.")
 
     run = edited(await foraged(tmp_path), forgotten)
     assert (await fork(run, "2.reasoning")).stopped is None
@@ -107,8 +87,7 @@ async def test_within_a_cycle_that_held_a_secret_a_run_cannot_be_forked(tmp_path
 
 async def test_a_short_id_must_name_one_record(tmp_path: Path) -> None:
     run = await foraged(tmp_path)
-    bodies = (entry.body for entry in read_trace(run.trace_path))
-    (hit,) = next(body.records for body in bodies if isinstance(body, RetrievalOutcome))
+    (hit,) = next(one.records for one in records(run) if isinstance(one, RetrievalOutcome))
     assert hit.record.text == BITTER
     changes = Changes(without_records=(hit.record.id[:2],))
     with pytest.raises(ConfigurationError, match=f"characters or more of: {hit.record.id}"):
@@ -211,3 +190,37 @@ def test_a_call_tells_by_which_procedure_a_model_was_asked(
         "seconds": 0.1,
     }
     assert procedure_of(ModelCall.model_validate({**call, **fields})) == name
+
+
+# ---- runs with ablations ----
+
+
+EACH: list[tuple[Ablation, ...]] = [
+    ("retrieval",),
+    ("reasoning",),
+    ("evaluation",),
+    ("rewriting",),
+    ("retrieval", "reasoning", "evaluation", "rewriting"),
+]
+
+
+@pytest.mark.parametrize("without", EACH)
+async def test_a_run_without_parts_is_verified_and_replayed(
+    without: tuple[Ablation, ...], tmp_path: Path
+) -> None:
+    logs = str(tmp_path / "logs")
+    run = await run_of(porter(log=str(tmp_path / "calls.txt"), logs=logs, without=without), TASK)
+    assert verify(run.path) == []
+    assert read_run(run.path).configuration["settings"]["ablations"] == sorted(without)
+    await check_same(run)
+
+
+@pytest.mark.parametrize("at", ["2.retrieval", "2.reasoning", "2.proposal", "2.selection"])
+async def test_a_fork_leaves_out_what_its_parent_left_out(at: str, tmp_path: Path) -> None:
+    without = EACH[-1]
+    run = await foraged(tmp_path, without=without)
+    report = await fork(run, at, logs=tmp_path / "forks")
+    assert report.fork_cycles == report.parent_cycles
+    assert verify(report.run) == []
+    notes = [one for one in records(report.run) if isinstance(one, Note)]
+    assert set(without) <= {one.details.get("part") for one in notes}

@@ -12,6 +12,7 @@ from autogen_agentchat.messages import TextMessage
 from autogen_core import CancellationToken
 from kits.foragers import GREEN, foraged
 from kits.porters import scholar
+from kits.runs import with_info
 
 from coag.errors import TraceError
 from coag.memory import seed_procedures
@@ -131,14 +132,21 @@ async def test_a_fork_is_replayed_without_its_parent_unless_a_bound_counts_on_it
     assert f"is not in {run.path.name} any more" in " ".join(report.remarks)
 
 
-@pytest.mark.broken_trace("what was decided is changed")
-async def test_a_difference_in_a_fork_is_found(tmp_path: Path) -> None:
-    forked = await fork(await foraged(tmp_path), "2.evaluation")
-    trace = RunFolder(forked.run).trace_path
-    lines = [json.loads(line) for line in trace.read_text().splitlines()]
-    place = next(n for n, line in enumerate(lines) if "decided_by" in line["body"])
-    lines[place]["body"]["reason"] = "Because."
-    trace.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    report = await replay(forked.run)
-    assert report.divergence is not None
-    assert (report.divergence.seq, report.divergence.field) == (place, "reason")
+@pytest.mark.broken_trace("it edits run.json and what a fork remembers")
+async def test_a_fork_without_its_memory_is_replayed_and_without_a_parent_it_is_refused(
+    tmp_path: Path,
+) -> None:
+    forked = RunFolder((await fork(await foraged(tmp_path), "2.retrieval")).run)
+    forked.remembered_path.unlink()
+    assert (await replay(forked)).same
+    with_info(forked, parent=None)
+    with pytest.raises(TraceError, match="names no parent, though the trace begins as a fork"):
+        await replay(forked)
+
+
+async def test_a_fork_of_an_orphan_in_a_later_turn_is_replayed(tmp_path: Path) -> None:
+    run = await foraged(tmp_path)
+    forks = [await fork(run, "4"), await fork(run, "4", turns=0)]
+    shutil.rmtree(run.path)
+    for forked in forks:
+        assert (await replay(forked.run)).same

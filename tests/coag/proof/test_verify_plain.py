@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from autogen_agentchat.agents import AssistantAgent
 from autogen_core import FunctionCall
+from kits.runs import records, with_info
 from kits.tampering import Bodies, bodies_of, forge, where
 
 from coag import Verdict
 from coag.compat import ConstrainedWorkbench, record
 from coag.models import ScriptedModel, scripted_answers
-from coag.proof import Rule, verify
+from coag.proof import Rule, examine, verify
 from coag.schema import Candidate
+from coag.tracing import MemoryTrace, RunFolder
 
 BROKEN = pytest.mark.broken_trace("it lies in the trace")
 
@@ -57,81 +59,34 @@ async def guarded_run(logs: Path) -> Path:
     return folder
 
 
-def call_not_asked_for(bodies: Bodies) -> None:
-    bodies[where(bodies, "intent")]["arguments"] = {"button": "red"}
+Lies = dict[str, tuple[Rule, Callable[[Bodies], object]]]
 
 
-def call_run_twice(bodies: Bodies) -> None:
+def change(record: str, n: int = 0, **fields: Any) -> Callable[[Bodies], object]:
+    return lambda bodies: bodies[where(bodies, record, n=n)].update(fields)
+
+
+def drop(record: str, **fields: Any) -> Callable[[Bodies], object]:
+    return lambda bodies: bodies.pop(where(bodies, record, **fields))
+
+
+def double(record: str, **fields: Any) -> Callable[[Bodies], object]:
+    def doubled(bodies: Bodies) -> None:
+        at = where(bodies, record, **fields)
+        bodies.insert(at, bodies[at])
+
+    return doubled
+
+
+def run_twice(bodies: Bodies) -> None:
     intent, receipt = bodies[where(bodies, "intent")], bodies[where(bodies, "receipt")]
     at = where(bodies, "receipt", n=-1) + 1
     bodies[at:at] = [{**intent, "id": "i-9"}, {**receipt, "intent_id": "i-9"}]
 
 
-def model_call_dropped(bodies: Bodies) -> None:
-    bodies[where(bodies, "model_call")]["tool_calls"] = []
-
-
-def receipt_dropped(bodies: Bodies) -> None:
-    del bodies[where(bodies, "receipt")]
-
-
-def receipt_twice(bodies: Bodies) -> None:
-    bodies.insert(where(bodies, "receipt"), bodies[where(bodies, "receipt")])
-
-
-def intent_twice(bodies: Bodies) -> None:
-    bodies.insert(where(bodies, "intent"), bodies[where(bodies, "intent")])
-
-
-def turn_dropped(bodies: Bodies) -> None:
-    del bodies[where(bodies, "turn_end")]
-
-
-def turn_of_another_number(bodies: Bodies) -> None:
-    bodies[where(bodies, "turn_start", n=1)]["turn"] = 7
-
-
-def turn_ended_under_another_number(bodies: Bodies) -> None:
-    bodies[where(bodies, "turn_end")]["turn"] = 7
-
-
-def turn_ended_twice(bodies: Bodies) -> None:
-    bodies.insert(where(bodies, "turn_end"), bodies[where(bodies, "turn_end")])
-
-
-def phase_in_a_plain_run(bodies: Bodies) -> None:
-    bodies[where(bodies, "model_call")]["phase"] = "reasoning"
-
-
-def call_of_another_turn(bodies: Bodies) -> None:
-    bodies[where(bodies, "model_call")]["cycle"] = 2
-
-
-def outcome_in_a_plain_run(bodies: Bodies) -> None:
+def outcome_added(bodies: Bodies) -> None:
     at = bodies[0]["at"]
     bodies.append({"record": "outcome", "phase": "retrieval", "cycle": 1, "at": at, "query": ""})
-
-
-def receipt_of_another_turn(bodies: Bodies) -> None:
-    bodies[where(bodies, "receipt")]["cycle"] = 2
-
-
-STOCK: list[tuple[Rule, Callable[[Bodies], None]]] = [
-    (Rule.INTENT, call_not_asked_for),
-    (Rule.INTENT, call_run_twice),
-    (Rule.INTENT, model_call_dropped),
-    (Rule.INTENT, intent_twice),
-    (Rule.RECEIPT, receipt_dropped),
-    (Rule.RECEIPT, receipt_twice),
-    (Rule.RECEIPT, receipt_of_another_turn),
-    (Rule.TURN, turn_dropped),
-    (Rule.TURN, turn_of_another_number),
-    (Rule.TURN, turn_ended_under_another_number),
-    (Rule.TURN, turn_ended_twice),
-    (Rule.MODEL_CALL, phase_in_a_plain_run),
-    (Rule.MODEL_CALL, call_of_another_turn),
-    (Rule.PHASE, outcome_in_a_plain_run),
-]
 
 
 def verdict_flipped(bodies: Bodies) -> None:
@@ -139,55 +94,76 @@ def verdict_flipped(bodies: Bodies) -> None:
     note["details"]["verdicts"][-1]["allowed"] = False
 
 
-def verdicts_dropped(bodies: Bodies) -> None:
-    del bodies[where(bodies, "note", about="constraint")]
+def of_kind(kind: str, **fields: Any) -> Callable[[Bodies], object]:
+    return lambda bodies: bodies[where(bodies, "percept", kind=kind)].update(fields)
 
 
-def return_changed(bodies: Bodies) -> None:
-    bodies[where(bodies, "percept", kind="tool_return")]["content"] = "gold"
-
-
-def return_told_twice(bodies: Bodies) -> None:
-    at = where(bodies, "percept", kind="tool_return")
-    bodies.insert(at, bodies[at])
-
-
-def impasse_that_changes_the_state(bodies: Bodies) -> None:
-    bodies[where(bodies, "percept", kind="impasse")]["state_patch"] = {"tool_calls": 9}
-
-
-GUARDED: list[tuple[Rule, Callable[[Bodies], None]]] = [
-    (Rule.CONSTRAINT, verdict_flipped),
-    (Rule.CONSTRAINT, verdicts_dropped),
-    (Rule.RECEIPT, return_changed),
-    (Rule.PERCEPT, return_told_twice),
-    (Rule.PERCEPT, impasse_that_changes_the_state),
-]
-
-
-@BROKEN
-async def test_lies_about_a_stock_agent_are_found(tmp_path: Path) -> None:
-    run = await stock_run(tmp_path / "honest")
-    assert verify(run) == []
-    for rule, tell in STOCK:
-        _found(run, tmp_path / tell.__name__, rule, tell)
+STOCK: Lies = {
+    "not asked for": (Rule.INTENT, change("intent", arguments={"button": "red"})),
+    "run twice": (Rule.INTENT, run_twice),
+    "asked by nobody": (Rule.INTENT, change("model_call", tool_calls=[])),
+    "intent twice": (Rule.INTENT, double("intent")),
+    "no receipt": (Rule.RECEIPT, drop("receipt")),
+    "receipt twice": (Rule.RECEIPT, double("receipt")),
+    "receipt of another turn": (Rule.RECEIPT, change("receipt", cycle=2)),
+    "turn not ended": (Rule.TURN, drop("turn_end")),
+    "turn of another number": (Rule.TURN, change("turn_start", n=1, turn=7)),
+    "turn ended under another number": (Rule.TURN, change("turn_end", turn=7)),
+    "turn ended twice": (Rule.TURN, double("turn_end")),
+    "call of a phase": (Rule.MODEL_CALL, change("model_call", phase="reasoning")),
+    "call of another turn": (Rule.MODEL_CALL, change("model_call", cycle=2)),
+    "an outcome": (Rule.PHASE, outcome_added),
+}
+GUARDED: Lies = {
+    "verdict flipped": (Rule.CONSTRAINT, verdict_flipped),
+    "verdicts dropped": (Rule.CONSTRAINT, drop("note", about="constraint")),
+    "return changed": (Rule.RECEIPT, of_kind("tool_return", content="gold")),
+    "return twice": (Rule.PERCEPT, double("percept", kind="tool_return")),
+    "impasse that acts": (Rule.PERCEPT, of_kind("impasse", state_patch={"tool_calls": 9})),
+}
 
 
 @BROKEN
-async def test_lies_about_a_guarded_workbench_are_found(tmp_path: Path) -> None:
-    run = await guarded_run(tmp_path / "honest")
+@pytest.mark.parametrize(("make", "lies"), [(stock_run, STOCK), (guarded_run, GUARDED)])
+async def test_lies_about_a_plain_run_are_found(
+    make: Callable[[Path], Awaitable[Path]], lies: Lies, tmp_path: Path
+) -> None:
+    run = await make(tmp_path / "honest")
     assert verify(run) == []
-    for rule, tell in GUARDED:
-        _found(run, tmp_path / tell.__name__, rule, tell)
+    for name, (rule, tell) in lies.items():
+        copy = Path(shutil.copytree(run, tmp_path / name / run.name))
+        bodies = bodies_of(copy)
+        tell(bodies)
+        forge(copy, bodies)
+        assert rule in {violation.rule for violation in verify(copy)}, name
 
 
-def _found(run: Path, copy: Path, rule: Rule, tell: Callable[[Bodies], None]) -> None:
-    shutil.copytree(run, copy)
-    bodies = bodies_of(copy)
-    tell(bodies)
-    forge(copy, bodies)
-    rules = {violation.rule for violation in verify(copy)}
-    assert rule in rules, tell.__name__
+@BROKEN
+async def test_of_a_plain_run_that_stops_in_the_middle_it_is_said_what_is_open(
+    tmp_path: Path,
+) -> None:
+    run = await stock_run(tmp_path)
+    bodies = bodies_of(run)
+    forge(run, [body for n, body in enumerate(bodies) if n != where(bodies, "turn_end", n=-1)])
+    found = examine(run)
+    assert found.holds
+    assert "The run has ended in the middle of turn 2." in str(found.remarks)
+    with_info(RunFolder(run), ended_at=None, seal=None)
+    forge(run, bodies[: where(bodies, "intent") + 1])
+    found = examine(run)
+    assert found.holds
+    assert "(push) has no receipt." in str(found.remarks)
+
+
+async def test_of_a_plain_trace_whose_beginning_was_dropped_the_rest_is_checked(
+    tmp_path: Path,
+) -> None:
+    whole = records(await stock_run(tmp_path))
+    for limit in range(1, len(whole)):
+        short = MemoryTrace(limit)
+        for one in whole:
+            short.write(one)
+        assert verify(short.entries) == []
 
 
 async def test_plain_traces_in_ram_are_told_apart_by_what_they_hold() -> None:
