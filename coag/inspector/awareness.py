@@ -13,7 +13,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
-from coag.awareness import AwarenessState, Goal, load_state
+from coag.awareness import AwarenessState, load_state
 from coag.errors import AwarenessError, ConfigurationError, UnknownNameError
 from coag.tracing import RecordKind, TraceIndex
 
@@ -47,6 +47,8 @@ class SavedState:
 
     state: AwarenessState | None
     """None where it cannot be read."""
+    json: dict[str, Any] = field(default_factory=dict[str, Any])
+    """The same as JSON, see `_as_json`."""
     pursued: str = ""
     """Id of the goal that the activity serves; empty for none."""
     trouble: str = ""
@@ -80,7 +82,8 @@ def _saved_states(index: TraceIndex, position: int) -> dict[str, SavedState]:
         except (AwarenessError, RecursionError) as error:
             found[name] = SavedState(None, trouble=in_a_line(str(error), _TEXT))
         else:
-            found[name] = SavedState(loaded, pursued if isinstance(pursued, str) else "")
+            named = pursued if isinstance(pursued, str) else ""
+            found[name] = SavedState(loaded, _as_json(loaded), named)
     return found
 
 
@@ -91,194 +94,120 @@ def _mapping(value: object) -> Mapping[str, Any]:
 # ---- The kinds of things in a state ----
 
 
-Rows = Iterable[tuple[Any, tuple[str, ...]]]
-"""Things, each with one text for every head of its table."""
-
-
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """How the things of one kind are shown and compared."""
+    """A list of things in the JSON of a state, and how they are shown and compared."""
 
     kind: str
+    path: str
+    """Where in the state the list is, dotted."""
     title: str
-    heads: tuple[str, ...]
-    """The first column names a thing, the others describe it."""
-    rows: Callable[[AwarenessState], Rows]
-    key: Callable[[Any], Hashable]
-    """What tells its things apart."""
-    step: Callable[[Any], int] | None = None
-    """The state's step at which a thing came."""
+    columns: tuple[str, ...]
+    """Fields that are shown. The first names a thing, the others describe it."""
+    key: tuple[str, ...] = ()
+    """Fields that tell the things apart; none for the first column."""
+    step: str = "step"
+    """The field with the state's step at which a thing came."""
     compared: int | None = None
     """How many columns are compared; None for all."""
     only_added: bool = False
     """True where leaving things out, as compression does, is no change."""
 
-    def description(self, cells: tuple[str, ...]) -> str:
-        """What is compared, as one text."""
-        return ", ".join(cell for cell in cells[1 : self.compared] if cell)
 
-
-def _goals(state: AwarenessState) -> Rows:
-    names = {goal.id: goal.description[:60] for goal in state.goals.goals}
-    for goal in state.goals.goals:
-        yield (
-            goal,
-            (
-                goal.description,
-                goal.status.value,
-                goal.source.value,
-                f"p {goal.priority:.2f}",
-                names.get(goal.parent_id or "", ""),
-                "; ".join(names.get(one, one) for one in goal.depends_on[:8]),
-                goal.completion_criteria or "",
-            ),
-        )
-
-
-def _attention(state: AwarenessState) -> Rows:
-    """By urgency; what is suppressed last."""
-    suppressed = frozenset(state.attention.suppressed)
-    hidden = [one for one in state.attention.items if one.id in suppressed]
-    for item in (*state.attention.visible, *hidden):
-        left = "until removed"
-        if item.ttl is not None:
-            left = f"{max(0, item.created_step + item.ttl - state.step)} of {item.ttl}"
-        shown = "suppressed" if item.id in suppressed else ""
-        yield item, (item.description, item.type.value, f"{item.urgency:.2f}", shown, left)
-
-
-def _transitions(state: AwarenessState) -> Rows:
-    for one in state.trajectory.transitions[::-1]:
-        kept = "kept for good" if one.type in state.trajectory.sticky else ""
-        yield one, (one.description, one.type.value, kept)
-
-
-def _beliefs(beliefs: Iterable[Any]) -> Rows:
-    for one in sorted(beliefs, key=lambda one: (one.resolved is not None, -one.step)):
-        yield one, (one.text, "open" if one.resolved is None else "settled")
-
-
-def _things(state: AwarenessState) -> Rows:
-    for one in sorted(state.world.entities, key=lambda one: (-one.last_step, one.name)):
-        fields = list(one.state.items())
-        shown = ", ".join(f"{name} {value}" for name, value in fields[:12])
-        yield (
-            one,
-            (one.name, one.type, shown + (f" and {len(fields) - 12} more" * bool(fields[12:]))),
-        )
-
-
-def _rules(state: AwarenessState) -> Rows:
-    """What the agent can and may do, and how it works together."""
-    mine, protocol = state.self_model, state.protocol
-    rules = {
-        "mode": protocol.mode.value,
-        "style": protocol.style,
-        "output": protocol.output_format,
-        "hard constraints": "; ".join(protocol.hard_constraints),
-        "hands over": "; ".join(protocol.escalation),
-        "able to": ", ".join(mine.capabilities),
-        "not able to": ", ".join(mine.limitations),
-        "allowed": ", ".join(mine.allowed),
-        "forbidden": ", ".join(mine.forbidden),
-        "takes": ", ".join(f"{one.action}: {one.amount:g} {one.resource}" for one in mine.needs),
-        "watches for": "; ".join(
-            f"{one.name}: {one.description}" for one in state.attention.scan_patterns
-        ),
-    }
-    return ((rule, rule) for rule in rules.items() if rule[1])
-
-
+_GOAL_COLUMNS = ("description", "status", "source", "priority", "serves", "waits for")
 _GOAL = _Kind(
-    "goal",
-    "Goals",
-    ("goal", "status", "source", "priority", "serves", "waits for", "reached when"),
-    _goals,
-    lambda goal: goal.id,
-    lambda goal: goal.created_step,
+    "goal", "goals.goals", "Goals", (*_GOAL_COLUMNS, "reached when"), ("id",), "created_step"
+)
+_ATTENTION = _Kind(
+    "attention",
+    "attention.items",
+    "Attention, the most urgent first",
+    ("description", "type", "urgency", "suppressed", "steps left"),
+    ("id",),
+    "created_step",
+    compared=4,
 )
 _TRANSITION = _Kind(
     "transition",
+    "trajectory.transitions",
     "How it came about, the newest first",
-    ("what", "type", "kept"),
-    _transitions,
-    lambda one: (one.step, one.type.value, one.description),
-    lambda one: one.step,
+    ("description", "type"),
+    ("step", "type", "description"),
     only_added=True,
 )
+_ENDS = ("source", "type", "target")
+_MISTAKE = ("action", "reason", "lesson")
 _KINDS = (
     _GOAL,
-    _Kind(
-        "attention",
-        "Attention, the most urgent first",
-        ("what", "type", "urgency", "suppressed", "steps left"),
-        _attention,
-        lambda item: item.id,
-        lambda item: item.created_step,
-        compared=4,
-    ),
+    _ATTENTION,
     _TRANSITION,
+    _Kind("resource", "self_model.resources", "Resources", ("name", "left")),
+    _Kind("unknown", "world.unknowns", "Not known", ("text", "state")),
+    _Kind("assumption", "world.assumptions", "Assumed", ("text", "state")),
     _Kind(
-        "resource",
-        "Resources",
-        ("resource", "left"),
-        lambda state: (
-            (one, (one.name, f"{one.remaining:g} of {one.capacity:g}"))
-            for one in state.self_model.resources
-        ),
-        lambda one: one.name,
+        "failure", "self_model.failures", "Mistakes and lessons", _MISTAKE, ("step", *_MISTAKE[:2])
     ),
-    _Kind(
-        "unknown",
-        "Not known",
-        ("question", "state"),
-        lambda state: _beliefs(state.world.unknowns),
-        lambda one: one.text,
-        lambda one: one.step,
-    ),
-    _Kind(
-        "assumption",
-        "Assumed",
-        ("assumption", "state"),
-        lambda state: _beliefs(state.world.assumptions),
-        lambda one: one.text,
-        lambda one: one.step,
-    ),
-    _Kind(
-        "failure",
-        "Mistakes and lessons",
-        ("action", "reason", "lesson"),
-        lambda state: (
-            (one, (one.action, one.reason, one.lesson)) for one in state.self_model.failures[::-1]
-        ),
-        lambda one: (one.step, one.action, one.reason),
-        lambda one: one.step,
-    ),
-    _Kind(
-        "thing",
-        "Things, the last mentioned first",
-        ("name", "type", "state"),
-        _things,
-        lambda one: one.name,
-    ),
-    _Kind(
-        "relationship",
-        "How things hang together",
-        ("relationship",),
-        lambda state: (
-            (one, (f"{one.source} {one.type} {one.target}",))
-            for one in sorted(state.world.relationships, key=lambda one: -one.step)
-        ),
-        lambda one: (one.source, one.type, one.target),
-    ),
-    _Kind(
-        "protocol",
-        "What it can and may do, and how it works together",
-        ("rule", "text"),
-        _rules,
-        lambda rule: rule[0],
-    ),
+    _Kind("thing", "world.entities", "Things", ("name", "type", "state"), step="first_step"),
+    _Kind("relationship", "world.relationships", "How things hang together", _ENDS, _ENDS),
+    _Kind("rule", "rules", "What it can and may do, and how it works together", ("rule", "text")),
 )
+_RULES = ("capabilities", "limitations", "allowed", "forbidden", "needs")
+Json = dict[str, Any]
+
+
+def _as_json(state: AwarenessState) -> Json:
+    """The state as JSON, with the columns that are made of other fields."""
+    whole: Json = state.model_dump(mode="json")
+    names = {goal.id: goal.description[:60] for goal in state.goals.goals}
+    for goal in whole["goals"]["goals"]:
+        goal["serves"] = names.get(goal["parent_id"] or "", "")
+        goal["waits for"] = [names.get(one, one) for one in goal["depends_on"][:8]]
+        goal["reached when"] = goal["completion_criteria"]
+    suppressed = frozenset(state.attention.suppressed)
+    items: list[Json] = whole["attention"]["items"]
+    for item in items:
+        ttl, came = item["ttl"], item["created_step"]
+        left = "until removed" if ttl is None else f"{max(0, came + ttl - state.step)} of {ttl}"
+        item["steps left"] = left
+        item["suppressed"] = "suppressed" if item["id"] in suppressed else ""
+    items.sort(key=lambda one: (bool(one["suppressed"]), -float(one["urgency"])))
+    for one in whole["self_model"]["resources"]:
+        one["left"] = f"{one['remaining']:g} of {one['capacity']:g}"
+    for one in (*whole["world"]["unknowns"], *whole["world"]["assumptions"]):
+        one["state"] = "open" if one["resolved"] is None else "settled"
+    for part in (whole["trajectory"]["transitions"], whole["self_model"]["failures"]):
+        part.reverse()
+    rules = {name: whole["self_model"][name] for name in _RULES} | whole["protocol"]
+    rules["watches for"] = whole["attention"]["scan_patterns"]
+    whole["rules"] = [{"rule": name, "text": value} for name, value in rules.items() if value]
+    return whole
+
+
+def _things(state: Json, kind: _Kind) -> list[Json]:
+    found: Any = state
+    for name in kind.path.split("."):
+        found = found[name]
+    return found
+
+
+def _key(kind: _Kind, thing: Json) -> Hashable:
+    return tuple(str(thing[name]) for name in kind.key or kind.columns[:1])
+
+
+def _cells(kind: _Kind, thing: Json) -> tuple[str, ...]:
+    return tuple(_cell(thing.get(name)) for name in kind.columns)
+
+
+def _cell(value: Any) -> str:
+    """A value of a thing as text; empty for none."""
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    if isinstance(value, dict):
+        fields = cast("Json", value).items()
+        return ", ".join(f"{name} {_cell(one)}" for name, one in list(fields)[:12])
+    if isinstance(value, list):
+        return "; ".join(_cell(one) for one in cast("list[Any]", value)[:50])
+    return "" if value is None else str(value)
 
 
 # ---- The difference between two states ----
@@ -309,32 +238,33 @@ class StateDifference:
             )
 
 
-def difference(before: AwarenessState, after: AwarenessState, limit: int) -> StateDifference:
-    """What is different, what counts most first.
+def difference(before: Json, after: Json, limit: int) -> StateDifference:
+    """What is different, what counts most first; both states are given by `_as_json`.
 
     That something was noticed again, as it was, is no change.
     """
     found = StateDifference(limit)
     for kind in _KINDS:
-        was = {kind.key(one): cells for one, cells in kind.rows(before)}
-        now = {kind.key(one): cells for one, cells in kind.rows(after)}
+        was, now = (
+            {_key(kind, one): _cells(kind, one)[: kind.compared] for one in _things(state, kind)}
+            for state in (before, after)
+        )
         for key, cells in now.items():
-            description = kind.description(cells)
-            if key not in was:
-                found.take(kind, key, cells[0], Move.ADDED, "", description)
-            elif (earlier := kind.description(was[key])) != description:
-                found.take(kind, key, cells[0], Move.CHANGED, *_apart(earlier, description))
+            earlier = was.get(key)
+            if earlier is None:
+                found.take(kind, key, cells[0], Move.ADDED, "", _joined(cells[1:]))
+            elif earlier != cells:
+                pairs = [one for one in zip(earlier, cells, strict=True) if one[0] != one[1]]
+                texts = (_joined(part) for part in zip(*pairs, strict=True))
+                found.take(kind, key, cells[0], Move.CHANGED, *texts)
         for key, cells in was.items() if not kind.only_added else ():
             if key not in now:
-                found.take(kind, key, cells[0], Move.GONE, kind.description(cells), "")
+                found.take(kind, key, cells[0], Move.GONE, _joined(cells[1:]), "")
     return found
 
 
-def _apart(before: str, after: str) -> tuple[str, str]:
-    """Two descriptions without the parts that are the same."""
-    was, now = before.split(", "), after.split(", ")
-    gone, new = [one for one in was if one not in now], [one for one in now if one not in was]
-    return ", ".join(gone) or "-", ", ".join(new) or "-"
+def _joined(cells: Iterable[str]) -> str:
+    return ", ".join(cell for cell in cells if cell)
 
 
 # ---- One state ----
@@ -344,8 +274,8 @@ _ROWS = {"goal": 200, "attention": 60, "transition": 60}
 """Rows of a table; of others `_OTHERS`."""
 _OTHERS = 50
 _CHANGES = 60
-Since = Callable[[_Kind, Any], int | None]
-"""The first cycle looked at that began with a thing."""
+Since = Callable[[int], int]
+"""The first cycle looked at that began after a step of the state."""
 
 
 def _module_state(
@@ -359,8 +289,10 @@ def _module_state(
         why = saved.trouble if saved else "The trace holds no state of it as this cycle began."
         return ModuleState(module=module, cycle=cycle, trouble=why)
     state, was = saved.state, before[1].state if before else None
-    changed = difference(was, state, _CHANGES) if was is not None else StateDifference(0)
-    tables = [_table(kind, state, saved.pursued, changed, since) for kind in _KINDS]
+    changed = StateDifference(0)
+    if before is not None and was is not None:
+        changed = difference(before[1].json, saved.json, _CHANGES)
+    tables = [_table(kind, saved, changed, since) for kind in _KINDS]
     return ModuleState(
         module=module,
         cycle=cycle,
@@ -394,55 +326,56 @@ def _facts(
         yield f"Changed since cycle {before[0]}", str(sum(changed.counts.values()))
 
 
-def _table(
-    kind: _Kind, state: AwarenessState, pursued: str, changed: StateDifference, since: Since
-) -> StateTable:
-    all_rows = list(kind.rows(state))
-    placed = [(one, cells, 0) for one, cells in all_rows]
-    if kind is _GOAL:
-        by_id = {goal.id: cells for goal, cells in all_rows}
-        tree = _goal_tree([goal for goal, _ in all_rows], pursued)
-        placed = [(goal, by_id[goal.id], depth) for goal, depth in tree]
-    awaited = {on for goal in state.goals.goals if goal.is_open for on in goal.depends_on}
+def _table(kind: _Kind, saved: SavedState, changed: StateDifference, since: Since) -> StateTable:
+    things = _things(saved.json, kind)
+    placed = _goal_tree(things, saved.pursued) if kind is _GOAL else [(one, 0) for one in things]
+    awaited = {
+        on for goal in things if kind is _GOAL and _is_open(goal) for on in goal["depends_on"]
+    }
     rows: list[StateRow] = []
-    for one, cells, depth in placed[: _ROWS.get(kind.kind, _OTHERS)]:
-        move = changed.moves.get((kind.kind, kind.key(one)))
+    for one, depth in placed[: _ROWS.get(kind.kind, _OTHERS)]:
+        move = changed.moves.get((kind.kind, _key(kind, one)))
+        is_open = kind is not _GOAL or _is_open(one)
         row = StateRow(
-            cells=tuple(in_a_line(cell, _TEXT) for cell in cells),
-            since=since(kind, one),
+            cells=tuple(in_a_line(cell, _TEXT) for cell in _cells(kind, one)),
+            since=since(one[kind.step]) if kind.step in one else None,
             move=move,
             depth=depth,
-            strong=kind is _GOAL and one.id == pursued and one.is_open,
-            closed=kind is _GOAL and not (one.is_open or move or one.id in awaited),
+            strong=kind is _GOAL and one["id"] == saved.pursued and is_open,
+            closed=not (is_open or move or one["id"] in awaited),
         )
         rows.append(row)
     return StateTable(
-        kind=kind.kind, title=kind.title, heads=kind.heads, rows=tuple(rows), of=len(all_rows)
+        kind=kind.kind, title=kind.title, heads=kind.columns, rows=tuple(rows), of=len(things)
     )
 
 
-def _goal_tree(goals: Sequence[Goal], pursued: str) -> list[tuple[Goal, int]]:
+def _is_open(goal: Json) -> bool:
+    return goal["status"] not in ("completed", "abandoned")
+
+
+def _goal_tree(goals: Sequence[Json], pursued: str) -> list[tuple[Json, int]]:
     """Goals, each below the one that it serves; of many the open ones.
 
     A log may say that goals serve each other in a circle: those come last.
     """
     limit = _ROWS["goal"]
     if len(goals) > limit:
-        best = sorted(goals, key=lambda goal: (goal.id != pursued, not goal.is_open))[:limit]
-        names = {goal.id for goal in best}
-        goals = [goal for goal in goals if goal.id in names]
-    ids = {goal.id for goal in goals}
-    children: dict[str, list[Goal]] = {}
+        best = sorted(goals, key=lambda goal: (goal["id"] != pursued, not _is_open(goal)))[:limit]
+        names = {goal["id"] for goal in best}
+        goals = [goal for goal in goals if goal["id"] in names]
+    ids = {goal["id"] for goal in goals}
+    children: dict[str, list[Json]] = {}
     for goal in goals:
-        parent = goal.parent_id or ""
-        children.setdefault(parent if parent in ids else "", []).append(goal)
-    placed: dict[str, tuple[Goal, int]] = {}
+        parent = goal["parent_id"] if goal["parent_id"] in ids else ""
+        children.setdefault(parent, []).append(goal)
+    placed: dict[str, tuple[Json, int]] = {}
     waiting = [(goal, 0) for goal in reversed(children.get("", []))]
     while waiting:
         goal, depth = waiting.pop()
-        placed[goal.id] = (goal, depth)
-        waiting += [(one, depth + 1) for one in reversed(children.get(goal.id, []))]
-    return [*placed.values(), *((goal, 0) for goal in goals if goal.id not in placed)]
+        placed[goal["id"]] = (goal, depth)
+        waiting += [(one, depth + 1) for one in reversed(children.get(goal["id"], []))]
+    return [*placed.values(), *((goal, 0) for goal in goals if goal["id"] not in placed)]
 
 
 # ---- The history over the cycles ----
@@ -525,7 +458,7 @@ class _History:
         self._values: dict[str, dict[int, float]] = {}
         self._capacities: dict[str, float] = {}
         self._changes: list[CycleChange] = []
-        self._before: AwarenessState | None = None
+        self._before: Json | None = None
 
     def take(self, cycle: int, saved: SavedState) -> None:
         """What it held as the next cycle began."""
@@ -555,16 +488,17 @@ class _History:
             self._values.setdefault(one.name, {})[cycle] = one.remaining
         for name, count in _COUNTS.items():
             self._values.setdefault(name, {})[cycle] = float(count(state))
-        self._compare(cycle, state)
-        self._before = state
+        self._compare(cycle, saved)
+        self._before = saved.json
 
-    def _compare(self, cycle: int, state: AwarenessState) -> None:
+    def _compare(self, cycle: int, saved: SavedState) -> None:
         """Counts what changed since the cycle before, and marks the transitions that came."""
-        found = difference(self._before, state, _COMPARED) if self._before else None
-        for one in state.trajectory.transitions:
-            key = (_TRANSITION.kind, _TRANSITION.key(one))
+        found = difference(self._before, saved.json, _COMPARED) if self._before else None
+        for one in _things(saved.json, _TRANSITION)[::-1]:
+            key = (_TRANSITION.kind, _key(_TRANSITION, one))
             if found is None or key in found.moves:
-                strong, name = one.type in state.trajectory.sticky, one.type.value
+                name: str = one["type"]
+                strong = name in saved.json["trajectory"]["sticky"]
                 span = LaneSpan(first=cycle, last=cycle, strong=strong)
                 self._lanes["transition"].take(name, name.replace("_", " "), span, None)
         if found is None:
@@ -581,11 +515,9 @@ class _History:
             )
         )
 
-    def since(self, kind: _Kind, thing: Any, cycle: int) -> int | None:
-        """The first cycle looked at that began with a thing."""
-        if kind.step is None:
-            return None
-        step, first = kind.step(thing), cycle
+    def since(self, step: int, cycle: int) -> int:
+        """The first cycle looked at that began after a step of the state."""
+        first = cycle
         for at, reached in zip(reversed(self._cycles), reversed(self._steps), strict=True):
             if at <= cycle and reached >= 0:
                 if reached < step:
@@ -719,5 +651,5 @@ class AwarenessReader:
             cycle,
             now.get(name),
             earlier,
-            lambda kind, thing: history.since(kind, thing, cycle),
+            lambda step: history.since(step, cycle),
         )

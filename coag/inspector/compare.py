@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, islice
-from typing import Any, BinaryIO, Self, cast
+from itertools import islice
+from typing import Any, Self, cast
 
 from coag._util.json_diff import JsonDifference, first_difference
-from coag.errors import TraceError
 from coag.schema import PHASES, Percept, PerceptKind, Phase
 from coag.tracing import CycleSummary, Parent, RecordKind, TraceIndex, summarize_cycle
 
@@ -124,35 +122,14 @@ _NUMBERED = re.compile(rb'^\{"v":\d+,"seq":\d+,"hash":"\w*",')
 _TIME = re.compile(rb'"(?:at|created_at)":"[^"\\]{10,40}"')
 
 
-class _RawLines:
-    """Reads lines of a trace without parsing them.
+def _same_lines(index: TraceIndex, positions: Iterable[int]) -> list[bytes]:
+    """Lines without their numbers, hashes and times: equal ones say the same.
 
-    Args:
-        index: The trace, as far as it was scanned.
+    Raises:
+        TraceError: If the file cannot be read.
     """
-
-    def __init__(self, index: TraceIndex) -> None:
-        self._index = index
-        lengths = map(index.length, range(index.lines))
-        self._begins = array("Q", accumulate(lengths, initial=0))
-
-    def same(self, positions: Iterable[int]) -> list[bytes]:
-        """Lines without their numbers, hashes and times: equal ones tell of the same.
-
-        Raises:
-            TraceError: If the file cannot be read.
-        """
-        path = self._index.path
-        try:
-            with path.open("rb") as file:
-                return [self._line(file, position) for position in positions]
-        except OSError as error:
-            raise TraceError(path, f"cannot be read: {error.strerror}") from error
-
-    def _line(self, file: BinaryIO, position: int) -> bytes:
-        file.seek(self._begins[position])
-        line = file.read(self._index.length(position))
-        return _TIME.sub(b"", _NUMBERED.sub(b"", line))
+    lines = index.raw(list(positions))
+    return [_TIME.sub(b"", _NUMBERED.sub(b"", line)) for line in lines]
 
 
 # ---- Two runs ----
@@ -260,7 +237,6 @@ class _Pair:
     def __init__(self, left: Side, right: Side) -> None:
         self._left, self._right = left, right
         self.left, self.right = _stretches(left.index), _stretches(right.index)
-        self._left_lines, self._right_lines = _RawLines(left.index), _RawLines(right.index)
         self.fork = _fork(left.card, right.card) or _fork(right.card, left.card)
         since = self.fork.cycle if self.fork else 1
         self.cycles = sorted(cycle for cycle in {*self.left, *self.right} if cycle >= since)
@@ -299,8 +275,11 @@ class _Pair:
 
     def _looks_same(self, cycle: int) -> bool:
         """Whether it is plain without parsing anything that a cycle is the same in both."""
-        ones = self._left_lines.same(_positions(self._left, self.left[cycle]))
-        return ones == self._right_lines.same(_positions(self._right, self.right[cycle]))
+        ones, others = (
+            _same_lines(side.index, _positions(side, stretches[cycle]))
+            for side, stretches in ((self._left, self.left), (self._right, self.right))
+        )
+        return ones == others
 
     def differs(self, cycle: int) -> tuple[str, ...]:
         """In which parts the two differ in a cycle; empty where one has no such cycle."""

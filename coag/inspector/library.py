@@ -9,7 +9,7 @@ import re
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 from threading import Lock, RLock
@@ -22,7 +22,7 @@ from coag.tracing import RecordKind, RunFolder, RunInfo, TraceIndex, asked_in, r
 from .open_run import OpenRun
 from .texts import clip, in_a_line
 from .trace_scan import FileStamp, file_stamp, within_run
-from .views import RunCard, RunList, TaskOutcome, Trouble
+from .views import Filters, RunCard, RunList, TaskOutcome, Trouble
 
 # ---- Which folders of runs there are below a folder of logs, by real folders only ----
 
@@ -147,7 +147,7 @@ class RunTotals:
 
 
 class TraceCounter:
-    """Counts a trace as far as it was read, and goes on from there when it has grown.
+    """Counts a trace as far as it was read, and continues from there when it has grown.
 
     Args:
         path: A run's `trace.jsonl`; it need not be there.
@@ -182,7 +182,7 @@ class TraceCounter:
         """Counts a piece more.
 
         Returns:
-            True if there is more to count. What cannot be read is done with, as far as it got.
+            True if there is more to count; False also where it cannot be read further.
         """
         stamp = file_stamp(self.path)
         if stamp is None or stamp.size < self._index.scanned:
@@ -190,7 +190,10 @@ class TraceCounter:
         if stamp is None or not stamp.size:
             self._stamp, self._whole = stamp, True
             return False
-        more = self._scan()
+        try:
+            more = self._index.extend(_PIECE)
+        except TraceError:  # `OpenRun` says why
+            more = False
         if self._index.void:
             self._restart()
             return True
@@ -198,13 +201,6 @@ class TraceCounter:
         if not more:
             self._stamp, self._whole = stamp, True
         return more
-
-    def _scan(self) -> bool:
-        """Scans a piece; False at the end, or where it cannot be read on: `OpenRun` says why."""
-        try:
-            return self._index.extend(_PIECE)
-        except TraceError:
-            return False
 
     def _count(self) -> None:
         index, totals = self._index, self._totals
@@ -302,7 +298,6 @@ def _result(info: RunInfo | None) -> dict[str, Any]:
 
 
 _LOG = logging.getLogger(__name__)
-_DAY = 86_400
 _WHY = 200
 """Characters of an error that a card shows."""
 LOG_FAULTS = (
@@ -351,15 +346,6 @@ class RunEntry:
         """The run's id; empty where it is not known."""
         return self.info.id if self.info else ""
 
-    @property
-    def newest(self) -> float:
-        """When it began, to sort by; no time that can be written fails."""
-        if self.info is None:
-            return 0.0
-        at = self.info.started_at
-        seconds = at.hour * 3600 + at.minute * 60 + at.second + at.microsecond / 1e6
-        return at.toordinal() * _DAY + seconds - (at.utcoffset() or timedelta()).total_seconds()
-
     def rename(self, key: str) -> None:
         """Gives it the key by which it is known from now on."""
         if key != self.key:
@@ -407,26 +393,13 @@ _QUERY = 200
 """Characters of what is looked for."""
 _CHOICES = 200
 """Kinds, models and agents that can be filtered by."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Filters:
-    """Which runs are wanted, and in which order; an empty text lets all through."""
-
-    query: str = ""
-    """Words to be met in id, agent, model, scenario, goal, folder or outcome, in any case."""
-    kind: str = ""
-    model: str = ""
-    outcome: str = ""
-    """A value of `TaskOutcome`; `open` for runs that have not ended."""
-    agent: str = ""
-    without: str = ""
-    """Key of a run that is left out, whatever the others let through."""
-    sort: str = "newest"
-    """`newest`, `oldest`, `cycles`, `tokens`, `cost` or `duration`; another is `newest`."""
-    page: int = 1
-    """From 1; the last one where there are not as many."""
-    page_size: int = 50
+_ORDERS: dict[str, Callable[[RunCard], float | None]] = {
+    "cycles": lambda card: card.cycles,
+    "tokens": lambda card: card.usage.tokens if card.usage else None,
+    "cost": lambda card: card.usage.cost if card.usage else None,
+    "duration": lambda card: card.seconds,
+}
+"""By what each order sorts, highest first; runs of which it is not known come last."""
 
 
 def listing_of(logs: str, cards: Sequence[RunCard], filters: Filters) -> RunList:
@@ -434,7 +407,10 @@ def listing_of(logs: str, cards: Sequence[RunCard], filters: Filters) -> RunList
     cards = [card for card in cards if not filters.without or card.key != filters.without]
     words = filters.query[:_QUERY].casefold().split()
     matching = [card for card in cards if _passes(card, filters, words)]
-    _sort(matching, filters.sort)
+    matching.sort(key=_started, reverse=filters.sort != "oldest")
+    if measure := _ORDERS.get(filters.sort):
+        known = {card.key: measure(card) for card in matching}
+        matching.sort(key=lambda card: (known[card.key] is None, -(known[card.key] or 0.0)))
     size = max(filters.page_size, 1)
     pages = max(-(-len(matching) // size), 1)
     page = min(max(filters.page, 1), pages)
@@ -444,14 +420,8 @@ def listing_of(logs: str, cards: Sequence[RunCard], filters: Filters) -> RunList
         cards=tuple(matching[(page - 1) * size : page * size]),
         total=len(cards),
         matching=len(matching),
-        page=page,
         pages=pages,
-        query=filters.query[:_QUERY],
-        kind=filters.kind,
-        model=filters.model,
-        outcome=filters.outcome,
-        agent=filters.agent,
-        sort=filters.sort if filters.sort in _ORDERS else "newest",
+        filters=replace(filters, query=filters.query[:_QUERY], page=page),
         kinds=_choices([info.kind for info in infos]),
         models=_choices([info.model for info in infos]),
         agents=_choices([info.agent for info in infos]),
@@ -463,59 +433,24 @@ def _choices(values: Sequence[str]) -> tuple[str, ...]:
 
 
 def _passes(card: RunCard, filters: Filters, words: Sequence[str]) -> bool:
-    info = card.info
-    if filters.kind and (info is None or info.kind != filters.kind):
+    info, state = card.info, "open" if card.is_open else "ended"
+    for name in ("kind", "model", "agent"):
+        wanted = getattr(filters, name)
+        if wanted and getattr(info, name, None) != wanted:
+            return False
+    if filters.outcome and filters.outcome not in (card.outcome.value, state):
         return False
-    if filters.model and (info is None or info.model != filters.model):
-        return False
-    if filters.agent and (info is None or info.agent != filters.agent):
-        return False
-    if filters.outcome and filters.outcome not in (
-        card.outcome.value,
-        "open" if card.is_open else "ended",
-    ):
-        return False
-    if not words:
-        return True
     named = (info.id, info.agent, info.model) if info else ()
-    ended = (card.outcome.value, "open" if card.is_open else "ended", card.ending)
-    texts = (*named, *ended, card.key, card.scenario, card.goal, card.folder)
-    text = "\n".join(clip(each, 1_000) for each in texts)
-    folded = text.casefold()
-    return all(word in folded for word in words)
+    texts = (*named, card.outcome.value, state, card.ending, card.key, card.scenario, card.goal)
+    text = "\n".join(clip(each, 1_000) for each in (*texts, card.folder)).casefold()
+    return all(word in text for word in words)
 
 
-def _started(card: RunCard) -> datetime:
-    return card.info.started_at if card.info else _LONG_AGO
-
-
-_ORDERS: dict[str, Callable[[RunCard], float | None]] = {
-    "newest": lambda card: None,
-    "oldest": lambda card: None,
-    "cycles": lambda card: card.cycles,
-    "tokens": lambda card: card.usage.tokens if card.usage else None,
-    "cost": lambda card: card.usage.cost if card.usage else None,
-    "duration": lambda card: card.seconds,
-}
-"""By what each order sorts, highest first; runs of which it is not known come last."""
-
-
-def _sort(cards: list[RunCard], order: str) -> None:
-    cards.sort(key=_moment, reverse=order != "oldest")
-    measure = _ORDERS.get(order)
-    if measure is not None and order not in ("newest", "oldest"):
-        cards.sort(key=lambda card: _height(measure(card)), reverse=True)
-
-
-def _moment(card: RunCard) -> tuple[float, str]:
-    """Times with and without a zone can stand in logs."""
-    started = _started(card)
+def _started(card: RunCard) -> tuple[float, str]:
+    """When a run began, and its key; logs may hold times with and without a zone."""
+    started = card.info.started_at if card.info else _LONG_AGO
     aware = started if started.tzinfo is not None else started.replace(tzinfo=UTC)
     return ((aware - _LONG_AGO).total_seconds(), card.key)
-
-
-def _height(value: float | None) -> float:
-    return -1.0 if value is None else value
 
 
 # ---- The library ----
@@ -701,7 +636,9 @@ class Library:
         end = self._clock.monotonic() + budget_seconds
         with self._lock:
             self._look()
-            entries = sorted(self._entries.values(), key=lambda each: each.newest, reverse=True)
+            entries = sorted(
+                self._entries.values(), key=lambda each: _started(each.card), reverse=True
+            )
         with self._counting:
             return self._count(entries, end)
 

@@ -363,8 +363,28 @@ class RunCard:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Filters:
+    """Which runs are wanted, and in which order; an empty text lets all through."""
+
+    query: str = ""
+    """Words to be met in id, agent, model, scenario, goal, folder or outcome, in any case."""
+    kind: str = ""
+    model: str = ""
+    outcome: str = ""
+    """A value of `TaskOutcome`; `open` for runs that have not ended."""
+    agent: str = ""
+    without: str = ""
+    """Key of a run that is left out, whatever the others let through."""
+    sort: str = "newest"
+    """`newest`, `oldest`, `cycles`, `tokens`, `cost` or `duration`; another is `newest`."""
+    page: int = 1
+    """From 1; the last one where there are not as many."""
+    page_size: int = 50
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunList:
-    """The runs of a folder of logs, filtered, newest first unless sorted otherwise."""
+    """A page of the runs of a folder of logs."""
 
     logs: str
     """The folder, as it was named."""
@@ -374,16 +394,8 @@ class RunList:
     """How many runs there are, filters apart."""
     matching: int
     """How many the filters let through."""
-    page: int = 1
     pages: int = 1
-    query: str = ""
-    """Words that must be met in id, agent, model, scenario, goal, folder or outcome."""
-    kind: str = ""
-    model: str = ""
-    outcome: str = ""
-    agent: str = ""
-    sort: str = "newest"
-    """`newest`, `oldest`, `cycles`, `tokens`, `cost` or `duration`."""
+    filters: Filters = field(default_factory=Filters)
     kinds: tuple[str, ...] = ()
     """What can be filtered by, as met in all runs."""
     models: tuple[str, ...] = ()

@@ -31,11 +31,11 @@ from coag.serving import SafeHeaders, Served, allowed_hosts, listen, serve_until
 from .awareness import NOT_AWARE
 from .beliefs import read_beliefs
 from .charts import belief_svgs, cost_svg, history_svg, why_svg
-from .library import Filters
 from .live import Followers
 from .memory import read_memory, read_procedures
 from .pages import MEDIA_TYPES, Pages, WebAddresses, static_text
 from .run_cache import RunCache
+from .views import Filters
 from .why import why_graph
 
 _TITLES = {

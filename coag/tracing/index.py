@@ -352,7 +352,7 @@ class TraceIndex:
         Raises:
             TraceError: If the file cannot be read.
         """
-        return [time_of(head) for head in self._texts(positions, HEAD)]
+        return [time_of(head) for head in self.raw(positions, HEAD)]
 
     def read(self, positions: Sequence[int]) -> list[TraceLine]:
         """The lines at some positions, parsed, in the order asked for.
@@ -363,7 +363,7 @@ class TraceIndex:
         Raises:
             TraceError: If the file cannot be read.
         """
-        texts = zip(positions, self._texts(positions), strict=True)
+        texts = zip(positions, self.raw(positions), strict=True)
         return [line_by_itself(self.path, at + 1, text) for at, text in texts]
 
     def read_stretch(
@@ -385,8 +385,12 @@ class TraceIndex:
             return self.read(positions)
         return self.read([at for at in positions if RecordKind(self._kinds[at]) in kinds])
 
-    def _texts(self, positions: Sequence[int], most: int = LONGEST_LINE) -> Iterator[bytes]:
-        """The lines at some positions, of long ones the beginning."""
+    def raw(self, positions: Sequence[int], most: int = LONGEST_LINE) -> Iterator[bytes]:
+        """The lines at some positions as they are in the file, of long ones the beginning.
+
+        Raises:
+            TraceError: If the file cannot be read.
+        """
         try:
             with open(self.path, "rb", opener=regular) as file:
                 for position in positions:

@@ -125,7 +125,7 @@ def test_any_cycle_can_be_looked_at_with_what_changed(track: AwarenessReader) ->
 
 def test_attention_is_ordered_by_urgency_with_its_steps_left(track: AwarenessReader) -> None:
     flaky = rows(track.view(5).modules[0][0], "attention")["The upload test is flaky"]
-    assert flaky.cells[1:] == ("threat", "0.90", "", "4 of 6")
+    assert flaky.cells[1:] == ("threat", "0.9", "", "4 of 6")
     urgencies = [row.cells[2] for row in rows(track.view().modules[0][0], "attention").values()]
     assert urgencies == sorted(urgencies, reverse=True)
 

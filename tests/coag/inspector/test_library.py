@@ -12,8 +12,8 @@ from typing import Any, cast
 import pytest
 
 from coag.errors import ConfigurationError, TraceError, UnknownNameError
-from coag.inspector.library import Filters, Library, TraceCounter, card_of
-from coag.inspector.views import RunCard, TaskOutcome
+from coag.inspector.library import Library, TraceCounter, card_of
+from coag.inspector.views import Filters, RunCard, TaskOutcome
 from coag.schema import Percept, PerceptKind, Phase, SteppingClock, TraceRecord, Trust
 from coag.tracing import Parent, Recipe, RunFolder
 
@@ -60,7 +60,7 @@ def logs(tmp_path: Path) -> Path:
 
 def test_a_folder_without_runs_has_none(logs: Path) -> None:
     found = library_of(logs).listing()
-    assert (found.cards, found.total, found.pages, found.page) == ((), 0, 1, 1)
+    assert (found.cards, found.total, found.pages, found.filters) == ((), 0, 1, Filters())
 
 
 def test_a_folder_that_is_not_there_is_an_error(tmp_path: Path) -> None:
@@ -392,8 +392,8 @@ def test_runs_are_filtered_sorted_and_paged(
 
 def test_a_listing_says_what_there_is_to_choose_from(many: Library) -> None:
     found = many.listing(Filters(agent="Anna"), query="one", page_size=1)
-    assert (found.total, found.matching, found.page, found.pages) == (4, 1, 1, 1)
-    assert (found.query, found.agent, found.sort) == ("one", "Anna", "newest")
+    assert (found.total, found.matching, found.pages) == (4, 1, 1)
+    assert found.filters == Filters(query="one", agent="Anna", page_size=1)
     assert (found.kinds, found.models) == (("coag", "plain"), ("large", "m", "small"))
     assert found.agents == ("Anna", "Bert")
 
