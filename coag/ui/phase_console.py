@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any, TextIO, TypeVar, cast
@@ -24,75 +24,12 @@ from autogen_agentchat.messages import (
 from autogen_agentchat.ui import UserInputManager
 from pydantic_core import from_json
 from rich.console import Console
-from rich.live import Live
-from rich.spinner import Spinner
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
 from coag.agent import PHASE_LISTENER
 from coag.schema import PHASES, Phase, TokenUsage, cleaned, one_line, phase_after, well_formed
-
-from .numbers import duration
-
-# ---- The line that shows progress ----
-
-
-_REFRESH = 8
-"""Times a second that the line is drawn."""
-
-
-class ProgressLine:
-    """A spinner, the current phase, and for how long; nothing where the output is no terminal.
-
-    It is drawn by a thread of its own, so that it moves while everything else waits.
-
-    Args:
-        console: Where it is shown; what is printed there appears above it.
-        timer: Seconds that only grow.
-    """
-
-    def __init__(self, console: Console, timer: Callable[[], float] = time.monotonic) -> None:
-        self._console = console
-        self._timer = timer
-        self._live: Live | None = None
-        self._what = ""
-        self._since = timer()
-        self._unicode = console.encoding.startswith("utf")
-        self._spinner = Spinner("dots" if self._unicode else "line")
-
-    def show(self, what: str) -> None:
-        """Shows that something begins.
-
-        Args:
-            what: What it is, in a few harmless words.
-        """
-        self._what, self._since = what, self._timer()
-        if self._live is not None:
-            self._live.refresh()
-        elif self._console.is_terminal and not self._console.is_dumb_terminal:
-            self._live = Live(
-                console=self._console,
-                transient=True,
-                refresh_per_second=_REFRESH,
-                get_renderable=self.line,
-            )
-            self._live.start()
-
-    def hide(self) -> None:
-        """Removes the line, so that something else may write."""
-        live, self._live = self._live, None
-        if live is not None:
-            live.stop()
-
-    def line(self) -> Table:
-        """The line as it is now."""
-        text = f"{self._what}, {duration(self._timer() - self._since)}"
-        line = Table.grid(padding=(0, 1))
-        line.add_column(no_wrap=True)
-        line.add_column(no_wrap=True, overflow="ellipsis")
-        line.add_row(self._spinner, Text(text, style="dim"))
-        return line
-
 
 # ---- A stream of AutoGen's messages and events, as lines ----
 
@@ -343,7 +280,7 @@ async def PhaseConsole(
     result: T | None = None
     listening = PHASE_LISTENER.set(view.show_phase)
     try:
-        view.progress.show("working")
+        view.show_progress("working")
         async with aclosing(stream) as items:
             async for item in items:
                 if isinstance(item, UserInputRequestedEvent):
@@ -356,7 +293,7 @@ async def PhaseConsole(
                     view.take(item)
     finally:
         PHASE_LISTENER.reset(listening)
-        view.progress.hide()
+        view.hide_progress()
     if result is None:
         raise ValueError("The stream gave no TaskResult and no Response; it gave no result.")
     return result
@@ -376,12 +313,30 @@ class _View:
 
     def __init__(self, output: TextIO, *, messages: bool) -> None:
         self.console = Console(file=output, highlight=False, markup=False, emoji=False)
-        self.progress = ProgressLine(self.console)
+        self._progress: Progress | None = None
         self._messages = messages
         self._lines = StreamLines()
         self._started = time.monotonic()
         self._usage = TokenUsage()
         self._streamed: list[str] = []
+
+    def show_progress(self, what: str) -> None:
+        """Shows what is running, and for how long; nothing where the output is no terminal."""
+        self.hide_progress()
+        if self.console.is_terminal and not self.console.is_dumb_terminal:
+            spinner = "dots" if self.console.encoding.startswith("utf") else "line"
+            columns = SpinnerColumn(spinner), TextColumn("{task.description}", markup=False)
+            self._progress = Progress(
+                *columns, TimeElapsedColumn(), console=self.console, transient=True
+            )
+            self._progress.add_task(what)
+            self._progress.start()
+
+    def hide_progress(self) -> None:
+        """Removes that line, so that something else may write."""
+        if self._progress is not None:
+            self._progress.stop()
+            self._progress = None
 
     def take(self, item: BaseAgentEvent | BaseChatMessage) -> None:
         """Shows one item of the stream."""
@@ -390,24 +345,24 @@ class _View:
             return
         written = self._end_of_writing()
         self._show(item, written)
-        self.progress.show(_next(item))
+        self.show_progress(_next(item))
 
     def show_phase(self, phase: ThoughtEvent) -> None:
         """Shows a phase that the stream does not hold; its usage is in a message that follows."""
         self._end_of_writing()
         for line in self._lines.of(phase):
             self._print(line)
-        self.progress.show(_next(phase))
+        self.show_progress(_next(phase))
 
     def wait_for_user(self) -> None:
         """Frees the line for what a person types."""
         self._end_of_writing()
-        self.progress.hide()
+        self.hide_progress()
 
     def end(self, result: TaskResult | Response, *, output_stats: bool) -> None:
         """Shows the end."""
         written = self._end_of_writing()
-        self.progress.hide()
+        self.hide_progress()
         if isinstance(result, Response):
             self._show(result.chat_message, written)
         if output_stats:
@@ -435,7 +390,7 @@ class _View:
     def _write(self, chunk: ModelClientStreamingChunkEvent) -> None:
         """A piece of a text that is just being written, where the last one ended."""
         if self._messages:
-            self.progress.hide()
+            self.hide_progress()
             if not self._streamed:
                 self._print(ConsoleLine(text=brief(chunk.source), heading=True))
             piece = Text(self._writable(cleaned(chunk.content)), end="")

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from kits.hostile import hostile_run
 from kits.tracked import index_of, snapshot, thought, written_run
 
 from coag.inspector.beliefs import (
@@ -85,16 +84,6 @@ def test_a_field_that_is_not_always_believed_has_gaps(tmp_path: Path) -> None:
     found = believed(tmp_path, ({}, None), ({"bump": [1, 2]}, None), ({}, None))
     assert [point.believed for point in track(found, "bump").points] == [None, [1, 2], None]
     assert track(found, "bump").numeric
-
-
-def test_words_are_not_numeric(tmp_path: Path) -> None:
-    found = believed(tmp_path, ({"door": "open", "level": 1}, None), ({"level": "low"}, None))
-    assert not track(found, "door").numeric
-    assert not track(found, "level").numeric
-
-
-def test_a_run_without_snapshots_of_cycles_has_no_belief(tmp_path: Path) -> None:
-    assert read_beliefs(index_of(hostile_run(tmp_path)), "robot").tracks == ()
 
 
 # ---- fields ----

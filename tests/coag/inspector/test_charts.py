@@ -128,11 +128,6 @@ def test_huge_texts_are_cut() -> None:
     assert len(why_svg(graph, prefix="p")) < 3_000
 
 
-def test_heaps_of_marks_are_taken_off() -> None:
-    root = parsed(belief_svg(track(["e" + "\u0301" * 50], numeric=False), prefix="p"))
-    assert "e\u0301\u0301" in texts(root)
-
-
 # ---- what is seen ----
 
 
@@ -152,12 +147,6 @@ def test_lines_differ_without_colour() -> None:
     dashed = [one for one in paths if one.get("stroke-dasharray")]
     assert all("truth" in one.get("stroke", "") for one in dashed)
     assert dashed
-
-
-def test_without_a_truth_there_is_one_line() -> None:
-    root = parsed(belief_svg(track([5, 4]), prefix="p"))
-    assert "true" not in texts(root)
-    assert description(root).endswith("The environment does not tell what was so.")
 
 
 def test_a_position_has_a_plot_for_each_of_its_numbers() -> None:
@@ -198,10 +187,6 @@ def test_tokens_are_summed_in_words() -> None:
 def test_of_a_long_run_means_are_drawn() -> None:
     root = parsed(cost_svg([row(n, n) for n in range(1, 1_001)], prefix="p"))
     assert root.findtext(f"{SVG}title") == "Tokens by cycle, means of 7"
-
-
-def test_cycles_without_tokens_are_drawn() -> None:
-    parsed(cost_svg([row(1, 0), row(2, 0)], prefix="p"))
 
 
 @pytest.mark.parametrize(

@@ -19,13 +19,9 @@ from kits.hostile import ESCAPES, SCRIPT
 from coag.inspector.beliefs import BeliefView, ListChange, ListTrack
 from coag.inspector.memory import MemoryPage
 from coag.inspector.pages import (
-    MEDIA_TYPES,
     Pages,
-    ReportAddresses,
     WebAddresses,
     filters,
-    prepare,
-    report_page,
     static_text,
 )
 from coag.inspector.views import (
@@ -246,36 +242,6 @@ def test_links_of_a_page_lead_to_places_the_web_has() -> None:
                     assert static_text(link.removeprefix("/static/"))
 
 
-def test_a_report_has_every_page_once_and_leads_nowhere_else() -> None:
-    key = kit.KEY
-    whole = ("run", "memory", "findings", "beliefs", "procedures")
-    whole = (*whole, "awareness")
-    has = {(target, key, None) for target in whole} | {
-        ("cycle", key, 4),
-        ("why", key, 4),
-    }
-    pages = Pages(ReportAddresses(has, frozenset({(key, kit.FORK)})), whole=False)
-    wanted = ("run", "cycle", "why", "beliefs", "awareness", "memory", "procedures", "findings")
-    wanted = (*wanted, "compare")
-    made = dict(_every_page(pages=pages))
-    read = _Read(report_page("One run", [made[name] for name in wanted]))
-
-    assert len(read.ids) == len(set(read.ids))
-    assert read.links
-    for link in read.links:
-        assert link.startswith("#"), link
-        assert link.startswith("#i-") or link[1:] in read.ids, link
-
-
-def test_a_report_allows_nothing_but_its_own_style_and_scripts() -> None:
-    text = report_page("One <run>", [])
-
-    assert "default-src &#39;none&#39;" in text
-    assert "unsafe" not in text
-    assert "<title>One &lt;run&gt;</title>" in text
-    assert static_text("inspector.css") in text
-
-
 def test_the_same_of_several_cycles_is_told_once_with_where_it_began() -> None:
     cause = kit.findings().found[0]
     found = tuple(replace(cause, cycle=cycle) for cycle in (4, 5, 6))
@@ -352,19 +318,6 @@ def test_retrieval_shows_why_each_record_came_and_what_had_no_room() -> None:
         assert "lexical +0.45, dense +0.38" in text
         assert f"no room in the prompt for {left_out} more" in text
         assert 'title="0123456789abcdef">01234567</code>' in text
-
-
-def test_where_all_had_room_and_no_reason_is_known_none_is_shown() -> None:
-    view = kit.cycle_view()
-    retrieval = view.phases[0].outcome
-    assert isinstance(retrieval, RetrievalOutcome)
-    plain = tuple(hit.model_copy(update={"why": None}) for hit in retrieval.records)
-    bare = retrieval.model_copy(update={"records": plain, "left_out": ()})
-    phases = (replace(view.phases[0], outcome=bare), *view.phases[1:])
-    text = _cycle_page(Pages(WebAddresses()), replace(view, phases=phases))
-    assert "why: " not in text
-    assert "no room in the prompt" not in text
-    assert "similarity" in text
 
 
 def test_where_an_agent_stood_is_shown_with_how_much_is_left_out() -> None:
@@ -506,40 +459,11 @@ def test_a_phase_that_was_not_committed_is_told() -> None:
     assert text.count("The run was interrupted before this phase") == 3
 
 
-def test_a_text_that_stood_before_is_not_repeated() -> None:
-    view = kit.cycle_view(plain=True)
-    call = view.calls[0]
-    part = replace(call.messages[0].parts[0], shown_in="cycle 1, proposal")
-    message = replace(call.messages[0], parts=(part,))
-    again = replace(view, calls=(replace(call, messages=(message,)),))
-    text = _cycle_page(Pages(WebAddresses()), again)
-
-    assert "the same text as in cycle 1, proposal" in text
-    assert part.text not in text
-
-
-def test_style_and_scripts_are_small() -> None:
-    scripts = [name for name in MEDIA_TYPES if name.endswith(".js")]
-
-    assert len(static_text("inspector.css").encode()) < 40_000
-    assert sum(len(static_text(name).encode()) for name in scripts) < 15_000
-
-
-def test_all_templates_can_be_compiled_beforehand() -> None:
-    prepare()
-
-
 def test_a_text_that_cannot_be_seen_is_named_character_by_character() -> None:
     shown = filters.visible("a\x1b<b>\u202e" * 1000)
 
     assert shown.count("ESC") == shown.count("RLO") == 1000
     assert shown.count("&lt;b&gt;") == 1000
-
-
-def test_a_name_is_cut_before_its_characters_are_named() -> None:
-    assert filters.named("\x1b" * 500) == "[U+001B]" * 80 + "\u2026"
-    assert filters.named("x" * 80) == "x" * 80
-    assert filters.named("x" * 9, limit=3) == "xxx\u2026"
 
 
 def test_the_title_of_a_page_is_short_whatever_the_agent_is_called() -> None:

@@ -50,13 +50,6 @@ async def test_the_runs_of_the_folder_are_listed(client: httpx.AsyncClient, key:
     assert 'href="/runs/hostile"' in page.text
 
 
-@pytest.mark.parametrize("path", PAGES)
-async def test_every_page_of_a_run_is_shown(client: httpx.AsyncClient, key: str, path: str) -> None:
-    page = await client.get(f"/runs/{key}{path}")
-
-    assert page.status_code == 200
-
-
 @pytest.mark.parametrize("path", PAGES[:-1])
 async def test_a_hostile_run_is_shown_without_harm(client: httpx.AsyncClient, path: str) -> None:
     page = await client.get(f"/runs/hostile{path}")
@@ -78,15 +71,9 @@ async def test_every_link_within_leads_somewhere(client: httpx.AsyncClient, key:
             continue
         found = {unescape(link) for link in re.findall(r'(?:href|src)="(/[^"#]*)', page.text)}
         waiting |= {link for link in found if "hostile" not in link} - seen
-    assert f"/runs/{key}/cycles/2" in seen
-    assert "/static/inspector.css" in seen
-
-
-async def test_a_filter_is_in_the_address(client: httpx.AsyncClient, key: str) -> None:
-    page = await client.get("/", params={"query": "porter", "sort": "tokens"})
-
-    assert f"/runs/{key}" in page.text
-    assert "/runs/hostile" not in page.text
+    assert {f"/runs/{key}/cycles/2", "/static/inspector.css"} <= seen
+    for name, media_type in MEDIA_TYPES.items():
+        assert (await client.get(f"/static/{name}")).headers["content-type"] == media_type
 
 
 @pytest.mark.parametrize(
@@ -141,16 +128,6 @@ async def test_no_page_can_load_or_run_anything_from_elsewhere(
     assert headers["x-content-type-options"] == "nosniff"
 
 
-@pytest.mark.parametrize("name", MEDIA_TYPES)
-async def test_style_and_scripts_come_with_the_application(
-    client: httpx.AsyncClient, name: str
-) -> None:
-    file = await client.get(f"/static/{name}")
-
-    assert file.status_code == 200
-    assert file.headers["content-type"] == MEDIA_TYPES[name]
-
-
 async def test_a_record_is_shown_whole_and_cannot_steer_a_terminal(
     client: httpx.AsyncClient, carried: Path
 ) -> None:
@@ -175,14 +152,6 @@ async def test_a_record_has_a_page_that_leads_to_where_it_belongs(
     harmless = await client.get("/runs/hostile/records/2")
     assert "<script>window.harmed" not in harmless.text
     assert "\u202e" not in harmless.text
-
-
-async def test_two_runs_are_shown_side_by_side(client: httpx.AsyncClient, key: str) -> None:
-    page = await client.get("/compare", params={"a": key, "b": "hostile"})
-
-    assert page.status_code == 200
-    assert f"/runs/{key}/cycles/1" in page.text
-    assert "/runs/hostile/cycles/1" in page.text
 
 
 @pytest.mark.parametrize("path", ["/cycles/1", "/cycles/1/why"])

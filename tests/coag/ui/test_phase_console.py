@@ -237,7 +237,8 @@ async def test_a_tool_call_that_was_rejected_is_shown_once() -> None:
 async def test_a_terminal_shows_which_phase_goes_on(terminal: Any, scout: Make) -> None:
     await PhaseConsole(scout().run_stream(task="Look."), output=terminal)
     text = terminal.getvalue()
-    assert "scout: reasoning, 0 s" in text
+    assert "scout: reasoning" in text
+    assert "0:00:00" in text
     assert "\x1b[2K" in text  # and it is taken away again
 
 
@@ -260,7 +261,7 @@ async def test_a_dumb_terminal_gets_no_moving_line(
 ) -> None:
     monkeypatch.setenv("TERM", "dumb")
     await PhaseConsole(scout().run_stream(task="Look."), output=terminal)
-    assert "scout: reasoning, 0 s" not in terminal.getvalue()
+    assert "scout: reasoning" not in terminal.getvalue()
 
 
 @pytest.mark.parametrize("width", [20, 40, 80])
