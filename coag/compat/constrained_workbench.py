@@ -35,6 +35,7 @@ from .components import (
     tool_component,
     workbench_component,
 )
+from .guard_trace import GuardTrace
 from .guarded_calls import (
     NOTHING_DONE,
     CallRequest,
@@ -44,7 +45,6 @@ from .guarded_calls import (
     show_event,
     text_result,
 )
-from .run_trace import RunTrace
 from .tool_runner import OUTPUT_CHARACTERS, ToolRunner
 from .tools import Tool
 
@@ -219,7 +219,7 @@ class ConstrainedWorkbench(NamedComponent, StaticStreamWorkbench):
             own,
             ConstraintSet(constraints, [own]),
             approvals_of(approval, approve, own.clock, own.ids),
-            RunTrace(None if logs is None else Path(logs), name, own.clock, settings),
+            GuardTrace(None if logs is None else Path(logs), name, own.clock, settings),
             runner,
             parallel=parallel,
         )

@@ -57,7 +57,7 @@ from coag.schema import (
     Verdict,
 )
 
-from .run_trace import RunTrace
+from .guard_trace import GuardTrace
 from .tool_runner import ToolRunner
 
 # ---- What the agent gets back from a guarded call ----
@@ -242,7 +242,7 @@ class Guard:
         context: CoagContext[Any],
         constraints: ConstraintSet,
         approvals: Approvals | None,
-        trace: RunTrace,
+        trace: GuardTrace,
         runner: ToolRunner,
         *,
         parallel: bool,

@@ -29,9 +29,9 @@ from .protocol import (
     OperationDone,
     RemoteFailure,
     RemoteLimits,
+    RemoteState,
     Request,
     RequestFailed,
-    SavedState,
     StillWorking,
     TurnItem,
     TurnProgress,
@@ -514,7 +514,7 @@ class HostedAgent:
             case "save_state" if request.instance != self._instance:
                 return _failed("replaced", _REPLACED)
             case "save_state":
-                return SavedState(state=dict(await agent.save_state()))
+                return RemoteState(state=dict(await agent.save_state()))
             case "load_state" if self._turns.running is not None:
                 return _failed("busy", "It is in a turn. Cancel it first.")
             case "load_state":

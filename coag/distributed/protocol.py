@@ -302,7 +302,7 @@ class OperationDone(Value):
     instance: str
 
 
-class SavedState(Value):
+class RemoteState(Value):
     """The agent's state."""
 
     answer: Literal["saved"] = "saved"
@@ -317,7 +317,7 @@ class RequestFailed(Value):
 
 
 Answer = Annotated[
-    AgentDescription | TurnProgress | StillWorking | OperationDone | SavedState | RequestFailed,
+    AgentDescription | TurnProgress | StillWorking | OperationDone | RemoteState | RequestFailed,
     Field(discriminator="answer"),
 ]
 

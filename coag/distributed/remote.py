@@ -38,9 +38,9 @@ from .protocol import (
     OperationDone,
     RemoteFailure,
     RemoteLimits,
+    RemoteState,
     Request,
     RequestFailed,
-    SavedState,
     StillWorking,
     TurnItem,
     TurnProgress,
@@ -259,7 +259,7 @@ class RemoteChatAgent(BaseChatAgent):
         answer = await self._connection.ask(
             self._target, Operation(op="save_state", instance=there.instance)
         )
-        if not isinstance(answer, SavedState):
+        if not isinstance(answer, RemoteState):
             raise AssertionError(f"A state was asked for, not {answer!r}.")
         return answer.state
 

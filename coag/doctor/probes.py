@@ -1,7 +1,7 @@
 """The probes: what is asked of a model server, and how each answer is judged.
 
 A probe is one question that a server can only get right by doing what it is asked. Most are a
-`Question`: one request and a plain function that judges its reply. The others (the list of
+`ProbeQuestion`: one request and a plain function that judges its reply. The others (the list of
 models, streams, typed answers, long prompts) are functions of the `ProbeClient`.
 """
 
@@ -115,7 +115,7 @@ class Weather(BaseModel):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class ProbeQuestion:
     """A probe of one request."""
 
     probe: Probe
@@ -295,14 +295,14 @@ def _json_of(text: str) -> object:
 
 
 _SHIP = SystemMessage(content="The name of the ship is Heron.")
-SYSTEM = Question(
+SYSTEM = ProbeQuestion(
     probe=Probe.SYSTEM,
     messages=[_SHIP, user("What is the name of the ship? Answer with the name only.")],
     what="A system message",
     advice="Put instructions into the first message of the user.",
     judge=_judge_system,
 )
-SYSTEMS = Question(
+SYSTEMS = ProbeQuestion(
     probe=Probe.SYSTEMS,
     messages=[
         _SHIP,
@@ -316,7 +316,7 @@ SYSTEMS = Question(
     judge=_judge_systems,
     claims={"multiple_system_messages": True},
 )
-SCHEMA = Question(
+SCHEMA = ProbeQuestion(
     probe=Probe.SCHEMA,
     messages=[user(f"Answer with exactly this JSON object and nothing else: {SAID}")],
     what="A JSON schema",
@@ -324,7 +324,7 @@ SCHEMA = Question(
     judge=_judge_schema,
     rung=OutputMode.JSON_SCHEMA,
 )
-JSON_MODE = Question(
+JSON_MODE = ProbeQuestion(
     probe=Probe.JSON_MODE,
     messages=[
         user(
@@ -337,7 +337,7 @@ JSON_MODE = Question(
     judge=_judge_json,
     rung=OutputMode.JSON_MODE,
 )
-TOOLS = Question(
+TOOLS = ProbeQuestion(
     probe=Probe.TOOLS,
     messages=[user(_ONE)],
     what="A request with tools",
@@ -345,7 +345,7 @@ TOOLS = Question(
     judge=_judge_tools,
     tool_choice="auto",
 )
-PARALLEL = Question(
+PARALLEL = ProbeQuestion(
     probe=Probe.PARALLEL,
     messages=[user(_TWO)],
     what="A request for two calls",
@@ -353,7 +353,7 @@ PARALLEL = Question(
     judge=_judge_parallel,
     tool_choice="auto",
 )
-REQUIRED = Question(
+REQUIRED = ProbeQuestion(
     probe=Probe.REQUIRED,
     messages=[user("Hello! How are you today?")],
     what='tool_choice="required"',
@@ -361,7 +361,7 @@ REQUIRED = Question(
     judge=_judge_required,
     tool_choice="required",
 )
-NONE = Question(
+NONE = ProbeQuestion(
     probe=Probe.NONE,
     messages=[user(_ONE)],
     what='tool_choice="none"',
@@ -369,7 +369,7 @@ NONE = Question(
     judge=_judge_none,
     tool_choice="none",
 )
-TOOLS_WITH_SCHEMA = Question(
+TOOLS_WITH_SCHEMA = ProbeQuestion(
     probe=Probe.TOOLS_WITH_SCHEMA,
     messages=[user(_ONE)],
     what="A request with tools and a schema",

@@ -15,7 +15,6 @@ from autogen_agentchat.messages import (
     HandoffMessage,
     ModelClientStreamingChunkEvent,
     StructuredMessage,
-    TextMessage,
     ToolCallExecutionEvent,
     ToolCallRequestEvent,
 )
@@ -169,13 +168,6 @@ async def test_tools_and_schema_are_never_in_one_request() -> None:
     assert sum(each.prompt_tokens for each in used) == inner.total_usage().prompt_tokens
 
 
-async def test_text_in_the_right_form_needs_no_second_call() -> None:
-    inner = model(f"Here: {FORM}")
-    result = await ResilientClient(inner).create(ASKED, tools=[WEATHER], json_output=Report)
-    assert result.content == FORM
-    assert inner.calls == 1
-
-
 # ---- faults of answers ----
 
 
@@ -221,46 +213,6 @@ async def test_every_call_gets_an_id_of_its_own() -> None:
     assert ids == ["call-1", "x", "x-2"]
     assert client.last is not None
     assert len(client.last.faults) == 2
-
-
-async def test_unknown_tool_is_passed_on() -> None:
-    result = await ResilientClient(model([call(name="fly")])).create(ASKED, tools=[WEATHER])
-    assert calls_of(result.content)[0].name == "fly"
-
-
-WRITTEN = '<tool_call>{"name": "weather", "arguments": {"city": "Rome"}}</tool_call>'
-
-
-async def test_a_call_in_text_is_a_text() -> None:
-    result = await ResilientClient(model(WRITTEN)).create(ASKED, tools=[WEATHER])
-    assert result.content == WRITTEN
-
-
-@pytest.mark.parametrize("empty", ["", "  ", []])
-async def test_empty_answer_is_asked_for_again(empty: Any) -> None:
-    inner = model(empty, "Sunny.")
-    client = ResilientClient(inner)
-    result = await client.create(ASKED)
-    assert result.content == "Sunny."
-    assert result.usage == inner.total_usage()
-    assert "empty" in inner.requests[-1].text
-
-
-async def test_answer_that_stays_empty_is_an_empty_text_and_told() -> None:
-    client = ResilientClient(model([], []))
-    agent = AssistantAgent("a", client, tools=[weather])
-    result = await agent.run(task="go")
-    message = result.messages[-1]
-    assert isinstance(message, TextMessage)
-    assert message.content == ""
-    assert client.last is not None
-    assert client.last.faults == ("The answer was empty.",) * 2
-
-
-async def test_calls_where_none_can_be_made_become_text_at_last() -> None:
-    inner = model([call()], [call()])
-    result = await ResilientClient(inner).create(ASKED, tool_choice="none")
-    assert result.content == ""
 
 
 # ---- the dialogue ----
@@ -503,13 +455,37 @@ async def test_limit_and_extra_arguments_reach_the_client() -> None:
         assert (sent.extra["max_tokens"], sent.extra["temperature"]) == (50, 0)
 
 
-async def test_usage_of_a_result_is_never_less_than_what_was_told() -> None:
-    told = CreateResult(
+# ---- what is passed on as it is ----
+
+
+WRITTEN = '<tool_call>{"name": "weather", "arguments": {"city": "Rome"}}</tool_call>'
+
+
+async def test_unknown_tools_calls_in_text_usage_and_thoughts_are_passed_on() -> None:
+    result = await ResilientClient(model([call(name="fly")])).create(ASKED, tools=[WEATHER])
+    assert calls_of(result.content)[0].name == "fly"
+    result = await ResilientClient(model(WRITTEN)).create(ASKED, tools=[WEATHER])
+    assert result.content == WRITTEN
+    answer = CreateResult(
         finish_reason="stop",
         content="Sunny.",
         usage=RequestUsage(prompt_tokens=7, completion_tokens=3),
         cached=False,
         thought="Look up.",
     )
-    result = await ResilientClient(model(told)).create(ASKED)
-    assert (result.usage, result.thought) == (told.usage, "Look up.")
+    result = await ResilientClient(model(answer)).create(ASKED)
+    assert (result.usage, result.thought) == (answer.usage, "Look up.")
+
+
+@pytest.mark.parametrize("empty", ["", "  ", []])
+async def test_empty_answer_is_asked_for_again_and_at_last_an_empty_text(empty: Any) -> None:
+    inner = model(empty, "Sunny.", [], [], [call()], [call()])
+    client = ResilientClient(inner)
+    result = await client.create(ASKED)
+    assert result.content == "Sunny."
+    assert result.usage == inner.total_usage()
+    assert "empty" in inner.requests[-1].text
+    assert (await client.create(ASKED, tools=[WEATHER])).content == ""
+    assert client.last is not None
+    assert client.last.faults == ("The answer was empty.",) * 2
+    assert (await client.create(ASKED, tool_choice="none")).content == ""

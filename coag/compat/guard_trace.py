@@ -52,7 +52,7 @@ class OpenActions:
     """Runs that could not be read, and why."""
 
 
-class RunTrace:
+class GuardTrace:
     """A run's trace, in RAM or in a folder; a `TraceSink`. It begins at the first `open`.
 
     Args:
