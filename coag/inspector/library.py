@@ -10,6 +10,7 @@ from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from threading import Lock, RLock
@@ -22,7 +23,7 @@ from coag.tracing import RecordKind, RunFolder, RunInfo, TraceIndex, asked_in, r
 from .open_run import OpenRun
 from .texts import clip, in_a_line
 from .trace_scan import FileStamp, file_stamp, within_run
-from .views import Filters, RunCard, RunList, TaskOutcome, Trouble
+from .views import Filters, RunCard, RunList, RunPage, TaskOutcome, Trouble
 
 # ---- Which folders of runs there are below a folder of logs, by real folders only ----
 
@@ -602,6 +603,16 @@ class Library:
 
     # ---- reading ----
 
+    def page(self, key: str, first: int = 0, page_size: int = 50) -> RunPage:
+        """A run with one page of its rows, its parent and its forks; see `OpenRun.view`.
+
+        Raises:
+            UnknownNameError: If there is no such run.
+            TraceError: If it cannot be read.
+        """
+        view = self.open(key).view(first, page_size)
+        return replace(view, parent=self.parent_of(key), forks=self.forks_of(key))
+
     def open(self, key: str) -> OpenRun:
         """A run to read; the same one again while it is among the last few.
 
@@ -616,7 +627,7 @@ class Library:
                 raise TraceError(entry.place.folder.path, text)
             run = self._open.pop(entry.place.name, None)
             if run is None or run.key != entry.key:
-                run = OpenRun(entry.key, entry.place.folder, self)
+                run = OpenRun(entry.key, entry.place.folder, partial(self.card, entry.key))
             self._open[entry.place.name] = run
             while len(self._open) > _OPEN:
                 self._open.popitem(last=False)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import islice
 from threading import RLock
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import to_json
@@ -379,22 +379,6 @@ _EARLIER = 3
 """Cycles before one in which requests are looked for that began as its own do."""
 
 
-class Relatives(Protocol):
-    """Knows the runs beside one."""
-
-    def card(self, key: str) -> RunCard:
-        """The card of a run."""
-        ...
-
-    def parent_of(self, key: str) -> RunCard | None:
-        """The run that it was forked from."""
-        ...
-
-    def forks_of(self, key: str) -> tuple[RunCard, ...]:
-        """The runs that were forked from it."""
-        ...
-
-
 class OpenRun:
     """A run whose trace is read as far as pages ask for it.
 
@@ -403,7 +387,7 @@ class OpenRun:
     Args:
         key: Names it in addresses.
         folder: Where it is.
-        relatives: Knows its card, its parent and its forks.
+        card: Gives its card as it is now.
         clock: Measures budgets.
         ahead: Bytes up to which the rest is scanned for a page at once, so that most runs are
             known whole.
@@ -413,14 +397,14 @@ class OpenRun:
         self,
         key: str,
         folder: RunFolder,
-        relatives: Relatives,
+        card: Callable[[], RunCard],
         *,
         clock: Clock | None = None,
         ahead: int = 1 << 24,
     ) -> None:
         self.key = key
         self.folder = folder
-        self._relatives = relatives
+        self._card = card
         self._clock = clock or SystemClock()
         self._ahead = ahead
         self._lock = RLock()
@@ -440,7 +424,7 @@ class OpenRun:
         Raises:
             TraceError: It cannot be read any more.
         """
-        card = self._relatives.card(self.key)
+        card = self._card()
         if card.info is None:
             raise TraceError(self.folder.path, card.trouble.text if card.trouble else "is no run.")
         return card.info
@@ -479,7 +463,7 @@ class OpenRun:
             of = len(self._scan.timeline)
             first = max(first if first < of else (of - 1) // size * size, 0)
             return RunPage(
-                card=self._relatives.card(self.key),
+                card=self._card(),
                 info=self.info,
                 rows=self._page(first, size),
                 first=first,
@@ -487,8 +471,6 @@ class OpenRun:
                 page_size=size,
                 scanned=self._scan.share,
                 troubles=self.troubles(),
-                parent=self._relatives.parent_of(self.key),
-                forks=self._relatives.forks_of(self.key),
                 strip=self._page(0, of) if self._scan.whole and of <= _STRIP else (),
             )
 
@@ -521,7 +503,7 @@ class OpenRun:
     def troubles(self) -> tuple[Trouble, ...]:
         """What is wrong with the trace, as far as it was scanned."""
         with self._lock:
-            goes_on = self._relatives.card(self.key).is_open
+            goes_on = self._card().is_open
             return self._scan.troubles(goes_on=goes_on)
 
     # ---- one cycle ----

@@ -23,7 +23,7 @@ from .compare import Side, compare
 from .library import Library
 from .memory import read_memory, read_procedures
 from .open_run import OpenRun
-from .pages import Pages, ReportAddresses, report_page
+from .pages import Addresses, Pages, report_page
 from .views import (
     CallView,
     CycleRow,
@@ -217,7 +217,7 @@ def write_report(
     _refuse(reported)
     pairs = frozenset((left.card.key, right.card.key) for left, right in pairwise(reported))
     names = {one.card.key: str(number) for number, one in enumerate(reported, start=1)}
-    addresses = ReportAddresses(_places(reported), pairs, names)
+    addresses = Addresses(_places(reported), pairs, names)
     pages = Pages(addresses, whole=False)
     parts: list[str] = []
     for one in reported:

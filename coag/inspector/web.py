@@ -33,7 +33,7 @@ from .beliefs import read_beliefs
 from .charts import belief_svgs, cost_svg, history_svg, why_svg
 from .live import Followers
 from .memory import read_memory, read_procedures
-from .pages import MEDIA_TYPES, Pages, WebAddresses, static_text
+from .pages import MEDIA_TYPES, Pages, static_text
 from .run_cache import RunCache
 from .views import Filters
 from .why import why_graph
@@ -58,7 +58,7 @@ class _Site:
 
     def __init__(self, cache: RunCache) -> None:
         self.cache = cache
-        self.pages = Pages(WebAddresses())
+        self.pages = Pages()
 
     async def page(self, request: Request, make: Callable[..., str], *names: str) -> Response:
         """A page made in a thread, so that a slow one keeps nobody waiting.
@@ -82,7 +82,8 @@ class _Site:
     def run(self, key: str, first: int) -> str:
         """One run, with a page of its timeline."""
         findings = self.cache.findings(key)
-        view = self.cache.open(key).view(first)
+        self.cache.open(key)
+        view = self.cache.library.page(key, first)
         view = replace(
             view,
             card=self.cache.card(key),

@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping, Sequence, Set
 from functools import cache
 from importlib.resources import files
-from typing import Any, Protocol, cast
+from typing import Any, cast
 from urllib.parse import quote, urlencode
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -60,41 +60,28 @@ _PATHS: Mapping[str, str] = {
 """Every place that a link can lead to, and its path on the web."""
 
 
-class Addresses(Protocol):
-    """How places are named in a document.
+class Addresses:
+    """How places are named: on the web, where each page has its own address, or in one document.
 
     A place is a name of `_PATHS`, with the key of its run, the number of its cycle or record, and
     the id of a spot on its page; of a comparison `other` is the key of the right run.
+
+    Args:
+        has: The pages of the document: target, run and number. No link leads to another page.
+            None for the web.
+        pairs: Which runs are side by side in the document, left and right.
+        names: What runs are called within the document, by key; others by their keys.
     """
 
-    def to(
+    def __init__(
         self,
-        target: str,
-        run: str = "",
-        number: int | None = None,
-        spot: str = "",
-        other: str = "",
-        **query: str | int,
-    ) -> str:
-        """What to put into `href`; empty where this document has no such place."""
-        ...
-
-    def anchor(
-        self, target: str, run: str = "", number: int | None = None, spot: str = "", other: str = ""
-    ) -> str:
-        """The `id` of an element, unique in the document; empty for a page as a whole on the web.
-
-        `to` of the same place leads to it.
-        """
-        ...
-
-    def static(self, name: str) -> str:
-        """The address of a file that comes with the pages; empty if it is in the document."""
-        ...
-
-
-class WebAddresses:
-    """Addresses of the web application: each page has its own."""
+        has: Set[tuple[str, str, int | None]] | None = None,
+        pairs: Set[tuple[str, str]] = frozenset(),
+        names: Mapping[str, str] | None = None,
+    ) -> None:
+        self._has = has
+        self._pairs = pairs
+        self._names = names or {}
 
     def to(
         self,
@@ -105,7 +92,11 @@ class WebAddresses:
         other: str = "",
         **query: str | int,
     ) -> str:
-        """The address of a page from the root of the server on."""
+        """What to put into `href`; empty where the document has no such place."""
+        if self._has is not None:
+            page = (target, run, number)
+            here = (run, other) in self._pairs if target == "compare" else page in self._has
+            return f"#{self.anchor(target, run, number, spot, other)}" if here else ""
         path = _PATHS[target].format(run=quote(run, safe=""), number=number)
         if target == "compare":
             query = {"a": run, **({"b": other} if other else {}), **query}
@@ -115,51 +106,12 @@ class WebAddresses:
     def anchor(
         self, target: str, run: str = "", number: int | None = None, spot: str = "", other: str = ""
     ) -> str:
-        """The spot: a page of its own needs nothing to tell it from others."""
-        return _id(spot)
+        """The `id` of an element, unique in the document; empty for a page as a whole on the web.
 
-    def static(self, name: str) -> str:
-        """The address of a file that comes with the pages."""
-        return f"/static/{quote(name)}"
-
-
-class ReportAddresses:
-    """Addresses within one document that holds some pages of some runs.
-
-    Args:
-        has: The pages that are in it: target, run and number. No link leads to another page.
-        pairs: Which runs are side by side in it, left and right.
-        names: What runs are called within it, by key; others by their keys.
-    """
-
-    def __init__(
-        self,
-        has: Set[tuple[str, str, int | None]],
-        pairs: Set[tuple[str, str]] = frozenset(),
-        names: Mapping[str, str] | None = None,
-    ) -> None:
-        self._names = names or {}
-        self._has = has
-        self._pairs = pairs
-
-    def to(
-        self,
-        target: str,
-        run: str = "",
-        number: int | None = None,
-        spot: str = "",
-        other: str = "",
-        **query: str | int,
-    ) -> str:
-        """A fragment, or empty for what is not in the document."""
-        page = (target, run, number)
-        here = (run, other) in self._pairs if target == "compare" else page in self._has
-        return f"#{self.anchor(target, run, number, spot, other)}" if here else ""
-
-    def anchor(
-        self, target: str, run: str = "", number: int | None = None, spot: str = "", other: str = ""
-    ) -> str:
-        """A name that no other element of the document has."""
+        `to` of the same place leads to it.
+        """
+        if self._has is None:
+            return _id(spot)
         run, other = (self._names.get(key, key) for key in (run, other))
         parts = [target, run, other] if target == "compare" else ["run", run]
         if target not in ("run", "compare"):
@@ -168,8 +120,8 @@ class ReportAddresses:
         return _id("-".join([*parts, *([spot] if spot else [])]))
 
     def static(self, name: str) -> str:
-        """Nothing: style and scripts are part of the document."""
-        return ""
+        """The address of a file that comes with the pages; empty if it is in the document."""
+        return f"/static/{quote(name)}" if self._has is None else ""
 
 
 def _id(name: str) -> str:
@@ -207,13 +159,13 @@ class Pages:
     """Makes HTML of views, from the templates.
 
     Args:
-        addresses: Where links lead.
+        addresses: Where links lead; None for the web.
         whole: Whether a page is a document of its own, or an article within `report_page`: without
             a head, without navigation between runs, and with headings one level lower.
     """
 
-    def __init__(self, addresses: Addresses, *, whole: bool = True) -> None:
-        self.addresses = addresses
+    def __init__(self, addresses: Addresses | None = None, *, whole: bool = True) -> None:
+        self.addresses = addresses = addresses or Addresses()
         first = 1 if whole else 2
         self._values: Mapping[str, Any] = {
             "to": addresses.to,
@@ -264,7 +216,7 @@ def report_page(title: str, parts: Sequence[str]) -> str:
         f"default-src 'none'; style-src {_hash_of(style)}; img-src data:; base-uri 'none'; "
         f"form-action 'none'; script-src {' '.join(_hash_of(script) for script in scripts)}"
     )
-    return Pages(ReportAddresses(frozenset())).render(
+    return Pages(Addresses(frozenset())).render(
         "report",
         title=title,
         policy=policy,

@@ -332,9 +332,9 @@ def test_forks_and_their_parent_find_each_other(logs: Path, write_run: RunWriter
     others = [card.key for card in library.cards() if card.folder == "a/parent"]
     assert library.forks_of(others[0]) == ()
     assert library.parent_of("orphan") is library.parent_of(found.key) is None
-    view = library.open("fork").view()
+    view = library.page("fork")
     assert view.parent == found
-    assert library.open(found.key).view().forks == (library.card("fork"),)
+    assert library.page(found.key).forks == (library.card("fork"),)
 
 
 @pytest.fixture

@@ -370,7 +370,9 @@ def test_a_long_run_is_scanned_as_far_as_a_page_needs_and_then_behind_it(
         each.model_copy(update={"raw": "x" * 1_200_000}) if isinstance(each, ModelCall) else each
         for each in plain_turns(4)
     ]
-    run = OpenRun("a-run", write_run(turns), Library(tmp_path / "logs"), ahead=0)
+    folder = write_run(turns)
+    library = Library(tmp_path / "logs")
+    run = OpenRun("a-run", folder, lambda: library.card("a-run"), ahead=0)
     view = run.view(0, 1)
     assert view.of == 2
     assert 0 < view.scanned < 1

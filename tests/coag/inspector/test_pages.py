@@ -20,7 +20,6 @@ from coag.inspector.beliefs import BeliefView, ListChange, ListTrack
 from coag.inspector.memory import MemoryPage
 from coag.inspector.pages import (
     Pages,
-    WebAddresses,
     filters,
     static_text,
 )
@@ -91,7 +90,7 @@ def _every_page(
     say: kit.Say = kit.as_it_is, pages: Pages | None = None
 ) -> Iterator[tuple[str, str]]:
     """Each page of views in which every text was made another by `say`."""
-    made = pages or Pages(WebAddresses())
+    made = pages or Pages()
     card = kit.run_card(say)
     yield "runs", made.render("runs", runs=kit.run_list(say))
     yield "run", _run_page(made, kit.run_view(say), kit.findings(say))
@@ -200,7 +199,7 @@ def _well_formed(say: Callable[[str], str]) -> kit.Say:
 
 
 def test_characters_that_steer_or_hide_are_shown_by_name() -> None:
-    text = Pages(WebAddresses()).render(
+    text = Pages().render(
         "error", status=500, title="x", text="a\x1b[2J\u202eb\u200b\U000e0041\x9b\ud800"
     )
 
@@ -211,7 +210,7 @@ def test_characters_that_steer_or_hide_are_shown_by_name() -> None:
 
 def test_the_pieces_of_a_prompt_are_shown_whole_and_in_order() -> None:
     view = kit.cycle_view(plain=True)
-    read = _Read(_cycle_page(Pages(WebAddresses()), view))
+    read = _Read(_cycle_page(Pages(), view))
     sent = [part.text for message in view.calls[0].messages for part in message.parts]
 
     assert read.prompts == sent
@@ -219,7 +218,7 @@ def test_the_pieces_of_a_prompt_are_shown_whole_and_in_order() -> None:
 
 def test_a_long_piece_is_cut_with_how_much_is_left_out_and_a_link_to_all_of_it() -> None:
     view = kit.cycle_view(lambda text: text + "x" * 30_000 if text.startswith("You are") else text)
-    text = _cycle_page(Pages(WebAddresses()), view)
+    text = _cycle_page(Pages(), view)
 
     assert "more characters" in text
     assert f"/runs/{kit.KEY}/records/77" in text
@@ -247,7 +246,7 @@ def test_the_same_of_several_cycles_is_told_once_with_where_it_began() -> None:
     found = tuple(replace(cause, cycle=cycle) for cycle in (4, 5, 6))
     late = replace(cause, title="changed_environment", cycle=7, follows=6)
     findings = kit.findings(found=(*found, late))
-    pages = Pages(WebAddresses())
+    pages = Pages()
 
     for text in (
         pages.render("findings", card=kit.run_card(), findings=findings),
@@ -261,9 +260,7 @@ def test_the_same_of_several_cycles_is_told_once_with_where_it_began() -> None:
 def test_a_cycle_of_one_run_alone_is_not_called_the_same() -> None:
     rows = kit.comparison().rows
     alone = (replace(rows[0], left=None, differs=()), replace(rows[1], right=None, differs=()))
-    text = Pages(WebAddresses()).render(
-        "compare", comparison=kit.comparison(rows=alone, divergence=None)
-    )
+    text = Pages().render("compare", comparison=kit.comparison(rows=alone, divergence=None))
 
     assert text.count("only on the right") == text.count("only on the left") == 1
     assert "the same" not in text[text.index('class="cmps"') :]
@@ -273,7 +270,7 @@ def test_what_was_added_to_a_list_and_taken_out_is_told_by_cycle() -> None:
     change = ListChange(cycle=4, added=("[1, 0]",), removed=("[2, 2]",), length=3)
     belief = replace(kit.belief(), lists=(ListTrack(path="dirty", changes=(change,)),))
     found = kit.findings().found
-    text = _belief_page(Pages(WebAddresses()), belief, kit.run_card(), found)
+    text = _belief_page(Pages(), belief, kit.run_card(), found)
     table = text[text.index("Changes of the list") :]
 
     assert "[1, 0]" in table[: table.index('class="was"')]
@@ -285,9 +282,7 @@ def test_what_an_action_returned_stands_once_on_the_page_of_its_cycle() -> None:
     view = kit.cycle_view()
     receipt = next(one for _, one in view.summary.effects if one is not None)
     brought = view.summary.returned[0].model_copy(update={"content": receipt.content})
-    text = _cycle_page(
-        Pages(WebAddresses()), replace(view, summary=replace(view.summary, returned=(brought,)))
-    )
+    text = _cycle_page(Pages(), replace(view, summary=replace(view.summary, returned=(brought,))))
 
     assert text.count("as returned by Execution above") == 1
 
@@ -299,7 +294,7 @@ def test_a_recalled_record_shows_its_short_id_and_whether_a_finding_names_it() -
     wrong = retrieval.records[0].record.id
     cause = replace(kit.findings().found[0], text=f"Recall brought record {wrong[:8]}.")
     named = replace(view, row=replace(view.row, findings=(cause,)))
-    pages = Pages(WebAddresses())
+    pages = Pages()
     texts = [_cycle_page(pages, one) for one in (view, named)]
 
     assert all(f'title="{wrong}">{wrong[:8]}</code>' in text for text in texts)
@@ -307,7 +302,7 @@ def test_a_recalled_record_shows_its_short_id_and_whether_a_finding_names_it() -
 
 
 def test_retrieval_shows_why_each_record_came_and_what_had_no_room() -> None:
-    pages = Pages(WebAddresses())
+    pages = Pages()
     cycle = _cycle_page(pages, kit.cycle_view())
     phase = cycle[cycle.index('id="retrieval"') :]
     phase = phase[: phase.index("</section>")]
@@ -322,7 +317,7 @@ def test_retrieval_shows_why_each_record_came_and_what_had_no_room() -> None:
 
 def test_where_an_agent_stood_is_shown_with_how_much_is_left_out() -> None:
     card = replace(kit.run_card(), aware=True)
-    text = _aware_page(Pages(WebAddresses()), aware.awareness_view(), card)
+    text = _aware_page(Pages(), aware.awareness_view(), card)
 
     for shown in (
         "as cycle 4 began",
@@ -346,7 +341,7 @@ def test_where_an_agent_stood_is_shown_with_how_much_is_left_out() -> None:
 
 
 def test_only_a_run_with_awareness_leads_to_it() -> None:
-    pages, card = Pages(WebAddresses()), kit.run_card()
+    pages, card = Pages(), kit.run_card()
     for of, count in ((card, 0), (replace(card, aware=True), 1)):
         assert _memory_page(pages, MemoryPage(), of).count(">Awareness</a>") == count
         assert (
@@ -355,7 +350,7 @@ def test_only_a_run_with_awareness_leads_to_it() -> None:
 
 
 def test_candidates_are_judged_and_chosen_with_their_arguments() -> None:
-    text = _cycle_page(Pages(WebAddresses()), kit.cycle_view())
+    text = _cycle_page(Pages(), kit.cycle_view())
     for spot in ("evaluation", "selection"):
         phase = text[text.index(f'id="{spot}"') :]
         assert "room=4" in phase[: phase.index("</section>")], spot
@@ -364,14 +359,14 @@ def test_candidates_are_judged_and_chosen_with_their_arguments() -> None:
 def test_a_long_goal_is_folded_after_its_first_lines_as_they_are() -> None:
     goal = "One.\nTwo.\nThree.\n" + "And so on. " * 30
     view = kit.cycle_view(goal=goal)
-    text = _cycle_page(Pages(WebAddresses()), view)
+    text = _cycle_page(Pages(), view)
 
     assert "One.\nTwo.\nThree.\n</div>" in text
     assert "the rest of the goal" in text
 
 
 def test_evidence_is_counted_and_open() -> None:
-    text = Pages(WebAddresses()).render("findings", card=kit.run_card(), findings=kit.findings())
+    text = Pages().render("findings", card=kit.run_card(), findings=kit.findings())
 
     assert '<details class="evidence" open>' in text
     assert "2 pieces of evidence" in text
@@ -381,7 +376,7 @@ def test_a_cycle_that_was_done_with_a_cause_is_not_shown_as_good() -> None:
     row, view = kit.cycle_row(4), kit.cycle_view()
     assert row.findings
     right, wrong = replace(view, row=replace(row, findings=())), replace(view, row=row)
-    pages = Pages(WebAddresses())
+    pages = Pages()
 
     told = [_head(_cycle_page(pages, one)) for one in (right, wrong)]
     assert ["mark-good" in text for text in told] == [True, False]
@@ -395,8 +390,8 @@ def _head(page: str) -> str:
 
 def test_live_pieces_take_the_place_of_what_is_on_the_page() -> None:
     card, view = kit.run_card(), kit.run_view()
-    page = _Read(_run_page(Pages(WebAddresses()), view, kit.findings()))
-    made = Pages(WebAddresses())
+    page = _Read(_run_page(Pages(), view, kit.findings()))
+    made = Pages()
     pieces = (
         made.fragment("row", card=card, row=view.rows[2])
         + made.fragment("facts", card=card)
@@ -418,7 +413,7 @@ def test_a_run_says_how_far_its_checks_are(progress: CheckProgress) -> None:
         CheckProgress.FAILED: "could not be made",
     }
     found = Findings(progress=progress, trouble="no memory left")
-    text = _run_page(Pages(WebAddresses()), kit.run_view(), found)
+    text = _run_page(Pages(), kit.run_view(), found)
 
     assert told[progress] in text
     assert ("data-events" in text) == (progress in (CheckProgress.WAITING, CheckProgress.RUNNING))
@@ -426,7 +421,7 @@ def test_a_run_says_how_far_its_checks_are(progress: CheckProgress) -> None:
 
 def test_a_run_that_is_open_is_followed_from_the_rows_it_has() -> None:
     card = kit.run_card(is_open=True, outcome=TaskOutcome.UNKNOWN)
-    text = _run_page(Pages(WebAddresses()), kit.run_view(card=card, scanned=0.4), kit.findings())
+    text = _run_page(Pages(), kit.run_view(card=card, scanned=0.4), kit.findings())
 
     assert f'data-events="/runs/{kit.KEY}/events?rows=12"' in text
     assert "running, or interrupted" in text
@@ -434,7 +429,7 @@ def test_a_run_that_is_open_is_followed_from_the_rows_it_has() -> None:
 
 
 def test_what_is_empty_says_so() -> None:
-    pages, card = Pages(WebAddresses()), kit.run_card()
+    pages, card = Pages(), kit.run_card()
     nothing = RunList(logs="logs", cards=(), total=0, matching=0)
 
     assert "No runs yet" in pages.render("runs", runs=nothing)
@@ -454,7 +449,7 @@ def test_what_is_empty_says_so() -> None:
 
 def test_a_phase_that_was_not_committed_is_told() -> None:
     view = kit.cycle_view(phases=kit.phases(broken_off=True))
-    text = _cycle_page(Pages(WebAddresses()), view)
+    text = _cycle_page(Pages(), view)
 
     assert text.count("The run was interrupted before this phase") == 3
 
@@ -471,7 +466,7 @@ def test_the_title_of_a_page_is_short_whatever_the_agent_is_called() -> None:
     info = view.info.model_copy(update={"agent": "<&>" * 100_000})
     card: RunCard = replace(view.card, info=info, scenario="s" * 100_000)
 
-    page = _run_page(Pages(WebAddresses()), replace(view, card=card, info=info), kit.findings(), "")
+    page = _run_page(Pages(), replace(view, card=card, info=info), kit.findings(), "")
 
     title = re.search("<title>(.*?)</title>", page)
     assert title is not None
