@@ -218,30 +218,54 @@ async def offer_tools(
         ModelCallError: The model could not be asked.
     """
     records: list[ModelCall] = []
-    context = (context or CallContext()).collecting(records)
-    prompt, names = one_system_message(prompt), frozenset(written)
-    offered = [_schema(tool) for tool in tools]
+    offer = _Offer(
+        model=model,
+        prompt=one_system_message(prompt),
+        tools=tools,
+        context=(context or CallContext()).collecting(records),
+        settings=settings,
+        on_chunk=on_chunk,
+        names=frozenset(written),
+    )
     answer = ToolAnswer()
     for attempt in range(1, settings.reasks + 2):
+        answer = await offer.make(attempt)
+        if answer.usable:
+            break
+    return replace(answer, records=tuple(records))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Offer:
+    """The arguments of `offer_tools`, for each of its requests."""
+
+    model: StructuredModel
+    prompt: Prompt
+    tools: Sequence[ActionSpec]
+    context: CallContext
+    settings: AskSettings
+    on_chunk: Callable[[str], None] | None
+    names: frozenset[str]
+
+    async def make(self, attempt: int) -> ToolAnswer:
+        """One request, recorded whatever becomes of it."""
         again = (PromptMessage(role="user", content=EMPTY_ANSWER),) if attempt > 1 else ()
-        sent = (*prompt, *again)
+        sent = (*self.prompt, *again)
         record = CallRecord(
             as_sent(sent),
-            model=lambda: model.name,
-            context=context,
+            model=lambda: self.model.name,
+            context=self.context,
             mode=OutputMode.NATIVE,
-            tools=tuple(tool.name for tool in tools),
+            tools=tuple(tool.name for tool in self.tools),
             attempt=attempt,
         )
-        release = None if on_chunk is None else TextRelease(on_chunk, names)
-        sending = partial(_send, model, sent, offered, settings.max_tokens, release)
         try:
             with record.failing() as usage:
-                result = await in_time(settings.timeout, sending)
+                result = await in_time(self.settings.timeout, partial(self._send, sent))
         except Exception as error:  # clients may raise anything; it is recorded
-            raise call_error(model.name, error) from error
+            raise call_error(self.model.name, error) from error
         response = normalize_response(result, record.sent)
-        answer = _read(response, names, prompt)
+        answer = _read(response, self.names, self.prompt)
         record.write(
             usage.usage(response.usage),
             usage_estimated=response.usage_estimated,
@@ -251,27 +275,19 @@ async def offer_tools(
             repaired=answer.repaired,
             error=None if answer.usable else response.fault or "The answer was empty.",
         )
-        if answer.usable:
-            break
-    return replace(answer, records=tuple(records))
+        return answer
 
-
-async def _send(
-    model: StructuredModel,
-    prompt: Prompt,
-    tools: Sequence[ToolSchema],
-    max_tokens: int | None,
-    release: TextRelease | None,
-) -> CreateResult:
-    client, messages = model.client, to_autogen(prompt, vision=model.vision)
-    extra = limit_arguments(client, model.limit_name, max_tokens)
-    if release is None:
-        return await client.create(messages, tools=tools, extra_create_args=extra)
-    stream = client.create_stream(messages, tools=tools, extra_create_args=extra)
-    result = await streamed(stream, release)
-    if result is None:
-        raise ModelCallError(model.name, "the stream ended without a result")
-    return result
+    async def _send(self, prompt: Prompt) -> CreateResult:
+        model, tools = self.model, [_schema(tool) for tool in self.tools]
+        messages = to_autogen(prompt, vision=model.vision)
+        extra = limit_arguments(model.client, model.limit_name, self.settings.max_tokens)
+        if self.on_chunk is None:
+            return await model.client.create(messages, tools=tools, extra_create_args=extra)
+        stream = model.client.create_stream(messages, tools=tools, extra_create_args=extra)
+        result = await streamed(stream, TextRelease(self.on_chunk, self.names))
+        if result is None:
+            raise ModelCallError(model.name, "the stream ended without a result")
+        return result
 
 
 def _read(response: NormalizedResponse, names: Collection[str], shown: Prompt) -> ToolAnswer:

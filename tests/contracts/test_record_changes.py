@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import pytest
+from kits.remembered import START, remembered
 
 from coag.errors import RecordStoreError
 from coag.schema import (
@@ -18,27 +19,17 @@ from coag.schema import (
     Provenance,
     Record,
     Trust,
-    record_id,
 )
 from coag.store import DEFAULT_RANKING, RecordStore, Search
 
 EPISODIC, SEMANTIC = MemoryKind.EPISODIC, MemoryKind.SEMANTIC
-START = datetime(2026, 1, 1, tzinfo=UTC)
 ORIGIN = Provenance(
     run="run-1", activity="main", cycle=1, source="alice", source_kind="agent", trust=Trust.USER
 )
 
 
-def a_record(text: str, kind: MemoryKind = SEMANTIC, scope: str = "alice", **fields: Any) -> Record:
-    return Record(
-        id=record_id(kind, scope, text),
-        kind=kind,
-        text=text,
-        scope=scope,
-        created_at=START + timedelta(minutes=fields.pop("minutes", 0)),
-        provenance=ORIGIN,
-        **fields,
-    )
+def a_record(text: str, kind: MemoryKind = SEMANTIC, **fields: Any) -> Record:
+    return remembered(text, kind=kind, **fields)
 
 
 async def texts_recalled(store: RecordStore, text: str | None, **search: Any) -> list[str]:
@@ -153,15 +144,6 @@ async def test_update_with_metadata_that_cannot_be_kept_is_refused(store: Record
     assert await store.get([lamp.id]) == [lamp]
 
 
-async def test_of_several_updates_of_one_record_the_last_counts(store: RecordStore) -> None:
-    lamp = a_record("the lamp is red")
-    await store.add([lamp])
-    first, last = (lamp.model_copy(update={"type": name}) for name in ("first", "last"))
-
-    assert await store.update([first, last]) == [last, last]
-    assert await store.get([lamp.id]) == [last]
-
-
 async def test_scan_gives_everything_once_in_the_order_of_arrival(store: RecordStore) -> None:
     facts = [a_record(f"fact {n}", minutes=-n) for n in range(7)]
     events = [a_record(f"event {n}", EPISODIC, scope=("alice", "bob")[n % 2]) for n in range(5)]
@@ -224,17 +206,6 @@ async def test_facts_are_found_by_subject_however_it_is_written(store: RecordSto
     assert await found(attribute={"$in": ["Colour OF it", "size"]}) == {"the lamp is red"}
     assert await found(attribute="") == {"the lamp is warm"}
     assert await found(subject="lamp") == set()
-
-
-async def test_record_that_is_added_again_stays_superseded(store: RecordStore) -> None:
-    old, new = a_record("the lamp is red"), a_record("the lamp is blue")
-    await store.add([old])
-    await texts_recalled(store, "lamp")
-    await store.supersede(old.id, new)
-
-    assert await store.add([old]) == []
-
-    assert await texts_recalled(store, "red lamp") == ["the lamp is blue"]
 
 
 async def test_closed_store_refuses_changes(store: RecordStore) -> None:

@@ -18,6 +18,7 @@ def remembered(
     source: str = "alice",
     run: str = "",
     minutes: int = 0,
+    cycle: int = 1,
     trust: Trust = Trust.USER,
     **fields: Any,
 ) -> Record:
@@ -29,7 +30,7 @@ def remembered(
         scope=scope,
         created_at=START + timedelta(minutes=minutes),
         provenance=Provenance(
-            run=run, activity="main", cycle=1, source=source, source_kind="agent", trust=trust
+            run=run, activity="main", cycle=cycle, source=source, source_kind="agent", trust=trust
         ),
         **fields,
     )

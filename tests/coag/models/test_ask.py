@@ -224,14 +224,6 @@ async def test_answer_that_is_complete_at_the_token_limit_counts() -> None:
     assert answer.value == View(**GOOD)
 
 
-async def test_tool_call_is_recorded_as_it_came() -> None:
-    call = FunctionCall(id="1", name="move", arguments='{"to": "north"}')
-    answer = await ask(model_of([call], GOOD), PROMPT, View)
-    assert answer.calls[0].tool_calls == (
-        {"id": "1", "name": "move", "arguments": '{"to": "north"}'},
-    )
-
-
 async def test_repeated_question_shows_the_bad_answer_cut_to_a_bound() -> None:
     model = model_of("no " * 5000, GOOD)
     await ask(model, PROMPT, View)
@@ -341,11 +333,6 @@ async def test_call_that_takes_too_long_is_given_up() -> None:
         await ask(ScriptedModel(hang), PROMPT, View, settings=AskSettings(timeout=0.01))
 
 
-async def test_clients_own_timeout_keeps_its_words() -> None:
-    with pytest.raises(ModelCallError, match="my own"):
-        await ask(model_of(TimeoutError("my own")), PROMPT, View)
-
-
 async def test_record_says_who_asked_what_and_when() -> None:
     context = CallContext(clock=SteppingClock(), ids=CountingIds(), cycle=3, phase=Phase.REASONING)
     model = ScriptedModel(scripted_answers([GOOD]), name="scripted:calm")
@@ -365,13 +352,6 @@ async def test_scattered_system_messages_are_sent_as_one_at_the_front() -> None:
     assert model.requests[0].system_text == "You look.\n\nAnd be brief."
 
 
-async def test_prompt_that_ends_with_the_models_words_gets_the_schema_after_them() -> None:
-    model = model_of(GOOD, model_info=info(structured_output=False))
-    prompt = (PromptMessage(role="assistant", content="I looked."),)
-    await ask(model, prompt, View)
-    assert roles(model.requests[0]) == ["AssistantMessage", "UserMessage"]
-
-
 async def test_token_limit_reaches_the_model_under_its_name() -> None:
     model = model_of(GOOD, GOOD)
     await ask(model, PROMPT, View, settings=AskSettings(max_tokens=50))
@@ -388,47 +368,6 @@ async def test_client_of_unknown_kind_is_given_the_type_itself() -> None:
     assert model.requests[0].schema_name == "View"
     assert "response_format" not in model.requests[0].extra
     assert answer.calls[0].model == "ChatCompletionCache"
-
-
-async def test_lone_surrogates_in_an_answer_can_be_recorded() -> None:
-    bad = CreateResult.model_construct(
-        finish_reason="stop",
-        content="\ud800",
-        usage=RequestUsage(prompt_tokens=1, completion_tokens=1),
-        cached=False,
-    )
-    answer = await ask(model_of(bad, GOOD), PROMPT, View)
-    assert answer.calls[0].raw == "?"
-
-
-@pytest.mark.parametrize(
-    ("wrong", "said"),
-    [
-        ({"content": 5}, "neither a text nor calls but 5"),
-        ({"thought": 7}, "thought no text but 7"),
-        (
-            {"content": [FunctionCall(id="c", name=None, arguments="{}")]},  # pyright: ignore[reportArgumentType] - the fault
-            "names as its tool None",
-        ),
-    ],
-)
-async def test_malformed_result_is_recorded_and_asked_for_once_more(
-    wrong: dict[str, Any], said: str
-) -> None:
-    malformed = CreateResult.model_construct(None, **{**dict(result_of("")), **wrong})
-    answer = await StructuredModel(model_of(malformed, json.dumps(GOOD))).ask(PROMPT, View)
-    assert answer.value.goal is Goal.OPEN
-    assert said in (answer.calls[0].error or "")
-
-
-@pytest.mark.parametrize("tokens", [-5, 1.5])
-async def test_usage_that_cannot_be_is_estimated_and_marked(tokens: Any) -> None:
-    usage = RequestUsage(prompt_tokens=tokens, completion_tokens=tokens)
-    result = result_of(json.dumps(GOOD)).model_copy(update={"usage": usage})
-    answer = await StructuredModel(model_of(result)).ask(PROMPT, View)
-    assert answer.calls[0].usage_estimated
-    assert answer.usage.completion_tokens > 0
-    assert answer.usage.prompt_tokens > 0
 
 
 async def test_questions_at_the_same_time_do_not_mix() -> None:

@@ -67,13 +67,6 @@ async def test_what_a_rung_adds_stands_in_the_users_last_message() -> None:
     assert sent.last_user_text.startswith("Look.\n\nAnswer with one JSON object")
 
 
-async def test_repaired_answer_is_told_as_the_json_that_it_was_taken_for() -> None:
-    model = ScriptedModel(scripted_answers(["Well, {'what': 'door'}"]))
-    answer = await StructuredModel(model).ask((), Seen, dialogue=DIALOGUE)
-    assert Seen.model_validate_json(answer.text) == answer.value
-    assert answer.repaired
-
-
 def test_messages_go_on_without_two_of_the_user_in_a_row() -> None:
     again = UserMessage(content="Again.", source="user")
     assert continued([], [again]) == [again]

@@ -48,12 +48,6 @@ def test_what_was_heard_counts_where_the_client_told_nothing() -> None:
     assert heard.usage() == TokenUsage(prompt_tokens=9, completion_tokens=2, calls=1)
 
 
-def test_silence_is_a_call_without_tokens() -> None:
-    with capture_usage() as heard:
-        pass
-    assert heard.usage() == TokenUsage(calls=1)
-
-
 def test_calls_of_others_at_the_same_time_are_not_heard() -> None:
     with capture_usage() as heard:
         contextvars.Context().run(publish, {})

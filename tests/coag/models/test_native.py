@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from autogen_core import FunctionCall
-from autogen_core.models import CreateResult, RequestUsage, SystemMessage
+from autogen_core.models import CreateResult, RequestUsage
 from autogen_ext.models.cache import ChatCompletionCache
 from autogen_ext.models.replay import ReplayChatCompletionClient
 from kits.drop_in import until
@@ -126,12 +126,6 @@ async def test_an_empty_answer_is_asked_for_once_more(nothing: str | list[Functi
     assert model.violations == []
 
 
-async def test_an_answer_that_stays_empty_is_unusable() -> None:
-    got, told = await offer(PlannedModel(""))
-    assert not got.usable
-    assert len(told) == 2
-
-
 async def test_no_more_than_sixteen_calls_are_kept() -> None:
     calls = [FunctionCall(id=f"{n}", name="add", arguments="{}") for n in range(40)]
     got, _ = await offer(PlannedModel().err(calls))
@@ -145,20 +139,6 @@ async def test_lone_surrogates_are_replaced() -> None:
     told[0].model_dump_json().encode()
     got, told = await offer(PlannedModel("hm \ud800"))
     assert got.text == "hm ?"
-
-
-async def test_system_messages_are_sent_as_one_in_front() -> None:
-    model = PlannedModel()
-    await offer(model)
-    messages = model.asked[0].messages
-    assert [isinstance(m, SystemMessage) for m in messages] == [True, False]
-
-
-async def test_without_tools_none_are_sent() -> None:
-    model = PlannedModel(function_calling=False)
-    got, _ = await offer(model, tools=())
-    assert got.text == "FINAL"
-    assert model.asked[0].tools == ()
 
 
 @pytest.mark.parametrize("streams", [False, True])
@@ -261,12 +241,6 @@ async def test_a_malformed_result_is_recorded_and_asked_for_once_more(
     assert said in (told[0].error or "")
 
 
-async def test_a_model_that_gives_nothing_but_malformed_results_is_unusable() -> None:
-    got, told = await offer(CarelessModel(None, malformed(content=5)))
-    assert not got.usable
-    assert len(told) == 2
-
-
 @pytest.mark.parametrize(
     "usage",
     [
@@ -283,12 +257,6 @@ async def test_usage_that_cannot_be_is_estimated_and_marked(usage: Any) -> None:
     assert got.usage.prompt_tokens > 0
 
 
-async def test_usage_that_the_client_told_is_not_marked() -> None:
-    got, told = await offer(CarelessModel(malformed()))
-    assert (got.usage.prompt_tokens, got.usage.completion_tokens) == (7, 3)
-    assert not told[0].usage_estimated
-
-
 async def test_an_endless_stream_is_left_where_the_answer_is_cut() -> None:
     pieces: list[str] = []
     model = SpeakingModel("word ", 3_000_000, malformed())
@@ -299,12 +267,6 @@ async def test_an_endless_stream_is_left_where_the_answer_is_cut() -> None:
     assert told[0].finish_reason == "length"
     assert told[0].usage_estimated
     assert got.usage.completion_tokens == 50_000
-
-
-async def test_a_piece_that_is_too_long_is_shown_as_far_as_it_is_kept() -> None:
-    pieces: list[str] = []
-    got, _ = await offer(SpeakingModel("y" * 250_000, 1, malformed()), pieces=pieces)
-    assert got.text == "".join(pieces) == "y" * 200_000
 
 
 async def test_a_stream_that_never_waits_can_be_cancelled() -> None:

@@ -35,14 +35,6 @@ def said(text: str) -> list[LLMMessage]:
     return [UserMessage(content=text, source="user")]
 
 
-async def test_answers_with_what_the_function_makes_of_the_request() -> None:
-    model = ScriptedModel(lambda request: request.last_user_text.upper())
-    result = await model.create(said("hello"))
-    assert result.content == "HELLO"
-    assert result.finish_reason == "stop"
-    assert not result.cached
-
-
 async def test_async_scripts_are_awaited() -> None:
     async def script(request: ScriptedRequest) -> str:
         await asyncio.sleep(0)
@@ -115,12 +107,6 @@ async def test_usage_is_estimated_and_summed() -> None:
     assert model.actual_usage() == model.total_usage()
 
 
-def test_tokens_are_counted_without_a_tokenizer() -> None:
-    model = ScriptedModel(lambda _: "")
-    assert model.count_tokens(said("x" * 40)) == 10
-    assert model.remaining_tokens(said("x" * 40)) == 128_000 - 10
-
-
 @pytest.mark.parametrize(
     ("lacking", "asked"),
     [
@@ -163,21 +149,11 @@ async def test_request_gathers_the_text_of_all_messages() -> None:
     assert request.last_user_text == "look\nagain"
 
 
-def test_last_user_text_is_empty_where_no_user_spoke() -> None:
-    assert ScriptedRequest(messages=()).last_user_text == ""
-
-
 async def test_used_up_answers_say_what_was_asked() -> None:
     model = ScriptedModel(scripted_answers(["one"]))
     await model.create(said("a"))
     with pytest.raises(RuntimeError, match=r"All 1 .* asked for Pair with 'where to\?'"):
         await model.create(said("where to?"), json_output=Pair)
-
-
-async def test_exceptions_among_the_answers_are_raised() -> None:
-    model = ScriptedModel(scripted_answers([OSError("broken")]))
-    with pytest.raises(OSError, match="broken"):
-        await model.create(said("a"))
 
 
 async def test_cancellation_token_ends_an_async_script() -> None:

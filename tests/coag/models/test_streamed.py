@@ -7,7 +7,7 @@ from itertools import count
 
 from autogen_core.models import CreateResult, RequestUsage
 
-from coag.models.native import ANSWER_CHARACTERS, TextRelease, streamed
+from coag.models.native import TextRelease, streamed
 
 Stream = AsyncGenerator[str | CreateResult]
 
@@ -77,17 +77,6 @@ async def test_a_stream_without_a_result_has_none() -> None:
         yield "Aye"
 
     assert await Reader().read(stream()) is None
-
-
-async def test_a_text_that_grows_too_long_is_cut_and_said_to_be() -> None:
-    async def stream() -> Stream:
-        for _ in count():
-            yield "x" * 30_000
-
-    whole = await Reader().read(stream())
-    assert whole is not None
-    assert whole.finish_reason == "length"
-    assert len(whole.content) <= ANSWER_CHARACTERS
 
 
 async def test_a_stream_of_nothing_is_left() -> None:

@@ -146,14 +146,6 @@ def test_these_are_no_calls(text: str) -> None:
     assert calls_in_text(text, NAMES) == ()
 
 
-def test_without_tools_nothing_is_a_call() -> None:
-    assert calls_in_text('{"name": "add", "arguments": {}}', set()) == ()
-
-
-def test_a_call_without_arguments_has_none() -> None:
-    assert calls_in_text('{"name": "add"}', NAMES) == (("add", "{}"),)
-
-
 @pytest.mark.parametrize(
     "text",
     [

@@ -1,12 +1,8 @@
 from __future__ import annotations
 
 import asyncio
-import signal
-import subprocess
-import sys
 import threading
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -16,51 +12,37 @@ import pytest
 from chromadb.config import Settings
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from kits.remembered import remembered
 from numpy.typing import NDArray
 
 from coag.errors import EmbedderMismatchError, RecordStoreError
-from coag.schema import MemoryKind, Provenance, Record, Scalar, Trust, record_id
-from coag.store import ChromaStore, HashEmbedder, InMemoryStore, Search, chroma_embedder
+from coag.schema import MemoryKind, Scalar
+from coag.store import ChromaStore, HashEmbedder, InMemoryStore, Search
 
 EPISODIC = MemoryKind.EPISODIC
-START = datetime(2026, 1, 1, tzinfo=UTC)
-
-
-def an_event(text: str, *, minutes: int = 0, metadata: dict[str, Scalar] | None = None) -> Record:
-    return Record(
-        id=record_id(EPISODIC, "alice", text),
-        kind=EPISODIC,
-        text=text,
-        scope="alice",
-        created_at=START + timedelta(minutes=minutes),
-        provenance=Provenance(
-            run="r", activity="a", cycle=1, source="alice", source_kind="agent", trust=Trust.USER
-        ),
-        metadata=metadata or {},
-    )
 
 
 async def test_records_are_there_when_the_folder_is_opened_again(tmp_path: Path) -> None:
     first = await ChromaStore.open(tmp_path / "deep" / "folder", HashEmbedder())
-    await first.add([an_event("the lamp is red")])
+    await first.add([remembered("the lamp is red")])
     await first.close()
 
     second = ChromaStore(str(tmp_path / "deep" / "folder"), HashEmbedder())
     hits = await second.search(Search(text="red lamp", kind=EPISODIC))
     await second.close()
 
-    assert [hit.record for hit in hits] == [an_event("the lamp is red")]
+    assert [hit.record for hit in hits] == [remembered("the lamp is red")]
 
 
 async def test_one_folder_can_be_opened_twice_at_once(tmp_path: Path) -> None:
     one = await ChromaStore.open(tmp_path, HashEmbedder())
     other = await ChromaStore.open(tmp_path / ".." / tmp_path.name, HashEmbedder())
 
-    await one.add([an_event("seen by both")])
+    await one.add([remembered("seen by both")])
     assert await other.count(EPISODIC) == 1
     await one.close()
-    assert await other.add([an_event("seen by both"), an_event("by one")]) == [
-        an_event("by one").id
+    assert await other.add([remembered("seen by both"), remembered("by one")]) == [
+        remembered("by one").id
     ]
     await other.close()
 
@@ -96,20 +78,6 @@ async def test_another_embedder_is_refused_and_the_way_out_named(tmp_path: Path)
         "by its name: `open_store(LOCATION, embedder='hash-64')`), or make new vectors for its "
         "records: `coag memory reembed`."
     )
-
-
-async def test_same_name_with_another_dimension_is_refused(tmp_path: Path) -> None:
-    def one(input: Sequence[str]) -> list[list[float]]:
-        return [[1.0] for _ in input]
-
-    def two(input: Sequence[str]) -> list[list[float]]:
-        return [[1.0, 2.0] for _ in input]
-
-    store = await ChromaStore.open(tmp_path, chroma_embedder(one, name="e"))
-    await store.close()
-
-    with pytest.raises(EmbedderMismatchError, match="'e' of dimension 2"):
-        await ChromaStore.open(tmp_path, chroma_embedder(two, name="e"))
 
 
 def foreign_client(folder: Path, **more: Any) -> Any:
@@ -167,7 +135,7 @@ async def test_operation_that_takes_too_long_is_given_up(tmp_path: Path) -> None
     impatient = ChromaStore(tmp_path, embedder, timeout=0.05)
 
     with pytest.raises(RecordStoreError, match=r"did not answer within 0\.05 s"):
-        await impatient.add([an_event("slow")])
+        await impatient.add([remembered("slow")])
 
     embedder.go_on.set()
     await store.close()
@@ -177,18 +145,18 @@ async def test_event_loop_goes_on_while_a_record_is_stored(tmp_path: Path) -> No
     embedder = SlowEmbedder()
     store = await ChromaStore.open(tmp_path, embedder)
 
-    adding = asyncio.create_task(store.add([an_event("slow")]))
+    adding = asyncio.create_task(store.add([remembered("slow")]))
     await asyncio.to_thread(embedder.started.wait, 20)
     assert not adding.done()  # we run although the add does not
     embedder.go_on.set()
 
-    assert await adding == [an_event("slow").id]
+    assert await adding == [remembered("slow").id]
     await store.close()
 
 
 async def test_large_vectors_are_stored_in_several_calls(tmp_path: Path) -> None:
     store = await ChromaStore.open(tmp_path, HashEmbedder(20_000))
-    records = [an_event(f"event {n}", minutes=n) for n in range(40)]
+    records = [remembered(f"event {n}", minutes=n) for n in range(40)]
 
     assert len(await store.add(records)) == 40
     assert await store.count(EPISODIC) == 40
@@ -197,63 +165,13 @@ async def test_large_vectors_are_stored_in_several_calls(tmp_path: Path) -> None
 
 async def test_matching_records_behind_many_others_are_found(tmp_path: Path) -> None:
     store = await ChromaStore.open(tmp_path, HashEmbedder())
-    crowd = [an_event(f"apple {'x ' * n}", metadata={"n": n}) for n in range(60)]
-    await store.add([*crowd, an_event("apple and many other words here", metadata={"n": -1})])
+    crowd = [remembered(f"apple {'x ' * n}", metadata={"n": n}) for n in range(60)]
+    await store.add([*crowd, remembered("apple and many other words here", metadata={"n": -1})])
 
     hits = await store.search(Search(text="apple", kind=EPISODIC, k=3, where={"n": -1}))
 
     assert [hit.record.metadata["n"] for hit in hits] == [-1]
     await store.close()
-
-
-WRITER = """
-import asyncio, sys
-from datetime import UTC, datetime
-from coag.schema import MemoryKind, Provenance, Record, Trust, record_id
-from coag.store import ChromaStore, HashEmbedder
-
-async def main():
-    store = await ChromaStore.open(sys.argv[1], HashEmbedder())
-    number = int(sys.argv[2])
-    while True:
-        number += 1
-        texts = [f"event {number} part {part}" for part in range(3)]
-        provenance = Provenance(run="r", activity="a", cycle=1, source="s", source_kind="agent",
-                                trust=Trust.USER)
-        await store.add([Record(id=record_id(MemoryKind.EPISODIC, "w", text), text=text, scope="w",
-                                kind=MemoryKind.EPISODIC, provenance=provenance,
-                                created_at=datetime.now(UTC)) for text in texts])
-        print(number, flush=True)
-
-asyncio.run(main())
-"""
-
-
-def write_until_killed(folder: Path, after: int) -> int:
-    """Lets a process add records, numbered on from `after`; gives the last acknowledged one."""
-    command = [sys.executable, "-c", WRITER, str(folder), str(after)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as writer:
-        assert writer.stdout is not None
-        acknowledged = [int(writer.stdout.readline()) for _ in range(4)]
-        writer.send_signal(signal.SIGKILL)
-        acknowledged += [int(line) for line in writer.stdout.read().splitlines()]
-    return acknowledged[-1]
-
-
-@pytest.mark.slow
-@pytest.mark.long  # test_kills.py kills at more points
-async def test_what_was_acknowledged_survives_sigkill(tmp_path: Path) -> None:
-    acknowledged = 0
-    for _ in range(3):
-        acknowledged = await asyncio.to_thread(write_until_killed, tmp_path, acknowledged)
-
-        store = await ChromaStore.open(tmp_path, HashEmbedder())
-        texts = [f"event {n} part {m}" for n in range(1, acknowledged + 1) for m in range(3)]
-        found = await store.get([record_id(EPISODIC, "w", text) for text in texts])
-        nearest = await store.search(Search(text=texts[-1], kind=EPISODIC, k=1))
-        await store.close()
-        assert [record.text for record in found] == texts
-        assert nearest[0].score == pytest.approx(1.0, abs=1e-5)
 
 
 VALUES = st.one_of(
@@ -289,7 +207,7 @@ def test_filters_mean_the_same_in_chroma_and_in_memory(
     metadatas: list[dict[str, Scalar]],
     filters: list[dict[str, Any]],
 ) -> None:
-    records = [an_event(f"thing {n}", metadata=metadata) for n, metadata in enumerate(metadatas)]
+    records = [remembered(f"thing {n}", metadata=metadata) for n, metadata in enumerate(metadatas)]
 
     async def compare() -> None:
         memory = InMemoryStore(HashEmbedder(8))

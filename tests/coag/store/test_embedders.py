@@ -87,11 +87,6 @@ def test_hash_embedder_gives_the_same_vector_everywhere() -> None:
     assert HashEmbedder(8).name == "hash-8"
 
 
-def test_hash_embedder_needs_a_dimension() -> None:
-    with pytest.raises(ValueError, match="not 0"):
-        HashEmbedder(0)
-
-
 def test_chroma_function_is_named_and_measured() -> None:
     embedder = chroma_embedder(NamedFunction(), minimum_similarity=0.3)
 

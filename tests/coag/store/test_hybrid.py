@@ -105,27 +105,6 @@ async def test_filters_hold_in_recall_too(where: dict[str, Any], expected: list[
     assert await texts(store, "lamp", where=where) == expected
 
 
-async def test_superseded_records_stay_away_unless_they_are_asked_for() -> None:
-    old, new = remembered("the lamp is red"), remembered("the lamp is blue")
-    store = await holding(old)
-    await hits(store, "lamp")
-    await store.supersede(old.id, new)
-
-    assert await texts(store, "red lamp") == ["the lamp is blue"]
-    assert set(await texts(store, "red lamp", include_superseded=True)) == {old.text, new.text}
-
-
-async def test_at_most_k_come_back_with_scores_in_order_and_in_range() -> None:
-    store = await holding(*(remembered(f"lamp {'of ' * n} {n}") for n in range(30)))
-
-    found = await hits(store, "lamp", k=7)
-
-    scores = [hit.score for hit in found]
-    assert len(found) == 7
-    assert scores == sorted(scores, reverse=True)
-    assert all(0.0 <= score <= 1.0 for score in scores)
-
-
 async def test_records_below_the_minimum_score_are_left_out() -> None:
     store = await holding(remembered("red lamp"), remembered("red sky over a far and wide sea"))
 
@@ -174,15 +153,6 @@ async def test_a_trusted_text_does_not_stand_back_behind_one_that_is_not() -> No
     assert set(found) == {untrusted.text, trusted.text}
 
 
-async def test_what_another_scope_holds_changes_no_score() -> None:
-    ours = [remembered(text) for text in ("The charger is here.", "Ann likes tea.", "Snow fell.")]
-    store = await holding(*ours)
-    before = await hits(store, "charger tea location", scopes=("alice",))
-    await store.add([remembered(f"charger tale {n}", scope="bob") for n in range(200)])
-
-    assert await hits(store, "charger tea location", scopes=("alice",)) == before
-
-
 async def test_a_source_of_which_nothing_is_trusted_is_no_name() -> None:
     charger = remembered("The charger stands in the hall.", source="ann")
     store = await holding(
@@ -194,13 +164,6 @@ async def test_a_source_of_which_nothing_is_trusted_is_no_name() -> None:
     best, *_ = await texts(store, "Where is the charger?")
 
     assert best == charger.text
-
-
-async def test_texts_that_say_much_the_same_leave_room_for_others() -> None:
-    same = [remembered(f"{LONG} bridge{'!' * n}") for n in range(6)]
-    store = await holding(*same, *(remembered(f"{LONG} river {n}") for n in range(4)))
-
-    assert len(await texts(store, f"{LONG} bridge", k=5)) == 5
 
 
 async def test_an_answer_is_found_beside_the_question_that_shares_its_words() -> None:

@@ -108,39 +108,6 @@ def test_sources_are_named_only_where_a_shelf_has_several() -> None:
     assert lexicon.sources_named([ALICE], words) == []
 
 
-def test_record_of_an_episode_keeps_its_place_when_it_is_taken_in_again() -> None:
-    lexicon = Lexicon()
-    events = [remembered(text, run="r") for text in ("first", "second", "third")]
-    lexicon.put(map(taken, events))
-    lexicon.put([taken(events[0].model_copy(update={"type": "changed"}))])
-
-    places = {one: entry.place for one, entry in lexicon.entries([e.id for e in events]).items()}
-
-    assert places == {event.id: place for place, event in enumerate(events)}
-
-
-def test_record_that_moves_to_another_episode_goes_to_its_end() -> None:
-    lexicon = Lexicon()
-    there = [remembered(f"there {n}", run="there") for n in range(3)]
-    here = remembered("here", run="here")
-    lexicon.put(map(taken, [here, *there]))
-
-    lexicon.put([taken(here.model_copy(update={"provenance": there[0].provenance}))])
-
-    assert lexicon.entries([here.id])[here.id].place == 3
-
-
-def test_place_that_a_record_names_counts_for_those_that_follow() -> None:
-    lexicon = Lexicon()
-    numbered = remembered("named", event=Event(episode="e", order=7))
-    later = [remembered(text, event=Event(episode="e")) for text in ("a", "b")]
-    lexicon.put(map(taken, [later[0], numbered, later[1]]))
-
-    entries = lexicon.entries([later[0].id, numbered.id, later[1].id])
-
-    assert [entries[r.id].place for r in (later[0], numbered, later[1])] == [0, 7, 8]
-
-
 @pytest.mark.parametrize("order", [2**80, -(2**80)])
 def test_place_beyond_all_numbers_does_no_harm(order: int) -> None:
     lexicon = Lexicon()
@@ -157,44 +124,6 @@ def test_a_record_that_was_given_whole_is_kept_whole() -> None:
     lexicon.put([indexed(record, {}, "the rest"), taken(remembered("bare"))])
 
     assert lexicon.kept([record.id, "unknown"]) == {record.id: (record.text, "the rest")}
-
-
-def test_entry_is_the_same_where_only_the_place_was_left_open() -> None:
-    entry = taken(remembered("x", run="r")).entry
-    lexicon = Lexicon()
-    lexicon.put([IndexedRecord(entry, "x")])
-    known = lexicon.entries([entry.id])[entry.id]
-
-    assert same_entry(entry, known)
-    assert not same_entry(taken(remembered("x", run="r", minutes=1))[0], known)
-
-
-def test_pending_records_come_in_the_order_of_their_beginning(tmp_path: Path) -> None:
-    lexicon = Lexicon(tmp_path / "words")
-    lexicon.begin(["z", "a", "m"])
-    lexicon.begin(["a", "b"])
-    lexicon.drop(["m"])
-    lexicon.close()
-
-    again = Lexicon(tmp_path / "words")
-    assert again.pending() == ["z", "a", "b"]
-    again.close()
-
-
-def test_write_that_fails_leaves_everything_as_it_was() -> None:
-    lexicon = Lexicon()
-    lexicon.put([taken(remembered("kept"))])
-    lexicon.begin(["x"])
-
-    def broken_off() -> Iterator[IndexedRecord]:
-        yield taken(remembered("half"))
-        raise RuntimeError("broken off")
-
-    with pytest.raises(RuntimeError, match="broken off"):
-        lexicon.put(broken_off())
-    assert (lexicon.count(), lexicon.pending(), found(lexicon, "half")) == (1, ["x"], [])
-    lexicon.put([taken(remembered("whole"))])
-    assert lexicon.count() == 2
 
 
 def test_words_that_stand_in_any_text_are_left_out_of_a_query() -> None:
@@ -272,13 +201,6 @@ def test_episodes_of_other_scopes_and_kinds_are_others() -> None:
     assert indexed(remembered("x", run="r", kind=MemoryKind.SEMANTIC), {})[0].episode == 0
 
 
-def test_shelves_tell_kinds_and_scopes_apart() -> None:
-    shelves = {shelf_of(kind, scope) for kind in MemoryKind for scope in ("a", "b", "")}
-
-    assert len(shelves) == 6
-    assert all(shelf.isalnum() and shelf[0] in "es" for shelf in shelves)
-
-
 @given(st.text())
 def test_folding_twice_changes_nothing_more(text: str) -> None:
     assert folded(folded(text)) == folded(text) == folded(f" {text}\t")
@@ -308,15 +230,6 @@ def test_a_question_is_answered_alike_whether_its_common_words_are_remembered_or
     assert first[0].entry.id == remembered("lamp 17 burns").id
     assert asked(lexicon, "lamp 17") == first
     assert asked(filled(), "lamp 17") == first
-
-
-def test_common_words_alone_find_the_newest_again_and_again() -> None:
-    lexicon = filled()
-
-    first = asked(lexicon, "lamp burns")
-
-    assert len(first) == 5
-    assert asked(lexicon, "lamp burns") == first
 
 
 def test_a_word_that_became_rare_is_looked_up_anew() -> None:

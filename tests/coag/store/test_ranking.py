@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -111,14 +110,6 @@ def test_a_record_that_gets_better_falls_behind_none(
         assert after[one] - after[other] >= lead - TOLERANCE
 
 
-def test_a_newer_record_has_more_of_recency() -> None:
-    entries = [PLAIN._replace(id=f"{days}", created=days * DAY) for days in (0, 30, 60)]
-
-    parts = [one.why().recency for one in ranked([RankCandidate(one, 0.5, 0.5) for one in entries])]
-
-    assert parts == [0.02, 0.01, 0.005]
-
-
 def test_what_stands_beside_a_good_record_gets_some_of_its_weight() -> None:
     good = RankCandidate(PLAIN._replace(id="good", episode=1, place=4), 0.9, 0.9)
     weak = [
@@ -132,47 +123,6 @@ def test_what_stands_beside_a_good_record_gets_some_of_its_weight() -> None:
     assert why["1"].episode == why["good"].episode > 0
 
 
-def test_records_of_another_episode_are_no_neighbours() -> None:
-    good = RankCandidate(PLAIN._replace(id="good", episode=1, place=1), 0.9, 0.9)
-    beside = PLAIN._replace(id="beside", episode=2, place=2)
-
-    without = totals([good, RankCandidate(beside._replace(episode=0), 0.2, 0.2)])["beside"]
-    with_it = [one for one in ranked([good, RankCandidate(beside, 0.2, 0.2)])][-1]
-
-    assert with_it.why().neighbours == 0
-    assert with_it.total <= without
-
-
-@given(st.lists(st.tuples(SHARES, SHARES), min_size=1, max_size=8), NAMED)
-def test_where_nothing_has_episodes_or_sources_meaning_and_words_decide(
-    scores: list[tuple[float, float]], named: tuple[str, ...]
-) -> None:
-    entries = [PLAIN._replace(id=f"{n}", source="") for n in range(len(scores))]
-    candidates = [RankCandidate(e, *score) for e, score in zip(entries, scores, strict=True)]
-    ranking = Ranking()
-
-    found = rank(candidates, ranking, named=named)
-
-    own = {
-        one.entry.id: ranking.dense * one.dense + ranking.lexical * one.lexical
-        for one in candidates
-    }
-    for one in found:
-        why = one.why()
-        assert why.neighbours == why.episode == why.source == why.trust == 0
-    for one, two in pairwise(found):
-        assert own[one.entry.id] >= own[two.entry.id] - TOLERANCE
-
-
-def test_a_query_that_names_several_sources_favours_none() -> None:
-    candidates = [
-        RankCandidate(PLAIN._replace(id=name, source=name), 0.5, 0.5) for name in ("ann", "ben")
-    ]
-
-    assert totals(candidates, ("ann",))["ann"] > totals(candidates, ("ann",))["ben"]
-    assert len(set(totals(candidates, ("ann", "ben")).values())) == 1
-
-
 def test_a_record_that_has_nothing_to_do_with_the_query_is_left_out() -> None:
     candidates = [
         RankCandidate(PLAIN._replace(id="meant"), 0.6, 0.0),
@@ -183,7 +133,3 @@ def test_a_record_that_has_nothing_to_do_with_the_query_is_left_out() -> None:
     found = rank(candidates, Ranking(), minimum=0.3)
 
     assert {one.entry.id for one in found} == {"meant", "said"}
-
-
-def test_nothing_to_rank_is_no_error() -> None:
-    assert ranked([]) == []
