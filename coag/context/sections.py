@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 from coag.memory import Recall
 from coag.schema import (
@@ -73,6 +73,31 @@ def render_section(section: Section) -> str:
     return f"## {one_line(section.title)}\n{text}"
 
 
+def _part(
+    name: str,
+    title: str,
+    entries: Iterable[str],
+    *,
+    source: str = "",
+    trust: Trust = Trust.UNTRUSTED,
+    keeps: Literal["newest", "alike"] = "newest",
+    cap: int | None = None,
+) -> PromptPart | None:
+    """A part of untrusted text; None where it has no entries."""
+    given = tuple(entries)
+    if not given:
+        return None
+    return PromptPart(
+        name=name,
+        title=title,
+        source=source or name,
+        trust=trust,
+        entries=given,
+        keeps=keeps,
+        cap=cap,
+    )
+
+
 def goal_section(memory: WorkingMemory, budgets: Budgets, keep: KeepText) -> Section:
     """The goal, quoted: it is a request, not an instruction of the developer.
 
@@ -100,14 +125,9 @@ def dialogue_part(
     if not said or (len(said) == 1 and said[0].content == memory.goal and not said[0].own):
         return None
     trusts = {one.trust for one in said if not one.own}
-    return PromptPart(
-        name="dialogue",
-        title="Dialogue",
-        source="dialogue",
-        trust=Trust.UNTRUSTED if Trust.UNTRUSTED in trusts else Trust.USER,
-        entries=tuple(_lines(said, memory.goal, known)),
-        cap=budgets.dialogue,
-    )
+    trust = Trust.UNTRUSTED if Trust.UNTRUSTED in trusts else Trust.USER
+    lines = _lines(said, memory.goal, known)
+    return _part("dialogue", "Dialogue", lines, trust=trust, cap=budgets.dialogue)
 
 
 def earlier_part(memory: WorkingMemory) -> PromptPart | None:
@@ -115,10 +135,10 @@ def earlier_part(memory: WorkingMemory) -> PromptPart | None:
     earlier = memory.earlier
     if earlier is None:
         return None
-    asked = f'{READ_MORE}(of="{DIALOGUE}") shows all'
+    more = f'{READ_MORE}(of="{DIALOGUE}") shows all'
     return PromptPart(
         name="earlier",
-        title=f"Earlier in this dialogue ({earlier.messages} messages in short; {asked})",
+        title=f"Earlier in this dialogue ({earlier.messages} messages in short; {more})",
         source="dialogue",
         trust=Trust.UNTRUSTED if earlier.untrusted else Trust.USER,
         entries=tuple(one_entry(line) for line in earlier.lines()),
@@ -154,49 +174,39 @@ def _said(said: Utterance, goal: str) -> str:
 
 def state_part(description: str, budgets: Budgets) -> PromptPart | None:
     """The domain's description of the perceptual state: facts, brought by sensors and tools."""
-    if not description:
-        return None
-    return PromptPart(
-        name="state",
-        title="State of the environment",
-        source="perception",
-        trust=Trust.UNTRUSTED,
-        entries=(description,),
-        cap=budgets.state,
-    )
+    entries = (description,) if description else ()
+    title = "State of the environment"
+    return _part("state", title, entries, source="perception", cap=budgets.state)
+
+
+_RETURNS: Mapping[PerceptKind, str] = {
+    PerceptKind.TOOL_RETURN: "returned",
+    PerceptKind.UNKNOWN_OUTCOME: "outcome unknown",
+    PerceptKind.SETTLED: "settled",
+}
 
 
 def _percept_line(percept: Percept) -> str:
-    match percept.kind:
-        case PerceptKind.TOOL_RETURN:
-            status = "failed" if percept.is_error else "returned"
-            given = json.dumps(percept.arguments or {}, ensure_ascii=False)
-            return f"{percept.source} {given} {status}: {percept.content}"
-        case PerceptKind.UNKNOWN_OUTCOME:
-            given = json.dumps(percept.arguments or {}, ensure_ascii=False)
-            return f"{percept.source} {given} outcome unknown: {percept.content}"
-        case PerceptKind.SETTLED:
-            given = json.dumps(percept.arguments or {}, ensure_ascii=False)
-            return f"{percept.source} {given} settled: {percept.content}"
-        case _:
-            return f"{percept.kind.value} from {percept.source}: {percept.content}"
+    became = _RETURNS.get(percept.kind)
+    if became is None:
+        return f"{percept.kind.value} from {percept.source}: {percept.content}"
+    if percept.kind is PerceptKind.TOOL_RETURN and percept.is_error:
+        became = "failed"
+    return f"{percept.source} {_json(percept.arguments or {})} {became}: {percept.content}"
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
 
 
 def percepts_part(memory: WorkingMemory, budgets: Budgets) -> PromptPart | None:
     """What has arrived since the last action; messages stand in the dialogue."""
-    heard = (p for p in memory.percepts if p.kind is not PerceptKind.MESSAGE)
-    lines = tuple(one_entry(_percept_line(p)) for p in heard)
-    if not lines:
-        return None
-    return PromptPart(
-        name="percepts",
-        title="What just happened",
-        source="percepts",
-        trust=Trust.UNTRUSTED,
-        entries=lines,
-        keeps="alike",
-        cap=budgets.percepts,
+    lines = (
+        one_entry(_percept_line(one))
+        for one in memory.percepts
+        if one.kind is not PerceptKind.MESSAGE
     )
+    return _part("percepts", "What just happened", lines, keeps="alike", cap=budgets.percepts)
 
 
 def deeds_part(memory: WorkingMemory, budgets: Budgets) -> PromptPart | None:
@@ -206,62 +216,37 @@ def deeds_part(memory: WorkingMemory, budgets: Budgets) -> PromptPart | None:
     """
     just_perceived = any(percept.caused_by is not None for percept in memory.percepts)
     answers = {said.content for said in memory.dialogue if said.own}
-    lines = tuple(
+    lines = (
         one_entry(
-            f"cycle {deed.cycle}: {deed.action} {json.dumps(deed.arguments, ensure_ascii=False)} "
-            f"{deed.status.value}: {deed.result}"
+            f"cycle {past.cycle}: {past.action} {_json(past.arguments)} "
+            f"{past.status.value}: {past.result}"
         )
-        for deed in memory.deeds
-        if (deed.internal and deed.result not in answers)
-        or not (deed.internal or (just_perceived and deed.cycle == memory.cycle - 1))
+        for past in memory.deeds
+        if (past.internal and past.result not in answers)
+        or not (past.internal or (just_perceived and past.cycle == memory.cycle - 1))
     )
-    if not lines:
-        return None
-    return PromptPart(
-        name="deeds",
-        title="Your earlier actions",
-        source="deeds",
-        trust=Trust.UNTRUSTED,
-        entries=lines,
-        cap=budgets.deeds,
-    )
+    return _part("deeds", "Your earlier actions", lines, cap=budgets.deeds)
 
 
 def unsettled_part(memory: WorkingMemory, budgets: Budgets) -> PromptPart | None:
     """The actions of unknown outcome, for as long as it is not known."""
-    shown = [one for one in memory.unsettled if one.memory_scope in ("", memory.memory_scope)]
-    if not shown:
-        return None
     lines = (
-        f"cycle {one.cycle}: {one.action} {json.dumps(one.arguments, ensure_ascii=False)}"
-        for one in shown
+        one_entry(f"cycle {one.cycle}: {one.action} {_json(one.arguments)}")
+        for one in memory.unsettled
+        if one.memory_scope in ("", memory.memory_scope)
     )
-    return PromptPart(
-        name="unsettled",
-        title="Not known whether these had their effect (they are not run again before it is)",
-        source="unsettled",
-        trust=Trust.UNTRUSTED,
-        entries=tuple(one_entry(line) for line in lines),
-        cap=budgets.rejections,
-    )
+    title = "Not known whether these had their effect (they are not run again before it is)"
+    return _part("unsettled", title, lines, cap=budgets.rejections)
 
 
 def rejections_part(memory: WorkingMemory, budgets: Budgets) -> PromptPart | None:
     """What Evaluation rejected last time, so that it is not proposed again."""
-    if not memory.rejections:
-        return None
     lines = (
-        f"- {gone.action} {gone.raw_arguments}: rejected by {gone.constraint}: {gone.reason}"
-        for gone in memory.rejections
+        one_entry(f"- {one.action} {one.raw_arguments}: rejected by {one.constraint}: {one.reason}")
+        for one in memory.rejections
     )
-    return PromptPart(
-        name="rejections",
-        title="Rejected in the previous cycle (do not propose these again)",
-        source="evaluation",
-        trust=Trust.UNTRUSTED,
-        entries=tuple(one_entry(line) for line in lines),
-        cap=budgets.rejections,
-    )
+    title = "Rejected in the previous cycle (do not propose these again)"
+    return _part("rejections", title, lines, source="evaluation", cap=budgets.rejections)
 
 
 def actions_section(specs: Sequence[ActionSpec], room: int) -> Section:
@@ -383,18 +368,10 @@ def fitting(recall: Recall, room: int) -> Recall:
 
 def recalled_part(records: Sequence[RecalledRecord], budgets: Budgets) -> PromptPart | None:
     """What long-term memory brought back, best first, each with kind, score and trust."""
-    if not records:
-        return None
     shown = {hit.record.id for hit in records}
-    return PromptPart(
-        name="recalled",
-        title="Recalled from long-term memory",
-        source="memory",
-        trust=Trust.UNTRUSTED,
-        entries=tuple(_recalled_line(hit, shown) for hit in records),
-        keeps="alike",
-        cap=budgets.recalled,
-    )
+    lines = (_recalled_line(hit, shown) for hit in records)
+    title, cap = "Recalled from long-term memory", budgets.recalled
+    return _part("recalled", title, lines, source="memory", keeps="alike", cap=cap)
 
 
 def _recalled_line(hit: RecalledRecord, shown: Set[str]) -> str:
@@ -469,15 +446,9 @@ def reasoning_part(memory: WorkingMemory, budgets: Budgets) -> PromptPart | None
     if reasoning is None or not reasoning.situation:
         return None
     risks = "".join(f"\n- risk: {risk}" for risk in reasoning.risks)
-    return PromptPart(
-        name="cognition",
-        title="Your reasoning",
-        source="reasoning",
-        trust=Trust.UNTRUSTED,
-        entries=(f"{reasoning.situation}{risks}\nGoal: {reasoning.goal_status.value}.",),
-        keeps="alike",
-        cap=budgets.cognition,
-    )
+    text = f"{reasoning.situation}{risks}\nGoal: {reasoning.goal_status.value}."
+    title, cap = "Your reasoning", budgets.cognition
+    return _part("cognition", title, (text,), source="reasoning", keeps="alike", cap=cap)
 
 
 def candidates_part(
@@ -503,15 +474,8 @@ def candidates_part(
         )
         for number, judged in ranked
     )
-    return PromptPart(
-        name="cognition",
-        title="Candidates",
-        source="candidates",
-        trust=Trust.UNTRUSTED,
-        entries=tuple(lines),
-        keeps="alike",
-        cap=budgets.cognition,
-    )
+    cap = budgets.cognition
+    return _part("cognition", "Candidates", lines, source="candidates", keeps="alike", cap=cap)
 
 
 def _candidate_line(
