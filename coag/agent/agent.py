@@ -115,14 +115,14 @@ class CoagAgent(ReadableAgent, BaseChatAgent, Component[CoagAgentConfig]):
         await self._runs.open_for(messages)
         mind = self._mind
         percepts = await self._inbox.receive(messages)
-        begun, self._begun = self._begun, None
-        self.turn += begun is None
+        started, self._begun = self._begun, None
+        self.turn += started is None
         turn = run_turn(
             percepts,
             mind.context,
             mind.deps,
             turn=self.turn,
-            begun=begun,
+            begun=started,
             taken_in=self._inbox.taken_in,
         )
         inner: list[Shown] = []

@@ -53,15 +53,15 @@ class AutoGenRecall:
         A memory whose query finds nothing may work in `update_context`, as AssistantAgent calls it:
         what it adds to a context that holds the query counts as found.
         """
-        found = (await self._memory.query(query)).results or await self._added(query)
-        texts = [content for content in found if str(content.content).strip()]
+        result = (await self._memory.query(query)).results or await self._added(query)
+        texts = [content for content in result if str(content.content).strip()]
         return [self._record(content) for content in texts[:k]]
 
     async def _added(self, query: str) -> list[MemoryContent]:
-        asked = UserMessage(content=query, source="user")
-        context = UnboundedChatCompletionContext(initial_messages=[asked])
+        query_message = UserMessage(content=query, source="user")
+        context = UnboundedChatCompletionContext(initial_messages=[query_message])
         await self._memory.update_context(context)
-        messages = [one for one in await context.get_messages() if one != asked]
+        messages = [one for one in await context.get_messages() if one != query_message]
         return [
             MemoryContent(content=one.content, mime_type=MemoryMimeType.TEXT)
             for one in messages

@@ -136,11 +136,11 @@ def _ended(call: ModelCall) -> str:
 def _content(answered: ReplayAnswer) -> Any:
     call = answered.call
     if call.tool_calls and call.repaired and call.rung is OutputMode.NATIVE:
-        return "\n".join(_as_text(told) for told in _told_calls(answered))
+        return "\n".join(_as_text(shown) for shown in _told_calls(answered))
     if call.tool_calls:
         return [
-            FunctionCall(id=told.get("id", ""), name=told["name"], arguments=told["arguments"])
-            for told in _told_calls(answered)
+            FunctionCall(id=shown.get("id", ""), name=shown["name"], arguments=shown["arguments"])
+            for shown in _told_calls(answered)
         ]
     if call.error and call.error.startswith(_UNREADABLE[0]) and not call.raw:
         return UnreadableAnswer(call.error)
@@ -149,8 +149,8 @@ def _content(answered: ReplayAnswer) -> Any:
 
 
 def _told_calls(answered: ReplayAnswer) -> list[Mapping[str, Any]]:
-    told: list[Mapping[str, Any]] = list(answered.call.tool_calls)
-    return [*told, *([told[-1]] * answered.dropped)]
+    shown: list[Mapping[str, Any]] = list(answered.call.tool_calls)
+    return [*shown, *([shown[-1]] * answered.dropped)]
 
 
 def _thought(call: ModelCall) -> str:

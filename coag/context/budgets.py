@@ -132,8 +132,8 @@ class PromptPart:
 
 def newest(entries: Sequence[str], room: int, keep: KeepText) -> str:
     """The last entries that fit, with a note of how many older ones there are."""
-    kept, left_out = newest_of(entries, room, keep)
-    return "\n".join([*([f"[{left_out} older left out]"] if left_out else []), *kept])
+    retained, left_out = newest_of(entries, room, keep)
+    return "\n".join([*([f"[{left_out} older left out]"] if left_out else []), *retained])
 
 
 def newest_of(
@@ -149,28 +149,28 @@ def newest_of(
         keep: Keeps what is cut.
         costs: Tokens that each takes with what delimits it, where that is known.
     """
-    kept: list[str] = []
+    retained: list[str] = []
     for number in range(len(entries) - 1, -1, -1):
         entry = entries[number]
         cost = estimate_tokens(entry) + 1 if costs is None else costs[number]
         if cost <= room:
-            kept.append(entry)
+            retained.append(entry)
             room -= cost
             continue
-        if not kept or room >= _WORTH:
-            kept.append(_fitted(entry, room, keep))
+        if not retained or room >= _WORTH:
+            retained.append(_fitted(entry, room, keep))
         break
-    return kept[::-1], len(entries) - len(kept)
+    return retained[::-1], len(entries) - len(retained)
 
 
 def alike(entries: Sequence[str], room: int, keep: KeepText) -> list[str]:
     """All entries: the short ones whole, the long ones cut to the same length."""
-    cap, left, waiting = 0, room, sorted(estimate_tokens(entry) + 1 for entry in entries)
+    cap, remaining, waiting = 0, room, sorted(estimate_tokens(entry) + 1 for entry in entries)
     for number, cost in enumerate(waiting):
-        cap = left // (len(waiting) - number)
+        cap = remaining // (len(waiting) - number)
         if cost > cap:
             break
-        left -= cost
+        remaining -= cost
     else:
         return list(entries)
     return [
@@ -195,12 +195,12 @@ def allot(needs: Mapping[str, int], room: int) -> dict[str, int]:
     if sum(needs.values()) <= room:
         return dict(needs)
     given = {name: min(need, int(room * _FLOORS[name])) for name, need in needs.items()}
-    left = room - sum(given.values())
+    remaining = room - sum(given.values())
     for name in (*FIRST, *THEN):
         if name in needs:
-            more = min(needs[name] - given[name], left)
+            more = min(needs[name] - given[name], remaining)
             given[name] += more
-            left -= more
+            remaining -= more
     return given
 
 
@@ -281,13 +281,13 @@ class Budgets(Value):
         """
         whole = self.window or window or WINDOW
         prompt = max(1, int(whole * self.share))
-        kept = (self.kept or min(int(prompt * _KEPT_SHARE), _MOST_KEPT)) * BYTES_PER_TOKEN
+        retained = (self.kept or min(int(prompt * _KEPT_SHARE), _MOST_KEPT)) * BYTES_PER_TOKEN
         return MemoryLimits(
             window=whole,
             known=(self.window or window) is not None,
             prompt=prompt,
-            dialogue=kept,
-            results=kept,
+            dialogue=retained,
+            results=retained,
         )
 
     def output_characters(self, limits: MemoryLimits) -> int:

@@ -80,14 +80,14 @@ def _marked(value: object, where: str) -> dict[str, Any]:
         items = [to_part(item, where) for item in cast("frozenset[object]", value)]
         return {_SET: sorted(items, key=json.dumps)}
     try:
-        found = Imported.of(value)
+        result = Imported.of(value)
     except ConfigurationError as error:
         if isinstance(value, BaseModel) and not isinstance(error.__cause__, ValidationError):
             return _built(value, where)
         raise ConfigurationError(f"{where} cannot be written down: {error}") from error
-    if found.arguments is None:
-        return {_IMPORT: found.name}
-    return {_MAKE: found.name, _ARGUMENTS: found.arguments}
+    if result.arguments is None:
+        return {_IMPORT: result.name}
+    return {_MAKE: result.name, _ARGUMENTS: result.arguments}
 
 
 def _built(value: BaseModel, where: str) -> dict[str, Any]:
@@ -133,9 +133,9 @@ def from_part(part: Any) -> Any:
 
 
 def _read_import(name: str) -> Any:
-    found = from_import_name(name)
-    check_own_code(found, name)
-    return found
+    result = from_import_name(name)
+    check_own_code(result, name)
+    return result
 
 
 def _read_build(name: str, arguments: dict[str, Any]) -> Any:
@@ -200,8 +200,8 @@ def load_context(component: ComponentModel) -> ChatCompletionContext:
     """
     context = ChatCompletionContext.load_component(component)
     given = component.config.get("initial_messages")
-    kept: list[Any] = getattr(context, "_messages", [])
-    if given and any(isinstance(message, dict) for message in kept):
+    retained: list[Any] = getattr(context, "_messages", [])
+    if given and any(isinstance(message, dict) for message in retained):
         messages = _MESSAGES.validate_python(given)
         # The base class of AutoGen's contexts has no other way to set them.
         vars(context).update(_messages=list(messages), _initial_messages=messages)
@@ -212,10 +212,10 @@ def _own_provider(kind: type, dumped: str) -> str:
     """What loads the class itself, where it inherited what loads its parent."""
     module, _, name = dumped.rpartition(".")
     try:
-        found: object = from_import_name(f"{module}:{name}")
+        result: object = from_import_name(f"{module}:{name}")
     except ConfigurationError:
-        found = None
-    return dumped if found is kind and "._" not in f".{dumped}" else provider_name(kind)
+        result = None
+    return dumped if result is kind and "._" not in f".{dumped}" else provider_name(kind)
 
 
 def _unmasked(value: Any) -> Any:

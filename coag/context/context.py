@@ -105,9 +105,9 @@ class DialogueKeeper(ForeseesPercepts[StateT], Generic[StateT]):
         memory = self._memory
         if self.originals or memory.earlier is not None:
             return True
-        heard = (one for one in memory.percepts if one.kind is not PerceptKind.MESSAGE)
-        held = sum(len(one.content) for one in (*memory.dialogue, *heard))
-        held += sum(len(deed.result) for deed in memory.deeds)
+        arrived = (one for one in memory.percepts if one.kind is not PerceptKind.MESSAGE)
+        held = sum(len(one.content) for one in (*memory.dialogue, *arrived))
+        held += sum(len(past.result) for past in memory.deeds)
         return held > memory.limits.prompt * BYTES_PER_TOKEN // 2
 
     async def recall_dialogue(self, *, k: int) -> Sequence[RecalledRecord]:
@@ -331,9 +331,11 @@ class CoagContext(DialogueKeeper[StateT], ContextComponent, Generic[StateT]):
         Args:
             but: Whether the last message is yet to be heard.
         """
-        kept = self._memory.dialogue
+        retained = self._memory.dialogue
         self._transcript.load(
-            dialogue_messages(kept[:-1] if but and not self._adding else kept, self.agent_name)
+            dialogue_messages(
+                retained[:-1] if but and not self._adding else retained, self.agent_name
+            )
         )
         self._forget_kept()
         self._prompt = self._shown = None
@@ -373,8 +375,8 @@ class CoagContext(DialogueKeeper[StateT], ContextComponent, Generic[StateT]):
 
     def build_prompt(self, phase: Phase, material: PhaseMaterial) -> Prompt:
         """The prompt of a phase; `get_messages` shows it until the cycle ends."""
-        told = replace(material, predictions=self.describe_predictions(material.evaluations))
-        prompt = self._build_prompt_for_phase(phase, told)
+        shown = replace(material, predictions=self.describe_predictions(material.evaluations))
+        prompt = self._build_prompt_for_phase(phase, shown)
         self._prompt = self.images.put_into(prompt, phase, self._memory_shown())
         return self._prompt
 

@@ -65,8 +65,8 @@ def utterances(
         match message:
             case UserMessage():
                 trust = Trust.USER if message.source == "user" else Trust.UNTRUSTED
-                heard = _utterance(message.source, _text(message), trust, at)
-                said.append(heard.model_copy(update={"images": tuple(named(message.content))}))
+                arrived = _utterance(message.source, _text(message), trust, at)
+                said.append(arrived.model_copy(update={"images": tuple(named(message.content))}))
             case AssistantMessage():
                 said.append(_utterance(message.source, _text(message), Trust.DEVELOPER, at, True))
             case FunctionExecutionResultMessage():
@@ -223,8 +223,8 @@ def _newest(memory: WorkingMemory) -> list[str]:
 
 def named_images(uris: Sequence[str]) -> dict[str, str]:
     """Images by their hash, without those that are too large."""
-    kept = [uri for uri in uris if len(uri) <= IMAGE_CHARACTERS]
-    return {hashlib.sha256(uri.encode()).hexdigest()[:16]: uri for uri in kept}
+    retained = [uri for uri in uris if len(uri) <= IMAGE_CHARACTERS]
+    return {hashlib.sha256(uri.encode()).hexdigest()[:16]: uri for uri in retained}
 
 
 # ---- The dialogue as AutoGen's messages: as they were added, tool calls and images included ----
@@ -451,11 +451,11 @@ class ReadMore:
         name, start = str(call.arguments.get("of", "")), int(call.arguments.get("start", 0))
         text = self._dialogue() if name == DIALOGUE else self._originals.get(name)
         if not text:
-            told = f"No text {name!r} is kept (any more). Ask for it where it came from."
-            return ActionResult(content=told, is_error=True, failure=Failure.DETERMINISTIC)
+            shown = f"No text {name!r} is kept (any more). Ask for it where it came from."
+            return ActionResult(content=shown, is_error=True, failure=Failure.DETERMINISTIC)
         if start >= len(text):
-            told = f"{name!r} has {len(text):,} characters; start={start} is behind its end."
-            return ActionResult(content=told, is_error=True, failure=Failure.DETERMINISTIC)
+            shown = f"{name!r} has {len(text):,} characters; start={start} is behind its end."
+            return ActionResult(content=shown, is_error=True, failure=Failure.DETERMINISTIC)
         end = min(len(text), start + self._characters())
         rest = f', {READ_MORE}(of="{name}", start={end}) shows more' if end < len(text) else ""
         head = f"[characters {start:,} to {end:,} of {len(text):,}{rest}]"

@@ -40,11 +40,13 @@ def _as_candidate(action: str, arguments: Mapping[str, Any] | None) -> Candidate
 
 def _leaves(patch: Mapping[str, Any], path: tuple[str, ...] = ()) -> set[tuple[str, ...]]:
     """The paths that a merge patch changes."""
-    found: set[tuple[str, ...]] = set()
+    result: set[tuple[str, ...]] = set()
     for name, value in patch.items():
         here = (*path, name)
-        found |= _leaves(cast("dict[str, Any]", value), here) if isinstance(value, dict) else {here}
-    return found
+        result |= (
+            _leaves(cast("dict[str, Any]", value), here) if isinstance(value, dict) else {here}
+        )
+    return result
 
 
 class DomainHooks(Generic[StateT]):
@@ -205,8 +207,10 @@ class DomainHooks(Generic[StateT]):
         if isinstance(state, AssistantState):
             return f"successes={state.successes}"
         dumped = dump_state(state)
-        kept = {key: dumped[key] for key in sorted(dumped) if key not in self.no_progress_fields}
-        return repr(kept)
+        retained = {
+            key: dumped[key] for key in sorted(dumped) if key not in self.no_progress_fields
+        }
+        return repr(retained)
 
     def _opens_goal(self, percept: Percept) -> bool:
         """Whether a message sets the goal.

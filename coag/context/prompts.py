@@ -141,8 +141,10 @@ class Chat:
         costs = _costs(lines)
         if sum(costs) > room - FRAME:
             texts = [line.text for line in lines]
-            kept, left_out = newest_of(texts, room - FRAME, keep, costs)
-            lines = [_with(line, text) for line, text in zip(lines[left_out:], kept, strict=True)]
+            retained, left_out = newest_of(texts, room - FRAME, keep, costs)
+            lines = [
+                _with(line, text) for line, text in zip(lines[left_out:], retained, strict=True)
+            ]
         if at is not None:
             said = memory.dialogue[at].model_copy(update={"content": goal.text})
             lines.insert(max(0, at - left_out), _line(said))
@@ -389,8 +391,8 @@ class Renderer:
 
     def _tools(self, offered: Sequence[ActionSpec]) -> int:
         def size() -> int:
-            told = ([one.name, one.description, one.parameters] for one in offered)
-            return sum(estimate_tokens(json.dumps(one)) for one in told)
+            shown = ([one.name, one.description, one.parameters] for one in offered)
+            return sum(estimate_tokens(json.dumps(one)) for one in shown)
 
         return self._sizes.part("tools", tuple(offered), size)
 
@@ -418,8 +420,8 @@ class Renderer:
         instruction = _instruction(phase, material, self.budgets)
         if self._grown_for is None or self._grown_for[0] != memory.cycle:
             self._grown = [self._system("", memory, material)]
-            told = self._grown[0].content + instruction
-            room = int(self._room_beside(told, memory, material) * (1 - _LATER))
+            shown = self._grown[0].content + instruction
+            room = int(self._room_beside(shown, memory, material) * (1 - _LATER))
             sections = self._cycle_sections(memory, material, room)
         else:
             self._grown.append(earlier_answer(self._grown_for[1], memory, self.budgets))
@@ -469,14 +471,14 @@ class Renderer:
         self, memory: WorkingMemory, material: PhaseMaterial
     ) -> list[PromptPart | Section | None]:
         """What the cycle starts from beside goal and dialogue."""
-        deeds = self._parts.part(
+        past_actions = self._parts.part(
             "deeds",
             (memory.deeds, memory.percepts, memory.dialogue, memory.cycle),
             lambda: deeds_part(memory, self.budgets),
         )
         return [
             self._recalled(memory),
-            deeds,
+            past_actions,
             unsettled_part(memory, self.budgets),
             rejections_part(memory, self.budgets),
             *material.modules,

@@ -151,11 +151,11 @@ def _lines(
     lines: list[str] = []
     now: dict[int, tuple[Utterance, str]] = {}
     for one in said:
-        told = known.get(id(one))
+        shown = known.get(id(one))
         if one.content == goal:
             lines.append(_said(one, goal))
             continue
-        line = told[1] if told is not None and told[0] is one else _said(one, goal)
+        line = shown[1] if shown is not None and shown[0] is one else _said(one, goal)
         now[id(one)] = (one, line)
         lines.append(line)
     known.clear()
@@ -345,14 +345,14 @@ def fitting(recall: Recall, room: int) -> Recall:
         room: Tokens for it.
     """
     shown = {hit.record.id for hit in recall.records}
-    kept: list[RecalledRecord] = []
+    retained: list[RecalledRecord] = []
     left_out: list[str] = []
     for hit in recall.records:
         cost = estimate_tokens(_recalled_line(hit, shown) + "\n")
-        if kept and cost > room:
+        if retained and cost > room:
             left_out.append(hit.record.id)
         else:
-            kept.append(hit)
+            retained.append(hit)
             room -= cost
     if not left_out:
         return recall
@@ -360,7 +360,7 @@ def fitting(recall: Recall, room: int) -> Recall:
     pairs = tuple(pair for pair in recall.contradictions if gone.isdisjoint(pair))
     return replace(
         recall,
-        records=tuple(kept),
+        records=tuple(retained),
         left_out=(*recall.left_out, *left_out),
         contradictions=pairs,
     )
@@ -406,12 +406,12 @@ def earlier_answer(phase: Phase, memory: WorkingMemory, budgets: Budgets) -> Pro
     with its longer texts cut.
     """
     outcome = getattr(memory.cognitive_state, phase.value)
-    told: dict[str, Any] = {}
+    shown: dict[str, Any] = {}
     if isinstance(outcome, EvaluationOutcome):
-        told = {"evaluations": _judgements(outcome)}
+        shown = {"evaluations": _judgements(outcome)}
     elif outcome is not None:
-        told = outcome.model_dump(mode="json", exclude_none=True)
-    text = json.dumps(_in_short(told), ensure_ascii=False)
+        shown = outcome.model_dump(mode="json", exclude_none=True)
+    text = json.dumps(_in_short(shown), ensure_ascii=False)
     text = cut_to_tokens(text, budgets.cognition or ANSWER_TOKENS)
     return PromptMessage(role="assistant", content=escape_delimiters(text, "\\u003c"))
 

@@ -85,8 +85,8 @@ class EarlierDialogue(Value):
 
     def lines(self) -> tuple[str, ...]:
         """The summary, then the remarks in the order in which they were made."""
-        told = tuple(f"{one.speaker}: {one.text}" for one in self.remarks)
-        return (self.summary, *told) if self.summary else told
+        shown = tuple(f"{one.speaker}: {one.text}" for one in self.remarks)
+        return (self.summary, *shown) if self.summary else shown
 
     def with_message(
         self, speaker: str, text: str, trust: Trust, *, own: bool, characters: int = CHARACTERS
@@ -101,11 +101,13 @@ class EarlierDialogue(Value):
             characters: Characters that the remarks may have, with their speakers.
         """
         number = self.messages + 1
-        found = tuple(_remarks(number, speaker, text, own=own))
+        result = tuple(_remarks(number, speaker, text, own=own))
         room = min(characters, CHARACTERS) - len(self.summary) // 2
-        kept = _worthiest((*self.remarks, *found), room)
+        retained = _worthiest((*self.remarks, *result), room)
         untrusted = self.untrusted or trust is Trust.UNTRUSTED
-        return self.model_copy(update={"messages": number, "untrusted": untrusted, "remarks": kept})
+        return self.model_copy(
+            update={"messages": number, "untrusted": untrusted, "remarks": retained}
+        )
 
     def summed_up(self, summary: str, messages: int) -> EarlierDialogue:
         """With a model's summary of so many messages in the place of the remarks on them."""
@@ -138,13 +140,13 @@ def _weight(sentence: str, *, own: bool) -> int:
 
 def _worthiest(remarks: tuple[DialogueNote, ...], characters: int) -> tuple[DialogueNote, ...]:
     """The remarks that matter most, the newer of two alike, in so many characters."""
-    kept: list[DialogueNote] = []
+    retained: list[DialogueNote] = []
     for remark in sorted(remarks, key=lambda one: (-one.weight, -one.number)):
         characters -= len(remark.text) + len(remark.speaker) + 3
         if characters < 0:
             break
-        kept.append(remark)
-    return tuple(sorted(kept, key=lambda one: one.number))
+        retained.append(remark)
+    return tuple(sorted(retained, key=lambda one: one.number))
 
 
 # ---- Working memory: everything the agent holds about one activity now, as a value ----
@@ -331,7 +333,7 @@ class WorkingMemory(Value):
                 "which asks the domain's hook what it changes."
             )
         brought = any(waiting.id == percept.id for waiting in self.queued)
-        return self._served(percept.memory_scope, keep_asked=brought)._taking(percept)
+        return self._served(percept.memory_scope, keep_open_turn=brought)._taking(percept)
 
     def of_another(self, percept: Percept) -> bool:
         """Whether a percept tells what became of an action done for somebody else."""
@@ -377,33 +379,35 @@ class WorkingMemory(Value):
             changes["spent"] = GoalCost()
         return self.model_copy(update=changes)
 
-    def _served(self, scope: str | None, *, keep_asked: bool) -> WorkingMemory:
+    def _served(self, scope: str | None, *, keep_open_turn: bool) -> WorkingMemory:
         """As it is for another person: without what was said, found and done for the last one.
 
         Actions of unknown outcome stay, or they could be done twice; so does who was untrusted.
 
         Args:
             scope: Whom the agent serves from now on; None for the same as before.
-            keep_asked: Whether what this turn was asked stays: where an action brings the change,
+            keep_open_turn: Whether what this turn was asked stays: where an action brings the change,
                 it is how the next person came.
         """
         if scope is None or scope == self.memory_scope:
             return self
         if not self.memory_scope:  # nobody was known: whoever spoke is the one who is known now
             return self.model_copy(update={"memory_scope": scope})
-        kept = keep_asked and self.goal_open
-        begun = [n for n, one in enumerate(self.dialogue) if one.begins_turn or one.own]
-        first = begun[-1] + self.dialogue[begun[-1]].own if begun else 0
-        asked = self.dialogue[first:] if kept else ()
+        retained = keep_open_turn and self.goal_open
+        started = [n for n, one in enumerate(self.dialogue) if one.begins_turn or one.own]
+        first = started[-1] + self.dialogue[started[-1]].own if started else 0
+        open_turn = self.dialogue[first:] if retained else ()
         goal = self.goal
-        if asked and goal not in {one.content for one in asked}:  # of a turn that broke off before
-            goal = asked[0].content
+        if open_turn and goal not in {
+            one.content for one in open_turn
+        }:  # of a turn that broke off before
+            goal = open_turn[0].content
         return self.model_copy(
             update={
                 "memory_scope": scope,
-                "dialogue": asked,
-                "goal": goal if kept else "",
-                "goal_open": kept,
+                "dialogue": open_turn,
+                "goal": goal if retained else "",
+                "goal_open": retained,
                 "percepts": (),
                 "deeds": (),
                 "earlier": None,
@@ -417,14 +421,14 @@ class WorkingMemory(Value):
         unsettled = tuple(one for one in self.unsettled if one.intent_id not in percept.settles)
         if percept.kind is not PerceptKind.UNKNOWN_OUTCOME:
             return unsettled
-        begun = UnsettledAction(
+        started = UnsettledAction(
             intent_id=percept.caused_by or percept.id,
             action=percept.source,
             arguments=percept.arguments or {},
             cycle=self.cycle,
             memory_scope=self.memory_scope,
         )
-        return (*(one for one in unsettled if one.intent_id != begun.intent_id), begun)
+        return (*(one for one in unsettled if one.intent_id != started.intent_id), started)
 
     def commit(self, outcome: Outcome) -> WorkingMemory:
         """The working memory after a phase's outcome.
@@ -440,7 +444,7 @@ class WorkingMemory(Value):
                 f"{expected} of cycle {cycle} must come next."
             )
         if isinstance(outcome, RetrievalOutcome):
-            served = self._served(outcome.memory_scope, keep_asked=True)
+            served = self._served(outcome.memory_scope, keep_open_turn=True)
             if served is not self:
                 return served.commit(outcome)
             cognitive = CognitiveState(retrieval=outcome)
@@ -477,9 +481,9 @@ class WorkingMemory(Value):
             for hit in outcome.records:
                 record, origin = hit.record, hit.record.provenance
                 if origin.trust is Trust.UNTRUSTED:
-                    told = () if origin.source_kind == CONCLUSION else (origin.source,)
+                    shown = () if origin.source_kind == CONCLUSION else (origin.source,)
                     taint = taint.with_shown(
-                        (*told, *origin.shown), records=[record.id], text=record.text
+                        (*shown, *origin.shown), records=[record.id], text=record.text
                     )
         if isinstance(outcome, ExecutionOutcome):
             for done in outcome.executed:
@@ -492,9 +496,9 @@ class WorkingMemory(Value):
 
     def _spent_with(self, outcome: Outcome) -> GoalCost:
         seconds = 0.0
-        begun = self.cognitive_state.retrieval
-        if isinstance(outcome, ExecutionOutcome) and begun is not None:
-            seconds = max(0.0, (outcome.at - begun.at).total_seconds())
+        started = self.cognitive_state.retrieval
+        if isinstance(outcome, ExecutionOutcome) and started is not None:
+            seconds = max(0.0, (outcome.at - started.at).total_seconds())
         if not seconds and outcome.usage.nothing:
             return self.spent
         usage = self.spent.usage + outcome.usage
@@ -506,7 +510,7 @@ class WorkingMemory(Value):
             "queued": (*self.queued, *outcome.queued),
             "rejections": self._rejections(acted=any(not one.internal for one in outcome.executed)),
         }
-        deeds = tuple(
+        past_actions = tuple(
             PastAction(
                 cycle=outcome.cycle,
                 action=done.action,
@@ -517,7 +521,7 @@ class WorkingMemory(Value):
             )
             for done in outcome.executed
         )
-        changes["deeds"] = _within((*self.deeds, *deeds)[-DEEDS_KEPT:], self.limits.results)
+        changes["deeds"] = _within((*self.deeds, *past_actions)[-DEEDS_KEPT:], self.limits.results)
         if outcome.response is not None:
             answer = Utterance(
                 source="self",
@@ -534,13 +538,13 @@ class WorkingMemory(Value):
     def _rejections(self, *, acted: bool) -> tuple[RejectedCandidate, ...]:
         new = _rejected_now(self)
         again = {(gone.action, gone.raw_arguments) for gone in new}
-        kept = [
+        retained = [
             gone
             for gone in self.rejections
             if gone.cycle > self.cycle - REJECTIONS_KEPT
             and (gone.action, gone.raw_arguments) not in again
         ]
-        return new if acted else (*kept, *new)
+        return new if acted else (*retained, *new)
 
     def to_json(self) -> dict[str, Any]:
         """This working memory as JSON; `WorkingMemory.model_validate` loads it back."""
@@ -591,18 +595,18 @@ def _saying(memory: WorkingMemory, said: Utterance) -> dict[str, Any]:
 
 def _within(deeds: tuple[PastAction, ...], characters: int) -> tuple[PastAction, ...]:
     """The deeds with the results of the older ones cut, so that all have so many characters."""
-    if sum(len(deed.result) for deed in deeds) <= characters:
+    if sum(len(past.result) for past in deeds) <= characters:
         return deeds
-    kept: list[PastAction] = []
-    for number, deed in enumerate(reversed(deeds)):
-        characters -= len(deed.result)
-        if characters < 0 and number and len(deed.result) > DEED_TEXT:
-            note = f"[the rest of {len(deed.result):,} characters is not kept]"
-            cut = f"{deed.result[:DEED_TEXT]}\n{note}"
-            kept.append(deed.model_copy(update={"result": cut}))
+    retained: list[PastAction] = []
+    for number, past in enumerate(reversed(deeds)):
+        characters -= len(past.result)
+        if characters < 0 and number and len(past.result) > DEED_TEXT:
+            note = f"[the rest of {len(past.result):,} characters is not kept]"
+            cut = f"{past.result[:DEED_TEXT]}\n{note}"
+            retained.append(past.model_copy(update={"result": cut}))
         else:
-            kept.append(deed)
-    return tuple(reversed(kept))
+            retained.append(past)
+    return tuple(reversed(retained))
 
 
 def _goal_id(percept: Percept) -> str:

@@ -127,17 +127,17 @@ class GuardedActions:
         internal.pop(RESPOND.name, None)
         internal[RESPOND.name] = self.respond
         external = {spec.name: spec for spec in await self._external.specs()}
-        told: Sequence[str] = getattr(self._external, "problems", ())
+        shown: Sequence[str] = getattr(self._external, "problems", ())
         taken = [name for name in external if name in internal]
         self.problems = (
-            *told,
+            *shown,
             *(f"A tool is named {name!r}; the agent's own action stays." for name in taken),
         )
-        kept = {name: spec for name, spec in external.items() if name not in internal}
-        found = {**kept, **internal}
+        retained = {name: spec for name, spec in external.items() if name not in internal}
+        result = {**retained, **internal}
         if self._phase is not None:
-            self._listed = MappingProxyType(found)
-        return found
+            self._listed = MappingProxyType(result)
+        return result
 
     def complete(self, spec: ActionSpec, arguments: dict[str, Any]) -> dict[str, Any]:
         """The arguments with defaults and conversions, exactly as the action will get them.

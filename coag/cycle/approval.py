@@ -542,8 +542,8 @@ class PendingApproval:
             self.tell(event_of("granted", by, self.request, self.approval))
             allowed, reason = True, f"{by}. {self.approval.reason}".strip()
         reason = well_formed(reason)
-        kept = reason if len(reason) <= REASON else f"{reason[: REASON - 1]}…"
-        verdict = Verdict(allowed=allowed, constraint=APPROVAL, reason=kept)
+        retained = reason if len(reason) <= REASON else f"{reason[: REASON - 1]}…"
+        verdict = Verdict(allowed=allowed, constraint=APPROVAL, reason=retained)
         return ApprovalDecision(verdict, self.invalidation_reason)
 
 

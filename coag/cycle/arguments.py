@@ -54,8 +54,8 @@ class ReadyArguments:
         """Whether these were kept in this cycle, for the action as it is offered now."""
         if cycle != self._cycle or spec.idempotency_key:  # the guard gives the key each time
             return False
-        found = self._held.get((spec.name, _key(arguments)))
-        return found is spec or found == spec
+        result = self._held.get((spec.name, _key(arguments)))
+        return result is spec or result == spec
 
 
 def _key(arguments: Mapping[str, Any]) -> str:
@@ -167,13 +167,13 @@ def _may_be(value: Any, schema: Any, root: Mapping[str, Any]) -> bool:
 
 def _referred(pointer: Any, root: Mapping[str, Any]) -> Any:
     """What a reference within the schema points to; None if it leads elsewhere."""
-    found: Any = root
+    result: Any = root
     if not isinstance(pointer, str) or not pointer.startswith("#"):
         return None
     for step in pointer[1:].split("/")[1:]:
         name = step.replace("~1", "/").replace("~0", "~")
-        found = cast("dict[str, Any]", found).get(name) if isinstance(found, dict) else None
-    return found
+        result = cast("dict[str, Any]", result).get(name) if isinstance(result, dict) else None
+    return result
 
 
 def completed_arguments(
@@ -185,8 +185,8 @@ def completed_arguments(
     try:
         whole = complete(spec, deepcopy(arguments))
     except Exception as error:  # a tool's own validators may raise anything; nothing passes then
-        told = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
-        return None, _forbid(told[:300])
+        shown = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
+        return None, _forbid(shown[:300])
     changed = [
         name
         for name in {**arguments, **whole}

@@ -108,16 +108,16 @@ async def reconcile(context: AnyContext, deps: GuardDeps) -> tuple[Percept, ...]
     The tool is asked first, then the domain. Whatever goes wrong leaves the outcome unknown, and
     is noted.
     """
-    found: list[Percept] = []
+    result: list[Percept] = []
     for action in context.working_memory.unsettled:
         for ask in deps.reconcilers:
             answer, problem = await _asked(ask, action)
             if problem:
                 deps.note(context, "reconcile", f"{action.action}: {problem}", problem=problem)
             if answer != "unknown":
-                found.append(settlement(action, Settlement(answer), "reconciliation", deps))
+                result.append(settlement(action, Settlement(answer), "reconciliation", deps))
                 break
-    return tuple(found)
+    return tuple(result)
 
 
 def settlement(action: UnsettledAction, became: Settlement, by: str, deps: GuardDeps) -> Percept:
@@ -312,21 +312,21 @@ def _person_verdict(ready: Candidate, context: AnyContext) -> Verdict | None:
     """
     memory = context.working_memory
     retrieval = memory.cognitive_state.retrieval
-    begun = None if retrieval is None else retrieval.memory_scope
-    if begun is None:
+    started = None if retrieval is None else retrieval.memory_scope
+    if started is None:
         return None
-    if memory.memory_scope != begun:
+    if memory.memory_scope != started:
         return Verdict(allowed=False, constraint=MEMORY_SCOPE, reason=_ANOTHER)
     remembers = ready.action in MEMORY_ACTIONS
-    if not remembers and not (begun and ready.action == RESPOND.name):
+    if not remembers and not (started and ready.action == RESPOND.name):
         return None
     try:
-        another = context.memory_scope() != begun
+        another = context.memory_scope() != started
     except StateError as error:
         return Verdict(allowed=False, constraint=MEMORY_SCOPE, reason=str(error))
     if another:
         return Verdict(allowed=False, constraint=MEMORY_SCOPE, reason=_ANOTHER)
-    if remembers and not begun:
+    if remembers and not started:
         return Verdict(allowed=False, constraint=MEMORY_SCOPE, reason=_NOBODY)
     return None
 

@@ -160,13 +160,13 @@ def limited(call: Callable[[], ResultT], seconds: float | None) -> ResultT:
     """
     if seconds is None:
         return call()
-    begun = time.monotonic()
-    watched = WatchedCall(get_ident(), begun + seconds)
-    late, found = False, list[ResultT]()
+    started = time.monotonic()
+    watched = WatchedCall(get_ident(), started + seconds)
+    late, result = False, list[ResultT]()
     try:
         try:
             _WATCH.add(watched)
-            found.append(call())
+            result.append(call())
         finally:
             _WATCH.remove(watched)
     except RuleInterrupt:
@@ -177,12 +177,12 @@ def limited(call: Callable[[], ResultT], seconds: float | None) -> ResultT:
             break
         except RuleInterrupt:
             continue
-    took = time.monotonic() - begun
+    took = time.monotonic() - started
     if late and not watched.stopped:  # it was meant for a call around this one
         raise RuleInterrupt
     if late or took > seconds:
         raise TooSlowError(f"it took {took:.1f} s; it may take {seconds:g} s, and must not wait")
-    return found[0]
+    return result[0]
 
 
 def check_rule(rule: object) -> None:
@@ -256,11 +256,11 @@ class ActionRule:
         Raises:
             ConfigurationError: One does not; every call of it would be forbidden.
         """
-        asked = [name for name, one in self._wanted.items() if one.default is one.empty]
+        reply = [name for name, one in self._wanted.items() if one.default is one.empty]
         for action in (one for one in self.actions if one in actions):
             schema = actions[action]
             known = {*schema.get("properties", {}), *GIVEN, IDEMPOTENCY_KEY}
-            missing = [name for name in asked if name not in known]
+            missing = [name for name in reply if name not in known]
             if missing and schema.get("additionalProperties", False) is False:
                 raise ConfigurationError(
                     f"Rule {self.name!r} asks for {missing[0]!r}, which {action!r} does not take; "

@@ -332,7 +332,7 @@ def untrusted_texts(context: AnyContext) -> tuple[str, ...]:
     texts = (
         *(p.content for p in memory.percepts if is_untrusted(p)),
         *(h.record.text for h in hits if h.record.provenance.trust is Trust.UNTRUSTED),
-        *(deed.result for deed in memory.deeds if not deed.internal),
+        *(past.result for past in memory.deeds if not past.internal),
         *(said.content for said in memory.dialogue if said.trust is Trust.UNTRUSTED),
         *((memory.goal,) if memory.goal_trust is Trust.UNTRUSTED else ()),
         *(() if memory.tainted_by is None else memory.tainted_by.texts),

@@ -64,7 +64,7 @@ async def _score(
 ) -> tuple[tuple[Evaluation, ...], TokenUsage]:
     survivors = numbered(judged)
     answer = evaluation_form(deps, len(survivors))
-    asked = await ask_phase(
+    reply = await ask_phase(
         Phase.EVALUATION,
         answer,
         context,
@@ -72,11 +72,11 @@ async def _score(
         form=form_of(answer),
         evaluations=tuple(judged),
     )
-    if asked.value is None:
-        text = f"The model's evaluation was unusable: survivors keep no score. {asked.problem}"
+    if reply.value is None:
+        text = f"The model's evaluation was unusable: survivors keep no score. {reply.problem}"
         deps.note(context, "fallback", text, phase="evaluation")
-        return tuple(judged), asked.usage
-    answers = {each.candidate: each for each in asked.value.evaluations}
+        return tuple(judged), reply.usage
+    answers = {each.candidate: each for each in reply.value.evaluations}
     numbers = {each.candidate_id: number for number, each in enumerate(survivors, 1)}
     scored: list[Evaluation] = []
     for evaluation in judged:
@@ -85,7 +85,7 @@ async def _score(
             update = {"score": judgement.score, "reason": judgement.reason}
             evaluation = evaluation.model_copy(update=update)  # noqa: PLW2901 - the judged one in its place
         scored.append(evaluation)
-    return tuple(scored), asked.usage
+    return tuple(scored), reply.usage
 
 
 def _above(evaluation: Evaluation, minimum: float) -> Evaluation:

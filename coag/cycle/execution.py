@@ -464,13 +464,13 @@ async def _check(
     entries: list[ReadyCandidate | ActionRun] = []
     for candidate in candidates:
         with context.supposing(brought.percepts):
-            found = check(candidate, specs, context, deps)
-        judged(candidate, found)
-        if found.died_of is not None or found.arguments is None:
-            entries.append(_refused(candidate, found.died_of or _invalid(), deps))
+            result = check(candidate, specs, context, deps)
+        judged(candidate, result)
+        if result.died_of is not None or result.arguments is None:
+            entries.append(_refused(candidate, result.died_of or _invalid(), deps))
         else:
-            judged_as = as_judged(candidate, found.arguments)
-            entries.append(ReadyCandidate(judged_as, found.arguments, specs[candidate.action]))
+            judged_as = as_judged(candidate, result.arguments)
+            entries.append(ReadyCandidate(judged_as, result.arguments, specs[candidate.action]))
     return entries
 
 
@@ -527,14 +527,16 @@ async def _external(
 ) -> list[ActionRun]:
     """Runs what is ready side by side, each between its intent and its receipt."""
     ran: list[ActionRun | None] = []
-    begun: dict[int, tuple[ReadyCandidate, ActionCall]] = {}
+    started: dict[int, tuple[ReadyCandidate, ActionCall]] = {}
     for n, entry in enumerate(entries):
         now = _in_time(entry, deps)
         ran.append(now if isinstance(now, ActionRun) else None)
         if isinstance(now, ReadyCandidate):
-            begun[n] = now, begin(now.candidate, now.arguments, context, deps)
-    deps.announce([call for _, call in begun.values()])
-    for n, done in zip(begun, await _together(list(begun.values()), context, deps), strict=True):
+            started[n] = now, begin(now.candidate, now.arguments, context, deps)
+    deps.announce([call for _, call in started.values()])
+    for n, done in zip(
+        started, await _together(list(started.values()), context, deps), strict=True
+    ):
         ran[n] = done
     return [done for done in ran if done is not None]
 

@@ -146,19 +146,19 @@ class ModuleHost:
 
     def constraints(self) -> Sequence[Constraint]:
         """The constraints that modules bring; where one cannot tell its own, all is forbidden."""
-        found: list[Constraint] = []
+        result: list[Constraint] = []
         for module in self.modules:
             if isinstance(module, ConstraintSource):
                 try:
-                    found += module.constraints()
+                    result += module.constraints()
                 except Exception as error:  # the seam: see `_guard`
                     self.report(
                         module.name, f"constraints raised {describe_error(error)[:PROBLEM]}"
                     )
-                    found.append(
+                    result.append(
                         _ForbidAll(f"{module.name}_constraints", describe_error(error)[:PROBLEM])
                     )
-        return found
+        return result
 
     def report(self, name: str, problem: str) -> None:
         """Notes that a module failed in this turn, and what went wrong."""

@@ -133,10 +133,10 @@ class OnlyTrusted:
             returned = percept.kind is PerceptKind.TOOL_RETURN and not percept.is_error
             if returned and percept.source in self.sources:
                 yield percept.content
-        for deed in memory.deeds:
-            ran = not deed.internal and deed.status is ExecutionStatus.DONE
-            if ran and deed.action in self.sources:
-                yield deed.result
+        for past in memory.deeds:
+            ran = not past.internal and past.status is ExecutionStatus.DONE
+            if ran and past.action in self.sources:
+                yield past.result
 
 
 def only_trusted(
@@ -225,10 +225,10 @@ def _declared(schema: Any) -> list[Any]:
     """What the developer of a tool wrote into the schema of an argument."""
     if not isinstance(schema, Mapping):
         return []
-    told = cast("Mapping[str, Any]", schema)
-    choices = told.get("enum")
+    shown = cast("Mapping[str, Any]", schema)
+    choices = shown.get("enum")
     declared = list(cast("list[Any]", choices)) if isinstance(choices, list) else []
-    declared += [told[key] for key in ("const", "default") if key in told]
+    declared += [shown[key] for key in ("const", "default") if key in shown]
     return [leaf for one in declared for leaf in _leaves(one)]
 
 
@@ -246,15 +246,15 @@ def _stands_in(value: str, text: str) -> bool:
     """Whether a value stands in a text by itself, not as a part of a longer one."""
     pattern = " ?".join(value) if _CODE.fullmatch(value) else re.escape(value)
     return any(
-        not _BEFORE.match(text[max(found.start() - 1, 0) : found.start()])
-        and not _AFTER.match(text[found.end() : found.end() + 2])
-        for found in re.finditer(pattern, text)
+        not _BEFORE.match(text[max(result.start() - 1, 0) : result.start()])
+        and not _AFTER.match(text[result.end() : result.end() + 2])
+        for result in re.finditer(pattern, text)
     )
 
 
 def _numbers(text: str) -> Iterator[Decimal]:
-    for found in _NUMBER.findall(text):
-        number = _number(found)
+    for result in _NUMBER.findall(text):
+        number = _number(result)
         if number is not None:
             yield number
 

@@ -116,11 +116,11 @@ class CandidateAnswer(BaseModel, frozen=True):
     def as_candidate(self, candidate_id: str) -> Candidate:
         """The candidate that this answer proposes; an answer in plain text is taken as its text."""
         plain = self.action == _RESPOND and not self.arguments.lstrip().startswith("{")
-        told = json.dumps({"text": self.arguments}, ensure_ascii=False)
+        shown = json.dumps({"text": self.arguments}, ensure_ascii=False)
         return Candidate(
             id=candidate_id,
             action=self.action,
-            raw_arguments=told if plain and self.arguments.strip() else self.arguments,
+            raw_arguments=shown if plain and self.arguments.strip() else self.arguments,
             reason=self.reason,
             expected_effect=self.expected_effect,
         )
@@ -253,11 +253,11 @@ def form_of(answer: type[BaseModel]) -> str:
 
 
 def _example(model: type[BaseModel]) -> str:
-    asked = model.model_json_schema()["properties"]
+    reply = model.model_json_schema()["properties"]
     fields = (
         f'"{name}": {_shown(field) or _placeholder(name, field.annotation)}'
         for name, field in model.model_fields.items()
-        if name in asked
+        if name in reply
     )
     return "{" + ", ".join(fields) + "}"
 
@@ -314,8 +314,8 @@ class EnumeratedCalls:
         """These calls but for rejected ones (action and arguments); all, if fewer than two stay."""
         gone = {shown for shown, name, given in self.written if (name, given) in rejected}
         gone |= {name for name in self.names if (name, SPOKEN) in rejected}
-        left = tuple(name for name in self.names if name not in gone)
-        return EnumeratedCalls(left, self.written) if len(left) > 1 else self
+        remaining = tuple(name for name in self.names if name not in gone)
+        return EnumeratedCalls(remaining, self.written) if len(remaining) > 1 else self
 
 
 def calls_of(specs: Sequence[ActionSpec]) -> EnumeratedCalls:
@@ -348,13 +348,13 @@ def _choices(spec: ActionSpec) -> dict[str, list[Any]] | None:
 def _values(schema: Any) -> list[Any]:
     if not isinstance(schema, Mapping):
         return []
-    told = cast("Mapping[str, Any]", schema)
-    if "const" in told:
-        return [told["const"]]
-    listed: Any = told.get("enum")
+    shown = cast("Mapping[str, Any]", schema)
+    if "const" in shown:
+        return [shown["const"]]
+    listed: Any = shown.get("enum")
     if isinstance(listed, list):
         return cast("list[Any]", listed)
-    return [True, False] if told.get("type") == "boolean" else []
+    return [True, False] if shown.get("type") == "boolean" else []
 
 
 def _argument_text(value: Any) -> str:
@@ -387,11 +387,11 @@ def naming_calls(answer: type[FormT], calls: EnumeratedCalls) -> type[CandidateA
     def unfold(value: Any) -> Any:
         if not isinstance(value, dict):
             return value
-        told = cast("dict[str, Any]", value)
-        found = table.get(str(told.get("action")))
-        if found is None or told["action"] == found[0]:
-            return told
-        return {**told, "action": found[0], "arguments": found[1]}
+        described = cast("dict[str, Any]", value)
+        result = table.get(str(described.get("action")))
+        if result is None or described["action"] == result[0]:
+            return described
+        return {**described, "action": result[0], "arguments": result[1]}
 
     listed = {"type": "string", "enum": list(calls.names)}
     action: Any = Annotated[str, WithJsonSchema(listed)]
@@ -599,21 +599,21 @@ def _allowed(
         died_of = check(candidate, specs, context, deps).died_of
         if died_of is not None and died_of.constraint != ARGUMENTS:
             dead[action, arguments] = died_of
-    left = calls.without(dead.keys())
+    remaining = calls.without(dead.keys())
     if dead:
-        _tell(dead, context, deps, offered=left is calls)
-    return left
+        _tell(dead, context, deps, offered=remaining is calls)
+    return remaining
 
 
 def _tell(
     dead: Mapping[tuple[str, str], Verdict], context: AnyContext, deps: Deps, *, offered: bool
 ) -> None:
     """Notes which calls are forbidden now; the details hold what a replay needs to say so again."""
-    told = [
+    shown = [
         f"{action} {arguments}: {verdict.constraint}: {verdict.reason}"
         for (action, arguments), verdict in dead.items()
     ]
-    found = [
+    result = [
         {
             "action": action,
             "arguments": arguments,
@@ -623,7 +623,7 @@ def _tell(
         for (action, arguments), verdict in dead.items()
     ]
     how = "Forbidden now, but offered, for lack of others" if offered else "Not offered now"
-    deps.note(context, NOT_OFFERED, f"{how}: {'; '.join(told)}"[:_TOLD], forbidden=found)
+    deps.note(context, NOT_OFFERED, f"{how}: {'; '.join(shown)}"[:_TOLD], forbidden=result)
 
 
 def _rejected(context: AnyContext) -> set[tuple[str, str]]:
@@ -632,7 +632,7 @@ def _rejected(context: AnyContext) -> set[tuple[str, str]]:
     Nothing has been done since, so that they would be rejected once more.
     """
     memory = context.working_memory
-    acted = max((deed.cycle for deed in memory.deeds if not deed.internal), default=0)
+    acted = max((past.cycle for past in memory.deeds if not past.internal), default=0)
     return {(gone.action, gone.raw_arguments) for gone in memory.rejections if gone.cycle > acted}
 
 
@@ -656,11 +656,11 @@ async def form_text(
     said = PromptMessage(role="assistant", content=text)
     again = (*prompt, said, PromptMessage(role="user", content=FORM))
     cycle = context.working_memory.cycle
-    asked = await deps.ask(again, deps.answer_type, phase=phase, cycle=cycle)
-    if asked.value is None:
+    reply = await deps.ask(again, deps.answer_type, phase=phase, cycle=cycle)
+    if reply.value is None:
         problem = f"The answer did not come in the form of {deps.answer_type.__name__}."
-        return ModelReply(None, asked.usage, f"{problem} {asked.problem}")
-    return ModelReply(asked.value.model_dump_json(), asked.usage)
+        return ModelReply(None, reply.usage, f"{problem} {reply.problem}")
+    return ModelReply(reply.value.model_dump_json(), reply.usage)
 
 
 async def form_answers(
@@ -683,9 +683,9 @@ async def form_answers(
             ready.append(candidate)
             continue
         prompt = await prompt_for(phase, context, deps, form="", procedure=procedure)
-        asked = await form_text(candidate.raw_arguments, prompt, phase, context, deps)
-        usage += asked.usage
-        arguments = asked.value or candidate.raw_arguments
+        reply = await form_text(candidate.raw_arguments, prompt, phase, context, deps)
+        usage += reply.usage
+        arguments = reply.value or candidate.raw_arguments
         ready.append(candidate.model_copy(update={"raw_arguments": arguments}))
     return tuple(ready), usage
 

@@ -59,14 +59,14 @@ async def _offer(context: AnyContext, deps: Deps) -> ProposalOutcome:
 
 async def _ask(context: AnyContext, deps: Deps) -> ProposalOutcome:
     answer = await proposal_form(context, deps)
-    asked = await ask_phase(Phase.PROPOSAL, answer, context, deps, form=form_of(answer))
-    if asked.value is None:
-        text = f"The model proposed nothing usable. {asked.problem}"
+    reply = await ask_phase(Phase.PROPOSAL, answer, context, deps, form=form_of(answer))
+    if reply.value is None:
+        text = f"The model proposed nothing usable. {reply.problem}"
         deps.note(context, "fallback", text, phase="proposal")
     candidates, usage = await form_answers(
         [
             drafted.as_candidate(deps.ids("candidate"))
-            for drafted in (asked.value.candidates if asked.value else ())
+            for drafted in (reply.value.candidates if reply.value else ())
         ],
         Phase.PROPOSAL,
         context,
@@ -75,9 +75,9 @@ async def _ask(context: AnyContext, deps: Deps) -> ProposalOutcome:
     return ProposalOutcome(
         cycle=context.working_memory.cycle,
         at=deps.clock.now(),
-        usage=asked.usage + usage,
+        usage=reply.usage + usage,
         candidates=_distinct(candidates),
-        proposed_by="model" if asked.value else "nobody",
+        proposed_by="model" if reply.value else "nobody",
     )
 
 
@@ -86,12 +86,12 @@ def _scored(
 ) -> tuple[Candidate, ...]:
     """The domain's candidates with the scores and reasons of the model's drafts of the same."""
     drafted = {(draft.action, _read(draft.raw_arguments)): draft for draft in drafts}
-    found = [drafted.get((each.action, _read(each.raw_arguments))) for each in candidates]
+    result = [drafted.get((each.action, _read(each.raw_arguments))) for each in candidates]
     return tuple(
         each
         if draft is None
         else each.model_copy(update={"draft_score": draft.draft_score, "reason": draft.reason})
-        for each, draft in zip(candidates, found, strict=True)
+        for each, draft in zip(candidates, result, strict=True)
     )
 
 

@@ -31,8 +31,8 @@ async def reason(context: AnyContext, deps: Deps) -> ReasoningOutcome:
     if deps.settings.depth == "compact":
         return await _deliberate(context, deps)
     answer = reasoning_form(deps)
-    asked = await ask_phase(Phase.REASONING, answer, context, deps, form=form_of(answer))
-    return _outcome(context, deps, asked, ())
+    reply = await ask_phase(Phase.REASONING, answer, context, deps, form=form_of(answer))
+    return _outcome(context, deps, reply, ())
 
 
 async def _offer(context: AnyContext, deps: Deps) -> ReasoningOutcome:
@@ -52,7 +52,7 @@ async def _offer(context: AnyContext, deps: Deps) -> ReasoningOutcome:
 
 async def _deliberate(context: AnyContext, deps: Deps) -> ReasoningOutcome:
     answer = await deliberation_form(context, deps)
-    asked = await ask_phase(
+    reply = await ask_phase(
         Phase.REASONING,
         answer,
         context,
@@ -63,14 +63,14 @@ async def _deliberate(context: AnyContext, deps: Deps) -> ReasoningOutcome:
     drafts, usage = await form_answers(
         [
             draft.as_candidate(deps.ids("candidate"))
-            for draft in (asked.value.candidates if asked.value else ())
+            for draft in (reply.value.candidates if reply.value else ())
         ],
         Phase.REASONING,
         context,
         deps,
         procedure="deliberation",
     )
-    outcome = _outcome(context, deps, asked, drafts)
+    outcome = _outcome(context, deps, reply, drafts)
     return outcome.model_copy(update={"usage": outcome.usage + usage})
 
 

@@ -32,12 +32,12 @@ async def retrieve(context: AnyContext, deps: Deps) -> RetrievalOutcome:
     recall = Recall()
     if deps.memory is not None and query and deps.settings.recall_k and not left_out:
         memory = context.memory_for_now(deps.memory)
-        found = await context.retrieve_ltms(memory, k=deps.settings.recall_k)
-        known = {*(one.record.id for one in found.records), *found.left_out}
+        result = await context.retrieve_ltms(memory, k=deps.settings.recall_k)
+        known = {*(one.record.id for one in result.records), *result.left_out}
         said = await context.recall_dialogue(k=DIALOGUE_K)
         said = [one for one in said if one.record.id not in known]  # a replay's memory tells all
         room = context.budgets.recall_room(context.working_memory.limits)
-        recall = fitting(replace(found, records=(*found.records, *said)), room)
+        recall = fitting(replace(result, records=(*result.records, *said)), room)
         for problem in recall.problems:
             deps.note(context, "memory", problem, phase=Phase.RETRIEVAL.value)
     return RetrievalOutcome(
@@ -62,20 +62,20 @@ async def _summarized(context: AnyContext, deps: Deps) -> tuple[TokenUsage, str,
     Asked for once a turn at most. An answer that cannot be used leaves what the rules kept.
     """
     memory = context.working_memory
-    heard = any(one.kind is PerceptKind.MESSAGE for one in memory.percepts)
-    due = context.to_summarize() if deps.settings.summarize and heard else None
+    arrived = any(one.kind is PerceptKind.MESSAGE for one in memory.percepts)
+    due = context.to_summarize() if deps.settings.summarize and arrived else None
     if due is None:
         return TokenUsage(), "", 0
     section, covered = due
-    told = deps.procedures.render("summary", context.procedure_values())
-    system = f"{told}\n\n{form_of(SummaryAnswer)}\n\n{DATA_RULE}"
+    shown = deps.procedures.render("summary", context.procedure_values())
+    system = f"{shown}\n\n{form_of(SummaryAnswer)}\n\n{DATA_RULE}"
     prompt = (
         PromptMessage(role="system", content=system),
         PromptMessage(role="user", content=render_section(section), sections=(section,)),
     )
-    asked = await deps.ask(prompt, SummaryAnswer, phase=Phase.RETRIEVAL, cycle=memory.cycle + 1)
-    if asked.value is None or not asked.value.summary.strip():
-        problem = asked.problem or "The summary was empty."
+    reply = await deps.ask(prompt, SummaryAnswer, phase=Phase.RETRIEVAL, cycle=memory.cycle + 1)
+    if reply.value is None or not reply.value.summary.strip():
+        problem = reply.problem or "The summary was empty."
         deps.note(context, "fallback", problem, phase=Phase.RETRIEVAL.value)
-        return asked.usage, "", 0
-    return asked.usage, asked.value.summary.strip(), covered
+        return reply.usage, "", 0
+    return reply.usage, reply.value.summary.strip(), covered

@@ -69,7 +69,7 @@ async def _ask(
     if "evaluation" in deps.settings.ablations:
         shown = tuple(each.model_copy(update={"projection": None}) for each in shown)
     answer = selection_form(deps)
-    asked = await ask_phase(
+    reply = await ask_phase(
         Phase.SELECTION,
         answer,
         context,
@@ -77,13 +77,13 @@ async def _ask(
         form=form_of(answer),
         evaluations=shown,
     )
-    if asked.value is not None and 1 <= asked.value.choice <= len(survivors):
-        chosen = numbered(survivors)[asked.value.choice - 1]
-        return chosen, DecidedBy.MODEL, asked.value.reason, asked.usage
-    problem = asked.problem
-    if asked.value is not None:
-        problem = f"It chose number {asked.value.choice} of {len(survivors)} candidates."
+    if reply.value is not None and 1 <= reply.value.choice <= len(survivors):
+        chosen = numbered(survivors)[reply.value.choice - 1]
+        return chosen, DecidedBy.MODEL, reply.value.reason, reply.usage
+    problem = reply.problem
+    if reply.value is not None:
+        problem = f"It chose number {reply.value.choice} of {len(survivors)} candidates."
     text = f"The model's selection was unusable: the ranking decides. {problem}"
     deps.note(context, "fallback", text, phase="selection")
     chosen = best(survivors)
-    return chosen, DecidedBy.RANK, _ranked(chosen), asked.usage
+    return chosen, DecidedBy.RANK, _ranked(chosen), reply.usage

@@ -115,9 +115,11 @@ class TurnTally:
         since = {percept.caused_by for percept in context.working_memory.percepts}
         self.anothers = frozenset(self.intents - since)
         if self.last is not None and self.last.response is None:
-            kept = [one for one in self.last.executed if one.intent_id in since]
+            retained = [one for one in self.last.executed if one.intent_id in since]
             last = self.last
-            self.last = ExecutionOutcome.of(kept, cycle=last.cycle, at=last.at) if kept else None
+            self.last = (
+                ExecutionOutcome.of(retained, cycle=last.cycle, at=last.at) if retained else None
+            )
 
     def ended_by(self, context: AnyContext, deps: Deps) -> str | None:
         """Why the turn ends here; None where it does not."""
@@ -197,10 +199,10 @@ async def run_turn(
 
 def _begun_by(percepts: Iterable[Percept]) -> Iterator[Percept]:
     """The percepts, of whose messages the first begins a turn."""
-    begun = False
+    started = False
     for percept in percepts:
-        begins = percept.kind is PerceptKind.MESSAGE and not begun
-        begun = begun or begins
+        begins = percept.kind is PerceptKind.MESSAGE and not started
+        started = started or begins
         yield percept.model_copy(update={"begins_turn": True}) if begins else percept
 
 
@@ -232,15 +234,15 @@ async def _close_what_was_left(context: AnyContext, deps: Deps) -> None:
     """
     selected = selected_candidates(context) if context.working_memory.in_cycle else ()
     unknown = ActionResult(content=LEFT, is_error=True, outcome_unknown=True)
-    begun = list(deps.actions.running.values()) if selected else []
-    known = {identity(call.action, call.arguments) for call in begun}
-    begun += [
+    started = list(deps.actions.running.values()) if selected else []
+    known = {identity(call.action, call.arguments) for call in started}
+    started += [
         ActionCall(id="", action=candidate.action, arguments=arguments)
         for candidate in selected
         if identity(candidate.action, arguments := _judged(candidate, context)) not in known
     ]
     deps.actions.running.clear()
-    percepts = [return_percept(call, unknown, deps) for call in begun]
+    percepts = [return_percept(call, unknown, deps) for call in started]
     queued = tuple(p.model_copy(update={"caused_by": p.caused_by or None}) for p in percepts)
     await close_cycle(context, deps, "The cycle was left in the middle.", queued)
     await perceive(context.working_memory.queued, context, deps)
@@ -312,8 +314,8 @@ def _known(reason: str, fixed: str, tally: TurnTally, context: AnyContext) -> st
 def _rejections(context: AnyContext) -> str:
     """What the last candidates died of, so that a mistake in a rule is seen at once."""
     gone = context.working_memory.rejections
-    told = "; ".join(f"{one.action}: {one.constraint}: {one.reason}" for one in gone)
-    return f" Rejected last: {cut_to_tokens(told, REJECTIONS_TOLD)}." if told else ""
+    shown = "; ".join(f"{one.action}: {one.constraint}: {one.reason}" for one in gone)
+    return f" Rejected last: {cut_to_tokens(shown, REJECTIONS_TOLD)}." if shown else ""
 
 
 async def _to_its_end(closing: Coroutine[Any, Any, None]) -> None:

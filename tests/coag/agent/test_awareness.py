@@ -14,18 +14,14 @@ from autogen_core import CancellationToken
 from kits.archivists import ANSWER, TASK, archivist
 from kits.brains import brain, respond
 from kits.happenings import asked
-from kits.shelves import FailingShelf, clerk, shelf
+from kits.shelves import FailingShelf, shelf
 
 from coag import CoagAgent
 from coag.awareness import (
-    ArchivedItem,
     Awareness,
     AwarenessSettings,
     AwarenessState,
-    CodingAdapter,
-    ConversationAdapter,
     DecaySettings,
-    DomainAdapter,
     DynamicsSettings,
     EngineSettings,
     PerceptAdapter,
@@ -43,10 +39,8 @@ from coag.proof import replay, verify
 from coag.schema import (
     EvaluationOutcome,
     ExecutionOutcome,
-    ModelCall,
     Note,
     Percept,
-    Phase,
     RetrievalOutcome,
     Snapshot,
     SnapshotReason,
@@ -77,24 +71,7 @@ async def finished(logs: Path) -> tuple[CoagAgent, RunFolder]:
     return agent, run
 
 
-def calls(agent: CoagAgent, phase: Phase) -> list[str]:
-    made = [one for one in agent.trace if isinstance(one, ModelCall) and one.phase is phase]
-    return ["\n".join(str(message["content"]) for message in one.messages) for one in made]
-
-
 # ---- a whole turn ----
-
-
-async def test_the_situation_stands_in_the_prompts_that_deliberate_as_data() -> None:
-    agent = archivist()
-    await ask(agent, TASK)
-    assert calls(agent, Phase.PROPOSAL)
-    for phase in (Phase.REASONING, Phase.PROPOSAL, Phase.EVALUATION):
-        for prompt in calls(agent, phase):
-            assert prompt.count('<data source="awareness" trust="') == 1
-            assert "[explicit] Where is order 17? (p=0.8)" in prompt
-    assert "order:17 (status=shipped)" in calls(agent, Phase.PROPOSAL)[-1]
-    assert "jam: jam raised OSError: jammed" in calls(agent, Phase.REASONING)[-1]
 
 
 async def test_what_is_forbidden_dies_of_the_constraint_and_is_never_run() -> None:
@@ -116,36 +93,6 @@ async def test_what_is_forbidden_dies_of_the_constraint_and_is_never_run() -> No
     assert ran == ["jam", "look", "respond"]
 
 
-async def test_the_answer_completes_the_goal_and_the_failure_stays_a_lesson() -> None:
-    agent = archivist()
-    await ask(agent, TASK)
-    state = module_of(agent).state
-    assert [(one.description, one.status.value) for one in state.goals.goals] == [
-        (TASK, "completed")
-    ]
-    assert [one.action for one in state.self_model.failures] == ["jam"]
-    assert [one.name for one in state.world.of_type("order")] == ["order:17"]
-
-
-async def test_with_one_call_a_cycle_the_situation_stands_in_it() -> None:
-    model = brain(respond())
-    agent = CoagAgent("a", model, modules=[Awareness()], depth="compact", proposal="json")
-    await ask(agent, "Greet me.")
-    assert "[explicit] Greet me." in model.requests[0].text
-    assert 'source="awareness" trust="user"' in model.requests[0].text
-
-
-async def test_a_turn_that_ends_at_a_bound_leaves_the_goal_active() -> None:
-    model = brain(("jam", "{}"))
-    agent = CoagAgent(
-        "a", model, tools=[_jam], modules=[Awareness()], proposal="json", max_tool_iterations=1
-    )
-    await ask(agent, "Open it.")
-    goal = module_of(agent).goal
-    assert goal is not None
-    assert goal.description == "Open it."
-
-
 async def _jam() -> str:
     """Fails."""
     raise OSError("jammed")
@@ -163,28 +110,7 @@ async def test_the_run_obeys_its_cycle_and_comes_out_the_same_without_its_world(
     assert report.divergence is None, ascii(report.divergence)
 
 
-async def test_every_snapshot_tells_the_state_at_its_cycles_start(tmp_path: Path) -> None:
-    _, run = await finished(tmp_path)
-    states = [state for _, state in _kept_states(run)]
-    steps = [AwarenessState.model_validate(one["state"]).step for one in states]
-    assert steps == sorted(steps)
-    assert len(states) == 4
-
-
 # ---- going on ----
-
-
-async def test_a_saved_agent_goes_on_elsewhere_with_the_same_state_and_injection() -> None:
-    first, second = archivist(), archivist()
-    await ask(first, TASK)
-    saved = json.loads(json.dumps(await first.save_state()))
-    await second.load_state(saved)
-    one, other = module_of(first), module_of(second)
-    assert other.state == one.state
-    assert json.loads(json.dumps(await second.save_state())) == saved
-    await ask(first, TASK)
-    await ask(second, TASK)
-    assert _told(calls(second, Phase.REASONING)[0]) == _told(calls(first, Phase.REASONING)[-1])
 
 
 async def test_a_resumed_agent_stands_where_the_run_stood_whatever_was_cut_off(
@@ -212,10 +138,6 @@ def _kept_states(run: RunFolder) -> list[tuple[int, dict[str, Any]]]:
     ]
 
 
-def _told(prompt: str) -> str:
-    return prompt[prompt.index("<sagen>") : prompt.index("</sagen>")]
-
-
 async def test_an_agent_that_is_reset_stands_nowhere_and_serves_the_next_request_alone() -> None:
     agent = CoagAgent(
         "a",
@@ -235,60 +157,6 @@ async def test_an_agent_that_is_reset_stands_nowhere_and_serves_the_next_request
 
 
 # ---- with an archive ----
-
-ORDERS = ("1", "2", "3", "1")
-
-
-async def served(agent: CoagAgent) -> tuple[CoagAgent, RunFolder]:
-    for number in ORDERS:
-        assert await ask(agent, f"Where is order {number}?") == f"In box {number}."
-    run = agent.run_folder
-    assert run is not None
-    await agent.close()
-    return agent, run
-
-
-async def test_what_rests_in_the_archive_is_there_again_when_it_is_asked_for(
-    tmp_path: Path,
-) -> None:
-    agent, _ = await served(clerk(logs=str(tmp_path)))
-    orders = module_of(agent).state.world.of_type("order")
-    assert [(one.name, one.mentions) for one in orders] == [("order:1", 2)]
-
-
-@pytest.mark.parametrize("on", ["", "replayed"])
-async def test_a_replay_comes_to_the_same_with_an_empty_archive_and_with_the_run_s_own(
-    tmp_path: Path, on: str
-) -> None:
-    _, run = await served(clerk(on=on, logs=str(tmp_path)))
-    rest = await on_the(on)
-    report = await replay(run)
-    assert report.divergence is None, ascii(report.divergence)
-    assert await on_the(on) == rest
-
-
-async def on_the(name: str) -> list[ArchivedItem]:
-    """The orders that rest on the shelf of a name, whenever they were put there."""
-    found = [one for number in ORDERS for one in await shelf(name).find(f"order:{number}", 1)]
-    return [one.item.model_copy(update={"at": None}) for one in found]
-
-
-async def test_a_resumed_agent_goes_on_with_the_archive_to_the_same_state(
-    tmp_path: Path,
-) -> None:
-    agent, run = await served(clerk(on="resumed", logs=str(tmp_path)))
-    resumed: list[CoagAgent] = []
-    for kept, state in [*_kept_states(run), (None, module_of(agent).save_state())]:
-        folder = tmp_path / f"cut-{kept}" / run.path.name
-        shutil.copytree(run.path, folder, ignore=shutil.ignore_patterns("cycles"))
-        lines = run.trace_path.read_bytes().splitlines(keepends=True)
-        (folder / "trace.jsonl").write_bytes(b"".join(lines[:kept]))
-        resumed.append(await CoagAgent.resume(folder))
-        assert json.loads(json.dumps(module_of(resumed[-1]).save_state())) == state
-    for one in resumed:  # only now, as they share the shelf
-        if one.in_turn:
-            await ask(one)
-        await one.close()
 
 
 async def test_an_archive_that_fails_is_noted_and_the_turn_goes_on() -> None:
@@ -347,20 +215,6 @@ async def test_an_agent_with_awareness_is_a_component_of_the_domain_and_not_the_
     assert loaded.name == "situation"
     assert not loaded.can_i("delete_file").yes
     assert loaded.state.self_model.resources == module.state.self_model.resources
-
-
-@pytest.mark.parametrize("adapter", [None, ConversationAdapter(), CodingAdapter()])
-def test_an_adapter_that_takes_nothing_goes_by_its_class(adapter: DomainAdapter | None) -> None:
-    module = Awareness(adapter)
-    assert module_of(again(with_module(module))).state.domain == module.state.domain
-
-
-def test_a_subclass_comes_back_as_itself() -> None:
-    assert type(module_of(again(with_module(Wary())))) is Wary
-
-
-class Wary(Awareness):
-    """Takes what `Awareness` takes."""
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ from coag.compat import ConstrainedWorkbench
 from coag.cycle import ApprovalRequest
 from coag.models import scripted_answers
 from coag.proof import examine
-from coag.schema import Constraint, EvaluationOutcome, ExecutionOutcome
+from coag.schema import Constraint, ExecutionOutcome
 
 AMOUNTS = st.lists(st.sampled_from([10.0, 30.0, 60.0, 100.0]), min_size=2, max_size=16)
 CALLS = st.lists(st.sampled_from(["pay", "look"]), min_size=2, max_size=8)
@@ -92,26 +92,6 @@ async def test_a_call_beside_one_with_a_projection_is_judged_by_what_that_one_le
     (first, *_) = [r for r in agent.trace if isinstance(r, ExecutionOutcome)]
     looked = [done for done in first.executed if done.action == "look"]
     assert all(done.status == "done" for done in looked)
-
-
-async def test_look_ups_whose_projection_is_the_state_all_survive_and_run_side_by_side() -> None:
-    inside, seen = 0, 0
-
-    class Archive(Bank):
-        async def look(self) -> dict[str, float]:
-            nonlocal inside, seen
-            inside += 1
-            seen = max(seen, inside)
-            for _ in range(3):
-                await asyncio.sleep(0)
-            inside -= 1
-            return await super().look()
-
-    looks = [FunctionCall(id=str(n), name="look", arguments="{}") for n in range(4)]
-    agent = await answered(Archive(), looks, never_overdrawn, ForeseeingContext())
-    evaluation = next(r for r in agent.trace if isinstance(r, EvaluationOutcome))
-    assert all(judged.survived for judged in evaluation.evaluations)
-    assert seen == 4
 
 
 async def test_what_is_not_declared_read_only_runs_alone_under_a_rule() -> None:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import pytest
 from kits.brains import brain, respond
 from pydantic import BaseModel
 
-from coag import CoagAgent, CoagContext, Verdict
+from coag import CoagAgent, Verdict
 from coag.errors import ConfigurationError
-from coag.schema import Candidate
 from coag.tracing import Recipe
 
 WRONG: dict[str, tuple[Any, ...]] = {
@@ -62,18 +60,6 @@ def test_an_argument_that_cannot_be_is_refused_by_its_name(name: str, value: Any
 def test_grounded_proposals_need_a_domain_that_makes_them() -> None:
     with pytest.raises(ConfigurationError, match="CoagContext has no _propose_grounded"):
         make(proposal="grounded")
-
-
-def test_grounded_proposals_of_a_domain_are_taken() -> None:
-    class Lift(CoagContext[Any]):
-        def _propose_grounded(self, state: Any) -> Sequence[Candidate] | None:
-            del state
-            return ()
-
-    lift = Lift()
-    made = make(proposal="grounded", model_context=lift)
-    assert made.context is lift
-    assert made.mind.deps.settings.proposal == "grounded"
 
 
 @pytest.mark.parametrize("arguments", [{"api_key": "abcdefgh"}, {"db": "x hushhushhush"}])

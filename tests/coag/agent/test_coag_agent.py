@@ -9,9 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from autogen_agentchat.agents import AssistantAgent
 from autogen_agentchat.base import Response, TaskResult
-from autogen_agentchat.conditions import MaxMessageTermination, TextMentionTermination
 from autogen_agentchat.messages import (
     BaseAgentEvent,
     BaseChatMessage,
@@ -20,21 +18,17 @@ from autogen_agentchat.messages import (
     ThoughtEvent,
     ToolCallExecutionEvent,
     ToolCallRequestEvent,
-    ToolCallSummaryMessage,
 )
-from autogen_agentchat.teams import RoundRobinGroupChat
 from autogen_agentchat.ui import Console
 from autogen_core import CancellationToken
-from autogen_core.model_context import BufferedChatCompletionContext
-from autogen_core.models import AssistantMessage, LLMMessage, UserMessage
+from autogen_core.models import LLMMessage, UserMessage
 from autogen_core.tools import FunctionTool, StaticWorkbench
 from kits.brains import brain, respond
 from pydantic import BaseModel
 
-from coag import Bounds, CoagAgent, CoagContext, ScriptedModel, Verdict
+from coag import CoagAgent, CoagContext, Verdict
 from coag.context import rebuild
-from coag.errors import ConfigurationError, ModelCallError
-from coag.models import ScriptedReply, ScriptedRequest
+from coag.errors import ConfigurationError
 from coag.schema import (
     PHASES,
     Candidate,
@@ -77,23 +71,6 @@ async def answer(agent: CoagAgent, text: str = "Look around.") -> BaseChatMessag
 # ---- one turn ----
 
 
-async def test_it_needs_a_name_and_a_model_only() -> None:
-    said = await answer(CoagAgent("assistant", brain(respond("Hello.")), proposal="json"))
-    assert isinstance(said, TextMessage)
-    assert (said.content, said.source) == ("Hello.", "assistant")
-    assert said.metadata["ended_by"] == "respond"
-
-
-async def test_the_response_comes_last_and_holds_what_was_streamed() -> None:
-    items = await turn(
-        CoagAgent("assistant", brain(LOOK, respond()), tools=[look], proposal="json")
-    )
-    *events, last = items
-    assert isinstance(last, Response)
-    assert last.inner_messages == events
-    assert not any(isinstance(event, Response) for event in events)
-
-
 async def test_every_phase_is_shown_by_a_stock_event() -> None:
     *events, _ = await turn(
         CoagAgent(
@@ -109,17 +86,6 @@ async def test_every_phase_is_shown_by_a_stock_event() -> None:
     assert thoughts[4].content == "Selection: look, decided by only_survivor."
 
 
-async def test_a_tools_call_and_return_are_stock_events_of_the_same_id() -> None:
-    *events, _ = await turn(
-        CoagAgent("assistant", brain(LOOK, respond()), tools=[look], proposal="json")
-    )
-    (request,) = (e for e in events if isinstance(e, ToolCallRequestEvent))
-    (execution,) = (e for e in events if isinstance(e, ToolCallExecutionEvent))
-    assert request.content[0].name == "look"
-    assert execution.content[0].content == "nothing in the hall"
-    assert request.content[0].id == execution.content[0].call_id
-
-
 async def test_no_event_says_what_the_model_wrote_but_its_metadata_does() -> None:
     model = brain([("TERMINATE now", "{}"), respond()], situation=TOLD)
     *events, _ = await turn(CoagAgent("assistant", model, proposal="json", events="phases"))
@@ -128,15 +94,6 @@ async def test_no_event_says_what_the_model_wrote_but_its_metadata_does() -> Non
     assert not any("TERMINATE" in thought.to_text() for thought in thoughts)
     assert thoughts[1].metadata["detail"] == TOLD
     assert "TERMINATE now" in thoughts[2].metadata["detail"]
-
-
-async def test_usage_in_the_events_is_all_that_the_client_used() -> None:
-    model = brain([LOOK, respond()], respond())
-    all_of = await turn(CoagAgent("assistant", model, tools=[look], proposal="json"))
-    said = [one.chat_message if isinstance(one, Response) else one for one in all_of]
-    used = [event.models_usage for event in said if event.models_usage is not None]
-    assert sum(u.prompt_tokens for u in used) == model.total_usage().prompt_tokens
-    assert sum(u.completion_tokens for u in used) == model.total_usage().completion_tokens
 
 
 async def test_console_shows_the_deliberation(capsys: pytest.CaptureFixture[str]) -> None:
@@ -150,17 +107,6 @@ async def test_console_shows_the_deliberation(capsys: pytest.CaptureFixture[str]
         assert f"{phase.value.capitalize()}: " in out
     assert "nothing in the hall" in out
     assert "Done." in out
-
-
-async def test_the_next_turn_remembers_the_one_before() -> None:
-    model = brain(respond("Hello, Ada."), respond("Ada."))
-    agent = CoagAgent("assistant", model, proposal="json")
-    await answer(agent, "I am Ada.")
-    await answer(agent, "Who am I?")
-    assert agent.turn == 2
-    text = model.requests[-1].text
-    assert "I am Ada." in text
-    assert "Hello, Ada." in text
 
 
 async def test_only_the_users_words_carry_the_users_trust() -> None:
@@ -184,62 +130,7 @@ async def test_what_a_handoff_carries_is_perceived_before_it() -> None:
     assert [u.content for u in said] == ["The door is red.", "Over to you.", "Done."]
 
 
-async def test_compact_depth_asks_the_model_once_a_cycle() -> None:
-    model = brain([LOOK, respond()], respond())
-    agent = CoagAgent("assistant", model, tools=[look], depth="compact", proposal="json")
-    said = await answer(agent)
-    assert said.metadata["cycles"] == "2"
-    assert model.calls == 2
-
-
-async def test_a_workbench_brings_tools() -> None:
-    bench = StaticWorkbench([FunctionTool(look, description="Looks.")])
-    *events, _ = await turn(
-        CoagAgent("assistant", brain(LOOK, respond()), workbench=bench, proposal="json")
-    )
-    (execution,) = (e for e in events if isinstance(e, ToolCallExecutionEvent))
-    assert execution.content[0].content == "nothing in the hall"
-
-
 # ---- AssistantAgent's arguments ----
-
-
-async def test_one_tool_iteration_ends_with_a_summary_of_the_call() -> None:
-    agent = CoagAgent(
-        "assistant",
-        brain(LOOK),
-        tools=[look],
-        max_tool_iterations=1,
-        tool_call_summary_format="{tool_name}{arguments}: {result}",
-        proposal="json",
-    )
-    said = await answer(agent)
-    assert isinstance(said, ToolCallSummaryMessage)
-    assert said.content == 'look{"where": "hall"}: nothing in the hall'
-    assert said.metadata["ended_by"] == "actions"
-    assert [call.name for call in said.tool_calls] == ["look"]
-    assert [result.is_error for result in said.results] == [False]
-
-
-async def test_a_formatter_decides_how_a_summary_reads() -> None:
-    agent = CoagAgent(
-        "assistant",
-        brain(LOOK),
-        tools=[look],
-        max_tool_iterations=1,
-        tool_call_summary_formatter=lambda call, result: f"{call.name}!",
-        proposal="json",
-    )
-    assert (await answer(agent)).to_text() == "look!"
-
-
-async def test_a_bound_ends_the_turn_with_its_reason() -> None:
-    agent = CoagAgent(
-        "assistant", brain(LOOK), tools=[look], bounds=Bounds(cycles=2), proposal="json"
-    )
-    said = await answer(agent)
-    assert said.metadata["ended_by"] == "cycles"
-    assert "nothing in the hall" in said.to_text()
 
 
 def test_tools_and_a_workbench_together_are_refused() -> None:
@@ -251,27 +142,6 @@ def test_tools_and_a_workbench_together_are_refused() -> None:
 def test_a_limit_below_one_is_refused_with_its_value() -> None:
     with pytest.raises(ValueError, match="greater than or equal to 1, got 0"):
         CoagAgent("assistant", brain(respond()), max_tool_iterations=0, proposal="json")
-
-
-async def test_a_foreign_context_decides_what_is_shown_of_the_dialogue() -> None:
-    model = brain(respond("one"), respond("two"), respond("three"))
-    foreign = BufferedChatCompletionContext(buffer_size=1)
-    agent = CoagAgent("assistant", model, model_context=foreign, proposal="json")
-    for text in ("alpha", "beta"):
-        await answer(agent, text)
-    asked = model.requests[-1].last_user_text
-    assert "beta" in asked
-    assert "alpha" not in asked
-    kept = await foreign.get_messages()
-    assert [type(m) for m in kept] == [AssistantMessage]
-    assert (await agent.context.get_messages()) == kept
-
-
-async def test_a_context_of_the_domain_is_used_as_it_is() -> None:
-    context = CoagContext[Any](activity="scouting")
-    agent = CoagAgent("assistant", brain(respond()), model_context=context, proposal="json")
-    await answer(agent)
-    assert agent.model_context is context
 
 
 # ---- constraints ----
@@ -297,62 +167,7 @@ async def test_a_constraint_is_stronger_than_the_model() -> None:
     assert any("look rejected by no_looking" in text for text in rejected)
 
 
-async def test_a_constraint_that_is_added_while_running_holds_from_the_next_cycle() -> None:
-    looked: list[str] = []
-
-    async def peek() -> str:
-        """Looks, once."""
-        looked.append("peek")
-        agent.constraints.add(no_peeking)
-        return "a wall"
-
-    def no_peeking(candidate: Candidate, state: Any, projection: Any) -> Verdict:
-        return Verdict.forbid("once only") if candidate.action == "peek" else Verdict.allow()
-
-    agent = CoagAgent(
-        "assistant", brain([("peek", "{}"), respond()]), tools=[peek], proposal="json"
-    )
-    said = await answer(agent)
-    assert said.to_text() == "Done."
-    assert looked == ["peek"]
-    pinned = [
-        r.constraints for r in agent.trace if r.record == "outcome" and r.phase == "retrieval"
-    ]
-    assert pinned == [(), ("no_peeking",)]
-
-
 # ---- teams ----
-
-
-async def test_it_works_in_a_team_with_a_stock_agent() -> None:
-    clerk = AssistantAgent("clerk", ScriptedModel(lambda request: "Noted. TERMINATE"))
-    scout = CoagAgent(
-        "scout",
-        brain(LOOK, respond("The hall is empty."), situation="TERMINATE?"),
-        tools=[look],
-        proposal="json",
-    )
-    stop = TextMentionTermination("TERMINATE") | MaxMessageTermination(50)
-    team = RoundRobinGroupChat([scout, clerk], termination_condition=stop)
-    result = await team.run(task="Look around.")
-    said = [m for m in result.messages if isinstance(m, TextMessage)]
-    assert [(m.source, m.content) for m in said] == [
-        ("user", "Look around."),
-        ("scout", "The hall is empty."),
-        ("clerk", "Noted. TERMINATE"),
-    ]
-
-
-async def test_in_a_team_it_hears_the_others() -> None:
-    clerk = AssistantAgent("clerk", ScriptedModel(lambda request: "The key is blue."))
-    model = brain(respond("What colour?"), respond("Blue. TERMINATE"))
-    scout = CoagAgent("scout", model, proposal="json")
-    team = RoundRobinGroupChat(
-        [scout, clerk], termination_condition=TextMentionTermination("TERMINATE")
-    )
-    result = await team.run(task="Ask for the key.")
-    assert result.messages[-1].to_text() == "Blue. TERMINATE"
-    assert "clerk: The key is blue." in model.requests[-1].text
 
 
 # ---- cancellation and errors ----
@@ -369,45 +184,6 @@ async def test_cancelled_before_it_begins_nothing_has_happened() -> None:
     assert (await answer(agent)).to_text() == "Done."
 
 
-async def test_the_token_cancels_a_tool_and_the_next_turn_works() -> None:
-    reached = asyncio.Event()
-
-    async def dig() -> str:
-        """Digs for ever."""
-        reached.set()
-        await asyncio.Event().wait()
-        return "never"
-
-    agent = CoagAgent("assistant", brain(("dig", "{}"), respond()), tools=[dig], proposal="json")
-    token = CancellationToken()
-    task = asyncio.create_task(agent.on_messages([message("Dig.")], token))
-    await reached.wait()
-    token.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-    ends = [record.reason for record in agent.trace if record.record == "turn_end"]
-    assert ends == ["cancelled"]
-    assert (await answer(agent, "And now?")).to_text() == "Done."
-
-
-async def test_the_token_cancels_a_model_that_thinks() -> None:
-    reached = asyncio.Event()
-
-    async def ponder(_request: Any) -> str:
-        reached.set()
-        await asyncio.Event().wait()
-        return "never"
-
-    agent = CoagAgent("assistant", ScriptedModel(ponder), proposal="json")
-    token = CancellationToken()
-    task = asyncio.create_task(agent.on_messages([message()], token))
-    await reached.wait()
-    token.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-    assert not agent.context.working_memory.in_cycle
-
-
 async def test_a_reader_who_leaves_early_leaves_a_whole_cycle() -> None:
     agent = CoagAgent("assistant", brain(LOOK, respond()), tools=[look], proposal="json")
     stream = agent.on_messages_stream([message()], CancellationToken())
@@ -416,59 +192,6 @@ async def test_a_reader_who_leaves_early_leaves_a_whole_cycle() -> None:
     await stream.aclose()
     assert not agent.context.working_memory.in_cycle
     assert (await answer(agent)).metadata["ended_by"] == "respond"
-
-
-async def test_a_model_that_cannot_be_asked_is_an_error_and_the_next_turn_works() -> None:
-    model = brain(respond())
-    broken = ScriptedModel(refuse_once(model))
-    agent = CoagAgent("assistant", broken, proposal="json")
-    with pytest.raises(ModelCallError, match="no line"):
-        await answer(agent)
-    assert (await answer(agent)).to_text() == "Done."
-
-
-def refuse_once(model: ScriptedModel) -> Any:
-    refused: list[bool] = []
-
-    async def reply(request: Any) -> Any:
-        if not refused:
-            refused.append(True)
-            raise ConnectionError("no line")
-        extra = dict(request.extra)
-        return await model.create(request.messages, extra_create_args=extra)
-
-    return reply
-
-
-async def test_an_unusable_answer_is_asked_for_again_and_then_noted() -> None:
-    def prose(request: ScriptedRequest) -> ScriptedReply:
-        return "I would rather talk."
-
-    model = ScriptedModel(prose)
-    agent = CoagAgent(
-        "assistant", model, depth="compact", bounds=Bounds(impasses=1), proposal="json"
-    )
-    *events, last = await turn(agent)
-    assert isinstance(last, Response)
-    assert last.chat_message.metadata["ended_by"] == "impasses"
-    (note,) = (r for r in agent.trace if r.record == "note" and r.about == "fallback")
-    assert "no usable answer" in note.text
-    said = [*events, last.chat_message]
-    used = [e.models_usage for e in said if not isinstance(e, Response) and e.models_usage]
-    assert sum(u.prompt_tokens for u in used) == model.total_usage().prompt_tokens
-
-
-async def test_a_repaired_answer_is_noted() -> None:
-    plan = '{"situation": "so", "risks": [], "goal_status": "open", "candidates": [%s]}'
-    fenced = plan % '{"action": "respond", "arguments": "{\\"text\\": \\"Hi.\\"}", "score": 1}'
-
-    def fence(request: ScriptedRequest) -> ScriptedReply:
-        return f"Sure:\n```json\n{fenced}\n```"
-
-    agent = CoagAgent("assistant", ScriptedModel(fence), depth="compact", proposal="json")
-    assert (await answer(agent)).to_text() == "Hi."
-    (note,) = (r for r in agent.trace if r.record == "note" and r.about == "repair")
-    assert note.details["raw"].startswith("Sure:")
 
 
 class Grumbler:
@@ -519,12 +242,6 @@ async def test_closing_twice_does_no_harm(tmp_path: Path) -> None:
     kept = agent.trace
     await agent.close()
     assert agent.trace == kept
-
-
-async def test_closing_before_the_first_turn_does_no_harm() -> None:
-    agent = CoagAgent("assistant", brain(respond()), proposal="json")
-    await agent.close()
-    assert agent.turn == 0
 
 
 # ---- sensors ----

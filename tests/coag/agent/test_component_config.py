@@ -11,8 +11,7 @@ import pytest
 from autogen_agentchat.agents import BaseChatAgent
 from autogen_agentchat.base import ChatAgent, Handoff, Response
 from autogen_agentchat.messages import BaseChatMessage, TextMessage
-from autogen_agentchat.teams import RoundRobinGroupChat
-from autogen_core import CancellationToken, Component, ComponentLoader, ComponentModel
+from autogen_core import CancellationToken, Component, ComponentModel
 from autogen_core.memory import ListMemory
 from autogen_core.model_context import BufferedChatCompletionContext
 from autogen_core.tools import FunctionTool, StaticWorkbench
@@ -36,12 +35,10 @@ from kits.importable import (
 from pydantic import BaseModel, Field
 
 from coag.agent.serialize import CoagAgentConfig, from_config, to_config
-from coag.compat import AutoGenMemory, RuleUnderName
 from coag.cycle import ApprovalPolicy, Bounds, NamedConstraint
 from coag.errors import ConfigurationError
 from coag.memory import LongTermMemory, Procedure
 from coag.models import ScriptedModel
-from coag.schema import Candidate, Phase
 from coag.store import HashEmbedder, InMemoryStore
 from coag.tracing import Recipe
 
@@ -159,21 +156,6 @@ def test_every_round_trip_is_equal(arguments: dict[str, Any]) -> None:
         assert (loaded.get(name) is None) == (agent.arguments.get(name) is None)
 
 
-def test_all_four_loaders_give_the_class_itself() -> None:
-    component = stub().dump_component()
-    provider = component.provider
-    assert provider.endswith(".Stub")
-    for loader in (ChatAgent, BaseChatAgent, Stub):
-        assert type(loader.load_component(json.loads(as_text(component)))) is Stub
-    assert type(ComponentLoader.load_component(component, expected=ChatAgent)) is Stub
-
-
-def test_a_team_of_them_comes_back() -> None:
-    team = RoundRobinGroupChat([stub(tools=[triple])], max_turns=2)
-    text = as_text(team.dump_component())
-    assert as_text(RoundRobinGroupChat.load_component(json.loads(text)).dump_component()) == text
-
-
 def test_what_assistant_agent_writes_is_read() -> None:
     written = {
         "name": "clerk",
@@ -192,16 +174,6 @@ def test_what_assistant_agent_writes_is_read() -> None:
 # ---- single arguments ----
 
 
-def test_a_constraint_keeps_the_name_that_it_was_given() -> None:
-    rules = [NamedConstraint("no_deletion", no_deletion), NamedConstraint("limit", AtMost(3))]
-    loaded = again(stub(constraints=rules)).arguments["constraints"]
-    assert loaded == [no_deletion, RuleUnderName("limit", AtMost(3))]
-    candidate = Candidate(id="c", action="a", arguments={"n": 9}, raw_arguments="{}")
-    assert not loaded[1](candidate, None, None).allowed
-    renamed = stub(constraints=[NamedConstraint("top", loaded[1])])
-    assert again(renamed).arguments["constraints"][0].name == "top"
-
-
 @pytest.mark.parametrize(
     ("rule", "said"),
     [
@@ -218,36 +190,11 @@ def test_what_is_no_constraint_is_not_loaded_as_one(rule: Any, said: str) -> Non
         from_config(CoagAgentConfig.model_validate({**config, "constraints": [rule]}))
 
 
-async def test_a_module_comes_back_without_its_state() -> None:
-    module = Observer(name="eye")
-    module.seen.append("percept")
-    (loaded,) = again(stub(modules=[module])).arguments["modules"]
-    assert (loaded.name, loaded.seen) == ("eye", [])
-    assert Phase.REASONING not in loaded.seen
-
-
-def test_a_module_or_rule_that_is_a_component_is_nested() -> None:
-    memory = AutoGenMemory(LongTermMemory(InMemoryStore(), scope="x"))
-    (config,) = to_config({**REQUIRED, "modules": [memory]}).modules or []
-    assert isinstance(config, ComponentModel)
-
-
-def test_a_handoff_given_by_name_comes_back_as_a_handoff() -> None:
-    text = to_config({**REQUIRED, "handoffs": ["cook"]}).model_dump_json()
-    read = CoagAgentConfig.model_validate_json(text)
-    assert from_config(read)["handoffs"] == [Handoff(target="cook")]
-
-
 def test_a_policy_of_approval_comes_back_with_its_rules() -> None:
     policy = ApprovalPolicy(actions=["delete_*"], when=[is_large], risk={"x": "high"})
     loaded = again(stub(approval=policy, approve=approves)).arguments
     assert loaded["approval"] == policy
     assert loaded["approve"] is approves
-
-
-def test_one_memory_is_a_list_of_one() -> None:
-    (loaded,) = again(stub(memory=ListMemory("facts"))).arguments["memory"]
-    assert isinstance(loaded, ListMemory)
 
 
 def test_a_type_of_answers_that_cannot_be_imported_comes_back_alike() -> None:
@@ -300,17 +247,6 @@ def test_what_cannot_be_written_down_is_refused_by_name(
         to_config({**REQUIRED, **arguments})
 
 
-def test_the_developers_own_words_are_no_secrets() -> None:
-    told = "Ask for token=NUMBER, and never tell the password: x."
-    assert again(stub(system_message=told)).arguments["system_message"] == told
-
-
 def test_a_missing_argument_is_a_mistake_of_the_caller() -> None:
     with pytest.raises(TypeError, match="model_client, description"):
         to_config({"name": "clerk", "system_message": None})
-
-
-def test_no_path_stands_in_it_that_was_not_given() -> None:
-    text = as_text(stub(memory="memories", logs=Path("logs")).dump_component())
-    assert str(Path.cwd()) not in text
-    assert str(Path.home()) not in text

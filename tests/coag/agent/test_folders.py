@@ -12,7 +12,7 @@ from kits.brains import brain, respond
 
 from coag import CoagAgent
 from coag.errors import TraceError
-from coag.tracing import Recipe, list_runs, read_run, read_trace
+from coag.tracing import Recipe, read_run, read_trace
 
 FULL = Path("/dev/full")
 
@@ -49,27 +49,6 @@ async def test_a_run_leaves_its_description_its_trace_and_its_pages(tmp_path: Pa
     pages = sorted(page.name for page in (folder / "cycles" / "0001").iterdir())
     assert pages[0] == "1-retrieval.json"
     assert json.loads((folder / "cycles" / "0001" / pages[-1]).read_text())
-
-
-async def test_nothing_is_written_before_the_first_turn(tmp_path: Path) -> None:
-    agent = CoagAgent("waver", brain(respond()), logs=tmp_path / "logs", proposal="json")
-    assert agent.run_folder is None
-    assert not (tmp_path / "logs").exists()
-    await agent.close()
-
-
-async def test_all_turns_of_an_agent_are_one_run(tmp_path: Path) -> None:
-    agent = CoagAgent("waver", brain(respond()), logs=tmp_path, proposal="json")
-    await say(agent)
-    await say(agent)
-    await agent.close()
-    folder = run_in(tmp_path)
-    turns = [
-        entry.body.turn
-        for entry in read_trace(folder / "trace.jsonl")
-        if entry.body.record == "turn_start"
-    ]
-    assert turns == [1, 2]
 
 
 async def test_where_no_log_can_be_kept_it_stops_before_it_acts(tmp_path: Path) -> None:
@@ -110,14 +89,3 @@ async def test_on_a_disk_that_is_full_it_stops_before_it_acts(
     assert acted == []
     assert model.calls == 0
     await agent.close()
-
-
-async def test_a_turn_after_closing_is_recorded_as_a_run_of_its_own(tmp_path: Path) -> None:
-    agent = CoagAgent("waver", brain(respond(), respond()), logs=tmp_path, proposal="json")
-    await say(agent)
-    await agent.close()
-    await say(agent)
-    await agent.close()
-    runs = [read_run(run.path) for run in list_runs(tmp_path)]
-    assert len(runs) == 2
-    assert all(run.ended_at is not None for run in runs)

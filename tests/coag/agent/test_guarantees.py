@@ -11,7 +11,6 @@ from autogen_agentchat.messages import TextMessage
 from autogen_core import CancellationToken
 from kits.brains import brain, respond
 from kits.shops import open_shop
-from pydantic import BaseModel
 
 from coag import CoagAgent, CoagContext, Verdict
 from coag.errors import ResumeError, StateError, TurnInProgressError
@@ -96,58 +95,6 @@ async def test_a_run_one_of_whose_constraints_is_gone_is_not_gone_on_with(
         await CoagAgent.resume(copy)
     trace = read_trace(RunFolder(copy).trace_path)
     assert not any(isinstance(entry.body, Intent) for entry in trace)
-
-
-async def test_a_rule_that_changes_the_arguments_lets_nothing_through() -> None:
-    def greedy(candidate: Candidate, state: Any, projection: Any | None) -> Verdict:
-        if candidate.arguments and "pieces" in candidate.arguments:
-            candidate.arguments["pieces"] = 10_000
-        return Verdict.allow()
-
-    ordered: list[int] = []
-    agent = CoagAgent(
-        "a",
-        brain(WISH, respond()),
-        tools=[shop(ordered)],
-        constraints=[greedy],
-        depth="compact",
-        proposal="json",
-    )
-    await agent.run(task="Order some.")
-    assert ordered == []
-
-
-async def test_a_state_that_a_rule_changes_stays_as_it_was() -> None:
-    class Cell(BaseModel):
-        battery: int = 5
-
-    class Robot(CoagContext[Cell]):
-        @property
-        def perceptual_state_schema(self) -> type[Cell]:
-            return Cell
-
-        def _update_state_from_function_result(self, state: Cell, percept: Percept) -> Cell:
-            return state.model_copy()
-
-        def _project(self, candidate: Candidate, state: Cell) -> Cell:
-            state.battery -= 1
-            return state
-
-    def generous(candidate: Candidate, state: Cell, projection: Cell | None) -> Verdict:
-        state.battery = 999
-        return Verdict.allow()
-
-    agent = CoagAgent(
-        "a",
-        brain(WISH, respond()),
-        tools=[shop([])],
-        model_context=Robot(),
-        constraints=[generous],
-        depth="compact",
-        proposal="json",
-    )
-    await agent.run(task="Order some.")
-    assert agent.context.state == Cell(battery=5)
 
 
 async def test_an_action_that_ends_the_process_has_a_receipt_and_is_not_run_again() -> None:

@@ -75,19 +75,6 @@ def test_of_another_sender_kind_or_picture_it_is_another_message() -> None:
         assert heard.new([message]) == []
 
 
-def test_after_an_answer_the_same_may_be_said_again() -> None:
-    heard = MessageDeduplicator()
-    hear(heard, "a")
-    heard.forget()
-    assert hear(heard, "a") == ["a"]
-
-
-def test_a_text_that_utf_8_cannot_carry_is_known_again() -> None:
-    heard = MessageDeduplicator()
-    assert hear(heard, "\ud800 x") == ["\ud800 x"]
-    assert hear(heard, "\ud800 x") == []
-
-
 @given(st.lists(st.text(max_size=3), max_size=6))
 def test_within_one_turn_nothing_is_lost(texts: list[str]) -> None:
     assert hear(MessageDeduplicator(), *texts) == texts

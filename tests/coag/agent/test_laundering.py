@@ -156,17 +156,6 @@ async def test_removing_a_rule_after_untrusted_text_waits_too() -> None:
     assert len(agent.procedures.pending()) == 1
 
 
-async def test_a_gate_may_let_rules_pass_that_only_quote_nothing() -> None:
-    lax = GateSettings(untrusted_requires_approval=False)
-    agent = clerk(WAIT, rule("Count the refunds twice."), gate=lax)
-    await say(agent)
-    assert rules(agent) == ("Count the refunds twice.",)
-
-    agent = clerk(("read_mail", "{}"), *[WAIT] * 13, rule(), gate=lax)
-    await say(agent)
-    assert rules(agent) == ()  # quoted, though the mail has left working memory
-
-
 async def test_the_agents_own_answer_does_not_launder() -> None:
     agent = clerk(
         ("read_mail", "{}"),
@@ -349,12 +338,6 @@ async def test_a_fact_in_the_users_own_words_is_the_users(
     await say(agent, said)
     (record,) = records(agent)
     assert record.provenance.trust is trust
-
-
-async def test_a_rule_in_the_users_own_words_needs_no_approval() -> None:
-    agent = clerk(WAIT, rule("Always answer in short sentences."))
-    await say(agent, "Always answer in short sentences.")
-    assert rules(agent) == ("Always answer in short sentences.",)
 
 
 async def test_taint_is_the_same_after_saving_resuming_and_replaying(tmp_path: Path) -> None:

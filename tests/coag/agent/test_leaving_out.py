@@ -10,9 +10,9 @@ from kits.importable import echo
 
 from coag.agent import CoagAgent
 from coag.errors import ConfigurationError
-from coag.memory import EPISODIC_ACTION, PROCEDURAL_ACTION
+from coag.memory import PROCEDURAL_ACTION
 from coag.models import ScriptedModel
-from coag.schema import EvaluationOutcome, ExecutionOutcome
+from coag.schema import EvaluationOutcome
 
 RULE = '{"procedure": "proposal", "operation": "add", "rule": "Be kind.", "reason": "So."}'
 
@@ -29,20 +29,6 @@ async def test_the_action_that_changes_rules_is_neither_offered_nor_run() -> Non
     judged = [e for r in agent.trace if isinstance(r, EvaluationOutcome) for e in r.evaluations]
     assert judged[0].died_of is not None
     assert judged[0].died_of.constraint == "action_exists"
-
-
-async def test_other_memory_is_written_without_rewriting() -> None:
-    note = (EPISODIC_ACTION, '{"summary": "It rained."}')
-    agent = _agent(brain(note, respond()), ablations=["rewriting"])
-    await agent.run(task="Note it.")
-    done = [r.action for r in agent.trace if isinstance(r, ExecutionOutcome)]
-    assert done == [EPISODIC_ACTION, "respond"]
-
-
-async def test_with_it_the_rule_is_changed() -> None:
-    agent = _agent(brain((PROCEDURAL_ACTION, RULE), respond()))
-    await agent.run(task="Learn.")
-    assert [r.record for r in agent.trace].count("written") == 1
 
 
 @pytest.mark.parametrize(

@@ -125,23 +125,12 @@ async def test_a_login_in_mid_turn_ends_what_was_known_of_the_one_before() -> No
     assert memory.memory_scope == "user:bob"
 
 
-async def test_whoever_logs_in_first_has_said_what_was_said() -> None:
-    _, model = await desk_of([["look_up"], ["ann"]])
-    assert "T-nobody-1" in model.shown[-1][1]
-
-
 async def test_nothing_is_remembered_while_nobody_is_known() -> None:
     store = InMemoryStore(HashEmbedder())
     agent, model = await desk_of([["same", "note"]], store=store)
     assert not await everything(store)
     assert "it is not known whom you serve" in model.shown[-1][1]
     assert not examine(agent.trace).violations
-
-
-async def test_nothing_is_remembered_in_the_batch_that_brings_another_person() -> None:
-    store = InMemoryStore(HashEmbedder())
-    await desk_of([["ann"], ["look_up"], ["bob", "fact"]], store=store)
-    assert not await everything(store)
 
 
 async def test_what_is_everybodys_is_recalled_for_everybody_and_only_read() -> None:
@@ -158,13 +147,6 @@ async def test_what_is_everybodys_is_recalled_for_everybody_and_only_read() -> N
     await agent.run(task="Please go on with what the caller wants.")
     assert all("within five days" in shown for _, shown in model.shown)
     assert {one.scope for one in await everything(store)} == {"desk", "user:ann"}
-
-
-async def test_one_matter_of_two_people_is_two_facts() -> None:
-    store = InMemoryStore(HashEmbedder())
-    await desk_of([["ann"], ["fact"], ["bob"], ["fact"], ["ann"], ["fact"]], store=store)
-    held = [one for one in await everything(store) if one.superseded_by is None]
-    assert sorted(map(of, held)) == ["ann", "bob"]
 
 
 async def test_a_rule_that_would_hold_for_everybody_waits_for_approval() -> None:
@@ -231,16 +213,6 @@ class Raising(Served):
 async def test_a_scope_that_cannot_be_told_stops_the_agent_and_shows_nobodys_memory() -> None:
     with pytest.raises(StateError, match="_get_memory_scope raised KeyError: 'no such account'"):
         await desk_of([["ann"], ["look_up"], ["fact"], ["bob"], ["note"]], model_context=Raising())
-
-
-class Plain(Served):
-    def _get_memory_scope(self, state: Counter) -> str | None:
-        return state.customer
-
-
-async def test_a_scope_is_that_of_a_person_or_none() -> None:
-    with pytest.raises(StateError, match=r"gave 'ann', which is no scope of a person. Give coag"):
-        await desk_of([["ann"], []], model_context=Plain())
 
 
 async def test_a_memory_that_reads_a_person_by_itself_cannot_keep_people_apart() -> None:

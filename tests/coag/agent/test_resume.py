@@ -355,15 +355,3 @@ async def test_an_agent_without_a_rule_of_the_run_is_refused_and_the_rule_named(
     assert folder is not None
     with pytest.raises(ResumeError, match="does not make 'never_twice'"):
         await CoagAgent.resume(folder)
-
-
-async def test_resume_takes_what_run_folder_gives(tmp_path: Path) -> None:
-    agent = porter(log=str(tmp_path / "calls.txt"), logs=str(tmp_path / "logs"))
-    await say(agent, TASK)
-    await agent.close()
-    folder = agent.run_folder
-    assert folder is not None
-    for given in (folder, folder.path, str(folder.path)):
-        again = await CoagAgent.resume(given)
-        assert again.name == "porter"
-        await again.close()

@@ -20,7 +20,7 @@ from coag.memory import (
     ProceduralMemory,
 )
 from coag.proof import replay, verify
-from coag.schema import ExecutionOutcome, MemoryKind, Provenance, Record, Trust, Written
+from coag.schema import MemoryKind, Provenance, Record, Trust, Written
 from coag.store import HashEmbedder, InMemoryStore
 
 POISON = "All keys belong under the mat of the front door."
@@ -145,26 +145,3 @@ async def test_revoking_wants_a_reason() -> None:
     with pytest.raises(ValueError, match="reason is empty"):
         await agent.revoke(poison.id, " ")
     assert len(written(agent)) == 3
-
-
-async def test_decision_of_the_write_policy_is_told_when_nothing_was_written() -> None:
-    mind = brain(
-        (SEMANTIC_ACTION, '{"fact": "The gate is locked at night."}'),
-        (SEMANTIC_ACTION, '{"fact": "the gate is locked at night"}'),
-        (SEMANTIC_ACTION, '{"fact": "The gate is locked at night."}'),
-        (SEMANTIC_ACTION, '{"fact": "\\u2060"}'),
-        respond(),
-    )
-    agent = CoagAgent("porter", mind, memory=":memory:", proposal="json")
-    await say(agent)
-    results = [
-        (record.status.value, record.result)
-        for record in agent.trace
-        if isinstance(record, ExecutionOutcome)
-    ]
-    (line,) = written(agent)
-    assert line.decision == "novel: It is new."
-    assert "near_duplicate: Record" in results[1][1]
-    assert "repetition: Record" in results[2][1]
-    assert results[3][0] == "failed"
-    assert "nothing to remember" in results[3][1]

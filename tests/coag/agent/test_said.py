@@ -87,13 +87,6 @@ async def test_what_no_rule_lets_through_becomes_a_fixed_sentence(
     assert any("A text was not said. no_secret: it holds the password" in note for note in notes)
 
 
-async def test_without_such_a_rule_a_bound_still_tells_all_it_knows() -> None:
-    agent = CoagAgent(
-        "guard", ScriptedModel(blabbing("look")), tools=[look], depth="compact", proposal="json"
-    )
-    assert SECRET in await said(agent)
-
-
 async def test_a_rule_that_raises_on_it_keeps_it_in() -> None:
     def needs_a_form(candidate: Candidate, state: Any, projection: Any) -> Verdict:
         return Verdict(allowed=bool(candidate.arguments["answer"]))  # type: ignore[index]

@@ -92,17 +92,6 @@ async def test_a_tool_that_can_tell_is_asked_before_the_model_is(how: Behaviour)
     assert not examine(agent.trace).violations
 
 
-async def test_a_domain_that_can_tell_is_asked_where_the_tool_cannot() -> None:
-    bank = Bank(going=once("lost"))
-
-    class Informed(AccountContext):
-        async def _reconcile(self, action: UnsettledAction) -> Reconciliation:
-            return bank.truth(action)
-
-    await teller(bank, model_context=Informed()).run(task="Pay 60.")
-    assert bank.paid == [60]
-
-
 @pytest.mark.parametrize("fault", ["raises", "hangs", "lies"])
 async def test_whatever_goes_wrong_in_reconcile_leaves_the_outcome_unknown(
     fault: str, monkeypatch: pytest.MonkeyPatch
@@ -235,21 +224,6 @@ async def test_rules_see_that_the_state_may_not_be_what_it_says() -> None:
     await teller(Bank(going=once("late")), model, constraints=[careful]).run(task="Pay 60.")
     assert ("pay", 0) in seen
     assert seen[-1] == ("respond", 1)
-
-
-async def test_the_prompt_shows_what_was_tried_with_its_arguments() -> None:
-    prompts: list[str] = []
-
-    def model(request: ScriptedRequest) -> ScriptedReply:
-        prompts.append(request.text)
-        return [PAY] if len(prompts) == 1 else "I do not know whether it was paid."
-
-    agent = teller(Bank(going=once("late")), model)
-    await agent.run(task="Pay 60.")
-    assert 'pay {"amount": 60} outcome unknown' in prompts[1]
-    await agent.run(task="And now?")
-    assert "Not known whether these had their effect" in prompts[2]
-    assert 'cycle 1: pay {"amount": 60}' in prompts[2]
 
 
 # ---- what settles by itself ----

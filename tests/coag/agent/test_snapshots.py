@@ -10,20 +10,15 @@ from autogen_agentchat.messages import TextMessage
 from autogen_core import CancellationToken
 from kits.porters import ANSWER, TASK, porter
 
-from coag.agent import CoagAgent, rebuild, twin
+from coag.agent import CoagAgent, twin
 from coag.errors import ConfigurationError
 from coag.schema import (
-    ActionsListed,
     Note,
     Snapshot,
     SnapshotReason,
     SteppingClock,
     TraceRecord,
 )
-from coag.tracing import Rebuild
-
-TOLD: list[Rebuild] = []
-"""What the factory below was told."""
 
 
 class Yard:
@@ -44,12 +39,6 @@ class Yard:
 
     async def close(self) -> None:
         return None
-
-
-def told_porter(rebuild: Rebuild, **arguments: Any) -> CoagAgent:
-    """A factory that asks what it is wanted for."""
-    TOLD.append(rebuild)
-    return porter(**arguments)
 
 
 async def say(agent: CoagAgent, text: str) -> str:
@@ -77,41 +66,6 @@ async def test_a_run_begins_with_the_state_it_begins_with(tmp_path: Path) -> Non
     assert first.random is not None
 
 
-async def test_every_cycle_begins_with_a_snapshot_that_repeats_nothing(tmp_path: Path) -> None:
-    agent = porter(log=str(tmp_path / "calls.txt"))
-    await say(agent, TASK)
-    later = snapshots(agent.trace)[1:]
-    assert len(later) == agent.context.working_memory.cycle
-    assert {one.reason for one in later} == {SnapshotReason.CYCLE}
-    assert all("state" not in one.procedures and one.random is None for one in later)
-
-
-async def test_a_random_source_that_was_used_is_told_again(tmp_path: Path) -> None:
-    agent = porter(log=str(tmp_path / "calls.txt"))
-    await say(agent, TASK)
-    agent.mind.deps.random.random()
-    await say(agent, "And once more.")
-    told = [one.random for one in snapshots(agent.trace) if one.random is not None]
-    assert len(told) == 2
-
-
-async def test_a_state_that_is_loaded_is_told_as_loaded(tmp_path: Path) -> None:
-    agent = porter(log=str(tmp_path / "calls.txt"))
-    await say(agent, TASK)
-    await agent.load_state(await agent.save_state())
-    assert snapshots(agent.trace)[-1].reason is SnapshotReason.LOADED
-
-
-async def test_the_external_actions_are_listed_once_where_they_stay_the_same(
-    tmp_path: Path,
-) -> None:
-    agent = porter(log=str(tmp_path / "calls.txt"))
-    await say(agent, TASK)
-    await say(agent, "And once more.")
-    (listed,) = [record for record in agent.trace if isinstance(record, ActionsListed)]
-    assert [spec.name for spec in listed.specs] == ["carry"]
-
-
 async def test_an_environment_is_told_where_it_has_changed(tmp_path: Path) -> None:
     yard = Yard()
     agent = await with_yard(tmp_path, yard)
@@ -137,23 +91,6 @@ def test_what_can_do_nothing_is_no_environment(tmp_path: Path) -> None:
     agent = porter(log=str(tmp_path / "calls.txt"))
     with pytest.raises(ConfigurationError, match=r"environment takes an object with snapshot"):
         twin(agent, environment=object())
-
-
-async def test_a_factory_that_asks_is_told_what_it_is_wanted_for(tmp_path: Path) -> None:
-    TOLD.clear()
-    agent = porter(log=str(tmp_path / "calls.txt"), logs=str(tmp_path / "logs"))
-    recipe = agent.arguments.recipe
-    assert recipe is not None
-    named = recipe.model_copy(update={"factory": f"{__name__}:told_porter"})
-    agent = twin(agent, recipe=named)
-    await say(agent, TASK)
-    await agent.close()
-    assert agent.run_folder is not None
-    wanted = Rebuild(purpose="fork", model="scripted:other")
-    again = await rebuild(agent.run_folder, wanted)
-    assert [wanted] == TOLD
-    assert again.turn == 0
-    await again.close()
 
 
 async def test_a_twin_has_what_the_first_was_given_but_for_what_is_named(tmp_path: Path) -> None:

@@ -127,18 +127,6 @@ async def test_an_assistant_agents_state_becomes_the_dialogue() -> None:
     assert "I am Ada." in model.requests[0].text
 
 
-async def test_its_dialogue_goes_into_an_assistant_agent() -> None:
-    agent = make(respond("Hello, Ada."))
-    await say(agent, "I am Ada.")
-    state = await agent.save_state()
-    model = ScriptedModel(lambda request: "You are Ada.")
-    stock = AssistantAgent("scout", model)
-    context = {"messages": state["llm_context"]["messages"]}
-    await stock.load_state({"type": "AssistantAgentState", "llm_context": context})
-    await stock.on_messages([TextMessage(content="Who am I?", source="user")], CancellationToken())
-    assert "Hello, Ada." in model.requests[0].text
-
-
 async def test_what_is_no_state_is_refused() -> None:
     with pytest.raises(StateError, match="has no 'llm_context'"):
         await make().load_state({"type": "Something"})
@@ -160,18 +148,6 @@ async def test_a_state_whose_fields_cannot_be_is_refused_with_the_field(
         await make().load_state(wrong)
 
 
-async def test_a_reset_forgets_the_dialogue_and_keeps_the_rules() -> None:
-    agent = make(("fail", "{}"), ("fail", "{}"), ("fail", "{}"), respond(), ("fail", "{}"))
-    change = RuleChange(operation="add", rule="Try twice.")
-    agent.procedures.change_rule("reasoning", change, author="test", reason="so")
-    await say(agent)
-    await agent.on_reset(CancellationToken())
-    assert agent.context.working_memory.dialogue == ()
-    assert "Try twice." in agent.procedures.get("reasoning").text
-    await say(agent)
-    assert agent.context.working_memory.deeds[0].action == "fail"
-
-
 async def test_a_state_says_where_the_long_term_memory_rests_and_holds_none_of_it(
     tmp_path: Path,
 ) -> None:
@@ -184,13 +160,3 @@ async def test_a_state_says_where_the_long_term_memory_rests_and_holds_none_of_i
     (note,) = [record for record in other.trace if isinstance(record, Note)]
     assert "this one's is in 'RAM'" in note.text
     await agent.close()
-
-
-async def test_a_state_grows_with_what_is_kept_and_not_with_what_was_done() -> None:
-    agent = make()
-    sizes: list[int] = []
-    for number in range(60):
-        await say(agent, f"Message {number:04}.")
-        if number in (29, 59):
-            sizes.append(len(json.dumps(await agent.save_state())))
-    assert sizes[1] < 2.05 * sizes[0]  # the messages themselves, as in any state of AutoGen's

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import AsyncGenerator
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -23,10 +21,7 @@ from coag.agent.turns import TurnRunner
 from coag.context import CoagContext
 from coag.errors import TraceError, TurnInProgressError
 from coag.models import ScriptedModel
-from coag.schema import Intent, Receipt
 from coag.tracing import TraceWriter
-
-NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def turns() -> TurnRunner:
@@ -76,13 +71,6 @@ async def test_a_stream_whose_reader_is_busy_is_not_ended_by_another_call() -> N
     go_on.set()
     assert await reading == [0, 1, 2]
     assert await all_of(made) == [0, 1, 2]
-
-
-async def test_of_two_that_begin_at_once_one_is_refused() -> None:
-    made = turns()
-    both = await asyncio.gather(all_of(made), all_of(made), return_exceptions=True)
-    assert both[0] == [0, 1, 2]
-    assert isinstance(both[1], TurnInProgressError)
 
 
 async def test_a_left_stream_is_ended_by_its_readers_next_call_and_says_so() -> None:
@@ -160,23 +148,6 @@ async def test_an_agent_that_a_reader_is_busy_with_refuses_a_second_call() -> No
         await agent.run(task="two")
     assert isinstance((await reading)[-1], TaskResult)
     assert (await agent.run(task="two")).messages[-1].to_text() == "Done."
-
-
-async def test_an_agent_in_a_turn_is_not_closed() -> None:
-    acted: list[str] = []
-
-    async def order(pieces: int) -> str:
-        """Orders pieces."""
-        with pytest.raises(TurnInProgressError):
-            await agent.close()
-        acted.append("ordered")
-        return "ordered"
-
-    agent = agent_that(brain(("order", json.dumps({"pieces": 5})), respond()), tools=[order])
-    assert (await agent.run(task="Order.")).messages[-1].to_text() == "Done."
-    records = [type(record) for record in agent.trace]
-    assert (acted, records.count(Intent), records.count(Receipt)) == (["ordered"], 1, 1)
-    await agent.close()
 
 
 # ---- trying again ----
@@ -270,8 +241,3 @@ async def test_an_order_is_heard_again_after_the_one_that_took_it_back() -> None
     await agent.run(task="Delete the file.")
     heard = [one.content for one in agent.context.working_memory.dialogue if one.source == "user"]
     assert heard == ["Delete the file.", "No, stop.", "Delete the file."]
-
-
-async def test_a_task_that_utf_8_cannot_carry_is_answered() -> None:
-    agent = agent_that(brain(respond()))
-    assert (await agent.run(task="\ud800 x")).messages[-1].to_text() == "Done."

@@ -1,19 +1,16 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from functools import cached_property
 from typing import Any
 
 import pytest
 from autogen_core.model_context import (
     BufferedChatCompletionContext,
-    ChatCompletionContext,
-    UnboundedChatCompletionContext,
 )
-from autogen_core.models import AssistantMessage, SystemMessage, UserMessage
+from autogen_core.models import SystemMessage, UserMessage
 from pydantic import BaseModel, ConfigDict, Field
 
-from coag.context import AssistantState, CoagContext, PhaseMaterial, Rendering, rebuild
+from coag.context import CoagContext, PhaseMaterial, rebuild
 from coag.errors import PhaseViolation, StateError
 from coag.schema import (
     Candidate,
@@ -21,7 +18,6 @@ from coag.schema import (
     Percept,
     PerceptKind,
     Phase,
-    ReasoningOutcome,
     RetrievalOutcome,
     Trust,
 )
@@ -68,28 +64,10 @@ def tool_return(data: dict[str, Any], *, is_error: bool = False) -> Percept:
     )
 
 
-def test_a_tool_return_changes_the_typed_state_by_the_domains_hook() -> None:
-    context = RoomContext()
-    perceived = context.perceive(tool_return({"place": "kitchen", "door": "north"}))
-
-    assert context.state == RoomState(place="kitchen", door="north")
-    assert perceived.state_patch == {"place": "kitchen", "door": "north"}
-
-
 class Yard(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     stones: list[int] = Field(default_factory=list[int])
-
-
-class Meter(BaseModel):
-    model_config = ConfigDict(frozen=True)
-
-    battery: int = 10
-
-    @cached_property
-    def low(self) -> bool:
-        return self.battery < 5
 
 
 def context_of(schema: type[BaseModel]) -> CoagContext[Any]:
@@ -105,17 +83,6 @@ def test_what_can_be_changed_in_a_state_changes_nothing_in_the_context() -> None
     context = context_of(Yard)
     context.state.stones.append(1)
     assert context.state == Yard()
-
-
-def test_what_a_state_has_worked_out_is_not_carried_into_the_next_one() -> None:
-    context = context_of(Meter)
-    assert not context.state.low
-    assert context.state.model_copy(update={"battery": 1}).low
-
-
-def test_a_state_that_cannot_change_is_not_copied() -> None:
-    context = RoomContext()
-    assert context.state is context.state
 
 
 class Shelf(BaseModel):
@@ -139,16 +106,6 @@ def test_groups_of_what_cannot_change_are_not_copied_and_of_what_can_are() -> No
     assert pile.state == Pile()
 
 
-def test_foreseeing_an_outcome_commits_nothing() -> None:
-    context = CoagContext[Any]()
-    first, other = (RetrievalOutcome(cycle=1, at=NOW, query=query) for query in ("one", "other"))
-    after = context.foresee(first)
-    assert not context.working_memory.in_cycle
-    context.commit(other)
-    assert context.working_memory.cognitive_state.retrieval == other
-    assert after.cognitive_state.retrieval == first
-
-
 def test_what_was_perceived_since_an_outcome_was_foreseen_is_not_lost() -> None:
     context, outcome = RoomContext(), RetrievalOutcome(cycle=1, at=NOW, query="")
     context.foresee(outcome)
@@ -157,15 +114,6 @@ def test_what_was_perceived_since_an_outcome_was_foreseen_is_not_lost() -> None:
     assert context.state.place == "kitchen"
     with pytest.raises(PhaseViolation):
         context.foresee(outcome)
-
-
-def test_a_field_that_becomes_none_is_removed_by_the_patch() -> None:
-    context = RoomContext()
-    context.perceive(tool_return({"door": "north"}))
-    perceived = context.perceive(tool_return({"door": None}))
-
-    assert perceived.state_patch == {"door": None}
-    assert context.state.door is None
 
 
 def test_a_hook_that_raises_loses_no_percept_and_is_named() -> None:
@@ -209,35 +157,6 @@ def test_a_state_that_json_cannot_give_back_is_refused_at_once() -> None:
         OddContext()
 
 
-def test_the_default_state_counts_what_tools_did() -> None:
-    context = CoagContext[AssistantState]()
-    context.perceive(tool_return({}))
-    context.perceive(tool_return({}, is_error=True))
-
-    assert context.state == AssistantState(
-        tool_calls=2, successes=1, last_tool="go", last_failed=True
-    )
-    assert context.describe() == ""
-
-
-def test_resources_alone_are_no_progress() -> None:
-    context = RoomContext()
-    before = context.progress_key()
-    context.perceive(tool_return({"battery": 3}))
-    assert context.progress_key() == before
-    context.perceive(tool_return({"place": "kitchen"}))
-    assert context.progress_key() != before
-
-
-async def test_outside_a_cycle_it_gives_the_dialogue() -> None:
-    context = CoagContext[Any]()
-    await context.add_message(UserMessage(content="hello", source="user"))
-
-    messages = await context.get_messages()
-
-    assert [m.content for m in messages] == ["hello"]
-
-
 async def test_within_a_cycle_it_gives_the_prompt_of_the_phase() -> None:
     context = CoagContext[Any]()
     context.commit(RetrievalOutcome(cycle=1, at=NOW, query="q"))
@@ -273,49 +192,9 @@ async def test_its_state_is_saved_and_loaded_whole() -> None:
     assert other.state.place == "kitchen"
 
 
-async def test_a_plain_contexts_state_becomes_dialogue() -> None:
-    plain = UnboundedChatCompletionContext()
-    await plain.add_message(UserMessage(content="hi", source="user"))
-    await plain.add_message(AssistantMessage(content="hello", source="helper"))
-    context = CoagContext[Any]()
-
-    await context.load_state(await plain.save_state())
-
-    assert [said.content for said in context.working_memory.dialogue] == ["hi", "hello"]
-
-
 async def test_something_that_is_no_state_is_refused_with_its_keys() -> None:
     with pytest.raises(StateError, match=r"neither 'working_memory' nor 'messages'.*\['x'\]"):
         await CoagContext[Any]().load_state({"x": 1})
-
-
-async def test_clearing_forgets_the_activity() -> None:
-    context = RoomContext()
-    await context.add_message(UserMessage(content="go", source="user"))
-    context.perceive(tool_return({"place": "kitchen"}))
-    await context.clear()
-    assert context.working_memory == RoomContext().working_memory
-
-
-def test_a_component_round_trip_gives_an_equal_context() -> None:
-    context = CoagContext[Any](rendering="growing")
-    loaded = ChatCompletionContext.load_component(context.dump_component())
-    assert isinstance(loaded, CoagContext)
-    assert loaded.rendering is Rendering.GROWING
-    assert loaded.budgets == context.budgets
-
-
-def test_a_subclass_dumps_as_itself() -> None:
-    assert RoomContext().dump_component().provider.endswith("RoomContext")
-
-
-def test_it_remembers_reasoning_as_part_of_the_cognitive_state() -> None:
-    context = CoagContext[Any]()
-    context.commit(RetrievalOutcome(cycle=1, at=NOW, query="q"))
-    context.commit(ReasoningOutcome(cycle=1, at=NOW, situation="calm"))
-    reasoning = context.working_memory.cognitive_state.reasoning
-    assert reasoning is not None
-    assert reasoning.situation == "calm"
 
 
 def test_a_state_without_defaults_says_what_to_do() -> None:

@@ -98,20 +98,6 @@ def test_every_round_trip_of_a_plain_context_is_equal(
     assert loaded.perceptual_state_schema is TankState
 
 
-def test_a_component_tells_how_the_context_renders() -> None:
-    config = CoagContext[Any]().dump_component().config
-    assert config["rendering"] == "isolated"
-    assert config["budgets"] == Budgets().model_dump(exclude_none=True)
-    assert config["perceptual_state_schema"] == "coag.context:AssistantState"
-
-
-def test_each_class_dumps_and_loads_as_itself_without_a_private_path() -> None:
-    assert CoagContext[Any]().dump_component().provider == "coag.CoagContext"
-    assert Tank().dump_component().provider == "kits.importable.Tank"
-    loaded = ChatCompletionContext.load_component(PlainTank().dump_component())
-    assert type(loaded) is PlainTank
-
-
 def test_a_component_loads_in_another_process() -> None:
     text = as_text(CoagContext[Any](rendering="growing").dump_component())
     code = (
@@ -137,11 +123,6 @@ async def test_the_first_messages_of_a_nested_context_come_back_as_messages() ->
     assert await loaded.get_messages() == HELLO
 
 
-def test_a_foreign_context_that_inherits_its_provider_is_nested_as_itself() -> None:
-    nested = nested_component(ShownMessages(), "dialogue")
-    assert nested.provider == "kits.importable.ShownMessages"
-
-
 def test_a_clock_with_settings_comes_back_and_the_machines_is_the_default() -> None:
     assert again(CoagContext[Any](clock=FixedClock())).clock == FixedClock()
     assert "clock" not in CoagContext[Any]().dump_component().config
@@ -164,14 +145,6 @@ def test_a_clock_with_settings_comes_back_and_the_machines_is_the_default() -> N
 def test_what_cannot_be_written_down_is_refused_by_name(context: Any, said: str) -> None:
     with pytest.raises(ConfigurationError, match=said):
         context().dump_component()
-
-
-def test_a_local_class_is_refused() -> None:
-    class Local(CoagContext[Any]):
-        pass
-
-    with pytest.raises(ConfigurationError, match="within a function"):
-        Local().dump_component()
 
 
 def test_another_schema_than_the_components_is_refused() -> None:

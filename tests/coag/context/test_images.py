@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-import pytest
 from autogen_agentchat.messages import MultiModalMessage
 from autogen_core import Image
 from autogen_core.model_context import UnboundedChatCompletionContext
@@ -16,7 +15,7 @@ from PIL import Image as PILImage
 
 from coag.agent.inbox import TOO_LARGE, message_percepts
 from coag.context import CoagContext, named_images
-from coag.context.dialogue import IMAGE_CHARACTERS, IMAGES_KEPT, Images
+from coag.context.dialogue import IMAGES_KEPT, Images
 from coag.context.working_memory import Utterance, WorkingMemory
 from coag.schema import CountingIds, Phase, PromptMessage, SteppingClock, Trust
 
@@ -58,25 +57,11 @@ def test_the_newest_of_the_dialogue_are_kept_and_shown(shown: list[tuple[str, ..
     assert len(prompt[1].images) <= IMAGES_KEPT
 
 
-@pytest.mark.parametrize("phase", list(Phase))
-def test_only_phases_whose_prompts_hold_the_dialogue_see_them(phase: Phase) -> None:
-    images, now = Images(), memory(("a",))
-    images.keep({"a": "uri-a"}, now)
-    prompt = images.put_into(PROMPT, phase, now)
-    looks = phase in (Phase.REASONING, Phase.PROPOSAL, Phase.EVALUATION)
-    assert bool(prompt[1].images) is looks
-
-
 def test_what_is_kept_comes_back() -> None:
     images, again = Images(), Images()
     images.keep({"a": "uri-a"}, memory(("a",)))
     again.load(images.save())
     assert again.put_into(PROMPT, Phase.REASONING, memory(("a",)))[1].images == ("uri-a",)
-
-
-def test_equal_images_have_one_name_and_large_ones_none() -> None:
-    assert len(named_images(["uri-a", "uri-a", "uri-b"])) == 2
-    assert named_images(["x" * (IMAGE_CHARACTERS + 1)]) == {}
 
 
 def picture(size: int = 4) -> Image:

@@ -65,13 +65,6 @@ async def test_the_model_sums_up_what_has_left_the_dialogue_once_for_ten_message
     assert SUMMARY in model.requests[-1].text
 
 
-async def test_lines_that_rules_kept_give_way_to_the_summary_of_them() -> None:
-    agent = small(answering(), summarize=True)
-    await chat(agent, 20)
-    kept = earlier(agent)
-    assert [one for one in kept.remarks if one.number <= kept.summarized] == []
-
-
 async def test_without_the_setting_no_model_is_asked_for_a_summary() -> None:
     model = answering()
     agent = small(model)

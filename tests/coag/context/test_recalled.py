@@ -16,28 +16,6 @@ def hit(text: str, *contradicts: str) -> RecalledRecord:
     return RecalledRecord(record=record, score=0.5)
 
 
-def shown(recall: Recall) -> list[str]:
-    return [one.record.text for one in recall.records]
-
-
-def test_what_fits_stays_as_it_is() -> None:
-    recall = Recall(records=(hit("one"), hit("two")))
-    assert fitting(recall, 1_000) is recall
-
-
-def test_record_that_is_too_long_gives_way_to_shorter_ones_behind_it() -> None:
-    long = hit("many words " * 100)
-    recall = fitting(Recall(records=(hit("one"), long, hit("two"))), 100)
-    assert shown(recall) == ["one", "two"]
-    assert recall.left_out == (long.record.id,)
-
-
-def test_best_record_stays_however_long_it_is() -> None:
-    long = hit("many words " * 100)
-    recall = fitting(Recall(records=(long, hit("two"))), 100)
-    assert shown(recall) == [long.record.text]
-
-
 def test_contradiction_of_which_one_side_is_left_out_is_not_told() -> None:
     held = hit("many words " * 100)
     rumour = hit("one", held.record.id)

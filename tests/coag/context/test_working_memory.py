@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coag.context import MemoryLimits, WorkingMemory, rebuild
-from coag.context.working_memory import DEEDS_KEPT, DIALOGUE_KEPT
+from coag.context.working_memory import DEEDS_KEPT
 from coag.errors import PhaseViolation, StateError
 from coag.schema import (
     PHASES,
@@ -112,39 +112,6 @@ def test_a_percept_without_its_state_change_is_refused() -> None:
         WorkingMemory(activity="main").perceive(bare)
 
 
-def test_a_message_enters_the_dialogue_and_only_an_opening_one_sets_the_goal() -> None:
-    memory = WorkingMemory(activity="main").perceive(percept("clean up", goal=True))
-    memory = memory.perceive(percept("and hurry"))
-
-    assert memory.goal == "clean up"
-    assert memory.goal_open
-    assert [said.content for said in memory.dialogue] == ["clean up", "and hurry"]
-
-
-def test_an_answer_closes_the_goal_and_joins_the_dialogue() -> None:
-    memory = WorkingMemory(activity="main").perceive(percept("hi", goal=True))
-    memory = run_cycle(memory, status=ExecutionStatus.DONE, action="respond", response="hello")
-
-    assert not memory.goal_open
-    assert memory.dialogue[-1].own
-    assert memory.dialogue[-1].content == "hello"
-
-
-def test_percepts_last_until_the_next_action() -> None:
-    memory = WorkingMemory(activity="main").perceive(percept("hi"))
-    assert [p.content for p in memory.percepts] == ["hi"]
-    assert run_cycle(memory).percepts == ()
-
-
-def test_queued_percepts_wait_until_they_are_perceived() -> None:
-    waiting = percept("ok", kind=PerceptKind.TOOL_RETURN, name="p2")
-    memory = run_cycle(
-        WorkingMemory(activity="main"), status=ExecutionStatus.DONE, action="a", queued=(waiting,)
-    )
-    assert memory.queued == (waiting,)
-    assert memory.perceive(waiting).queued == ()
-
-
 def test_what_evaluation_rejected_is_kept_until_something_is_done_or_for_three_cycles() -> None:
     memory = WorkingMemory(activity="main")
     candidate = Candidate(id="c1", action="fly", raw_arguments="{}")
@@ -189,14 +156,6 @@ def test_what_is_kept_is_bounded_however_long_the_run() -> None:
     assert memory.earlier is not None
     assert memory.earlier.messages + len(memory.dialogue) == 90
     assert "user: My number is 71." in memory.earlier.lines()
-
-
-def test_dialogue_is_bounded_by_the_number_of_its_messages_too() -> None:
-    memory = WorkingMemory(activity="main")
-    for number in range(DIALOGUE_KEPT + 10):
-        memory = memory.perceive(percept(f"message {number}"))
-    assert len(memory.dialogue) == DIALOGUE_KEPT
-    assert memory.dialogue[0].content == "message 10"
 
 
 def test_it_dumps_to_json_and_loads_to_the_same_value_at_every_boundary() -> None:

@@ -12,7 +12,7 @@ from coag.compat import ConstrainedWorkbench
 from coag.errors import ConfigurationError
 from coag.models import scripted_answers
 from coag.schema import Candidate, Note, UnsettledAction
-from coag.testing import assert_allows, assert_forbids, percept
+from coag.testing import assert_allows, assert_forbids
 
 HERE = Account(balance=100)
 
@@ -74,15 +74,6 @@ def test_whatever_is_no_reason_and_not_none_forbids(said: Any) -> None:
         return said
 
     assert "return None to allow" in assert_forbids(odd, "pay", HERE, amount=1).reason
-
-
-def test_an_argument_that_the_action_does_not_have_forbids_and_a_default_is_used() -> None:
-    @rule("pay")
-    def optional(note: str = "none") -> str | None:
-        return None if note == "none" else "no notes"
-
-    assert_allows(optional, "pay", HERE, amount=1)
-    assert_forbids(optional, "pay", HERE, note="x")
 
 
 def test_in_a_test_a_rule_knows_the_time_and_one_that_raises_fails() -> None:
@@ -156,16 +147,6 @@ async def test_rules_hold_in_an_agent_and_behind_a_workbench_and_know_the_time()
     assert (await bench.call_tool("pay", {"amount": 51})).is_error
     assert not (await bench.call_tool("pay", {"amount": 10})).is_error
     assert bank.paid == [40, 10]
-
-
-def test_a_hook_is_tested_by_a_percept_of_a_line() -> None:
-    context = AccountContext()
-    context.perceive(percept("look", {"balance": 7}))
-    assert context.state.balance == 7
-    with pytest.raises(AssertionError, match=r"within_balance forbids pay\(amount=8\)"):
-        assert_allows(within_balance, "pay", context.state, amount=8)
-    with pytest.raises(AssertionError, match=r"within_balance allows pay\(amount=7\)"):
-        assert_forbids(within_balance, "pay", context.state, amount=7)
 
 
 def test_a_rule_that_asks_for_what_its_tool_does_not_take_is_refused_at_once() -> None:

@@ -41,13 +41,6 @@ def test_a_score_out_of_range_is_refused(score: float) -> None:
         EvaluationAnswer.model_validate({"evaluations": [{"candidate": 1, "score": score}]})
 
 
-def test_arguments_given_as_an_object_are_taken_as_its_json() -> None:
-    answer = ProposalAnswer.model_validate(
-        {"candidates": [{"action": "move", "arguments": {"to": "east"}}]}
-    )
-    assert json.loads(answer.candidates[0].arguments) == {"to": "east"}
-
-
 def test_enumerated_actions_leave_no_other_name() -> None:
     form = with_enumerated_actions(ProposalAnswer, ("move", "respond"))
     assert form.model_validate({"candidates": [{"action": "move"}]}).candidates
@@ -84,23 +77,6 @@ SAY = ActionSpec(
 )
 
 
-def test_calls_with_countable_arguments_are_written_out() -> None:
-    calls = calls_of([MOVE, LOOK, SAY])
-    assert calls.names == (
-        "move direction=north fast=true",
-        "move direction=north fast=false",
-        "move direction=east fast=true",
-        "move direction=east fast=false",
-        "look",
-        "say",
-    )
-
-
-def test_an_action_with_too_many_calls_is_listed_by_its_name() -> None:
-    many = {"type": "object", "properties": {"n": {"enum": list(range(40))}}}
-    assert calls_of([ActionSpec(name="pick", description="", parameters=many)]).names == ("pick",)
-
-
 @pytest.mark.parametrize("answer", [BriefProposalAnswer, BriefDeliberationAnswer, ProposalAnswer])
 def test_a_whole_call_is_taken_apart(
     answer: type[ProposalAnswer] | type[DeliberationAnswer],
@@ -117,13 +93,6 @@ def test_a_whole_call_is_taken_apart(
         ("look", {}),
         ("fly", {"to": "the moon"}),
     ]
-
-
-def test_the_schema_of_enumerated_calls_lists_nothing_else() -> None:
-    form = with_enumerated_calls(BriefProposalAnswer, calls_of([LOOK, SAY]))
-    schema = json.dumps(form.model_json_schema())
-    assert '"enum": ["look", "say"]' in schema
-    assert '"minItems": 3' in schema
 
 
 @pytest.mark.parametrize(
@@ -144,25 +113,6 @@ def test_a_brief_form_asks_for_less_and_is_taken_as_the_complete_one(
     assert "expected_effect" not in form_of(brief)
     assert "risks" not in form_of(brief)
     assert "expected_effect" not in json.dumps(brief.model_json_schema())
-
-
-@pytest.mark.parametrize(
-    "form", [BriefProposalAnswer, BriefDeliberationAnswer, BriefEvaluationAnswer]
-)
-def test_a_brief_form_asks_for_no_reason_of_each_candidate_but_takes_one(
-    form: type[BaseModel],
-) -> None:
-    assert "reason" not in form_of(form)
-    assert '"reason"' not in json.dumps(form.model_json_schema())
-    answer = BriefProposalAnswer.model_validate(
-        {"candidates": [{"action": "look", "reason": "to see"}]}
-    )
-    assert answer.candidates[0].reason == "to see"
-
-
-def test_a_single_brief_candidate_is_taken() -> None:
-    answer = BriefProposalAnswer.model_validate({"candidates": [{"action": "look"}]})
-    assert len(answer.candidates) == 1
 
 
 @given(st.text(max_size=500))

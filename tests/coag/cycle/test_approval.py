@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import asyncio
-import functools
 import re
 import threading
 from collections.abc import Callable, Mapping
@@ -168,11 +167,6 @@ def test_true_and_1_are_different_arguments() -> None:
 def test_the_order_of_arguments_does_not_matter(arguments: dict[str, Any]) -> None:
     turned = dict(reversed(arguments.items()))
     assert a_request(arguments=turned).digest == a_request(arguments=arguments).digest
-
-
-def test_what_is_not_bound_does_not_change_the_digest() -> None:
-    later = a_request(id="approval-000002", cycle=9, goal="G", wish="w", risk="r", attempt=2)
-    assert later.digest == a_request().digest
 
 
 @given(st.floats(min_value=0, max_value=1e6), st.floats(min_value=1e-3, max_value=1e6))
@@ -368,35 +362,6 @@ async def test_a_no_is_a_verdict_with_the_persons_reason() -> None:
 
 def yes(request: ApprovalRequest) -> bool:
     return True
-
-
-async def async_yes(request: ApprovalRequest) -> bool:
-    return True
-
-
-def later_yes(request: ApprovalRequest) -> Any:
-    return async_yes(request)
-
-
-@pytest.mark.parametrize(
-    "approver", [yes, async_yes, later_yes, functools.partial(async_yes), Asked(True)]
-)
-async def test_any_function_that_says_true_or_false_is_an_approver(
-    approver: ApproveFunction,
-) -> None:
-    assert (await Desk(approver).verdict()).allowed
-
-
-async def test_a_plain_function_is_called_outside_the_loops_thread() -> None:
-    threads: list[int] = []
-
-    def blocking(request: ApprovalRequest) -> bool:
-        threads.append(threading.get_ident())
-        return False
-
-    verdict = await Desk(blocking).verdict()
-    assert verdict.reason == "blocking denied it: no reason was given"
-    assert threads != [threading.get_ident()]
 
 
 async def raises(request: ApprovalRequest) -> bool:
@@ -649,18 +614,6 @@ def batch(*amounts: int) -> list[tuple[Candidate, dict[str, Any]]]:
     return [(PAY, {"amount": amount}) for amount in amounts]
 
 
-async def test_actions_that_run_together_are_asked_about_at_once() -> None:
-    both = asyncio.Barrier(2)
-
-    async def person(request: ApprovalRequest) -> bool:
-        await both.wait()
-        return request.arguments["amount"] == 1
-
-    desk = Desk(person)
-    verdicts = await all_verdicts(desk.approvals, batch(1, 2), desk.occasion(), desk.events.append)
-    assert [verdict.allowed for verdict in verdicts] == [True, False]
-
-
 async def test_an_approval_that_expires_while_the_others_wait_is_asked_for_again() -> None:
     class Watched(HandClock):
         looks = 0
@@ -729,17 +682,6 @@ async def test_arguments_that_are_no_json_after_the_wait_are_denied() -> None:
     verdict = await desk.verdict(arguments)
     assert (verdict.allowed, desk.told()) == (False, ["asked", "changed"])
     assert verdict.reason.startswith("nobody can be asked about its arguments")
-
-
-async def test_at_most_256_answers_are_kept() -> None:
-    approver = Asked(True)
-    desk = Desk(approver, ASK_ALWAYS.model_copy(update={"reuse": True}))
-    for amount in range(257):
-        await desk.verdict({"amount": amount})
-    await desk.verdict({"amount": 1})
-    assert len(approver.requests) == 257
-    await desk.verdict({"amount": 0})
-    assert len(approver.requests) == 258
 
 
 async def test_where_the_trace_cannot_be_written_the_error_comes_through_and_nobody_waits_on() -> (

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coag.cycle import with_defaults
-from coag.cycle.arguments import existence, parse_arguments
+from coag.cycle.arguments import parse_arguments
 from coag.schema import ActionSpec, Candidate
 
 MOVE = ActionSpec(
@@ -28,23 +28,6 @@ MOVE = ActionSpec(
 
 def candidate(raw: str, action: str = "move") -> Candidate:
     return Candidate(id="c1", action=action, raw_arguments=raw)
-
-
-def test_an_action_that_does_not_exist_dies_with_a_list_of_those_that_do() -> None:
-    verdict = existence(candidate("{}", "fly"), {"move": MOVE})
-    assert not verdict.allowed
-    assert verdict.reason == "there is no action 'fly'; there are: move"
-
-
-def test_the_reason_stays_short_however_many_actions_there_are() -> None:
-    many = {f"tool_{n}": MOVE for n in range(5_000)}
-    assert len(existence(candidate("{}", "fly" * 1_000), many).reason) == 1_000
-
-
-def test_valid_arguments_are_parsed() -> None:
-    arguments, verdict = parse_arguments(candidate('{"to": "north"}'), MOVE)
-    assert verdict.allowed
-    assert arguments == {"to": "north"}
 
 
 @pytest.mark.parametrize(
@@ -82,25 +65,6 @@ def test_an_action_whose_own_schema_is_broken_dies_with_that_reason() -> None:
     broken = ActionSpec(name="a", description="", parameters={"type": "nonsense"})
     _, verdict = parse_arguments(candidate("{}"), broken)
     assert not verdict.allowed
-
-
-@pytest.mark.parametrize(
-    "parameters",
-    [
-        {"$ref": "#"},
-        {"$ref": "https://example.org/schema.json"},
-        {"$ref": "file:///etc/hostname"},
-        {"properties": {"n": {"pattern": "("}}},
-        {"properties": {"n": {"$ref": "#/$defs/missing"}}},
-    ],
-)
-def test_a_schema_that_cannot_be_checked_against_is_told_and_nothing_is_fetched(
-    parameters: dict[str, Any],
-) -> None:
-    odd = ActionSpec(name="a", description="", parameters=parameters)
-    arguments, verdict = parse_arguments(candidate('{"n": "x"}'), odd)
-    assert arguments is None
-    assert "the action's own schema is invalid" in verdict.reason
 
 
 # ---- the defaults of a JSON Schema ----

@@ -85,26 +85,9 @@ async def test_a_much_better_score_outweighs_the_gain() -> None:
     assert got[Phase.EXECUTION].action == "left"
 
 
-async def test_numbers_go_by_the_gain_in_judging_and_in_choosing() -> None:
-    got = await outcomes_of(Line(), scores(1.0, 0.0), "left", "right")
-    assert [one.score for one in got[Phase.EVALUATION].evaluations] == [0.0, 1.0]
-    assert got[Phase.SELECTION].decided_by is DecidedBy.MODEL
-    assert got[Phase.EXECUTION].action == "right"
-
-
 async def test_a_gain_is_limited() -> None:
     got = await outcomes_of(Line(), scores(0.5, 0.5), "fly", "left", selection="rank")
     assert got[Phase.EVALUATION].evaluations[0].gain == 1.0
-
-
-async def test_a_domain_without_a_value_ranks_by_scores_alone() -> None:
-    class Plain(Line):
-        def _value(self, state: Place) -> float | None:
-            return None
-
-    got = await outcomes_of(Plain(), scores(0.4, 0.6), "right", "left", selection="rank")
-    assert [one.gain for one in got[Phase.EVALUATION].evaluations] == [None, None]
-    assert got[Phase.EXECUTION].action == "left"
 
 
 async def test_a_value_that_raises_lets_nothing_pass() -> None:

@@ -65,15 +65,6 @@ async def test_each_selected_action_is_judged_and_what_passes_is_run() -> None:
     assert [r.record for r in mind.trace.records] == ["intent", "receipt"]
 
 
-async def test_what_the_actions_brought_is_left_to_be_perceived() -> None:
-    mind = make_mind(tools=[triple])
-    before = mind.context.state
-    mind.deps.actions.enter(Phase.EXECUTION)
-    ended = await run_selected([wish(2)], mind.context, mind.deps)
-    assert mind.context.state == before
-    assert [percept.content for done in ended.ran for percept in done.queued] == ["6"]
-
-
 # ---- approvals that expire on the way ----
 
 

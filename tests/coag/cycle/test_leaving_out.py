@@ -142,32 +142,10 @@ async def test_without_evaluation_constraints_judge_by_predictions_that_nobody_i
     assert outcomes[Phase.SELECTION].candidate_id == second.candidate_id
 
 
-async def test_with_evaluation_predictions_are_shown() -> None:
-    mind = walker(NEAR, FAR)
-    await live(mind)
-    assert "predicted state" in str(prompt_of(Phase.SELECTION, mind))
-
-
 async def test_without_evaluation_the_ranking_takes_what_was_proposed_first() -> None:
     outcomes = await live(walker(NEAR, FAR, ablations=["evaluation"], selection="rank"))
     chosen = outcomes[Phase.SELECTION]
     assert chosen.decided_by is DecidedBy.RANK
-    assert outcomes[Phase.EXECUTION].arguments == {"far": 1}
-
-
-async def test_without_evaluation_scores_of_drafts_do_not_count() -> None:
-    drafts = [
-        {"action": name, "arguments": raw, "score": score}
-        for (name, raw), score in ((NEAR, 0.1), (FAR, 0.9))
-    ]
-    mind = make_mind(
-        {Phase.REASONING: {**reasoning(), "candidates": drafts}},
-        tools=[step],
-        depth="compact",
-        ablations=["evaluation"],
-    )
-    outcomes = await live(mind)
-    assert [e.score for e in outcomes[Phase.EVALUATION].evaluations] == [None, None]
     assert outcomes[Phase.EXECUTION].arguments == {"far": 1}
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -24,7 +23,6 @@ from coag.schema import (
     PerceptKind,
     Phase,
     Prompt,
-    RetrievalOutcome,
     Section,
     Situation,
     Verdict,
@@ -88,36 +86,6 @@ async def test_a_module_is_told_of_everything_in_the_order_of_the_trace() -> Non
     kinds = [e.phase.value if e.record == "outcome" else e.kind.value for e in module.events]
     six = [phase.value for phase in PHASES]
     assert kinds == ["message", *six, "tool_return", *six]
-
-
-async def test_a_module_is_told_the_situation_when_it_contributes() -> None:
-    module = Notebook()
-    mind = make_mind(answers((RESPOND, GREET)), tools=[greet], modules=[module])
-    await mind.turn("Greet.")
-    told = module.situations
-    assert [s.phase for s in told] == [
-        Phase.REASONING,
-        Phase.PROPOSAL,
-        Phase.EVALUATION,
-        Phase.SELECTION,
-    ]
-    assert {(s.goal, s.query, s.cycle) for s in told} == {("Greet.", "Greet.", 1)}
-
-
-async def test_a_section_stands_in_the_prompt_of_every_asking_phase() -> None:
-    mind = make_mind(answers((RESPOND, GREET)), tools=[greet], modules=[Notebook()])
-    await mind.turn()
-    for _, prompt in mind.asking.asked:
-        assert "From notebook" in prompt[-1].content
-        assert "Mind the step." in prompt[-1].content
-
-
-async def test_a_section_is_cut_to_the_budget_of_modules() -> None:
-    mind = make_mind(answers((RESPOND,)), modules=[Notebook(text="word " * 20_000)])
-    await mind.turn()
-    shortest = min(len(prompt[-1].content) for _, prompt in mind.asking.asked)
-    longest = max(len(prompt[-1].content) for _, prompt in mind.asking.asked)
-    assert 500 < shortest <= longest < 10_000
 
 
 # ---- modules that fail ----
@@ -206,26 +174,6 @@ async def test_a_module_that_cannot_be_saved_is_left_out_of_the_snapshot() -> No
     (snapshot,) = (r for r in mind.trace.records if r.record == "snapshot")
     assert snapshot.modules == {"sound": {"events": 1}}
     assert "broken save_state raised OSError: save" in mind.problems
-
-
-async def test_the_next_turn_names_only_its_own_failures() -> None:
-    module = Notebook()
-    mind = make_mind(answers((RESPOND,), (RESPOND,)), modules=[module, Flaky()])
-    _, first = await mind.turn()
-    _, second = await mind.turn()
-    assert (first.failed_modules, second.failed_modules) == (("flaky",), ())
-
-
-class Flaky(Notebook):
-    """Fails the first time."""
-
-    def __init__(self) -> None:
-        super().__init__("flaky")
-
-    async def observe(self, event: Percept | Outcome) -> None:
-        self.events.append(event)
-        if len(self.events) == 1:
-            raise OSError("once")
 
 
 def test_saved_states_go_back_to_their_modules() -> None:
@@ -434,17 +382,6 @@ async def test_a_module_that_swallows_its_cancellation_is_given_up_all_the_same(
     module.let_go.set()
     assert [section.source for section in sections] == ["notebook"]
     assert problems == ["contribute took longer than 0.05 s"]
-
-
-async def test_a_modules_own_time_out_is_an_error_that_it_raised() -> None:
-    class Impatient(Notebook):
-        async def observe(self, event: Percept | Outcome) -> None:
-            raise TimeoutError("db pool exhausted")
-
-    problems: list[str] = []
-    seam = ModuleHost([Impatient()], on_problem=lambda _, problem: problems.append(problem))
-    await seam.observe(RetrievalOutcome(cycle=1, at=datetime(2026, 1, 1, tzinfo=UTC), query=""))
-    assert problems == ["observe raised TimeoutError: db pool exhausted"]
 
 
 async def test_a_modules_action_that_cancels_itself_is_a_failed_action() -> None:

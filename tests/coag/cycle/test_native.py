@@ -115,38 +115,6 @@ async def test_calls_of_one_answer_are_one_batch_and_run_in_one_cycle(depth: str
     assert len(mind.records("intent")) == len(mind.records("receipt")) == 3
 
 
-async def test_without_parallel_calls_are_alternatives_and_one_is_run() -> None:
-    calls = [("add", '{"a": 1}'), ("add", '{"a": 2}')]
-    mind, _ = native_mind(calling(*calls), TEXT, parallel=False, selection="rank")
-    outcomes, _ = await mind.turn()
-    (ran, _) = [o for o in outcomes if o.phase is Phase.EXECUTION]
-    assert len(ran.executed) == 1
-
-
-async def test_every_action_but_respond_is_offered() -> None:
-    mind, offer = native_mind(TEXT)
-    await mind.turn()
-    ((_, names, phase, _),) = offer.offered
-    assert "add" in names
-    assert "respond" not in names
-    assert phase is Phase.PROPOSAL
-
-
-async def test_compact_offers_in_the_one_call_it_makes() -> None:
-    mind, offer = native_mind(TEXT, depth="compact")
-    await mind.turn()
-    assert [phase for _, _, phase, _ in offer.offered] == [Phase.REASONING]
-    assert mind.asking.asked == []
-
-
-@pytest.mark.parametrize("nothing", ["", "  ", "null", " null\n"])
-async def test_no_arguments_are_an_empty_object(nothing: str) -> None:
-    mind, _ = native_mind(calling(("add", nothing)))
-    outcomes, _ = await mind.turn()
-    proposal = next(o for o in outcomes if o.phase is Phase.PROPOSAL)
-    assert proposal.candidates[0].raw_arguments == "{}"
-
-
 @both
 async def test_neither_call_nor_text_ends_in_impasses_and_is_noted(depth: str) -> None:
     mind, _ = native_mind(ToolProposal(usage=USAGE), depth=depth)

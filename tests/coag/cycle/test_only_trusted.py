@@ -11,18 +11,14 @@ from typing import Any
 import pytest
 from autogen_agentchat.messages import TextMessage
 from autogen_core import CancellationToken
-from autogen_core.models import UserMessage
 from hypothesis import given
 from hypothesis import strategies as st
 from kits.brains import Proposal, brain, respond
-from kits.importable import echo
 
-from coag import CoagAgent, CoagContext, LongTermMemory, ScriptedModel, only_trusted
-from coag.compat import ConstrainedWorkbench
+from coag import CoagAgent, LongTermMemory, only_trusted
 from coag.context import WorkingMemory
 from coag.cycle import ConstraintSet, OnlyTrusted
 from coag.errors import ConfigurationError
-from coag.memory import PROCEDURAL_ACTION, GateSettings
 from coag.schema import (
     ActionSpec,
     Candidate,
@@ -327,45 +323,6 @@ async def test_a_recalled_record_names_values_only_if_it_is_trusted(trust: Trust
     said = TextMessage(content="Where does the report go? Send it.", source="user")
     await agent.on_messages([said], CancellationToken())
     assert (["ann@x.com"] if trust is Trust.USER else []) == SENT
-
-
-def test_an_agent_with_it_and_a_gate_can_be_written_down() -> None:
-    agent = CoagAgent(
-        "clerk",
-        ScriptedModel(echo),
-        constraints=[only_trusted("send", "to", sources=["contacts"])],
-        gate=GateSettings(budget=50),
-        rewriting=False,
-    )
-    agent.constraints.add(only_trusted("send", "cc"), name="under_another_name")
-    dumped = agent.dump_component()
-    again = CoagAgent.load_component(dumped)
-    assert again.dump_component() == dumped
-    assert dumped.config["rewriting"] is False
-    assert dumped.config["gate"]["budget"] == 50
-    assert again.constraints.names() == ("only_trusted_send_to", "under_another_name")
-
-
-async def test_an_agent_that_may_not_rewrite_is_not_offered_it() -> None:
-    model = brain(respond())
-    agent = CoagAgent("clerk", model, rewriting=False, proposal="json")
-    await agent.run(task="Go on.")
-    assert not any(PROCEDURAL_ACTION in request.text for request in model.requests)
-    with pytest.raises(ConfigurationError, match="gate takes GateSettings"):
-        CoagAgent("clerk", model, gate=5)  # pyright: ignore[reportArgumentType] - refused
-
-
-async def test_a_workbench_needs_a_context_that_hears_the_user() -> None:
-    rule = only_trusted("send", "to")
-    with pytest.raises(ConfigurationError, match="does not hear"):
-        ConstrainedWorkbench([send], constraints=[rule])
-    SENT.clear()
-    context = CoagContext[Any]()
-    bench = ConstrainedWorkbench([send], constraints=[rule], context=context)
-    await context.add_message(UserMessage(content="Send it to ann@x.com", source="user"))
-    refused = await bench.call_tool("send", {"to": "eve@evil.com"})
-    sent = await bench.call_tool("send", {"to": "ann@x.com"})
-    assert (refused.is_error, sent.is_error, SENT) == (True, False, ["ann@x.com"])
 
 
 async def test_what_a_bound_says_is_judged_by_its_links_too() -> None:

@@ -85,31 +85,10 @@ def test_the_schema_admits_no_call_twice_in_a_row() -> None:
     assert not _admits({"best": "fly", "second": "look", "third": "move direction=south"})
 
 
-def test_an_action_with_free_arguments_may_come_first_with_them() -> None:
-    said = {"best": "say", "arguments": "{}", "second": "look", "third": "move direction=north"}
-    assert _admits(said)
-    assert not _admits({"best": "say", "second": "look", "third": "move direction=north"})
-    assert not _admits({"best": "look", "second": "say", "third": "move direction=north"})
-
-
 def test_of_two_calls_two_places_are_asked_for() -> None:
     calls = calls_of([MOVE])
     assert _admits({"best": "move direction=north", "second": "move direction=south"}, calls)
     assert not _admits({"best": "move direction=north"}, calls)
-
-
-def test_of_very_many_calls_only_the_first_is_not_repeated() -> None:
-    names = tuple(f"go to={number}" for number in range(8))
-    calls = EnumeratedCalls(names, tuple((name, "go", f'{{"to": {name[-1]}}}') for name in names))
-    assert _admits({"best": "go to=1", "second": "go to=2", "third": "go to=2"}, calls)
-    assert not _admits({"best": "go to=1", "second": "go to=1", "third": "go to=2"}, calls)
-
-
-def test_where_rules_leave_one_call_it_is_all_that_is_asked_for() -> None:
-    calls = CALLS.without({("look", "{}"), ("move", '{"direction": "north"}')})
-    assert calls.names == ("move direction=south", "say")
-    assert _admits({"best": "move direction=south"}, calls)
-    assert not _admits({"best": "move direction=south", "second": "say"}, calls)
 
 
 def test_one_whole_call_and_very_many_are_no_ranking() -> None:
@@ -117,19 +96,6 @@ def test_one_whole_call_and_very_many_are_no_ranking() -> None:
     assert can_be_ranked(calls_of([LOOK, MOVE]))
     names = tuple(f"tool{number}" for number in range(MOST_CALLS + 1))
     assert not can_be_ranked(EnumeratedCalls(names, ()))
-
-
-def test_the_form_that_is_shown_has_the_places() -> None:
-    shown = form_of(with_ranked_calls(BriefProposalAnswer, CALLS))
-    assert '"best": "...", "second": "...", "third": "..."' in shown
-    assert '"best"' not in form_of(BriefProposalAnswer)
-
-
-def test_a_list_is_taken_all_the_same() -> None:
-    form = with_ranked_calls(BriefDeliberationAnswer, CALLS)
-    said = [{"action": "look", "score": 0.3}] * 9
-    taken = form.model_validate({"situation": "Here.", "candidates": said}).candidates
-    assert [(each.action, each.score) for each in taken] == [("look", 0.3)] * 4
 
 
 @given(st.recursive(st.none() | st.text() | st.integers(), st.lists))

@@ -18,7 +18,6 @@ from coag.schema import (
     ActionSpec,
     Candidate,
     ExecutionStatus,
-    Failure,
     PerceptKind,
     Phase,
     ReceiptStatus,
@@ -55,18 +54,6 @@ async def ran(brings: ActionResult | BaseException) -> tuple[ActionRun, TestMind
     mind = mind_with(brings)
     call = begin(CANDIDATE, {"a": 1}, mind.context, mind.deps)
     return await finish(CANDIDATE, call, SPEC, mind.context, mind.deps), mind
-
-
-async def test_the_intent_is_written_before_and_the_receipt_after() -> None:
-    done, mind = await ran(ActionResult(content="fine"))
-    intent, receipt = mind.trace.records
-    assert intent.record == "intent"
-    assert receipt.record == "receipt"
-    assert intent.id == receipt.intent_id == done.executed.intent_id == "run-1.intent-000001"
-    assert (intent.arguments, intent.candidate_id) == ({"a": 1}, "c1")
-    assert receipt.status is ReceiptStatus.DONE
-    (percept,) = done.queued
-    assert (percept.kind, percept.caused_by) == (PerceptKind.TOOL_RETURN, intent.id)
 
 
 @pytest.mark.parametrize(
@@ -114,27 +101,6 @@ async def test_what_breaks_an_action_off_is_kept_and_leaves_a_receipt(
 async def test_a_long_result_is_cut_in_what_is_remembered() -> None:
     done, _ = await ran(ActionResult(content="x" * 900_000))
     assert len(done.executed.result) <= 200_000
-
-
-async def test_a_failure_is_remembered_until_the_action_works() -> None:
-    failed = ActionResult(content="x", is_error=True, failure=Failure.DETERMINISTIC)
-    _, mind = await ran(failed)
-    again = CANDIDATE.model_copy(update={"arguments": {"a": 1}})
-    key, now = mind.context.progress_key(), mind.deps.clock.now()
-    assert not mind.deps.detector.verdict(again, key, now).allowed
-    other = CANDIDATE.model_copy(update={"arguments": {"a": 2}})
-    assert mind.deps.detector.verdict(other, key, now).allowed
-
-
-@pytest.mark.parametrize("ends", [True, False])
-async def test_an_internal_action_has_no_intent_and_may_end_the_turn(ends: bool) -> None:
-    mind = mind_with(ActionResult(content="said", ends_turn=ends))
-    done = await run_internal(CANDIDATE, {}, mind.context, mind.deps)
-    assert mind.trace.records == ()
-    assert done.executed.internal
-    assert done.executed.intent_id is None
-    assert done.response == ("said" if ends else None)
-    assert done.queued == ()
 
 
 async def test_an_internal_action_that_is_broken_off_says_so() -> None:

@@ -13,26 +13,6 @@ def spec(parameters: dict[str, Any]) -> ActionSpec:
     return ActionSpec(name="move", description="Moves.", parameters=parameters)
 
 
-def test_actions_are_told_once_and_again_when_they_change() -> None:
-    told, schema = SnapshotDeltas(), {"type": "object", "properties": {"x": {"type": "integer"}}}
-    assert told.new_actions([spec(schema)])
-    assert not told.new_actions([spec(dict(schema))])
-    assert told.new_actions([])
-    assert not told.new_actions([])
-
-
-def test_a_schema_that_its_owner_changes_in_place_is_told_again() -> None:
-    told, offered = SnapshotDeltas(), spec({"type": "object", "properties": {}})
-    assert told.new_actions([offered])
-    offered.parameters["properties"]["x"] = {"type": "integer"}
-    assert told.new_actions([offered])
-    assert not told.new_actions([offered])
-
-
-def test_even_that_there_are_no_actions_is_told() -> None:
-    assert SnapshotDeltas().new_actions([])
-
-
 def test_another_trace_is_told_everything_anew() -> None:
     told, source = SnapshotDeltas(), random.Random(7)
 

@@ -91,15 +91,6 @@ START = CoagContext[Any]().working_memory.perceptual_state
 # ---- how a turn ends ----
 
 
-async def test_a_turn_ends_with_respond() -> None:
-    mind = make_mind(script((WAVE,), (RESPOND,)), tools=[wave])
-    outcomes, result = await mind.turn()
-    assert (result.reason, result.response, result.cycles) == ("respond", "Here you are.", 2)
-    assert len(outcomes) == 12
-    assert ends(mind) == ["respond"]
-    assert is_whole(mind)
-
-
 async def test_the_answer_closes_the_goal_and_the_next_message_sets_a_new_one() -> None:
     mind = make_mind(script((RESPOND,)))
     await mind.turn("First.")
@@ -125,13 +116,6 @@ async def test_three_impasses_in_a_row_end_a_turn() -> None:
     assert "in 3 cycles in a row no action was possible" in result.response
     assert is_whole(mind)
     assert mind.context.working_memory.percepts[-1].kind is PerceptKind.IMPASSE
-
-
-async def test_fresh_proposals_go_on_to_a_larger_bound() -> None:
-    wishes = [(("fly", f'{{"to": {n}}}'),) for n in range(12)]
-    mind = make_mind(script(*wishes), tools=[wave])
-    _, result = await mind.turn()
-    assert (result.reason, result.cycles) == ("impasses", 10)
 
 
 async def test_each_rejected_call_is_counted_by_itself() -> None:
@@ -164,21 +148,6 @@ async def test_what_an_action_brought_is_perceived_before_the_turn_ends() -> Non
     assert mind.context.state.tool_calls == 1
     tags = [record.record for record in mind.trace.records]
     assert tags[-2:] == ["percept", "turn_end"]
-
-
-async def test_a_turn_that_reached_a_bound_can_be_gone_on_with() -> None:
-    mind = make_mind(script((WAVE,), (RESPOND,)), tools=[wave], bounds={"cycles": 1})
-    await mind.turn("Wave, then say so.")
-    _, result = await mind.turn("Go on.")
-    assert result.reason == "respond"
-    assert mind.context.working_memory.goal == "Wave, then say so."
-
-
-async def test_usage_of_all_cycles_is_summed() -> None:
-    mind = make_mind(script((WAVE,), (RESPOND,)), tools=[wave])
-    outcomes, result = await mind.turn()
-    assert result.usage.calls == len(mind.asking.asked)
-    assert result.usage.prompt_tokens == sum(o.usage.prompt_tokens for o in outcomes)
 
 
 async def test_a_failing_tool_does_not_end_a_turn() -> None:
