@@ -191,7 +191,7 @@ def _handoff(given: Handoff | str) -> Handoff:
     )
 
 
-# ---- What an agent shows while a phase is still going on: pieces of text, tools at work ----
+# ---- Live events, while a phase still runs: pieces of text, tools at work ----
 
 
 Shown = BaseAgentEvent | BaseChatMessage

@@ -1,4 +1,4 @@
-"""What `memory=` and `procedures=` stand for."""
+"""The memory and the procedures that an agent's arguments name."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from coag.store import StoreConfig, holds_records, open_store
 from .arguments import MemoryArgument
 
 IN_RAM = ":memory:"
-"""What stands for a memory that lasts as long as the agent, as in SQLite."""
+"""Names a memory that lasts as long as the agent, as in SQLite."""
 UNSCORED = 0.5
 """Score of what an AutoGen memory brings without a score of its own."""
 
@@ -105,7 +105,7 @@ def offers_memory(given: MemoryArgument | None) -> bool:
 
 
 def memory_location(memory: LongTermMemory | None) -> str | None:
-    """Where a memory rests, without what may be a secret; None for RAM and foreign stores."""
+    """Where a memory is, without what may be a secret; None for RAM and foreign stores."""
     if memory is None:
         return None
     try:
@@ -115,7 +115,7 @@ def memory_location(memory: LongTermMemory | None) -> str | None:
 
 
 def open_memory(given: MemoryArgument | None, *, scope: str, clock: Clock) -> LongTermMemory:
-    """The long-term memory that an agent's argument stands for.
+    """The long-term memory that an agent's argument names.
 
     Raises:
         ConfigurationError: It is nothing that can be a memory.

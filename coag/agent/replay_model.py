@@ -136,11 +136,11 @@ def _ended(call: ModelCall) -> str:
 def _content(answered: ReplayAnswer) -> Any:
     call = answered.call
     if call.tool_calls and call.repaired and call.rung is OutputMode.NATIVE:
-        return "\n".join(_as_text(shown) for shown in _told_calls(answered))
+        return "\n".join(_as_text(shown) for shown in _recorded_calls(answered))
     if call.tool_calls:
         return [
             FunctionCall(id=shown.get("id", ""), name=shown["name"], arguments=shown["arguments"])
-            for shown in _told_calls(answered)
+            for shown in _recorded_calls(answered)
         ]
     if call.error and call.error.startswith(_UNREADABLE[0]) and not call.raw:
         return UnreadableAnswer(call.error)
@@ -148,21 +148,21 @@ def _content(answered: ReplayAnswer) -> Any:
     return "" if thought_only else call.raw
 
 
-def _told_calls(answered: ReplayAnswer) -> list[Mapping[str, Any]]:
+def _recorded_calls(answered: ReplayAnswer) -> list[Mapping[str, Any]]:
     shown: list[Mapping[str, Any]] = list(answered.call.tool_calls)
     return [*shown, *([shown[-1]] * answered.dropped)]
 
 
 def _thought(call: ModelCall) -> str:
-    """The thought that stands in the record's `raw`, where no text does."""
+    """The thought in the record's `raw`, where that holds no text."""
     if call.rung is not OutputMode.NATIVE or not (call.tool_calls or call.error):
         return ""
     return call.raw
 
 
-def _as_text(told: Mapping[str, Any]) -> str:
+def _as_text(given: Mapping[str, Any]) -> str:
     """A tool call as a model writes one."""
-    call = {"name": told["name"], "arguments": told["arguments"]}
+    call = {"name": given["name"], "arguments": given["arguments"]}
     return f"<tool_call>{json.dumps(call)}</tool_call>"
 
 

@@ -169,7 +169,7 @@ class RecoveredState:
     turn: int = 0
     turn_open: bool = False
     outcomes: list[Outcome] = field(default_factory=list[Outcome])
-    """Outcomes of the turn that was going on."""
+    """Outcomes of the turn that was in progress."""
     intents: list[Intent] = field(default_factory=list[Intent])
     """Intents whose execution was not committed: one, or those of a batch."""
     receipts: dict[str, Receipt] = field(default_factory=dict[str, Receipt])
@@ -182,7 +182,7 @@ class RecoveredState:
     written: list[Written] = field(default_factory=list[Written])
     """What went into long-term and procedural memory, from the run's beginning."""
     change: Callable[[Mind], None] = field(default=lambda mind: None)
-    """What a fork changes once the mind stands there; it may raise, and then nothing begins."""
+    """What a fork changes once the mind is restored; it may raise, and then nothing begins."""
     begun: bool = False
     """True if there is any record."""
     said: list[Percept | ExecutionOutcome] = field(default_factory=list[Percept | ExecutionOutcome])
@@ -256,7 +256,7 @@ def _is_resuming(record: TraceRecord) -> bool:
 def recover_state(trace: Path) -> RecoveredState:
     """Where the run stood; a truncated last line is left out, nothing had followed from it.
 
-    A run that broke off before its trace was made has none; it stood at the very start.
+    A run that was interrupted before its trace was made has none; it is at its start.
     """
     recovered = RecoveredState()
     if not trace.exists():

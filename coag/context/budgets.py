@@ -224,7 +224,7 @@ class MemoryLimits(Value):
     window: int = WINDOW
     """Tokens that the model reads and writes at once."""
     known: bool = False
-    """False where nobody told the window, so that `WINDOW` is assumed."""
+    """False where the window is not known, so that `WINDOW` is assumed."""
     prompt: int = 24_000
     """Tokens of a prompt, the schemas of offered tools included."""
     dialogue: int = 57_600

@@ -154,7 +154,7 @@ _READERS: Mapping[str, Callable[[Any, dict[str, Any]], Any]] = {
     _PATH: lambda path, _: Path(path),
     _COMPONENT: lambda model, _: ComponentLoader.load_component(model, expected=object),
 }
-"""How each mark is read: from what stands under it, and the arguments beside it."""
+"""How each mark is read: from its value, and the arguments beside it."""
 
 
 def nested_component(value: object, where: str) -> ComponentModel:
@@ -177,7 +177,9 @@ def nested_component(value: object, where: str) -> ComponentModel:
         )
     try:
         with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", _PRIVATE_PATH)  # the path is mended or refused below
+            warnings.filterwarnings(
+                "ignore", _PRIVATE_PATH
+            )  # the path is corrected or refused below
             dumped = cast("ComponentModel", dump())
         plain = ComponentModel.model_validate(_as_json(_unmasked(dumped.model_dump())))
         # What only looks like a component, e.g. a mock, says itself what loads it.
@@ -387,7 +389,7 @@ def context_arguments(config: CoagContextConfig, kind: type) -> dict[str, Any]:
     if unknown and not open_ended:
         raise ConfigurationError(
             f"This component gives {kind.__name__} {unknown}, which it does not take. Dump it "
-            "anew, or let the constructor take them."
+            "again, or let the constructor take them."
         )
     return named
 
@@ -402,5 +404,5 @@ def check_schema(config: CoagContextConfig, kind: type, schema: type) -> None:
     if name is not None and from_import_name(name) is not schema:
         raise ConfigurationError(
             f"This component is of a {kind.__name__} whose perceptual state is {name!r}; now it "
-            f"is {import_name(schema)!r}. Dump the context anew."
+            f"is {import_name(schema)!r}. Dump the context again."
         )

@@ -257,7 +257,7 @@ class CoagContext(DialogueKeeper[StateT], ContextComponent, Generic[StateT]):
         """The images of the dialogue that is kept."""
         self.on_added: TakeIn | None = None
         """Takes in added messages, e.g. with a line in a trace; None to take them in as they are.
-        An agent whose run goes on sets it."""
+        An agent sets it."""
         self._adding = False
         self._activity = activity
         self._renderer = Renderer(self.budgets, self.rendering, self.originals)

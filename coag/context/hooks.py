@@ -144,7 +144,7 @@ class DomainHooks(Generic[StateT]):
 
     def _get_state_description(self, state: StateT) -> str:
         """The state in words for the prompt; empty to leave the section out."""
-        # What the default state knows stands in "What just happened" and "Your earlier actions".
+        # What the default state knows is in "What just happened" and "Your earlier actions".
         return "" if isinstance(state, AssistantState) else state.model_dump_json(exclude_none=True)
 
     def _get_retrieval_query(self, state: StateT) -> str:
@@ -389,7 +389,7 @@ class ServesPeople(DomainHooks[StateT], Generic[StateT]):
         after = merge_patch(raw, percept.state_patch) if percept.state_patch else raw
         try:
             scope = self._scope_in(load_state(self.perceptual_state_schema, after))
-        except StateError as error:  # nobody's records are read by a state that cannot be told
+        except StateError as error:  # without a scope nobody's records are read
             return percept.model_copy(update={"memory_scope": "", "hook_problem": str(error)})
         if scope == self._memory.memory_scope:
             return percept

@@ -93,7 +93,7 @@ class ChatLine:
     """What was said, with the speaker where that is not the user or the agent."""
     tokens: int
     message: PromptMessage | None
-    """The message of the prompt; None for data, which stands together in one."""
+    """The message of the prompt; None for data, which shares one."""
 
 
 class Chat:
@@ -125,10 +125,10 @@ class Chat:
         """The dialogue with the goal in its place, the newest messages that fit.
 
         What people said who are not trusted is data with its speakers. A goal that is not in the
-        dialogue, or that somebody untrusted set, stands under its heading at the end.
+        dialogue, or that somebody untrusted set, comes under its heading at the end.
 
         Args:
-            memory: What is told.
+            memory: Whose dialogue.
             goal: The goal as a section.
             room: Tokens for the messages beside the goal.
             keep: Keeps what is cut.
@@ -267,7 +267,7 @@ def _quoted(lines: Sequence[ChatLine]) -> PromptMessage:
 # Two renderings. `isolated`: each phase gets a prompt of its own with only what it needs, as in
 # the CoAG paper; its system message is the same in every cycle. `growing`: one prompt per cycle
 # that only grows from phase to phase, so that a server's prompt cache serves all but the first.
-# In both, instructions come from the developer alone; whatever arrived from outside stands
+# In both, instructions come from the developer alone; text from outside is
 # between data delimiters, with its source and trust.
 
 
@@ -308,7 +308,8 @@ class PhaseMaterial:
     offered: Sequence[ActionSpec] = ()
     """The actions that are offered as tools; their schemas take part of the model's window."""
     chat: bool = False
-    """Whether the dialogue stands as messages of its own, as models that call tools know it."""
+    """Whether each message of the dialogue is a message of the prompt, as models that call tools
+    know it."""
 
 
 @dataclass(slots=True)
@@ -371,7 +372,7 @@ class Renderer:
         start = [system] if system.content else []
         return joined([*start, *messages])
 
-    def _room_beside(self, told: str, memory: WorkingMemory, material: PhaseMaterial) -> int:
+    def _room_beside(self, fixed: str, memory: WorkingMemory, material: PhaseMaterial) -> int:
         """Tokens that are left beside what no prompt can do without.
 
         Where the window is only assumed, what must be whole is whole, and the rest has some room.
@@ -380,7 +381,7 @@ class Renderer:
             WindowTooSmallError: It takes more than a prompt may, and the window is known.
         """
         parts = {
-            "system message and instructions": estimate_tokens(told),
+            "system message and instructions": estimate_tokens(fixed),
             "tools": self._tools(material.offered),
             "goal": self._goal(memory).budget + FRAME,
         }

@@ -66,7 +66,7 @@ def wrap_as_data(text: str, source: str, trust: Trust) -> str:
 
 
 def render_section(section: Section) -> str:
-    """A section as it stands in a prompt: title, then the text, delimited unless it is ours."""
+    """A section as a prompt shows it: title, then the text, delimited unless it is ours."""
     text = cut_to_tokens(section.text, section.budget)
     if section.trust is not Trust.DEVELOPER:
         text = wrap_as_data(text, section.source, section.trust)
@@ -101,7 +101,7 @@ def _part(
 def goal_section(memory: WorkingMemory, budgets: Budgets, keep: KeepText) -> Section:
     """The goal, quoted: it is a request, not an instruction of the developer.
 
-    It stands whole, unless the developer set a budget for it.
+    It is whole, unless the developer set a budget for it.
     """
     text = memory.goal or "(no goal has been given yet)"
     if budgets.goal is not None:
@@ -116,10 +116,10 @@ def dialogue_part(
     """The last messages, the agent's own answers among them; not the goal alone once more.
 
     Args:
-        memory: What is told.
+        memory: Whose dialogue.
         budgets: Its cap.
-        known: The lines of messages that were told before, by the message's identity; kept up to
-            date, so that a long dialogue is not written anew for each message.
+        known: The lines of messages that were shown before, by the message's identity; updated,
+            so that each message is rendered once.
     """
     said = memory.dialogue
     if not said or (len(said) == 1 and said[0].content == memory.goal and not said[0].own):

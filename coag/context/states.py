@@ -19,7 +19,7 @@ _PROGRAM = "source_code"
 
 
 def check_public(config: Any, where: str) -> None:
-    """Refuses JSON in which a secret stands.
+    """Refuses JSON that holds a secret.
 
     Args:
         config: What would be written down.

@@ -400,7 +400,7 @@ class WorkingMemory(Value):
         goal = self.goal
         if open_turn and goal not in {
             one.content for one in open_turn
-        }:  # of a turn that broke off before
+        }:  # of an earlier turn that failed
             goal = open_turn[0].content
         return self.model_copy(
             update={

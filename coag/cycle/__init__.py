@@ -10,11 +10,15 @@ left, and only Execution acts, at most once. A cycle in which nothing survives i
 and the next cycle perceives it.
 """
 
-from coag._util.json_schemas import schema_fault, value_fault
-from coag._util.timeouts import LateError, SelfCancelledError, in_thread, outcome_of, within
-from coag._util.timeouts import describe_error as told
-
-from .actions import RESPOND, GuardedActions, NoActions, respond_spec
+from .actions import (
+    COMPLETED,
+    IDEMPOTENCY_KEY,
+    RESPOND,
+    GuardedActions,
+    NoActions,
+    respond_spec,
+    with_defaults,
+)
 from .approval import (
     Approval,
     ApprovalAnswer,
@@ -30,7 +34,6 @@ from .approval import (
     memory_version,
     still_holds,
 )
-from .arguments import COMPLETED, IDEMPOTENCY_KEY, with_defaults
 from .checks import (
     CURRENT_STATE,
     UNSETTLED,
@@ -133,8 +136,6 @@ __all__ = [
     "ApproveFunction",
     "memory_version",
     "still_holds",
-    "in_thread",
-    "outcome_of",
     "ProgressDetector",
     "ModuleHost",
     "ReasoningAnswer",
@@ -143,11 +144,5 @@ __all__ = [
     "SelectionAnswer",
     "DeliberationAnswer",
     "untrusted_texts",
-    "schema_fault",
-    "value_fault",
     "return_percept",
-    "within",
-    "LateError",
-    "SelfCancelledError",
-    "told",
 ]

@@ -87,8 +87,8 @@ def memory_version(memory: WorkingMemory) -> str:
     that came in between.
 
     Not in it: the time, the cycle's number, ids, what the model thought, and the log of past
-    deeds. They change with every step, so that nothing would ever be found unchanged, and what
-    a deed has changed stands in the perceptual state.
+    actions. They change with every step, so that nothing would ever be found unchanged, and what
+    a past action has changed is in the perceptual state.
     """
     retrieval = memory.cognitive_state.retrieval
     return digest_of(
@@ -285,7 +285,7 @@ class ApprovalPolicy(Value):
     risk: Mapping[str, str] = Field(default_factory=dict[str, str])
     """Risk class by pattern of names; the first pattern that matches counts."""
     require: Annotated[AbstractSet[str], AfterValidator(frozenset)] = frozenset({"high"})
-    """Risk classes that need approval; `unclassified` stands for what no pattern matches."""
+    """Risk classes that need approval; `unclassified` is the class of actions that no pattern matches."""
     exempt: Annotated[Sequence[str], AfterValidator(tuple)] = (RESPOND.name,)
     """Patterns of names that are never asked about, whatever else says so."""
     approval_seconds: float = Field(default=300.0, gt=0, le=31_536_000)

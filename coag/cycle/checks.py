@@ -28,9 +28,8 @@ from coag.schema import (
 )
 from coag.tracing import REDACTED
 
-from .actions import RESPOND
+from .actions import FIT, IDEMPOTENCY_KEY, RESPOND, completed_arguments, existence, parse_arguments
 from .approval import APPROVAL
-from .arguments import FIT, IDEMPOTENCY_KEY, completed_arguments, existence, parse_arguments
 from .constraints import UNCHANGED_ARGUMENTS, limited
 from .deps import AnyContext, AskReconciliation, Deps, GuardDeps, decided_at
 
@@ -339,7 +338,7 @@ def _stale(problem: str) -> Verdict:
 def _in_force(context: AnyContext, deps: GuardDeps) -> Verdict:
     """Whether the constraints that the cycle began under are the ones that judge now.
 
-    They are not where a cycle goes on in an agent that was built without one of them.
+    They are not where an agent without one of them continues a cycle.
     """
     retrieval = context.working_memory.cognitive_state.retrieval
     promised = retrieval.constraints if retrieval else ()

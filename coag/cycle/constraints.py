@@ -22,7 +22,7 @@ from coag.context import WorkingMemory, own_copy
 from coag.errors import ConfigurationError, UnknownNameError
 from coag.schema import ActionSpec, Candidate, Constraint, ConstraintSource, Verdict, well_formed
 
-from .arguments import IDEMPOTENCY_KEY
+from .actions import IDEMPOTENCY_KEY
 from .only_trusted import BoundRule, JudgedBy
 
 # ---- What can be a constraint at all, and how long a rule may take ----

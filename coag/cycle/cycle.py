@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
+from copy import deepcopy
 from datetime import datetime
 from typing import Any
 
@@ -24,6 +26,8 @@ from coag.schema import (
     SelectionOutcome,
     Snapshot,
     SnapshotReason,
+    content_id,
+    random_state,
 )
 
 from .deps import AnyContext, Deps, GuardDeps
@@ -64,7 +68,7 @@ async def list_actions(context: AnyContext, deps: Deps) -> None:
     """Says in the trace which external actions there are, if that has changed."""
     specs = await deps.actions.specs()
     external = tuple(spec for spec in specs.values() if not spec.internal)
-    if not deps.actions.closing and deps.snapshots.new_actions(external):
+    if not deps.actions.closing and deps.snapshots.changed("actions", deepcopy(external)):
         cycle = context.working_memory.cycle
         deps.trace.write(ActionsListed(at=deps.clock.now(), cycle=cycle, specs=external))
         for rule, action in deps.constraints.without_action(specs):
@@ -90,9 +94,11 @@ def _of_now(
     memory = context.working_memory
     versions = dict(deps.procedures.pin())
     procedures: dict[str, Any] = {"versions": versions}
-    if deps.snapshots.new_procedures(versions) or reason is not SnapshotReason.CYCLE:
+    if deps.snapshots.changed("procedures", versions) or reason is not SnapshotReason.CYCLE:
         procedures["state"] = deps.procedures.save_state()
-    at, ids, random = deps.clock.now(), deps.ids.save(), deps.snapshots.new_random(deps.random)
+    at, ids = deps.clock.now(), deps.ids.save()
+    drawn = deps.snapshots.changed("random", deps.random.getstate())
+    random = random_state(deps.random) if drawn else None
     detector = deps.detector.save_state()
     return lambda: Snapshot(
         at=at,
@@ -118,10 +124,11 @@ async def _environment(context: AnyContext, deps: Deps) -> Any:
         problem = f"it gave no answer within {ENVIRONMENT_SECONDS:g} s"
     except SelfCancelledError:
         problem = "it cancelled itself"
-    except Exception as error:  # whatever somebody's environment raises; the turn goes on
+    except Exception as error:  # whatever somebody's environment raises; the turn continues
         problem = describe_error(error)
     else:
-        return state if deps.snapshots.new_environment(state) else None
+        text = content_id(json.dumps(state, sort_keys=True, default=str))  # it may be large
+        return state if deps.snapshots.changed("environment", text) else None
     text = f"The environment's state is not in the trace, so no fork can restore it: {problem}."
     deps.note(context, "environment", text)
     return None
@@ -242,7 +249,7 @@ async def close_cycle(
 ) -> None:
     """Ends a begun cycle without acting, so that a cycle always has six outcomes.
 
-    Used when a turn is cancelled or breaks off, and when a run is resumed whose intent has no
+    Used when a turn is cancelled or fails, and when a run is resumed whose intent has no
     receipt: `queued` then tells the agent what is not known.
     """
     while context.working_memory.in_cycle:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import random
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from copy import deepcopy
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Generic, Protocol, TypeVar
@@ -32,69 +30,30 @@ from coag.schema import (
     TraceSink,
     Trust,
     UnsettledAction,
-    content_id,
-    random_state,
 )
 
-from .actions import GuardedActions
+from .actions import GuardedActions, ReadyArguments
 from .approval import Approvals
-from .arguments import ReadyArguments
 from .constraints import ConstraintSet
 from .detector import ProgressDetector
 from .modules import ModuleHost
 from .settings import Ablation, CycleSettings
 
-# ---- What a trace was told already, so that only what has changed is written again ----
-
-
-@dataclass(slots=True)
-class _Last:
-    """What was told last; nothing yet of what is empty."""
-
-    procedures: dict[str, int] | None = None
-    random: object = None
-    environment: str = ""
-    """Hash of the environment's state, which may be large."""
-    actions: tuple[ActionSpec, ...] | None = None
-
 
 class SnapshotDeltas:
-    """Remembers what the snapshots of one trace hold."""
+    """Remembers what the snapshots of one trace hold, so that only changes are written again."""
 
     def __init__(self) -> None:
-        self._last = _Last()
+        self._last: dict[str, Any] = {}
 
     def reset(self) -> None:
-        """Another trace begins: everything is told anew."""
-        self._last = _Last()
+        """Another trace begins: everything is written again."""
+        self._last.clear()
 
-    def new_procedures(self, versions: Mapping[str, int]) -> bool:
-        """Whether the texts of these versions are not in the trace yet."""
-        known, self._last.procedures = self._last.procedures, dict(versions)
-        return known != self._last.procedures
-
-    def new_random(self, source: random.Random) -> Any:
-        """The random source's state as JSON, if it has changed; else None."""
-        state = source.getstate()
-        known, self._last.random = self._last.random, state
-        return None if known == state else random_state(source)
-
-    def new_environment(self, state: Any) -> bool:
-        """Whether this state differs from the one that was told last."""
-        known, self._last.environment = self._last.environment, _hash(state)
-        return known != self._last.environment
-
-    def new_actions(self, specs: Sequence[ActionSpec]) -> bool:
-        """Whether these differ from those that were told last."""
-        if self._last.actions == tuple(specs):
-            return False
-        # Schemas are dictionaries that their owner may change in place.
-        self._last.actions = deepcopy(tuple(specs))
-        return True
-
-
-def _hash(value: Any) -> str:
-    return content_id(json.dumps(value, sort_keys=True, default=str))
+    def changed(self, what: str, value: Any) -> bool:
+        """Whether a value differs from the last of its kind; it is the last from now on."""
+        before, self._last[what] = self._last.get(what), value
+        return before != value
 
 
 AnyContext = CoagContext[Any]
@@ -138,7 +97,7 @@ class GuardDeps:
     reconcilers: tuple[AskReconciliation, ...] = ()
     """Asked in turn what became of an action of unknown outcome, until one knows."""
     announce: Callable[[Sequence[ActionCall]], None] = lambda calls: None
-    """Is told of the external actions that are about to run, their intents written."""
+    """Gets the external actions that are about to run; their intents are written."""
     run: Callable[[], str] = lambda: ""
     """The run's id, which makes the ids of intents unique beyond this run."""
 
@@ -247,7 +206,7 @@ class Deps(GuardDeps):
 
 
 def situation(context: AnyContext, phase: Phase) -> Situation:
-    """What modules are told."""
+    """What modules get to know."""
     memory = context.working_memory
     retrieval = memory.cognitive_state.retrieval
     return Situation(
@@ -279,7 +238,7 @@ async def prompt_for(
     budget = context.budgets.module
     chooses = (phase is Phase.PROPOSAL or procedure is not None) and offered is None
     specs: tuple[ActionSpec, ...] = ()
-    if chooses or _growing(context):
+    if chooses or context.rendering == "growing":
         specs = tuple((await deps.actions.specs()).values())
     procedure_text = deps.procedures.render(name, context.procedure_values(), version=pinned)
     if offered is not None and not offered and is_seed(name, procedure_text):
@@ -296,27 +255,6 @@ async def prompt_for(
         chat=offered is not None,
     )
     return context.build_prompt(phase, material)
-
-
-async def ask_phase(
-    phase: Phase,
-    answer: type[AnswerT],
-    context: AnyContext,
-    deps: Deps,
-    *,
-    form: str,
-    procedure: str | None = None,
-    evaluations: tuple[Evaluation, ...] = (),
-) -> ModelReply[AnswerT]:
-    """What the model answers to the prompt of a phase; see `prompt_for`."""
-    prompt = await prompt_for(
-        phase, context, deps, form=form, procedure=procedure, evaluations=evaluations
-    )
-    return await deps.ask(prompt, answer, phase=phase, cycle=context.working_memory.cycle)
-
-
-def _growing(context: AnyContext) -> bool:
-    return context.rendering == "growing"
 
 
 def untrusted_texts(context: AnyContext) -> tuple[str, ...]:

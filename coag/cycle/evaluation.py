@@ -15,8 +15,8 @@ from coag.schema import (
 )
 
 from .checks import batched, check
-from .deps import AnyContext, Deps, ask_phase, is_ablated
-from .output_schema import evaluation_form, form_of
+from .deps import AnyContext, Deps, is_ablated
+from .output_schema import ask_phase, evaluation_form
 
 MINIMUM_SCORE = "minimum_score"
 
@@ -69,7 +69,6 @@ async def _score(
         answer,
         context,
         deps,
-        form=form_of(answer),
         evaluations=tuple(judged),
     )
     if reply.value is None:

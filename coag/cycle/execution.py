@@ -1,4 +1,4 @@
-"""Execution: one action or one batch, checked again, begun at most once, and told of."""
+"""Execution: one action or one batch, checked again, begun at most once, and recorded."""
 
 from __future__ import annotations
 
@@ -31,6 +31,7 @@ from coag.schema import (
     Verdict,
 )
 
+from .actions import ARGUMENTS
 from .approval import (
     APPROVAL,
     ApprovalDecision,
@@ -42,7 +43,6 @@ from .approval import (
     Seen,
     memory_version,
 )
-from .arguments import ARGUMENTS
 from .checks import check, project
 from .deps import AnyContext, Deps, GuardDeps, decided_at
 
@@ -91,22 +91,6 @@ class ActionRun:
     """What broke it off while it ran: a cancellation, or the process is to end."""
 
 
-async def run_internal(
-    candidate: Candidate, arguments: dict[str, Any], context: AnyContext, deps: GuardDeps
-) -> ActionRun:
-    """Runs a repeatable action on the agent's own memory or flow, which needs no intent."""
-    call = ActionCall(id=deps.ids("internal"), action=candidate.action, arguments=arguments)
-    try:
-        result = await deps.actions.execute(call)
-    except BaseException as broken:  # raised again once what else ran in this cycle is committed
-        unknown = ActionResult(content=CANCELLED, is_error=True, outcome_unknown=True)
-        executed = _executed(candidate, call, unknown, internal=True)
-        return ActionRun(executed, unknown, broken=broken)
-    _tell_detector(call, result, context, deps)
-    executed = _executed(candidate, call, result, internal=True)
-    return ActionRun(executed, result, response=result.content if result.ends_turn else None)
-
-
 def begin(
     candidate: Candidate,
     arguments: dict[str, Any],
@@ -144,30 +128,33 @@ async def finish(
 ) -> ActionRun:
     """Runs a begun action and writes its receipt, whatever happens meanwhile.
 
-    What an internal one returns is no percept; that its outcome is not known, is one.
+    What an internal one returns is no percept; that its outcome is not known, is one. A repeatable
+    one of the agent's own memory or flow needs neither intent nor receipt.
     """
-    internal = spec.internal
+    internal, recorded = spec.internal, not (spec.internal and spec.repeatable)
     started = deps.clock.monotonic()
     try:
         result = await deps.actions.execute(call)
-    except BaseException as broken:  # cancelled, or the process is to end: what ran is not known
-        cancelled = isinstance(broken, asyncio.CancelledError)
-        status = ReceiptStatus.CANCELLED if cancelled else ReceiptStatus.UNKNOWN
-        _write_receipt(call.id, status, None, started, context, deps)
-        unknown = ActionResult(content=CANCELLED, is_error=True, outcome_unknown=True)
-        executed = _executed(candidate, call, unknown, internal=internal)
-        queued = (return_percept(call, unknown, deps),)
-        return ActionRun(executed, unknown, queued=queued, broken=broken)
+    except BaseException as broken:  # raised again once what else ran in this cycle is committed
+        result = ActionResult(content=CANCELLED, is_error=True, outcome_unknown=True)
+        executed, queued = _executed(candidate, call, result, internal=internal), ()
+        if recorded:
+            cancelled = isinstance(broken, asyncio.CancelledError)
+            status = ReceiptStatus.CANCELLED if cancelled else ReceiptStatus.UNKNOWN
+            _write_receipt(call.id, status, None, started, context, deps)
+            queued = (return_percept(call, result, deps),)
+        return ActionRun(executed, result, queued=queued, broken=broken)
     if result.outcome_unknown and spec.read_only:  # whether it ran or not, nothing is changed
         update = {"outcome_unknown": False, "failure": result.failure or Failure.TRANSIENT}
         result = result.model_copy(update=update)
-    _write_receipt(call.id, _status(result), result, started, context, deps)
-    _tell_detector(call, result, context, deps)
+    if recorded:
+        _write_receipt(call.id, _status(result), result, started, context, deps)
+    _note_result(call, result, context, deps)
     executed = _executed(candidate, call, result, internal=internal)
-    queued = result.percepts
-    if not internal or result.outcome_unknown:
-        queued = (return_percept(call, result, deps), *queued)
     response = result.content if internal and result.ends_turn else None
+    queued = result.percepts if recorded else ()
+    if recorded and (not internal or result.outcome_unknown):
+        queued = (return_percept(call, result, deps), *queued)
     return ActionRun(executed, result, response=response, queued=queued)
 
 
@@ -199,7 +186,7 @@ def _write_receipt(
     deps.trace.flush()
 
 
-def _tell_detector(
+def _note_result(
     call: ActionCall, result: ActionResult, context: AnyContext, deps: GuardDeps
 ) -> None:
     failure = (result.failure or Failure.TRANSIENT) if result.is_error else None
@@ -310,7 +297,7 @@ def approvals_of(
 NOT_RUN = "Not run: {action} had ended the turn."
 
 Judged = Callable[[Candidate, Evaluation], None]
-"""Is told what was found out about a candidate."""
+"""Gets the evaluation of a candidate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -352,7 +339,7 @@ class PendingPercepts:
 
 
 def _nobody(candidate: Candidate, evaluation: Evaluation) -> None:
-    """Is told nothing."""
+    """Drops an evaluation."""
 
 
 async def run_selected(
@@ -380,7 +367,7 @@ async def run_selected(
         selected: One candidate, or the members of a batch.
         context: Whose state they are judged by.
         deps: What may be called.
-        judged: Is told of every judgement, before anything runs.
+        judged: Gets every evaluation, before anything runs.
 
     Raises:
         TraceError: An intent or a receipt cannot be written.
@@ -545,15 +532,17 @@ async def _internal(entry: ReadyCandidate, context: AnyContext, deps: GuardDeps)
     """Runs an action of the agent's own; between intent and receipt unless it is repeatable."""
     candidate, arguments = entry.candidate, entry.arguments
     if entry.spec.repeatable:
-        return await run_internal(candidate, arguments, context, deps)
-    call = begin(candidate, arguments, context, deps, internal=True)
+        number = deps.ids("internal")
+        call = ActionCall(id=number, action=candidate.action, arguments=arguments)
+    else:
+        call = begin(candidate, arguments, context, deps, internal=True)
     return await finish(candidate, call, entry.spec, context, deps)
 
 
 async def _together(
     begun: Sequence[tuple[ReadyCandidate, ActionCall]], context: AnyContext, deps: GuardDeps
 ) -> list[ActionRun]:
-    """Runs the begun actions at the same time; each has its receipt, also if it broke off."""
+    """Runs the begun actions at the same time; each has its receipt, also if it was interrupted."""
     running = [finish(one.candidate, call, one.spec, context, deps) for one, call in begun]
     if len(running) == 1:
         return [await running[0]]

@@ -1,4 +1,4 @@
-"""The seam: cognitive modules observe and contribute, and never break a turn."""
+"""The host of cognitive modules: they observe and contribute, and never break a turn."""
 
 from __future__ import annotations
 
@@ -35,15 +35,14 @@ PROBLEM = 500
 class ModuleHost:
     """Calls the modules within their time and keeps what goes wrong away from the turn.
 
-    It stands for those among them that bring actions or constraints, too: an `ActionSource` and
-    a `ConstraintSource`.
+    It also offers their actions and constraints: it is an `ActionSource` and a `ConstraintSource`.
 
     Args:
         modules: In the order in which their sections stand in prompts.
         seconds: Time that each has to observe or to contribute.
-        action_seconds: Time that one of their actions may take; what takes longer may have had
-            its effect, and is told so.
-        on_problem: Is told, with the module's name, what went wrong (the trace notes it).
+        action_seconds: Time that one of their actions may take; one that takes longer may have had
+            its effect, and its result says so.
+        on_problem: Called with the module's name and its fault (the trace notes it).
     """
 
     def __init__(
@@ -64,7 +63,7 @@ class ModuleHost:
         """Names of the modules that gave untrusted text for a prompt since the last outcome."""
 
     async def observe(self, event: Percept | Outcome) -> None:
-        """Tells every module of what was perceived or committed."""
+        """Passes every module what was perceived or committed."""
         for module in self.modules:
             await self._guard(module.name, "observe", lambda m=module: m.observe(event))
 
@@ -98,7 +97,7 @@ class ModuleHost:
             self.report(name, f"{what} took longer than {self._seconds:g} s")
         except SelfCancelledError:
             self.report(name, f"{what} was cancelled by itself")
-        except Exception as error:  # the seam: a module may raise anything, a turn goes on
+        except Exception as error:  # a module may raise anything; the turn continues
             self.report(name, f"{what} raised {describe_error(error)[:PROBLEM]}")
         return None
 
@@ -128,7 +127,7 @@ class ModuleHost:
         except SelfCancelledError:
             text = f"{call.action} was cancelled by itself."
             return ActionResult(content=text, is_error=True)
-        except Exception as error:  # the seam: see `_guard`
+        except Exception as error:  # see `_guard`
             text = f"{call.action} raised {describe_error(error)[:PROBLEM]}"
             return ActionResult(content=text, is_error=True)
 
@@ -138,7 +137,7 @@ class ModuleHost:
             if isinstance(module, ActionSource):
                 try:
                     offers.append((module, tuple(module.action_specs())))
-                except Exception as error:  # the seam: see `_guard`
+                except Exception as error:  # see `_guard`
                     self.report(
                         module.name, f"action_specs raised {describe_error(error)[:PROBLEM]}"
                     )
@@ -151,7 +150,7 @@ class ModuleHost:
             if isinstance(module, ConstraintSource):
                 try:
                     result += module.constraints()
-                except Exception as error:  # the seam: see `_guard`
+                except Exception as error:  # see `_guard`
                     self.report(
                         module.name, f"constraints raised {describe_error(error)[:PROBLEM]}"
                     )
@@ -169,19 +168,19 @@ class ModuleHost:
         """Every module's state by name; one that cannot give its state is left out.
 
         Args:
-            report: Is told, with the module's name, what went wrong, in the place of `report`.
+            report: Called with the module's name and its fault, in the place of `report`.
         """
         report = report or self.report
         states: dict[str, Any] = {}
         for module in self.modules:
             try:
                 states[module.name] = dict(module.save_state())
-            except Exception as error:  # the seam: see `_guard`
+            except Exception as error:  # see `_guard`
                 report(module.name, f"save_state raised {describe_error(error)[:PROBLEM]}")
         return states
 
     def load_state(self, states: Mapping[str, Any]) -> None:
-        """Gives the modules their saved states; those that have none begin anew, where they can.
+        """Gives the modules their saved states; those that have none are reset, where they can be.
 
         Raises:
             StateError: A module does not take its state up; names it.
@@ -191,14 +190,14 @@ class ModuleHost:
             if module.name in states:
                 try:
                     module.load_state(states[module.name])
-                except Exception as error:  # the seam: see `_guard`
+                except Exception as error:  # see `_guard`
                     raise StateError(
                         f"Module {module.name!r} does not take its state up: load_state raised "
                         f"{describe_error(error)[:PROBLEM]}"
                     ) from error
 
     def reset_state(self, modules: Iterable[CognitiveModule] | None = None) -> None:
-        """Has the modules that can be reset forget; the others go on as they are.
+        """Resets the modules that can be reset; the others stay as they are.
 
         Args:
             modules: Which; None for all.
@@ -211,7 +210,7 @@ class ModuleHost:
             if isinstance(module, Resettable):
                 try:
                     module.reset_state()
-                except Exception as error:  # the seam: see `_guard`
+                except Exception as error:  # see `_guard`
                     problems.append(
                         f"Module {module.name!r} has not forgotten: reset_state raised "
                         f"{describe_error(error)[:PROBLEM]}"
@@ -221,7 +220,7 @@ class ModuleHost:
 
 
 class _ForbidAll:
-    """Stands for constraints that cannot be told: nothing may pass."""
+    """Takes the place of constraints that are not known: nothing may pass."""
 
     def __init__(self, name: str, problem: str) -> None:
         self.name = name

@@ -80,7 +80,7 @@ def _called(offered: ToolProposal, deps: Deps) -> tuple[Candidate, ...]:
             action=name,
             raw_arguments=_without_nothing(arguments),
             batch=batch,
-            # One that stands for two calls would have two results.
+            # An id of two calls would have two results.
             call_id=one if offered.ids.count(one := ids.get(number, "")) == 1 else "",
         )
         for number, (name, arguments) in enumerate(offered.calls)

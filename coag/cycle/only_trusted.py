@@ -1,7 +1,7 @@
 """`only_trusted`: values that reach a tool stand in what the user or the developer wrote.
 
-A whitelist: a value that stands in no trusted text is forbidden, whether a mail named it or the
-model made it up. So nothing has to be found out of how an attacker spells what he wants.
+A whitelist: a value that is in no trusted text is forbidden, whether a mail named it or the model
+invented it. The spelling that an attacker chooses does not matter.
 """
 
 from __future__ import annotations
@@ -243,7 +243,7 @@ def _stands_in_one(value: Any, trusted: Iterable[str]) -> bool:
 
 
 def _stands_in(value: str, text: str) -> bool:
-    """Whether a value stands in a text by itself, not as a part of a longer one."""
+    """Whether a text holds a value by itself, not as a part of a longer one."""
     pattern = " ?".join(value) if _CODE.fullmatch(value) else re.escape(value)
     return any(
         not _BEFORE.match(text[max(result.start() - 1, 0) : result.start()])
@@ -262,7 +262,7 @@ def _numbers(text: str) -> Iterator[Decimal]:
 def _number(written: str) -> Decimal | None:
     """A number as people write it: 1,500 and 1,500.50 and 1.500,50, but 1.500 is one and a half.
 
-    None where that cannot be told.
+    None where it is not clear.
     """
     last = max(written.rfind("."), written.rfind(","))
     groups = re.split("[.,]", written)

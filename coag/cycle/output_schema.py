@@ -25,6 +25,7 @@ from pydantic.json_schema import SkipJsonSchema
 from coag.schema import (
     ActionSpec,
     Candidate,
+    Evaluation,
     GoalStatus,
     Phase,
     Prompt,
@@ -33,8 +34,7 @@ from coag.schema import (
     Verdict,
 )
 
-from .actions import RESPOND
-from .arguments import ARGUMENTS
+from .actions import ARGUMENTS, RESPOND
 from .checks import check
 from .deps import AnyContext, Deps, ModelReply, prompt_for
 
@@ -68,6 +68,7 @@ Phrase = Annotated[str, Field(max_length=40), _cut_text(40)]
 ArgumentsText = Annotated[str, Field(max_length=4_000), BeforeValidator(_as_json_text)]
 Score = Annotated[float, Field(ge=0.0, le=1.0)]
 ItemT = TypeVar("ItemT")
+AnswerT = TypeVar("AnswerT", bound=BaseModel)
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,59 +176,30 @@ class DeliberationAnswer(BaseModel, frozen=True):
     candidates: Listed[ScoredCandidateAnswer]
 
 
-class BriefReasoningAnswer(ReasoningAnswer, frozen=True):
-    """How the model sees the situation, in a sentence."""
-
-    situation: Remark
-    risks: SkipJsonSchema[list[Sentence]] = Field(default_factory=list[str])
-    goal_status: SkipJsonSchema[GoalStatus] = GoalStatus.OPEN
+def _brief(answer: type[AnswerT], **fields: Any) -> type[AnswerT]:
+    """The form with other fields: for small models, which are asked for as little as possible."""
+    return create_model(f"Brief{answer.__name__}", __base__=answer, **fields)
 
 
-class BriefCandidateAnswer(CandidateAnswer, frozen=True):
-    """One proposed action, without a word."""
-
-    reason: SkipJsonSchema[Sentence] = ""
-    expected_effect: SkipJsonSchema[Sentence] = ""
-
-
-class BriefProposalAnswer(ProposalAnswer, frozen=True):
-    """Three actions, the most promising first."""
-
-    candidates: _BriefList[BriefCandidateAnswer]
-
-
-class BriefJudgementAnswer(JudgementAnswer, frozen=True):
-    """What one numbered candidate is worth, without a word."""
-
-    reason: SkipJsonSchema[Sentence] = ""
-
-
-class BriefEvaluationAnswer(EvaluationAnswer, frozen=True):
-    """One score per candidate."""
-
-    evaluations: Listed[BriefJudgementAnswer]
-
-
-class BriefSelectionAnswer(SelectionAnswer, frozen=True):
-    """The number of the chosen candidate, with a short reason."""
-
-    reason: Phrase = ""
-
-
-class BriefScoredCandidateAnswer(ScoredCandidateAnswer, frozen=True):
-    """A proposed action and the model's own score."""
-
-    reason: SkipJsonSchema[Sentence] = ""
-    expected_effect: SkipJsonSchema[Sentence] = ""
-
-
-class BriefDeliberationAnswer(DeliberationAnswer, frozen=True):
-    """A sentence on the situation, and three scored candidates."""
-
-    situation: Remark
-    risks: SkipJsonSchema[list[Sentence]] = Field(default_factory=list[str])
-    goal_status: SkipJsonSchema[GoalStatus] = GoalStatus.OPEN
-    candidates: _BriefList[BriefScoredCandidateAnswer]
+_UNASKED: Any = (SkipJsonSchema[Sentence], "")
+"""A text that a brief form does not ask for, but takes."""
+_SITUATION: dict[str, Any] = {
+    "situation": (Remark, ...),
+    "risks": (SkipJsonSchema[list[Sentence]], Field(default_factory=list[str])),
+    "goal_status": (SkipJsonSchema[GoalStatus], GoalStatus.OPEN),
+}
+BriefReasoningAnswer = _brief(ReasoningAnswer, **_SITUATION)
+BriefCandidateAnswer = _brief(CandidateAnswer, reason=_UNASKED, expected_effect=_UNASKED)
+BriefProposalAnswer = _brief(ProposalAnswer, candidates=(_BriefList[BriefCandidateAnswer], ...))
+BriefJudgementAnswer = _brief(JudgementAnswer, reason=_UNASKED)
+BriefEvaluationAnswer = _brief(EvaluationAnswer, evaluations=(Listed[BriefJudgementAnswer], ...))
+BriefSelectionAnswer = _brief(SelectionAnswer, reason=(Phrase, ""))
+BriefScoredCandidateAnswer = _brief(
+    ScoredCandidateAnswer, reason=_UNASKED, expected_effect=_UNASKED
+)
+BriefDeliberationAnswer = _brief(
+    DeliberationAnswer, **_SITUATION, candidates=(_BriefList[BriefScoredCandidateAnswer], ...)
+)
 
 
 FormT = TypeVar("FormT", ProposalAnswer, DeliberationAnswer)
@@ -373,8 +345,8 @@ def with_enumerated_actions(answer: type[FormT], names: tuple[str, ...]) -> type
 def with_enumerated_calls(answer: type[FormT], calls: EnumeratedCalls) -> type[FormT]:
     """The same form with `action` listing whole calls.
 
-    The list stands in the schema alone. What is written otherwise, by a server that enforces
-    nothing, is taken as it is, and judged in Evaluation.
+    Only the schema holds the list. Anything else, from a server that enforces nothing, is taken as
+    it is, and judged in Evaluation.
     """
     return with_candidates(answer, naming_calls(answer, calls))
 
@@ -513,7 +485,7 @@ def _ranking(
 ) -> dict[str, Any]:
     """The schema of a ranking; a place for which no call is left is not asked for.
 
-    An action whose arguments are free stands in the first place alone, with them beside it.
+    An action whose arguments are free can only be first; its arguments are a field of their own.
     """
     slots: dict[str, Any] = {"best": {"type": "string", "enum": [best]}}
     if free:
@@ -592,7 +564,7 @@ async def _limited(answer: type[FormT], context: AnyContext, deps: Deps) -> type
 def _allowed(
     calls: EnumeratedCalls, specs: Mapping[str, ActionSpec], context: AnyContext, deps: Deps
 ) -> EnumeratedCalls:
-    """The calls that nothing in force forbids now; the trace is told of the others."""
+    """The calls that nothing in force forbids now; a note in the trace lists the others."""
     dead: dict[tuple[str, str], Verdict] = {}
     for action, arguments in calls.judged():
         candidate = Candidate(id=OFFER, action=action, raw_arguments=arguments)
@@ -634,6 +606,23 @@ def _rejected(context: AnyContext) -> set[tuple[str, str]]:
     memory = context.working_memory
     acted = max((past.cycle for past in memory.deeds if not past.internal), default=0)
     return {(gone.action, gone.raw_arguments) for gone in memory.rejections if gone.cycle > acted}
+
+
+async def ask_phase(
+    phase: Phase,
+    answer: type[AnswerT],
+    context: AnyContext,
+    deps: Deps,
+    *,
+    procedure: str | None = None,
+    evaluations: tuple[Evaluation, ...] = (),
+) -> ModelReply[AnswerT]:
+    """What the model answers to the prompt of a phase; see `prompt_for`."""
+    form = form_of(answer)
+    prompt = await prompt_for(
+        phase, context, deps, form=form, procedure=procedure, evaluations=evaluations
+    )
+    return await deps.ask(prompt, answer, phase=phase, cycle=context.working_memory.cycle)
 
 
 # ---- Giving the answer of a turn the form that was asked for (`output_content_type`) ----

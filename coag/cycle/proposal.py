@@ -7,9 +7,9 @@ from collections.abc import Iterable
 
 from coag.schema import Candidate, Phase, ProposalOutcome
 
-from .deps import AnyContext, Deps, ask_phase, is_ablated
+from .deps import AnyContext, Deps, is_ablated
 from .native import propose_natively
-from .output_schema import form_answers, form_of, proposal_form
+from .output_schema import ask_phase, form_answers, proposal_form
 
 
 async def propose(context: AnyContext, deps: Deps) -> ProposalOutcome:
@@ -59,7 +59,7 @@ async def _offer(context: AnyContext, deps: Deps) -> ProposalOutcome:
 
 async def _ask(context: AnyContext, deps: Deps) -> ProposalOutcome:
     answer = await proposal_form(context, deps)
-    reply = await ask_phase(Phase.PROPOSAL, answer, context, deps, form=form_of(answer))
+    reply = await ask_phase(Phase.PROPOSAL, answer, context, deps)
     if reply.value is None:
         text = f"The model proposed nothing usable. {reply.problem}"
         deps.note(context, "fallback", text, phase="proposal")

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from coag.schema import Candidate, Phase, ReasoningOutcome
 
-from .deps import AnyContext, Deps, ModelReply, ask_phase, is_ablated
+from .deps import AnyContext, Deps, ModelReply, is_ablated
 from .native import propose_natively
 from .output_schema import (
     DeliberationAnswer,
     ReasoningAnswer,
+    ask_phase,
     deliberation_form,
     form_answers,
-    form_of,
     reasoning_form,
 )
 
@@ -31,7 +31,7 @@ async def reason(context: AnyContext, deps: Deps) -> ReasoningOutcome:
     if deps.settings.depth == "compact":
         return await _deliberate(context, deps)
     answer = reasoning_form(deps)
-    reply = await ask_phase(Phase.REASONING, answer, context, deps, form=form_of(answer))
+    reply = await ask_phase(Phase.REASONING, answer, context, deps)
     return _outcome(context, deps, reply, ())
 
 
@@ -57,7 +57,6 @@ async def _deliberate(context: AnyContext, deps: Deps) -> ReasoningOutcome:
         answer,
         context,
         deps,
-        form=form_of(answer),
         procedure="deliberation",
     )
     drafts, usage = await form_answers(

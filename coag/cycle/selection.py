@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from coag.schema import DecidedBy, Evaluation, Phase, SelectionOutcome, TokenUsage, numbered
 
 from .checks import batched
-from .deps import AnyContext, Deps, ask_phase
-from .output_schema import form_of, selection_form
+from .deps import AnyContext, Deps
+from .output_schema import ask_phase, selection_form
 
 _FIRST = "No scores: the first survivor."
 UNSCORED = 0.5
@@ -74,7 +74,6 @@ async def _ask(
         answer,
         context,
         deps,
-        form=form_of(answer),
         evaluations=shown,
     )
     if reply.value is not None and 1 <= reply.value.choice <= len(survivors):

@@ -54,7 +54,7 @@ class TurnResult:
     withheld: bool = False
     """True if a rule kept in what was known, and the response is a fixed sentence."""
     anothers: frozenset[str] = frozenset()
-    """Intents of the turn that ran for somebody served before; what they brought is not told."""
+    """Intents of the turn that ran for somebody served before; their results are not repeated."""
 
     @property
     def answered(self) -> bool:
@@ -111,7 +111,7 @@ class TurnTally:
         self.rejected |= calls
 
     def leave(self, context: AnyContext) -> None:
-        """Somebody else is served: of what was done, only what has come since may be told."""
+        """Somebody else is served: only results that arrived since then may be repeated."""
         since = {percept.caused_by for percept in context.working_memory.percepts}
         self.anothers = frozenset(self.intents - since)
         if self.last is not None and self.last.response is None:
@@ -228,9 +228,9 @@ def _spent_before(context: AnyContext, deps: Deps) -> str | None:
 
 
 async def _close_what_was_left(context: AnyContext, deps: Deps) -> None:
-    """Ends a cycle that nobody is going on with, e.g. of a state that was saved in the middle.
+    """Ends a cycle that nobody continues, e.g. of a state that was saved in the middle.
 
-    What it had selected is not run: whether it was, cannot be told from here.
+    The selected actions are not run: whether they ran already is not known here.
     """
     selected = selected_candidates(context) if context.working_memory.in_cycle else ()
     unknown = ActionResult(content=LEFT, is_error=True, outcome_unknown=True)

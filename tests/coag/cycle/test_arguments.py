@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coag.cycle import with_defaults
-from coag.cycle.arguments import parse_arguments
+from coag.cycle.actions import parse_arguments
 from coag.schema import ActionSpec, Candidate
 
 MOVE = ActionSpec(

@@ -16,6 +16,7 @@ from coag.cycle.output_schema import (
     BriefDeliberationAnswer,
     BriefEvaluationAnswer,
     BriefProposalAnswer,
+    DeliberationAnswer,
     EnumeratedCalls,
     calls_of,
     can_be_ranked,
@@ -44,7 +45,7 @@ SAY = ActionSpec(
 CALLS = calls_of([LOOK, MOVE, SAY])
 
 
-def _ranked(**places: Any) -> BriefDeliberationAnswer:
+def _ranked(**places: Any) -> DeliberationAnswer:
     form = with_ranked_calls(BriefDeliberationAnswer, CALLS)
     return form.model_validate({"situation": "Here.", "candidates": places})
 

@@ -11,7 +11,7 @@ import pytest
 from kits.minds import TestMind, make_mind
 
 from coag.cycle import GuardedActions
-from coag.cycle.execution import ActionRun, begin, finish, run_internal
+from coag.cycle.execution import ActionRun, begin, finish
 from coag.schema import (
     ActionCall,
     ActionResult,
@@ -24,6 +24,8 @@ from coag.schema import (
 )
 
 SPEC = ActionSpec(name="act", description="", parameters={})
+OWN = SPEC.model_copy(update={"internal": True, "repeatable": True})
+OWN_CALL = ActionCall(id="internal-000001", action="act", arguments={})
 CANDIDATE = Candidate(id="c1", action="act", raw_arguments="{}")
 
 
@@ -105,6 +107,6 @@ async def test_a_long_result_is_cut_in_what_is_remembered() -> None:
 
 async def test_an_internal_action_that_is_broken_off_says_so() -> None:
     mind = mind_with(asyncio.CancelledError())
-    done: Any = await run_internal(CANDIDATE, {}, mind.context, mind.deps)
+    done: Any = await finish(CANDIDATE, OWN_CALL, OWN, mind.context, mind.deps)
     assert isinstance(done.broken, asyncio.CancelledError)
     assert done.executed.status is ExecutionStatus.FAILED
