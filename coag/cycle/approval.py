@@ -285,7 +285,7 @@ class ApprovalPolicy(Value):
     risk: Mapping[str, str] = Field(default_factory=dict[str, str])
     """Risk class by pattern of names; the first pattern that matches counts."""
     require: Annotated[AbstractSet[str], AfterValidator(frozenset)] = frozenset({"high"})
-    """Risk classes that need approval; `unclassified` is the class of actions that no pattern matches."""
+    """Risk classes that need approval; `unclassified` where no pattern matches."""
     exempt: Annotated[Sequence[str], AfterValidator(tuple)] = (RESPOND.name,)
     """Patterns of names that are never asked about, whatever else says so."""
     approval_seconds: float = Field(default=300.0, gt=0, le=31_536_000)
