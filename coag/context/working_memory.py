@@ -386,7 +386,7 @@ class WorkingMemory(Value):
 
         Args:
             scope: Whom the agent serves from now on; None for the same as before.
-            keep_open_turn: Whether the request of this turn stays: where an action brings the change,
+            keep_open_turn: Whether the request of this turn stays: where an action brings it,
                 it is how the next person came.
         """
         if scope is None or scope == self.memory_scope:
