@@ -80,7 +80,7 @@ class CoagAgent(ReadableAgent, BaseChatAgent, Component[CoagAgentConfig]):
         self._inbox = Inbox(self._mind.context, self._mind.responses.pass_on)
         self.turn = 0
         """How many turns have begun."""
-        self._begun: list[Outcome] | None = None
+        self._resumed_outcomes: list[Outcome] | None = None
 
     # ---- turns ----
 
@@ -115,7 +115,7 @@ class CoagAgent(ReadableAgent, BaseChatAgent, Component[CoagAgentConfig]):
         await self._runs.open_for(messages)
         mind = self._mind
         percepts = await self._inbox.receive(messages)
-        started, self._begun = self._begun, None
+        started, self._resumed_outcomes = self._resumed_outcomes, None
         self.turn += started is None
         turn = run_turn(
             percepts,
@@ -233,7 +233,7 @@ class CoagAgent(ReadableAgent, BaseChatAgent, Component[CoagAgentConfig]):
             self._runs.note_resumed(begun=recovered.begun)
         await restore(self._mind, recovered)
         self.turn = recovered.turn
-        self._begun = recovered.outcomes if recovered.turn_open else None
+        self._resumed_outcomes = recovered.outcomes if recovered.turn_open else None
         if parent is not None:
             self._runs.open(parent)
 
@@ -351,4 +351,4 @@ class CoagAgent(ReadableAgent, BaseChatAgent, Component[CoagAgentConfig]):
     @property
     def in_turn(self) -> bool:
         """True for a resumed agent whose turn was interrupted; the next call continues it."""
-        return self._begun is not None
+        return self._resumed_outcomes is not None

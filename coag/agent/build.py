@@ -61,7 +61,7 @@ _EVENT_TEXT = 200
 """Characters kept of how the agent saw the moment in which it remembered something."""
 
 
-class RunTrace:
+class TraceRouter:
     """A trace sink whose target can be set after the parts were wired: RAM, or a run's folder."""
 
     def __init__(self) -> None:
@@ -112,7 +112,7 @@ class Mind:
     context: CoagContext[Any]
     deps: Deps
     memory: LongTermMemory
-    trace: RunTrace
+    trace: TraceRouter
     gateway: ModelGateway
     window: ModelWindow
     tools: ToolRunner
@@ -165,7 +165,7 @@ def build_agent(given: AgentArguments, *, remembers: bool | None = None) -> Mind
     Raises:
         ConfigurationError: Arguments that cannot work together; the message says which.
     """
-    context, live, trace = context_from(given.model_context), LiveEvents(given.name), RunTrace()
+    context, live, trace = context_from(given.model_context), LiveEvents(given.name), TraceRouter()
     context.agent_name = given.name
     tools = _tool_runner(given, live, context)
     handoffs = Handoffs(given.handoffs or (), [tool.name for tool in tools.tools])
@@ -223,7 +223,7 @@ def _deps(  # noqa: PLR0913, PLR0917 - the parts that were made before it
     tools: ToolRunner,
     handoffs: Handoffs,
     live: LiveEvents,
-    trace: RunTrace,
+    trace: TraceRouter,
     context: CoagContext[Any],
     memory: LongTermMemory,
     remembering: bool,
@@ -276,7 +276,7 @@ def _deps(  # noqa: PLR0913, PLR0917 - the parts that were made before it
 
 
 def _module_host(
-    given: AgentArguments, settings: CycleSettings, context: CoagContext[Any], trace: RunTrace
+    given: AgentArguments, settings: CycleSettings, context: CoagContext[Any], trace: TraceRouter
 ) -> ModuleHost:
     def note(name: str, problem: str) -> None:
         at, cycle = context.clock.now(), context.working_memory.cycle
@@ -297,7 +297,7 @@ def _developer_texts(given: AgentArguments, procedures: ProceduralMemory) -> lis
     return [given.system_message or "", *texts]
 
 
-def _message_taker(context: CoagContext[Any], deps: Deps, trace: RunTrace) -> Any:
+def _message_taker(context: CoagContext[Any], deps: Deps, trace: TraceRouter) -> Any:
     """Perceives messages that were added to the context; with trace records once a run is open."""
 
     async def take_in(added: Sequence[Percept]) -> None:

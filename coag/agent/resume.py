@@ -288,7 +288,7 @@ async def restore(mind: Mind, recovered: RecoveredState) -> None:
         _load_snapshot(recovered.snapshot, mind)
     for record in _state_records(recovered):
         await _replay_record(record, mind)
-    context.take_up_said(recovered.said)
+    context.restore_dialogue(recovered.said)
     deps.constraints.pin()
     if recovered.intents and context.working_memory.in_cycle:
         outcome = _finish_intents(recovered.intents, recovered.receipts, mind)

@@ -91,7 +91,7 @@ def _from_line(text: str) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PromptPart:
+class RenderPart:
     """What a prompt may show under one heading: entries, and which of them go first."""
 
     name: str
@@ -209,11 +209,11 @@ def allot(needs: Mapping[str, int], room: int) -> dict[str, int]:
 
 WINDOW = 32_000
 """Tokens that a model is taken to read and write at once where nobody says how many it does."""
-_KEPT_SHARE = 0.6
+_RETAINED_SHARE = 0.6
 """Of a prompt's room, what the kept dialogue may take, and what kept results may."""
 _OUTPUT_SHARE = 0.5
 """Of a prompt's room, what one tool's output may take."""
-_MOST_KEPT = 30_000
+_RETAINED_LIMIT = 30_000
 """Tokens of dialogue, and of results, that are kept however large the window is."""
 _CAP = Field(default=None, gt=0)
 
@@ -281,7 +281,9 @@ class Budgets(Value):
         """
         whole = self.window or window or WINDOW
         prompt = max(1, int(whole * self.share))
-        retained = (self.kept or min(int(prompt * _KEPT_SHARE), _MOST_KEPT)) * BYTES_PER_TOKEN
+        retained = (
+            self.kept or min(int(prompt * _RETAINED_SHARE), _RETAINED_LIMIT)
+        ) * BYTES_PER_TOKEN
         return MemoryLimits(
             window=whole,
             known=(self.window or window) is not None,

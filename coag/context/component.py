@@ -177,9 +177,7 @@ def nested_component(value: object, where: str) -> ComponentModel:
         )
     try:
         with warnings.catch_warnings():
-            warnings.filterwarnings(
-                "ignore", _PRIVATE_PATH
-            )  # corrected or refused below
+            warnings.filterwarnings("ignore", _PRIVATE_PATH)  # corrected or refused below
             dumped = cast("ComponentModel", dump())
         plain = ComponentModel.model_validate(_as_json(_unmasked(dumped.model_dump())))
         # What only looks like a component, e.g. a mock, says itself what loads it.

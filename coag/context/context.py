@@ -171,7 +171,7 @@ class DialogueKeeper(ForeseesPercepts[StateT], Generic[StateT]):
         own = set(self._own_calls)
         return [one for one in messages if not own.intersection(_call_ids(one))]
 
-    def take_up_said(self, said: Sequence[Percept | ExecutionOutcome]) -> None:
+    def restore_dialogue(self, said: Sequence[Percept | ExecutionOutcome]) -> None:
         """Takes in what a trace tells was said: the messages, and the outcomes with an answer."""
         memory = self._memory
         count = 0 if memory.earlier is None else memory.earlier.messages
@@ -179,7 +179,7 @@ class DialogueKeeper(ForeseesPercepts[StateT], Generic[StateT]):
         self.archive.clear()
         self.archive.add(map(_utterance, said[max(0, end - count) : end]))
 
-    def _forget_kept(self) -> None:
+    def _clear_stored(self) -> None:
         self.archive.clear()
         self.originals.clear()
 
@@ -276,10 +276,10 @@ class CoagContext(DialogueKeeper[StateT], ContextComponent, Generic[StateT]):
         try:
             state = self._initial_state()
         except ValidationError as error:
+            first = error.errors()[0]
             raise StateError(
-                f"{type(self).__name__} has no initial state: {error.errors()[0]['loc']} "
-                f"{error.errors()[0]['msg']}. Give every field a default (None for what is not "
-                "known yet), or override _initial_state."
+                f"{type(self).__name__} has no initial state: {first['loc']} {first['msg']}. Give "
+                "every field a default (None if not known yet), or override _initial_state."
             ) from error
         return WorkingMemory(
             activity=self._activity,
@@ -312,7 +312,7 @@ class CoagContext(DialogueKeeper[StateT], ContextComponent, Generic[StateT]):
         """
         percept = self._perceive(percept)
         if percept.kind is PerceptKind.MESSAGE and not self._adding:
-            self._transcript.hear(self._memory.dialogue[-1])
+            self._transcript.append_utterance(self._memory.dialogue[-1])
         return percept
 
     def _perceive(self, percept: Percept) -> Percept:
@@ -337,7 +337,7 @@ class CoagContext(DialogueKeeper[StateT], ContextComponent, Generic[StateT]):
                 retained[:-1] if but and not self._adding else retained, self.agent_name
             )
         )
-        self._forget_kept()
+        self._clear_stored()
         self._prompt = self._shown = None
         self._dialogue_is_anothers = self.dialogue_source is not None
 
@@ -354,7 +354,9 @@ class CoagContext(DialogueKeeper[StateT], ContextComponent, Generic[StateT]):
         if leaving:
             self._let_go()
         if isinstance(outcome, ExecutionOutcome) and outcome.response is not None:
-            self._transcript.hear(self._memory.dialogue[-1], self.agent_name, self.thought)
+            self._transcript.append_utterance(
+                self._memory.dialogue[-1], self.agent_name, self.thought
+            )
 
     def foresee(self, outcome: Outcome) -> WorkingMemory:
         """What `commit` will make of an outcome; raises what it would raise."""
@@ -365,9 +367,10 @@ class CoagContext(DialogueKeeper[StateT], ContextComponent, Generic[StateT]):
         return after
 
     def _memory_shown(self) -> WorkingMemory:
-        if self._shown is None:
-            return self._memory
-        return self._memory.model_copy(update={"dialogue": self._shown})
+        shown = self._shown
+        return (
+            self._memory if shown is None else self._memory.model_copy(update={"dialogue": shown})
+        )
 
     def constraints(self) -> Sequence[Constraint]:
         """The domain's own constraints, in force in every cycle; none by default."""
@@ -385,9 +388,8 @@ class CoagContext(DialogueKeeper[StateT], ContextComponent, Generic[StateT]):
 
         The domain's filter applies to episodic memory; facts of semantic memory hold anywhere.
         """
-        return await memory.recall(
-            self.retrieval_query(), k=k, episodic_where=self.episodic_filter()
-        )
+        where = self.episodic_filter()
+        return await memory.recall(self.retrieval_query(), k=k, episodic_where=where)
 
     async def refresh_dialogue(self) -> None:
         """Asks the foreign context, where there is one, which messages to show."""
@@ -449,7 +451,7 @@ class CoagContext(DialogueKeeper[StateT], ContextComponent, Generic[StateT]):
         self._prompt = self._shown = None
         self._dialogue_is_anothers = False
         self.images.load({})
-        self._forget_kept()
+        self._clear_stored()
         self._transcript.load(())
         if self.dialogue_source is not None:
             await self.dialogue_source.clear()
@@ -502,9 +504,9 @@ class CoagContext(DialogueKeeper[StateT], ContextComponent, Generic[StateT]):
             self._take_in(message)
 
     def restore(self, memory: WorkingMemory) -> None:
-        """Goes on from this working memory, e.g. one rebuilt from a trace."""
+        """Continues from this working memory, e.g. one rebuilt from a trace."""
         self._memory = memory
-        self._forget_kept()
+        self._clear_stored()
         self._transcript.load(dialogue_messages(memory.dialogue, self.agent_name))
         self._prompt = None
 

@@ -41,7 +41,7 @@ from coag.schema import (
 from coag.store import InMemoryStore, Search
 
 from .budgets import READ_MORE, name_of
-from .working_memory import DIALOGUE, DIALOGUE_KEPT, Utterance, WorkingMemory
+from .working_memory import DIALOGUE, DIALOGUE_LIMIT, Utterance, WorkingMemory
 
 # ---- Between AutoGen's messages and ours ----
 
@@ -155,7 +155,7 @@ def prompt_messages(prompt: Prompt) -> list[LLMMessage]:
 # ---- The images of a dialogue: working memory names them by hash, here they are kept ----
 
 
-IMAGES_KEPT = 4
+IMAGES_LIMIT = 4
 """Images of the dialogue that are kept and shown, the newest ones."""
 IMAGE_CHARACTERS = 8_000_000
 """Characters of an image as a data URI; a larger one is left out."""
@@ -167,7 +167,7 @@ class Images:
     """The newest images of the dialogue, as data URIs by hash."""
 
     def __init__(self) -> None:
-        self._kept: dict[str, str] = {}
+        self._stored: dict[str, str] = {}
         self._uris: WeakKeyDictionary[Image, str] = WeakKeyDictionary()
 
     def named(self, content: object) -> dict[str, str]:
@@ -182,10 +182,10 @@ class Images:
 
     def keep(self, arrived: Mapping[str, str], memory: WorkingMemory) -> None:
         """Takes in what a percept brought, and lets go of what the dialogue shows no more."""
-        if not arrived and not self._kept:
+        if not arrived and not self._stored:
             return
-        known = {**self._kept, **arrived}
-        self._kept = {name: known[name] for name in _newest(memory) if name in known}
+        known = {**self._stored, **arrived}
+        self._stored = {name: known[name] for name in _newest(memory) if name in known}
 
     def put_into(self, prompt: Prompt, phase: Phase, memory: WorkingMemory) -> Prompt:
         """The prompt with the images, where phases see them.
@@ -196,11 +196,13 @@ class Images:
         if any(said.images for said in prompt):
             return tuple(
                 said.model_copy(
-                    update={"images": tuple(self._kept[n] for n in said.images if n in self._kept)}
+                    update={
+                        "images": tuple(self._stored[n] for n in said.images if n in self._stored)
+                    }
                 )
                 for said in prompt
             )
-        shown = tuple(self._kept[name] for name in _newest(memory) if name in self._kept)
+        shown = tuple(self._stored[name] for name in _newest(memory) if name in self._stored)
         first = next((n for n, said in enumerate(prompt) if said.role == "user"), None)
         if not shown or first is None or phase not in SHOWN_IN:
             return prompt
@@ -209,16 +211,16 @@ class Images:
 
     def save(self) -> dict[str, str]:
         """What is kept, as JSON."""
-        return dict(self._kept)
+        return dict(self._stored)
 
     def load(self, state: Mapping[str, str]) -> None:
         """Goes on from a saved state."""
-        self._kept = dict(state)
+        self._stored = dict(state)
 
 
 def _newest(memory: WorkingMemory) -> list[str]:
     named = dict.fromkeys(name for said in memory.dialogue for name in said.images)
-    return list(named)[-IMAGES_KEPT:]
+    return list(named)[-IMAGES_LIMIT:]
 
 
 def named_images(uris: Sequence[str]) -> dict[str, str]:
@@ -238,13 +240,13 @@ class Transcript:
     """
 
     def __init__(self) -> None:
-        self._messages: deque[LLMMessage] = deque(maxlen=DIALOGUE_KEPT)
+        self._messages: deque[LLMMessage] = deque(maxlen=DIALOGUE_LIMIT)
 
     def add(self, message: LLMMessage) -> None:
         """A message was added."""
         self._messages.append(message)
 
-    def hear(self, said: Utterance, name: str = "", thought: str = "") -> None:
+    def append_utterance(self, said: Utterance, name: str = "", thought: str = "") -> None:
         """Something was said to an agent of ours, or by it, with a thought."""
         self._messages.extend(dialogue_messages((said,), name, thought))
 

@@ -258,12 +258,12 @@ class DomainHooks(Generic[StateT]):
     def describe_predictions(self, evaluations: Sequence[Evaluation]) -> dict[str, str]:
         """The predicted states of surviving candidates as the domain tells them, by id."""
         return {
-            judged.candidate_id: self._told(judged.projection)
+            judged.candidate_id: self._describe_prediction(judged.projection)
             for judged in evaluations
             if judged.survived and judged.projection is not None
         }
 
-    def _told(self, projection: Mapping[str, Any]) -> str:
+    def _describe_prediction(self, projection: Mapping[str, Any]) -> str:
         if type(self)._get_prediction_description is DomainHooks._get_prediction_description:  # pyright: ignore[reportUnknownMemberType] - of any state
             return json.dumps(projection, ensure_ascii=False)
         return self._get_prediction_description(

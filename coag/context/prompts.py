@@ -21,18 +21,18 @@ from coag.schema import (
     estimate_tokens,
 )
 
-from .budgets import FRAME, Budgets, KeepText, PromptPart, allot, newest_of
+from .budgets import FRAME, Budgets, KeepText, RenderPart, allot, newest_of
 from .dialogue import Originals
 from .sections import (
     actions_section,
     candidates_part,
-    deeds_part,
     dialogue_part,
     earlier_answer,
     earlier_part,
     goal_section,
     one_entry,
     one_line,
+    past_actions_part,
     percepts_part,
     reasoning_part,
     recalled_part,
@@ -104,12 +104,12 @@ class Chat:
         self._of: tuple[Utterance, ...] = ()
         self._lines: list[ChatLine] = []
 
-    def part(self, memory: WorkingMemory, budgets: Budgets) -> PromptPart | None:
+    def part(self, memory: WorkingMemory, budgets: Budgets) -> RenderPart | None:
         """What was said beside the goal, for its share of the room."""
         lines = self._beside(memory, goal_index(memory))
         if not lines:
             return None
-        return PromptPart(
+        return RenderPart(
             name="dialogue",
             title="Dialogue",
             source="dialogue",
@@ -320,7 +320,7 @@ class Renderer:
     rendering: Rendering
     originals: Originals = field(default_factory=Originals)
     """Where texts that a prompt shows in part are kept whole."""
-    _parts: RenderCache[PromptPart | None] = field(default_factory=RenderCache[PromptPart | None])
+    _parts: RenderCache[RenderPart | None] = field(default_factory=RenderCache[RenderPart | None])
     _texts: RenderCache[str] = field(default_factory=RenderCache[str])
     _lines: dict[int, tuple[Utterance, str]] = field(
         default_factory=dict[int, tuple[Utterance, str]]
@@ -461,7 +461,7 @@ class Renderer:
         memory: WorkingMemory,
         material: PhaseMaterial,
         room: int,
-        reasoning: PromptPart | None = None,
+        reasoning: RenderPart | None = None,
     ) -> list[Section]:
         """What the cycle starts from: everything that does not change in it, newest last."""
         said = [self._earlier(memory), self._dialogue(memory)]
@@ -470,12 +470,12 @@ class Renderer:
 
     def _moving(
         self, memory: WorkingMemory, material: PhaseMaterial
-    ) -> list[PromptPart | Section | None]:
+    ) -> list[RenderPart | Section | None]:
         """What the cycle starts from beside goal and dialogue."""
         past_actions = self._parts.part(
             "deeds",
             (memory.deeds, memory.percepts, memory.dialogue, memory.cycle),
-            lambda: deeds_part(memory, self.budgets),
+            lambda: past_actions_part(memory, self.budgets),
         )
         return [
             self._recalled(memory),
@@ -495,30 +495,30 @@ class Renderer:
         candidates = _candidates(memory, material, self.budgets) if weighs else None
         return self._fitting([*material.modules, candidates], room)
 
-    def _fitting(self, parts: Iterable[PromptPart | Section | None], room: int) -> list[Section]:
+    def _fitting(self, parts: Iterable[RenderPart | Section | None], room: int) -> list[Section]:
         """The parts as sections, in their order, within the room that is there for all."""
         return self._shown(self._allotted(parts, room))
 
     def _allotted(
-        self, parts: Iterable[PromptPart | Section | None], room: int
-    ) -> list[tuple[PromptPart | Section, int]]:
+        self, parts: Iterable[RenderPart | Section | None], room: int
+    ) -> list[tuple[RenderPart | Section, int]]:
         """The parts, each with its tokens of the room."""
         shown = [part for part in parts if part is not None]
         needs: dict[str, int] = {}
         for part in shown:
-            name = part.name if isinstance(part, PromptPart) else "module"
+            name = part.name if isinstance(part, RenderPart) else "module"
             needs[name] = needs.get(name, 0) + _need(part)
         given = allot(needs, room)
-        allotted: list[tuple[PromptPart | Section, int]] = []
+        allotted: list[tuple[RenderPart | Section, int]] = []
         for part in shown:
-            name = part.name if isinstance(part, PromptPart) else "module"
+            name = part.name if isinstance(part, RenderPart) else "module"
             allotted.append((part, given[name] * _need(part) // needs[name]))
         return allotted
 
-    def _shown(self, allotted: Iterable[tuple[PromptPart | Section, int]]) -> list[Section]:
+    def _shown(self, allotted: Iterable[tuple[RenderPart | Section, int]]) -> list[Section]:
         sections: list[Section] = []
         for part, budget in allotted:
-            if isinstance(part, PromptPart):
+            if isinstance(part, RenderPart):
                 sections.append(part.section(budget, self.originals.keep))
             elif budget > FRAME:
                 own = min(part.budget, budget - FRAME)
@@ -531,16 +531,16 @@ class Renderer:
             "goal", made_from, lambda: goal_section(memory, self.budgets, self.originals.keep)
         )
 
-    def _earlier(self, memory: WorkingMemory) -> PromptPart | None:
+    def _earlier(self, memory: WorkingMemory) -> RenderPart | None:
         return self._parts.part("earlier", (memory.earlier,), lambda: earlier_part(memory))
 
-    def _dialogue(self, memory: WorkingMemory) -> PromptPart | None:
+    def _dialogue(self, memory: WorkingMemory) -> RenderPart | None:
         made_from = (memory.dialogue, memory.goal)
         return self._parts.part(
             "dialogue", made_from, lambda: dialogue_part(memory, self.budgets, self._lines)
         )
 
-    def _recalled(self, memory: WorkingMemory) -> PromptPart | None:
+    def _recalled(self, memory: WorkingMemory) -> RenderPart | None:
         retrieval = memory.cognitive_state.retrieval
         records = retrieval.records if retrieval else ()
         return self._parts.part(
@@ -548,8 +548,8 @@ class Renderer:
         )
 
 
-def _need(part: PromptPart | Section) -> int:
-    if isinstance(part, PromptPart):
+def _need(part: RenderPart | Section) -> int:
+    if isinstance(part, RenderPart):
         return part.need
     return min(estimate_tokens(part.text), part.budget) + FRAME
 
@@ -573,5 +573,5 @@ def _user(instruction: str, sections: Sequence[Section]) -> PromptMessage:
 
 def _candidates(
     memory: WorkingMemory, material: PhaseMaterial, budgets: Budgets
-) -> PromptPart | None:
+) -> RenderPart | None:
     return candidates_part(memory, material.evaluations, material.predictions, budgets)

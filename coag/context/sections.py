@@ -30,7 +30,7 @@ from coag.schema import (
     without_tags,
 )
 
-from .budgets import READ_MORE, Budgets, KeepText, PromptPart, newest
+from .budgets import READ_MORE, Budgets, KeepText, RenderPart, newest
 from .working_memory import DIALOGUE, Utterance, WorkingMemory
 
 # ---- The sections that working memory itself contributes to prompts ----
@@ -82,12 +82,12 @@ def _part(
     trust: Trust = Trust.UNTRUSTED,
     keeps: Literal["newest", "alike"] = "newest",
     cap: int | None = None,
-) -> PromptPart | None:
+) -> RenderPart | None:
     """A part of untrusted text; None where it has no entries."""
     given = tuple(entries)
     if not given:
         return None
-    return PromptPart(
+    return RenderPart(
         name=name,
         title=title,
         source=source or name,
@@ -112,7 +112,7 @@ def goal_section(memory: WorkingMemory, budgets: Budgets, keep: KeepText) -> Sec
 
 def dialogue_part(
     memory: WorkingMemory, budgets: Budgets, known: dict[int, tuple[Utterance, str]]
-) -> PromptPart | None:
+) -> RenderPart | None:
     """The last messages, the agent's own answers among them; not the goal alone once more.
 
     Args:
@@ -130,13 +130,13 @@ def dialogue_part(
     return _part("dialogue", "Dialogue", lines, trust=trust, cap=budgets.dialogue)
 
 
-def earlier_part(memory: WorkingMemory) -> PromptPart | None:
+def earlier_part(memory: WorkingMemory) -> RenderPart | None:
     """What was said before the dialogue that is kept, in short."""
     earlier = memory.earlier
     if earlier is None:
         return None
     more = f'{READ_MORE}(of="{DIALOGUE}") shows all'
-    return PromptPart(
+    return RenderPart(
         name="earlier",
         title=f"Earlier in this dialogue ({earlier.messages} messages in short; {more})",
         source="dialogue",
@@ -172,7 +172,7 @@ def _said(said: Utterance, goal: str) -> str:
     return one_entry(f"{speaker}: {'(the goal above)' if said.content == goal else said.content}")
 
 
-def state_part(description: str, budgets: Budgets) -> PromptPart | None:
+def state_part(description: str, budgets: Budgets) -> RenderPart | None:
     """The domain's description of the perceptual state: facts, brought by sensors and tools."""
     entries = (description,) if description else ()
     title = "State of the environment"
@@ -199,7 +199,7 @@ def _json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def percepts_part(memory: WorkingMemory, budgets: Budgets) -> PromptPart | None:
+def percepts_part(memory: WorkingMemory, budgets: Budgets) -> RenderPart | None:
     """What has arrived since the last action; messages stand in the dialogue."""
     lines = (
         one_entry(_percept_line(one))
@@ -209,7 +209,7 @@ def percepts_part(memory: WorkingMemory, budgets: Budgets) -> PromptPart | None:
     return _part("percepts", "What just happened", lines, keeps="alike", cap=budgets.percepts)
 
 
-def deeds_part(memory: WorkingMemory, budgets: Budgets) -> PromptPart | None:
+def past_actions_part(memory: WorkingMemory, budgets: Budgets) -> RenderPart | None:
     """The actions of earlier cycles with their results.
 
     Not what has just been perceived, nor answers, which stand in the dialogue.
@@ -228,7 +228,7 @@ def deeds_part(memory: WorkingMemory, budgets: Budgets) -> PromptPart | None:
     return _part("deeds", "Your earlier actions", lines, cap=budgets.deeds)
 
 
-def unsettled_part(memory: WorkingMemory, budgets: Budgets) -> PromptPart | None:
+def unsettled_part(memory: WorkingMemory, budgets: Budgets) -> RenderPart | None:
     """The actions of unknown outcome, for as long as it is not known."""
     lines = (
         one_entry(f"cycle {one.cycle}: {one.action} {_json(one.arguments)}")
@@ -239,7 +239,7 @@ def unsettled_part(memory: WorkingMemory, budgets: Budgets) -> PromptPart | None
     return _part("unsettled", title, lines, cap=budgets.rejections)
 
 
-def rejections_part(memory: WorkingMemory, budgets: Budgets) -> PromptPart | None:
+def rejections_part(memory: WorkingMemory, budgets: Budgets) -> RenderPart | None:
     """What Evaluation rejected last time, so that it is not proposed again."""
     lines = (
         one_entry(f"- {one.action} {one.raw_arguments}: rejected by {one.constraint}: {one.reason}")
@@ -366,7 +366,7 @@ def fitting(recall: Recall, room: int) -> Recall:
     )
 
 
-def recalled_part(records: Sequence[RecalledRecord], budgets: Budgets) -> PromptPart | None:
+def recalled_part(records: Sequence[RecalledRecord], budgets: Budgets) -> RenderPart | None:
     """What long-term memory brought back, best first, each with kind, score and trust."""
     shown = {hit.record.id for hit in records}
     lines = (_recalled_line(hit, shown) for hit in records)
@@ -440,7 +440,7 @@ def _in_short(value: Any) -> Any:
     return value
 
 
-def reasoning_part(memory: WorkingMemory, budgets: Budgets) -> PromptPart | None:
+def reasoning_part(memory: WorkingMemory, budgets: Budgets) -> RenderPart | None:
     """How the agent understood its situation in this cycle."""
     reasoning = memory.cognitive_state.reasoning
     if reasoning is None or not reasoning.situation:
@@ -456,7 +456,7 @@ def candidates_part(
     evaluations: Sequence[Evaluation],
     predictions: Mapping[str, str],
     budgets: Budgets,
-) -> PromptPart | None:
+) -> RenderPart | None:
     """The candidates that survived the hard checks, with predictions and scores.
 
     They stand by rank, with the numbers that `numbered` gives them: before there are scores, these

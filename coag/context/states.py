@@ -136,15 +136,15 @@ def cannot_change(state: BaseModel) -> bool:
     """True if nothing in the state can be changed: it may be handed out without a copy."""
     if not _frozen(type(state)) or state.__pydantic_private__ or state.__pydantic_extra__:
         return False
-    return all(_stands_fast(value) for value in vars(state).values())
+    return all(_is_immutable(value) for value in vars(state).values())
 
 
-def _stands_fast(value: object) -> bool:
+def _is_immutable(value: object) -> bool:
     """Whether a field's value, and all that it holds, can never be another one."""
     if value is None or isinstance(value, _SCALARS):
         return True
     if type(value) in _GROUPS:
-        return all(_stands_fast(each) for each in cast("Iterable[object]", value))
+        return all(_is_immutable(each) for each in cast("Iterable[object]", value))
     return isinstance(value, BaseModel) and cannot_change(value)
 
 

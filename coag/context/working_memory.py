@@ -152,16 +152,16 @@ def _worthiest(remarks: tuple[DialogueNote, ...], characters: int) -> tuple[Dial
 # ---- Working memory: everything the agent holds about one activity now, as a value ----
 
 
-DIALOGUE_KEPT = 200
+DIALOGUE_LIMIT = 200
 """Messages kept in working memory, as far as `MemoryLimits.dialogue` allows; of older ones what
 `EarlierDialogue` keeps."""
-DEEDS_KEPT = 50
+PAST_ACTIONS_LIMIT = 50
 """Executed actions kept in working memory, as far as `MemoryLimits.results` allows."""
-PERCEPTS_KEPT = 64
+PERCEPTS_LIMIT = 64
 """Percepts kept for one cycle."""
-REJECTIONS_KEPT = 3
+REJECTIONS_LIMIT = 3
 """Cycles whose rejections are kept while nothing is done in the environment."""
-DEED_TEXT = 300
+PAST_RESULT_TEXT = 300
 """Characters of a result that stay where there is no room for the whole."""
 TAINT_SOURCES = 50
 """Names of sources of untrusted text that are kept, and as many ids of records; the newest."""
@@ -344,7 +344,7 @@ class WorkingMemory(Value):
     def _taking(self, percept: Percept) -> WorkingMemory:
         arrived = () if self.of_another(percept) else (percept,)
         changes: dict[str, Any] = {
-            "percepts": (*self.percepts, *arrived)[-PERCEPTS_KEPT:],
+            "percepts": (*self.percepts, *arrived)[-PERCEPTS_LIMIT:],
             "queued": tuple(waiting for waiting in self.queued if waiting.id != percept.id),
         }
         if percept.kind is PerceptKind.UNKNOWN_OUTCOME or percept.settles:
@@ -372,7 +372,7 @@ class WorkingMemory(Value):
             )
             changes |= _saying(self, said)
             percept = percept.model_copy(update={"images": {}})
-            changes["percepts"] = (*self.percepts, percept)[-PERCEPTS_KEPT:]
+            changes["percepts"] = (*self.percepts, percept)[-PERCEPTS_LIMIT:]
         if percept.sets_goal:
             changes |= {"goal": percept.content, "goal_trust": percept.trust, "goal_open": True}
             changes["goal_id"] = _goal_id(percept)
@@ -521,7 +521,9 @@ class WorkingMemory(Value):
             )
             for done in outcome.executed
         )
-        changes["deeds"] = _within((*self.deeds, *past_actions)[-DEEDS_KEPT:], self.limits.results)
+        changes["deeds"] = _within(
+            (*self.deeds, *past_actions)[-PAST_ACTIONS_LIMIT:], self.limits.results
+        )
         if outcome.response is not None:
             answer = Utterance(
                 source="self",
@@ -541,7 +543,7 @@ class WorkingMemory(Value):
         retained = [
             gone
             for gone in self.rejections
-            if gone.cycle > self.cycle - REJECTIONS_KEPT
+            if gone.cycle > self.cycle - REJECTIONS_LIMIT
             and (gone.action, gone.raw_arguments) not in again
         ]
         return new if acted else (*retained, *new)
@@ -578,7 +580,7 @@ def _saying(memory: WorkingMemory, said: Utterance) -> dict[str, Any]:
     dialogue = (*memory.dialogue, said)
     size, first = sum(len(one.content) for one in dialogue), 0
     while first < len(dialogue) - 1 and (
-        size > memory.limits.dialogue or len(dialogue) - first > DIALOGUE_KEPT
+        size > memory.limits.dialogue or len(dialogue) - first > DIALOGUE_LIMIT
     ):
         size -= len(dialogue[first].content)
         first += 1
@@ -600,9 +602,9 @@ def _within(deeds: tuple[PastAction, ...], characters: int) -> tuple[PastAction,
     retained: list[PastAction] = []
     for number, past in enumerate(reversed(deeds)):
         characters -= len(past.result)
-        if characters < 0 and number and len(past.result) > DEED_TEXT:
+        if characters < 0 and number and len(past.result) > PAST_RESULT_TEXT:
             note = f"[the rest of {len(past.result):,} characters is not kept]"
-            cut = f"{past.result[:DEED_TEXT]}\n{note}"
+            cut = f"{past.result[:PAST_RESULT_TEXT]}\n{note}"
             retained.append(past.model_copy(update={"result": cut}))
         else:
             retained.append(past)

@@ -396,7 +396,7 @@ class ApprovalEvent:
     """One thing that happened to a request, for the trace."""
 
     what: What
-    """`asked`; `granted` and `denied` by an answer; `reused`, an earlier answer still holds;
+    """`reply`; `granted` and `denied` by an answer; `reused`, an earlier answer still holds;
     `expired` and `changed`, so it is asked about again; `withdrawn`, the waiter was cancelled."""
     text: str
     """A sentence about it."""
@@ -421,7 +421,7 @@ class ApprovalEvent:
         return details
 
 
-Tell = Callable[[ApprovalEvent], None]
+Notify = Callable[[ApprovalEvent], None]
 
 
 def event_of(
@@ -461,7 +461,7 @@ class PendingApproval:
     candidate: Candidate
     arguments: Mapping[str, Any]
     occasion: ApprovalOccasion
-    tell: Tell
+    notify: Notify
     policy: ApprovalPolicy
     """The policy that it was looked at by."""
     request: ApprovalRequest | None = None
@@ -483,7 +483,7 @@ class PendingApproval:
         except NotJsonError as error:
             self.problem = f"nobody can be asked about its arguments: {error}"
         else:
-            self.approval = await self.approvals.answer(self.request, self.policy, self.tell)
+            self.approval = await self.approvals.answer(self.request, self.policy, self.notify)
 
     def bound(self, request: ApprovalRequest) -> ApprovalRequest:
         """The request with the parts that an approval is bound to, as they are now."""
@@ -515,7 +515,7 @@ class PendingApproval:
             return ""
         else:
             what, text = "expired", "the approval expired before it could run"
-        self.tell(event_of(what, text, request, approval))
+        self.notify(event_of(what, text, request, approval))
         return text
 
     def _changed(self, request: ApprovalRequest) -> tuple[str, ...]:
@@ -539,7 +539,7 @@ class PendingApproval:
             allowed, reason = False, denial(self.approval)
         else:
             by = f"{self.approval.by} approved it"
-            self.tell(event_of("granted", by, self.request, self.approval))
+            self.notify(event_of("granted", by, self.request, self.approval))
             allowed, reason = True, f"{by}. {self.approval.reason}".strip()
         reason = well_formed(reason)
         retained = reason if len(reason) <= REASON else f"{reason[: REASON - 1]}…"
@@ -630,7 +630,7 @@ def _shown(value: object) -> str:
 # ---- Human approval: asked for right before an action runs, bound to exactly what was asked ----
 
 
-def _tell_nobody(event: ApprovalEvent) -> None:
+def _notify_nobody(event: ApprovalEvent) -> None:
     """Drops an event."""
 
 
@@ -688,17 +688,17 @@ class Approvals:
         candidate: Candidate,
         arguments: Mapping[str, Any],
         occasion: ApprovalOccasion,
-        tell: Tell = _tell_nobody,
+        notify: Notify = _notify_nobody,
     ) -> Verdict:
         """Whether one action may run now with these arguments; see `decisions`."""
-        (decision,) = await self.decisions([(candidate, arguments)], occasion, tell)
+        (decision,) = await self.decisions([(candidate, arguments)], occasion, notify)
         return decision.verdict
 
     async def decisions(
         self,
         wanted: Sequence[tuple[Candidate, Mapping[str, Any]]],
         occasion: ApprovalOccasion,
-        tell: Tell = _tell_nobody,
+        notify: Notify = _notify_nobody,
     ) -> tuple[ApprovalDecision, ...]:
         """Whether actions that are to run together may run now; waits for the approver.
 
@@ -712,10 +712,10 @@ class Approvals:
             wanted: Each action, with the reason and the effect that the model gives, and what
                 it will be run with; these arguments are read again after every wait.
             occasion: Who wants it, and upon which working memory.
-            tell: Gets everything that happens to the requests.
+            notify: Gets everything that happens to the requests.
         """
         pending = [
-            PendingApproval(self, candidate, given, occasion, tell, self._policy)
+            PendingApproval(self, candidate, given, occasion, notify, self._policy)
             for candidate, given in wanted
         ]
         undecided, asks = pending, self._policy.asks
@@ -760,7 +760,7 @@ class Approvals:
         return pending.bound(request)
 
     async def answer(
-        self, request: ApprovalRequest, policy: ApprovalPolicy, tell: Tell
+        self, request: ApprovalRequest, policy: ApprovalPolicy, notify: Notify
     ) -> Approval:
         """An earlier answer to the identical request, or the approver's.
 
@@ -768,16 +768,16 @@ class Approvals:
         """
         known = self._answers.get(request.digest)
         if known is not None and self.now() < known.expires_at:
-            tell(event_of("reused", "it was answered before", request, known))
+            notify(event_of("reused", "it was answered before", request, known))
             return known
         if known is not None:
             del self._answers[request.digest]
-            tell(event_of("expired", "the answer given before has expired", request, known))
-        tell(event_of("asked", f"approval is needed: {request.reason}", request))
+            notify(event_of("expired", "the answer given before has expired", request, known))
+        notify(event_of("asked", f"approval is needed: {request.reason}", request))
         try:
             answer = await answer_of(self._approver, request, policy.wait_seconds)
         except asyncio.CancelledError:
-            tell(event_of("withdrawn", "whoever waited for the answer was cancelled", request))
+            notify(event_of("withdrawn", "whoever waited for the answer was cancelled", request))
             raise
         approval = request.stamp(answer, self.now())
         if policy.reuse and approval.by and policy is self._policy:
@@ -785,5 +785,5 @@ class Approvals:
             while len(self._answers) > REUSABLE:
                 self._answers.popitem(last=False)
         if not approval.granted:
-            tell(event_of("denied", denial(approval), request, approval))
+            notify(event_of("denied", denial(approval), request, approval))
         return approval

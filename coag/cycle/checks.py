@@ -110,7 +110,7 @@ async def reconcile(context: AnyContext, deps: GuardDeps) -> tuple[Percept, ...]
     result: list[Percept] = []
     for action in context.working_memory.unsettled:
         for ask in deps.reconcilers:
-            answer, problem = await _asked(ask, action)
+            answer, problem = await _ask_once(ask, action)
             if problem:
                 deps.note(context, "reconcile", f"{action.action}: {problem}", problem=problem)
             if answer != "unknown":
@@ -151,7 +151,7 @@ def settled_by_person(
     return settlement(unsettled[intent_id], became, "a person", deps)
 
 
-async def _asked(ask: AskReconciliation, action: UnsettledAction) -> tuple[Reconciliation, str]:
+async def _ask_once(ask: AskReconciliation, action: UnsettledAction) -> tuple[Reconciliation, str]:
     """What came of asking once, and what went wrong."""
     try:
         answer: Any = await within(RECONCILE_SECONDS, lambda: ask(action.model_copy(deep=True)))

@@ -233,7 +233,7 @@ async def decided(
     if approvals is None or not any(approvals.need(c.action, given) for c, given in wanted):
         return None
 
-    def tell(event: ApprovalEvent) -> None:
+    def notify(event: ApprovalEvent) -> None:
         deps.note(context, APPROVAL, event.text, **event.details())
         deps.trace.flush()
 
@@ -254,7 +254,7 @@ async def decided(
         memory_version=version,
         seen=seen,
     )
-    return await approvals.decisions(wanted, occasion, tell)
+    return await approvals.decisions(wanted, occasion, notify)
 
 
 def unasked(wanted: Wanted, deps: GuardDeps) -> Callable[[], str]:

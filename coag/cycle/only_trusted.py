@@ -103,7 +103,7 @@ class OnlyTrusted:
                 )
             own = _declared(schemas[name])
             for value in self._values(arguments.get(name), _field_names(known.spec.parameters)):
-                if value in own or _stands_in_one(value, trusted):
+                if value in own or _occurs_in_any(value, trusted):
                     continue
                 return Verdict.forbid(
                     f"{name} {_shown(value)} stands in nothing that the user or the developer "
@@ -232,17 +232,17 @@ def _declared(schema: Any) -> list[Any]:
     return [leaf for one in declared for leaf in _leaves(one)]
 
 
-def _stands_in_one(value: Any, trusted: Iterable[str]) -> bool:
+def _occurs_in_any(value: Any, trusted: Iterable[str]) -> bool:
     if isinstance(value, int | float | Decimal):
         number = Decimal(str(value))
         return any(number in _numbers(_plain(text)) for text in trusted)
     if not isinstance(value, str) or not all(one.isspace() or _seen(one) for one in value):
         return False
     plain = _plain(value)
-    return bool(plain) and any(_stands_in(plain, _plain(text)) for text in trusted)
+    return bool(plain) and any(_occurs_in(plain, _plain(text)) for text in trusted)
 
 
-def _stands_in(value: str, text: str) -> bool:
+def _occurs_in(value: str, text: str) -> bool:
     """Whether a text holds a value by itself, not as a part of a longer one."""
     pattern = " ?".join(value) if _CODE.fullmatch(value) else re.escape(value)
     return any(

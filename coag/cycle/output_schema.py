@@ -508,7 +508,7 @@ def _object(properties: dict[str, Any]) -> dict[str, Any]:
 # ---- Which form of an answer a phase asks for, by the settings ----
 
 
-_TOLD = 2_000
+_NOTE_CHARACTERS = 2_000
 """Characters of a note on what is not offered."""
 OFFER = "offer"
 """Id of a candidate that nobody proposed: a call that is judged before it is offered."""
@@ -573,11 +573,11 @@ def _allowed(
             dead[action, arguments] = died_of
     remaining = calls.without(dead.keys())
     if dead:
-        _tell(dead, context, deps, offered=remaining is calls)
+        _note_forbidden(dead, context, deps, offered=remaining is calls)
     return remaining
 
 
-def _tell(
+def _note_forbidden(
     dead: Mapping[tuple[str, str], Verdict], context: AnyContext, deps: Deps, *, offered: bool
 ) -> None:
     """Notes which calls are forbidden now; the details hold what a replay needs to say so again."""
@@ -595,7 +595,9 @@ def _tell(
         for (action, arguments), verdict in dead.items()
     ]
     how = "Forbidden now, but offered, for lack of others" if offered else "Not offered now"
-    deps.note(context, NOT_OFFERED, f"{how}: {'; '.join(shown)}"[:_TOLD], forbidden=result)
+    deps.note(
+        context, NOT_OFFERED, f"{how}: {'; '.join(shown)}"[:_NOTE_CHARACTERS], forbidden=result
+    )
 
 
 def _rejected(context: AnyContext) -> set[tuple[str, str]]:

@@ -76,20 +76,20 @@ async def _deliberate(context: AnyContext, deps: Deps) -> ReasoningOutcome:
 def _outcome(
     context: AnyContext,
     deps: Deps,
-    asked: ModelReply[ReasoningAnswer] | ModelReply[DeliberationAnswer],
+    reply: ModelReply[ReasoningAnswer] | ModelReply[DeliberationAnswer],
     drafts: tuple[Candidate, ...],
 ) -> ReasoningOutcome:
     at, cycle = deps.clock.now(), context.working_memory.cycle
-    if asked.value is None:
-        situation = f"{UNUSABLE} {asked.problem}"
+    if reply.value is None:
+        situation = f"{UNUSABLE} {reply.problem}"
         deps.note(context, "fallback", situation, phase="reasoning")
-        return ReasoningOutcome(cycle=cycle, at=at, usage=asked.usage, situation=situation)
+        return ReasoningOutcome(cycle=cycle, at=at, usage=reply.usage, situation=situation)
     return ReasoningOutcome(
         cycle=cycle,
         at=at,
-        usage=asked.usage,
-        situation=asked.value.situation,
-        risks=tuple(asked.value.risks),
-        goal_status=asked.value.goal_status,
+        usage=reply.usage,
+        situation=reply.value.situation,
+        risks=tuple(reply.value.risks),
+        goal_status=reply.value.goal_status,
         drafts=drafts,
     )

@@ -29,11 +29,11 @@ from .cycle import close_cycle, perceive, run_cycle
 from .deps import AnyContext, Deps
 from .execution import return_percept, selected_candidates
 
-LEFT = "The cycle that selected this was left in the middle. It may or may not have been run."
+UNFINISHED = "The cycle that selected this was left in the middle. It may or may not have been run."
 
 WITHHELD = "withheld"
 """What notes are about that name a rule which kept a text from being said."""
-REJECTIONS_TOLD = 150
+REJECTION_TOKENS = 150
 """Tokens of rejections that the answer of an impasse repeats."""
 
 
@@ -157,11 +157,11 @@ async def run_turn(
         taken_in: Called with each percept that is in the trace and in working memory.
     """
     if begun is None:
-        await _close_what_was_left(context, deps)
+        await _close_unfinished(context, deps)
         start = TurnStart(at=deps.clock.now(), turn=turn, cycle=context.working_memory.cycle)
         deps.trace.write(start)
     deps.modules.failed.clear()
-    arriving = _begun_by(percepts) if begun is None else iter(percepts)
+    arriving = _mark_first(percepts) if begun is None else iter(percepts)
     tally = TurnTally()
     for outcome in begun or ():
         tally.take(outcome)
@@ -197,7 +197,7 @@ async def run_turn(
     yield _finish(reason, tally, context, deps, turn)
 
 
-def _begun_by(percepts: Iterable[Percept]) -> Iterator[Percept]:
+def _mark_first(percepts: Iterable[Percept]) -> Iterator[Percept]:
     """The percepts, of whose messages the first begins a turn."""
     started = False
     for percept in percepts:
@@ -227,13 +227,13 @@ def _spent_before(context: AnyContext, deps: Deps) -> str | None:
     return "budget" if spent and not context.working_memory.in_cycle else None
 
 
-async def _close_what_was_left(context: AnyContext, deps: Deps) -> None:
+async def _close_unfinished(context: AnyContext, deps: Deps) -> None:
     """Ends a cycle that nobody continues, e.g. of a state that was saved in the middle.
 
     The selected actions are not run: whether they ran already is not known here.
     """
     selected = selected_candidates(context) if context.working_memory.in_cycle else ()
-    unknown = ActionResult(content=LEFT, is_error=True, outcome_unknown=True)
+    unknown = ActionResult(content=UNFINISHED, is_error=True, outcome_unknown=True)
     started = list(deps.actions.running.values()) if selected else []
     known = {identity(call.action, call.arguments) for call in started}
     started += [
@@ -315,7 +315,7 @@ def _rejections(context: AnyContext) -> str:
     """What the last candidates died of, so that a mistake in a rule is seen at once."""
     gone = context.working_memory.rejections
     shown = "; ".join(f"{one.action}: {one.constraint}: {one.reason}" for one in gone)
-    return f" Rejected last: {cut_to_tokens(shown, REJECTIONS_TOLD)}." if shown else ""
+    return f" Rejected last: {cut_to_tokens(shown, REJECTION_TOKENS)}." if shown else ""
 
 
 async def _to_its_end(closing: Coroutine[Any, Any, None]) -> None:

@@ -15,7 +15,7 @@ from PIL import Image as PILImage
 
 from coag.agent.inbox import TOO_LARGE, message_percepts
 from coag.context import CoagContext, named_images
-from coag.context.dialogue import IMAGES_KEPT, Images
+from coag.context.dialogue import IMAGES_LIMIT, Images
 from coag.context.working_memory import Utterance, WorkingMemory
 from coag.schema import CountingIds, Phase, PromptMessage, SteppingClock, Trust
 
@@ -48,13 +48,13 @@ def test_the_newest_of_the_dialogue_are_kept_and_shown(shown: list[tuple[str, ..
         seen.append(arrived)
         images.keep({name: f"uri-{name}" for name in arrived}, memory(*seen))
     now = memory(*seen)
-    names = list(dict.fromkeys(name for names in seen for name in names))[-IMAGES_KEPT:]
+    names = list(dict.fromkeys(name for names in seen for name in names))[-IMAGES_LIMIT:]
     assert set(images.save()) <= set(names)
     prompt = images.put_into(PROMPT, Phase.REASONING, now)
     assert [message.images for message in prompt if message.role == "system"] == [()]
     assert prompt[2].images == ()
     assert set(prompt[1].images) <= {f"uri-{name}" for name in names}
-    assert len(prompt[1].images) <= IMAGES_KEPT
+    assert len(prompt[1].images) <= IMAGES_LIMIT
 
 
 def test_what_is_kept_comes_back() -> None:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coag.context import MemoryLimits, WorkingMemory, rebuild
-from coag.context.working_memory import DEEDS_KEPT
+from coag.context.working_memory import PAST_ACTIONS_LIMIT
 from coag.errors import PhaseViolation, StateError
 from coag.schema import (
     PHASES,
@@ -149,7 +149,7 @@ def test_what_is_kept_is_bounded_however_long_the_run() -> None:
 
     assert sum(len(said.content) for said in memory.dialogue) <= 300
     assert memory.dialogue[-1].content == "My number is 89."
-    assert len(memory.deeds) == DEEDS_KEPT
+    assert len(memory.deeds) == PAST_ACTIONS_LIMIT
     assert memory.deeds[-1].arguments == {"n": 89}
     assert len(memory.deeds[-1].result) > 400
     assert memory.deeds[0].result.endswith("characters is not kept]")

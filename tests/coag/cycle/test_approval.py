@@ -480,8 +480,8 @@ async def test_a_change_of_the_arguments_while_waiting_asks_again() -> None:
 
     desk = Desk(slow)
     assert (await desk.verdict(arguments)).allowed
-    asked = [event.request.arguments for event in desk.events if event.what == "asked"]
-    assert asked == [{"amount": 5}, {"amount": 6}]
+    reply = [event.request.arguments for event in desk.events if event.what == "asked"]
+    assert reply == [{"amount": 5}, {"amount": 6}]
 
 
 def one_rule() -> Callable[[str, Mapping[str, Any]], bool]:
@@ -625,11 +625,11 @@ async def test_an_approval_that_expires_while_the_others_wait_is_asked_for_again
             return super().now()
 
     clock, first_was_stamped = Watched(), asyncio.Event()
-    asked: list[int] = []
+    reply: list[int] = []
 
     async def person(request: ApprovalRequest) -> bool:
         amount = request.arguments["amount"]
-        asked.append(amount)
+        reply.append(amount)
         if amount == 2:
             await first_was_stamped.wait()
             clock.time += timedelta(seconds=301)
@@ -638,7 +638,7 @@ async def test_an_approval_that_expires_while_the_others_wait_is_asked_for_again
     desk = Desk(person, clock=clock)
     verdicts = await all_verdicts(desk.approvals, batch(1, 2), desk.occasion(), desk.events.append)
     assert [verdict.allowed for verdict in verdicts] == [True, True]
-    assert asked == [1, 2, 1]
+    assert reply == [1, 2, 1]
     assert desk.told() == ["asked", "asked", "expired", "asked", "granted", "granted"]
 
 
