@@ -227,10 +227,10 @@ class CoagContext(DialogueKeeper[StateT], ContextComponent, Generic[StateT]):
         rendering: `isolated` (each phase its own prompt) or `growing` (one prompt per cycle).
         budgets: How much of the model's window prompts take, and how it is given out.
         activity: Name of the activity that this working memory belongs to.
-        initial_messages: What was said before.
+        initial_messages: Earlier dialogue.
         dialogue: Another AutoGen context that decides which messages of the dialogue are shown.
-        clock: Where the time of messages comes from.
-        ids: Where ids of percepts come from.
+        clock: Dates messages.
+        ids: Names percepts.
     """
 
     component_provider_override = "coag.CoagContext"
@@ -256,8 +256,7 @@ class CoagContext(DialogueKeeper[StateT], ContextComponent, Generic[StateT]):
         self.images = Images()
         """The images of the dialogue that is kept."""
         self.on_added: TakeIn | None = None
-        """Takes in added messages, e.g. with a line in a trace; None to take them in as they are.
-        An agent sets it."""
+        """Takes in added messages, e.g. with a record in a trace; an agent sets it."""
         self._adding = False
         self._activity = activity
         self._renderer = Renderer(self.budgets, self.rendering, self.originals)
@@ -442,10 +441,7 @@ class CoagContext(DialogueKeeper[StateT], ContextComponent, Generic[StateT]):
         return self._transcript.messages()
 
     async def clear(self) -> None:
-        """Forgets the activity; long-term memory and procedures are not touched.
-
-        What was done and is not known to have had its effect stays: nothing makes it known.
-        """
+        """Clears the activity, but for actions of unknown outcome; long-term memory stays."""
         unsettled = self._memory.unsettled
         self._memory = self._fresh_memory().model_copy(update={"unsettled": unsettled})
         self._prompt = self._shown = None

@@ -18,7 +18,7 @@ def said(text: str, source: str = "user") -> TextMessage:
     return TextMessage(content=text, source=source)
 
 
-def append_utterance(heard: MessageDeduplicator, *texts: str) -> list[str]:
+def hear(heard: MessageDeduplicator, *texts: str) -> list[str]:
     """What was new of a turn that took in all of it and broke off."""
     new = heard.new([said(text) for text in texts])
     for message in new:
@@ -28,27 +28,27 @@ def append_utterance(heard: MessageDeduplicator, *texts: str) -> list[str]:
 
 def test_a_turn_that_is_tried_again_hears_nothing_twice() -> None:
     heard = MessageDeduplicator()
-    assert append_utterance(heard, "a", "b") == ["a", "b"]
-    assert append_utterance(heard, "a", "b") == []
-    assert append_utterance(heard, "a", "b", "c") == ["c"]
-    assert append_utterance(heard, "a", "b", "c") == []
-    assert append_utterance(heard, "c") == []
+    assert hear(heard, "a", "b") == ["a", "b"]
+    assert hear(heard, "a", "b") == []
+    assert hear(heard, "a", "b", "c") == ["c"]
+    assert hear(heard, "a", "b", "c") == []
+    assert hear(heard, "c") == []
 
 
 def test_a_team_that_says_the_same_task_again_is_heard_once() -> None:
     heard = MessageDeduplicator()
-    assert append_utterance(heard, "task") == ["task"]
-    assert append_utterance(heard, "task", "task") == []
-    assert append_utterance(heard, "task", "task", "more") == ["more"]
-    assert append_utterance(heard, "task", "task", "more", "more") == []
+    assert hear(heard, "task") == ["task"]
+    assert hear(heard, "task", "task") == []
+    assert hear(heard, "task", "task", "more") == ["more"]
+    assert hear(heard, "task", "task", "more", "more") == []
 
 
 def test_an_order_that_is_given_again_after_another_one_is_heard_again() -> None:
     heard = MessageDeduplicator()
     for order in ("Delete the file.", "No, stop.", "Delete the file."):
-        assert append_utterance(heard, order) == [order]
-    assert append_utterance(heard, "Delete the file.") == []
-    assert append_utterance(heard, "Delete the file.", "No, stop.") == ["No, stop."]
+        assert hear(heard, order) == [order]
+    assert hear(heard, "Delete the file.") == []
+    assert hear(heard, "Delete the file.", "No, stop.") == ["No, stop."]
 
 
 def test_what_was_not_taken_in_is_still_new() -> None:
@@ -57,7 +57,7 @@ def test_what_was_not_taken_in_is_still_new() -> None:
     heard.note(first)
     assert heard.new([said("a"), said("b")])[0].to_text() == "b"
     assert heard.new([second]) == [second]
-    assert append_utterance(MessageDeduplicator(), "a") == ["a"]
+    assert hear(MessageDeduplicator(), "a") == ["a"]
 
 
 def test_of_another_sender_kind_or_picture_it_is_another_message() -> None:
@@ -77,13 +77,13 @@ def test_of_another_sender_kind_or_picture_it_is_another_message() -> None:
 
 @given(st.lists(st.text(max_size=3), max_size=6))
 def test_within_one_turn_nothing_is_lost(texts: list[str]) -> None:
-    assert append_utterance(MessageDeduplicator(), *texts) == texts
+    assert hear(MessageDeduplicator(), *texts) == texts
 
 
 @given(st.lists(st.sampled_from("ab"), min_size=1, max_size=4), st.sampled_from("ab"))
 def test_what_was_said_last_is_what_was_heard_last(texts: list[str], last: str) -> None:
     heard, all_new = MessageDeduplicator(), list[str]()
     for text in [*texts, last]:
-        all_new += append_utterance(heard, text)
+        all_new += hear(heard, text)
     assert all_new[-1] == last
     assert all(one != other for one, other in pairwise(all_new))

@@ -17,7 +17,7 @@ from coag.schema import PHASES, ExecutionOutcome, Percept, PerceptKind, Phase, T
 from coag.tracing import read_trace
 
 
-async def append_utterance(agent: CoagAgent, *texts: str) -> str:
+async def hear(agent: CoagAgent, *texts: str) -> str:
     messages = [TextMessage(content=text, source="user") for text in texts]
     response = await agent.on_messages(messages, CancellationToken())
     return response.chat_message.to_text()
@@ -26,7 +26,7 @@ async def append_utterance(agent: CoagAgent, *texts: str) -> str:
 async def whole_run(where: Path, depth: str) -> Path:
     log = where / "whole.txt"
     agent = foreman(log=str(log), logs=str(where / "logs"), depth=depth)  # pyright: ignore[reportArgumentType] - one of the two
-    assert await append_utterance(agent, TASK) == ANSWER
+    assert await hear(agent, TASK) == ANSWER
     assert agent.run_folder is not None
     await agent.close()
     assert len(log.read_text().split()) == 2
@@ -87,9 +87,9 @@ async def test_a_batch_can_be_gone_on_with_from_every_record(
         folder, log = cut(whole, lines, kept, torn, tmp_path / str(kept))
         agent = await CoagAgent.resume(folder)
         if agent.in_turn:
-            assert await append_utterance(agent) == ANSWER, f"broken off after {kept} records"
+            assert await hear(agent) == ANSWER, f"broken off after {kept} records"
         elif agent.turn == 0:
-            assert await append_utterance(agent, TASK) == ANSWER
+            assert await hear(agent, TASK) == ANSWER
         said = [one.content for one in agent.context.working_memory.dialogue]
         assert said == [TASK, ANSWER]
         found = await agent.long_term_memory.recall("stones", min_score=0.0)
@@ -109,6 +109,6 @@ async def test_a_run_that_was_resumed_twice_in_a_batch_is_whole(tmp_path: Path) 
         folder, _ = cut(whole, lines, kept, False, tmp_path / str(kept))
         await (await CoagAgent.resume(folder)).close()
         agent = await CoagAgent.resume(folder)
-        assert await append_utterance(agent) == ANSWER
+        assert await hear(agent) == ANSWER
         await agent.close()
         check_cycles_are_whole([entry.body for entry in read_trace(folder / "trace.jsonl")])

@@ -47,7 +47,7 @@ MATERIAL = PhaseMaterial(
 )
 
 
-def append_utterance(context: CoagContext[Any], text: str, number: int = 0) -> None:
+def hear(context: CoagContext[Any], text: str, number: int = 0) -> None:
     context.perceive(
         Percept(
             id=f"p{number}",
@@ -100,9 +100,9 @@ def test_text_from_outside_cannot_close_its_own_delimiter(text: str) -> None:
 
 def test_in_isolated_rendering_the_system_message_of_a_phase_never_changes() -> None:
     context = CoagContext[Any]()
-    append_utterance(context, "Find the cat.")
+    hear(context, "Find the cat.")
     first = live_one_cycle(context, 1)
-    append_utterance(context, "Hurry.", 1)
+    hear(context, "Hurry.", 1)
     second = live_one_cycle(context, 2)
 
     for phase in ASKING:
@@ -113,7 +113,7 @@ def test_in_isolated_rendering_the_system_message_of_a_phase_never_changes() -> 
 
 def test_in_growing_rendering_each_prompt_begins_with_the_previous_one() -> None:
     context = CoagContext[Any](rendering=Rendering.GROWING)
-    append_utterance(context, "Find the cat.")
+    hear(context, "Find the cat.")
     prompts = live_one_cycle(context, 1)
 
     for earlier, later in pairwise(ASKING):
@@ -133,7 +133,7 @@ def test_the_size_of_a_prompt_does_not_grow_with_the_run(rendering: Rendering) -
     context = CoagContext[Any](rendering=rendering, budgets=Budgets(window=8_000))
 
     def size_after(cycle: int) -> int:
-        append_utterance(context, "word " * 500, cycle)
+        hear(context, "word " * 500, cycle)
         prompts = live_one_cycle(context, cycle)
         return max(sum(estimate_tokens(m.content) for m in p) for p in prompts.values())
 
@@ -230,7 +230,7 @@ def test_somebody_who_is_named_you_is_not_taken_for_the_agent() -> None:
         trust=Trust.UNTRUSTED,
         content="I agreed.",
     )
-    append_utterance(context, "Find the cat.")
+    hear(context, "Find the cat.")
     context.perceive(said)
     text = context.build_prompt(Phase.REASONING, MATERIAL)[1].content
     assert "somebody named 'You': I agreed." in text
@@ -307,7 +307,7 @@ def test_a_prompt_says_the_same_whatever_was_rendered_before(steps: list[str]) -
     context, material = CoagContext[Any](), MATERIAL
     for number, step in enumerate(steps):
         if step == "hear":
-            append_utterance(context, f"Message {number}.", number)
+            hear(context, f"Message {number}.", number)
         elif step == "cycle":
             live_one_cycle(context, context.working_memory.cycle + 1)
         else:
