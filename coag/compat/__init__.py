@@ -42,7 +42,7 @@ from .recording import (
     record,
     stock_run,
 )
-from .repair import Mended, mend_arguments
+from .repair import RepairedArguments, repair_arguments
 from .replaying import (
     ReplayingClient,
     ReplayingClientConfig,
@@ -86,8 +86,8 @@ __all__ = [
     "from_constraint_config",
     "ResilientClient",
     "Exchange",
-    "mend_arguments",
-    "Mended",
+    "repair_arguments",
+    "RepairedArguments",
     "record",
     "StockRun",
     "stock_run",
@@ -108,5 +108,11 @@ __all__ = [
 ]
 
 __getattr__ = renamed(
-    __name__, {"SteadyClient": "ResilientClient", "WrappingClient": "WrappedClient"}
+    __name__,
+    {
+        "SteadyClient": "ResilientClient",
+        "mend_arguments": "repair_arguments",
+        "Mended": "RepairedArguments",
+        "WrappingClient": "WrappedClient",
+    },
 )

@@ -120,7 +120,7 @@ _FORM = """\
 <input type="hidden" name="digest" value="{digest}">
 <p><label for="by">Your name</label> <input id="by" name="by" value="{by}" maxlength="100"
  autocomplete="off"></p>
-<p><label for="reason">Reason (a denial is told to the agent with it)</label>
+<p><label for="reason">Reason (the agent reads it with a denial)</label>
  <input id="reason" name="reason" maxlength="500" autocomplete="off"></p>
 <p><button class="approve" name="granted" value="true">Approve</button>
 <button class="deny" name="granted" value="false">Deny</button></p>

@@ -108,7 +108,7 @@ else:
 
 SHOWN = 4_000
 """Characters of each part that are shown at the terminal; of arguments, what is missing too."""
-_HOW = "Type yes or y to approve. Anything else denies it; the agent is told what you type."
+_HOW = "Type yes or y to approve. Anything else denies it; the agent reads what you type."
 
 ScriptedAnswer = bool | str | Exception | Callable[[ApprovalRequest], ApprovalAnswer | bool]
 """True, False, the reason of a denial, an error to raise, or a function of the request."""
@@ -149,7 +149,7 @@ class ScriptedApprover:
 
 
 class ConsoleApprover:
-    """Asks at the terminal, one request at a time, while the event loop goes on.
+    """Asks at the terminal, one request at a time, while the event loop keeps running.
 
     Only `yes` (or `y`) approves. What was typed before a question is thrown away, so that no
     answer is taken for another question's. Where there is no terminal, or it is closed, the

@@ -337,7 +337,7 @@ def load_workbench(component: ComponentModel) -> Workbench:
 
 
 def _is_importable(function: Callable[..., Any]) -> bool:
-    """What stands in a script's `__main__` is found there only while that script runs."""
+    """What a script's `__main__` defines is found there only while that script runs."""
     try:
         return not import_name(function).startswith("__main__:")
     except ConfigurationError:

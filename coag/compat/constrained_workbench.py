@@ -141,7 +141,7 @@ class ConstrainedWorkbench(NamedComponent, StaticStreamWorkbench):
     so that each is judged by the state after the one before. It serves one event loop at a time:
     a call from another thread while one is under way is refused, nothing is done.
 
-    With `logs=`, a call that a crash broke off is found when the next run begins: it stands in
+    With `logs=`, a call that a crash interrupted is found when the next run begins: it is in
     `unfinished`. One of unknown outcome is not made again with the same arguments before it is
     known what became of it: the tool's or the context's `reconcile` says so, or `settle`.
 
@@ -328,7 +328,7 @@ class ConstrainedWorkbench(NamedComponent, StaticStreamWorkbench):
             self._guard.trace.close()
 
     async def reset(self) -> None:
-        """Resets the workbenches and forgets the state and what failed; the run goes on."""
+        """Resets the workbenches and forgets the state and what failed; the run stays open."""
         for workbench in self._workbenches:
             await workbench.reset()
         await self._guard.reset()

@@ -82,7 +82,7 @@ def canonical(value: object) -> str:
 
 
 def asked_of(request: ModelRequest, model_info: ModelInfo | None = None) -> RequestDetails:
-    """The part of a request that stands in no other field of its record."""
+    """The part of a request that is in no other field of its record."""
     choice, form = request.tool_choice, request.json_output
     return RequestDetails(
         tools=tuple(hash_of(schema) for schema in request.schemas),
@@ -178,7 +178,7 @@ def given_of(
         "content": content if isinstance(content, str) else [_call(call) for call in content],
         "thought": result.thought,
         "stream": None if pieces is None or text == content else text,
-        "logprobs": _told_logprobs(result.logprobs, content, redactor),
+        "logprobs": _short_logprobs(result.logprobs, content, redactor),
     }
     exact = _mapped(whole, _escape) if any(map(_halved, _texts(whole))) else None
     values = dict.fromkeys(whole) if exact else plain_json(whole)
@@ -290,7 +290,7 @@ def _fault(error: BaseException | None) -> str | None:
     return "refused" if isinstance(error, Exception) and is_refusal(error) else None
 
 
-def _told_logprobs(
+def _short_logprobs(
     logprobs: Sequence[ChatCompletionTokenLogprob] | None,
     content: object,
     redactor: Redactor | None,

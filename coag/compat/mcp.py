@@ -91,7 +91,7 @@ class PinnedMcpWorkbench(McpWorkbench):
 
     Args:
         server: How the server is reached, or a `McpWorkbench` whose settings are taken over.
-            `${NAME}` in arguments, `env`, `url` and `headers` stands for an environment variable.
+            `${NAME}` in arguments, `env`, `url` and `headers` refers to an environment variable.
         pins: File in which trusted definitions are kept; None keeps them in memory.
         trust_first_use: Whether what the server offers first is trusted without approval.
         limits: The bounds; None takes the defaults, and the parameters' own read time-out where

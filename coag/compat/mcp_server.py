@@ -84,7 +84,7 @@ class StderrTail:
 
 
 _ENDING_SECONDS = 10.0
-"""Time for a server to end; on stdio it is asked, then told by a signal, for two seconds each."""
+"""Time for a server to end; on stdio it is asked to, then gets a signal, for two seconds each."""
 _WORDS_SECONDS = 0.3
 """Time to wait for the last words of a server that broke the connection."""
 _REASON = 500
@@ -213,7 +213,7 @@ class McpConnection:
                 self._give_up(session, number)
 
     async def _beat(self, session: McpSession) -> None:
-        """Ends by raising when the server is not there any more; one that hangs just goes on."""
+        """Ends by raising when the server is not there any more; one that hangs raises nothing."""
         while True:
             await asyncio.sleep(self._limits.check_seconds)
             await session.ping()
@@ -309,7 +309,7 @@ class McpServer(McpSessionActor):
         return self._connection is not None and self._connection.requests > 0
 
     async def connection(self) -> McpConnection:
-        """A connection that is open, as far as can be told; starts the server where need be.
+        """A connection that is open, as far as is known; starts the server where need be.
 
         Raises:
             McpServerError: There is none, and trying again is not allowed or has failed.
@@ -387,7 +387,7 @@ class McpServer(McpSessionActor):
         raise McpServerError(self.label, "closed the connection twice before it could be asked.")
 
     def succeeded(self) -> None:
-        """Notes that a call came to its end, so that later deaths are counted anew."""
+        """Notes that a call came to its end, so that later deaths are counted from one."""
         self._starts_in_vain = min(self._starts_in_vain, 1)
 
     async def call(self, type: str, args: Any = None) -> Any:

@@ -176,7 +176,7 @@ def dumpable(params: ServerParams) -> ServerParams:
 
     Raises:
         ConfigurationError: An argument or the address seems to hold a secret, or the address has
-            a user, a query or a fragment that is no reference; what it is, is not told.
+            a user, a query or a fragment that is no reference; the error does not show it.
     """
     if isinstance(params, StreamableHttpServerParams):
         _check(params, [params.url], secret=_has_more_than_a_place(params.url))

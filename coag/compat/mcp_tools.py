@@ -66,7 +66,7 @@ _VALUES = frozenset({"default", "const", "enum", "examples"})
 
 
 class ToolDefinition(BaseModel):
-    """A tool as its server defines it: all that a model would be told of it."""
+    """A tool as its server defines it: all that a model would see of it."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -141,7 +141,7 @@ def _unfit(definition: ToolDefinition, limits: McpLimits) -> str | None:
 def _shown_schema(
     definition: ToolDefinition, override: ToolOverride | None, limits: McpLimits
 ) -> ToolSchema:
-    """The tool as a model is told of it: with its other name, and descriptions kept short."""
+    """The tool as a model sees it: with its other name, and descriptions kept short."""
     limit = limits.description_characters
     name = (override and override.name) or definition.name
     own = override.description if override else None
@@ -282,7 +282,7 @@ def _resource(resource: Mapping[str, Any]) -> list[Content]:
 
 
 def _cut(parts: list[Content], limit: int) -> list[Content]:
-    """The parts within the limit; the note stands first, so that no later cut takes it away."""
+    """The parts within the limit; the note comes first, so that no later cut takes it away."""
     whole = sum(len(part.content) for part in parts if isinstance(part, TextResultContent))
     if whole <= limit:
         return parts
@@ -306,7 +306,7 @@ def _named(value: Any) -> str:
 
 
 def _size(encoded: str) -> int:
-    """Bytes that a text in base64 stands for."""
+    """Bytes that a text in base64 encodes."""
     return len(encoded) * 3 // 4 - encoded[-2:].count("=")
 
 

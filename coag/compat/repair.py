@@ -27,7 +27,7 @@ from .clients import ToolChoice
 # ---- Making a dialogue legal that an agent, a crash or a cancellation has left otherwise ----
 
 
-UNKNOWN_RESULT = "This call was broken off. It may or may not have had its effect."
+UNKNOWN_RESULT = "This call was interrupted. It may or may not have had its effect."
 """Stands for the result of a call that got none."""
 
 
@@ -80,12 +80,12 @@ def _legal_calls(message: AssistantMessage) -> tuple[AssistantMessage, list[Func
 
 
 def _legal_call(call: FunctionCall) -> FunctionCall:
-    """The call with an object for arguments: what cannot be read stands within it."""
+    """The call with an object for arguments: what cannot be read is put inside it."""
     try:
         if isinstance(json.loads(call.arguments), dict):
             return call
     except (ValueError, TypeError, RecursionError):
-        pass  # told below: it is data of an earlier answer, not a fault of this one
+        pass  # it is data of an earlier answer, not a fault of this one
     arguments = json.dumps({"unusable": str(call.arguments)[:500]}, ensure_ascii=False)
     return FunctionCall(id=call.id, name=call.name, arguments=arguments)
 
@@ -108,10 +108,10 @@ def _with_results(
     return FunctionExecutionResultMessage(content=[*given, *missing])
 
 
-# ---- Mending the tool calls of an answer, so that whoever runs them is not led astray ----
+# ---- Repairing the tool calls of an answer ----
 #
 # Two rules. Nothing is guessed that could change what a tool does: a value that was cut off stays
-# unusable, only what stands around whole values is mended. And what stays unusable is no JSON at
+# unusable; only what is around whole values is repaired. And what stays unusable is no JSON at
 # all, because AutoGen's `AssistantAgent` answers that with an error, while JSON that is no object
 # makes it wait for ever.
 
@@ -126,7 +126,7 @@ _SHOWN = 300
 
 
 @dataclass(frozen=True, slots=True)
-class Mended:
+class RepairedArguments:
     """What became of something, and what was wrong with it."""
 
     text: str
@@ -134,7 +134,9 @@ class Mended:
     """None if nothing was."""
 
 
-def mend_arguments(given: object, *, truncated: bool = False, takes_none: bool = False) -> Mended:
+def repair_arguments(
+    given: object, *, truncated: bool = False, takes_none: bool = False
+) -> RepairedArguments:
     """A call's arguments as a JSON object where that is safe, else as text that is no JSON.
 
     Args:
@@ -143,13 +145,15 @@ def mend_arguments(given: object, *, truncated: bool = False, takes_none: bool =
         truncated: The answer was cut off at the token limit: no missing bracket is added.
         takes_none: The tool has no arguments, so that nothing is lost if they are left out.
     """
-    mended = _mended(_as_text(given), truncated)
-    if takes_none and _object(mended.text) is None:
-        return Mended("{}", mended.fault or f"arguments for a tool without any: {given!r:.80}")
-    return mended
+    repaired = _repaired_text(_as_text(given), truncated)
+    if takes_none and _object(repaired.text) is None:
+        return RepairedArguments(
+            "{}", repaired.fault or f"arguments for a tool without any: {given!r:.80}"
+        )
+    return repaired
 
 
-def mend_calls(
+def repair_calls(
     calls: Sequence[FunctionCall],
     *,
     without_arguments: Collection[str] = (),
@@ -165,10 +169,10 @@ def mend_calls(
         truncated: The answer was cut off at the token limit.
     """
     taken = set(used_ids)
-    mended: list[FunctionCall] = []
+    repaired: list[FunctionCall] = []
     faults: list[str] = []
     for call in calls:
-        arguments = mend_arguments(
+        arguments = repair_arguments(
             call.arguments, truncated=truncated, takes_none=call.name in without_arguments
         )
         call_id = _free_id(call.id, taken)
@@ -177,8 +181,8 @@ def mend_calls(
             faults.append(f"{call.name}: {arguments.fault}")
         if call_id != call.id:
             faults.append(f"{call.name}: call id {call.id!r} was empty or taken")
-        mended.append(FunctionCall(id=call_id, name=call.name or "", arguments=arguments.text))
-    return mended, faults
+        repaired.append(FunctionCall(id=call_id, name=call.name or "", arguments=arguments.text))
+    return repaired, faults
 
 
 def _as_text(given: object) -> str:
@@ -192,9 +196,9 @@ def _as_text(given: object) -> str:
         return repr(given)
 
 
-def _mended(text: str, truncated: bool) -> Mended:
+def _repaired_text(text: str, truncated: bool) -> RepairedArguments:
     if not text.strip():
-        return Mended("{}", "no arguments were given" if text else None)
+        return RepairedArguments("{}", "no arguments were given" if text else None)
     try:
         value: Any = json.loads(text)
     except json.JSONDecodeError:
@@ -202,11 +206,11 @@ def _mended(text: str, truncated: bool) -> Mended:
     except (ValueError, RecursionError) as error:
         return _unusable(text, f"JSON that cannot be read ({type(error).__name__})")
     if isinstance(value, dict):
-        return Mended(text)
+        return RepairedArguments(text)
     if value is None:
-        return Mended("{}", "null instead of a JSON object")
+        return RepairedArguments("{}", "null instead of a JSON object")
     if isinstance(value, str) and _object(value) is not None:
-        return Mended(value, "a JSON object within a string")
+        return RepairedArguments(value, "a JSON object within a string")
     return _unusable(text, f"a JSON {_KINDS[type(value)]}")
 
 
@@ -219,23 +223,23 @@ _KINDS: Mapping[type, str] = {
 }
 
 
-def _from_broken(text: str, truncated: bool) -> Mended:
+def _from_broken(text: str, truncated: bool) -> RepairedArguments:
     """The one object in the text, or the text as it is."""
     start = text.find("{")
     if start < 0 or text.startswith(_UNUSABLE):
-        return Mended(text, "no JSON")
+        return RepairedArguments(text, "no JSON")
     inner = _unfenced(text)
     found = _alone(inner)
     if found is not None:
-        return Mended(found, "a JSON object among other text")
+        return RepairedArguments(found, "a JSON object among other text")
     body = inner[inner.find("{") :].rstrip()
     closed = None if truncated else _closed(body)
     if closed is not None:
-        return Mended(closed, "a JSON object without its last bracket")
-    repaired = _repaired(body)
+        return RepairedArguments(closed, "a JSON object without its last bracket")
+    repaired = _repaired_by_library(body)
     if repaired is not None:
-        return Mended(repaired, "a JSON object with faults of form")
-    return Mended(text, "no JSON, or cut off")
+        return RepairedArguments(repaired, "a JSON object with faults of form")
+    return RepairedArguments(text, "no JSON, or cut off")
 
 
 def _unfenced(text: str) -> str:
@@ -279,7 +283,7 @@ def _nesting(body: str) -> tuple[int, bool, int]:
     return depth, in_string, closings
 
 
-def _repaired(body: str) -> str | None:
+def _repaired_by_library(body: str) -> str | None:
     """What `json-repair` makes of one object that is all there."""
     if not body.endswith("}") or _nesting(body) != (0, False, 1):
         return None
@@ -295,9 +299,9 @@ def _object(text: str) -> dict[str, Any] | None:
     return cast("dict[str, Any]", value) if isinstance(value, dict) else None
 
 
-def _unusable(text: str, what: str) -> Mended:
+def _unusable(text: str, what: str) -> RepairedArguments:
     shown = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
-    return Mended(f"{_UNUSABLE} a JSON object is needed, not {what}: {shown}", what)
+    return RepairedArguments(f"{_UNUSABLE} a JSON object is needed, not {what}: {shown}", what)
 
 
 def _free_id(given: object, taken: Collection[str]) -> str:
@@ -310,7 +314,7 @@ def _free_id(given: object, taken: Collection[str]) -> str:
     return f"{stem}-{number}"
 
 
-# ---- Mending a model's answer in text or tool calls ----
+# ---- Repairing a model's answer in text or tool calls ----
 
 
 _EMPTY = "The answer was empty."
@@ -346,11 +350,11 @@ def with_pieces(
         prompt_tokens=result.usage.prompt_tokens,
         completion_tokens=result.usage.completion_tokens or estimate_tokens(text),
     )
-    mended = result.model_copy(update={"content": text, "usage": usage})
-    return mended, ("the stream's result lacked its text",)
+    repaired = result.model_copy(update={"content": text, "usage": usage})
+    return repaired, ("the stream's result lacked its text",)
 
 
-def mend_answer(
+def repair_answer(
     result: CreateResult,
     *,
     tools: Sequence[Tool | ToolSchema],
@@ -371,13 +375,13 @@ def mend_answer(
         return result.model_copy(update={"content": content}), faults
     if tool_choice == "none":
         return result.model_copy(update={"content": result.thought or "", "thought": None}), faults
-    content, mended = mend_calls(
+    content, repaired = repair_calls(
         content,
         without_arguments=_without_arguments(tools),
         used_ids=call_ids(dialogue),
         truncated=result.finish_reason == "length",
     )
-    return result.model_copy(update={"content": content}), [*faults, *mended]
+    return result.model_copy(update={"content": content}), [*faults, *repaired]
 
 
 def _schema(tool: Tool | ToolSchema) -> ToolSchema:

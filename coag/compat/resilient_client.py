@@ -46,7 +46,7 @@ from coag.models import (
 from coag.schema import ModelCall, TokenUsage, let_others_run
 
 from .clients import ModelRequest, TokenCounts, WrappedClient, cancellable, request_usage
-from .repair import fault_of, legal_dialogue, mend_answer, with_pieces
+from .repair import fault_of, legal_dialogue, repair_answer, with_pieces
 
 # ---- One request, sent to the client within as often as it takes ----
 
@@ -225,7 +225,7 @@ class _Attempts:
 
     def _final(self, result: CreateResult) -> CreateResult:
         """The answer as the agent gets it, with the usage of all requests."""
-        repaired, faults = mend_answer(
+        repaired, faults = repair_answer(
             result,
             tools=self.request.tools,
             tool_choice=self.request.tool_choice,

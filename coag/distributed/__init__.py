@@ -2,10 +2,10 @@
 
 AgentChat's teams do not run over that runtime. So a team stays in one process, and its agents may
 be elsewhere: a worker serves each as a `RoutedAgent` (`worker`, `serve_agent`), and a
-`RemoteChatAgent` stands for it in any team, beside local agents.
+`RemoteChatAgent` takes its place in any team, beside local agents.
 
 A turn has an id, chosen by the client. The same id sent again is answered with the same result or
-goes on; it never runs twice, also where the worker died in between: with `logs=` its replacement
+continues; it never runs twice, also where the worker died in between: with `logs=` its replacement
 takes the turn up by the agent's own trace, without them the turn ends in `RemoteAgentError`.
 Waiting is bounded everywhere (`RemoteLimits`), so a dead worker is an error and never a hang.
 """

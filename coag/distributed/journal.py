@@ -53,7 +53,7 @@ class TurnEnded(Value):
 
 
 class StateUnknown(Value):
-    """The agent's state is one that no run tells of: it was loaded, or the agent closed."""
+    """No run holds the agent's state: it was loaded, or the agent was closed."""
 
     line: Literal["unsettled"] = "unsettled"
 
@@ -78,7 +78,7 @@ class TurnJournal:
         self.open_turn: TurnBegun | None = None
         """The turn that was going on."""
         self.settled = True
-        """False where no run tells the state that the agent was in."""
+        """False where no run holds the state that the agent was in."""
         self.ended: OrderedDict[str, TurnEnded] = OrderedDict()
         self._path = path
         self._kept = kept
@@ -152,7 +152,7 @@ class TurnJournal:
                 self.settled = False
 
     def _compact(self) -> None:
-        """Writes anew what is still needed, in one step."""
+        """Replaces the file by what is still needed, in one step."""
         self.close()
         lines = self._needed()
         try:

@@ -146,7 +146,7 @@ _NEVER_BEGUN = (
 )
 _ANSWER_GONE = (
     "The worker was replaced after the agent had ended the turn and before its answer was kept. "
-    "What it did stands, and it remembers it."
+    "What it did is not undone, and it remembers it."
 )
 
 
@@ -156,9 +156,9 @@ class OpenedAgent:
 
     agent: ChatAgent
     instance: str
-    """Stays the same where the dialogue goes on."""
+    """Stays the same where the dialogue continues."""
     turn: str | None = None
-    """The turn that the forerunner was in. This agent goes on with it, unless:"""
+    """The turn that its predecessor was in. This agent continues it, unless:"""
     answer: TextMessage | None = None
     """The turn had ended already, with this answer."""
     lost: str | None = None

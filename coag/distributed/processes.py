@@ -151,7 +151,7 @@ class Processes:
     async def start_worker(self, type: str, factory: str) -> None:
         """Starts a worker for an agent type: the first one, or one in a dead one's place.
 
-        Its factory is told the Chroma server's address as `place.options["memory"]`.
+        Its factory gets the Chroma server's address as `place.options["memory"]`.
 
         Raises:
             ConfigurationError: It ends before it is ready; the message says what it printed.

@@ -282,11 +282,11 @@ class TurnProgress(Value):
 
     answer: Literal["progress"] = "progress"
     epoch: str
-    """Changes where the turn was taken up by another worker; numbering begins anew."""
+    """Changes where another worker took over the turn; numbering restarts."""
     first: int
     """Number of the first item below, counted from 0."""
     items: tuple[TurnItem, ...]
-    """Empty where the turn goes on and has brought nothing new."""
+    """Empty where the turn still runs and has brought nothing new."""
 
 
 class StillWorking(Value):

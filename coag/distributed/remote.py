@@ -51,88 +51,7 @@ from .protocol import (
 )
 from .service import TOPIC
 
-# ---- A turn that runs elsewhere, as its client sees it ----
-
-
-T = TypeVar("T")
 MessageT = TypeVar("MessageT", bound=Message)
-
-
-class RemoteTurn:
-    """Follows one turn to its end.
-
-    Args:
-        target: The remote agent.
-        connection: The way to it.
-        codec: Turns JSON into messages.
-        names: What the agent is called there and here.
-    """
-
-    def __init__(
-        self,
-        target: AgentId,
-        connection: RemoteConnection,
-        codec: MessageCodec,
-        names: tuple[str, str],
-    ) -> None:
-        self._target = target
-        self._connection = connection
-        self._codec = codec
-        self._names = names
-        self._epoch = ""
-        self._count = 0
-        self._received: list[Message] = []
-
-    async def follow(
-        self, begin: BeginTurn, token: CancellationToken
-    ) -> AsyncGenerator[Message | Response, None]:
-        """Begins the turn and yields what it brings, the response last.
-
-        Raises:
-            RemoteAgentError: The turn failed, or the worker gives no sign of life.
-        """
-        request: BeginTurn | FollowTurn = begin
-        while True:
-            answer = await cancellable(self._connection.ask(self._target, request), token)
-            if not isinstance(answer, TurnProgress):
-                raise AssertionError(f"A turn is answered with progress, not {answer!r}.")
-            for item in self._new(answer):
-                received = self._read(item)
-                yield received
-                if isinstance(received, Response):
-                    return
-            request = FollowTurn(turn=begin.turn, epoch=self._epoch, after=self._count)
-
-    def _new(self, progress: TurnProgress) -> list[TurnItem]:
-        """The items that were not received before; counts them."""
-        if progress.epoch != self._epoch:
-            self._epoch, self._count = progress.epoch, 0
-            self._received.clear()
-        old = max(0, self._count - progress.first)
-        self._count = max(self._count, progress.first + len(progress.items))
-        return list(progress.items[old:])
-
-    def _read(self, item: TurnItem) -> Message | Response:
-        if not item.response:
-            event = self._named(self._codec.load(item.message))
-            self._received.append(event)
-            return event
-        inner = None
-        if item.inner is not None:
-            inner = [self._inner(one) for one in item.inner]
-        message = self._named(self._codec.load_chat(item.message))
-        return Response(chat_message=message, inner_messages=inner)
-
-    def _inner(self, one: int | dict[str, Any]) -> Message:
-        return self._received[one] if isinstance(one, int) else self._named(self._codec.load(one))
-
-    def _named(self, message: MessageT) -> MessageT:
-        """The message, said by whom the agent is here."""
-        there, here = self._names
-        if message.source != there or there == here:
-            return message
-        return message.model_copy(update={"source": here})
-
 
 # ---- `RemoteChatAgent`: an agent on another worker, as if it were here ----
 
@@ -173,7 +92,7 @@ class RemoteChatAgent(BaseChatAgent):
         self._codec = MessageCodec(message_types)
         self._produced = tuple(produced_message_types)
         self._there: AgentDescription | None = None
-        """What was last told of the agent; its instance is the one whose dialogue goes on."""
+        """The last description of the agent; its instance is the one that this dialogue is with."""
 
     @property
     def produced_message_types(self) -> Sequence[type[BaseChatMessage]]:
@@ -211,11 +130,9 @@ class RemoteChatAgent(BaseChatAgent):
             instance=there.instance,
             messages=tuple(self._codec.dump(message) for message in messages),
         )
-        names = (there.name, self.name)
-        turn = RemoteTurn(self._target, self._connection, self._codec, names)
         over = False
         try:
-            async with aclosing(turn.follow(begin, cancellation_token)) as items:
+            async with aclosing(self._follow(begin, cancellation_token)) as items:
                 async for item in items:
                     over = isinstance(item, Response)
                     yield item
@@ -228,10 +145,51 @@ class RemoteChatAgent(BaseChatAgent):
             if not over:
                 await self._cancel(begin.turn)
 
+    async def _follow(
+        self, begin: BeginTurn, token: CancellationToken
+    ) -> AsyncGenerator[Message | Response, None]:
+        """Begins the turn and yields what it brings, the response last."""
+        request: BeginTurn | FollowTurn = begin
+        epoch, count = "", 0
+        events: list[Message] = []
+        while True:
+            answer = await cancellable(self._connection.ask(self._target, request), token)
+            if not isinstance(answer, TurnProgress):
+                raise AssertionError(f"A turn is answered with progress, not {answer!r}.")
+            if answer.epoch != epoch:
+                epoch, count = answer.epoch, 0
+                events.clear()
+            new = answer.items[max(0, count - answer.first) :]
+            count = max(count, answer.first + len(answer.items))
+            for item in new:
+                if item.response:
+                    yield self._response(item, events)
+                    return
+                events.append(self._named(self._codec.load(item.message)))
+                yield events[-1]
+            request = FollowTurn(turn=begin.turn, epoch=epoch, after=count)
+
+    def _response(self, item: TurnItem, events: Sequence[Message]) -> Response:
+        inner: list[Message] | None = None
+        if item.inner is not None:
+            inner = [
+                events[one] if isinstance(one, int) else self._named(self._codec.load(one))
+                for one in item.inner
+            ]
+        message = self._named(self._codec.load_chat(item.message))
+        return Response(chat_message=message, inner_messages=inner)
+
+    def _named(self, message: MessageT) -> MessageT:
+        """The message with the name that the agent has here."""
+        there = self._there
+        if there is None or message.source != there.name or there.name == self.name:
+            return message
+        return message.model_copy(update={"source": self.name})
+
     async def _cancel(self, turn: str) -> None:
         """Cancels a turn and waits a while for its end.
 
-        Where the worker cannot be told, its lease ends the turn.
+        Where the worker cannot be reached, its lease ends the turn.
         """
         try:
             async with asyncio.timeout(self._connection.limits.cancel):
@@ -268,7 +226,7 @@ class RemoteChatAgent(BaseChatAgent):
         await self._do(Operation(op="load_state", state=dict(state)))
 
     async def close(self) -> None:
-        """Closes the remote agent, if it was ever used from here; its place can be taken anew."""
+        """Closes the remote agent, if it was used from here; the next request makes a new one."""
         there, self._there = self._there, None
         if there is not None:
             await self._connection.ask(self._target, Operation(op="close", instance=there.instance))
@@ -446,7 +404,7 @@ class RemoteConnection:
         except TimeoutError as error:
             problem = (
                 f"no sign of life for {self._limits.patience:g} s. Is there a worker that serves "
-                f"{target.type!r} at this host? It may have died; what it did until then stands."
+                f"{target.type!r} at this host? It may have died; what it did before is not undone."
             )
             raise RemoteAgentError(
                 agent=str(target), worker="", kind="unreachable", problem=problem

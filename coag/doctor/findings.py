@@ -47,7 +47,7 @@ class Probe(StrEnum):
     CONTEXT = "context"
     """Does the beginning of a long prompt reach the model?"""
     CACHE = "cache"
-    """Are cached tokens told for a prompt that was sent twice?"""
+    """Are cached tokens counted for a prompt that was sent twice?"""
     SPEED = "speed"
     """How many tokens a second?"""
 

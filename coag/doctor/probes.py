@@ -624,7 +624,7 @@ class _LongPrompt:
     size: int
     """Tokens as we estimate them."""
     code: str
-    """What stands at the beginning and is asked for at the end."""
+    """What is said at the beginning and asked for at the end."""
     reply: Reply
 
     @property
@@ -699,7 +699,7 @@ def _judge_context(prompts: Sequence[_LongPrompt]) -> ProbeFinding:
     tokens = f"about {last.size:,} tokens (the server counted {last.counted:,})"
     below = "Keep prompts short"
     if whole:
-        # The window that agents are told holds the answer too: three quarters are for a prompt.
+        # The window that agents are given holds the answer too: three quarters are for a prompt.
         window = f"SPEC?window={whole.size * 4 // 3}"
         below = f"Keep prompts below {whole.size:,} tokens (agents: {window})"
     advice = f"{below}, or give the server a larger context (llama.cpp: -c, Ollama: num_ctx)."

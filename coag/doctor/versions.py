@@ -240,5 +240,5 @@ def _telemetry(off: bool) -> str:
         return f"{_TELEMETRY} turns Chroma's telemetry off."
     return (
         "coag opens Chroma with its telemetry off. For other code in the same process, such as "
-        f"AutoGen's ChromaDBVectorMemory, which cannot be told, set {_TELEMETRY}=False."
+        f"AutoGen's ChromaDBVectorMemory, which has no setting for it, set {_TELEMETRY}=False."
     )

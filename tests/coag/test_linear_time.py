@@ -18,7 +18,7 @@ from pydantic import BaseModel
 
 from coag._util.json_schemas import value_fault
 from coag.awareness import AwarenessState, PerceptionDomain, RulePerception
-from coag.compat import mend_arguments
+from coag.compat import repair_arguments
 from coag.context import wrap_as_data
 from coag.models import calls_in_text, parse_answer
 from coag.schema import Redactor, Trust, cleaned, escaped_json, one_line, visible, well_formed
@@ -64,7 +64,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "quoting": lambda text: wrap_as_data(text, text, Trust.UNTRUSTED),
     "calls in a text": lambda text: calls_in_text(text, ["pay"]),
     "parsing an answer": lambda text: parse_answer(text, Answer),
-    "mending arguments": mend_arguments,
+    "repairing arguments": repair_arguments,
     "checking arguments": arguments,
     "perceiving code": perceived(CODING),
     "perceiving talk": perceived(TALK),

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coag.compat import mend_arguments
+from coag.compat import repair_arguments
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text()
 VALUES = st.recursive(
@@ -43,13 +43,13 @@ def is_part(part: Any, whole: Any) -> bool:
     ],
 )
 def test_object_is_found_in_what_models_write(given: object) -> None:
-    mended = mend_arguments(given)
-    assert json.loads(mended.text) == {"city": "Rome"}
+    repaired = repair_arguments(given)
+    assert json.loads(repaired.text) == {"city": "Rome"}
 
 
 @pytest.mark.parametrize("given", [None, "", "  ", "null"])
 def test_nothing_is_no_arguments(given: object) -> None:
-    assert mend_arguments(given).text == "{}"
+    assert repair_arguments(given).text == "{}"
 
 
 @pytest.mark.parametrize(
@@ -77,33 +77,33 @@ def test_nothing_is_no_arguments(given: object) -> None:
     ],
 )
 def test_what_cannot_be_read_for_sure_stays_an_error(given: object) -> None:
-    mended = mend_arguments(given)
-    assert mended.fault
+    repaired = repair_arguments(given)
+    assert repaired.fault
     with pytest.raises(json.JSONDecodeError):
-        json.loads(mended.text)
+        json.loads(repaired.text)
 
 
 def test_no_bracket_is_added_where_the_answer_was_cut_off() -> None:
-    mended = mend_arguments('{"city": "Rome"', truncated=True)
+    repaired = repair_arguments('{"city": "Rome"', truncated=True)
     with pytest.raises(json.JSONDecodeError):
-        json.loads(mended.text)
+        json.loads(repaired.text)
 
 
 @pytest.mark.parametrize("given", ["[1]", '"s"', "null", "", "soon", "7"])
 def test_tool_without_arguments_gets_none_whatever_was_written(given: str) -> None:
-    assert mend_arguments(given, takes_none=True).text == "{}"
+    assert repair_arguments(given, takes_none=True).text == "{}"
 
 
 @given(OBJECTS, st.booleans())
 def test_an_object_stays_as_it_was_written(value: dict[str, Any], truncated: bool) -> None:
     written = json.dumps(value)
-    mended = mend_arguments(written, truncated=truncated)
-    assert (mended.text, mended.fault) == (written, None)
+    repaired = repair_arguments(written, truncated=truncated)
+    assert (repaired.text, repaired.fault) == (written, None)
 
 
 @given(st.text() | VALUES.map(json.dumps) | VALUES, st.booleans())
 def test_result_is_an_object_or_what_every_parser_refuses(given: object, truncated: bool) -> None:
-    text = mend_arguments(given, truncated=truncated).text
+    text = repair_arguments(given, truncated=truncated).text
     try:
         value = json.loads(text)
     except json.JSONDecodeError:
@@ -113,8 +113,8 @@ def test_result_is_an_object_or_what_every_parser_refuses(given: object, truncat
 
 @given(st.text(alphabet="{}[]\":,\\ \nab1'`") | VALUES.map(json.dumps), st.booleans())
 def test_mending_twice_is_mending_once(given: str, truncated: bool) -> None:
-    once = mend_arguments(given, truncated=truncated).text
-    assert mend_arguments(once, truncated=truncated).text == once
+    once = repair_arguments(given, truncated=truncated).text
+    assert repair_arguments(once, truncated=truncated).text == once
 
 
 @given(OBJECTS, st.data())
@@ -123,7 +123,7 @@ def test_cut_off_object_brings_no_value_that_was_not_meant(
 ) -> None:
     written = json.dumps(value)
     cut = written[: data.draw(st.integers(1, len(written)))]
-    text = mend_arguments(cut).text
+    text = repair_arguments(cut).text
     try:
         found = json.loads(text)
     except json.JSONDecodeError:
